@@ -1,0 +1,59 @@
+# What a person types. CI calls `make deps test`; nothing here is known only to CI.
+
+CARGO ?= cargo
+# Debian's own place for rustup is not in a root shell's PATH.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+SEPARATOR = @printf '\n== %s\n'
+
+.PHONY: help deps build test check format lint docs unit tests generate bench demo clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+deps: ## Install the system packages that are missing (apt, root)
+	@packaging/install-build-dependencies
+
+build: ## Build the program and the library in release mode
+	$(SEPARATOR) 'build (release)'
+	$(CARGO) build --release --locked --workspace
+
+test: format lint docs tests ## Everything CI runs; the disk tests need root
+	@printf '\nall of `make test` passed\n'
+
+check: format lint unit ## The fast part: no root, no disks, a minute
+
+format:
+	$(SEPARATOR) 'format'
+	$(CARGO) fmt --all --check
+
+lint:
+	$(SEPARATOR) 'lints are errors'
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+docs:
+	$(SEPARATOR) 'documentation warnings are errors'
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps --document-private-items
+
+unit:
+	$(SEPARATOR) 'unit tests'
+	$(CARGO) test --locked --workspace --lib --bins
+
+# Release: the differential and the disk tests do millions of operations. The build comes first, so
+# that the library lies beside the program when tests look for it.
+tests: build
+	$(SEPARATOR) 'all tests (release)'
+	$(CARGO) test --release --locked --workspace
+
+generate: ## Write manual pages and completions again
+	$(CARGO) run --locked --quiet --package xtask -- generate
+
+bench: build ## The full table on the emulated hdd (root, about an hour; BENCH= adds options)
+	$(SEPARATOR) 'bench: hdd'
+	@mkdir -p bench-results
+	target/release/ahead bench run --disk hdd --json bench-results/hdd.json --svg bench-results/hdd.svg $(BENCH)
+
+demo: ## Five real jobs with and without `ahead run`, on an emulated disk (root, six minutes)
+	@demo/run
+
+clean: ## Remove what was built
+	$(CARGO) clean

@@ -1,0 +1,171 @@
+//! The order of a reader that knows its future: pure arithmetic from wanted reads to requests.
+//!
+//! Wanted reads are sorted by place, joined where they touch, joined over a hole where passing it
+//! costs the device less than a second request, and cut to the largest request. Reading them is
+//! left to [`ceiling_reader`](crate::ceiling_reader).
+
+use serde::{Deserialize, Serialize};
+
+use crate::operations::Operation;
+
+/// How a device likes to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pricing {
+    /// Longest hole that is cheaper to read than to jump over, in bytes.
+    pub hole_bytes_max: u64,
+    /// Longest request, in bytes.
+    pub request_bytes_max: u64,
+    /// How far ahead the reader looks, in wanted bytes.
+    pub horizon_bytes: u64,
+    /// How many requests it keeps in flight.
+    pub depth: u32,
+}
+
+impl Pricing {
+    /// The usual reader over a device where holes up to `hole_bytes_max` are worth reading.
+    #[must_use]
+    pub const fn with_holes(hole_bytes_max: u64) -> Self {
+        Self {
+            hole_bytes_max,
+            request_bytes_max: 1 << 20,
+            horizon_bytes: 128 << 20,
+            depth: 64,
+        }
+    }
+}
+
+/// One request to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Which file.
+    pub file: u32,
+    /// Where it starts, in bytes.
+    pub offset: u64,
+    /// How many bytes.
+    pub length: u64,
+    /// How many bytes of wanted reads it answers; more than `length` when some were wanted twice.
+    pub useful: u64,
+}
+
+/// Turns wanted reads into requests. `rank` gives each file's place on the device; files without
+/// one come last. The wanted reads are left sorted.
+#[must_use]
+pub fn merge(wanted: &mut [Operation], rank: &[u64], pricing: &Pricing) -> Vec<Request> {
+    let place = |file: u32| {
+        usize::try_from(file).ok().and_then(|at| rank.get(at)).copied().unwrap_or(u64::MAX)
+    };
+    wanted.sort_unstable_by_key(|o| (place(o.file), o.file, o.offset, o.length));
+    let mut requests: Vec<Request> = Vec::new();
+    for operation in wanted.iter() {
+        let (mut offset, mut left) = (operation.offset, operation.length);
+        if let Some(last) = requests.last_mut()
+            && last.file == operation.file
+        {
+            // Sorted by offset, so what lies before the end of the last request was asked for.
+            let end = last.offset + last.length;
+            let asked_for = end.saturating_sub(offset).min(left);
+            last.useful += asked_for;
+            offset += asked_for;
+            left -= asked_for;
+            let hole = offset - end.min(offset);
+            let room = pricing.request_bytes_max.saturating_sub(last.length);
+            if left > 0 && hole <= pricing.hole_bytes_max && hole < room {
+                let part = left.min(room - hole);
+                last.length += hole + part;
+                last.useful += part;
+                offset += part;
+                left -= part;
+            }
+        }
+        while left > 0 {
+            let length = left.min(pricing.request_bytes_max);
+            requests.push(Request { file: operation.file, offset, length, useful: length });
+            offset += length;
+            left -= length;
+        }
+    }
+    requests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PAGE: u64 = 4096;
+
+    fn wanted(file: u32, offset: u64, length: u64) -> Operation {
+        Operation { file, offset, length }
+    }
+
+    #[test]
+    fn backward_reads_become_one_ascending_request() {
+        let mut list: Vec<_> = (0..4).rev().map(|i| wanted(0, i * 65536, 65536)).collect();
+        let requests = merge(&mut list, &[0], &Pricing::with_holes(0));
+        let length = 4 * 65536;
+        assert_eq!(requests, [Request { file: 0, offset: 0, length, useful: length }]);
+    }
+
+    #[test]
+    fn a_hole_is_read_when_it_is_cheaper_and_left_out_when_not() {
+        let list = [wanted(0, 0, PAGE), wanted(0, 3 * PAGE, PAGE)];
+        let through = merge(&mut list.clone(), &[0], &Pricing::with_holes(2 * PAGE));
+        assert_eq!(through, [Request { file: 0, offset: 0, length: 4 * PAGE, useful: 2 * PAGE }]);
+        let over = merge(&mut list.clone(), &[0], &Pricing::with_holes(PAGE));
+        assert_eq!(over.len(), 2);
+    }
+
+    #[test]
+    fn a_long_read_is_cut_to_the_largest_request() {
+        let requests = merge(&mut [wanted(0, 0, 5 << 19)], &[0], &Pricing::with_holes(0));
+        let lengths: Vec<_> = requests.iter().map(|request| request.length).collect();
+        assert_eq!(lengths, [1 << 20, 1 << 20, 1 << 19]);
+    }
+
+    #[test]
+    fn files_come_in_the_order_of_their_place_on_the_device() {
+        let mut list = [wanted(0, 0, PAGE), wanted(1, 0, PAGE), wanted(2, 0, PAGE)];
+        let requests = merge(&mut list, &[30, 10, 20], &Pricing::with_holes(1 << 30));
+        assert_eq!(requests.iter().map(|r| r.file).collect::<Vec<_>>(), [1, 2, 0]);
+    }
+
+    #[test]
+    fn what_is_wanted_twice_is_read_once_and_counted_twice() {
+        let mut list = [wanted(0, 0, 4 * PAGE), wanted(0, 0, 4 * PAGE)];
+        let requests = merge(&mut list, &[0], &Pricing::with_holes(0));
+        assert_eq!(
+            requests,
+            [Request { file: 0, offset: 0, length: 4 * PAGE, useful: 8 * PAGE }]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_wanted_byte_is_covered_and_counted(
+            list in prop::collection::vec((0u32..3, 0u64..200, 1u64..40), 1..60),
+            hole in 0u64..20, request in 1u64..64,
+        ) {
+            let mut list: Vec<_> =
+                list.iter().map(|(f, o, l)| wanted(*f, o * PAGE, l * PAGE)).collect();
+            let pricing = Pricing {
+                hole_bytes_max: hole * PAGE,
+                request_bytes_max: request * PAGE,
+                ..Pricing::with_holes(0)
+            };
+            let requests = merge(&mut list, &[2, 0, 1], &pricing);
+            let useful: u64 = requests.iter().map(|r| r.useful).sum();
+            prop_assert_eq!(useful, list.iter().map(|o| o.length).sum::<u64>());
+            for request in &requests {
+                prop_assert!(request.length <= pricing.request_bytes_max);
+            }
+            for operation in &list {
+                for page in (operation.offset..operation.offset + operation.length).step_by(4096) {
+                    let covering = requests.iter().filter(|r| {
+                        r.file == operation.file && r.offset <= page && page < r.offset + r.length
+                    });
+                    prop_assert_eq!(covering.count(), 1);
+                }
+            }
+        }
+    }
+}

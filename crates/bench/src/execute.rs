@@ -1,0 +1,290 @@
+//! One run: a cold start, a reader process, and what happened on the device meanwhile.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use ahead_sys::block_queue::BlockStat;
+use ahead_sys::cgroup::{MemoryController, MemoryGroup};
+use ahead_sys::child_usage::{ChildEnd, try_wait, wait_blocking};
+use ahead_sys::drop_caches::drop_caches;
+use ahead_sys::shared_counter::SharedCounter;
+
+use crate::arm::Arm;
+use crate::dataset::Dataset;
+use crate::job::{Answer, Job, Measured, Mode, Source, Sources, read_json, write_json};
+use crate::journal::GROUP_PREFIX;
+use crate::pattern::Scenario;
+use crate::plan::{Plan, Preload};
+use crate::results::RunRecord;
+use crate::run::BenchError;
+use crate::target::Target;
+
+/// How often the device and the reader's progress are looked at. At 400 MB/s 2 MB pass in
+/// between, which is the error of the figure for unread memory; twice as often would cost two
+/// per cent of a processor.
+const SAMPLE_EVERY: Duration = Duration::from_millis(5);
+/// How long to wait for read-ahead that is still on its way when the reader has ended. On a shared
+/// disk the queue may never be empty.
+const SETTLE_MAX: Duration = Duration::from_millis(500);
+/// A pattern that runs from memory does not need long to be measured.
+const CACHED_MILLISECONDS_MAX: u64 = 2000;
+
+/// The surroundings that all runs share.
+pub(crate) struct Bench<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) target: &'a Target,
+    pub(crate) dataset: &'a Dataset,
+    /// A folder for small files of ours.
+    pub(crate) folder: &'a Path,
+}
+
+impl Bench<'_> {
+    /// Runs `scenario` once in `arm`.
+    pub(crate) fn execute(
+        &self,
+        scenario: Scenario,
+        arm: &Arm,
+        repeat: u32,
+    ) -> Result<RunRecord, BenchError> {
+        let failed = |message: String| BenchError::Run { scenario, arm: arm.clone(), message };
+        let machine = |what: &'static str| move |source| BenchError::Machine { what, source };
+        let kib = match arm {
+            Arm::Off => 0,
+            Arm::Stock { kib } => *kib,
+            _ => 128,
+        };
+        self.target.queue.set_read_ahead_kb(kib).map_err(machine("cannot set read_ahead_kb"))?;
+
+        let sources = self.dataset.sources(scenario);
+        rustix::fs::sync();
+        drop_caches(Path::new("/proc")).map_err(machine("cannot drop the page cache"))?;
+        if scenario.cached {
+            warm(&sources).map_err(machine("cannot read the test files"))?;
+        }
+        let group = self.group(scenario)?;
+        let _leaving = Leaving(group.as_ref());
+        let counter_path = self.folder.join("counter");
+        let counter = SharedCounter::create(&counter_path)
+            .map_err(machine("cannot create a counter in the state folder"))?;
+        let job = self.job(scenario, arm, sources, group.as_ref());
+        let job_path = self.folder.join("job.json");
+        let _ = fs::remove_file(&job.answer);
+        write_json(&job_path, &job).map_err(machine("cannot write to the state folder"))?;
+
+        self.target.reset_stats();
+        let before = self.target.queue.stat().map_err(machine("cannot read the disk's counters"))?;
+        let mut child = self
+            .command(arm, &job_path)
+            .and_then(|mut command| command.spawn())
+            .map_err(machine("cannot start the reader"))?;
+        let watched = self.watch(&mut child, &counter, before);
+        let (end, unread_bytes_max) = watched.map_err(machine("cannot watch the reader"))?;
+        if self.plan.stop.load(Ordering::Relaxed) {
+            return Err(BenchError::Stopped);
+        }
+        let measured = self.answer(&job, end, arm).map_err(failed)?;
+        let after = self.settled().map_err(machine("cannot read the disk's counters"))?;
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Ok(RunRecord {
+            scenario,
+            arm: arm.clone(),
+            repeat,
+            useful_bytes: measured.useful_bytes,
+            elapsed_ns: measured.elapsed_ns,
+            reads: measured.reads,
+            latency: measured.latency,
+            device_bytes: after.read_bytes.saturating_sub(before.read_bytes),
+            device_requests: after.reads.saturating_sub(before.reads),
+            cpu_user_ns: nanos(end.user),
+            cpu_system_ns: nanos(end.system),
+            unread_bytes_max,
+            reread_bytes: self.target.reread_bytes(),
+        })
+    }
+
+    fn group(&self, scenario: Scenario) -> Result<Option<MemoryGroup>, BenchError> {
+        let Some(bytes_max) = scenario.memory_bytes_max() else { return Ok(None) };
+        let machine = |source| BenchError::Machine {
+            what: "cannot limit the reader's memory through the memory control group",
+            source,
+        };
+        let controller = MemoryController::find(Path::new("/sys/fs/cgroup"))
+            .ok_or_else(|| machine(io::ErrorKind::Unsupported.into()))?;
+        let name = format!("{GROUP_PREFIX}{}", std::process::id());
+        controller.create(&name, bytes_max).map(Some).map_err(machine)
+    }
+
+    fn job(
+        &self,
+        scenario: Scenario,
+        arm: &Arm,
+        sources: Sources,
+        group: Option<&MemoryGroup>,
+    ) -> Job {
+        let limits = self.plan.limits;
+        let to_its_end = scenario.pattern.runs_to_its_end();
+        let (bytes_max, milliseconds_max) = if scenario.cached {
+            (None, Some(limits.milliseconds.min(CACHED_MILLISECONDS_MAX)))
+        } else if to_its_end {
+            (None, None)
+        } else {
+            (Some(limits.bytes), Some(limits.milliseconds))
+        };
+        // Direct reads do not go through the page cache, so that a limit would say nothing.
+        let ceiling = *arm == Arm::Ceiling;
+        Job {
+            scenario,
+            mode: if ceiling { Mode::Ceiling(self.target.pricing) } else { Mode::Plain },
+            sources,
+            seed: self.plan.seed,
+            bytes_max,
+            milliseconds_max,
+            repeat: scenario.cached,
+            members_file: group.filter(|_| !ceiling).map(MemoryGroup::members_file),
+            counter: self.folder.join("counter"),
+            answer: self.folder.join("answer.json"),
+        }
+    }
+
+    fn command(&self, arm: &Arm, job: &Path) -> io::Result<Command> {
+        let reader = &self.plan.reader;
+        let mut command = Command::new(&reader.program);
+        command.args(&reader.arguments).arg(job).stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(File::create(self.folder.join("stderr"))?);
+        command.env_remove("LD_PRELOAD");
+        if let Arm::Run { settings } = arm
+            && let Some(preload) = &self.plan.preload
+        {
+            command.envs(environment(preload, settings));
+        }
+        Ok(command)
+    }
+
+    /// Waits for the reader, and looks at the device and its progress meanwhile.
+    fn watch(
+        &self,
+        child: &mut Child,
+        counter: &SharedCounter,
+        before: BlockStat,
+    ) -> io::Result<(ChildEnd, u64)> {
+        let mut unread_bytes_max = 0;
+        loop {
+            if let Some(end) = try_wait(child.id())? {
+                return Ok((end, unread_bytes_max));
+            }
+            if self.plan.stop.load(Ordering::Relaxed) {
+                child.kill()?;
+                return Ok((wait_blocking(child.id())?, unread_bytes_max));
+            }
+            // The device first: what the reader takes in between makes the figure smaller, never
+            // larger than it was.
+            let device = self.target.queue.stat()?.read_bytes.saturating_sub(before.read_bytes);
+            unread_bytes_max = unread_bytes_max.max(device.saturating_sub(counter.get()));
+            std::thread::sleep(SAMPLE_EVERY);
+        }
+    }
+
+    fn answer(&self, job: &Job, end: ChildEnd, arm: &Arm) -> Result<Measured, String> {
+        let said = || {
+            let text = fs::read_to_string(self.folder.join("stderr")).unwrap_or_default();
+            text.lines().next().map(|line| format!("; it said: {line}")).unwrap_or_default()
+        };
+        match read_json::<Answer>(&job.answer) {
+            Ok(Answer::Measured(measured)) if end.status.success() => {
+                if matches!(arm, Arm::Run { .. }) && !measured.preloaded {
+                    return Err(format!("the library was not loaded into the reader{}", said()));
+                }
+                Ok(measured)
+            }
+            Ok(Answer::Failed(message)) => Err(message),
+            _ => Err(format!("the reader ended with {}{}", end.status, said())),
+        }
+    }
+
+    /// The counters when nothing is on its way any more.
+    fn settled(&self) -> io::Result<BlockStat> {
+        let deadline = Instant::now() + SETTLE_MAX;
+        loop {
+            let stat = self.target.queue.stat()?;
+            if stat.in_flight == 0 || Instant::now() >= deadline {
+                return Ok(stat);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// Removes a memory group when the run is over.
+struct Leaving<'a>(Option<&'a MemoryGroup>);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        // The kernel may need a moment until a group whose last process has ended counts as empty.
+        for _ in 0..100 {
+            if self.0.is_none_or(|group| group.remove().is_ok()) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn environment(preload: &Preload, settings: &[String]) -> Vec<(String, String)> {
+    let mut environment = preload.environment.clone();
+    environment.push(("LD_PRELOAD".into(), preload.library.display().to_string()));
+    if !settings.is_empty() {
+        let mut joined = settings.join(",");
+        environment.retain(|(name, value)| {
+            let same = *name == preload.settings_variable;
+            if same && !value.is_empty() {
+                joined = format!("{value},{joined}");
+            }
+            !same
+        });
+        environment.push((preload.settings_variable.clone(), joined));
+    }
+    environment
+}
+
+/// Brings everything that takes part into memory.
+fn warm(sources: &Sources) -> io::Result<()> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut read = |source: &Source| -> io::Result<()> {
+        let mut limited = io::Read::take(File::open(&source.path)?, source.bytes);
+        while io::Read::read(&mut limited, &mut buffer)? > 0 {}
+        Ok(())
+    };
+    match sources {
+        Sources::Listed(list) => list.iter().try_for_each(read),
+        Sources::Folder { path, bytes, .. } => {
+            for entry in fs::read_dir(path)? {
+                read(&Source { path: entry?.path(), id: 0, bytes: *bytes })?;
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_an_arm_come_behind_those_of_the_plan() {
+        let preload = Preload {
+            library: "/lib/x.so".into(),
+            environment: vec![("S".into(), "a=1".into()), ("OTHER".into(), "2".into())],
+            settings_variable: "S".into(),
+        };
+        let plain = environment(&preload, &[]);
+        assert!(plain.contains(&("S".into(), "a=1".into())));
+        let more = environment(&preload, &["b=2".into(), "c=3".into()]);
+        assert!(more.contains(&("S".into(), "a=1,b=2,c=3".into())));
+        assert!(more.contains(&("LD_PRELOAD".into(), "/lib/x.so".into())));
+        assert_eq!(more.iter().filter(|(name, _)| name == "S").count(), 1);
+    }
+}

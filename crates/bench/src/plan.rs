@@ -1,0 +1,131 @@
+//! What to run: a value that a command line or a test fills in.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::arm::Arm;
+use crate::pattern::Scenario;
+use crate::results::{Limits, RunRecord};
+use crate::target::DiskChoice;
+
+/// The sizes that `static-best` tries unless told otherwise, in KiB.
+pub const SWEEP_KIB: [u64; 6] = [32, 128, 512, 1024, 4096, 8192];
+
+/// How to start a reader: a program and the arguments that make it call
+/// [`reader_main`](crate::reader::reader_main) with the ones that follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReaderCommand {
+    /// The program, normally our own.
+    pub program: PathBuf,
+    /// Arguments in front.
+    pub arguments: Vec<OsString>,
+}
+
+/// The library of the `run` arm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preload {
+    /// What goes into `LD_PRELOAD`.
+    pub library: PathBuf,
+    /// Further variables.
+    pub environment: Vec<(String, String)>,
+    /// The variable for settings, `key=value` with commas between. The settings of an arm such as
+    /// `run:key=value` are added to what `environment` has under this name.
+    pub settings_variable: String,
+}
+
+/// One bench run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// On which disk.
+    pub disk: DiskChoice,
+    /// Size of an emulated disk, in bytes; `None` is right for the memory of the machine.
+    pub disk_bytes: Option<u64>,
+    /// How many times faster than real an emulated disk is, as `4` or `1/2`; `None` is right for
+    /// the model.
+    pub time_scale: Option<String>,
+    /// Program that serves an emulated disk; `None` is the reader's.
+    pub disk_server: Option<PathBuf>,
+    /// Which patterns.
+    pub scenarios: Vec<Scenario>,
+    /// Which arms.
+    pub arms: Vec<Arm>,
+    /// What `static-best` tries, in KiB.
+    pub sweep_kib: Vec<u64>,
+    /// How many times everything is done.
+    pub repeat: u32,
+    /// When a run stops.
+    pub limits: Limits,
+    /// Seed of all chance.
+    pub seed: u64,
+    /// Longest hole that the ceiling reads through, in bytes; `None` is right for the disk.
+    pub hole_bytes_max: Option<u64>,
+    /// Leaves the test files (and an emulated disk) for the next run.
+    pub keep: bool,
+    /// How to start a reader.
+    pub reader: ReaderCommand,
+    /// For the `run` arm.
+    pub preload: Option<Preload>,
+    /// Where notes about changes to the machine are kept, normally `/run/ahead/bench`.
+    pub state_folder: PathBuf,
+    /// Set from elsewhere (a signal handler), it ends the bench at the next moment, in order.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Plan {
+    /// The plan with everything left as usual.
+    #[must_use]
+    pub fn new(disk: DiskChoice, reader: ReaderCommand) -> Self {
+        Self {
+            disk,
+            disk_bytes: None,
+            time_scale: None,
+            disk_server: None,
+            scenarios: Vec::new(),
+            arms: Vec::new(),
+            sweep_kib: SWEEP_KIB.to_vec(),
+            repeat: 3,
+            limits: Limits { bytes: 1 << 30, milliseconds: 5000 },
+            seed: 1,
+            hole_bytes_max: None,
+            keep: false,
+            reader,
+            preload: None,
+            state_folder: "/run/ahead/bench".into(),
+            stop: Arc::new(AtomicBool::new(false)),
+        }
+    }
+}
+
+/// How far a bench run has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// Test files are being written.
+    Preparing {
+        /// Bytes so far.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// A run begins.
+    Started {
+        /// Which one, from 0.
+        number: usize,
+        /// How many.
+        total: usize,
+        /// Its pattern.
+        scenario: Scenario,
+        /// Its arm.
+        arm: &'a Arm,
+    },
+    /// A run has ended.
+    Ended {
+        /// Which one, from 0.
+        number: usize,
+        /// How many.
+        total: usize,
+        /// What it found.
+        record: &'a RunRecord,
+    },
+}

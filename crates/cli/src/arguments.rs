@@ -1,0 +1,239 @@
+//! The command line: every command, option and sentence of help. No behaviour lives here; the man
+//! page and the shell completions are made from these definitions.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Makes Linux read the right thing before it is asked for.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ahead",
+    version,
+    propagate_version = false,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "Exit codes: 0 fine, 1 found something or failed, 2 wrong usage. \
+                  `ahead run` passes on the status of CMD."
+)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run a command with its file reads predicted and prefetched
+    Run(Run),
+    /// Emulated disks under the real page cache, to try things on (needs root)
+    #[command(subcommand, arg_required_else_help = true)]
+    Disk(Disk),
+    /// Measure read-ahead here: patterns, policies, distance to the ceiling
+    #[command(subcommand, arg_required_else_help = true)]
+    Bench(Bench),
+    /// Print the settings of `run`, with the values that would be used
+    Settings(SettingsArguments),
+    /// Print the completion script of a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff), or write the pages of all commands to a folder
+    Man {
+        /// Folder to write the pages to, one per command
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// The server process of an emulated disk.
+    #[command(name = "disk-server", hide = true)]
+    DiskServer(Inner),
+    /// The process that reads, in a measurement.
+    #[command(name = "bench-reader", hide = true)]
+    BenchReader(Inner),
+}
+
+/// Arguments of a process that `ahead` starts for itself.
+#[derive(Debug, Args)]
+pub struct Inner {
+    /// Passed on untouched.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, num_args = 0..)]
+    pub arguments: Vec<OsString>,
+}
+
+/// `ahead run`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Reports go to standard error or to FILE: standard output belongs to CMD.\n\
+    Settings come from /etc/ahead/ahead.toml, ~/.config/ahead/ahead.toml, --config, --set; \
+    the later one wins. `ahead settings` lists them.\n\
+    Exit codes: the status of CMD; 1 could not prepare the run, 2 wrong usage, \
+    126 CMD cannot be executed, 127 CMD not found."
+)]
+pub struct Run {
+    /// Who decides what is read ahead: the same as --set policy=…
+    #[arg(long, value_name = "POLICY", value_parser = ["adaptive", "off", "kernel"])]
+    pub policy: Option<String>,
+    /// Change one setting; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Read settings from this file too
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// When CMD has ended, say what was seen and done per file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub report: Option<Option<PathBuf>>,
+    /// Write the report as JSON (implies --report)
+    #[arg(long)]
+    pub json: bool,
+    /// Print decisions while they are made
+    #[arg(long)]
+    pub explain: bool,
+    /// Print decisions to this file instead (implies --explain)
+    #[arg(long, value_name = "FILE")]
+    pub explain_to: Option<PathBuf>,
+    /// Leave the processes that CMD starts alone
+    #[arg(long)]
+    pub no_children: bool,
+    /// The command and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        value_name = "CMD",
+        value_hint = clap::ValueHint::CommandWithArguments
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// `ahead settings`.
+#[derive(Debug, Args)]
+pub struct SettingsArguments {
+    /// Read settings from this file too
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ahead disk`.
+#[derive(Debug, Subcommand)]
+pub enum Disk {
+    /// Create an emulated disk and mount a fresh file system on it
+    Create(DiskCreate),
+    /// List the emulated disks of this machine, removing what dead ones left behind
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the counters of an emulated disk
+    Stats {
+        /// Name of the disk
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Set the counters to zero afterwards
+        #[arg(long)]
+        reset: bool,
+    },
+    /// Unmount an emulated disk and remove all traces of it, with its contents
+    Destroy {
+        /// Name of the disk
+        name: String,
+    },
+}
+
+/// Order in which waiting requests are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OrderName {
+    /// First come, first served
+    Fifo,
+    /// Sweeps in one direction, with ageing so that nobody starves
+    CLook,
+}
+
+/// `ahead disk create`.
+#[derive(Debug, Args)]
+pub struct DiskCreate {
+    /// Name of the disk: letters, digits, '.', '_' and '-'
+    pub name: String,
+    /// hdd, ssd, cloud, or a model file ending in .toml
+    #[arg(long, value_name = "MODEL")]
+    pub model: String,
+    /// Size of the disk; it lives in memory (suffixes K, M, G, T are powers of 1024)
+    #[arg(long, value_name = "SIZE")]
+    pub size: String,
+    /// Empty folder to mount it on; created when missing
+    #[arg(long, value_name = "DIR")]
+    pub mount: PathBuf,
+    /// How many times faster than the real thing
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub scale: u32,
+    /// Order of service; the default belongs to the model
+    #[arg(long, value_enum)]
+    pub order: Option<OrderName>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ahead bench`.
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// Run patterns under several arms, interleaved, and compare them
+    Run(BenchRun),
+    /// List the patterns and arms
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the table of an earlier run again, or draw it
+    Report {
+        /// Results that `bench run --json` wrote
+        results: PathBuf,
+        /// Write a picture
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+    },
+}
+
+/// `ahead bench run`.
+#[derive(Debug, Args)]
+pub struct BenchRun {
+    /// hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure
+    #[arg(long, value_name = "DISK")]
+    pub disk: String,
+    /// Patterns, comma separated; `ahead bench list` names them
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "all"
+    )]
+    pub pattern: Vec<String>,
+    /// Arms, comma separated
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "off,stock:128,stock:512,static-best,run,ceiling"
+    )]
+    pub arm: Vec<String>,
+    /// How often each pair of pattern and arm is run
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub repeat: u32,
+    /// Short runs: good for a first look, not for publishing
+    #[arg(long)]
+    pub quick: bool,
+    /// Write the results for machines
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a picture
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}

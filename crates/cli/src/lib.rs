@@ -1,0 +1,147 @@
+//! The one program: arguments in, one verb called, an exit code out.
+//!
+//! This room turns errors into text and exit codes; every room below returns them. It owns no
+//! policy and no measurement. [`arguments`] says what can be typed, one file per verb does it.
+#![forbid(unsafe_code)]
+
+pub mod arguments;
+pub mod exit;
+pub mod generate;
+pub mod output;
+pub mod run;
+mod settings;
+mod table;
+
+use std::ffi::OsString;
+use std::io;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+
+use arguments::{Arguments, Verb};
+use exit::Exit;
+
+/// Any failure of a verb, with the exit code that belongs to it.
+#[derive(Debug, thiserror::Error)]
+enum VerbError {
+    #[error(transparent)]
+    Run(#[from] run::RunError),
+    #[error(transparent)]
+    Config(#[from] run::config::ConfigError),
+    #[error(transparent)]
+    Generate(#[from] generate::GenerateError),
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl VerbError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Run(error) => error.exit(),
+            Self::Config(_) => Exit::Usage,
+            Self::Generate(_) | Self::Output(_) => Exit::Failed,
+        }
+    }
+}
+
+/// Does what the command line says and returns how to end.
+#[must_use]
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let typed: Vec<OsString> = arguments.into_iter().collect();
+    let arguments = match Arguments::try_parse_from(&typed) {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error, &typed),
+    };
+    match dispatch(arguments.verb) {
+        Ok(exit) => exit,
+        Err(error) => {
+            output::problem(&error);
+            error.exit()
+        }
+    }
+}
+
+fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
+    match verb {
+        Verb::Run(arguments) => return Ok(run::run(&arguments)?),
+        Verb::Settings(arguments) => output::to_stdout(&settings::show(&arguments)?)?,
+        Verb::Completions { shell } => {
+            output::to_stdout(&String::from_utf8_lossy(&generate::completions(shell)))?;
+        }
+        Verb::Man { dir: Some(folder) } => generate::write_manual(&folder)?,
+        Verb::Man { dir: None } => {
+            output::to_stdout(&String::from_utf8_lossy(&generate::manual()?))?;
+        }
+        Verb::Disk(_) | Verb::Bench(_) | Verb::DiskServer(_) | Verb::BenchReader(_) => todo!(),
+    }
+    Ok(Exit::Fine)
+}
+
+/// What clap could not use: help goes to standard output, a mistake becomes one line.
+fn refuse(error: &clap::Error, typed: &[OsString]) -> Exit {
+    let text = error.render().to_string();
+    // `ahead` alone is a question, `ahead disk` alone is half a command.
+    let is_question = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => true,
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => typed.len() <= 1,
+        _ => {
+            output::problem(&sentence(&text, &command_of(typed)));
+            return Exit::Usage;
+        }
+    };
+    if is_question {
+        return output::to_stdout(&text).map_or(Exit::Failed, |()| Exit::Fine);
+    }
+    output::to_stderr(&text);
+    Exit::Usage
+}
+
+/// The sentence inside clap's paragraph, and where to read on.
+fn sentence(text: &str, command: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    format!(
+        "{}; see `{command} --help`",
+        lines.join(" ").trim_start_matches("error: ")
+    )
+}
+
+/// The deepest command that the words typed lead to: "ahead disk create".
+fn command_of(typed: &[OsString]) -> String {
+    let mut place = Arguments::command();
+    let mut words = vec!["ahead".to_owned()];
+    for word in typed.iter().skip(1) {
+        let below = place
+            .find_subcommand(word)
+            .filter(|below| !below.is_hide_set())
+            .cloned();
+        let Some(below) = below else { break };
+        words.push(below.get_name().to_owned());
+        place = below;
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definitions_of_the_command_line_agree_with_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_mistake_becomes_one_line_that_names_the_help_to_read() {
+        let typed = ["ahead", "disk", "destroy"].map(OsString::from);
+        let error = Arguments::try_parse_from(&typed).expect_err("no name");
+        let line = sentence(&error.render().to_string(), &command_of(&typed));
+        assert!(!line.contains('\n'), "{line}");
+        assert!(line.contains("<NAME>"), "{line}");
+        assert!(line.ends_with("see `ahead disk destroy --help`"), "{line}");
+    }
+}

@@ -1,0 +1,223 @@
+//! `--explain`: the decisions of every process of the run, one line each, while they are made.
+//!
+//! The account's ring of decisions is looked at twenty times a second. When more decisions were
+//! made in between than the ring holds, the lines say how many are missing.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ahead_engine::report::{Event, Report};
+
+use super::account::Account;
+
+/// Time between two looks. Shorter costs CPU beside CMD; longer and a person sees it lag.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const PAGE_KIB: u64 = 4;
+
+/// Where the lines go.
+pub enum Destination {
+    /// Standard error, shared with CMD.
+    StandardError,
+    /// A file, opened already.
+    File(std::fs::File),
+}
+
+/// Why the lines cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write decisions to '{path}': {source}; name a writable file with --explain-to")]
+pub struct OpenError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl Destination {
+    /// The file to write to, or standard error when there is none.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn open(path: Option<&PathBuf>) -> Result<Self, OpenError> {
+        let Some(path) = path else {
+            return Ok(Self::StandardError);
+        };
+        std::fs::File::create(path)
+            .map(Self::File)
+            .map_err(|source| OpenError {
+                path: path.clone(),
+                source,
+            })
+    }
+
+    fn write(&mut self, text: &str) {
+        // A reader that has gone does not stop the run.
+        match self {
+            Self::StandardError => crate::output::to_stderr(text),
+            Self::File(file) => drop(file.write_all(text.as_bytes())),
+        }
+    }
+}
+
+/// A thread that prints decisions until told to stop.
+pub struct Explainer {
+    stop: Sender<()>,
+    thread: JoinHandle<Account>,
+}
+
+impl Explainer {
+    /// Starts printing what appears in `account`.
+    #[must_use]
+    pub fn start(account: Account, destination: Destination) -> Self {
+        let (stop, stopped) = channel();
+        let thread = std::thread::spawn(move || follow(account, destination, &stopped));
+        Self { stop, thread }
+    }
+
+    /// Prints what is left and gives the account back; `None` when the thread broke.
+    #[must_use]
+    pub fn finish(self) -> Option<Account> {
+        let _ = self.stop.send(());
+        self.thread.join().ok()
+    }
+}
+
+fn follow(account: Account, mut destination: Destination, stopped: &Receiver<()>) -> Account {
+    let mut lines = Lines::default();
+    loop {
+        let last = !matches!(
+            stopped.recv_timeout(LOOK_INTERVAL),
+            Err(RecvTimeoutError::Timeout)
+        );
+        if let Ok(report) = account.read() {
+            let text = lines.news_of(&report);
+            if !text.is_empty() {
+                destination.write(&text);
+            }
+        }
+        if last {
+            return account;
+        }
+    }
+}
+
+/// Turns successive looks at the account into lines, each decision once.
+#[derive(Default)]
+struct Lines {
+    newest: u64,
+    first_ns: Option<u64>,
+    /// Numbers that were still being written when the ring was last read.
+    missing: VecDeque<u64>,
+}
+
+impl Lines {
+    fn news_of(&mut self, report: &Report) -> String {
+        let mut text = String::new();
+        for event in &report.events {
+            let is_new = event.sequence > self.newest;
+            if !is_new && !self.missing.contains(&event.sequence) {
+                continue;
+            }
+            if is_new {
+                let gap = self.newest + 1..event.sequence;
+                // A few are writers that have not finished; many were overwritten.
+                if gap.end - gap.start > 64 {
+                    let lost = gap.end - gap.start;
+                    text.push_str(&format!("ahead: {lost} decisions came too fast to print\n"));
+                    self.missing.clear();
+                } else {
+                    self.missing.extend(gap);
+                }
+                self.newest = event.sequence;
+            } else {
+                self.missing.retain(|&number| number != event.sequence);
+            }
+            self.missing.truncate(256);
+            let first_ns = *self.first_ns.get_or_insert(event.time_ns);
+            text.push_str(&line(event, report, event.time_ns.saturating_sub(first_ns)));
+        }
+        text
+    }
+}
+
+fn line(event: &Event, report: &Report, since_first_ns: u64) -> String {
+    let path = event
+        .file
+        .map_or("(file beyond the table)", |index| &report.files[index].path);
+    let seconds = since_first_ns / 1_000_000_000;
+    let micros = since_first_ns / 1_000 % 1_000_000;
+    let length_kib = event.length * PAGE_KIB;
+    let start_kib = event.start * PAGE_KIB;
+    let ranges = match event.count {
+        0 => "nothing".to_owned(),
+        1 => format!("{length_kib} KiB at {start_kib} KiB"),
+        count => format!(
+            "{count} x {length_kib} KiB from {start_kib} KiB every {} KiB",
+            event.period.saturating_mul(4)
+        ),
+    };
+    format!(
+        "ahead: +{seconds}.{micros:06} [{}] {path}: {ranges} ({}: {})\n",
+        event.process,
+        event.pattern.text(),
+        event.reason.text()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(sequence: u64) -> Event {
+        Event {
+            sequence,
+            process: 7,
+            file: None,
+            start: 16,
+            length: 4,
+            period: 0,
+            count: 1,
+            pattern: ahead_policy::reason::Pattern::Backward,
+            reason: ahead_policy::reason::Reason::default(),
+            time_ns: sequence * 1_000_000,
+        }
+    }
+
+    fn report(sequences: &[u64]) -> Report {
+        Report {
+            events: sequences.iter().copied().map(event).collect(),
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn each_decision_is_printed_once() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.news_of(&report(&[1, 2])).lines().count(), 2);
+        assert_eq!(lines.news_of(&report(&[1, 2, 3])).lines().count(), 1);
+    }
+
+    #[test]
+    fn a_decision_that_was_still_being_written_is_printed_later() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.news_of(&report(&[1, 3])).lines().count(), 2);
+        assert_eq!(lines.news_of(&report(&[1, 2, 3])).lines().count(), 1);
+        assert_eq!(lines.news_of(&report(&[1, 2, 3])), "");
+    }
+
+    #[test]
+    fn overwritten_decisions_are_counted() {
+        let mut lines = Lines::default();
+        let _ = lines.news_of(&report(&[1]));
+        let text = lines.news_of(&report(&[1002]));
+        assert!(text.contains("1000 decisions"), "{text}");
+    }
+
+    #[test]
+    fn a_line_says_what_where_and_why() {
+        let text = line(&event(1), &Report::default(), 1_500_000_000);
+        assert!(text.starts_with("ahead: +1.500000 [7] "), "{text}");
+        assert!(text.contains("16 KiB at 64 KiB (backward"), "{text}");
+    }
+}

@@ -1,0 +1,191 @@
+//! Finding the library that is preloaded into CMD, and writing its path so that the dynamic loader
+//! understands it.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::elf::{Image, Machine, image_of};
+
+/// File name of the library.
+pub const LIBRARY_NAME: &str = "libahead_preload.so";
+/// Environment variable that names the library when it is in none of the usual places.
+pub const LIBRARY_VARIABLE: &str = "AHEAD_PRELOAD";
+
+/// Why no library can be preloaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// It is nowhere.
+    #[error(
+        "cannot find {LIBRARY_NAME} ({searched}): build it with `cargo build --release`, or set \
+         {LIBRARY_VARIABLE} to its path"
+    )]
+    Missing {
+        /// Where it was looked for.
+        searched: String,
+    },
+    /// There is a file, but it cannot be read.
+    #[error("cannot read the library '{path}': {source}; set {LIBRARY_VARIABLE} to another one")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is a file, but it is something else.
+    #[error("'{path}' is not a shared library: set {LIBRARY_VARIABLE} to {LIBRARY_NAME}")]
+    NotALibrary {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A library for another kind of program.
+    #[error(
+        "the library '{path}' is for {library} but '{binary}' is for {program}: set \
+         {LIBRARY_VARIABLE} to a library built for {program}"
+    )]
+    OtherMachine {
+        /// The library.
+        path: PathBuf,
+        /// What it was built for.
+        library: Machine,
+        /// The binary behind CMD.
+        binary: PathBuf,
+        /// What that was built for.
+        program: Machine,
+    },
+    /// The loader splits its list at these characters and has no way to quote them.
+    #[error(
+        "the library's path '{path}' has a space or a colon in it, and the dynamic loader cannot \
+         load such a path: copy the library elsewhere and set {LIBRARY_VARIABLE}"
+    )]
+    Unloadable {
+        /// The path.
+        path: PathBuf,
+    },
+}
+
+/// A library that can be preloaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Library {
+    /// Absolute path without characters that the loader would split at.
+    pub path: PathBuf,
+    /// What it was built for.
+    pub machine: Machine,
+}
+
+impl Library {
+    /// Finds the library: `named` (from the environment) alone if given, else beside the program
+    /// `executable` and where packages put libraries.
+    ///
+    /// # Errors
+    /// None found, or what was found cannot be loaded.
+    pub fn find(named: Option<&OsStr>, executable: &Path) -> Result<Self, LibraryError> {
+        if let Some(named) = named.filter(|named| !named.is_empty()) {
+            let path = std::path::absolute(named).unwrap_or_else(|_| PathBuf::from(named));
+            if !path.exists() {
+                let searched = format!("{LIBRARY_VARIABLE} names '{}'", path.display());
+                return Err(LibraryError::Missing { searched });
+            }
+            return Self::check(path);
+        }
+        let folder = executable.parent().unwrap_or_else(|| Path::new("/"));
+        let mut candidates = vec![folder.join(LIBRARY_NAME)];
+        if let Some(above) = folder.parent() {
+            candidates.push(above.join("lib/ahead").join(LIBRARY_NAME));
+            candidates.push(above.join("lib").join(LIBRARY_NAME));
+        }
+        match candidates.iter().find(|candidate| candidate.exists()) {
+            Some(found) => Self::check(found.clone()),
+            None => {
+                let places: Vec<String> = candidates
+                    .iter()
+                    .map(|path| path.display().to_string())
+                    .collect();
+                Err(LibraryError::Missing {
+                    searched: format!("not at {}", places.join(", ")),
+                })
+            }
+        }
+    }
+
+    fn check(path: PathBuf) -> Result<Self, LibraryError> {
+        match image_of(&path) {
+            Ok(Image::Library(machine)) if is_loadable(&path) => Ok(Self { path, machine }),
+            Ok(Image::Library(_)) => Err(LibraryError::Unloadable { path }),
+            Ok(_) => Err(LibraryError::NotALibrary { path }),
+            Err(source) => Err(LibraryError::Unreadable { path, source }),
+        }
+    }
+
+    /// Checks that the loader of `binary`, built for `program`, will accept the library.
+    ///
+    /// # Errors
+    /// [`LibraryError::OtherMachine`].
+    pub fn must_fit(&self, binary: &Path, program: Machine) -> Result<(), LibraryError> {
+        if self.machine == program {
+            return Ok(());
+        }
+        Err(LibraryError::OtherMachine {
+            path: self.path.clone(),
+            library: self.machine,
+            binary: binary.to_path_buf(),
+            program,
+        })
+    }
+
+    /// The value of `LD_PRELOAD`: this library first, then what was there, each once.
+    #[must_use]
+    pub fn preload_list(&self, existing: Option<&OsStr>) -> OsString {
+        let mut list = self.path.clone().into_os_string();
+        let existing = existing.map(OsStr::as_bytes).unwrap_or_default();
+        for entry in existing.split(|&byte| byte == b' ' || byte == b':') {
+            if !entry.is_empty() && entry != self.path.as_os_str().as_bytes() {
+                list.push(":");
+                list.push(OsStr::from_bytes(entry));
+            }
+        }
+        list
+    }
+}
+
+fn is_loadable(path: &Path) -> bool {
+    !path
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .any(|byte| matches!(byte, b' ' | b':' | b'\t' | b'\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library(path: &str) -> Library {
+        Library {
+            path: path.into(),
+            machine: Machine::this(),
+        }
+    }
+
+    #[test]
+    fn entries_that_were_there_stay_and_a_second_run_adds_nothing() {
+        let library = library("/a/lib.so");
+        assert_eq!(library.preload_list(None), "/a/lib.so");
+        assert_eq!(
+            library.preload_list(Some(OsStr::new("/b.so /c.so"))),
+            "/a/lib.so:/b.so:/c.so"
+        );
+        assert_eq!(
+            library.preload_list(Some(OsStr::new("/b.so:/a/lib.so"))),
+            "/a/lib.so:/b.so"
+        );
+    }
+
+    #[test]
+    fn a_path_with_a_space_cannot_be_loaded() {
+        assert!(!is_loadable(Path::new("/home/a b/lib.so")));
+        assert!(!is_loadable(Path::new("/home/a:b/lib.so")));
+        assert!(is_loadable(Path::new("/home/ab/lib.so")));
+    }
+}

@@ -1,0 +1,318 @@
+//! `--report` and `--json`: the account of a run, for a person and for a machine.
+//!
+//! What could not be seen is part of the account: mapped files, static programs, files beyond the
+//! table. A report that is silent about them would read as if nothing had happened there.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use ahead_engine::report::{FileReport, Report};
+use ahead_engine::settings::Settings;
+use serde_json::{Value, json};
+
+use crate::table;
+
+use super::command::{Command, Visibility};
+
+/// Files shown to a person; the rest is summed up. `--json` has all of them.
+const FILES_SHOWN_MAX: usize = 30;
+const PAGE_KIB: u64 = 4;
+
+/// Everything that a report is made of.
+pub struct RunReport<'a> {
+    /// CMD as it was found.
+    pub command: &'a Command,
+    /// How CMD ended.
+    pub status: ExitStatus,
+    /// Time from start to end of CMD.
+    pub elapsed: std::time::Duration,
+    /// The settings in force.
+    pub settings: &'a Settings,
+    /// What the processes wrote.
+    pub report: &'a Report,
+}
+
+impl RunReport<'_> {
+    /// What was not seen, one sentence each.
+    fn blind_spots(&self) -> Vec<String> {
+        let binary = self.command.binary.display();
+        let mut spots = Vec::new();
+        match self.command.visibility {
+            Visibility::Static => spots.push(format!(
+                "{binary} is a static binary: no library can be loaded into it, its reads were not seen"
+            )),
+            Visibility::Privileged => spots.push(format!(
+                "{binary} is set-user-id: the loader ignores foreign libraries, its reads were not seen"
+            )),
+            Visibility::Unknown => {
+                spots.push(format!("{binary} could not be examined: it may not have been seen"));
+            }
+            Visibility::Seen(_) if self.report.processes == 0 => spots.push(
+                "no process loaded the library: CMD or a sandbox cleared its environment, or a \
+                 container hides the library"
+                    .to_owned(),
+            ),
+            Visibility::Seen(_) => {}
+        }
+        if self.report.mappings > 0 {
+            let mapped = self.report.files.iter().filter(|file| file.mapped).count();
+            spots.push(format!(
+                "files were mapped into memory {} times ({mapped} of the files above): what is read \
+                 through a mapping cannot be seen",
+                self.report.mappings
+            ));
+        }
+        if self.report.files_beyond > 0 {
+            spots.push(format!(
+                "{} more files found no place in this table",
+                self.report.files_beyond
+            ));
+        }
+        if self.report.dropped > 0 {
+            spots.push(format!(
+                "{} requests were dropped because the helper was behind",
+                self.report.dropped
+            ));
+        }
+        spots
+    }
+
+    /// The report for a person. Ends with a line end.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let report = self.report;
+        let mut text = format!(
+            "ahead: {} {} after {:.2} s; {} {}, {} {}, {} calls for pages, at most {} MiB unread\n",
+            self.command.path.display(),
+            ending(self.status),
+            self.elapsed.as_secs_f64(),
+            report.processes,
+            plural(report.processes, "process", "processes"),
+            report.files.len(),
+            plural(report.files.len() as u64, "file", "files"),
+            report.calls,
+            report.unread_pages_max * PAGE_KIB / 1024,
+        );
+        if !report.files.is_empty() {
+            text.push_str(&files_table(&report.files));
+            text.push('\n');
+        }
+        for spot in self.blind_spots() {
+            text.push_str(&format!("ahead: {spot}\n"));
+        }
+        text
+    }
+
+    /// The report for a machine: one JSON object, ended by a line end.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let settings: serde_json::Map<String, Value> = self
+            .settings
+            .values()
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), Value::String(value)))
+            .collect();
+        let files: Vec<Value> = self.report.files.iter().map(file_json).collect();
+        let value = json!({
+            "command": self.command.path.to_string_lossy(),
+            "binary": self.command.binary.to_string_lossy(),
+            "status": self.status.code(),
+            "signal": self.status.signal(),
+            "elapsed_ms": u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX),
+            "settings": settings,
+            "processes": self.report.processes,
+            "calls": self.report.calls,
+            "dropped": self.report.dropped,
+            "mappings": self.report.mappings,
+            "files_beyond": self.report.files_beyond,
+            "unread_pages_max": self.report.unread_pages_max,
+            "files": files,
+            "not_seen": self.blind_spots(),
+        });
+        format!("{value:#}\n")
+    }
+}
+
+fn file_json(file: &FileReport) -> Value {
+    json!({
+        "path": file.path,
+        "pattern": file.pattern.text(),
+        "window_pages": file.window_pages,
+        "accesses": file.accesses,
+        "pages": file.pages,
+        "prefetched_pages": file.prefetched,
+        "useful_pages": file.useful,
+        "late_pages": file.late,
+        "wasted_pages": file.wasted,
+        "thrashed_pages": file.thrashed,
+        "waits": file.waits,
+        "waits_avoided": file.waits_avoided,
+        "reason": file.reason.text(),
+        "mapped": file.mapped,
+        "program_advises": file.program_advises,
+        "direct": file.direct,
+    })
+}
+
+/// The files that were read most, busiest first.
+fn files_table(files: &[FileReport]) -> String {
+    let mut busiest: Vec<&FileReport> = files.iter().collect();
+    busiest.sort_by(|a, b| b.pages.cmp(&a.pages).then_with(|| a.path.cmp(&b.path)));
+    let titles = [
+        "file", "pattern", "window", "read", "useful", "late", "wasted", "thrashed", "waited",
+        "avoided", "why",
+    ];
+    let mut table = table::with_titles(&titles, 2..10);
+    for file in busiest.iter().take(FILES_SHOWN_MAX) {
+        table.add_row([
+            shortened(&file.path, 44),
+            file.pattern.text().to_owned(),
+            size(file.window_pages),
+            size(file.pages),
+            size(file.useful),
+            size(file.late),
+            size(file.wasted),
+            size(file.thrashed),
+            file.waits.to_string(),
+            file.waits_avoided.to_string(),
+            reason(file),
+        ]);
+    }
+    let mut text = table.to_string();
+    let hidden = busiest.len().saturating_sub(FILES_SHOWN_MAX);
+    if hidden > 0 {
+        let pages = busiest
+            .iter()
+            .skip(FILES_SHOWN_MAX)
+            .map(|file| file.pages)
+            .sum();
+        text.push_str(&format!(
+            "\n… and {hidden} more files, {} read; --json has them all",
+            size(pages)
+        ));
+    }
+    text
+}
+
+fn reason(file: &FileReport) -> String {
+    let mut text = file.reason.text().to_owned();
+    for (holds, remark) in [
+        (file.mapped, "mapped"),
+        (file.program_advises, "the program advises itself"),
+        (file.direct, "opened with O_DIRECT"),
+    ] {
+        if holds {
+            text.push_str("; ");
+            text.push_str(remark);
+        }
+    }
+    text
+}
+
+/// Pages as a size with three digits.
+fn size(pages: u64) -> String {
+    let kib = pages.saturating_mul(PAGE_KIB);
+    match kib {
+        0 => "–".to_owned(),
+        1..10_240 => format!("{kib} K"),
+        10_240..10_485_760 => format!("{} M", kib >> 10),
+        _ => format!("{} G", kib >> 20),
+    }
+}
+
+fn ending(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => {
+            let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
+            format!("was ended by {name} ({signal})")
+        }
+        (None, code) => format!("ended with {}", code.unwrap_or_default()),
+    }
+}
+
+/// The end of a path, which says more than its beginning.
+fn shortened(path: &str, characters_max: usize) -> String {
+    let length = path.chars().count();
+    if length <= characters_max {
+        return path.to_owned();
+    }
+    let tail: String = path.chars().skip(length - characters_max + 1).collect();
+    format!("…{tail}")
+}
+
+fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::elf::Machine;
+
+    fn with_report<T>(
+        visibility: Visibility,
+        report: &Report,
+        look: impl Fn(&RunReport<'_>) -> T,
+    ) -> T {
+        let command = Command {
+            path: "/bin/x".into(),
+            binary: "/bin/x".into(),
+            visibility,
+        };
+        look(&RunReport {
+            command: &command,
+            status: ExitStatus::from_raw(3 << 8),
+            elapsed: std::time::Duration::from_millis(1500),
+            settings: &Settings::default(),
+            report,
+        })
+    }
+
+    fn one_file() -> Report {
+        let file = FileReport {
+            path: "/data/log".into(),
+            window_pages: 256,
+            pages: 5120,
+            ..FileReport::default()
+        };
+        Report {
+            processes: 1,
+            files: vec![file],
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn a_static_program_is_named_as_not_seen() {
+        let text = with_report(Visibility::Static, &Report::default(), |told| told.text());
+        assert!(text.contains("/bin/x is a static binary"), "{text}");
+    }
+
+    #[test]
+    fn sizes_status_and_path_reach_the_person() {
+        let text = with_report(Visibility::Seen(Machine::this()), &one_file(), |told| {
+            told.text()
+        });
+        for part in ["ended with 3 after 1.50 s", "/data/log", "1024 K", "20 M"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn json_keeps_pages_as_numbers_and_says_what_was_not_seen() {
+        let mut report = one_file();
+        report.mappings = 2;
+        let json = with_report(Visibility::Seen(Machine::this()), &report, |told| {
+            told.json()
+        });
+        let value: Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(value["files"][0]["pages"], 5120);
+        assert_eq!(value["settings"]["policy"], "adaptive");
+        assert_eq!(value["not_seen"].as_array().map(Vec::len), Some(1));
+    }
+
+    #[test]
+    fn a_long_path_keeps_its_end() {
+        assert_eq!(shortened("/aaaa/bbbb/c", 6), "…bbb/c");
+    }
+}

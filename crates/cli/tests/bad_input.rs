@@ -1,0 +1,214 @@
+//! Bad input: one clear line on standard error, the right exit code, nothing started.
+
+mod support;
+
+use std::process::Stdio;
+
+use support::{Place, assert_refused, stderr, stdout};
+
+#[test]
+fn no_arguments_print_help_and_are_no_failure() {
+    let output = Place::new().output(&[]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        stdout(&output).contains("Usage: ahead"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+#[test]
+fn half_a_command_prints_its_help_and_is_wrong_usage() {
+    let output = Place::new().output(&["disk"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("Usage: ahead disk"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn an_unknown_verb_or_option_is_wrong_usage() {
+    let place = Place::new();
+    assert_refused(&place.output(&["rnu"]), 2, &["'rnu'", "ahead --help"]);
+    assert_refused(
+        &place.output(&["run", "--repot", "true"]),
+        2,
+        &["--repot", "ahead run --help"],
+    );
+    assert_refused(&place.output(&["run"]), 2, &["<CMD>", "ahead run --help"]);
+}
+
+#[test]
+fn a_command_that_is_not_there_ends_with_127() {
+    let place = Place::new();
+    assert_refused(
+        &place.output(&["run", "no-such-command"]),
+        127,
+        &["no-such-command", "PATH"],
+    );
+    assert_refused(&place.output(&["run", "./no/such"]), 127, &["./no/such"]);
+    assert_refused(&place.output(&["run", ""]), 127, &["cannot find ''"]);
+}
+
+#[test]
+fn a_command_that_cannot_be_executed_ends_with_126() {
+    let place = Place::new();
+    let file = place.file("data", "not a program");
+    let file = file.to_str().expect("text");
+    assert_refused(&place.output(&["run", file]), 126, &[file, "chmod +x"]);
+    assert_refused(&place.output(&["run", "/usr"]), 126, &["/usr", "folder"]);
+}
+
+#[test]
+fn a_script_without_its_interpreter_ends_with_126() {
+    let place = Place::new();
+    let script = place.file("script", "#!/no/such/interpreter\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).expect("our file");
+    let output = place.output(&["run", script.to_str().expect("text")]);
+    assert_refused(&output, 126, &["/no/such/interpreter"]);
+}
+
+#[test]
+fn a_missing_library_is_named_with_what_to_do() {
+    let place = Place::new();
+    let run = |library: &str| {
+        place
+            .ahead(&["run", "true"])
+            .env("AHEAD_PRELOAD", library)
+            .output()
+            .expect("ahead starts")
+    };
+    assert_refused(
+        &run("/no/such.so"),
+        1,
+        &["libahead_preload.so", "/no/such.so", "AHEAD_PRELOAD"],
+    );
+    assert_refused(
+        &run("/etc/passwd"),
+        1,
+        &["/etc/passwd", "not a shared library"],
+    );
+}
+
+#[test]
+fn a_library_in_none_of_the_usual_places_is_missing() {
+    let place = Place::new();
+    let program = place.path().join("ahead");
+    std::fs::copy(env!("CARGO_BIN_EXE_ahead"), &program).expect("a copy");
+    let output = std::process::Command::new(&program)
+        .args(["run", "true"])
+        .output();
+    let output = output.expect("the copy starts");
+    assert_refused(
+        &output,
+        1,
+        &[
+            "cannot find libahead_preload.so",
+            "cargo build",
+            "AHEAD_PRELOAD",
+        ],
+    );
+}
+
+#[test]
+fn a_library_of_the_wrong_architecture_is_refused() {
+    let place = Place::new();
+    let mut bytes = std::fs::read(place.library()).expect("the library");
+    // e_machine: 8 is MIPS.
+    bytes[0x12..0x14].copy_from_slice(&8_u16.to_ne_bytes());
+    let library = place.file("mips.so", bytes);
+    let output = place
+        .ahead(&["run", "true"])
+        .env("AHEAD_PRELOAD", &library)
+        .output();
+    assert_refused(
+        &output.expect("ahead starts"),
+        1,
+        &["mips.so", "is for", "AHEAD_PRELOAD"],
+    );
+}
+
+#[test]
+fn a_library_whose_path_the_loader_would_split_is_refused() {
+    let place = Place::new();
+    let library = place.path().join("a b.so");
+    std::fs::copy(place.library(), &library).expect("a copy");
+    let output = place
+        .ahead(&["run", "true"])
+        .env("AHEAD_PRELOAD", &library)
+        .output();
+    assert_refused(
+        &output.expect("ahead starts"),
+        1,
+        &["a b.so", "space or a colon"],
+    );
+}
+
+#[test]
+fn a_bad_setting_says_what_would_be_accepted() {
+    let place = Place::new();
+    let set = |pair: &str| place.output(&["run", "--set", pair, "true"]);
+    assert_refused(&set("readahead=1"), 2, &["'readahead'", "readahead_ratio"]);
+    assert_refused(&set("readahead_hit_rate=0"), 2, &["'0'", "1 to 64"]);
+    assert_refused(&set("readahead_hit_rate"), 2, &["KEY=VALUE"]);
+    let output = place.output(&["run", "--policy", "magic", "true"]);
+    assert_refused(&output, 2, &["'magic'", "adaptive"]);
+}
+
+#[test]
+fn a_bad_config_key_is_reported_with_file_and_line() {
+    let place = Place::new();
+    let file = place.file("my.toml", "[run]\npolicy = 'adaptive'\nreadahead = 3\n");
+    let file = file.to_str().expect("text");
+    let place_of_mistake = format!("{file}:3: ");
+    let output = place.output(&["run", "--config", file, "true"]);
+    assert_refused(&output, 2, &[&place_of_mistake, "'readahead'"]);
+    assert_refused(
+        &place.output(&["settings", "--config", "/no/such"]),
+        2,
+        &["/no/such"],
+    );
+    assert_refused(
+        &place.output(&["settings", "--config", "/dev/zero"]),
+        2,
+        &["/dev/zero"],
+    );
+}
+
+#[test]
+fn a_report_that_cannot_be_written_stops_the_run_before_it_starts() {
+    let place = Place::new();
+    let witness = place.path().join("witness");
+    let witness = witness.to_str().expect("text");
+    let output = place.output(&["run", "--report=/no/such/file", "--", "touch", witness]);
+    assert_refused(&output, 1, &["/no/such/file", "--report=FILE"]);
+    assert!(!std::path::Path::new(witness).exists());
+    let output = place.output(&[
+        "run",
+        "--explain-to",
+        "/no/such/file",
+        "--",
+        "touch",
+        witness,
+    ]);
+    assert_refused(&output, 1, &["/no/such/file", "--explain-to"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let place = Place::new();
+    for arguments in [&["settings"][..], &["man"], &["--help"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = place
+            .ahead(arguments)
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output();
+        let output = output.expect("ahead starts");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+}

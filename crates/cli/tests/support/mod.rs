@@ -1,0 +1,78 @@
+//! What the tests of the program share: starting it, and libraries to preload that do nothing.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder of the test's own, with a library in it.
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// Makes the folder and builds the library with the system's C compiler.
+    pub(crate) fn new() -> Self {
+        let place = Self {
+            folder: tempfile::tempdir().expect("a folder"),
+        };
+        let source = place.file("stub.c", "int ahead_stub;\n");
+        let status = Command::new("cc")
+            .args(["-shared", "-fPIC", "-o"])
+            .args([place.library().as_path(), source.as_path()])
+            .status()
+            .expect("a C compiler is there (cc)");
+        assert!(status.success(), "cc failed");
+        place
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn library(&self) -> PathBuf {
+        self.path().join("stub.so")
+    }
+
+    /// Writes a file and returns its path.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, content).expect("a writable folder");
+        path
+    }
+
+    /// The program, with the library, and without the configuration of this machine's user.
+    pub(crate) fn ahead(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ahead"));
+        command
+            .args(arguments)
+            .env("AHEAD_PRELOAD", self.library())
+            .env("XDG_CONFIG_HOME", self.path())
+            .env_remove("LD_PRELOAD");
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn output(&self, arguments: &[&str]) -> Output {
+        self.ahead(arguments).output().expect("ahead starts")
+    }
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Asserts one line on standard error that has all of `parts`, and the exit code.
+#[track_caller]
+pub(crate) fn assert_refused(output: &Output, code: i32, parts: &[&str]) {
+    let said = stderr(output);
+    assert_eq!(said.lines().count(), 1, "one line: {said}");
+    assert!(said.starts_with("ahead: "), "{said}");
+    for part in parts {
+        assert!(said.contains(part), "'{part}' in: {said}");
+    }
+    assert_eq!(output.status.code(), Some(code), "{said}");
+}

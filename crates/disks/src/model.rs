@@ -1,0 +1,316 @@
+//! What a disk is made of: three kinds of mechanism, their presets, and their TOML form.
+//!
+//! A model is data at real speed. How requests travel through it is in [`arm`](crate::arm),
+//! [`flash`](crate::flash) and [`volume`](crate::volume); how fast time runs is
+//! [`TimeScale`](crate::TimeScale).
+//!
+//! ```toml
+//! kind = "arm"
+//! media_bytes_per_s = 100000000
+//! seek_us_min = 1500
+//! seek_us_max = 6200
+//! rotation_rpm = 7200
+//! order = { kind = "c-look", age_ms_max = 500 }
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+/// One modelled disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum DiskModel {
+    /// A rotating disk with one arm.
+    Arm(ArmModel),
+    /// Flash with parallel channels.
+    Flash(FlashModel),
+    /// A network volume: latency, a gate for requests, a limit for bytes.
+    Volume(VolumeModel),
+}
+
+/// In which order waiting requests are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Order {
+    /// First come, first served.
+    Fifo,
+    /// Ascending from where the head is, then again from the lowest, as elevators do.
+    CLook {
+        /// A request that has waited longer (real milliseconds) goes first, oldest first. Without
+        /// this, one contiguous stream holds the head and the others starve.
+        age_ms_max: u64,
+    },
+}
+
+/// A rotating disk with one arm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArmModel {
+    /// Bytes per second that pass under the head.
+    pub media_bytes_per_s: u64,
+    /// Shortest seek, in microseconds.
+    pub seek_us_min: u64,
+    /// Full-stroke seek, in microseconds. Between the two a seek grows with the square root of its
+    /// distance, because the arm accelerates for half of the way and brakes for the rest.
+    pub seek_us_max: u64,
+    /// Revolutions per minute. Every positioning is charged half a turn, the mean, instead of the
+    /// true angle: the mean over many requests is the same, and a run can be repeated exactly.
+    pub rotation_rpm: u64,
+    /// Order of service.
+    pub order: Order,
+}
+
+/// Flash with parallel channels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlashModel {
+    /// How many flash pages are read at the same time.
+    pub channels: u32,
+    /// Microseconds that one flash page takes on its channel; a read of less costs the same.
+    pub page_us: u64,
+    /// Bytes in a flash page.
+    pub page_bytes: u64,
+}
+
+/// A network volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeModel {
+    /// Microseconds that every request spends on the way; any number may be on the way at once.
+    pub latency_us: u64,
+    /// Requests per second that pass the gate, evenly spaced: there is no burst to use up first.
+    pub requests_per_s: u64,
+    /// Bytes per second that pass the gate.
+    pub bytes_per_s: u64,
+}
+
+/// A model that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// No preset has this name.
+    #[error("no disk model is called {0:?}: use hdd, ssd, cloud, or the path of a .toml file")]
+    UnknownPreset(String),
+    /// The text is not a model.
+    #[error("not a disk model: {0}")]
+    Syntax(String),
+    /// A figure is outside of what makes sense.
+    #[error("disk model: {field} must be {expected}")]
+    Figure {
+        /// The field at fault.
+        field: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+}
+
+impl DiskModel {
+    /// Names of the presets.
+    pub const PRESETS: [&'static str; 3] = ["hdd", "ssd", "cloud"];
+
+    /// A desktop disk: 100 MB/s, 7200 rpm, about 8.2 ms for a random access.
+    #[must_use]
+    pub const fn hdd() -> Self {
+        Self::Arm(ArmModel {
+            media_bytes_per_s: 100_000_000,
+            seek_us_min: 1_500,
+            seek_us_max: 6_200,
+            rotation_rpm: 7_200,
+            // What Linux' own deadline scheduler allows a read to wait. Lower, and concurrent
+            // streams tear each other apart; higher, and a waiting reader looks hung.
+            order: Order::CLook { age_ms_max: 500 },
+        })
+    }
+
+    /// A flash disk: 8 channels, 80 µs per 16 KiB; at most 1638 MB/s and 100 000 requests/s.
+    #[must_use]
+    pub const fn ssd() -> Self {
+        Self::Flash(FlashModel {
+            channels: 8,
+            page_us: 80,
+            page_bytes: 16_384,
+        })
+    }
+
+    /// A cloud volume: 500 µs, 3000 requests/s, 125 MB/s.
+    #[must_use]
+    pub const fn cloud() -> Self {
+        Self::Volume(VolumeModel {
+            latency_us: 500,
+            requests_per_s: 3_000,
+            bytes_per_s: 125_000_000,
+        })
+    }
+
+    /// The preset called `name`.
+    ///
+    /// # Errors
+    /// [`ModelError::UnknownPreset`].
+    pub fn preset(name: &str) -> Result<Self, ModelError> {
+        match name {
+            "hdd" => Ok(Self::hdd()),
+            "ssd" => Ok(Self::ssd()),
+            "cloud" => Ok(Self::cloud()),
+            other => Err(ModelError::UnknownPreset(other.to_owned())),
+        }
+    }
+
+    /// Reads and checks the TOML form.
+    ///
+    /// # Errors
+    /// [`ModelError::Syntax`] or [`ModelError::Figure`].
+    pub fn from_toml(text: &str) -> Result<Self, ModelError> {
+        let model: Self =
+            toml::from_str(text).map_err(|error| ModelError::Syntax(error.to_string()))?;
+        model.check()?;
+        Ok(model)
+    }
+
+    /// The TOML form, readable by [`from_toml`](Self::from_toml).
+    ///
+    /// # Errors
+    /// [`ModelError::Syntax`] for figures beyond what TOML can hold (2⁶³).
+    pub fn to_toml(&self) -> Result<String, ModelError> {
+        toml::to_string(self).map_err(|error| ModelError::Syntax(error.to_string()))
+    }
+
+    /// The same disk with another order of service; mechanisms without an arm have nothing to
+    /// reorder and stay as they are.
+    #[must_use]
+    pub fn with_order(mut self, order: Order) -> Self {
+        if let Self::Arm(arm) = &mut self {
+            arm.order = order;
+        }
+        self
+    }
+
+    /// Whether the kernel should be told that this disk rotates.
+    #[must_use]
+    pub const fn is_rotational(&self) -> bool {
+        matches!(self, Self::Arm(_))
+    }
+
+    /// Checks that every figure makes sense.
+    ///
+    /// # Errors
+    /// [`ModelError::Figure`] names the first that does not.
+    pub fn check(&self) -> Result<(), ModelError> {
+        let within = |field, value: u64, min: u64, max: u64, expected| {
+            if (min..=max).contains(&value) {
+                Ok(())
+            } else {
+                Err(ModelError::Figure { field, expected })
+            }
+        };
+        const RATE: (u64, u64, &str) = (1_000, 1_000_000_000_000, "from 1000 to 10^12 bytes");
+        const MICROSECONDS: (u64, u64, &str) = (0, 60_000_000, "at most a minute");
+        match self {
+            Self::Arm(arm) => {
+                within(
+                    "media_bytes_per_s",
+                    arm.media_bytes_per_s,
+                    RATE.0,
+                    RATE.1,
+                    RATE.2,
+                )?;
+                let (min, max, expected) = MICROSECONDS;
+                within("seek_us_max", arm.seek_us_max, min, max, expected)?;
+                within(
+                    "seek_us_min",
+                    arm.seek_us_min,
+                    0,
+                    arm.seek_us_max,
+                    "at most seek_us_max",
+                )?;
+                within(
+                    "rotation_rpm",
+                    arm.rotation_rpm,
+                    1,
+                    1_000_000,
+                    "from 1 to 1000000",
+                )?;
+                if let Order::CLook { age_ms_max } = arm.order {
+                    within(
+                        "order.age_ms_max",
+                        age_ms_max,
+                        0,
+                        3_600_000,
+                        "at most an hour",
+                    )?;
+                }
+                Ok(())
+            }
+            Self::Flash(flash) => {
+                within(
+                    "channels",
+                    flash.channels.into(),
+                    1,
+                    4_096,
+                    "from 1 to 4096",
+                )?;
+                within(
+                    "page_us",
+                    flash.page_us,
+                    1,
+                    60_000_000,
+                    "from 1 to a minute",
+                )?;
+                within(
+                    "page_bytes",
+                    flash.page_bytes,
+                    512,
+                    1 << 30,
+                    "from 512 to 2^30",
+                )
+            }
+            Self::Volume(volume) => {
+                let (min, max, expected) = MICROSECONDS;
+                within("latency_us", volume.latency_us, min, max, expected)?;
+                within(
+                    "requests_per_s",
+                    volume.requests_per_s,
+                    1,
+                    1 << 30,
+                    "from 1 to 2^30",
+                )?;
+                within("bytes_per_s", volume.bytes_per_s, RATE.0, RATE.1, RATE.2)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_found_passes_its_checks_and_survives_toml() {
+        for name in DiskModel::PRESETS {
+            let model = DiskModel::preset(name).expect("a preset");
+            let text = model.to_toml().expect("writable");
+            assert_eq!(DiskModel::from_toml(&text), Ok(model));
+        }
+    }
+
+    #[test]
+    fn the_example_in_the_documentation_is_the_hdd_preset() {
+        let text = "kind = \"arm\"\nmedia_bytes_per_s = 100000000\nseek_us_min = 1500\n\
+                    seek_us_max = 6200\nrotation_rpm = 7200\n\
+                    order = { kind = \"c-look\", age_ms_max = 500 }\n";
+        assert_eq!(DiskModel::from_toml(text), Ok(DiskModel::hdd()));
+    }
+
+    #[test]
+    fn a_misspelt_or_senseless_model_is_refused() {
+        let wrong = [
+            "",
+            "kind = \"drum\"",
+            "kind = \"flash\"\nchannels = 0\npage_us = 80\npage_bytes = 16384",
+            "kind = \"flash\"\nchannels = 8\npage_us = 80\npage_bytes = 16384\ncolour = 1",
+            "kind = \"volume\"\nlatency_us = -1\nrequests_per_s = 1\nbytes_per_s = 1",
+        ];
+        for text in wrong {
+            assert!(DiskModel::from_toml(text).is_err(), "{text:?} was accepted");
+        }
+        assert!(DiskModel::preset("floppy").is_err());
+    }
+}

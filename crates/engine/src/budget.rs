@@ -1,0 +1,114 @@
+//! One memory budget for all windows of a host.
+//!
+//! Two numbers come from outside: the pages that memory can hold for readers (the cgroup's or the
+//! machine's limit), and the most we may leave unread. Everything else is counted here. Counts
+//! are published by files when they decide, so they lag by a few accesses; the budget is a bound
+//! on asking, not a lock.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use ahead_policy::units::PageCount;
+
+/// Most pages left unread when nobody says otherwise: 256 MiB. Sixty-four streams then have
+/// 4 MiB each, which keeps one arm at 70 % of its bandwidth; more would only help slower disks,
+/// and takes memory from everybody else.
+pub const UNREAD_PAGES_MAX: u64 = 65536;
+
+/// The budget, shared by all threads of a host.
+#[derive(Debug, Default)]
+pub struct Budget {
+    memory_pages: AtomicU64,
+    unread_pages_max: AtomicU64,
+    unread: AtomicU64,
+    windows: AtomicU32,
+}
+
+/// What one file has published last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Published {
+    unread: u64,
+    windows: u32,
+}
+
+impl Budget {
+    /// Sets the limits. `memory` is what reclaim leaves to readers, `configured` a person's word
+    /// (0 pages: none), `ratio` the share of memory that may be unread, in percent.
+    pub fn set_limits(&self, memory: PageCount, configured: PageCount, ratio: u32) {
+        let unread = if configured.get() > 0 {
+            configured.get()
+        } else {
+            UNREAD_PAGES_MAX.min(memory.get().saturating_mul(u64::from(ratio.min(100))) / 100)
+        };
+        self.unread_pages_max.store(unread, Relaxed);
+        // Beyond twice the budget more memory changes nothing at a ratio of 50.
+        let memory = memory.get().min(unread.saturating_mul(2));
+        self.memory_pages.store(memory, Relaxed);
+    }
+
+    /// Pages that one of the streams with a window can leave unread before reclaim takes them.
+    #[must_use]
+    pub fn threshold(&self) -> PageCount {
+        let streams = u64::from(self.windows.load(Relaxed)).max(1);
+        PageCount::new(self.memory_pages.load(Relaxed) / streams)
+    }
+
+    /// Pages that may still be asked for.
+    #[must_use]
+    pub fn available(&self) -> PageCount {
+        let most = self.unread_pages_max.load(Relaxed);
+        PageCount::new(most.saturating_sub(self.unread.load(Relaxed)))
+    }
+
+    /// Pages asked for and not yet reached, over all files.
+    #[must_use]
+    pub fn unread(&self) -> PageCount {
+        PageCount::new(self.unread.load(Relaxed))
+    }
+
+    /// Replaces what a file published before by what holds now.
+    pub fn publish(&self, before: &mut Published, unread: PageCount, windows: u32) {
+        let now = Published {
+            unread: unread.get(),
+            windows,
+        };
+        if now == *before {
+            return;
+        }
+        // Wrapping differences: the sum over all files never goes below zero.
+        self.unread
+            .fetch_add(now.unread.wrapping_sub(before.unread), Relaxed);
+        self.windows
+            .fetch_add(now.windows.wrapping_sub(before.windows), Relaxed);
+        *before = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixty_four_streams_share_what_one_may_have_alone() {
+        let budget = Budget::default();
+        budget.set_limits(PageCount::new(1 << 22), PageCount::new(0), 50);
+        assert_eq!(budget.threshold(), PageCount::new(131_072));
+        let mut files = [Published::default(); 64];
+        for file in &mut files {
+            budget.publish(file, PageCount::new(1000), 1);
+        }
+        assert_eq!(budget.threshold(), PageCount::new(2048));
+        assert_eq!(budget.available(), PageCount::new(65_536 - 64_000));
+        for file in &mut files {
+            budget.publish(file, PageCount::new(0), 0);
+        }
+        assert_eq!(budget.unread(), PageCount::new(0));
+        assert_eq!(budget.threshold(), PageCount::new(131_072));
+    }
+
+    #[test]
+    fn a_small_cgroup_lends_half_of_itself() {
+        let budget = Budget::default();
+        budget.set_limits(PageCount::new(32_768), PageCount::new(0), 50);
+        assert_eq!(budget.available(), PageCount::new(16_384));
+    }
+}

@@ -1,0 +1,183 @@
+//! What is believed about each device, and whether a stream has it to itself.
+//!
+//! An estimate begins with the kind of device (one arm or flash) or a person's word, and follows
+//! the waits that the host observes: a read that nothing had asked for, on a device that nobody
+//! else used, waits for one access.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use ahead_policy::device::DeviceEstimate;
+
+/// Devices that are told apart; further ones share the last place.
+pub const DEVICES_MAX: usize = 16;
+
+/// How much a switch between streams adds to the contest score, the score from which a device
+/// counts as contested, and its ceiling. Two switches within eight requests are a contest; a
+/// stream that asks alone for twelve requests has the device to itself again.
+const SWITCH: u32 = 4;
+const CONTESTED: u32 = 8;
+const SCORE_MAX: u32 = 20;
+
+/// Observed waits count for one part in this many of the access time.
+const LEARNING_PARTS: u64 = 8;
+
+/// What the host found out about a device when it met it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// Has an arm that seeks; `None` when nobody says.
+    pub rotational: Option<bool>,
+    /// Pages that one call may ask for: the kernel cuts the rest silently. At least 1.
+    pub call_pages_max: u32,
+    /// A person's word on access time, 0 if none.
+    pub access_ns: u64,
+    /// A person's word on bandwidth, 0 if none.
+    pub bytes_per_second: u64,
+    /// A person's word on depth, 0 if none.
+    pub depth: u32,
+}
+
+/// One device, shared by all threads of a host. All zero is a free place.
+#[derive(Debug, Default)]
+pub struct Device {
+    access_ns: AtomicU64,
+    bytes_per_second: AtomicU64,
+    depth: AtomicU32,
+    call_pages_max: AtomicU32,
+    access_is_told: AtomicU32,
+    last_asker: AtomicU64,
+    score: AtomicU32,
+}
+
+impl Device {
+    /// Takes what the host found out.
+    pub fn set_facts(&self, facts: &DeviceFacts) {
+        let kind = if facts.rotational == Some(true) {
+            DeviceEstimate::ARM
+        } else {
+            DeviceEstimate::FLASH
+        };
+        let or = |told: u64, kind: u64| if told > 0 { told } else { kind };
+        self.access_ns
+            .store(or(facts.access_ns, kind.access_ns), Relaxed);
+        self.bytes_per_second
+            .store(or(facts.bytes_per_second, kind.bytes_per_second), Relaxed);
+        self.depth.store(
+            if facts.depth > 0 {
+                facts.depth
+            } else {
+                kind.depth
+            },
+            Relaxed,
+        );
+        self.access_is_told
+            .store(u32::from(facts.access_ns > 0), Relaxed);
+        self.call_pages_max
+            .store(facts.call_pages_max.max(1), Relaxed);
+    }
+
+    /// The estimate as of now.
+    #[must_use]
+    pub fn estimate(&self) -> DeviceEstimate {
+        DeviceEstimate {
+            access_ns: self.access_ns.load(Relaxed),
+            bytes_per_second: self.bytes_per_second.load(Relaxed),
+            depth: self.depth.load(Relaxed),
+        }
+    }
+
+    /// Pages that one call may ask for; 32 before the host said anything.
+    #[must_use]
+    pub fn call_pages_max(&self) -> u64 {
+        match self.call_pages_max.load(Relaxed) {
+            0 => 32,
+            pages => u64::from(pages),
+        }
+    }
+
+    /// Whether others made the device move since the streams asked last.
+    #[must_use]
+    pub fn is_contested(&self) -> bool {
+        self.score.load(Relaxed) >= CONTESTED
+    }
+
+    /// `asker` (any number that tells streams apart) asks for pages.
+    pub fn on_ask(&self, asker: u64) {
+        let score = self.score.load(Relaxed);
+        let score = if self.last_asker.swap(asker, Relaxed) == asker {
+            score.saturating_sub(1)
+        } else {
+            (score + SWITCH).min(SCORE_MAX)
+        };
+        self.score.store(score, Relaxed);
+    }
+
+    /// A read of `pages` that no window covered waited `waited_ns`: the device moved for it.
+    pub fn on_lone_wait(&self, waited_ns: u64, pages: u64) {
+        let score = self.score.load(Relaxed);
+        self.score.store((score + SWITCH).min(SCORE_MAX), Relaxed);
+        if self.access_is_told.load(Relaxed) != 0 || pages > 16 {
+            return;
+        }
+        // A wait behind a queue says nothing about one access: it counts for at most double.
+        let known = self.access_ns.load(Relaxed);
+        let seen = waited_ns.clamp(known / 4, known * 2);
+        let learned = (known * (LEARNING_PARTS - 1) + seen) / LEARNING_PARTS;
+        self.access_ns.store(learned.max(1000), Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arm() -> Device {
+        let device = Device::default();
+        device.set_facts(&DeviceFacts {
+            rotational: Some(true),
+            call_pages_max: 256,
+            access_ns: 0,
+            bytes_per_second: 0,
+            depth: 0,
+        });
+        device
+    }
+
+    #[test]
+    fn the_access_time_of_a_fast_disk_is_learned_from_its_waits() {
+        let device = arm();
+        for _ in 0..64 {
+            device.on_lone_wait(2_000_000, 1);
+        }
+        let learned = device.estimate().access_ns;
+        assert!((1_900_000..2_200_000).contains(&learned), "{learned}");
+    }
+
+    #[test]
+    fn one_wait_behind_a_long_queue_does_not_change_the_belief_much() {
+        let device = arm();
+        device.on_lone_wait(4_000_000_000, 1);
+        assert!(device.estimate().access_ns <= 9_000_000);
+    }
+
+    #[test]
+    fn two_streams_in_turn_are_a_contest_and_one_alone_is_not() {
+        let device = arm();
+        for asker in [1, 2, 1, 2] {
+            device.on_ask(asker);
+        }
+        assert!(device.is_contested());
+        for _ in 0..16 {
+            device.on_ask(1);
+        }
+        assert!(!device.is_contested());
+    }
+
+    #[test]
+    fn random_lookups_beside_a_scan_are_a_contest() {
+        let device = arm();
+        device.on_ask(1);
+        device.on_lone_wait(8_000_000, 4);
+        device.on_lone_wait(8_000_000, 4);
+        assert!(device.is_contested());
+    }
+}

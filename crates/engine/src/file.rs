@@ -1,0 +1,203 @@
+//! One file as the engine sees it: its streams, its account, and the steps of one access.
+//!
+//! The host makes sure that one thread at a time is in here; nothing in this file waits.
+
+use ahead_policy::adaptive::{FileStreams, Moment, Outcome, STREAMS_FEW, Stream};
+use ahead_policy::knobs::Knobs;
+use ahead_policy::reason::{Pattern, Reason};
+use ahead_policy::units::{PageCount, PageRange};
+
+use crate::adviser::{Asked, Residency};
+use crate::budget::{Budget, Published};
+use crate::device::Device;
+
+/// What the engine shares between files: the knobs and the budget.
+#[derive(Debug, Default)]
+pub struct Engine {
+    /// The knobs of this run.
+    pub knobs: Knobs,
+    /// The memory budget of all files.
+    pub budget: Budget,
+}
+
+/// What happened to one file since the host took the account last. Additive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Reads.
+    pub accesses: u64,
+    /// Pages read.
+    pub pages: u64,
+    /// Pages asked for.
+    pub prefetched: u64,
+    /// Pages read inside a window.
+    pub useful: u64,
+    /// Pages read inside a window that had to be waited for.
+    pub late: u64,
+    /// Pages evicted before use.
+    pub thrashed: u64,
+    /// Reads that waited.
+    pub waits: u64,
+    /// Reads inside a window.
+    pub covered: u64,
+    /// Of those, reads that waited all the same.
+    pub covered_waits: u64,
+}
+
+impl Tally {
+    /// Reads inside a window that did not wait.
+    #[must_use]
+    pub fn waits_avoided(&self) -> u64 {
+        self.covered.saturating_sub(self.covered_waits)
+    }
+}
+
+/// State of one file. The default is a file never read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileState {
+    streams: FileStreams,
+    few: [Stream; STREAMS_FEW],
+    /// Pages of the file as the host saw it last; nothing beyond is asked for.
+    pub file_pages: PageCount,
+    tally: Tally,
+    published: Published,
+    wasted_told: u64,
+    /// The newest decision's pattern, for the account.
+    pub pattern: Pattern,
+    /// The newest decision's reason, for the account.
+    pub reason: Reason,
+}
+
+/// A larger table of streams, lent by the host once [`FileState::wants_many`] says so.
+pub type Many<'a> = Option<&'a mut [Stream]>;
+
+impl FileState {
+    /// The program reads `access`. `asker` is any number that tells this file from others.
+    pub fn on_access(
+        &mut self,
+        many: Many<'_>,
+        access: PageRange,
+        engine: &Engine,
+        device: &Device,
+        asker: u64,
+    ) -> Outcome {
+        let file_pages = self.file_pages;
+        let moment = || Moment {
+            knobs: engine.knobs,
+            device: device.estimate(),
+            file_pages,
+            threshold: engine.budget.threshold(),
+            available: engine.budget.available(),
+            contested: device.is_contested(),
+        };
+        let streams = table(&mut self.few, many);
+        let outcome = self.streams.on_access(streams, access, moment);
+        self.tally.accesses += 1;
+        self.tally.pages += access.len().get();
+        if outcome.covered {
+            self.tally.useful += access.len().get();
+            self.tally.covered += 1;
+        }
+        if outcome.decision.reason != Reason::MarkerNotReached {
+            self.pattern = outcome.decision.pattern;
+            self.reason = outcome.decision.reason;
+        }
+        if outcome.decision.prefetch.count > 0 {
+            self.tally.prefetched += outcome.decision.prefetch.pages().get();
+            device.on_ask(asker << 8 | u64::from(outcome.stream.unwrap_or(0)));
+            let (unread, windows) = self.streams.unread(streams);
+            engine.budget.publish(&mut self.published, unread, windows);
+        }
+        outcome
+    }
+
+    /// What asking for the newest window of `stream` showed.
+    pub fn on_asked(&mut self, many: Many<'_>, stream: Option<u8>, asked: Asked) {
+        let streams = table(&mut self.few, many);
+        match asked {
+            Asked::WasCached => self.streams.on_cached(streams, stream),
+            Asked::OnItsWay => self.streams.on_not_cached(streams, stream),
+            Asked::Unknown | Asked::Refused => {}
+        }
+    }
+
+    /// The read of `access` waited `waited_ns`. Evicted pages are looked for with `residency`.
+    pub fn on_wait(
+        &mut self,
+        many: Many<'_>,
+        outcome: &Outcome,
+        access: PageRange,
+        waited_ns: u64,
+        device: &Device,
+        residency: &impl Residency,
+    ) {
+        self.tally.waits += 1;
+        let streams = table(&mut self.few, many);
+        self.streams
+            .on_wait(streams, outcome.stream, access, outcome.covered);
+        if !outcome.covered {
+            if outcome.stream.is_none() {
+                device.on_lone_wait(waited_ns, access.len().get());
+            }
+            return;
+        }
+        self.tally.late += access.len().get();
+        self.tally.covered_waits += 1;
+        // Late, or evicted before use? The pages that come next can tell.
+        let ahead = self.streams.ahead(streams, outcome.stream);
+        if ahead.is_empty() {
+            return;
+        }
+        if let Some(evicted) = residency.evicted(ahead).filter(|pages| pages.get() > 0) {
+            self.tally.thrashed += evicted.get();
+            self.streams.on_thrashed(streams, outcome.stream, evicted);
+        }
+    }
+
+    /// Nobody reads the file any more: give its windows back to the budget.
+    pub fn on_idle(&mut self, many: Many<'_>, engine: &Engine) {
+        self.streams.on_idle(table(&mut self.few, many));
+        engine
+            .budget
+            .publish(&mut self.published, PageCount::new(0), 0);
+    }
+
+    /// Whether the file has more streams than its small table holds. The host then copies the
+    /// small table with [`Self::move_to_many`] and lends the larger one with every call.
+    #[must_use]
+    pub fn wants_many(&self) -> bool {
+        self.streams.is_crowded()
+    }
+
+    /// Copies the small table to the front of `many`.
+    pub fn move_to_many(&mut self, many: &mut [Stream]) {
+        for (place, stream) in many.iter_mut().zip(self.few) {
+            *place = stream;
+        }
+    }
+
+    /// The account since the last call, and the pages given up unread in that time.
+    pub fn take_tally(&mut self) -> (Tally, u64) {
+        let wasted = self.streams.wasted().get();
+        let since = wasted - core::mem::replace(&mut self.wasted_told, wasted);
+        (core::mem::take(&mut self.tally), since)
+    }
+
+    /// Reads since the account was taken last.
+    #[must_use]
+    pub fn untold_accesses(&self) -> u64 {
+        self.tally.accesses
+    }
+
+    /// Largest request that the next window of any stream would make.
+    #[must_use]
+    pub fn window(&self, many: Option<&[Stream]>) -> PageCount {
+        self.streams.window(many.unwrap_or(&self.few))
+    }
+}
+
+fn table<'a>(few: &'a mut [Stream; STREAMS_FEW], many: Many<'a>) -> &'a mut [Stream] {
+    match many {
+        Some(many) => many,
+        None => few,
+    }
+}

@@ -1,0 +1,376 @@
+//! The account of a run: what every process of it wrote, word by word, into one shared file.
+//!
+//! The interposed library writes (it maps the file and stores 64-bit words), `ahead run` reads the
+//! same bytes with [`decode`], also after a process died in the middle of everything. Words are
+//! native-endian; a reader of another version says so instead of guessing.
+//!
+//! ```text
+//! header            HEADER_WORDS words
+//! file records      FILES_MAX  x RECORD_WORDS   one per (device, inode), shared by all processes
+//! decision records  EVENTS_MAX x EVENT_WORDS    a ring, newest overwrites oldest
+//! ```
+
+use ahead_policy::reason::{Pattern, Reason};
+
+/// First word of the file: "ahead" and the layout's version.
+pub const MAGIC: u64 = 0x6168_6561_6400_0001;
+/// Words in the header.
+pub const HEADER_WORDS: usize = 64;
+/// Words in the record of one file.
+pub const RECORD_WORDS: usize = 64;
+/// Words in the record of one decision.
+pub const EVENT_WORDS: usize = 8;
+/// Files that have a record; more are counted in [`header::FILES_BEYOND`].
+pub const FILES_MAX: usize = 1024;
+/// Decisions that are kept.
+pub const EVENTS_MAX: usize = 8192;
+/// Size of the whole file in bytes.
+pub const FILE_BYTES: usize =
+    (HEADER_WORDS + FILES_MAX * RECORD_WORDS + EVENTS_MAX * EVENT_WORDS) * 8;
+/// Bytes of path that a record keeps; longer ones lose their beginning.
+pub const PATH_BYTES: usize = (RECORD_WORDS - record::PATH) * 8;
+
+/// Word numbers inside the header.
+pub mod header {
+    /// [`super::MAGIC`].
+    pub const MAGIC: usize = 0;
+    /// Processes that mapped the file.
+    pub const PROCESSES: usize = 1;
+    /// Decisions ever written; the ring holds the newest.
+    pub const EVENTS: usize = 2;
+    /// Files that found no record.
+    pub const FILES_BEYOND: usize = 3;
+    /// Calls of `mmap` on regular files: their faults cannot be seen.
+    pub const MAPPINGS: usize = 4;
+    /// How requests reach the kernel, as [`crate::settings::SubmitChoice`] order.
+    pub const SUBMIT: usize = 5;
+    /// Requests that found the queue to the helper full and were dropped.
+    pub const DROPPED: usize = 6;
+    /// Calls that asked the kernel for pages.
+    pub const CALLS: usize = 7;
+    /// Pages of all windows asked for and not yet reached, largest seen in one process.
+    pub const UNREAD_PAGES_MAX: usize = 8;
+}
+
+/// Word numbers inside a file's record.
+pub mod record {
+    /// 0 free, 1 being claimed, 2 ready.
+    pub const STATE: usize = 0;
+    /// Device number.
+    pub const DEVICE: usize = 1;
+    /// Inode number.
+    pub const INODE: usize = 2;
+    /// [`ahead_policy::reason::Pattern`] code.
+    pub const PATTERN: usize = 3;
+    /// Largest window in pages.
+    pub const WINDOW: usize = 4;
+    /// Reads.
+    pub const ACCESSES: usize = 5;
+    /// Pages read.
+    pub const PAGES: usize = 6;
+    /// Pages asked for.
+    pub const PREFETCHED: usize = 7;
+    /// Prefetched pages that were read later.
+    pub const USEFUL: usize = 8;
+    /// Prefetched pages that were read while still on their way.
+    pub const LATE: usize = 9;
+    /// Prefetched pages that were given up without being read.
+    pub const WASTED: usize = 10;
+    /// Prefetched pages that were evicted before being read.
+    pub const THRASHED: usize = 11;
+    /// Reads that waited for the device.
+    pub const WAITS: usize = 12;
+    /// Reads inside a window that did not wait.
+    pub const WAITS_AVOIDED: usize = 13;
+    /// [`ahead_policy::reason::Reason`] code of the newest decision.
+    pub const REASON: usize = 14;
+    /// Bits of [`super::flags`].
+    pub const FLAGS: usize = 15;
+    /// First word of the path, padded with zero bytes.
+    pub const PATH: usize = 24;
+}
+
+/// Bits of a file record's flags word.
+pub mod flags {
+    /// The program mapped the file: its faults are not in the account.
+    pub const MAPPED: u64 = 1;
+    /// The program gave advice of its own.
+    pub const PROGRAM_ADVISES: u64 = 2;
+    /// The file was opened with `O_DIRECT`: there is no cache to fill.
+    pub const DIRECT: u64 = 4;
+}
+
+/// Word numbers inside a decision's record.
+pub mod event {
+    /// Number of the decision, from 1; 0 while it is being written.
+    pub const SEQUENCE: usize = 0;
+    /// Number of the file's record in the low half, process id in the high half.
+    pub const FILE_AND_PROCESS: usize = 1;
+    /// First page asked for.
+    pub const START: usize = 2;
+    /// Pages asked for in each range.
+    pub const LENGTH: usize = 3;
+    /// Distance of the ranges' starts, as a two's complement number of pages.
+    pub const PERIOD: usize = 4;
+    /// How many ranges.
+    pub const COUNT: usize = 5;
+    /// Pattern code in the low byte, reason code above it.
+    pub const REASON: usize = 6;
+    /// Nanoseconds on the monotonic clock.
+    pub const TIME_NS: usize = 7;
+}
+
+/// Why an account could not be read.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The file is shorter than the layout.
+    #[error("the account has {found} bytes instead of {FILE_BYTES}: it was cut off")]
+    Short {
+        /// Bytes found.
+        found: usize,
+    },
+    /// Another version wrote it.
+    #[error(
+        "the account was written by another version of ahead: use library and program of one build"
+    )]
+    OtherVersion,
+}
+
+/// What is known about one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileReport {
+    /// Path at the time of the first read; only its end when it was long.
+    pub path: String,
+    /// How its reads follow each other.
+    pub pattern: Pattern,
+    /// Largest window, in pages.
+    pub window_pages: u64,
+    /// Reads.
+    pub accesses: u64,
+    /// Pages read.
+    pub pages: u64,
+    /// Pages asked for.
+    pub prefetched: u64,
+    /// Prefetched pages read later.
+    pub useful: u64,
+    /// Prefetched pages read while still on their way.
+    pub late: u64,
+    /// Prefetched pages never read.
+    pub wasted: u64,
+    /// Prefetched pages evicted before use.
+    pub thrashed: u64,
+    /// Reads that waited.
+    pub waits: u64,
+    /// Reads inside a window that did not wait.
+    pub waits_avoided: u64,
+    /// Why the newest decision was taken.
+    pub reason: Reason,
+    /// The program mapped the file.
+    pub mapped: bool,
+    /// The program gave its own advice.
+    pub program_advises: bool,
+    /// The file was opened with `O_DIRECT`.
+    pub direct: bool,
+}
+
+/// One decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Number of the decision, from 1.
+    pub sequence: u64,
+    /// Process that decided.
+    pub process: u32,
+    /// Index into [`Report::files`], if the file has a record.
+    pub file: Option<usize>,
+    /// First page asked for.
+    pub start: u64,
+    /// Pages in each range.
+    pub length: u64,
+    /// Distance of the ranges' starts in pages, negative towards the file's start.
+    pub period: i64,
+    /// How many ranges.
+    pub count: u64,
+    /// The stream's pattern.
+    pub pattern: Pattern,
+    /// Why.
+    pub reason: Reason,
+    /// Nanoseconds on the monotonic clock.
+    pub time_ns: u64,
+}
+
+/// The whole account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Processes that the library was active in.
+    pub processes: u64,
+    /// One entry per file that was read, in the order of first reads.
+    pub files: Vec<FileReport>,
+    /// Files that found no place in the table.
+    pub files_beyond: u64,
+    /// Calls of `mmap` on regular files.
+    pub mappings: u64,
+    /// Requests dropped because the helper was behind.
+    pub dropped: u64,
+    /// Calls that asked the kernel for pages.
+    pub calls: u64,
+    /// Largest number of pages asked for and not yet reached, in one process.
+    pub unread_pages_max: u64,
+    /// The newest decisions, oldest first.
+    pub events: Vec<Event>,
+}
+
+/// Reads the bytes of a shared file.
+pub fn decode(bytes: &[u8]) -> Result<Report, DecodeError> {
+    if bytes.len() < FILE_BYTES {
+        return Err(DecodeError::Short { found: bytes.len() });
+    }
+    let words: Vec<u64> = bytes
+        .chunks_exact(8)
+        .map(|word| u64::from_ne_bytes(word.try_into().expect("chunks of eight")))
+        .collect();
+    match words[header::MAGIC] {
+        MAGIC => {}
+        // Nothing was preloaded into anything: an account of nothing.
+        0 => return Ok(Report::default()),
+        _ => return Err(DecodeError::OtherVersion),
+    }
+    let records = &words[HEADER_WORDS..][..FILES_MAX * RECORD_WORDS];
+    let mut places = [None; FILES_MAX];
+    let mut files = Vec::new();
+    for (place, record) in records.chunks_exact(RECORD_WORDS).enumerate() {
+        if record[record::STATE] == 2 {
+            places[place] = Some(files.len());
+            files.push(file_report(record));
+        }
+    }
+    let ring = &words[HEADER_WORDS + FILES_MAX * RECORD_WORDS..][..EVENTS_MAX * EVENT_WORDS];
+    let mut events: Vec<Event> = ring
+        .chunks_exact(EVENT_WORDS)
+        .filter_map(|words| decode_event(words, &places))
+        .collect();
+    events.sort_by_key(|event| event.sequence);
+    Ok(Report {
+        processes: words[header::PROCESSES],
+        files,
+        files_beyond: words[header::FILES_BEYOND],
+        mappings: words[header::MAPPINGS],
+        dropped: words[header::DROPPED],
+        calls: words[header::CALLS],
+        unread_pages_max: words[header::UNREAD_PAGES_MAX],
+        events,
+    })
+}
+
+fn code<T: Default>(word: u64, from_code: impl Fn(u8) -> Option<T>) -> T {
+    u8::try_from(word & 0xff)
+        .ok()
+        .and_then(from_code)
+        .unwrap_or_default()
+}
+
+fn file_report(words: &[u64]) -> FileReport {
+    let path: Vec<u8> = words[record::PATH..]
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .take_while(|byte| *byte != 0)
+        .collect();
+    FileReport {
+        path: String::from_utf8_lossy(&path).into_owned(),
+        pattern: code(words[record::PATTERN], Pattern::from_code),
+        window_pages: words[record::WINDOW],
+        accesses: words[record::ACCESSES],
+        pages: words[record::PAGES],
+        prefetched: words[record::PREFETCHED],
+        useful: words[record::USEFUL],
+        late: words[record::LATE],
+        wasted: words[record::WASTED],
+        thrashed: words[record::THRASHED],
+        waits: words[record::WAITS],
+        waits_avoided: words[record::WAITS_AVOIDED],
+        reason: code(words[record::REASON], Reason::from_code),
+        mapped: words[record::FLAGS] & flags::MAPPED != 0,
+        program_advises: words[record::FLAGS] & flags::PROGRAM_ADVISES != 0,
+        direct: words[record::FLAGS] & flags::DIRECT != 0,
+    }
+}
+
+fn decode_event(words: &[u64], places: &[Option<usize>; FILES_MAX]) -> Option<Event> {
+    if words[event::SEQUENCE] == 0 {
+        return None;
+    }
+    let both = words[event::FILE_AND_PROCESS];
+    let place = usize::try_from(both & 0xffff_ffff).ok()?;
+    Some(Event {
+        sequence: words[event::SEQUENCE],
+        process: u32::try_from(both >> 32).ok()?,
+        file: places.get(place).copied().flatten(),
+        start: words[event::START],
+        length: words[event::LENGTH],
+        period: i64::from_ne_bytes(words[event::PERIOD].to_ne_bytes()),
+        count: words[event::COUNT],
+        pattern: code(words[event::REASON], Pattern::from_code),
+        reason: code(words[event::REASON] >> 8, Reason::from_code),
+        time_ns: words[event::TIME_NS],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account() -> Vec<u64> {
+        let mut words = vec![0; FILE_BYTES / 8];
+        words[header::MAGIC] = MAGIC;
+        words
+    }
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn a_file_nobody_wrote_to_is_an_account_of_nothing() {
+        assert_eq!(decode(&vec![0; FILE_BYTES]), Ok(Report::default()));
+    }
+
+    #[test]
+    fn a_short_file_and_a_foreign_one_are_refused() {
+        assert_eq!(decode(&[0; 8]), Err(DecodeError::Short { found: 8 }));
+        let mut words = account();
+        words[0] = 7;
+        assert_eq!(decode(&bytes(&words)), Err(DecodeError::OtherVersion));
+    }
+
+    #[test]
+    fn a_decision_finds_its_file_although_earlier_records_are_not_ready() {
+        let mut words = account();
+        words[HEADER_WORDS + record::STATE] = 1;
+        let second = HEADER_WORDS + RECORD_WORDS;
+        words[second + record::STATE] = 2;
+        words[second + record::PATTERN] = 2;
+        words[second + record::PATH] = u64::from_ne_bytes(*b"/a/path\0");
+        let ring = HEADER_WORDS + FILES_MAX * RECORD_WORDS;
+        words[ring + event::SEQUENCE] = 1;
+        words[ring + event::FILE_AND_PROCESS] = 1 | 77 << 32;
+        words[ring + event::PERIOD] = u64::MAX;
+        words[ring + event::REASON] = 2 | 3 << 8;
+        let report = decode(&bytes(&words)).unwrap();
+        assert_eq!(report.files[0].path, "/a/path");
+        assert_eq!(report.events[0].file, Some(0));
+        assert_eq!(report.events[0].process, 77);
+        assert_eq!(report.events[0].period, -1);
+        assert_eq!(report.events[0].pattern, Pattern::Backward);
+        assert_eq!(report.events[0].reason, Reason::MarkerCrossed);
+    }
+
+    #[test]
+    fn codes_of_a_later_version_read_as_unknown() {
+        let mut words = account();
+        words[HEADER_WORDS + record::STATE] = 2;
+        words[HEADER_WORDS + record::PATTERN] = 250;
+        assert_eq!(
+            decode(&bytes(&words)).unwrap().files[0].pattern,
+            Pattern::Unknown
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! Which stream does an access belong to, and when is it the birth of a new one?
+//!
+//! Four questions, cheapest first:
+//!
+//! 1. Does it continue the stream that followed the last one the last time (`successor`)? Round
+//!    robin over sixty-four streams is answered here, as is a single scan.
+//! 2. Does it continue any other stream: exactly, or within the tolerance? The best fit wins.
+//! 3. Do three recent unexplained accesses have equal steps and lengths? Then a strided stream is
+//!    born: this finds strides of any period, forwards and backwards.
+//! 4. Otherwise it becomes a candidate, in the place of the oldest candidate. Established streams
+//!    give way only when they have not moved for a long time.
+
+use super::stream::{Fit, Shape, Stream};
+use crate::units::PageRange;
+
+/// Unexplained accesses that are remembered for question 3.
+pub(super) const RECENT: usize = 8;
+
+/// A stream that has not moved for this many accesses of its file, times the size of the table,
+/// may be replaced. Sixty-four streams in turn need at least one round; random lookups between
+/// them need some more.
+const STALE_ROUNDS: u32 = 16;
+
+/// A start and a length, remembered until it explains something or is overwritten.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unexplained {
+    start: u64,
+    length: u32,
+}
+
+/// The stream that fits best, by place in the table.
+pub(super) fn best(streams: &[Stream], access: PageRange) -> Option<(usize, Fit)> {
+    let mut near = None;
+    for (place, stream) in streams.iter().enumerate() {
+        match stream.fit(access) {
+            Fit::Exact if stream.shape != Shape::Candidate => return Some((place, Fit::Exact)),
+            Fit::None => {}
+            fit => {
+                let better = match near {
+                    None => true,
+                    Some((other, held)) => {
+                        rank(&streams[place], fit, access) < rank(&streams[other], held, access)
+                    }
+                };
+                if better {
+                    near = Some((place, fit));
+                }
+            }
+        }
+    }
+    near
+}
+
+/// Lower is better: exact before near, then the shorter way.
+fn rank(stream: &Stream, fit: Fit, access: PageRange) -> (bool, u64) {
+    let at = if stream.shape == Shape::Backward {
+        access.end
+    } else {
+        access.start
+    };
+    (fit != Fit::Exact, at.get().abs_diff(stream.next))
+}
+
+/// The period of a comb whose third element is `access`, if two recent accesses are its first
+/// two. Steps shorter than the access itself are not strides.
+pub(super) fn comb_period(
+    recent: &[Unexplained; RECENT],
+    newest: usize,
+    access: PageRange,
+) -> Option<i64> {
+    let start = access.start.get();
+    let length = super::stream::pages32(access.len());
+    for back in 0..RECENT {
+        let second = recent[(newest + RECENT - back) % RECENT];
+        let period = start.wrapping_sub(second.start).cast_signed();
+        if second.length != length || period.unsigned_abs() <= u64::from(length) {
+            continue;
+        }
+        let first_start = second.start.checked_add_signed(period.checked_neg()?);
+        for further in back + 1..RECENT {
+            let first = recent[(newest + RECENT - further) % RECENT];
+            if first.length == length && Some(first.start) == first_start {
+                return Some(period);
+            }
+        }
+    }
+    None
+}
+
+/// Remembers an access that nothing explained; `newest` is the place of the one before.
+pub(super) fn remember(
+    recent: &mut [Unexplained; RECENT],
+    newest: usize,
+    access: PageRange,
+) -> usize {
+    let place = (newest + 1) % RECENT;
+    recent[place] = Unexplained {
+        start: access.start.get(),
+        length: super::stream::pages32(access.len()),
+    };
+    place
+}
+
+/// The place for a new candidate: a vacant one, else the oldest candidate, else a stream that has
+/// not moved for long. `None` when every stream is alive.
+pub(super) fn place_for_candidate(streams: &[Stream], tick: u32) -> Option<usize> {
+    let mut oldest: Option<(bool, u32, usize)> = None;
+    for (place, stream) in streams.iter().enumerate() {
+        let age = tick.wrapping_sub(stream.last_used);
+        match stream.shape {
+            Shape::Vacant => return Some(place),
+            Shape::Candidate => {}
+            _ => {
+                let rounds = u32::try_from(streams.len()).unwrap_or(u32::MAX);
+                if age < rounds.saturating_mul(STALE_ROUNDS) {
+                    continue;
+                }
+            }
+        }
+        let key = (stream.shape == Shape::Candidate, age, place);
+        if oldest.is_none_or(|held| (key.0, key.1) > (held.0, held.1)) {
+            oldest = Some(key);
+        }
+    }
+    oldest.map(|(_, _, place)| place)
+}

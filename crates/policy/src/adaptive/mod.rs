@@ -1,0 +1,461 @@
+//! The shipped policy: decides per file and per stream, from what the program read so far.
+//!
+//! One could implement it from this page.
+//!
+//! **Streams first.** A file has a small table of streams. An access goes to the stream that
+//! expected it ([`matching`]); what no stream expected becomes a candidate, and two candidates that
+//! touch, or three that are evenly spaced, become a stream. So several scans over one descriptor,
+//! a parallel server whose requests arrive shuffled, and a scan with random lookups in between
+//! are each seen for what they are. Streams belong to the file, not to the descriptor: they
+//! outlive close and reopen.
+//!
+//! **Windows** ([`window`]). A stream that is trusted asks for a request, and for the next one
+//! when the reader reaches the first page of the newest (the marker). Requests double from
+//! 128 KiB up to what the device estimate says: enough to cover an access where the stream has
+//! the device to itself, a·b·u/(1−u) where each request has to be positioned for.
+//!
+//! **Feedback.** A reader that waits inside its window earns a larger one. Windows found in
+//! memory already are asked for less and less. Evicted pages halve the window and are remembered
+//! as the thrashing threshold.
+//!
+//! **The hit rate is a limit.** Pages that were brought in and given up unread, and pages of
+//! holes that were read through, are a debt. Each accessed page pays `readahead_hit_rate` pages
+//! of it, or one less when it was prefetched itself. A file in debt gets nothing. With the
+//! default of 1, holes cannot be paid for: sparse streams are left to the kernel, which reads
+//! through them.
+//!
+//! **Random costs nothing.** Accesses without a stream ask for nothing; after a long run of them
+//! only one stretch in four is looked at closely.
+
+mod matching;
+mod stream;
+mod window;
+
+use crate::decision::Decision;
+use crate::knobs::Knobs;
+use crate::reason::{Pattern, Reason};
+use crate::units::{PageCount, PageRange};
+use matching::{RECENT, Unexplained};
+pub use stream::Stream;
+use stream::{Fit, Shape, pages32};
+pub use window::Moment;
+
+/// Streams of a file that has few.
+pub const STREAMS_FEW: usize = 4;
+/// Streams of a file that has many.
+pub const STREAMS_MANY: usize = 64;
+
+/// Pages that a file may owe before it gets nothing more: 2 MiB. Less, and one abandoned window
+/// stops a good stream; more, and a file of short runs costs real bandwidth.
+const DEBT_PAGES_MAX: u32 = 512;
+
+/// Accesses in a row without a stream after which a file counts as random.
+const RANDOM_RUN: u16 = 64;
+
+/// First request of a repeated scan, at most: 1 MiB. The header of a file is read more often than
+/// the file.
+const SCAN_AGAIN_PAGES_MAX: u32 = 256;
+
+/// Candidates pushed out unused after which a file deserves the larger table.
+const CROWDED_EVICTIONS: u8 = 8;
+
+/// What the host is told about one access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What to do.
+    pub decision: Decision,
+    /// The stream it belongs to, for the feedback calls; `None` when no stream explains it.
+    pub stream: Option<u8>,
+    /// The access lies inside what was asked for earlier.
+    pub covered: bool,
+}
+
+/// What the policy remembers of one file, beside its streams. All zero is a file never read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileStreams {
+    /// Accesses so far, wrapping: the clock of this file.
+    tick: u32,
+    /// Pages owed to the hit-rate limit.
+    debt: u32,
+    /// Accesses in a row that no stream explained.
+    unexplained_run: u16,
+    /// The stream of the newest access.
+    last: u8,
+    /// Candidates that were pushed out before anything continued them.
+    evictions: u8,
+    /// Place of the newest entry in `recent`.
+    newest: u8,
+    /// The access before this one had to wait for the device.
+    waited: bool,
+    /// Learned: more unread pages than this per stream were evicted. 0: never happened.
+    thrash_pages: u32,
+    /// Pages given up unread, ever.
+    wasted: u64,
+    /// A scan from page 0 was seen: its request size, for the next scan.
+    scan_window: u32,
+    recent: [Unexplained; RECENT],
+}
+
+impl FileStreams {
+    /// The program reads `access`. Call before the read, so that what it wants and what comes
+    /// next reach the device together.
+    ///
+    /// `streams` is this file's table, always the same one or a longer copy of it, between 1 and
+    /// [`STREAMS_MANY`] places.
+    /// `moment` is only asked for when more than a counter has to change.
+    pub fn on_access(
+        &mut self,
+        streams: &mut [Stream],
+        access: PageRange,
+        moment: impl FnOnce() -> Moment,
+    ) -> Outcome {
+        self.tick = self.tick.wrapping_add(1);
+        let hint = streams
+            .get(usize::from(self.last))
+            .map_or(0, |last| last.successor);
+        if let Some(stream) = streams.get_mut(usize::from(hint))
+            && stream.shape != Shape::Candidate
+            && stream.fit(access) == Fit::Exact
+        {
+            self.last = hint;
+            return self.continue_stream(stream, hint, access, moment);
+        }
+        self.search(streams, access, moment)
+    }
+
+    /// Not where it was expected: look at all streams, then for a new one.
+    fn search(
+        &mut self,
+        streams: &mut [Stream],
+        access: PageRange,
+        moment: impl FnOnce() -> Moment,
+    ) -> Outcome {
+        if access.is_empty() || streams.is_empty() {
+            return Outcome::default();
+        }
+        // A long random run: look closely at sixteen accesses of sixty-four, unless one waited.
+        let waited = core::mem::take(&mut self.waited);
+        if self.unexplained_run >= RANDOM_RUN && !waited && self.tick & 63 >= 16 {
+            return self.unexplained(Reason::RandomReads);
+        }
+        if let Some((place, _)) = matching::best(streams, access) {
+            let place8 = u8::try_from(place).unwrap_or(0);
+            if let Some(last) = streams.get_mut(usize::from(self.last)) {
+                last.successor = place8;
+            }
+            self.last = place8;
+            return self.continue_stream(&mut streams[place], place8, access, moment);
+        }
+        let newest = usize::from(self.newest);
+        let comb = matching::comb_period(&self.recent, newest, access);
+        self.newest =
+            u8::try_from(matching::remember(&mut self.recent, newest, access)).unwrap_or(0);
+        if let Some(place) = matching::place_for_candidate(streams, self.tick) {
+            self.give_up(&mut streams[place]);
+            streams[place] = match comb {
+                Some(period) => Stream::strided(access, period, self.tick),
+                None => Stream::candidate(access, self.tick),
+            };
+            let place8 = u8::try_from(place).unwrap_or(0);
+            streams[place].successor = place8;
+            if access.start.get() == 0 && self.scan_window > 0 && comb.is_none() {
+                return self.scan_again(&mut streams[place], place8, access, &moment());
+            }
+        }
+        self.unexplained(Reason::NoPattern)
+    }
+
+    fn unexplained(&mut self, reason: Reason) -> Outcome {
+        self.unexplained_run = self.unexplained_run.saturating_add(1);
+        let random = self.unexplained_run >= RANDOM_RUN;
+        let (pattern, reason) = if random {
+            (Pattern::Random, Reason::RandomReads)
+        } else {
+            (Pattern::Unknown, reason)
+        };
+        Outcome {
+            decision: Decision::nothing(pattern, reason),
+            ..Outcome::default()
+        }
+    }
+
+    /// The file was read from its start before: do not wait for the second access.
+    fn scan_again(
+        &mut self,
+        stream: &mut Stream,
+        place: u8,
+        access: PageRange,
+        moment: &Moment,
+    ) -> Outcome {
+        stream.shape = Shape::Forward;
+        stream.hits = 1;
+        stream.frontier = access.start.get();
+        stream.marker = access.start.get();
+        stream.window = self.scan_window.min(SCAN_AGAIN_PAGES_MAX);
+        self.last = place;
+        let mut outcome = self.ask(stream, place, access, moment, false);
+        outcome.decision.pattern = Pattern::Looping;
+        if outcome.decision.prefetch.count > 0 {
+            outcome.decision.reason = Reason::Reopened;
+        }
+        outcome
+    }
+
+    fn continue_stream(
+        &mut self,
+        stream: &mut Stream,
+        place: u8,
+        access: PageRange,
+        moment: impl FnOnce() -> Moment,
+    ) -> Outcome {
+        let covered = stream.covers(access);
+        let before = stream.next;
+        stream.advance(access, self.tick);
+        self.unexplained_run = 0;
+        let crossed = stream.marker_crossed();
+        if crossed || self.debt > 0 || stream.has_holes() {
+            let moment = moment();
+            self.pay(stream, before, access, covered, &moment.knobs);
+            if crossed {
+                return self.ask(stream, place, access, &moment, covered);
+            }
+        }
+        let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
+        Outcome {
+            decision,
+            stream: Some(place),
+            covered,
+        }
+    }
+
+    fn ask(
+        &mut self,
+        stream: &mut Stream,
+        place: u8,
+        access: PageRange,
+        moment: &Moment,
+        covered: bool,
+    ) -> Outcome {
+        let pattern = stream.pattern();
+        let refused = |reason| Outcome {
+            decision: Decision::nothing(pattern, reason),
+            stream: Some(place),
+            covered,
+        };
+        match moment.knobs.readahead_ratio {
+            0 => return refused(Reason::TurnedOff),
+            1 => return refused(Reason::LeftToKernel),
+            _ => {}
+        }
+        if !stream.is_trusted() {
+            return refused(Reason::NoPattern);
+        }
+        if self.debt > DEBT_PAGES_MAX {
+            return refused(Reason::HitRateLimit);
+        }
+        if stream.shape != Shape::Strided
+            && stream.has_holes()
+            && !window::holes_pay(stream, moment)
+        {
+            return refused(Reason::LeftToKernel);
+        }
+        let first = stream.window == 0;
+        let asked = window::ask(stream, access, moment, self.thrash_pages);
+        if access.start.get() < u64::from(stream.window) && stream.shape == Shape::Forward {
+            self.scan_window = stream.window;
+        }
+        if self.thrash_pages > 0 {
+            // Memory may have come back: creep up, as the thresholds of 2006 did.
+            self.thrash_pages = self
+                .thrash_pages
+                .saturating_add(self.thrash_pages / 128 + 1);
+        }
+        let reason = match asked.reason {
+            Reason::MarkerCrossed if first => Reason::StreamBegan,
+            Reason::MarkerCrossed if stream.cached > 1 => Reason::AlreadyCached,
+            Reason::MarkerCrossed if stream.boost > 0 => Reason::ReaderWaited,
+            reason => reason,
+        };
+        let decision = Decision {
+            prefetch: asked.prefetch,
+            pattern,
+            reason,
+        };
+        Outcome {
+            decision,
+            stream: Some(place),
+            covered,
+        }
+    }
+
+    /// Settles the hit-rate account for one access.
+    fn pay(
+        &mut self,
+        stream: &Stream,
+        before: u64,
+        access: PageRange,
+        covered: bool,
+        knobs: &Knobs,
+    ) {
+        let length = pages32(access.len());
+        if covered && stream.shape == Shape::Forward && access.start.get() > before {
+            let hole = access.start.get() - before;
+            self.owe(u32::try_from(hole).unwrap_or(u32::MAX));
+        }
+        let rate = knobs.readahead_hit_rate.saturating_sub(u32::from(covered));
+        self.debt = self.debt.saturating_sub(length.saturating_mul(rate));
+    }
+
+    fn owe(&mut self, pages: u32) {
+        // A debt that can never be paid back would shut a file for ever.
+        self.debt = self.debt.saturating_add(pages).min(DEBT_PAGES_MAX * 16);
+    }
+
+    fn give_up(&mut self, stream: &mut Stream) {
+        let unread = pages32(stream.unread());
+        if stream.shape == Shape::Candidate {
+            self.evictions = self.evictions.saturating_add(1);
+        }
+        self.wasted += u64::from(unread);
+        self.owe(unread);
+        *stream = Stream::default();
+    }
+
+    /// The read of `access`, which [`Self::on_access`] gave to `stream`, had to wait for the device.
+    pub fn on_wait(
+        &mut self,
+        streams: &mut [Stream],
+        stream: Option<u8>,
+        access: PageRange,
+        covered: bool,
+    ) {
+        self.waited = true;
+        let Some(stream) = stream.and_then(|place| streams.get_mut(usize::from(place))) else {
+            return;
+        };
+        if stream.cached > 0 {
+            // The part that was in memory is over: back to work, from here.
+            stream.cached = 0;
+            stream.window = 0;
+            match stream.shape {
+                Shape::Forward => {
+                    stream.frontier = access.end.get();
+                    stream.marker = access.start.get();
+                }
+                Shape::Backward => {
+                    stream.frontier = access.start.get();
+                    stream.marker = access.end.get();
+                }
+                _ => {
+                    stream.frontier = stream.next;
+                    stream.marker = access.start.get();
+                }
+            }
+        } else if covered {
+            window::grow_after_wait(stream);
+        }
+    }
+
+    /// All pages of the newest request of `stream` were in memory already.
+    pub fn on_cached(&mut self, streams: &mut [Stream], stream: Option<u8>) {
+        if let Some(stream) = stream.and_then(|place| streams.get_mut(usize::from(place))) {
+            stream.cached = stream.cached.saturating_add(1).min(8);
+        }
+    }
+
+    /// Pages of the newest request of `stream` had to be read: it is not in memory.
+    pub fn on_not_cached(&mut self, streams: &mut [Stream], stream: Option<u8>) {
+        if let Some(stream) = stream.and_then(|place| streams.get_mut(usize::from(place))) {
+            stream.cached = 0;
+        }
+    }
+
+    /// `evicted` pages of the window of `stream` are gone before they were read.
+    pub fn on_thrashed(&mut self, streams: &mut [Stream], stream: Option<u8>, evicted: PageCount) {
+        let Some(stream) = stream.and_then(|place| streams.get_mut(usize::from(place))) else {
+            return;
+        };
+        let held = pages32(stream.unread()).max(8);
+        let known = if self.thrash_pages == 0 {
+            u32::MAX
+        } else {
+            self.thrash_pages
+        };
+        self.thrash_pages = (held / 2).min(known).max(8);
+        stream.window = (stream.window / 2).max(4);
+        stream.boost = 0;
+        self.owe(pages32(evicted));
+        // Ask again from where the reader is.
+        match stream.shape {
+            Shape::Forward | Shape::Backward | Shape::Strided => {
+                stream.frontier = stream.next;
+                stream.marker = stream.next;
+            }
+            Shape::Vacant | Shape::Candidate => {}
+        }
+    }
+
+    /// Nobody reads the file any more: its windows are given up. Streams stay, for a reopen.
+    pub fn on_idle(&mut self, streams: &mut [Stream]) -> PageCount {
+        let mut wasted = 0;
+        for stream in streams {
+            let unread = stream.unread().get();
+            if unread > 0 {
+                wasted += unread;
+                stream.frontier = stream.next;
+                stream.marker = stream.next;
+                stream.window = 0;
+            }
+        }
+        self.wasted += wasted;
+        self.owe(u32::try_from(wasted).unwrap_or(u32::MAX));
+        PageCount::new(wasted)
+    }
+
+    /// Pages asked for and not yet reached, and how many streams have such pages.
+    #[must_use]
+    pub fn unread(&self, streams: &[Stream]) -> (PageCount, u32) {
+        streams
+            .iter()
+            .fold((PageCount::new(0), 0), |(pages, windows), stream| {
+                let unread = stream.unread();
+                (pages + unread, windows + u32::from(unread.get() > 0))
+            })
+    }
+
+    /// The asked-for pages nearest to the reader of `stream`: where an eviction would show.
+    #[must_use]
+    pub fn ahead(&self, streams: &[Stream], stream: Option<u8>) -> PageRange {
+        stream
+            .and_then(|place| streams.get(usize::from(place)))
+            .map_or(PageRange::new(0, 0), Stream::ahead)
+    }
+
+    /// Pages given up unread, ever.
+    #[must_use]
+    pub fn wasted(&self) -> PageCount {
+        PageCount::new(self.wasted)
+    }
+
+    /// Largest request that the next window of any stream would make.
+    #[must_use]
+    pub fn window(&self, streams: &[Stream]) -> PageCount {
+        PageCount::new(
+            streams
+                .iter()
+                .map(|stream| u64::from(stream.window))
+                .max()
+                .unwrap_or(0),
+        )
+    }
+
+    /// Whether candidates push each other out: the host should copy the streams to a table of
+    /// [`STREAMS_MANY`] places and pass that one from now on.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.evictions >= CROWDED_EVICTIONS
+    }
+}
+
+#[cfg(test)]
+mod tests;

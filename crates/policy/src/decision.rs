@@ -1,0 +1,105 @@
+//! What a policy hands out: which pages to bring in, and why. Values only; hosts apply them.
+
+use crate::reason::{Pattern, Reason};
+use crate::units::{PageCount, PageRange};
+
+/// Pages to bring in: `count` ranges of equal length whose starts are `period` pages apart.
+///
+/// Sequential and backward windows are one range; a strided window is a comb. Nothing is asked
+/// for when `count` is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prefetch {
+    /// The first range.
+    pub first: PageRange,
+    /// Pages from one range's start to the next one's; negative towards the start of the file.
+    pub period: i64,
+    /// How many ranges.
+    pub count: u32,
+}
+
+impl Prefetch {
+    /// One contiguous range; nothing if it is empty.
+    #[must_use]
+    pub const fn range(range: PageRange) -> Self {
+        Self {
+            first: range,
+            period: 0,
+            count: if range.is_empty() { 0 } else { 1 },
+        }
+    }
+
+    /// Pages in all ranges together.
+    #[must_use]
+    pub const fn pages(&self) -> PageCount {
+        PageCount::new(self.first.len().get().saturating_mul(self.count as u64))
+    }
+
+    /// The ranges one by one, in the order in which they will be read.
+    pub fn ranges(&self) -> impl Iterator<Item = PageRange> + use<> {
+        let Self {
+            first,
+            period,
+            count,
+        } = *self;
+        (0..i64::from(count)).map_while(move |step| {
+            let start = first
+                .start
+                .get()
+                .checked_add_signed(period.checked_mul(step)?)?;
+            Some(PageRange::new(start, start.checked_add(first.len().get())?))
+        })
+    }
+}
+
+/// What to do about one access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// Pages to bring in.
+    pub prefetch: Prefetch,
+    /// How the stream's accesses follow each other.
+    pub pattern: Pattern,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Decision {
+    /// Nothing to bring in.
+    #[must_use]
+    pub const fn nothing(pattern: Pattern, reason: Reason) -> Self {
+        Self {
+            prefetch: Prefetch {
+                first: PageRange::new(0, 0),
+                period: 0,
+                count: 0,
+            },
+            pattern,
+            reason,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backward_comb_ends_at_the_start_of_the_file() {
+        let comb = Prefetch {
+            first: PageRange::new(20, 24),
+            period: -16,
+            count: 5,
+        };
+        let ranges: [Option<PageRange>; 3] = {
+            let mut it = comb.ranges();
+            [it.next(), it.next(), it.next()]
+        };
+        assert_eq!(
+            ranges,
+            [
+                Some(PageRange::new(20, 24)),
+                Some(PageRange::new(4, 8)),
+                None
+            ]
+        );
+    }
+}

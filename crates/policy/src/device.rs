@@ -1,0 +1,156 @@
+//! What the policy believes about a device: an estimate of three numbers, never a model of it.
+//!
+//! Where the numbers come from is the host's business: a kind of device to begin with, waits that
+//! were observed, or a person's word. The policy only turns them into sizes.
+
+use crate::units::{ByteLength, PageCount};
+
+/// Access time, bandwidth and useful depth of one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceEstimate {
+    /// Time of one isolated small read, in nanoseconds.
+    pub access_ns: u64,
+    /// Bytes per second of one long read.
+    pub bytes_per_second: u64,
+    /// Requests that the device serves at the same time, at least 1.
+    pub depth: u32,
+}
+
+/// Share of its time that a device should spend transferring, in parts of 10: of ten parts, nine
+/// move data and one positions. Higher asks for windows that grow without bound (a·b·u/(1−u)) and
+/// fill memory; lower leaves bandwidth unused whenever several streams share one arm.
+const UTILISATION_TENTHS: u64 = 9;
+
+/// Smallest window of a stream that has the device to itself: 256 KiB. Below, the fixed cost of a
+/// request (system call, queue, wake-up) is no longer small beside the transfer.
+const PIPELINE_PAGES_MIN: u64 = 64;
+
+impl DeviceEstimate {
+    /// A disk with one arm, as sold for twenty years: 8 ms, 120 MB/s, one request at a time.
+    pub const ARM: Self = Self {
+        access_ns: 8_000_000,
+        bytes_per_second: 120_000_000,
+        depth: 1,
+    };
+
+    /// Flash behind some bus: 120 µs, 1.5 GB/s, eight requests at a time.
+    pub const FLASH: Self = Self {
+        access_ns: 120_000,
+        bytes_per_second: 1_500_000_000,
+        depth: 8,
+    };
+
+    /// Time that one more request costs a device that is kept busy.
+    #[must_use]
+    pub const fn request_cost_ns(&self) -> u64 {
+        self.access_ns / self.depth_at_least_one()
+    }
+
+    /// Pages that go by while one access is under way: the least distance to stay ahead.
+    #[must_use]
+    pub const fn pages_per_access(&self) -> PageCount {
+        pages_in(self.access_ns, self.bytes_per_second)
+    }
+
+    /// Smallest request worth making where each one has to be positioned for:
+    /// a·b·u/(1−u) with the access time shared by what the device serves at once.
+    #[must_use]
+    pub const fn efficient_window(&self) -> PageCount {
+        let pages = pages_in(self.request_cost_ns(), self.bytes_per_second).get();
+        let wanted = pages.saturating_mul(UTILISATION_TENTHS) / (10 - UTILISATION_TENTHS);
+        let pipeline = self.pipeline_window().get();
+        PageCount::new(if wanted > pipeline {
+            power_of_two_at_least(wanted)
+        } else {
+            pipeline
+        })
+    }
+
+    /// Window of a stream that has the device to itself and costs no positioning: enough to
+    /// cover one access while the next is asked for.
+    #[must_use]
+    pub const fn pipeline_window(&self) -> PageCount {
+        let pages = self.pages_per_access().get().saturating_mul(2);
+        let pages = if pages > PIPELINE_PAGES_MIN {
+            pages
+        } else {
+            PIPELINE_PAGES_MIN
+        };
+        PageCount::new(power_of_two_at_least(pages))
+    }
+
+    /// Largest hole that is cheaper to read through than to skip with a request of its own.
+    #[must_use]
+    pub const fn hole_worth_reading(&self) -> PageCount {
+        pages_in(self.request_cost_ns(), self.bytes_per_second)
+    }
+
+    const fn depth_at_least_one(&self) -> u64 {
+        if self.depth == 0 {
+            1
+        } else {
+            self.depth as u64
+        }
+    }
+}
+
+/// Whole pages transferred in `time_ns` at `bytes_per_second`.
+const fn pages_in(time_ns: u64, bytes_per_second: u64) -> PageCount {
+    // Kilobytes and microseconds keep the product inside 64 bits for any real device.
+    let bytes = (time_ns / 1000).saturating_mul(bytes_per_second / 1000) / 1000;
+    PageCount::holding(ByteLength::new(bytes))
+}
+
+/// Windows are powers of two so that their ends fall on boundaries that large folios like. Beyond
+/// 2^20 pages nothing is rounded.
+const fn power_of_two_at_least(pages: u64) -> u64 {
+    if pages > 1 << 20 {
+        pages
+    } else {
+        pages.next_power_of_two()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_needs_eight_mebibytes_to_spend_nine_tenths_of_its_time_transferring() {
+        let arm = DeviceEstimate {
+            access_ns: 8_000_000,
+            bytes_per_second: 100_000_000,
+            depth: 1,
+        };
+        assert_eq!(arm.efficient_window(), PageCount::new(2048));
+    }
+
+    #[test]
+    fn a_disk_four_times_faster_in_every_way_needs_the_same_window() {
+        let fast = DeviceEstimate {
+            access_ns: 2_000_000,
+            bytes_per_second: 400_000_000,
+            depth: 1,
+        };
+        assert_eq!(fast.efficient_window(), PageCount::new(2048));
+    }
+
+    #[test]
+    fn flash_needs_enough_to_cover_its_latency_and_no_more() {
+        assert_eq!(
+            DeviceEstimate::FLASH.efficient_window(),
+            PageCount::new(128)
+        );
+    }
+
+    #[test]
+    fn a_device_without_numbers_still_gets_the_smallest_window() {
+        let unknown = DeviceEstimate {
+            access_ns: 0,
+            bytes_per_second: 0,
+            depth: 0,
+        };
+        assert_eq!(unknown.pipeline_window(), PageCount::new(64));
+        assert_eq!(unknown.efficient_window(), PageCount::new(64));
+    }
+}

@@ -1,0 +1,145 @@
+//! Coming to life in a process, being forked with it, and staying out of its children if told so.
+
+use super::errno::keeping_errno;
+use crate::{ops, real};
+use libc::c_void;
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// The process that this memory belongs to. 0 until the library is set up.
+static OWNER: AtomicI32 = AtomicI32::new(0);
+
+/// Sets the hooks up. Called once, by the library's constructor.
+pub(crate) fn install() {
+    keeping_errno(|| {
+        real::resolve();
+        // SAFETY: asks for a number.
+        OWNER.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+        // SAFETY: the handler is async-signal-safe and stays loaded as long as the process.
+        // Without memory for the registration a child keeps its parent's state: hints only.
+        let _ = unsafe { libc::pthread_atfork(None, None, Some(on_fork_in_child)) };
+        stay_out_of_children_if_told();
+    });
+}
+
+unsafe extern "C" fn on_fork_in_child() {
+    keeping_errno(|| {
+        // SAFETY: asks for a number.
+        OWNER.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+        ops::after_fork_in_child();
+    });
+}
+
+/// Whether this memory belongs to another process: we are the child of a `vfork`, and what
+/// happens to our descriptors does not happen to those that the memory tells of. The same is said
+/// of a child made by a bare `clone`, whose descriptors are then recognised less well.
+pub(super) fn is_borrowed() -> bool {
+    // SAFETY: asks for a number.
+    OWNER.load(Ordering::Relaxed) != unsafe { libc::getpid() }
+}
+
+/// With `AHEAD_CHILDREN=no`: takes this library out of `LD_PRELOAD`, so that programs started from
+/// here run without it. Other entries stay. The text is changed in place: nothing is allocated,
+/// and a program that kept a copy of the pointer sees the same.
+fn stay_out_of_children_if_told() {
+    // SAFETY: constructors run before the program's threads, so nobody changes the environment.
+    let told = unsafe { libc::getenv(c"AHEAD_CHILDREN".as_ptr()) };
+    // SAFETY: `getenv` returns null or a C string.
+    if told.is_null() || unsafe { CStr::from_ptr(told) } != c"no" {
+        return;
+    }
+    let Some(own_name) = own_name() else {
+        return;
+    };
+    // SAFETY: as above.
+    let list = unsafe { libc::getenv(c"LD_PRELOAD".as_ptr()) };
+    if list.is_null() {
+        return;
+    }
+    // SAFETY: a C string that nobody else uses now; it lies in writable memory of this process.
+    let length = unsafe { CStr::from_ptr(list) }.count_bytes();
+    // SAFETY: as above, without the final zero.
+    let text = unsafe { std::slice::from_raw_parts_mut(list.cast::<u8>(), length) };
+    let kept = remove_entry(text, own_name.to_bytes());
+    if kept == 0 {
+        // SAFETY: as above; removing allocates nothing.
+        unsafe { libc::unsetenv(c"LD_PRELOAD".as_ptr()) };
+    } else if kept < length {
+        // SAFETY: inside the old text.
+        unsafe { list.add(kept).write(0) };
+    }
+}
+
+/// The file name of this very library, as the loader knows it.
+fn own_name() -> Option<&'static CStr> {
+    let mut facts = MaybeUninit::<libc::Dl_info>::uninit();
+    let address: *const c_void = std::ptr::from_ref(&OWNER).cast();
+    // SAFETY: the address lies in this library; the buffer is ours.
+    let found = unsafe { libc::dladdr(address, facts.as_mut_ptr()) };
+    if found == 0 {
+        return None;
+    }
+    // SAFETY: filled by the call that succeeded.
+    let path = unsafe { facts.assume_init() }.dli_fname;
+    // SAFETY: the loader keeps the name as long as the library is loaded.
+    (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) })
+}
+
+/// The part of a path after the last slash.
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
+/// Takes the entries with the file name of `own` out of a list separated by colons or spaces, in
+/// place. Returns the length of what is left.
+fn remove_entry(list: &mut [u8], own: &[u8]) -> usize {
+    let is_separator = |byte: u8| byte == b':' || byte == b' ';
+    let mut kept = 0;
+    let mut start = 0;
+    while start < list.len() {
+        let rest = list.get(start..).unwrap_or_default();
+        let length = rest
+            .iter()
+            .position(|byte| is_separator(*byte))
+            .unwrap_or(rest.len());
+        let entry = rest.get(..length).unwrap_or_default();
+        if !entry.is_empty() && file_name(entry) != file_name(own) {
+            if kept > 0 {
+                if let Some(slot) = list.get_mut(kept) {
+                    *slot = b':';
+                }
+                kept += 1;
+            }
+            list.copy_within(start..start + length, kept);
+            kept += length;
+        }
+        start += length + 1;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::remove_entry;
+
+    fn without_us(list: &str) -> String {
+        let mut text = list.as_bytes().to_vec();
+        let kept = remove_entry(&mut text, b"/usr/lib/libahead_preload.so");
+        String::from_utf8_lossy(&text[..kept]).into_owned()
+    }
+
+    #[test]
+    fn other_libraries_stay_in_the_list() {
+        let us = "/opt/x/libahead_preload.so";
+        assert_eq!(without_us(us), "");
+        assert_eq!(without_us(&format!("{us}:/a.so")), "/a.so");
+        assert_eq!(without_us(&format!("/a.so {us}")), "/a.so");
+        assert_eq!(
+            without_us(&format!("/a.so:{us}:/b.so c.so")),
+            "/a.so:/b.so:c.so"
+        );
+        assert_eq!(without_us("a:b"), "a:b");
+        assert_eq!(without_us(&format!("a::{us}: :b")), "a:b");
+    }
+}

@@ -1,0 +1,45 @@
+//! The interposed library: what `ahead run` puts into a program that it does not change.
+//!
+//! It lives in somebody else's process. Reads return what they would return without it; it prints
+//! nothing, ends nothing, holds no lock and allocates nothing on a read. All it does is watch
+//! which pages are read and tell the kernel earlier what will be wanted next.
+//!
+//! * [`hooks`], [`stdio`], [`real`] — the C side: what programs call, and what is called in the end
+//! * [`ops`] — the steps around a read
+//! * [`host`], [`files`], [`fd_table`], [`shared`] — what is known in this process
+//! * [`submit`], [`identity`] — what the kernel is asked
+
+mod fd_table;
+mod files;
+mod hooks;
+mod host;
+mod identity;
+mod memory;
+mod memory_limit;
+mod ops;
+mod real;
+mod shared;
+mod stdio;
+mod submit;
+mod ticks;
+
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = on_load;
+
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = on_unload;
+
+#[cfg_attr(test, allow(dead_code))]
+extern "C" fn on_load() {
+    hooks::install();
+    host::make();
+}
+
+#[cfg_attr(test, allow(dead_code))]
+extern "C" fn on_unload() {
+    ops::at_exit();
+}

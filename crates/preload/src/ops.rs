@@ -1,0 +1,544 @@
+//! What happens around a read, in terms of the engine.
+//!
+//! The hooks in [`hooks`](crate::hooks) know C; this file knows files, streams and requests. It
+//! runs inside somebody else's read, so it never waits, never allocates once the facts about a
+//! device are known, and treats every failure as "no hint today". `errno` is kept by the hooks.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+
+use ahead_engine::adviser::{Asked, apply};
+use ahead_engine::report::{flags, header};
+use ahead_engine::settings::PolicyChoice;
+use ahead_policy::adaptive::Outcome;
+use ahead_policy::units::{ByteLength, ByteOffset, PageRange};
+
+use crate::fd_table::{Entry, FileEntry};
+use crate::files::{Inside, Place};
+use crate::host::{self, Host};
+use crate::identity::{self, Identity};
+use crate::shared::RecordPlace;
+use crate::submit::{Direct, Queued};
+use crate::ticks;
+
+/// A read that takes longer than this, plus [`COPY_PAGE_NS`] for each page, waited for a device:
+/// copying 4 KiB from the cache takes 350 ns, the fastest device 20 µs.
+const WAIT_NS: u64 = 20_000;
+const COPY_PAGE_NS: u64 = 1_000;
+
+/// Reads between two additions to the shared account.
+const ACCOUNT_EVERY: u64 = 4096;
+
+/// What [`before_read`] hands to [`after_read`].
+#[derive(Clone, Copy)]
+pub(crate) struct Token {
+    fd: c_int,
+    file: Option<FileEntry>,
+    /// The descriptor's own position has to move by what is read.
+    moves_position: bool,
+    position: u64,
+    access: PageRange,
+    outcome: Outcome,
+    ticks: u64,
+}
+
+impl Token {
+    const fn nothing(fd: c_int) -> Self {
+        Self {
+            fd,
+            file: None,
+            moves_position: false,
+            position: 0,
+            access: PageRange::new(0, 0),
+            outcome: NO_OUTCOME,
+            ticks: 0,
+        }
+    }
+}
+
+const NO_OUTCOME: Outcome = Outcome {
+    decision: ahead_policy::decision::Decision::nothing(
+        ahead_policy::reason::Pattern::Unknown,
+        ahead_policy::reason::Reason::None,
+    ),
+    stream: None,
+    covered: false,
+};
+
+/// A read of `length` bytes is about to begin at `position`, or where the descriptor stands.
+#[inline]
+pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Token {
+    let Some(host) = host::get() else {
+        return Token::nothing(fd);
+    };
+    let file = match host.descriptors.get(fd) {
+        Entry::File(file) => file,
+        Entry::Ignored => return Token::nothing(fd),
+        Entry::Unknown => match look_at(host, fd) {
+            Some(file) => file,
+            None => return Token::nothing(fd),
+        },
+    };
+    let (moves_position, start) = match position {
+        Some(position) => (false, position),
+        None if file.shares_position => match identity::position(fd) {
+            Some(position) => (false, position),
+            None => return Token::nothing(fd),
+        },
+        None => (true, host.descriptors.position(fd)),
+    };
+    let access = PageRange::of_bytes(ByteOffset::new(start), ByteLength::new(length as u64));
+    let Some(place) = host.files.place(file.slot) else {
+        return Token::nothing(fd);
+    };
+    let mut token = Token {
+        fd,
+        file: Some(file),
+        moves_position,
+        position: start,
+        access,
+        outcome: NO_OUTCOME,
+        ticks: 0,
+    };
+    match host.files.enter(place, file.generation) {
+        Some(mut inside) => {
+            let (state, many) = inside.state();
+            let device = host.device(place.device_place.load(Ordering::Relaxed));
+            let asker = u64::from(file.slot);
+            token.outcome = state.on_access(many, access, &host.engine, device, asker);
+            if token.outcome.decision.prefetch.count > 0 || inside.has_letters() {
+                let outcome = token.outcome;
+                drop(inside);
+                request(host, place, &token, outcome);
+                serve_letters(host, place, &token);
+            }
+        }
+        None if place.generation() == file.generation => place.leave(access),
+        // Another file took the place: look again at the next read.
+        None => host.descriptors.set(fd, Entry::Unknown),
+    }
+    token.ticks = ticks::now();
+    token
+}
+
+/// The read that `token` stands for returned `result`.
+#[inline]
+pub(crate) fn after_read(token: Token, result: isize) {
+    let Some(file) = token.file else {
+        return;
+    };
+    let elapsed = ticks::now().saturating_sub(token.ticks);
+    let Some(host) = host::get() else {
+        return;
+    };
+    if token.moves_position && result > 0 {
+        host.descriptors
+            .set_position(token.fd, token.position + result.unsigned_abs() as u64);
+    }
+    let limit_ns = WAIT_NS + COPY_PAGE_NS * token.access.len().get();
+    if elapsed > limit_ns * host.rate.per_us() / 1000 && result > 0 {
+        note_wait(host, file, &token, elapsed);
+    }
+}
+
+/// The read waited for the device.
+#[cold]
+fn note_wait(host: &Host, file: FileEntry, token: &Token, elapsed: u64) {
+    host.rate.settle();
+    let Some(place) = host.files.place(file.slot) else {
+        return;
+    };
+    let device = host.device(place.device_place.load(Ordering::Relaxed));
+    if let Some(mut inside) = host.files.enter(place, file.generation) {
+        let (state, many) = inside.state();
+        let residency = identity::CacheStat { fd: token.fd };
+        let waited = host.rate.ns(elapsed);
+        state.on_wait(
+            many,
+            &token.outcome,
+            token.access,
+            waited,
+            device,
+            &residency,
+        );
+        account(host, place, &mut inside, ACCOUNT_EVERY);
+    }
+}
+
+/// Asks the kernel for what was decided, after one more look at what the descriptor is.
+#[cold]
+fn request(host: &'static Host, place: &Place, token: &Token, outcome: Outcome) {
+    let Some(file) = token.file else {
+        return;
+    };
+    if outcome.decision.prefetch.count == 0 || file.program_advises || !host.may_prefetch() {
+        return;
+    }
+    // The number may stand for something else by now.
+    let Some(Identity::File(seen)) = identity::look(token.fd) else {
+        host.descriptors.set(token.fd, Entry::Unknown);
+        return;
+    };
+    if !place.is(seen.device, seen.inode) {
+        host.descriptors.set(token.fd, Entry::Unknown);
+        return;
+    }
+    if token.moves_position && identity::position(token.fd) != Some(token.position) {
+        // Somebody else moves this position: from now on the kernel is asked for it.
+        let entry = FileEntry {
+            shares_position: true,
+            ..file
+        };
+        host.descriptors.set(token.fd, Entry::File(entry));
+        return;
+    }
+    let device_place = place.device_place.load(Ordering::Relaxed);
+    if !host.knows(device_place) {
+        host.learn_facts(device_place, seen.device);
+    }
+    host.rate.settle();
+    let call_pages_max = host.device(device_place).call_pages_max();
+    let asked = submit(host, token.fd, &outcome, call_pages_max);
+    if let Some(mut inside) = host.files.enter(place, file.generation) {
+        let (state, many) = inside.state();
+        state.file_pages = seen.pages;
+        state.on_asked(many, outcome.stream, asked);
+        account(host, place, &mut inside, 0);
+    }
+    if let Some(shared) = &host.shared {
+        let record = RecordPlace::from_word(place.record.load(Ordering::Relaxed));
+        shared.tell(
+            record,
+            &outcome.decision,
+            ticks::monotonic_ns(),
+            identity::process(),
+        );
+        let unread = host.engine.budget.unread().get();
+        shared
+            .header(header::UNREAD_PAGES_MAX)
+            .fetch_max(unread, Ordering::Relaxed);
+    }
+}
+
+fn submit(host: &'static Host, fd: c_int, outcome: &Outcome, call_pages_max: u64) -> Asked {
+    let prefetch = &outcome.decision.prefetch;
+    // SAFETY: null, or a leaked box that only changes through atomics.
+    let helper = unsafe { host.helper.load(Ordering::Acquire).as_ref() };
+    let (asked, calls, dropped) = match helper.filter(|helper| helper.is_ready()) {
+        Some(helper) => {
+            let mut queued = Queued {
+                fd,
+                helper,
+                calls: 0,
+                dropped: 0,
+            };
+            let asked = apply(prefetch, call_pages_max, &mut queued);
+            helper.wake();
+            (asked, queued.calls, queued.dropped)
+        }
+        None => {
+            let mut direct = Direct {
+                fd,
+                rate: &host.rate,
+                calls: 0,
+            };
+            (
+                apply(prefetch, call_pages_max, &mut direct),
+                direct.calls,
+                0,
+            )
+        }
+    };
+    if let Some(shared) = &host.shared {
+        shared
+            .header(header::CALLS)
+            .fetch_add(calls, Ordering::Relaxed);
+        shared
+            .header(header::DROPPED)
+            .fetch_add(dropped, Ordering::Relaxed);
+    }
+    asked
+}
+
+/// Takes in what other threads left while the place was busy.
+#[cold]
+fn serve_letters(host: &'static Host, place: &Place, token: &Token) {
+    let Some(file) = token.file else {
+        return;
+    };
+    // Bounded: others may keep writing.
+    for _ in 0..8 {
+        let Some(mut inside) = host.files.enter(place, file.generation) else {
+            return;
+        };
+        let Some(access) = inside.letter() else {
+            return;
+        };
+        let (state, many) = inside.state();
+        let device = host.device(place.device_place.load(Ordering::Relaxed));
+        let outcome = state.on_access(many, access, &host.engine, device, u64::from(file.slot));
+        drop(inside);
+        request(
+            host,
+            place,
+            &Token {
+                moves_position: false,
+                ..*token
+            },
+            outcome,
+        );
+    }
+}
+
+/// Adds the file's account to the shared one, if there is one and enough has happened.
+fn account(host: &Host, place: &Place, inside: &mut Inside<'_>, least: u64) {
+    inside.grow_if_wanted();
+    let (state, many) = inside.state();
+    if state.untold_accesses() < least {
+        return;
+    }
+    let window = state.window(many.as_deref()).get();
+    let (pattern, reason) = (state.pattern.code(), state.reason.code());
+    let (tally, wasted) = state.take_tally();
+    let record = RecordPlace::from_word(place.record.load(Ordering::Relaxed));
+    if let (Some(shared), Some(record)) = (&host.shared, record) {
+        shared.add(record, &tally, wasted, window);
+        shared.set_pattern(record, pattern, reason);
+    }
+}
+
+/// First look at a descriptor: what is it, and does its file have a place?
+#[cold]
+fn look_at(host: &Host, fd: c_int) -> Option<FileEntry> {
+    let seen = match identity::look(fd) {
+        Some(Identity::File(seen)) => seen,
+        Some(Identity::Other) => {
+            host.descriptors.set(fd, Entry::Ignored);
+            return None;
+        }
+        // Not a descriptor: the read will say so.
+        None => return None,
+    };
+    let (slot, is_new) = host.files.find(seen.device, seen.inode, &host.engine)?;
+    let place = host.files.place(slot)?;
+    let bypasses_cache = seen.flags & libc::O_DIRECT != 0;
+    if is_new {
+        let device = host.device_place(seen.device);
+        place.device_place.store(device, Ordering::Relaxed);
+        if let Some(shared) = &host.shared {
+            let record = shared.claim(fd, seen.device, seen.inode);
+            place
+                .record
+                .store(RecordPlace::to_word(record), Ordering::Relaxed);
+        }
+    }
+    if bypasses_cache {
+        flag(host, place, flags::DIRECT);
+        host.descriptors.set(fd, Entry::Ignored);
+        return None;
+    }
+    if let Some(mut inside) = host.files.enter(place, place.generation()) {
+        inside.state().0.file_pages = seen.pages;
+    }
+    if host.settings.policy == PolicyChoice::Off {
+        identity::advise_random(fd);
+    }
+    let entry = FileEntry {
+        slot,
+        generation: place.generation(),
+        shares_position: false,
+        program_advises: false,
+    };
+    host.descriptors
+        .set_position(fd, identity::position(fd).unwrap_or(0));
+    host.descriptors.set(fd, Entry::File(entry));
+    host.highest_fd
+        .fetch_max(fd.unsigned_abs(), Ordering::Relaxed);
+    Some(entry)
+}
+
+fn flag(host: &Host, place: &Place, bits: u64) {
+    let record = RecordPlace::from_word(place.record.load(Ordering::Relaxed));
+    if let (Some(shared), Some(record)) = (&host.shared, record) {
+        shared.flag(record, bits);
+    }
+}
+
+/// Whether reads of `fd` are of interest.
+pub(crate) fn is_watched(fd: c_int) -> bool {
+    host::get().is_some_and(|host| match host.descriptors.get(fd) {
+        Entry::File(_) => true,
+        Entry::Ignored => false,
+        Entry::Unknown => look_at(host, fd).is_some(),
+    })
+}
+
+/// Where `fd` stands, if that was counted.
+pub(crate) fn tracked_position(fd: c_int) -> Option<u64> {
+    let host = host::get()?;
+    match host.descriptors.get(fd) {
+        Entry::File(file) if !file.shares_position => Some(host.descriptors.position(fd)),
+        _ => None,
+    }
+}
+
+/// `fd` stands at `position` now.
+pub(crate) fn set_position(fd: c_int, position: u64) {
+    if let Some(host) = host::get() {
+        host.descriptors.set_position(fd, position);
+    }
+}
+
+/// A descriptor was opened: the number means something new.
+pub(crate) fn on_open(fd: c_int) {
+    forget(fd);
+}
+
+/// A descriptor was closed.
+pub(crate) fn on_close(fd: c_int) {
+    forget(fd);
+}
+
+fn forget(fd: c_int) {
+    let Some(host) = host::get() else {
+        return;
+    };
+    if let Entry::File(file) = host.descriptors.get(fd)
+        && let Some(place) = host.files.place(file.slot)
+        && let Some(mut inside) = host.files.enter(place, file.generation)
+    {
+        account(host, place, &mut inside, 1);
+    }
+    host.descriptors.set(fd, Entry::Unknown);
+}
+
+/// Descriptors `first` to `last`, both inclusive, were closed.
+pub(crate) fn on_close_range(first: u32, last: u32) {
+    if let Some(host) = host::get() {
+        host.descriptors.forget_range(first, last);
+    }
+}
+
+/// `new` stands for the same open file as `old`.
+pub(crate) fn on_dup(old: c_int, new: c_int) {
+    let Some(host) = host::get() else {
+        return;
+    };
+    if old == new {
+        return;
+    }
+    let entry = match host.descriptors.get(old) {
+        Entry::File(file) => Entry::File(FileEntry {
+            shares_position: true,
+            ..file
+        }),
+        other => other,
+    };
+    host.descriptors.set(old, entry);
+    host.descriptors.set(new, entry);
+    host.highest_fd
+        .fetch_max(new.unsigned_abs(), Ordering::Relaxed);
+}
+
+/// The position of `fd` was set.
+pub(crate) fn on_seek(fd: c_int, position: i64) {
+    if let Ok(position) = u64::try_from(position) {
+        set_position(fd, position);
+    }
+}
+
+/// The program gave advice. Its word on random reads and on pages it wants is respected: no
+/// requests of ours through this descriptor until it takes that back.
+pub(crate) fn on_fadvise(fd: c_int, _offset: i64, _length: i64, advice: c_int) {
+    match advice {
+        libc::POSIX_FADV_RANDOM | libc::POSIX_FADV_WILLNEED => set_program_advises(fd, true),
+        libc::POSIX_FADV_NORMAL | libc::POSIX_FADV_SEQUENTIAL => set_program_advises(fd, false),
+        _ => {}
+    }
+}
+
+/// The program reads ahead itself.
+pub(crate) fn on_readahead(fd: c_int, _offset: i64, _count: usize) {
+    set_program_advises(fd, true);
+}
+
+fn set_program_advises(fd: c_int, program_advises: bool) {
+    let Some(host) = host::get() else {
+        return;
+    };
+    if !is_watched(fd) {
+        return;
+    }
+    if let Entry::File(file) = host.descriptors.get(fd) {
+        let entry = FileEntry {
+            program_advises,
+            ..file
+        };
+        host.descriptors.set(fd, Entry::File(entry));
+        if program_advises && let Some(place) = host.files.place(file.slot) {
+            flag(host, place, flags::PROGRAM_ADVISES);
+        }
+    }
+}
+
+/// The program advised about a mapping. Faults cannot be seen from here, so there is nothing of
+/// ours to take back.
+pub(crate) fn on_madvise(_address: usize, _length: usize, _advice: c_int) {}
+
+/// The program mapped a file: its faults will be missing in the account, which says so.
+pub(crate) fn on_mmap(fd: c_int, _length: usize, _flags: c_int) {
+    let Some(host) = host::get() else {
+        return;
+    };
+    let Some(shared) = &host.shared else {
+        return;
+    };
+    if fd >= 0 && is_watched(fd) {
+        shared
+            .header(header::MAPPINGS)
+            .fetch_add(1, Ordering::Relaxed);
+        if let Entry::File(file) = host.descriptors.get(fd)
+            && let Some(place) = host.files.place(file.slot)
+        {
+            flag(host, place, flags::MAPPED);
+        }
+    }
+}
+
+/// This is the child of a fork: the other threads are gone, positions are shared.
+pub(crate) fn after_fork_in_child() {
+    let Some(host) = host::get() else {
+        return;
+    };
+    host.files.release_all();
+    let highest = usize::try_from(host.highest_fd.load(Ordering::Relaxed)).unwrap_or(0);
+    host.descriptors.share_all(highest);
+    host.helper.store(std::ptr::null_mut(), Ordering::Relaxed);
+    if let Some(shared) = &host.shared {
+        shared
+            .header(header::PROCESSES)
+            .fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The process is about to forbid itself system calls: ours could end it, so there will be none.
+pub(crate) fn on_sandbox() {
+    host::retire();
+}
+
+/// The process ends: what is not in the account yet goes there.
+pub(crate) fn at_exit() {
+    let Some(host) = host::get() else {
+        return;
+    };
+    if host.shared.is_none() {
+        return;
+    }
+    for place in host.files.used() {
+        if let Some(mut inside) = host.files.enter(place, place.generation()) {
+            let (state, many) = inside.state();
+            state.on_idle(many, &host.engine);
+            account(host, place, &mut inside, 0);
+        }
+    }
+}

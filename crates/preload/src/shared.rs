@@ -1,0 +1,234 @@
+//! The account that all processes of one `ahead run` write into: a mapped file of 64-bit words.
+//!
+//! The layout and its reader are [`ahead_engine::report`]. Words are only added to or overwritten
+//! with atomics, so a process that dies at any moment leaves an account that can be read.
+
+use std::ffi::{CStr, c_int};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ahead_engine::file::Tally;
+use ahead_engine::report::{
+    EVENT_WORDS, EVENTS_MAX, FILE_BYTES, FILES_MAX, HEADER_WORDS, MAGIC, PATH_BYTES, RECORD_WORDS,
+    event, header, record,
+};
+use ahead_policy::decision::Decision;
+
+/// The mapped account.
+pub(crate) struct Shared {
+    words: &'static [AtomicU64],
+}
+
+/// A file's record in the account, by place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordPlace(u32);
+
+impl RecordPlace {
+    /// The form that fits a word: 0 is none.
+    pub(crate) fn to_word(place: Option<Self>) -> u32 {
+        place.map_or(0, |place| place.0 + 1)
+    }
+
+    /// Back from a word.
+    pub(crate) fn from_word(word: u32) -> Option<Self> {
+        word.checked_sub(1).map(Self)
+    }
+}
+
+impl Shared {
+    /// Maps the file at `path`; `None` when it cannot be used.
+    pub(crate) fn open(path: &CStr) -> Option<Self> {
+        // SAFETY: a C string and plain flags.
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_openat,
+                libc::AT_FDCWD,
+                path.as_ptr(),
+                libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW,
+            )
+        };
+        let fd = c_int::try_from(fd).ok().filter(|fd| *fd >= 0)?;
+        let words = Self::map(fd);
+        // SAFETY: ours, opened above; the mapping stays. The raw call keeps our hook out of it.
+        unsafe { libc::syscall(libc::SYS_close, fd) };
+        let shared = Self { words: words? };
+        shared.header(header::MAGIC).store(MAGIC, Ordering::Relaxed);
+        shared
+            .header(header::PROCESSES)
+            .fetch_add(1, Ordering::Relaxed);
+        Some(shared)
+    }
+
+    fn map(fd: c_int) -> Option<&'static [AtomicU64]> {
+        // A shorter file would end the program with SIGBUS at the first word behind its end.
+        // SAFETY: asks for the length of a file we opened.
+        let length = unsafe { libc::syscall(libc::SYS_lseek, fd, 0, libc::SEEK_END) };
+        if usize::try_from(length).ok()? < FILE_BYTES {
+            return None;
+        }
+        // SAFETY: a fresh shared mapping at an address of the kernel's choice.
+        let address = unsafe {
+            libc::syscall(
+                libc::SYS_mmap,
+                0,
+                FILE_BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd,
+                0,
+            )
+        };
+        if address == -1 {
+            return None;
+        }
+        let address = usize::from_ne_bytes(address.to_ne_bytes());
+        let address = std::ptr::with_exposed_provenance::<AtomicU64>(address);
+        // SAFETY: mapped above, page-aligned, FILE_BYTES long, never unmapped; any bits are a
+        // valid atomic.
+        Some(unsafe { std::slice::from_raw_parts(address, FILE_BYTES / 8) })
+    }
+
+    fn word(&self, place: usize) -> &AtomicU64 {
+        &self.words[place]
+    }
+
+    /// A word of the header.
+    pub(crate) fn header(&self, place: usize) -> &AtomicU64 {
+        self.word(place)
+    }
+
+    fn record(&self, place: RecordPlace, word: usize) -> &AtomicU64 {
+        let place = usize::try_from(place.0).unwrap_or(0).min(FILES_MAX - 1);
+        self.word(HEADER_WORDS + place * RECORD_WORDS + word)
+    }
+
+    /// The record of one file, claimed if nobody has one yet. The path is asked from the kernel.
+    pub(crate) fn claim(&self, fd: c_int, device: u64, inode: u64) -> Option<RecordPlace> {
+        for place in 0..u32::try_from(FILES_MAX).unwrap_or(0) {
+            let place = RecordPlace(place);
+            let state = self.record(place, record::STATE);
+            match state.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => {
+                    self.record(place, record::DEVICE)
+                        .store(device, Ordering::Relaxed);
+                    self.record(place, record::INODE)
+                        .store(inode, Ordering::Relaxed);
+                    self.write_path(place, fd);
+                    state.store(2, Ordering::Release);
+                    return Some(place);
+                }
+                Err(2)
+                    if self.record(place, record::DEVICE).load(Ordering::Relaxed) == device
+                        && self.record(place, record::INODE).load(Ordering::Relaxed) == inode =>
+                {
+                    return Some(place);
+                }
+                Err(_) => {}
+            }
+        }
+        self.header(header::FILES_BEYOND)
+            .fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    fn write_path(&self, place: RecordPlace, fd: c_int) {
+        let mut link = [0_u8; 32];
+        let mut at = b"/proc/self/fd/".len();
+        link[..at].copy_from_slice(b"/proc/self/fd/");
+        let mut digits = [0_u8; 10];
+        let mut count = 0;
+        let mut rest = fd.unsigned_abs();
+        loop {
+            digits[count] = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+            count += 1;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        for digit in digits[..count].iter().rev() {
+            link[at] = *digit;
+            at += 1;
+        }
+        let mut path = [0_u8; 4096];
+        // SAFETY: a C string on the stack and a buffer of the length given.
+        let length = unsafe {
+            libc::syscall(
+                libc::SYS_readlinkat,
+                libc::AT_FDCWD,
+                link.as_ptr(),
+                path.as_mut_ptr(),
+                path.len(),
+            )
+        };
+        let length = usize::try_from(length).unwrap_or(0).min(path.len());
+        // The end of a long path says more than its beginning; one zero byte stays at the end.
+        let path = &path[length.saturating_sub(PATH_BYTES - 1)..length];
+        for (word, bytes) in path.chunks(8).enumerate() {
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            self.record(place, record::PATH + word)
+                .store(u64::from_ne_bytes(eight), Ordering::Relaxed);
+        }
+    }
+
+    /// Adds to a file's account.
+    pub(crate) fn add(&self, place: RecordPlace, tally: &Tally, wasted: u64, window: u64) {
+        let add = |word, value: u64| {
+            if value > 0 {
+                self.record(place, word).fetch_add(value, Ordering::Relaxed);
+            }
+        };
+        add(record::ACCESSES, tally.accesses);
+        add(record::PAGES, tally.pages);
+        add(record::PREFETCHED, tally.prefetched);
+        add(record::USEFUL, tally.useful);
+        add(record::LATE, tally.late);
+        add(record::WASTED, wasted);
+        add(record::THRASHED, tally.thrashed);
+        add(record::WAITS, tally.waits);
+        add(record::WAITS_AVOIDED, tally.waits_avoided());
+        self.record(place, record::WINDOW)
+            .fetch_max(window, Ordering::Relaxed);
+    }
+
+    /// Says what the newest decision saw.
+    pub(crate) fn set_pattern(&self, place: RecordPlace, pattern: u8, reason: u8) {
+        self.record(place, record::PATTERN)
+            .store(u64::from(pattern), Ordering::Relaxed);
+        self.record(place, record::REASON)
+            .store(u64::from(reason), Ordering::Relaxed);
+    }
+
+    /// Sets bits of a file's flags.
+    pub(crate) fn flag(&self, place: RecordPlace, bits: u64) {
+        self.record(place, record::FLAGS)
+            .fetch_or(bits, Ordering::Relaxed);
+    }
+
+    /// Keeps one decision for `--explain`.
+    pub(crate) fn tell(
+        &self,
+        place: Option<RecordPlace>,
+        decision: &Decision,
+        time_ns: u64,
+        process: u32,
+    ) {
+        let number = self.header(header::EVENTS).fetch_add(1, Ordering::Relaxed) + 1;
+        let ring = HEADER_WORDS + FILES_MAX * RECORD_WORDS;
+        let slot = usize::try_from(number).unwrap_or(0) % EVENTS_MAX;
+        let word = |word: usize| self.word(ring + slot * EVENT_WORDS + word);
+        word(event::SEQUENCE).store(0, Ordering::Release);
+        let file = place.map_or(u32::MAX, |place| place.0);
+        let both = u64::from(file) | u64::from(process) << 32;
+        word(event::FILE_AND_PROCESS).store(both, Ordering::Relaxed);
+        word(event::START).store(decision.prefetch.first.start.get(), Ordering::Relaxed);
+        word(event::LENGTH).store(decision.prefetch.first.len().get(), Ordering::Relaxed);
+        let period = u64::from_ne_bytes(decision.prefetch.period.to_ne_bytes());
+        word(event::PERIOD).store(period, Ordering::Relaxed);
+        word(event::COUNT).store(u64::from(decision.prefetch.count), Ordering::Relaxed);
+        let why = u64::from(decision.pattern.code()) | u64::from(decision.reason.code()) << 8;
+        word(event::REASON).store(why, Ordering::Relaxed);
+        word(event::TIME_NS).store(time_ns, Ordering::Relaxed);
+        word(event::SEQUENCE).store(number, Ordering::Release);
+    }
+}

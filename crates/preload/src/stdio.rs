@@ -1,0 +1,192 @@
+//! Streams of the C library: knowing from outside when the next call will refill the buffer.
+//!
+//! The C library refills through its own internal `read`, which nobody can interpose. What can be
+//! seen is the head of `FILE`, which is public ABI: old programs inline `getc` as accesses to these
+//! very fields, so they can never move. A call that the buffer can serve costs two loads and a
+//! comparison here. Before any other one the decisions hear of the read that will come, and
+//! afterwards of what it brought: the descriptor's position, one `lseek`, tells how much.
+//!
+//! The fields are looked at without the stream's lock. Taking it would be wrong (a thread that is
+//! cancelled inside the call would leave it locked), and a stale look costs a hint, never a byte.
+//!
+//! Not seen: wide streams (`getwc`, `fgetws`), formatted input (`fscanf` takes variable arguments,
+//! which cannot be passed on) and reads inside the C library itself. The position is asked for
+//! after each refill, so a stream that mixes them with others is back in step at the next one.
+//! This is the layout of the GNU C library; musl has another one, and is not supported.
+
+use crate::ops;
+use libc::{FILE, c_char, c_int, c_void, off_t};
+use std::ptr::{addr_of, null_mut};
+
+/// The head of `struct _IO_FILE`. The same on all 64-bit machines that the GNU C library knows.
+#[repr(C)]
+struct StreamHead {
+    flags: c_int,
+    read_ptr: *mut c_char,
+    read_end: *mut c_char,
+    read_base: *mut c_char,
+    write_base: *mut c_char,
+    write_ptr: *mut c_char,
+    write_end: *mut c_char,
+    buffer_base: *mut c_char,
+    buffer_end: *mut c_char,
+    save_base: *mut c_char,
+    backup_base: *mut c_char,
+    save_end: *mut c_char,
+    markers: *mut c_void,
+    chain: *mut c_void,
+    fd: c_int,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(std::mem::offset_of!(StreamHead, fd) == 112);
+
+/// What a stream without a buffer yet will allocate: `st_blksize` of nearly every file.
+const BUFFER_BYTES_USUAL: usize = 4096;
+
+/// One field, read once and as it is now: other threads may be changing it.
+macro_rules! field {
+    ($stream:expr, $name:ident) => {
+        // SAFETY: the caller of the hook handed us an open stream, whose head is laid out like
+        // this. A volatile read of a word that another thread writes gives the old or new word.
+        unsafe { addr_of!((*$stream.cast::<StreamHead>()).$name).read_volatile() }
+    };
+}
+
+/// Bytes between two pointers into a stream's buffer; 0 when they are out of order.
+fn distance(from: *mut c_char, to: *mut c_char) -> usize {
+    to.addr().saturating_sub(from.addr())
+}
+
+/// Bytes that the stream can give without asking the kernel.
+///
+/// # Safety
+/// `stream` must be an open stream.
+#[inline]
+pub(crate) unsafe fn buffered(stream: *mut FILE) -> usize {
+    distance(field!(stream, read_ptr), field!(stream, read_end))
+}
+
+/// Whether the buffer holds a whole line ending in `end`, or `limit` bytes of it.
+///
+/// # Safety
+/// `stream` must be an open stream.
+#[inline]
+pub(crate) unsafe fn holds_line(stream: *mut FILE, end: c_int, limit: usize) -> bool {
+    let start = field!(stream, read_ptr);
+    let held = distance(start, field!(stream, read_end));
+    if held == 0 {
+        return false;
+    }
+    if held >= limit {
+        return true;
+    }
+    // SAFETY: the bytes from `read_ptr` to `read_end` are the stream's buffer.
+    !unsafe { libc::memchr(start.cast(), end, held) }.is_null()
+}
+
+/// The stream's descriptor; negative for one that lives in memory or in callbacks.
+///
+/// # Safety
+/// `stream` must be an open stream.
+pub(crate) unsafe fn descriptor(stream: *mut FILE) -> c_int {
+    field!(stream, fd)
+}
+
+/// Bytes that one refill asks the kernel for.
+///
+/// # Safety
+/// `stream` must be an open stream.
+pub(crate) unsafe fn refill_bytes(stream: *mut FILE) -> usize {
+    match distance(field!(stream, buffer_base), field!(stream, buffer_end)) {
+        0 => BUFFER_BYTES_USUAL,
+        size => size,
+    }
+}
+
+/// A refill that is about to happen, or may be.
+pub(crate) struct Refill {
+    fd: c_int,
+    start: u64,
+    token: ops::Token,
+}
+
+/// The kernel's own position of `fd`: `None` for what has none.
+fn kernel_position(fd: c_int) -> Option<u64> {
+    // The raw call: the C library's one would be our own hook, which reports it as a seek.
+    // SAFETY: moves nothing, touches no memory.
+    let position = unsafe { libc::syscall(libc::SYS_lseek, fd, 0 as off_t, libc::SEEK_CUR) };
+    u64::try_from(position).ok()
+}
+
+impl Refill {
+    /// Announces that `stream` will read about `length` bytes. `None`: a stream that is no file.
+    ///
+    /// # Safety
+    /// `stream` must be an open stream.
+    pub(crate) unsafe fn announce(stream: *mut FILE, length: usize) -> Option<Self> {
+        // SAFETY: by this function's own condition.
+        let fd = unsafe { descriptor(stream) };
+        if fd < 0 || !ops::is_watched(fd) {
+            return None;
+        }
+        let start = match ops::tracked_position(fd) {
+            Some(position) => position,
+            None => kernel_position(fd)?,
+        };
+        let token = ops::before_read(fd, Some(start), length);
+        Some(Self { fd, start, token })
+    }
+
+    /// Reports what the refill has brought: the way that the descriptor's position went.
+    pub(crate) fn report(self) {
+        let end = kernel_position(self.fd);
+        let read = end.and_then(|end| end.checked_sub(self.start));
+        let read = read.and_then(|read| isize::try_from(read).ok());
+        ops::after_read(self.token, read.unwrap_or(0));
+        if let Some(end) = end {
+            ops::set_position(self.fd, end);
+        }
+    }
+}
+
+/// Reports a seek, after it. Seeking also reads: the library aligns the position to the buffer
+/// and fills it, unless the target was in the buffer already.
+///
+/// # Safety
+/// `stream` must be an open stream.
+pub(crate) unsafe fn report_seek(stream: *mut FILE) {
+    // SAFETY: by this function's own condition.
+    let fd = unsafe { descriptor(stream) };
+    if fd < 0 || !ops::is_watched(fd) {
+        return;
+    }
+    let Some(end) = kernel_position(fd) else {
+        return;
+    };
+    if ops::tracked_position(fd) == Some(end) {
+        return;
+    }
+    let filled = distance(field!(stream, read_base), field!(stream, read_end));
+    let start = u64::try_from(filled)
+        .ok()
+        .and_then(|filled| end.checked_sub(filled));
+    match start {
+        Some(start) if filled > 0 => {
+            let token = ops::before_read(fd, Some(start), filled);
+            ops::after_read(token, isize::try_from(filled).unwrap_or(0));
+            ops::set_position(fd, end);
+        }
+        _ => ops::on_seek(fd, i64::try_from(end).unwrap_or(0)),
+    }
+}
+
+/// The stream that `getchar` reads: the program may have assigned another one.
+pub(crate) fn standard_input() -> *mut FILE {
+    unsafe extern "C" {
+        static stdin: *mut FILE;
+    }
+    // SAFETY: the C library defines `stdin` for the life of the process.
+    let stream = unsafe { addr_of!(stdin).read_volatile() };
+    if stream.is_null() { null_mut() } else { stream }
+}

@@ -1,0 +1,186 @@
+//! A block device in sysfs: its queue settings and its counters.
+//!
+//! Finds the folder by device number and reads or writes single values. What to set, when to put
+//! it back and how to survive a crash in between is the business of callers.
+//! The root folder (normally `/sys`) is an argument, so that a test can build a small one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Bytes in one sector of the counters. Always 512, whatever the device's own block size is.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// Major and minor number of a block device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DeviceNumber {
+    /// Which driver.
+    pub major: u32,
+    /// Which of the driver's devices, or which partition.
+    pub minor: u32,
+}
+
+impl DeviceNumber {
+    /// Splits `st_dev` of a file, or `st_rdev` of a device node.
+    #[must_use]
+    pub const fn from_dev(dev: u64) -> Self {
+        Self {
+            major: libc::major(dev),
+            minor: libc::minor(dev),
+        }
+    }
+}
+
+impl std::fmt::Display for DeviceNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+/// Counters since the device appeared. They only grow, except `in_flight`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockStat {
+    /// Read requests completed.
+    pub reads: u64,
+    /// Bytes of completed read requests.
+    pub read_bytes: u64,
+    /// Requests handed to the driver and not completed now.
+    pub in_flight: u64,
+}
+
+/// One block device: a disk, or a partition, whose queue is then that of its disk.
+#[derive(Clone, Debug)]
+pub struct BlockQueue {
+    stat: PathBuf,
+    queue: PathBuf,
+}
+
+impl BlockQueue {
+    /// Finds the device. `NotFound` means that the number belongs to no block device, as for
+    /// tmpfs, overlayfs, NFS or btrfs, whose files carry a made-up number.
+    pub fn open(sys_root: &Path, device: DeviceNumber) -> io::Result<Self> {
+        let folder = fs::canonicalize(sys_root.join("dev/block").join(device.to_string()))?;
+        let own = folder.join("queue");
+        let queue = if own.is_dir() {
+            own
+        } else {
+            let parent = folder.parent().map(|disk| disk.join("queue"));
+            parent
+                .filter(|queue| queue.is_dir())
+                .ok_or(io::ErrorKind::NotFound)?
+        };
+        Ok(Self {
+            stat: folder.join("stat"),
+            queue,
+        })
+    }
+
+    /// The file that holds the read-ahead size, for whoever journals a change to it.
+    #[must_use]
+    pub fn read_ahead_file(&self) -> PathBuf {
+        self.queue.join("read_ahead_kb")
+    }
+
+    /// Largest read-ahead window of files opened from now on, in KiB.
+    pub fn read_ahead_kb(&self) -> io::Result<u64> {
+        number(&self.queue.join("read_ahead_kb"))
+    }
+
+    /// Sets the read-ahead window, in KiB. Files that are already open keep theirs.
+    pub fn set_read_ahead_kb(&self, kib: u64) -> io::Result<()> {
+        fs::write(self.queue.join("read_ahead_kb"), kib.to_string())
+    }
+
+    /// Largest request that the block layer builds, in KiB.
+    pub fn max_sectors_kb(&self) -> io::Result<u64> {
+        number(&self.queue.join("max_sectors_kb"))
+    }
+
+    /// Sets the largest request, in KiB. The kernel refuses more than `max_hw_sectors_kb`.
+    pub fn set_max_sectors_kb(&self, kib: u64) -> io::Result<()> {
+        fs::write(self.queue.join("max_sectors_kb"), kib.to_string())
+    }
+
+    /// The counters now.
+    pub fn stat(&self) -> io::Result<BlockStat> {
+        let text = fs::read_to_string(&self.stat)?;
+        let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
+        let mut field = |skip: usize| {
+            fields
+                .nth(skip)
+                .and_then(Result::ok)
+                .ok_or(io::ErrorKind::InvalidData)
+        };
+        // reads, reads merged, sectors read, ms reading, writes, writes merged, sectors written,
+        // ms writing, in flight, …
+        let reads = field(0)?;
+        let sectors = field(1)?;
+        let in_flight = field(5)?;
+        Ok(BlockStat {
+            reads,
+            read_bytes: sectors * SECTOR_BYTES,
+            in_flight,
+        })
+    }
+}
+
+fn number(path: &Path) -> io::Result<u64> {
+    let text = fs::read_to_string(path)?;
+    text.trim()
+        .parse()
+        .map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small_sysfs() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let disk = root.path().join("devices/disk0");
+        fs::create_dir_all(disk.join("queue")).unwrap();
+        fs::create_dir_all(disk.join("disk0p1")).unwrap();
+        fs::create_dir_all(root.path().join("dev/block")).unwrap();
+        fs::write(disk.join("queue/read_ahead_kb"), "128\n").unwrap();
+        let stat = "  10 2 800 5 7 0 64 1 3 4 5 0 0 0 0 0 0\n";
+        fs::write(disk.join("stat"), stat).unwrap();
+        fs::write(disk.join("disk0p1/stat"), stat.replace("800", "16")).unwrap();
+        let link = |to: &str, name: &str| {
+            std::os::unix::fs::symlink(root.path().join(to), root.path().join(name)).unwrap();
+        };
+        link("devices/disk0", "dev/block/8:0");
+        link("devices/disk0/disk0p1", "dev/block/8:1");
+        root
+    }
+
+    #[test]
+    fn a_partition_has_its_own_counters_and_the_queue_of_its_disk() {
+        let root = small_sysfs();
+        let part = BlockQueue::open(root.path(), DeviceNumber { major: 8, minor: 1 }).unwrap();
+        assert_eq!(
+            part.stat().unwrap(),
+            BlockStat {
+                reads: 10,
+                read_bytes: 16 * 512,
+                in_flight: 3
+            }
+        );
+        part.set_read_ahead_kb(512).unwrap();
+        let disk = BlockQueue::open(root.path(), DeviceNumber { major: 8, minor: 0 }).unwrap();
+        assert_eq!(disk.read_ahead_kb().unwrap(), 512);
+        assert_eq!(disk.stat().unwrap().read_bytes, 800 * 512);
+    }
+
+    #[test]
+    fn a_number_without_a_block_device_is_not_found() {
+        let root = small_sysfs();
+        let missing = BlockQueue::open(
+            root.path(),
+            DeviceNumber {
+                major: 0,
+                minor: 44,
+            },
+        );
+        assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,162 @@
+//! A memory limit for a few processes: one folder in the memory controller, version 1 or 2.
+//!
+//! Creates the folder, sets the limit, says where a process writes its number to join, removes the
+//! folder. Who joins and how large the limit is, callers decide. The root folder (normally
+//! `/sys/fs/cgroup`) is an argument, so that a test can build a small one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Which interface the memory controller has on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryInterface {
+    /// `memory/` with `memory.limit_in_bytes`.
+    V1,
+    /// One tree with `memory.max`.
+    V2,
+}
+
+/// The memory controller of a machine.
+#[derive(Clone, Debug)]
+pub struct MemoryController {
+    folder: PathBuf,
+    interface: MemoryInterface,
+}
+
+impl MemoryController {
+    /// Finds the controller below `root`; `None` when this machine limits no memory that way.
+    #[must_use]
+    pub fn find(root: &Path) -> Option<Self> {
+        let v1 = root.join("memory");
+        if v1.join("memory.limit_in_bytes").exists() || v1.join("cgroup.procs").exists() {
+            return Some(Self {
+                folder: v1,
+                interface: MemoryInterface::V1,
+            });
+        }
+        let controllers = fs::read_to_string(root.join("cgroup.controllers")).ok()?;
+        controllers
+            .split_ascii_whitespace()
+            .any(|name| name == "memory")
+            .then(|| Self {
+                folder: root.to_path_buf(),
+                interface: MemoryInterface::V2,
+            })
+    }
+
+    /// Which interface was found.
+    #[must_use]
+    pub const fn interface(&self) -> MemoryInterface {
+        self.interface
+    }
+
+    /// Creates the group `name` directly below the controller's root, limited to `bytes_max`.
+    pub fn create(&self, name: &str, bytes_max: u64) -> io::Result<MemoryGroup> {
+        let limit = match self.interface {
+            MemoryInterface::V1 => "memory.limit_in_bytes",
+            MemoryInterface::V2 => {
+                // Fails where it is on already and cannot be written; the limit file then decides.
+                let _ = fs::write(self.folder.join("cgroup.subtree_control"), "+memory");
+                "memory.max"
+            }
+        };
+        let folder = self.folder.join(name);
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let group = MemoryGroup { folder };
+        if let Err(error) = fs::write(group.folder.join(limit), bytes_max.to_string()) {
+            let _ = group.remove();
+            return Err(error);
+        }
+        Ok(group)
+    }
+
+    /// Groups directly below the root whose name begins with `prefix`; for clearing up after a
+    /// crash.
+    pub fn groups_named(&self, prefix: &str) -> io::Result<Vec<(String, MemoryGroup)>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            if let Ok(name) = entry.file_name().into_string()
+                && name.starts_with(prefix)
+                && entry.file_type()?.is_dir()
+            {
+                found.push((
+                    name,
+                    MemoryGroup {
+                        folder: entry.path(),
+                    },
+                ));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// One limited group. Dropping the value leaves the folder; call [`MemoryGroup::remove`].
+#[derive(Clone, Debug)]
+pub struct MemoryGroup {
+    folder: PathBuf,
+}
+
+impl MemoryGroup {
+    /// The file into which a process writes its number to move itself, with all its threads, here.
+    #[must_use]
+    pub fn members_file(&self) -> PathBuf {
+        self.folder.join("cgroup.procs")
+    }
+
+    /// Moves process `pid` into the group.
+    pub fn add(&self, pid: u32) -> io::Result<()> {
+        fs::write(self.members_file(), pid.to_string())
+    }
+
+    /// Removes the group. `ResourceBusy` while a process is still in it; being gone is success.
+    pub fn remove(&self) -> io::Result<()> {
+        match fs::remove_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            result => result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_1_writes_the_limit_in_bytes() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("memory")).unwrap();
+        fs::write(root.path().join("memory/memory.limit_in_bytes"), "").unwrap();
+        let controller = MemoryController::find(root.path()).unwrap();
+        assert_eq!(controller.interface(), MemoryInterface::V1);
+        let group = controller.create("g", 1 << 20).unwrap();
+        let limit = root.path().join("memory/g/memory.limit_in_bytes");
+        assert_eq!(fs::read_to_string(limit).unwrap(), "1048576");
+        assert_eq!(controller.groups_named("g").unwrap().len(), 1);
+        assert!(group.members_file().ends_with("memory/g/cgroup.procs"));
+    }
+
+    #[test]
+    fn version_2_writes_the_maximum() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("cgroup.controllers"), "cpu memory io\n").unwrap();
+        let controller = MemoryController::find(root.path()).unwrap();
+        assert_eq!(controller.interface(), MemoryInterface::V2);
+        controller.create("g", 4096).unwrap();
+        assert_eq!(
+            fs::read_to_string(root.path().join("g/memory.max")).unwrap(),
+            "4096"
+        );
+    }
+
+    #[test]
+    fn a_machine_without_the_controller_has_none() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(MemoryController::find(root.path()).is_none());
+    }
+}

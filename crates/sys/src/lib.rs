@@ -1,0 +1,18 @@
+//! System calls and readers of /proc and /sys, one file per call or interface, and nothing else.
+//!
+//! No retry, no policy, no log: `AsFd` in, result out. Readers of /proc and /sys take their root
+//! folder, so that a test can build a small fake one.
+
+pub mod anonymous_memory;
+pub mod block_queue;
+pub mod cgroup;
+pub mod child_usage;
+pub mod direct_reader;
+pub mod drop_caches;
+pub mod extent_map;
+pub mod loop_device;
+pub mod mapped_file;
+pub mod mounts;
+pub mod process_identity;
+pub mod real_time;
+pub mod shared_counter;

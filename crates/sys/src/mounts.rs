@@ -1,0 +1,89 @@
+//! `/proc/self/mountinfo` - what is mounted where, as this process sees it.
+//!
+//! Mounting and unmounting are `rustix::mount`. See `man 5 proc_pid_mountinfo`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// One mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// Kind of file system, such as `ext4` or `fuse`.
+    pub file_system: String,
+    /// What is mounted: a device node, or a name that the file system chose.
+    pub source: PathBuf,
+    /// Major number of the device that `stat` shows for its files.
+    pub major: u32,
+    /// Minor number of it.
+    pub minor: u32,
+}
+
+/// All mounts, in the order of mounting. `proc_root` is normally `/proc`.
+pub fn mounts(proc_root: &Path) -> io::Result<Vec<Mount>> {
+    let text = fs::read(proc_root.join("self/mountinfo"))?;
+    Ok(text.split(|&byte| byte == b'\n').filter_map(parse).collect())
+}
+
+/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`; the number of optional fields
+/// before the dash varies.
+fn parse(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|&byte| byte == b' ');
+    let device = String::from_utf8(fields.nth(2)?.to_vec()).ok()?;
+    let (major, minor) = device.split_once(':')?;
+    let mount_point = unescape(fields.nth(1)?);
+    let mut behind_dash = fields.skip_while(|field| *field != b"-").skip(1);
+    Some(Mount {
+        mount_point,
+        file_system: String::from_utf8_lossy(behind_dash.next()?).into_owned(),
+        source: unescape(behind_dash.next()?),
+        major: major.parse().ok()?,
+        minor: minor.parse().ok()?,
+    })
+}
+
+/// Blanks, tabs, newlines and backslashes are written as a backslash and three octal digits.
+fn unescape(field: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let [first, tail @ ..] = rest {
+        let octal = match rest {
+            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
+                Some((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'))
+            }
+            _ => None,
+        };
+        bytes.push(octal.unwrap_or(*first));
+        rest = if octal.is_some() { &rest[4..] } else { tail };
+    }
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_point_with_a_blank_and_any_number_of_optional_fields_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("self")).unwrap();
+        let text = "36 35 7:3 / /mnt/a\\040b rw,noatime master:1 shared:2 - ext4 /dev/loop3 rw\n\
+                    22 1 0:21 / /proc rw - proc proc rw\nnonsense\n";
+        fs::write(root.path().join("self/mountinfo"), text).unwrap();
+        let found = mounts(root.path()).unwrap();
+        assert_eq!(found.len(), 2);
+        let disk = Mount {
+            mount_point: PathBuf::from("/mnt/a b"),
+            file_system: "ext4".into(),
+            source: PathBuf::from("/dev/loop3"),
+            major: 7,
+            minor: 3,
+        };
+        assert_eq!(found[0], disk);
+        assert_eq!(found[1].file_system, "proc");
+    }
+}

@@ -1,0 +1,102 @@
+//! Rules about files that no compiler checks: how long they are, how they open, where unsafe code
+//! may live. Reads the source tree; knows nothing of what the code does.
+
+use std::path::{Path, PathBuf};
+
+/// A longer file is usually two ideas.
+const LINES_MAX: usize = 600;
+
+/// Rooms that talk to the kernel or to C; everywhere else the crate root forbids unsafe code.
+const UNSAFE_ROOMS: &[&str] = &["sys", "preload"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// All files below `folder` with this ending, build output left out.
+fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() && !name.starts_with('.') && !name.starts_with("target") {
+            files(&path, ending, found);
+        } else if name.ends_with(ending) {
+            found.push(path);
+        }
+    }
+}
+
+fn rust_files() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in ["crates", "xtask"] {
+        files(&root().join(folder), ".rs", &mut found);
+    }
+    assert!(found.len() > 20, "the source tree was not found");
+    found.sort();
+    found
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn no_file_is_longer_than_six_hundred_lines() {
+    let too_long: Vec<String> = rust_files()
+        .iter()
+        .map(|path| (path, text(path).lines().count()))
+        .filter(|&(_, lines)| lines > LINES_MAX)
+        .map(|(path, lines)| format!("{} has {lines} lines", path.display()))
+        .collect();
+    assert!(too_long.is_empty(), "\n{}\n", too_long.join("\n"));
+}
+
+#[test]
+fn every_file_opens_with_what_it_is_responsible_for() {
+    let silent: Vec<String> = rust_files()
+        .iter()
+        .filter(|path| !text(path).trim_start().starts_with("//!"))
+        .map(|path| path.display().to_string())
+        .collect();
+    assert!(
+        silent.is_empty(),
+        "these do not open with a //! paragraph:\n{}\n",
+        silent.join("\n")
+    );
+}
+
+#[test]
+fn unsafe_code_lives_in_two_rooms() {
+    for room in std::fs::read_dir(root().join("crates"))
+        .expect("crates")
+        .flatten()
+    {
+        let name = room.file_name().to_string_lossy().into_owned();
+        if UNSAFE_ROOMS.contains(&name.as_str()) {
+            continue;
+        }
+        for crate_root in ["src/lib.rs", "src/main.rs"].map(|file| room.path().join(file)) {
+            if crate_root.exists() {
+                let forbids = text(&crate_root).contains("#![forbid(unsafe_code)]");
+                assert!(
+                    forbids,
+                    "{} does not forbid unsafe code",
+                    crate_root.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_policy_does_without_an_operating_system() {
+    let lib = text(&root().join("crates/policy/src/lib.rs"));
+    assert!(lib.contains("#![no_std]"), "`policy` is no_std");
+    assert!(
+        !lib.contains("extern crate alloc"),
+        "`policy` does not allocate"
+    );
+}
