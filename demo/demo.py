@@ -68,8 +68,16 @@ class EmulatedDisk:
 
     def destroy(self):
         listed = subprocess.run([AHEAD, "disk", "list", "--json"], capture_output=True, text=True)
-        if self.name in listed.stdout:
-            subprocess.run([AHEAD, "disk", "destroy", self.name], stdout=subprocess.DEVNULL)
+        exists = f'"{self.name}"' in listed.stdout
+        for attempts_left in reversed(range(20 if exists else 0)):
+            # The last of the killed readers may hold its file for another moment.
+            said = subprocess.run([AHEAD, "disk", "destroy", self.name], capture_output=True,
+                                  text=True)
+            if said.returncode == 0:
+                break
+            if attempts_left == 0:
+                print(said.stderr, end="", file=sys.stderr)
+            time.sleep(0.25)
         if os.path.isdir(self.folder) and not os.path.ismount(self.folder):
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -114,6 +122,20 @@ def digest(stream, target):
     return total.hexdigest()
 
 
+def run_job(command, output):
+    """Runs a job to its end. It has a process group of its own, so that an interrupted demo leaves
+    no process of it behind."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output,
+                          process_group=0) as process:
+        try:
+            code = process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if code != 0:
+        raise subprocess.CalledProcessError(code, command[:4])
+
+
 def run_once(command, arms, arm, device, target):
     """Seconds, device bytes and digest of one cold run."""
     os.sync()
@@ -123,7 +145,7 @@ def run_once(command, arms, arm, device, target):
     with tempfile.TemporaryFile(dir="/dev/shm") as output:
         bytes_before = device.read_bytes()
         start = time.monotonic()
-        subprocess.run(arm + command, check=True, stdout=output)
+        run_job(arm + command, output)
         seconds = time.monotonic() - start
         return seconds, device.read_bytes() - bytes_before, digest(output, target)
 

@@ -17,10 +17,11 @@ def newest_lines(path, word, lines_max):
             length = min(BLOCK_BYTES, position)
             position -= length
             log.seek(position)
-            lines = (log.read(length) + rest).split(b"\n")
-            # The first piece may be the end of a line that begins in the block before.
-            rest = lines[0]
-            found.extend(line for line in reversed(lines[1:]) if word in line)
+            block = log.read(length) + rest
+            # What stands before the first line end may be the end of a line in the block before.
+            rest, _, lines = block.partition(b"\n")
+            if word in lines:
+                found.extend(line for line in reversed(lines.split(b"\n")) if word in line)
         if position == 0 and word in rest:
             found.append(rest)
     return found[:lines_max]

@@ -6,6 +6,10 @@
 //!                    stream-00 …63   one file per stream: two long, six middle, 56 short
 //!                    small/0 …1999   100 KiB each
 //! ```
+//!
+//! The small files are written in the order in which their folder lists them, so that reading them
+//! in that order goes forward over the disk. A listing in another order than the layout would
+//! measure the arm of the disk, in every arm of the bench alike.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -20,7 +24,7 @@ use crate::job::{Source, Sources, read_json, write_json};
 use crate::pattern::{Pattern, Scenario};
 
 const MIB: u64 = 1 << 20;
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const STREAMS: u32 = 64;
 const SMALL_FILES: u32 = 2000;
 const SMALL_BYTES: u64 = 100 * 1024;
@@ -146,7 +150,9 @@ impl Dataset {
         let total = dataset.manifest.total_bytes();
         let mut done = 0;
         let mut buffer = vec![0; 4 << 20];
-        for source in dataset.all_files() {
+        let mut files = dataset.large_files();
+        files.extend(dataset.small_files().map_err(at(&dataset.folder.join("small")))?);
+        for source in files {
             let mut on_bytes = |bytes| {
                 done += bytes;
                 on_progress(done, total);
@@ -179,16 +185,32 @@ impl Dataset {
             .collect()
     }
 
-    fn all_files(&self) -> Vec<Source> {
+    fn large_files(&self) -> Vec<Source> {
         let mut files = vec![self.main(self.manifest.main_bytes)];
         files.extend(self.streams());
-        let folder = self.folder.join("small");
-        files.extend((0..self.manifest.small_files).map(|number| Source {
-            path: folder.join(number.to_string()),
-            id: SMALL_ID + number,
-            bytes: self.manifest.small_bytes,
-        }));
         files
+    }
+
+    /// The small files in the order in which their folder will list them. ext4 lists by a hash of
+    /// the name, so the order is found with empty files, which are gone afterwards.
+    fn small_files(&self) -> io::Result<Vec<Source>> {
+        let folder = self.folder.join("small");
+        for number in 0..self.manifest.small_files {
+            File::create(folder.join(number.to_string()))?;
+        }
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            if let Some(number) = name.and_then(|name| name.parse::<u32>().ok()) {
+                let bytes = self.manifest.small_bytes;
+                files.push(Source { path, id: SMALL_ID + number, bytes });
+            }
+        }
+        for file in &files {
+            fs::remove_file(&file.path)?;
+        }
+        Ok(files)
     }
 
     /// What `scenario` reads.

@@ -47,20 +47,6 @@ pub enum Verb {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
-    /// The server process of an emulated disk.
-    #[command(name = "disk-server", hide = true)]
-    DiskServer(Inner),
-    /// The process that reads, in a measurement.
-    #[command(name = "bench-reader", hide = true)]
-    BenchReader(Inner),
-}
-
-/// Arguments of a process that `ahead` starts for itself.
-#[derive(Debug, Args)]
-pub struct Inner {
-    /// Passed on untouched.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, num_args = 0..)]
-    pub arguments: Vec<OsString>,
 }
 
 /// `ahead run`.
@@ -170,9 +156,9 @@ pub struct DiskCreate {
     /// Empty folder to mount it on; created when missing
     #[arg(long, value_name = "DIR")]
     pub mount: PathBuf,
-    /// How many times faster than the real thing
+    /// How many times faster than the real thing: 4, 0.5, 1/3
     #[arg(long, value_name = "N", default_value = "1")]
-    pub scale: u32,
+    pub scale: String,
     /// Order of service; the default belongs to the model
     #[arg(long, value_enum)]
     pub order: Option<OrderName>,
@@ -209,24 +195,27 @@ pub struct BenchRun {
     #[arg(long, value_name = "DISK")]
     pub disk: String,
     /// Patterns, comma separated; `ahead bench list` names them
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "all"
-    )]
-    pub pattern: Vec<String>,
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    pub pattern: String,
     /// Arms, comma separated
     #[arg(
         long,
         value_name = "LIST",
-        value_delimiter = ',',
         default_value = "off,stock:128,stock:512,static-best,run,ceiling"
     )]
-    pub arm: Vec<String>,
+    pub arm: String,
     /// How often each pair of pattern and arm is run
     #[arg(long, value_name = "N", default_value = "3")]
     pub repeat: u32,
+    /// Seed of all chance: the same seed reads the same places
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// How many times faster than the real thing an emulated disk is
+    #[arg(long, value_name = "N")]
+    pub scale: Option<String>,
+    /// Leave the test files, and an emulated disk, for the next run
+    #[arg(long)]
+    pub keep: bool,
     /// Short runs: good for a first look, not for publishing
     #[arg(long)]
     pub quick: bool,

@@ -5,15 +5,20 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+pub mod bench;
+pub mod disk;
 pub mod exit;
 pub mod generate;
 pub mod output;
 pub mod run;
 mod settings;
+pub mod size;
 mod table;
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
+use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
@@ -29,6 +34,10 @@ enum VerbError {
     #[error(transparent)]
     Config(#[from] run::config::ConfigError),
     #[error(transparent)]
+    Disk(#[from] disk::DiskCommandError),
+    #[error(transparent)]
+    Bench(#[from] bench::BenchCommandError),
+    #[error(transparent)]
     Generate(#[from] generate::GenerateError),
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -39,6 +48,8 @@ impl VerbError {
         match self {
             Self::Run(error) => error.exit(),
             Self::Config(_) => Exit::Usage,
+            Self::Disk(error) => error.exit(),
+            Self::Bench(error) => error.exit(),
             Self::Generate(_) | Self::Output(_) => Exit::Failed,
         }
     }
@@ -48,6 +59,9 @@ impl VerbError {
 #[must_use]
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let typed: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(exit) = inner_process(&typed) {
+        return exit;
+    }
     let arguments = match Arguments::try_parse_from(&typed) {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error, &typed),
@@ -61,6 +75,31 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
+/// The processes that this program starts of itself. They are no verbs: nobody should find them in
+/// the help or in a completion.
+fn inner_process(typed: &[OsString]) -> Option<Exit> {
+    let first = typed.get(1)?.to_str()?;
+    if first == bench::READER_ARGUMENT {
+        let failed = ahead_bench::reader_main(typed.iter().skip(2).cloned());
+        return Some(if failed == ExitCode::SUCCESS {
+            Exit::Fine
+        } else {
+            Exit::Failed
+        });
+    }
+    if first == ahead_disk::SERVER_ARGUMENT {
+        let folder = typed.get(2).map(Path::new)?;
+        return Some(match ahead_disk::serve(folder) {
+            Ok(()) => Exit::Fine,
+            Err(error) => {
+                output::problem(&error);
+                Exit::Failed
+            }
+        });
+    }
+    None
+}
+
 fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
     match verb {
         Verb::Run(arguments) => return Ok(run::run(&arguments)?),
@@ -72,7 +111,8 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
         Verb::Man { dir: None } => {
             output::to_stdout(&String::from_utf8_lossy(&generate::manual()?))?;
         }
-        Verb::Disk(_) | Verb::Bench(_) | Verb::DiskServer(_) | Verb::BenchReader(_) => todo!(),
+        Verb::Disk(verb) => output::to_stdout(&disk::disk(&verb)?)?,
+        Verb::Bench(verb) => output::to_stdout(&bench::bench(&verb)?)?,
     }
     Ok(Exit::Fine)
 }

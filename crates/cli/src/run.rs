@@ -31,7 +31,7 @@ use explain::{Destination, Explainer};
 use library::{LIBRARY_VARIABLE, Library, LibraryError};
 
 /// The settings, as text, for the library in CMD.
-const SETTINGS_VARIABLE: &str = "AHEAD_SETTINGS";
+pub const SETTINGS_VARIABLE: &str = "AHEAD_SETTINGS";
 /// Path of the shared account.
 const SHARED_VARIABLE: &str = "AHEAD_SHARED";
 /// `no` keeps the library out of the processes that CMD starts.

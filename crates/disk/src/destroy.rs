@@ -23,6 +23,14 @@ pub enum DestroyError {
         /// Where it is mounted.
         mount_dir: PathBuf,
     },
+    /// Something of it could not be removed.
+    #[error("disk {name:?} is destroyed, but for {leftover}; `list` tries again")]
+    Incomplete {
+        /// Name of the disk.
+        name: String,
+        /// What is left.
+        leftover: String,
+    },
 }
 
 /// Destroys disk `name` with everything on it.
@@ -31,16 +39,18 @@ pub enum DestroyError {
 /// can be read from them any more.
 ///
 /// # Errors
-/// [`DestroyError`]; the disk is then as it was.
+/// [`DestroyError`]. The disk is as it was, except after [`DestroyError::Incomplete`].
 pub fn destroy(name: &str) -> Result<(), DestroyError> {
     let state = State::lock()?;
     let record = state.record(name)?;
-    if !record.is_served() {
-        layers::remove(&record);
-        return Ok(());
+    if record.is_served() {
+        layers::unmount(&record).map_err(|layers::InUse| DestroyError::InUse {
+            name: record.name.clone(),
+            mount_dir: record.mount_dir.clone(),
+        })?;
     }
-    layers::unmount_and_remove(&record).map_err(|layers::InUse| DestroyError::InUse {
+    layers::remove(&record).map_err(|leftover| DestroyError::Incomplete {
         name: record.name.clone(),
-        mount_dir: record.mount_dir.clone(),
+        leftover: leftover.to_string(),
     })
 }

@@ -20,7 +20,11 @@ use crate::server::{IMAGE_NAME, STATS_NAME};
 /// Where the folders are. On a file system that a reboot empties, as everything a disk is made of.
 pub(crate) const STATE_ROOT: &str = "/run/ahead/disk";
 
-const RECORD_NAME: &str = "disk.json";
+/// The journal, in the folder of its disk.
+pub(crate) const JOURNAL_NAME: &str = "disk.json";
+
+/// The next version of it while it is being written.
+pub(crate) const JOURNAL_NEW_NAME: &str = "disk.new";
 
 /// A disk, as others need to know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,15 +181,15 @@ impl Record {
 
     /// Reads the journal in `folder`.
     pub(crate) fn read(folder: &Path) -> io::Result<Self> {
-        let text = fs::read(folder.join(RECORD_NAME))?;
+        let text = fs::read(folder.join(JOURNAL_NAME))?;
         serde_json::from_slice(&text).map_err(io::Error::from)
     }
 
     /// Writes the journal; a reader sees the old or the new one, nothing in between.
     pub(crate) fn write(&self) -> Result<(), StateError> {
-        let path = self.folder().join(RECORD_NAME);
+        let path = self.folder().join(JOURNAL_NAME);
         let write = || {
-            let new = path.with_extension("new");
+            let new = self.folder().join(JOURNAL_NEW_NAME);
             fs::write(&new, serde_json::to_vec_pretty(self)?)?;
             fs::rename(&new, &path)
         };
@@ -300,7 +304,7 @@ pub(crate) fn read_record(name: &str) -> Result<Record, StateError> {
             Err(StateError::NoSuchDisk(name.to_owned()))
         }
         Err(source) => Err(StateError::Io {
-            path: folder.join(RECORD_NAME),
+            path: folder.join(JOURNAL_NAME),
             source,
         }),
     }

@@ -7,7 +7,7 @@
 //! * [`adaptive`] is the shipped policy; its head comment is the page to read first.
 //! * [`device`] turns an estimate of a device into window sizes.
 //! * [`knobs`] are the limits a person sets.
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 pub mod adaptive;

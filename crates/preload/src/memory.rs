@@ -13,12 +13,13 @@ pub(crate) unsafe fn zeroed_array<T>(count: usize) -> Option<&'static [T]> {
     let address = unsafe {
         libc::syscall(
             libc::SYS_mmap,
-            0,
+            0_usize,
             bytes,
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
             -1,
-            0,
+            // The seventh argument travels on the stack, where only its own width is written.
+            0_usize,
         )
     };
     if address == -1 {

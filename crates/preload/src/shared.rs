@@ -69,12 +69,13 @@ impl Shared {
         let address = unsafe {
             libc::syscall(
                 libc::SYS_mmap,
-                0,
+                0_usize,
                 FILE_BYTES,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED,
                 fd,
-                0,
+                // The seventh argument travels on the stack, where only its own width is written.
+                0_usize,
             )
         };
         if address == -1 {

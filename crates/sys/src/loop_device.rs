@@ -61,11 +61,18 @@ pub fn remove(number: u32) -> io::Result<()> {
     let control = control()?;
     // SAFETY: the argument of this request is a plain number.
     let result = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_REMOVE as _, number) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 fn control() -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).open("/dev/loop-control")
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/loop-control")
 }
 
 /// The device node of loop device `number`.
@@ -76,7 +83,11 @@ pub fn node(number: u32) -> PathBuf {
 
 /// Opens loop device `number` for configuring it.
 pub fn open(number: u32) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).custom_flags(libc::O_CLOEXEC).open(node(number))
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_CLOEXEC)
+        .open(node(number))
 }
 
 /// `LOOP_CONFIGURE` - puts `backing` under `device`, with direct I/O, so that nothing is cached
@@ -110,16 +121,29 @@ pub fn configure(device: impl AsFd, backing: impl AsFd, label: &str) -> io::Resu
     };
     // SAFETY: `config` has the layout of struct loop_config (size checked above), is only read, and
     // outlives the call.
-    let result =
-        unsafe { libc::ioctl(device.as_fd().as_raw_fd(), LOOP_CONFIGURE as _, &raw const config) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    let result = unsafe {
+        libc::ioctl(
+            device.as_fd().as_raw_fd(),
+            LOOP_CONFIGURE as _,
+            &raw const config,
+        )
+    };
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// `LOOP_CLR_FD` - lets go of the file; put off until the last user closes the device.
 pub fn clear(device: impl AsFd) -> io::Result<()> {
     // SAFETY: this request takes no argument.
     let result = unsafe { libc::ioctl(device.as_fd().as_raw_fd(), LOOP_CLR_FD as _) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// Numbers of all loop devices, with or without a file. `sys_root` is normally `/sys`.
@@ -151,9 +175,16 @@ mod tests {
         for name in ["loop0", "loop12", "loopback", "sda"] {
             fs::create_dir_all(root.path().join("block").join(name).join("loop")).unwrap();
         }
-        fs::write(root.path().join("block/loop12/loop/backing_file"), "/a b/image\n").unwrap();
+        fs::write(
+            root.path().join("block/loop12/loop/backing_file"),
+            "/a b/image\n",
+        )
+        .unwrap();
         assert_eq!(numbers(root.path()).unwrap(), [0, 12]);
         assert_eq!(backing_file(root.path(), 0), None);
-        assert_eq!(backing_file(root.path(), 12), Some(PathBuf::from("/a b/image")));
+        assert_eq!(
+            backing_file(root.path(), 12),
+            Some(PathBuf::from("/a b/image"))
+        );
     }
 }

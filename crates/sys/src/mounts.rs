@@ -26,7 +26,10 @@ pub struct Mount {
 /// All mounts, in the order of mounting. `proc_root` is normally `/proc`.
 pub fn mounts(proc_root: &Path) -> io::Result<Vec<Mount>> {
     let text = fs::read(proc_root.join("self/mountinfo"))?;
-    Ok(text.split(|&byte| byte == b'\n').filter_map(parse).collect())
+    Ok(text
+        .split(|&byte| byte == b'\n')
+        .filter_map(parse)
+        .collect())
 }
 
 /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`; the number of optional fields

@@ -27,7 +27,10 @@ impl ProcessIdentity {
         }
         // Field 22 of the line; the state was field 3.
         let start_ticks = fields.nth(18).and_then(|field| field.parse().ok());
-        Ok(Self { pid, start_ticks: start_ticks.ok_or(io::ErrorKind::InvalidData)? })
+        Ok(Self {
+            pid,
+            start_ticks: start_ticks.ok_or(io::ErrorKind::InvalidData)?,
+        })
     }
 
     /// Whether this very process still runs.
@@ -52,20 +55,39 @@ mod tests {
     fn a_name_with_parentheses_and_blanks_does_not_shift_the_fields() {
         let root = with_stat("7 (a) R (b) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0\n");
         let found = ProcessIdentity::of(root.path(), 7).unwrap();
-        assert_eq!(found, ProcessIdentity { pid: 7, start_ticks: 4711 });
+        assert_eq!(
+            found,
+            ProcessIdentity {
+                pid: 7,
+                start_ticks: 4711
+            }
+        );
         assert!(found.is_running(root.path()));
-        assert!(!ProcessIdentity { pid: 7, start_ticks: 1 }.is_running(root.path()));
+        assert!(
+            !ProcessIdentity {
+                pid: 7,
+                start_ticks: 1
+            }
+            .is_running(root.path())
+        );
     }
 
     #[test]
     fn a_process_that_has_ended_is_not_found() {
         let root = with_stat("7 (x) Z 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0\n");
-        assert_eq!(ProcessIdentity::of(root.path(), 7).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            ProcessIdentity::of(root.path(), 7).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
     }
 
     #[test]
     fn this_test_runs() {
         let pid = i32::try_from(std::process::id()).unwrap();
-        assert!(ProcessIdentity::of(Path::new("/proc"), pid).unwrap().is_running(Path::new("/proc")));
+        assert!(
+            ProcessIdentity::of(Path::new("/proc"), pid)
+                .unwrap()
+                .is_running(Path::new("/proc"))
+        );
     }
 }

@@ -17,7 +17,11 @@ pub fn set_fifo(priority: i32) -> io::Result<()> {
     parameters.sched_priority = priority;
     // SAFETY: `parameters` outlives the call; 0 means the calling thread.
     let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// `prctl(PR_SET_IO_FLUSHER)` - says that the kernel's writes go through this thread, so that its
@@ -25,7 +29,11 @@ pub fn set_fifo(priority: i32) -> io::Result<()> {
 pub fn set_io_flusher() -> io::Result<()> {
     // SAFETY: this request takes one number, and the rest must be 0.
     let result = unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1_u64, 0_u64, 0_u64, 0_u64) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// `mlockall` with `MCL_ONFAULT` - memory of this process, also what it maps later, stays once it
@@ -34,5 +42,9 @@ pub fn lock_memory_on_fault() -> io::Result<()> {
     // SAFETY: changes no memory, only whether the kernel may take it away.
     let result =
         unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }

@@ -76,6 +76,11 @@ pub fn serve(folder: &Path) -> Result<(), ServeError> {
         folder: folder.to_owned(),
         source,
     })?;
+    // Before anything that outlives this process: the creator may be dead already.
+    thread::Builder::new()
+        .name("lifeline".into())
+        .spawn(hold_lifeline)
+        .map_err(ServeError::Start)?;
     // The terminal of the creator must not take the disk with it.
     let _ = rustix::process::setsid();
     let real_time = become_real_time();
@@ -104,10 +109,6 @@ pub fn serve(folder: &Path) -> Result<(), ServeError> {
             let shared = Arc::clone(&shared);
             move || timing::run(&shared)
         })
-        .map_err(ServeError::Start)?;
-    thread::Builder::new()
-        .name("lifeline".into())
-        .spawn(hold_lifeline)
         .map_err(ServeError::Start)?;
     let mut out = io::stdout();
     writeln!(out, "{READY_LINE}")

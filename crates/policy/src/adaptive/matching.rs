@@ -101,26 +101,48 @@ pub(super) fn remember(
     place
 }
 
-/// The place for a new candidate: a vacant one, else the oldest candidate, else a stream that has
-/// not moved for long. `None` when every stream is alive.
-pub(super) fn place_for_candidate(streams: &[Stream], tick: u32) -> Option<usize> {
-    let mut oldest: Option<(bool, u32, usize)> = None;
+/// The place for a new candidate: a vacant one, else a candidate, else a stream that has not moved
+/// for long; never `taken`. `None` when every stream is alive.
+///
+/// In a small table the oldest candidate gives way. In a large one it is any of them: with one
+/// stream more than places, read in turn, the oldest would always be the one needed next.
+pub(super) fn place_for_candidate(
+    streams: &[Stream],
+    tick: u32,
+    taken: Option<usize>,
+) -> Option<usize> {
+    let rounds = u32::try_from(streams.len()).unwrap_or(u32::MAX);
+    let mut choice: Option<((bool, u32), usize)> = None;
     for (place, stream) in streams.iter().enumerate() {
-        let age = tick.wrapping_sub(stream.last_used);
-        match stream.shape {
-            Shape::Vacant => return Some(place),
-            Shape::Candidate => {}
-            _ => {
-                let rounds = u32::try_from(streams.len()).unwrap_or(u32::MAX);
-                if age < rounds.saturating_mul(STALE_ROUNDS) {
-                    continue;
-                }
-            }
+        if taken == Some(place) {
+            continue;
         }
-        let key = (stream.shape == Shape::Candidate, age, place);
-        if oldest.is_none_or(|held| (key.0, key.1) > (held.0, held.1)) {
-            oldest = Some(key);
+        let age = tick.wrapping_sub(stream.last_used);
+        let young = match stream.shape {
+            Shape::Vacant => return Some(place),
+            Shape::Candidate => true,
+            Shape::Strided if stream.is_wide_comb() => {
+                stream.is_doubtful() || age >= rounds.saturating_mul(2)
+            }
+            _ => false,
+        };
+        if !young && age < rounds.saturating_mul(STALE_ROUNDS) {
+            continue;
+        }
+        let order = if streams.len() > super::STREAMS_FEW {
+            scatter(tick, u32::try_from(place).unwrap_or(0))
+        } else {
+            age
+        };
+        let key = (young, order);
+        if choice.is_none_or(|(held, _)| key > held) {
+            choice = Some((key, place));
         }
     }
-    oldest.map(|(_, _, place)| place)
+    choice.map(|(_, place)| place)
+}
+
+/// A number that orders places differently at every tick.
+fn scatter(tick: u32, place: u32) -> u32 {
+    (tick.wrapping_mul(0x9e37_79b9) ^ place.wrapping_mul(0x85eb_ca6b)).wrapping_mul(0xc2b2_ae35)
 }

@@ -52,6 +52,9 @@ const DEBT_PAGES_MAX: u32 = 512;
 /// Accesses in a row without a stream after which a file counts as random.
 const RANDOM_RUN: u16 = 64;
 
+/// Accesses for which no wide comb is believed after one turned out to be a round over streams.
+const ROUNDS_REMEMBERED: u32 = 1 << 16;
+
 /// First request of a repeated scan, at most: 1 MiB. The header of a file is read more often than
 /// the file.
 const SCAN_AGAIN_PAGES_MAX: u32 = 256;
@@ -85,6 +88,8 @@ pub struct FileStreams {
     evictions: u8,
     /// Place of the newest entry in `recent`.
     newest: u8,
+    /// When evenly spaced streams, read in turn, were last taken for a comb. 0: never.
+    rounds_seen: u32,
     /// The access before this one had to wait for the device.
     waited: bool,
     /// Learned: more unread pages than this per stream were evicted. 0: never happened.
@@ -115,6 +120,7 @@ impl FileStreams {
             .map_or(0, |last| last.successor);
         if let Some(stream) = streams.get_mut(usize::from(hint))
             && stream.shape != Shape::Candidate
+            && !stream.is_doubtful()
             && stream.fit(access) == Fit::Exact
         {
             self.last = hint;
@@ -144,25 +150,60 @@ impl FileStreams {
                 last.successor = place8;
             }
             self.last = place8;
+            if streams[place].shape == Shape::Candidate {
+                self.unmask_rounds(streams, streams[place].frontier);
+            } else if streams[place].is_doubtful() {
+                self.add_candidate(streams, Stream::candidate(access, self.tick), Some(place));
+            }
             return self.continue_stream(&mut streams[place], place8, access, moment);
         }
         let newest = usize::from(self.newest);
-        let comb = matching::comb_period(&self.recent, newest, access);
+        let rounds =
+            self.tick.wrapping_sub(self.rounds_seen) < ROUNDS_REMEMBERED && self.rounds_seen != 0;
+        let comb = matching::comb_period(&self.recent, newest, access)
+            .filter(|period| !rounds || period.unsigned_abs() <= stream::YOUNG_GAP_PAGES);
         self.newest =
             u8::try_from(matching::remember(&mut self.recent, newest, access)).unwrap_or(0);
-        if let Some(place) = matching::place_for_candidate(streams, self.tick) {
-            self.give_up(&mut streams[place]);
-            streams[place] = match comb {
-                Some(period) => Stream::strided(access, period, self.tick),
-                None => Stream::candidate(access, self.tick),
-            };
+        let place = self.add_candidate(streams, Stream::candidate(access, self.tick), None);
+        if let Some(period) = comb {
+            let comb = Stream::strided(access, period, self.tick);
+            self.add_candidate(streams, comb, place);
+        } else if let Some(place) = place
+            && access.start.get() == 0
+            && self.scan_window > 0
+        {
             let place8 = u8::try_from(place).unwrap_or(0);
-            streams[place].successor = place8;
-            if access.start.get() == 0 && self.scan_window > 0 && comb.is_none() {
-                return self.scan_again(&mut streams[place], place8, access, &moment());
-            }
+            return self.scan_again(&mut streams[place], place8, access, &moment());
         }
         self.unexplained(Reason::NoPattern)
+    }
+
+    /// Something continues the access at `start`. If that was an element of a wide comb, the comb
+    /// was a round over several streams: it goes, and none is believed for a while.
+    fn unmask_rounds(&mut self, streams: &mut [Stream], start: u64) {
+        for stream in streams {
+            if stream.is_wide_comb() && stream.has_element(start) {
+                self.rounds_seen = self.tick.max(1);
+                self.give_up(stream);
+            }
+        }
+    }
+
+    /// Puts `stream` into the table, not at `taken`. `None` when every stream there is alive.
+    fn add_candidate(
+        &mut self,
+        streams: &mut [Stream],
+        stream: Stream,
+        taken: Option<usize>,
+    ) -> Option<usize> {
+        let Some(place) = matching::place_for_candidate(streams, self.tick, taken) else {
+            self.evictions = self.evictions.saturating_add(1);
+            return None;
+        };
+        self.give_up(&mut streams[place]);
+        streams[place] = stream;
+        streams[place].successor = u8::try_from(place).unwrap_or(0);
+        Some(place)
     }
 
     fn unexplained(&mut self, reason: Reason) -> Outcome {
@@ -313,7 +354,7 @@ impl FileStreams {
 
     fn give_up(&mut self, stream: &mut Stream) {
         let unread = pages32(stream.unread());
-        if stream.shape == Shape::Candidate {
+        if stream.shape == Shape::Candidate || stream.is_doubtful() {
             self.evictions = self.evictions.saturating_add(1);
         }
         self.wasted += u64::from(unread);

@@ -27,6 +27,10 @@ pub(super) const YOUNG_GAP_PAGES: u64 = 32;
 /// Accesses after which a stream counts as established.
 pub(super) const ESTABLISHED_HITS: u16 = 4;
 
+/// Elements of a widely spaced comb until it is believed. Fewer, and eight evenly spaced streams
+/// read in turn are taken for one comb per round; more, and short combs get nothing.
+const DOUBTFUL_HITS: u16 = 8;
+
 /// Equal steps in a row that make a strided stream. With two, random reads of a small file are
 /// taken for strides; more than three delays the first request for no gain.
 const REGULAR_STEPS: u8 = 2;
@@ -370,6 +374,26 @@ impl Stream {
             Shape::Strided if self.period > 0 => Pattern::Strided,
             Shape::Strided => Pattern::StridedBackward,
         }
+    }
+
+    /// A comb of few elements, far apart: it may as well be several streams that are read in turn
+    /// and lie evenly spaced. Its accesses stay candidates of their own until that is clear.
+    pub(super) fn is_doubtful(&self) -> bool {
+        self.hits < DOUBTFUL_HITS && self.is_wide_comb()
+    }
+
+    /// A comb that could be several evenly spaced streams read in turn.
+    pub(super) fn is_wide_comb(&self) -> bool {
+        self.shape == Shape::Strided && self.period.unsigned_abs() > YOUNG_GAP_PAGES
+    }
+
+    /// Whether `start` is an element of this comb, behind or ahead.
+    pub(super) fn has_element(&self, start: u64) -> bool {
+        start
+            .wrapping_sub(self.next)
+            .cast_signed()
+            .checked_rem(self.period)
+            == Some(0)
     }
 
     /// Whether the stream is old enough to be worth a request.

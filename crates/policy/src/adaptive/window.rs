@@ -112,7 +112,10 @@ pub(super) fn ask(
         Shape::Strided => ask_strided(stream, access, pages, limit, moment),
         Shape::Vacant | Shape::Candidate => Asked::nothing(Reason::NoPattern),
     };
-    stream.window = u32::try_from((pages * 2).min(limit)).unwrap_or(u32::MAX);
+    // Four times while small, as each step costs the device an access; then twice, as each step
+    // risks that many pages.
+    let growth = if pages * 4 <= limit { 4 } else { 2 };
+    stream.window = u32::try_from((pages * growth).min(limit)).unwrap_or(u32::MAX);
     asked
 }
 

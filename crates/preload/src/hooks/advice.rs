@@ -3,7 +3,7 @@
 //! Only calls that succeeded are passed on; the kernel has then done what the program wanted, and
 //! the decisions keep out of its way. Page faults of a mapping cannot be seen from here.
 
-use super::errno::keeping_errno;
+use super::tell::tell;
 use crate::{ops, real};
 use libc::{c_int, c_void, off_t, size_t, ssize_t};
 
@@ -18,7 +18,7 @@ unsafe extern "C-unwind" fn posix_fadvise(
     // SAFETY: the caller's arguments, with the contract of posix_fadvise(2).
     let error = unsafe { real::posix_fadvise(fd, offset, length, advice) };
     if error == 0 {
-        keeping_errno(|| ops::on_fadvise(fd, offset, length, advice));
+        tell(|| ops::on_fadvise(fd, offset, length, advice));
     }
     error
 }
@@ -39,7 +39,7 @@ unsafe extern "C-unwind" fn readahead(fd: c_int, offset: off_t, count: size_t) -
     // SAFETY: the caller's arguments, with the contract of readahead(2).
     let result = unsafe { real::readahead(fd, offset, count) };
     if result == 0 {
-        keeping_errno(|| ops::on_readahead(fd, offset, count));
+        tell(|| ops::on_readahead(fd, offset, count));
     }
     result
 }
@@ -49,7 +49,7 @@ unsafe extern "C-unwind" fn madvise(address: *mut c_void, length: size_t, advice
     // SAFETY: the caller's arguments, with the contract of madvise(2).
     let result = unsafe { real::madvise(address, length, advice) };
     if result == 0 {
-        keeping_errno(|| ops::on_madvise(address.addr(), length, advice));
+        tell(|| ops::on_madvise(address.addr(), length, advice));
     }
     result
 }
@@ -64,7 +64,7 @@ unsafe extern "C-unwind" fn posix_madvise(
     let error = unsafe { real::posix_madvise(address, length, advice) };
     // POSIX_MADV_DONTNEED does nothing in the C library; the other values are those of madvise.
     if error == 0 {
-        keeping_errno(|| ops::on_madvise(address.addr(), length, advice));
+        tell(|| ops::on_madvise(address.addr(), length, advice));
     }
     error
 }
@@ -82,7 +82,7 @@ unsafe extern "C-unwind" fn mmap(
     let mapped = unsafe { real::mmap(address, length, protection, flags, fd, offset) };
     // Allocators map memory through here before anything is set up: those calls have no file.
     if fd >= 0 && flags & libc::MAP_ANONYMOUS == 0 && mapped != libc::MAP_FAILED {
-        keeping_errno(|| ops::on_mmap(fd, length, flags));
+        tell(|| ops::on_mmap(fd, length, flags));
     }
     mapped
 }

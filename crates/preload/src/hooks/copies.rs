@@ -12,8 +12,8 @@
 //! * `offset` pointers are passed on as they are; the kernel writes through them after each piece.
 //!   We read one only after the kernel has done so.
 
-use super::errno::keeping_errno;
 use super::reads::{noted, noted_afterwards, report};
+use super::tell::{Errno, tell};
 use crate::{ops, real};
 use libc::{c_int, c_uint, off_t, size_t, ssize_t, stat};
 use std::mem::MaybeUninit;
@@ -83,7 +83,7 @@ impl Copy {
         if !self.source_offset.is_null() {
             return self.run_at_offset(call);
         }
-        if !keeping_errno(|| self.can_be_cut()) {
+        if tell(|| self.can_be_cut()) != Some(true) {
             return noted(self.source, None, self.length, || call(self.length));
         }
         let piece = |length| noted(self.source, None, length, || call(length));
@@ -96,7 +96,7 @@ impl Copy {
 
     /// The same for a start that stands behind a pointer.
     fn run_at_offset(&self, call: impl Fn(usize) -> ssize_t) -> ssize_t {
-        let is_cut = keeping_errno(|| self.can_be_cut());
+        let is_cut = tell(|| self.can_be_cut()) == Some(true);
         let first = if is_cut {
             PIECE_BYTES_FIRST
         } else {
@@ -115,7 +115,7 @@ impl Copy {
             .ok()
             .and_then(|end| end.checked_sub(done as u64));
         if let Some(start) = start {
-            keeping_errno(|| report(self.source, start, done));
+            tell(|| report(self.source, start, done));
         }
         if !is_cut || done < first {
             return result;
@@ -133,20 +133,21 @@ impl Copy {
         })
     }
 
-    /// Copies piece by piece what is left after `done` bytes. Returns the bytes of all.
+    /// Copies piece by piece what is left after `done` bytes. Returns the bytes of all. The error
+    /// that a later piece may meet is nobody's business, so `errno` stays.
     fn go_on(&self, mut done: usize, piece: impl Fn(usize) -> ssize_t) -> ssize_t {
         let length = self.length.min(CALL_BYTES_MAX);
-        keeping_errno(|| {
-            while done < length {
-                let wanted = PIECE_BYTES.min(length - done);
-                let moved = usize::try_from(piece(wanted)).unwrap_or(0);
-                done += moved;
-                if moved < wanted {
-                    break;
-                }
+        let errno = Errno::keep();
+        while done < length {
+            let wanted = PIECE_BYTES.min(length - done);
+            let moved = usize::try_from(piece(wanted)).unwrap_or(0);
+            done += moved;
+            if moved < wanted {
+                break;
             }
-            done.cast_signed()
-        })
+        }
+        errno.put_back();
+        done.cast_signed()
     }
 }
 
@@ -173,7 +174,7 @@ unsafe extern "C-unwind" fn sendfile(
 ) -> ssize_t {
     // SAFETY: the caller's arguments, with the contract of sendfile(2).
     let call = |count| unsafe { real::sendfile(target, source, offset, count) };
-    if source < 0 || !keeping_errno(|| ops::is_watched(source)) {
+    if source < 0 || tell(|| ops::is_watched(source)) != Some(true) {
         return call(count);
     }
     let copy = Copy {
@@ -210,7 +211,7 @@ unsafe extern "C-unwind" fn copy_file_range(
         unsafe { real::copy_file_range(source, source_offset, target, target_offset, count, flags) }
     };
     let is_noted = source >= 0
-        && keeping_errno(|| ops::is_watched(source) && is_copied_through_memory(source));
+        && tell(|| ops::is_watched(source) && is_copied_through_memory(source)) == Some(true);
     if !is_noted {
         return call(count);
     }
@@ -235,7 +236,7 @@ unsafe extern "C-unwind" fn splice(
     // SAFETY: the caller's arguments, with the contract of splice(2).
     let call =
         || unsafe { real::splice(source, source_offset, target, target_offset, count, flags) };
-    if source < 0 || !keeping_errno(|| ops::is_watched(source)) {
+    if source < 0 || tell(|| ops::is_watched(source)) != Some(true) {
         return call();
     }
     if source_offset.is_null() {
@@ -249,7 +250,7 @@ unsafe extern "C-unwind" fn splice(
             .ok()
             .and_then(|end| end.checked_sub(moved as u64))
         {
-            keeping_errno(|| report(source, start, moved));
+            tell(|| report(source, start, moved));
         }
     }
     result

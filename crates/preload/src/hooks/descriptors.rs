@@ -8,16 +8,16 @@
 //! The child of a `vfork` closes and copies descriptors of its own, but it does so in the memory
 //! of its parent. What it does is therefore not told to anybody: see [`process::is_borrowed`].
 
-use super::errno::keeping_errno;
 use super::process;
+use super::tell::tell;
 use crate::{ops, real};
 use libc::{c_char, c_int, c_uint, mode_t};
 
 /// Tells of something that happened to this process's descriptors.
-fn tell(news: impl FnOnce()) {
-    keeping_errno(|| {
+fn news(of: impl FnOnce()) {
+    tell(|| {
         if !process::is_borrowed() {
-            news();
+            of();
         }
     });
 }
@@ -25,7 +25,7 @@ fn tell(news: impl FnOnce()) {
 /// Tells that `fd`, if it is one, is new. Returns it.
 pub(super) fn opened(fd: c_int) -> c_int {
     if fd >= 0 {
-        tell(|| ops::on_open(fd));
+        news(|| ops::on_open(fd));
     }
     fd
 }
@@ -33,14 +33,14 @@ pub(super) fn opened(fd: c_int) -> c_int {
 /// Tells that `fd` is about to be closed.
 pub(super) fn closing(fd: c_int) {
     if fd >= 0 {
-        tell(|| ops::on_close(fd));
+        news(|| ops::on_close(fd));
     }
 }
 
 /// Tells that `new` is now the same open file as `old`. Returns it.
 fn copied(old: c_int, new: c_int) -> c_int {
     if new >= 0 && new != old {
-        tell(|| ops::on_dup(old, new));
+        news(|| ops::on_dup(old, new));
     }
     new
 }
@@ -135,7 +135,7 @@ unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_in
     // With CLOSE_RANGE_CLOEXEC the descriptors stay open until the next exec. A call that fails
     // closes nothing: then the files are only recognised once more.
     if flags.cast_unsigned() & libc::CLOSE_RANGE_CLOEXEC == 0 && first <= last {
-        tell(|| ops::on_close_range(first, last));
+        news(|| ops::on_close_range(first, last));
     }
     // SAFETY: the caller's arguments, with the contract of close_range(2).
     unsafe { real::close_range(first, last, flags) }
@@ -143,7 +143,7 @@ unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_in
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C-unwind" fn closefrom(first: c_int) {
-    tell(|| ops::on_close_range(first.max(0).cast_unsigned(), c_uint::MAX));
+    news(|| ops::on_close_range(first.max(0).cast_unsigned(), c_uint::MAX));
     // SAFETY: the caller's argument, with the contract of closefrom(3).
     unsafe { real::closefrom(first) }
 }

@@ -3,8 +3,8 @@
 //! Every hook has the same shape: tell the decisions ([`crate::ops`]) what is about to happen,
 //! call the real function with the arguments as they came, tell what came of it, return exactly
 //! that. A hook never looks through a pointer that the kernel has not looked through before:
-//! where the C library answers a bad pointer with `EFAULT`, so do we. `errno` is kept around
-//! every word to the decisions, so what the program finds there is the real function's.
+//! where the C library answers a bad pointer with `EFAULT`, so do we. What is told goes
+//! through [`tell`], which keeps `errno` and catches what must not happen.
 //!
 //! Hooks may run in a signal handler, in the child of a `vfork` (which lives in its parent's
 //! memory), before any constructor, and may be left by `longjmp` or by the cancelling of the
@@ -18,9 +18,9 @@
 mod advice;
 mod copies;
 mod descriptors;
-mod errno;
 mod process;
 mod reads;
 mod streams;
+mod tell;
 
 pub(crate) use process::install;

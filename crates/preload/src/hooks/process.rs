@@ -1,6 +1,6 @@
 //! Coming to life in a process, being forked with it, and staying out of its children if told so.
 
-use super::errno::keeping_errno;
+use super::tell::{keep_quiet, tell};
 use crate::{ops, real};
 use libc::c_void;
 use std::ffi::CStr;
@@ -12,7 +12,8 @@ static OWNER: AtomicI32 = AtomicI32::new(0);
 
 /// Sets the hooks up. Called once, by the library's constructor.
 pub(crate) fn install() {
-    keeping_errno(|| {
+    tell(|| {
+        keep_quiet();
         real::resolve();
         // SAFETY: asks for a number.
         OWNER.store(unsafe { libc::getpid() }, Ordering::Relaxed);
@@ -24,7 +25,7 @@ pub(crate) fn install() {
 }
 
 unsafe extern "C" fn on_fork_in_child() {
-    keeping_errno(|| {
+    tell(|| {
         // SAFETY: asks for a number.
         OWNER.store(unsafe { libc::getpid() }, Ordering::Relaxed);
         ops::after_fork_in_child();

@@ -4,7 +4,7 @@
 //! while the program waits. The vectored ones are told of only afterwards: how much they ask for
 //! stands in an array that may be a bad pointer, and the kernel has to find that out, not we.
 
-use super::errno::keeping_errno;
+use super::tell::tell;
 use crate::{ops, real};
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
 
@@ -19,15 +19,17 @@ pub(super) fn noted(
     if fd < 0 || length == 0 {
         return call();
     }
-    let token = keeping_errno(|| ops::before_read(fd, position, length));
+    let token = tell(|| ops::before_read(fd, position, length));
     let result = call();
-    keeping_errno(|| ops::after_read(token, result));
+    if let Some(token) = token {
+        tell(|| ops::after_read(token, result));
+    }
     result
 }
 
 /// A read of unknown length from where the descriptor stands: told of when it is over.
 pub(super) fn noted_afterwards(fd: c_int, call: impl FnOnce() -> ssize_t) -> ssize_t {
-    let start = keeping_errno(|| {
+    let start = tell(|| {
         (fd >= 0 && ops::is_watched(fd)).then(|| {
             ops::tracked_position(fd)
                 // SAFETY: asks for the position of a descriptor; touches no memory.
@@ -35,8 +37,8 @@ pub(super) fn noted_afterwards(fd: c_int, call: impl FnOnce() -> ssize_t) -> ssi
         })
     });
     let result = call();
-    if let (Some(Some(start)), Ok(bytes)) = (start, usize::try_from(result)) {
-        keeping_errno(|| {
+    if let (Some(Some(Some(start))), Ok(bytes)) = (start, usize::try_from(result)) {
+        tell(|| {
             report(fd, start, bytes);
             ops::set_position(fd, start.saturating_add(bytes as u64));
         });
@@ -48,7 +50,7 @@ pub(super) fn noted_afterwards(fd: c_int, call: impl FnOnce() -> ssize_t) -> ssi
 fn noted_afterwards_at(fd: c_int, offset: off_t, call: impl FnOnce() -> ssize_t) -> ssize_t {
     let result = call();
     if let (Ok(start), Ok(bytes)) = (u64::try_from(offset), usize::try_from(result)) {
-        keeping_errno(|| report(fd, start, bytes));
+        tell(|| report(fd, start, bytes));
     }
     result
 }
@@ -221,7 +223,7 @@ unsafe extern "C-unwind" fn lseek(fd: c_int, offset: off_t, whence: c_int) -> of
     // SAFETY: the caller's arguments, with the contract of lseek(2).
     let position = unsafe { real::lseek(fd, offset, whence) };
     if position >= 0 {
-        keeping_errno(|| ops::on_seek(fd, position));
+        tell(|| ops::on_seek(fd, position));
     }
     position
 }

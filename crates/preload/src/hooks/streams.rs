@@ -2,7 +2,7 @@
 //! and closing. Whether a call will refill the buffer, and what that means, is [`crate::stdio`].
 
 use super::descriptors::{closing, opened};
-use super::errno::keeping_errno;
+use super::tell::tell;
 use crate::real::{self, StreamPosition};
 use crate::stdio::{self, Refill};
 use libc::{FILE, c_char, c_int, c_long, c_void, off_t, size_t, ssize_t};
@@ -12,10 +12,10 @@ use libc::{FILE, c_char, c_int, c_long, c_void, off_t, size_t, ssize_t};
 #[inline(never)]
 unsafe fn refilling<R>(stream: *mut FILE, length: usize, call: impl FnOnce() -> R) -> R {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
-    let refill = keeping_errno(|| unsafe { Refill::announce(stream, length) });
+    let refill = tell(|| unsafe { Refill::announce(stream, length) });
     let result = call();
-    if let Some(refill) = refill {
-        keeping_errno(|| refill.report());
+    if let Some(Some(refill)) = refill {
+        tell(|| refill.report());
     }
     result
 }
@@ -303,7 +303,7 @@ unsafe extern "C-unwind" fn __underflow(stream: *mut FILE) -> c_int {
 unsafe fn seeking<R>(stream: *mut FILE, call: impl FnOnce() -> R) -> R {
     let result = call();
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
-    keeping_errno(|| unsafe { stdio::report_seek(stream) });
+    tell(|| unsafe { stdio::report_seek(stream) });
     result
 }
 

@@ -48,9 +48,12 @@ struct record { uint32_t operation; int32_t error; int64_t result; uint64_t hash
 
 static uint64_t state;
 static unsigned char *buffer;   /* BUFFER_BYTES bytes, then a page that nobody may touch */
+static unsigned char *source;   /* SOURCE_BYTES of text, never changed: what is written comes from here */
+#define SOURCE_BYTES ((size_t)24 << 20)
 static int slots[SLOTS];
 static FILE *streams[STREAMS];
-static char stream_buffers[STREAMS][65536];
+/* Not from malloc: whether a direct read accepts a buffer depends on its address. */
+static char stream_buffers[STREAMS][65536] __attribute__((aligned(4096)));
 static char *line; static size_t line_size;
 static struct record *records;
 static const char *const odd_files[] = { "/proc/version", "/proc/filesystems", "/proc/self/cmdline",
@@ -155,10 +158,19 @@ static void note(struct record *r, int64_t result, int fd)
     r->position = fd >= 0 ? kernel_position(fd) : -2;
 }
 
-static void fill(size_t n) { for (size_t i = 0; i + 8 <= n + 8 && i < BUFFER_BYTES; i += 8) { uint64_t w = any(); memcpy(buffer + i, &w, 8); } }
-
 /* Text, so that lines are found in it: a line end in about 1 of 60 bytes. */
-static void fill_text(size_t n) { for (size_t i = 0; i < n; i++) { uint64_t w = i % 4096 ? buffer[i - 1] * 31u + i * 7 + 3 : any(); buffer[i] = (w >> 3) % 60 == 0 ? '\n' : 32 + w % 90; } }
+static void make_text(void)
+{
+    uint64_t word = 0;
+    for (size_t i = 0; i < SOURCE_BYTES; i++) {
+        if (i % 8 == 0) word = any();
+        unsigned byte = word >> 8 * (i % 8) & 255;
+        source[i] = byte < 4 ? '\n' : byte < 30 ? ' ' : byte;
+    }
+}
+
+/* Where some bytes to write are taken from. */
+static unsigned char *text(void) { return source + below(SOURCE_BYTES - (2 << 20)); }
 
 static int is_too_far(int fd) { return kernel_position(fd) > POSITION_MAX || size_of(fd) > 2 * POSITION_MAX; }
 
@@ -205,15 +217,15 @@ static void descriptor_operation(struct record *r)
     }
     case 12: if (is_too_far(fd)) { note(r, -7, fd); break; }
         if (length > 1 << 20) length = 1 << 20;
-        place = any_buffer(&length); if (length > BUFFER_BYTES) length = 4096;
+        place = one_in(100) ? (void *)8 : one_in(100) ? source + SOURCE_BYTES - length / 2 : text();
         n = one_in(2) ? write(fd, place, length) : pwrite(fd, place, length, (off_t)below(POSITION_MAX)); note(r, n, fd); break;
-    case 13: if (one_in(4)) fill(65536); else fill_text(65536);
+    case 13:
         if (is_too_far(fd)) { note(r, -7, fd); break; }
-        errno = 4242; parts[0].iov_base = buffer; parts[0].iov_len = below(40000); parts[1].iov_base = buffer + 100; parts[1].iov_len = below(4000);
+        errno = 4242; parts[0].iov_base = text(); parts[0].iov_len = below(40000); parts[1].iov_base = text(); parts[1].iov_len = below(4000);
         n = writev(fd, parts, 2); note(r, n, fd); break;
     case 14: n = ftruncate(fd, one_in(10) ? -1 : (off_t)below(one_in(20) ? 32 << 20 : 300000)); note(r, n, fd); break;
     case 15: if (one_in(10)) { n = unlink(name); note(r, n, -1);
-                int fresh = open(name, O_RDWR | O_CREAT, 0600); fill_text(100000); r->hash = write(fresh, buffer, below(100000)); syscall(SYS_close, fresh); }
+                int fresh = open(name, O_RDWR | O_CREAT, 0600); r->hash = write(fresh, text(), below(100000)); syscall(SYS_close, fresh); }
              else if (one_in(6)) { n = creat(name, 0600); note(r, n, n); slots[slot] = n; }
              else { n = rename(name, name); note(r, n, -1); }
              break;
@@ -254,8 +266,7 @@ static void descriptor_operation(struct record *r)
     case 25: case 26: case 27: case 28:
         count = one_in(60) ? (one_in(2) ? -1 : 2000) : (int)below(6); length = 0;
         for (int i = 0; i < 6; i++) { size_t part = below(3) ? below(9000) : 0; parts[i].iov_base = one_in(150) ? (void *)8 : buffer + i * 16384; parts[i].iov_len = one_in(200) ? SIZE_MAX : part; }
-        memset(buffer, 0, 6 * 16384);
-        { struct iovec *array = one_in(90) ? (struct iovec *)16 : parts;
+            { struct iovec *array = one_in(90) ? (struct iovec *)16 : parts;
           if (count > 6) array = (struct iovec *)(buffer + BUFFER_BYTES);
           switch (r->operation) {
           case 25: n = readv(fd, array, count); break;
@@ -263,7 +274,13 @@ static void descriptor_operation(struct record *r)
           case 27: n = preadv2(fd, array, count, one_in(3) ? -1 : offset, one_in(9) ? 0x7000 : one_in(5) ? 1 : 0); break;
           default: n = preadv64v2(fd, array, count, one_in(3) ? -1 : offset, 0);
           } }
-        note(r, n, fd); r->hash = hash_bytes(buffer, 6 * 16384); break;
+        note(r, n, fd);
+        /* Only what was read: a direct read past the end may leave anything behind it. */
+        for (ssize_t i = 0, left = n; left > 0 && i < count; i++) {
+            size_t part = (size_t)left < parts[i].iov_len ? (size_t)left : parts[i].iov_len;
+            r->hash = r->hash * 31 + hash_bytes(parts[i].iov_base, part); left -= part;
+        }
+        break;
     case 29: case 30: case 31: case 32: case 33: case 34: case 35: case 36: case 37: case 38:
         place = any_buffer(&length); errno = 4242;
         if (place == NULL || (uintptr_t)place < 4096) n = pread(fd, place, length, offset);
@@ -299,12 +316,12 @@ static void stream_operation(struct record *r)
         if (f == NULL && one_in(3)) { int fd = any_fd(); if (fd > 2) f = fdopen(fd, "r"); }
         streams[slot] = f; r->error = errno;
         if (f != NULL) {
-            if (one_in(3)) setvbuf(f, stream_buffers[slot], one_in(6) ? _IONBF : _IOFBF, one_in(2) ? 65536 : 1 + below(20000));
+            setvbuf(f, stream_buffers[slot], one_in(12) ? _IONBF : _IOFBF, one_in(2) ? 4096 : one_in(2) ? 65536 : 1 + below(20000));
             note(r, fileno(f), fileno(f));
         }
         return;
     }
-    memset(buffer, 0, 256);
+    memset(buffer, 0, 512);
     /* These read until they find something: not from an endless device, nor byte by byte. */
     int is_unbounded = (r->operation >= 113 && r->operation <= 118) || r->operation == 132;
     if (is_unbounded && (!is_regular(fileno(f)) || __fbufsize(f) < 512 || size_of(fileno(f)) > 2 << 20)) r->operation = 108;
@@ -325,7 +342,7 @@ static void stream_operation(struct record *r)
     case 120: for (int i = 0; i < 200; i++) r->hash = r->hash * 31 + (n = getc(f)); break;
     case 121: for (int i = 0; i < 500; i++) r->hash = r->hash * 31 + (n = getc_unlocked(f)); break;
     case 122: for (int i = 0; i < 50; i++) r->hash = r->hash * 31 + (n = fgetc_unlocked(f)); break;
-    case 123: n = ungetc(65 + below(20), f); break;
+    case 123: n = fgetc(f); if (n != EOF) { n = 1000 * n + ungetc(one_in(2) ? n : 65, f); r->hash = fgetc(f) * 300 + fgetc(f); } break;
     case 124: n = fseek(f, (long)offset - 10, SEEK_SET); break;
     case 125: n = fseeko(f, (off_t)below(20000) - 10000, SEEK_CUR); break;
     case 126: n = fseeko64(f, -(off_t)below(40000), SEEK_END); break;
@@ -333,9 +350,11 @@ static void stream_operation(struct record *r)
     case 128: rewind(f); break;
     case 129: { fpos_t place; n = fgetpos(f, &place); if (n == 0) { r->hash = fgetc(f); n += fsetpos(f, &place); } break; }
     case 130: n = fflush(f); break;
-    case 131: if (one_in(4)) { f = streams[slot] = freopen(one_in(20) ? "/nowhere" : name, "r", f); n = f != NULL; } break;
+    case 131: if (one_in(4)) { f = streams[slot] = freopen(one_in(20) ? "/nowhere" : name, "r", f); n = f != NULL; if (f != NULL) setvbuf(f, stream_buffers[slot], _IOFBF, 4096); } break;
     case 132: word[0] = 0; n = fscanf(f, "%63s", word); r->hash = hash_bytes(word, strlen(word)); break;
-    case 133: if (ftello(f) < POSITION_MAX) { errno = 4242; n = fwrite(buffer, 1, below(9000), f); } break;
+    case 133: if (ftello(f) < POSITION_MAX) { errno = 4242; 
+            /* The C standard wants a seek between reading and writing, and after it a flush. */
+            n = fseek(f, 0, SEEK_CUR); n = 10000 * n + fwrite(text(), 1, below(9000), f); n = 10 * n + fflush(f); } break;
     case 134: clearerr(f); break;
     case 135: n = fileno(f); slots[below(SLOTS)] = n; break;
     case 136: if (one_in(30)) { n = syscall(SYS_close, fileno(f)); } else n = feof(f) + 2 * ferror(f); break;
@@ -355,14 +374,16 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     buffer = mmap(NULL, BUFFER_BYTES + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mprotect(buffer + BUFFER_BYTES, 4096, PROT_NONE);
+    source = mmap(NULL, SOURCE_BYTES + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(source + SOURCE_BYTES, 4096, PROT_NONE);
+    make_text();
     records = calloc(operations, sizeof *records);
     static const size_t sizes[FILES] = { 0, 1, 100, 4095, 4096, 4097, 65536, 300000, 1 << 20, 3 << 20, (8 << 20) + 123, 24 << 20, 20000, 150000 };
     for (int i = 0; i < FILES; i++) {
         char name[16]; sprintf(name, "f%d", i);
         int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
-        fill_text(sizes[i]);
-        if (write(fd, buffer, sizes[i]) != (ssize_t)sizes[i]) return 3;
-        if (i == 12) { if (ftruncate(fd, 6 << 20) || pwrite(fd, buffer, 5000, 5 << 20) != 5000) return 3; }
+        if (write(fd, source, sizes[i]) != (ssize_t)sizes[i]) return 3;
+        if (i == 12) { if (ftruncate(fd, 6 << 20) || pwrite(fd, source, 5000, 5 << 20) != 5000) return 3; }
         if (i % 2) fsync(fd);
         close(fd);
     }

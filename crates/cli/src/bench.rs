@@ -1,0 +1,319 @@
+//! `ahead bench`: a command line into a plan, progress onto a terminal, results into files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ahead_bench::arm::{Arm, ParseArmError};
+use ahead_bench::pattern::{PATTERNS, ParsePatternError, Pattern};
+use ahead_bench::results::{Limits, RunRecord};
+use ahead_bench::{DiskChoice, Plan, Preload, Progress, ReaderCommand, Results};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use crate::arguments::{Bench, BenchRun};
+use crate::exit::Exit;
+use crate::run::SETTINGS_VARIABLE;
+use crate::run::library::{LIBRARY_VARIABLE, Library, LibraryError};
+use crate::{output, table};
+
+/// First argument of the process that reads; the rest is the bench's own business.
+pub const READER_ARGUMENT: &str = "__bench-reader";
+
+/// Why a bench command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchCommandError {
+    /// `--pattern`.
+    #[error("--pattern: {0}")]
+    Pattern(#[from] ParsePatternError),
+    /// `--arm`.
+    #[error("--arm: {0}")]
+    Arm(#[from] ParseArmError),
+    /// No library for the arm `run`.
+    #[error("the arm `run` needs the library: {0}")]
+    Library(#[from] LibraryError),
+    /// The bench itself.
+    #[error(transparent)]
+    Bench(#[from] ahead_bench::BenchError),
+    /// A result cannot be written.
+    #[error("cannot write '{path}': {source}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Results cannot be read.
+    #[error("cannot read results from '{path}': {source}; `ahead bench run --json` writes them")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system or the parser said.
+        source: io::Error,
+    },
+    /// Something around the bench.
+    #[error("cannot prepare the bench: {0}")]
+    Prepare(io::Error),
+}
+
+impl BenchCommandError {
+    /// How the program ends after this error.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Pattern(_) | Self::Arm(_) => Exit::Usage,
+            Self::Bench(ahead_bench::BenchError::NothingToRun) => Exit::Usage,
+            _ => Exit::Failed,
+        }
+    }
+}
+
+/// Does what was asked and returns the text to print.
+///
+/// # Errors
+/// [`BenchCommandError`].
+pub fn bench(verb: &Bench) -> Result<String, BenchCommandError> {
+    match verb {
+        Bench::Run(arguments) => run(arguments),
+        Bench::List { json } => Ok(if *json { list_json() } else { list_table() }),
+        Bench::Report { results, svg } => {
+            let read =
+                || -> io::Result<Results> { Ok(serde_json::from_slice(&std::fs::read(results)?)?) };
+            let results = read().map_err(|source| BenchCommandError::Read {
+                path: results.clone(),
+                source,
+            })?;
+            draw(&results, svg.as_deref())
+        }
+    }
+}
+
+fn run(arguments: &BenchRun) -> Result<String, BenchCommandError> {
+    let plan = plan(arguments)?;
+    for path in [&arguments.json, &arguments.svg].into_iter().flatten() {
+        // An hour of measuring should not end in "no such folder".
+        std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(|source| BenchCommandError::Write {
+                path: path.clone(),
+                source,
+            })?;
+    }
+    // Ctrl-C ends the bench at the next moment, in order: read-ahead and disks are put back.
+    for signal in signal_hook::consts::TERM_SIGNALS {
+        signal_hook::flag::register(*signal, Arc::clone(&plan.stop))
+            .map_err(BenchCommandError::Prepare)?;
+    }
+    let mut screen = Screen::new();
+    let results = ahead_bench::run(&plan, &mut |progress| screen.show(&progress));
+    screen.bar.finish_and_clear();
+    let results = results?;
+    if let Some(path) = &arguments.json {
+        let text = serde_json::to_vec_pretty(&results).unwrap_or_default();
+        write(path, &text)?;
+    }
+    draw(&results, arguments.svg.as_deref())
+}
+
+fn plan(arguments: &BenchRun) -> Result<Plan, BenchCommandError> {
+    let program = std::env::current_exe().map_err(BenchCommandError::Prepare)?;
+    let reader = ReaderCommand {
+        program: program.clone(),
+        arguments: vec![READER_ARGUMENT.into()],
+    };
+    let Ok(disk) = arguments.disk.parse::<DiskChoice>();
+    let mut plan = Plan::new(disk, reader);
+    plan.scenarios = ahead_bench::pattern::parse_list(&arguments.pattern)?;
+    plan.arms = ahead_bench::arm::parse_list(&arguments.arm)?;
+    plan.repeat = arguments.repeat;
+    plan.seed = arguments.seed;
+    plan.keep = arguments.keep;
+    plan.time_scale.clone_from(&arguments.scale);
+    if arguments.quick {
+        plan.limits = Limits {
+            milliseconds: 1500,
+            ..plan.limits
+        };
+    }
+    if plan.arms.iter().any(|arm| matches!(arm, Arm::Run { .. })) {
+        let named = std::env::var_os(LIBRARY_VARIABLE);
+        let library = Library::find(named.as_deref(), &program)?;
+        // The configuration of this machine's user stays out: a result names what it was made with.
+        plan.preload = Some(Preload {
+            library: library.path,
+            environment: Vec::new(),
+            settings_variable: SETTINGS_VARIABLE.to_owned(),
+        });
+    }
+    Ok(plan)
+}
+
+/// A bar on a terminal; in a log, a line for each run that has ended.
+struct Screen {
+    bar: ProgressBar,
+    is_terminal: bool,
+}
+
+impl Screen {
+    fn new() -> Self {
+        use std::io::IsTerminal as _;
+        let is_terminal = io::stderr().is_terminal();
+        let bar = if is_terminal {
+            ProgressBar::new(0)
+        } else {
+            ProgressBar::hidden()
+        };
+        let template = "{bar:30} {pos}/{len}  {msg}  (left: {eta})";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Self { bar, is_terminal }
+    }
+
+    fn show(&mut self, progress: &Progress<'_>) {
+        match progress {
+            Progress::Preparing { done, total } => {
+                let mib = |bytes: &u64| bytes >> 20;
+                self.bar.set_message(format!(
+                    "writing test files: {} of {} MiB",
+                    mib(done),
+                    mib(total)
+                ));
+                if done == total && !self.is_terminal {
+                    output::to_stderr(&format!("test files written: {} MiB\n", mib(total)));
+                }
+            }
+            Progress::Started {
+                number,
+                total,
+                scenario,
+                arm,
+            } => {
+                self.bar.set_length(as_u64(*total));
+                self.bar.set_position(as_u64(*number));
+                self.bar.set_message(format!("{scenario}, {arm}"));
+            }
+            Progress::Ended {
+                number,
+                total,
+                record,
+            } => {
+                self.bar.set_position(as_u64(number + 1));
+                let line = ended_line(number + 1, *total, record);
+                if self.is_terminal {
+                    self.bar.println(line);
+                } else {
+                    output::to_stderr(&format!("{line}\n"));
+                }
+            }
+        }
+    }
+}
+
+fn ended_line(number: usize, total: usize, record: &RunRecord) -> String {
+    format!(
+        "[{number:>4}/{total}] {:16} {:14} {:8.1} MB/s, {:.2} device bytes per byte",
+        record.scenario.to_string(),
+        record.arm.to_string(),
+        record.megabytes_per_second(),
+        record.amplification()
+    )
+}
+
+fn as_u64(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// Writes the picture if one is wanted, and returns the table.
+fn draw(results: &Results, svg: Option<&Path>) -> Result<String, BenchCommandError> {
+    if let Some(path) = svg {
+        write(path, ahead_bench::render_svg(results).as_bytes())?;
+    }
+    Ok(ahead_bench::render_table(results))
+}
+
+fn write(path: &Path, content: &[u8]) -> Result<(), BenchCommandError> {
+    std::fs::write(path, content).map_err(|source| BenchCommandError::Write {
+        path: path.into(),
+        source,
+    })
+}
+
+/// The arms, and what each compares.
+const ARMS: &[(&str, &str)] = &[
+    ("off", "the kernel's read-ahead switched off: the floor"),
+    ("stock:KIB", "the stock kernel with this read-ahead size"),
+    (
+        "static-best",
+        "the best of several sizes, found by trying them all",
+    ),
+    ("run", "ahead run"),
+    ("run:KEY=VALUE+KEY=VALUE", "ahead run with settings"),
+    (
+        "ceiling",
+        "a reader that knows its future and keeps the device busy",
+    ),
+];
+
+fn meaning(pattern: Pattern) -> String {
+    match pattern {
+        Pattern::Sequential { read } => format!("one file from its start, {read} KiB a read"),
+        Pattern::Backward => "one file from its end, 64 KiB a read".into(),
+        Pattern::Strided { read, period } => format!("{read} KiB of every {period} KiB"),
+        Pattern::Interleaved { streams } => {
+            format!("{streams} sequential streams in turn on one descriptor")
+        }
+        Pattern::Separate { streams } => {
+            format!("{streams} sequential streams in turn, a file each")
+        }
+        Pattern::Threads => "eight threads, each with its own part of a file".into(),
+        Pattern::Server => "eight threads share a scan, a fresh open per read".into(),
+        Pattern::Reopen => "sequential, closed and opened again after every 1 MiB".into(),
+        Pattern::Mixed => "sequential, a random 16 KiB after every 256 KiB".into(),
+        Pattern::Sparse { percent } => format!("ascending, {percent} % of the pages"),
+        Pattern::Loop => "the same 512 MiB twice in 256 MiB of memory".into(),
+        Pattern::Random { read } => format!("random places, {read} KiB a read"),
+        Pattern::Small => "2000 files of 100 KiB in directory order".into(),
+        Pattern::MappedSequential => "a mapping, from its start".into(),
+        Pattern::MappedBackward => "a mapping, from its end".into(),
+        Pattern::MappedRandom => "a mapping, random pages".into(),
+    }
+}
+
+fn list_table() -> String {
+    let mut patterns = table::with_titles(&["pattern", "what is read", "can be predicted"], 0..0);
+    for (name, pattern) in PATTERNS {
+        let predictable = if pattern.is_predictable() {
+            "yes"
+        } else {
+            "no"
+        };
+        patterns.add_row([*name, &meaning(*pattern), predictable]);
+    }
+    let mut arms = table::with_titles(&["arm", "what is compared"], 0..0);
+    for (name, text) in ARMS {
+        arms.add_row([*name, *text]);
+    }
+    format!(
+        "{patterns}\n`cached:` in front of a pattern runs it from memory, `@128m` behind it in so \
+         much memory; `all` stands for all.\n\n{arms}\n"
+    )
+}
+
+fn list_json() -> String {
+    let patterns: Vec<_> = PATTERNS
+        .iter()
+        .map(|(name, pattern)| {
+            json!({"name": name, "meaning": meaning(*pattern), "predictable": pattern.is_predictable()})
+        })
+        .collect();
+    let arms: Vec<_> = ARMS
+        .iter()
+        .map(|(name, text)| json!({"name": name, "meaning": text}))
+        .collect();
+    format!("{:#}\n", json!({"patterns": patterns, "arms": arms}))
+}

@@ -1,0 +1,109 @@
+//! The server while its disk is being made: started, waited for, then let go.
+//!
+//! It holds a pipe from us, and ends when that closes too early (see `server`). So from the moment
+//! it exists there is nothing to clean up about it, whatever happens to us.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use ahead_sys::process_identity::ProcessIdentity;
+
+use super::CreateError;
+use crate::server::{self, READY_LINE, SERVER_ARGUMENT};
+use crate::state::{Record, ServerProcess};
+
+/// A server that is starting. Dropping it before [`commit`](Self::commit) ends it.
+pub(super) struct ServerBeingMade {
+    exe: PathBuf,
+    /// `None` once it was let go.
+    child: Option<Child>,
+}
+
+impl ServerBeingMade {
+    /// Starts `exe` and writes down who it is.
+    pub(super) fn start(record: &mut Record, exe: &Path) -> Result<Self, CreateError> {
+        let wrong = |error: io::Error| CreateError::Server {
+            exe: exe.to_owned(),
+            reason: error.to_string(),
+        };
+        let folder = record.folder();
+        let log = File::create(server::log_path(&folder)).map_err(wrong)?;
+        let child = Command::new(exe)
+            .arg(SERVER_ARGUMENT)
+            .arg(&folder)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .map_err(wrong)?;
+        let pid = i32::try_from(child.id()).unwrap_or(-1);
+        let server = Self {
+            exe: exe.to_owned(),
+            child: Some(child),
+        };
+        let identity =
+            ProcessIdentity::of(Path::new("/proc"), pid).map_err(|_| server.failure(record))?;
+        record.server = Some(ServerProcess {
+            pid,
+            start_ticks: identity.start_ticks,
+        });
+        record.write()?;
+        Ok(server)
+    }
+
+    /// Waits until the image can be opened.
+    pub(super) fn wait_until_ready(&mut self, record: &Record) -> Result<(), CreateError> {
+        let mut line = String::new();
+        if let Some(out) = self.child.as_mut().and_then(|child| child.stdout.take()) {
+            // A server that dies closes the pipe, which ends the reading.
+            let _ = BufReader::new(out).read_line(&mut line);
+        }
+        if line.trim_end() == READY_LINE {
+            Ok(())
+        } else {
+            Err(self.failure(record))
+        }
+    }
+
+    /// From here on the server lives without us.
+    pub(super) fn commit(mut self, record: &Record) -> Result<(), CreateError> {
+        let lifeline = self.child.as_mut().and_then(|child| child.stdin.take());
+        if lifeline.is_none_or(|mut lifeline| lifeline.write_all(b"+").is_err()) {
+            return Err(self.failure(record));
+        }
+        if let Some(mut child) = self.child.take() {
+            // Notices its end, so that it does not stay as a zombie while this process lives. Not
+            // being able to costs no more than that zombie.
+            let waiting = thread::Builder::new().name("disk-server".into());
+            drop(waiting.spawn(move || child.wait()));
+        }
+        Ok(())
+    }
+
+    fn failure(&self, record: &Record) -> CreateError {
+        let log = server::log_text(&record.folder());
+        // What it says last is why it ended.
+        let reason = log.lines().last().map_or_else(
+            || format!("it ended before it was ready (does it handle {SERVER_ARGUMENT}?)"),
+            str::to_owned,
+        );
+        CreateError::Server {
+            exe: self.exe.clone(),
+            reason,
+        }
+    }
+}
+
+impl Drop for ServerBeingMade {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // Failing means that it has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
