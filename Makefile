@@ -1,4 +1,4 @@
-# What a person types. CI calls `make deps test`; nothing here is known only to CI.
+# What a person types. CI calls `make deps && make test`; nothing here is known only to CI.
 
 CARGO ?= cargo
 # Debian's own place for rustup is not in a root shell's PATH.
@@ -38,8 +38,11 @@ unit:
 	$(SEPARATOR) 'unit tests'
 	$(CARGO) test --locked --workspace --lib --bins
 
-# Release: the differential and the disk tests do millions of operations. The build comes first, so
-# that the library lies beside the program when tests look for it.
+# Release: the differential and the disk tests do millions of operations. Without link-time
+# optimisation, which would be done again for each test program. The build comes first, so that the
+# library lies beside the program when tests look for it.
+tests: export CARGO_PROFILE_RELEASE_LTO = off
+tests: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 16
 tests: build
 	$(SEPARATOR) 'all tests (release)'
 	$(CARGO) test --release --locked --workspace

@@ -75,7 +75,10 @@ fn main() -> ExitCode {
     if arguments.first().is_some_and(|first| first == "--reader") {
         return ahead_bench::reader_main(arguments.drain(1..));
     }
-    if arguments.first().is_some_and(|first| first == ahead_disk::SERVER_ARGUMENT) {
+    if arguments
+        .first()
+        .is_some_and(|first| first == ahead_disk::SERVER_ARGUMENT)
+    {
         let folder = arguments.get(1).map(PathBuf::from).unwrap_or_default();
         return ExitCode::from(u8::from(ahead_disk::serve(&folder).is_err()));
     }
@@ -104,7 +107,10 @@ fn main() -> ExitCode {
 
 fn start(run: Run) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
-    let reader = ReaderCommand { program, arguments: vec!["--reader".into()] };
+    let reader = ReaderCommand {
+        program,
+        arguments: vec!["--reader".into()],
+    };
     let mut plan = Plan::new(run.disk, reader);
     plan.scenarios = pattern::parse_list(&run.pattern).map_err(|e| e.to_string())?;
     plan.arms = arm::parse_list(&run.arm).map_err(|e| e.to_string())?;
@@ -112,7 +118,10 @@ fn start(run: Run) -> Result<(), String> {
     let seconds = run.seconds.unwrap_or(if run.quick { 1.5 } else { 5.0 });
     let milliseconds = std::time::Duration::from_secs_f64(seconds).as_millis();
     let milliseconds = u64::try_from(milliseconds).map_err(|e| e.to_string())?;
-    plan.limits = Limits { bytes: run.mib << 20, milliseconds };
+    plan.limits = Limits {
+        bytes: run.mib << 20,
+        milliseconds,
+    };
     if !run.sweep.is_empty() {
         plan.sweep_kib = run.sweep;
     }
@@ -140,7 +149,11 @@ fn start(run: Run) -> Result<(), String> {
             }
         }
         Progress::Started { .. } => {}
-        Progress::Ended { number, total, record } => eprintln!(
+        Progress::Ended {
+            number,
+            total,
+            record,
+        } => eprintln!(
             "{:>4}/{total} {:16} {:14} {:8.1} MB/s x{:.2}",
             number + 1,
             record.scenario.to_string(),

@@ -68,12 +68,16 @@ impl FromStr for Arm {
     type Err = ParseArmError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let unknown = || ParseArmError { text: text.to_owned() };
+        let unknown = || ParseArmError {
+            text: text.to_owned(),
+        };
         match text.split_once(':') {
             None => match text {
                 "off" => Ok(Self::Off),
                 "static-best" => Ok(Self::StaticBest),
-                "run" => Ok(Self::Run { settings: Vec::new() }),
+                "run" => Ok(Self::Run {
+                    settings: Vec::new(),
+                }),
                 "ceiling" => Ok(Self::Ceiling),
                 _ => Err(unknown()),
             },
@@ -83,9 +87,14 @@ impl FromStr for Arm {
             }
             Some(("run", settings)) => {
                 let settings: Vec<_> = settings.split('+').map(str::to_owned).collect();
-                let pairs =
-                    settings.iter().all(|pair| pair.split_once('=').is_some_and(|p| p.0 != ""));
-                if pairs { Ok(Self::Run { settings }) } else { Err(unknown()) }
+                let pairs = settings
+                    .iter()
+                    .all(|pair| pair.split_once('=').is_some_and(|p| !p.0.is_empty()));
+                if pairs {
+                    Ok(Self::Run { settings })
+                } else {
+                    Err(unknown())
+                }
             }
             Some(_) => Err(unknown()),
         }
@@ -94,7 +103,11 @@ impl FromStr for Arm {
 
 /// Reads a list of arms with commas between.
 pub fn parse_list(text: &str) -> Result<Vec<Arm>, ParseArmError> {
-    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::parse).collect()
+    text.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(str::parse)
+        .collect()
 }
 
 /// The arms that are really run for what was asked: the sweep in place of `static-best`, each
@@ -109,7 +122,9 @@ pub fn expand(arms: &[Arm], sweep_kib: &[u64]) -> Vec<Arm> {
     };
     for arm in arms {
         match arm {
-            Arm::StaticBest => sweep_kib.iter().for_each(|kib| add(Arm::Stock { kib: *kib })),
+            Arm::StaticBest => sweep_kib
+                .iter()
+                .for_each(|kib| add(Arm::Stock { kib: *kib })),
             other => add(other.clone()),
         }
     }
@@ -141,6 +156,9 @@ mod tests {
         let arms = parse_list("off,stock:128,static-best,ceiling").unwrap();
         let expanded = expand(&arms, &[32, 128, 512]);
         let names: Vec<_> = expanded.iter().map(ToString::to_string).collect();
-        assert_eq!(names, ["off", "stock:128", "stock:32", "stock:512", "ceiling"]);
+        assert_eq!(
+            names,
+            ["off", "stock:128", "stock:32", "stock:512", "ceiling"]
+        );
     }
 }

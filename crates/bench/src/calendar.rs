@@ -5,10 +5,17 @@ use std::time::{Duration, UNIX_EPOCH};
 /// `now` in UTC as `2025-01-31 12:00`.
 #[must_use]
 pub(crate) fn utc_minutes(now: std::time::SystemTime) -> String {
-    let seconds = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+    let seconds = now
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO)
+        .as_secs();
     let (year, month, day) = date(seconds / 86_400);
     let minutes = seconds % 86_400 / 60;
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minutes / 60, minutes % 60)
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}",
+        minutes / 60,
+        minutes % 60
+    )
 }
 
 /// The date `days` after 1 January 1970.

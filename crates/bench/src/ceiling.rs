@@ -2,7 +2,7 @@
 //!
 //! Wanted reads are sorted by place, joined where they touch, joined over a hole where passing it
 //! costs the device less than a second request, and cut to the largest request. Reading them is
-//! left to [`ceiling_reader`](crate::ceiling_reader).
+//! left to the ceiling reader.
 
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,11 @@ pub struct Request {
 #[must_use]
 pub fn merge(wanted: &mut [Operation], rank: &[u64], pricing: &Pricing) -> Vec<Request> {
     let place = |file: u32| {
-        usize::try_from(file).ok().and_then(|at| rank.get(at)).copied().unwrap_or(u64::MAX)
+        usize::try_from(file)
+            .ok()
+            .and_then(|at| rank.get(at))
+            .copied()
+            .unwrap_or(u64::MAX)
     };
     wanted.sort_unstable_by_key(|o| (place(o.file), o.file, o.offset, o.length));
     let mut requests: Vec<Request> = Vec::new();
@@ -79,7 +83,12 @@ pub fn merge(wanted: &mut [Operation], rank: &[u64], pricing: &Pricing) -> Vec<R
         }
         while left > 0 {
             let length = left.min(pricing.request_bytes_max);
-            requests.push(Request { file: operation.file, offset, length, useful: length });
+            requests.push(Request {
+                file: operation.file,
+                offset,
+                length,
+                useful: length,
+            });
             offset += length;
             left -= length;
         }
@@ -95,7 +104,11 @@ mod tests {
     const PAGE: u64 = 4096;
 
     fn wanted(file: u32, offset: u64, length: u64) -> Operation {
-        Operation { file, offset, length }
+        Operation {
+            file,
+            offset,
+            length,
+        }
     }
 
     #[test]
@@ -103,14 +116,30 @@ mod tests {
         let mut list: Vec<_> = (0..4).rev().map(|i| wanted(0, i * 65536, 65536)).collect();
         let requests = merge(&mut list, &[0], &Pricing::with_holes(0));
         let length = 4 * 65536;
-        assert_eq!(requests, [Request { file: 0, offset: 0, length, useful: length }]);
+        assert_eq!(
+            requests,
+            [Request {
+                file: 0,
+                offset: 0,
+                length,
+                useful: length
+            }]
+        );
     }
 
     #[test]
     fn a_hole_is_read_when_it_is_cheaper_and_left_out_when_not() {
         let list = [wanted(0, 0, PAGE), wanted(0, 3 * PAGE, PAGE)];
         let through = merge(&mut list.clone(), &[0], &Pricing::with_holes(2 * PAGE));
-        assert_eq!(through, [Request { file: 0, offset: 0, length: 4 * PAGE, useful: 2 * PAGE }]);
+        assert_eq!(
+            through,
+            [Request {
+                file: 0,
+                offset: 0,
+                length: 4 * PAGE,
+                useful: 2 * PAGE
+            }]
+        );
         let over = merge(&mut list.clone(), &[0], &Pricing::with_holes(PAGE));
         assert_eq!(over.len(), 2);
     }
@@ -126,7 +155,10 @@ mod tests {
     fn files_come_in_the_order_of_their_place_on_the_device() {
         let mut list = [wanted(0, 0, PAGE), wanted(1, 0, PAGE), wanted(2, 0, PAGE)];
         let requests = merge(&mut list, &[30, 10, 20], &Pricing::with_holes(1 << 30));
-        assert_eq!(requests.iter().map(|r| r.file).collect::<Vec<_>>(), [1, 2, 0]);
+        assert_eq!(
+            requests.iter().map(|r| r.file).collect::<Vec<_>>(),
+            [1, 2, 0]
+        );
     }
 
     #[test]
@@ -135,7 +167,12 @@ mod tests {
         let requests = merge(&mut list, &[0], &Pricing::with_holes(0));
         assert_eq!(
             requests,
-            [Request { file: 0, offset: 0, length: 4 * PAGE, useful: 8 * PAGE }]
+            [Request {
+                file: 0,
+                offset: 0,
+                length: 4 * PAGE,
+                useful: 8 * PAGE
+            }]
         );
     }
 

@@ -21,7 +21,10 @@ pub(crate) fn read(run: &Run<'_>, pricing: &Pricing) -> Result<Measured, ReadErr
     let mut rank = Vec::new();
     for source in run.sources {
         let direct = i32::try_from(rustix::fs::OFlags::DIRECT.bits()).unwrap_or(0);
-        let file = OpenOptions::new().read(true).custom_flags(direct).open(&source.path);
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(direct)
+            .open(&source.path);
         let file = file.map_err(io_error("cannot open for direct reading", &source.path))?;
         // Without a map the order of the list has to do.
         rank.push(first_physical_offset(&file).ok().flatten().unwrap_or(0));
@@ -31,8 +34,21 @@ pub(crate) fn read(run: &Run<'_>, pricing: &Pricing) -> Result<Measured, ReadErr
     let ring = DirectReader::new(pricing.depth, buffer_bytes).map_err(ReadError::Ring)?;
     let pattern = run.job.scenario.pattern;
     let future = future(pattern, run.layout, run.job.seed);
-    let plan = Plan { future, rank, pricing, queue: Vec::new(), wanted: Vec::new() };
-    Reading { run, files, ring, tally: Tally::new(), failure: None }.run(plan)
+    let plan = Plan {
+        future,
+        rank,
+        pricing,
+        queue: Vec::new(),
+        wanted: Vec::new(),
+    };
+    Reading {
+        run,
+        files,
+        ring,
+        tally: Tally::new(),
+        failure: None,
+    }
+    .run(plan)
 }
 
 /// The requests to come, a horizon at a time.
@@ -53,7 +69,9 @@ impl<F: Iterator<Item = Operation>> Iterator for Plan<'_, F> {
             self.wanted.clear();
             let mut bytes = 0;
             while bytes < self.pricing.horizon_bytes {
-                let Some(operation) = self.future.next() else { break };
+                let Some(operation) = self.future.next() else {
+                    break;
+                };
                 bytes += operation.length;
                 self.wanted.push(operation);
             }
@@ -131,19 +149,23 @@ impl Reading<'_> {
     }
 
     fn push(&mut self, request: Request, tag: u32) -> Result<(), ReadError> {
-        let file = usize::try_from(request.file).ok().and_then(|at| self.files.get(at));
+        let file = usize::try_from(request.file)
+            .ok()
+            .and_then(|at| self.files.get(at));
         let file = file.ok_or(ReadError::Empty)?;
         let length = usize::try_from(request.length).map_err(|_| ReadError::Empty)?;
-        self.ring.push(file, request.offset, length, tag).map_err(ReadError::Ring)
+        self.ring
+            .push(file, request.offset, length, tag)
+            .map_err(ReadError::Ring)
     }
 }
 
-fn check(
-    run: &Run<'_>,
-    request: Request,
-    bytes: std::io::Result<&[u8]>,
-) -> Result<(), ReadError> {
-    let wanted = Operation { file: request.file, offset: request.offset, length: request.length };
+fn check(run: &Run<'_>, request: Request, bytes: std::io::Result<&[u8]>) -> Result<(), ReadError> {
+    let wanted = Operation {
+        file: request.file,
+        offset: request.offset,
+        length: request.length,
+    };
     let source = run.source(wanted)?;
     let bytes = bytes.map_err(io_error("cannot read", &source.path))?;
     if u64::try_from(bytes.len()).ok() != Some(request.length) {
@@ -152,6 +174,9 @@ fn check(
     }
     match content::first_mismatch(bytes, source.id, request.offset) {
         None => Ok(()),
-        Some(offset) => Err(ReadError::Mismatch { path: source.path.clone(), offset }),
+        Some(offset) => Err(ReadError::Mismatch {
+            path: source.path.clone(),
+            offset,
+        }),
     }
 }

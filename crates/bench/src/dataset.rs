@@ -135,7 +135,9 @@ impl Dataset {
         }
         // An unfinished set would only take the room.
         match fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&folder)(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(at(&folder)(error));
+            }
             _ => {}
         }
         fs::create_dir_all(folder.join("small")).map_err(at(&folder))?;
@@ -151,7 +153,11 @@ impl Dataset {
         let mut done = 0;
         let mut buffer = vec![0; 4 << 20];
         let mut files = dataset.large_files();
-        files.extend(dataset.small_files().map_err(at(&dataset.folder.join("small")))?);
+        files.extend(
+            dataset
+                .small_files()
+                .map_err(at(&dataset.folder.join("small")))?,
+        );
         for source in files {
             let mut on_bytes = |bytes| {
                 done += bytes;
@@ -166,12 +172,18 @@ impl Dataset {
 
     /// Removes the files.
     pub fn remove(self) -> Result<(), PrepareError> {
-        fs::remove_dir_all(&self.folder)
-            .map_err(|source| PrepareError::Io { path: self.folder, source })
+        fs::remove_dir_all(&self.folder).map_err(|source| PrepareError::Io {
+            path: self.folder,
+            source,
+        })
     }
 
     fn main(&self, bytes: u64) -> Source {
-        Source { path: self.folder.join("main"), id: MAIN_ID, bytes }
+        Source {
+            path: self.folder.join("main"),
+            id: MAIN_ID,
+            bytes,
+        }
     }
 
     fn streams(&self) -> Vec<Source> {
@@ -204,7 +216,11 @@ impl Dataset {
             let name = path.file_name().and_then(|name| name.to_str());
             if let Some(number) = name.and_then(|name| name.parse::<u32>().ok()) {
                 let bytes = self.manifest.small_bytes;
-                files.push(Source { path, id: SMALL_ID + number, bytes });
+                files.push(Source {
+                    path,
+                    id: SMALL_ID + number,
+                    bytes,
+                });
             }
         }
         for file in &files {
@@ -216,7 +232,13 @@ impl Dataset {
     /// What `scenario` reads.
     #[must_use]
     pub fn sources(&self, scenario: Scenario) -> Sources {
-        let in_memory = |bytes: u64| if scenario.cached { bytes.min(CACHED_BYTES) } else { bytes };
+        let in_memory = |bytes: u64| {
+            if scenario.cached {
+                bytes.min(CACHED_BYTES)
+            } else {
+                bytes
+            }
+        };
         match scenario.pattern {
             Pattern::Small => Sources::Folder {
                 path: self.folder.join("small"),
@@ -232,19 +254,15 @@ impl Dataset {
                 }
                 Sources::Listed(files)
             }
-            Pattern::Loop => {
-                Sources::Listed(vec![self.main(in_memory(self.manifest.main_bytes.min(LOOP_BYTES)))])
-            }
+            Pattern::Loop => Sources::Listed(vec![
+                self.main(in_memory(self.manifest.main_bytes.min(LOOP_BYTES))),
+            ]),
             _ => Sources::Listed(vec![self.main(in_memory(self.manifest.main_bytes))]),
         }
     }
 }
 
-fn write_file(
-    source: &Source,
-    buffer: &mut [u8],
-    on_bytes: &mut dyn FnMut(u64),
-) -> io::Result<()> {
+fn write_file(source: &Source, buffer: &mut [u8], on_bytes: &mut dyn FnMut(u64)) -> io::Result<()> {
     let mut file = File::create(&source.path)?;
     // Without it a file that is written in pieces may be laid out in pieces. File systems that
     // cannot do it go without.

@@ -50,14 +50,21 @@ impl Bench<'_> {
         arm: &Arm,
         repeat: u32,
     ) -> Result<RunRecord, BenchError> {
-        let failed = |message: String| BenchError::Run { scenario, arm: arm.clone(), message };
+        let failed = |message: String| BenchError::Run {
+            scenario,
+            arm: arm.clone(),
+            message,
+        };
         let machine = |what: &'static str| move |source| BenchError::Machine { what, source };
         let kib = match arm {
             Arm::Off => 0,
             Arm::Stock { kib } => *kib,
             _ => 128,
         };
-        self.target.queue.set_read_ahead_kb(kib).map_err(machine("cannot set read_ahead_kb"))?;
+        self.target
+            .queue
+            .set_read_ahead_kb(kib)
+            .map_err(machine("cannot set read_ahead_kb"))?;
 
         let sources = self.dataset.sources(scenario);
         rustix::fs::sync();
@@ -76,7 +83,11 @@ impl Bench<'_> {
         write_json(&job_path, &job).map_err(machine("cannot write to the state folder"))?;
 
         self.target.reset_stats();
-        let before = self.target.queue.stat().map_err(machine("cannot read the disk's counters"))?;
+        let before = self
+            .target
+            .queue
+            .stat()
+            .map_err(machine("cannot read the disk's counters"))?;
         let mut child = self
             .command(arm, &job_path)
             .and_then(|mut command| command.spawn())
@@ -87,7 +98,9 @@ impl Bench<'_> {
             return Err(BenchError::Stopped);
         }
         let measured = self.answer(&job, end, arm).map_err(failed)?;
-        let after = self.settled().map_err(machine("cannot read the disk's counters"))?;
+        let after = self
+            .settled()
+            .map_err(machine("cannot read the disk's counters"))?;
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Ok(RunRecord {
             scenario,
@@ -107,7 +120,9 @@ impl Bench<'_> {
     }
 
     fn group(&self, scenario: Scenario) -> Result<Option<MemoryGroup>, BenchError> {
-        let Some(bytes_max) = scenario.memory_bytes_max() else { return Ok(None) };
+        let Some(bytes_max) = scenario.memory_bytes_max() else {
+            return Ok(None);
+        };
         let machine = |source| BenchError::Machine {
             what: "cannot limit the reader's memory through the memory control group",
             source,
@@ -115,7 +130,10 @@ impl Bench<'_> {
         let controller = MemoryController::find(Path::new("/sys/fs/cgroup"))
             .ok_or_else(|| machine(io::ErrorKind::Unsupported.into()))?;
         let name = format!("{GROUP_PREFIX}{}", std::process::id());
-        controller.create(&name, bytes_max).map(Some).map_err(machine)
+        controller
+            .create(&name, bytes_max)
+            .map(Some)
+            .map_err(machine)
     }
 
     fn job(
@@ -138,7 +156,11 @@ impl Bench<'_> {
         let ceiling = *arm == Arm::Ceiling;
         Job {
             scenario,
-            mode: if ceiling { Mode::Ceiling(self.target.pricing) } else { Mode::Plain },
+            mode: if ceiling {
+                Mode::Ceiling(self.target.pricing)
+            } else {
+                Mode::Plain
+            },
             sources,
             seed: self.plan.seed,
             bytes_max,
@@ -153,7 +175,11 @@ impl Bench<'_> {
     fn command(&self, arm: &Arm, job: &Path) -> io::Result<Command> {
         let reader = &self.plan.reader;
         let mut command = Command::new(&reader.program);
-        command.args(&reader.arguments).arg(job).stdin(Stdio::null()).stdout(Stdio::null());
+        command
+            .args(&reader.arguments)
+            .arg(job)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
         command.stderr(File::create(self.folder.join("stderr"))?);
         command.env_remove("LD_PRELOAD");
         if let Arm::Run { settings } = arm
@@ -182,7 +208,12 @@ impl Bench<'_> {
             }
             // The device first: what the reader takes in between makes the figure smaller, never
             // larger than it was.
-            let device = self.target.queue.stat()?.read_bytes.saturating_sub(before.read_bytes);
+            let device = self
+                .target
+                .queue
+                .stat()?
+                .read_bytes
+                .saturating_sub(before.read_bytes);
             unread_bytes_max = unread_bytes_max.max(device.saturating_sub(counter.get()));
             std::thread::sleep(SAMPLE_EVERY);
         }
@@ -191,12 +222,18 @@ impl Bench<'_> {
     fn answer(&self, job: &Job, end: ChildEnd, arm: &Arm) -> Result<Measured, String> {
         let said = || {
             let text = fs::read_to_string(self.folder.join("stderr")).unwrap_or_default();
-            text.lines().next().map(|line| format!("; it said: {line}")).unwrap_or_default()
+            text.lines()
+                .next()
+                .map(|line| format!("; it said: {line}"))
+                .unwrap_or_default()
         };
         match read_json::<Answer>(&job.answer) {
             Ok(Answer::Measured(measured)) if end.status.success() => {
                 if matches!(arm, Arm::Run { .. }) && !measured.preloaded {
-                    return Err(format!("the library was not loaded into the reader{}", said()));
+                    return Err(format!(
+                        "the library was not loaded into the reader{}",
+                        said()
+                    ));
                 }
                 Ok(measured)
             }
@@ -262,7 +299,11 @@ fn warm(sources: &Sources) -> io::Result<()> {
         Sources::Listed(list) => list.iter().try_for_each(read),
         Sources::Folder { path, bytes, .. } => {
             for entry in fs::read_dir(path)? {
-                read(&Source { path: entry?.path(), id: 0, bytes: *bytes })?;
+                read(&Source {
+                    path: entry?.path(),
+                    id: 0,
+                    bytes: *bytes,
+                })?;
             }
             Ok(())
         }

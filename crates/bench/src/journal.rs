@@ -40,7 +40,10 @@ impl Journal {
     /// Opens the journal in `state_folder`, after clearing up what dead processes left there.
     /// Returns the names of emulated disks that are to be destroyed.
     pub(crate) fn open(state_folder: &Path) -> io::Result<(Self, Vec<String>)> {
-        DirBuilder::new().recursive(true).mode(0o700).create(state_folder)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(state_folder)?;
         let orphans = clear_up(state_folder)?;
         let pid = std::process::id();
         let entry = Entry {
@@ -49,7 +52,10 @@ impl Journal {
             read_ahead: None,
             disk: None,
         };
-        let journal = Self { folder: state_folder.join(pid.to_string()), entry };
+        let journal = Self {
+            folder: state_folder.join(pid.to_string()),
+            entry,
+        };
         let _ = fs::remove_dir_all(&journal.folder);
         DirBuilder::new().mode(0o700).create(&journal.folder)?;
         journal.write()?;
@@ -66,7 +72,10 @@ impl Journal {
     pub(crate) fn note_read_ahead(&mut self, queue: &BlockQueue) -> io::Result<()> {
         let file = queue.read_ahead_file();
         for (_, other) in entries(self.folder.parent().unwrap_or(&self.folder))? {
-            let same = other.read_ahead.as_ref().is_some_and(|(path, _)| *path == file);
+            let same = other
+                .read_ahead
+                .as_ref()
+                .is_some_and(|(path, _)| *path == file);
             if same && other.pid != self.entry.pid {
                 return Err(io::ErrorKind::ResourceBusy.into());
             }
@@ -136,7 +145,9 @@ fn clear_up(state_folder: &Path) -> io::Result<Vec<String>> {
     }
     if let Some(controller) = MemoryController::find(Path::new("/sys/fs/cgroup")) {
         for (name, group) in controller.groups_named(GROUP_PREFIX).unwrap_or_default() {
-            let pid = name.strip_prefix(GROUP_PREFIX).and_then(|pid| pid.parse().ok());
+            let pid = name
+                .strip_prefix(GROUP_PREFIX)
+                .and_then(|pid| pid.parse().ok());
             if pid.is_none_or(|pid| start_ticks(pid).is_none()) {
                 let _ = group.remove();
             }
@@ -150,7 +161,12 @@ fn start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may hold anything; the fields behind it are numbers, and the
     // start is number 22 of all.
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+    stat.rsplit_once(')')?
+        .1
+        .split_ascii_whitespace()
+        .nth(19)?
+        .parse()
+        .ok()
 }
 
 #[cfg(test)]

@@ -34,7 +34,10 @@ pub(crate) fn read(run: &Run<'_>) -> Result<Measured, ReadError> {
         now = Instant::now();
         for (offset, found) in words {
             if found != Some(content::word(source.id, offset)) {
-                return Err(ReadError::Mismatch { path: source.path.clone(), offset });
+                return Err(ReadError::Mismatch {
+                    path: source.path.clone(),
+                    offset,
+                });
             }
         }
         tally.count(operation.length, now - before);

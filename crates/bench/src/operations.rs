@@ -57,7 +57,14 @@ impl<'a> Operations<'a> {
     /// The list of `thread` (from 0), at its start.
     #[must_use]
     pub const fn new(pattern: Pattern, layout: &'a Layout, seed: u64, thread: u32) -> Self {
-        Self { pattern, layout, seed, thread, index: 0, page: 0 }
+        Self {
+            pattern,
+            layout,
+            seed,
+            thread,
+            index: 0,
+            page: 0,
+        }
     }
 
     /// Read number `index`; `None` behind the end of the list. Not for patterns with holes, whose
@@ -66,7 +73,11 @@ impl<'a> Operations<'a> {
     pub fn at(&self, index: u64) -> Option<Operation> {
         let size = self.layout.first();
         let in_file = |offset: u64, length: u64| {
-            (offset.checked_add(length)? <= size).then_some(Operation { file: 0, offset, length })
+            (offset.checked_add(length)? <= size).then_some(Operation {
+                file: 0,
+                offset,
+                length,
+            })
         };
         match self.pattern {
             Pattern::Sequential { read } => in_file(index.checked_mul(read * KIB)?, read * KIB),
@@ -79,15 +90,25 @@ impl<'a> Operations<'a> {
                 let streams = u64::from(streams);
                 self.in_region(index % streams, streams, index / streams)
             }
-            Pattern::Threads => {
-                self.in_region(u64::from(self.thread), u64::from(self.pattern.threads()), index)
-            }
+            Pattern::Threads => self.in_region(
+                u64::from(self.thread),
+                u64::from(self.pattern.threads()),
+                index,
+            ),
             Pattern::Separate { streams } => {
                 let file = u32::try_from(index % u64::from(streams)).ok()?;
                 let offset = (index / u64::from(streams)).checked_mul(READ)?;
                 // The shortest of the files in use ends the list, so that no stream runs dry alone.
-                let used = self.layout.file_bytes.iter().take(usize::try_from(streams).ok()?);
-                (offset + READ <= *used.min()?).then_some(Operation { file, offset, length: READ })
+                let used = self
+                    .layout
+                    .file_bytes
+                    .iter()
+                    .take(usize::try_from(streams).ok()?);
+                (offset + READ <= *used.min()?).then_some(Operation {
+                    file,
+                    offset,
+                    length: READ,
+                })
             }
             Pattern::Server => {
                 let window = index / SERVER_WINDOW;
@@ -139,7 +160,11 @@ impl<'a> Operations<'a> {
             let chance = below(self.seed ^ window, limit, limit);
             order.swap(last, usize::try_from(chance).unwrap_or(0));
         }
-        usize::try_from(position).ok().and_then(|at| order.get(at)).copied().unwrap_or(position)
+        usize::try_from(position)
+            .ok()
+            .and_then(|at| order.get(at))
+            .copied()
+            .unwrap_or(position)
     }
 
     /// All files are equally long in `small`, so the position says which file and which part.
@@ -152,7 +177,11 @@ impl<'a> Operations<'a> {
         }
         let offset = index % per_file * READ;
         let length = READ.min(bytes.checked_sub(offset)?);
-        Some(Operation { file: u32::try_from(file).ok()?, offset, length })
+        Some(Operation {
+            file: u32::try_from(file).ok()?,
+            offset,
+            length,
+        })
     }
 }
 
@@ -166,7 +195,11 @@ impl Iterator for Operations<'_> {
                 let page = self.page;
                 self.page += 1;
                 if below(self.seed, page, 100) < percent {
-                    return Some(Operation { file: 0, offset: page * PAGE, length: PAGE });
+                    return Some(Operation {
+                        file: 0,
+                        offset: page * PAGE,
+                        length: PAGE,
+                    });
                 }
             }
             return None;
@@ -180,9 +213,14 @@ impl Iterator for Operations<'_> {
 /// The reads of all threads in one natural order, for a reader that knows the future.
 pub fn future(pattern: Pattern, layout: &Layout, seed: u64) -> impl Iterator<Item = Operation> {
     // Threads that share one list have one list; the others take turns.
-    let lists = if matches!(pattern, Pattern::Server) { 1 } else { pattern.threads() };
-    let mut threads: Vec<_> =
-        (0..lists).map(|thread| Operations::new(pattern, layout, seed, thread)).collect();
+    let lists = if matches!(pattern, Pattern::Server) {
+        1
+    } else {
+        pattern.threads()
+    };
+    let mut threads: Vec<_> = (0..lists)
+        .map(|thread| Operations::new(pattern, layout, seed, thread))
+        .collect();
     let mut turn = 0;
     std::iter::from_fn(move || {
         let count = threads.len();
@@ -204,13 +242,21 @@ mod tests {
             Pattern::Small => 5,
             _ => 1,
         };
-        let bytes = if pattern == Pattern::Small { 100 * KIB } else { bytes };
-        Layout { file_bytes: vec![bytes; files] }
+        let bytes = if pattern == Pattern::Small {
+            100 * KIB
+        } else {
+            bytes
+        };
+        Layout {
+            file_bytes: vec![bytes; files],
+        }
     }
 
     fn list(name: &str, bytes: u64) -> Vec<Operation> {
         let pattern = name.parse::<crate::pattern::Scenario>().unwrap().pattern;
-        Operations::new(pattern, &layout(pattern, bytes), 1, 0).take(100_000).collect()
+        Operations::new(pattern, &layout(pattern, bytes), 1, 0)
+            .take(100_000)
+            .collect()
     }
 
     proptest! {
@@ -267,9 +313,12 @@ mod tests {
 
     #[test]
     fn the_eight_threads_cover_the_file_once() {
-        let layout = Layout { file_bytes: vec![8 << 20] };
-        let mut offsets: Vec<_> =
-            future(Pattern::Threads, &layout, 1).map(|operation| operation.offset).collect();
+        let layout = Layout {
+            file_bytes: vec![8 << 20],
+        };
+        let mut offsets: Vec<_> = future(Pattern::Threads, &layout, 1)
+            .map(|operation| operation.offset)
+            .collect();
         offsets.sort_unstable();
         let expected: Vec<_> = (0..128).map(|i| i * READ).collect();
         assert_eq!(offsets, expected);
@@ -295,7 +344,11 @@ mod tests {
         let list = list("mixed", 1 << 30);
         let sequential: Vec<_> = list.iter().filter(|o| o.length == READ).collect();
         assert!(sequential.is_sorted_by_key(|operation| operation.offset));
-        assert!(list.iter().enumerate().all(|(i, o)| (i % 5 == 4) == (o.length == 16 * KIB)));
+        assert!(
+            list.iter()
+                .enumerate()
+                .all(|(i, o)| (i % 5 == 4) == (o.length == 16 * KIB))
+        );
     }
 
     #[test]
@@ -317,7 +370,21 @@ mod tests {
     fn small_files_are_read_to_their_end_one_after_another() {
         let list = list("small", 0);
         assert_eq!(list.len(), 10);
-        assert_eq!(list[1], Operation { file: 0, offset: READ, length: 36 * KIB });
-        assert_eq!(list[2], Operation { file: 1, offset: 0, length: READ });
+        assert_eq!(
+            list[1],
+            Operation {
+                file: 0,
+                offset: READ,
+                length: 36 * KIB
+            }
+        );
+        assert_eq!(
+            list[2],
+            Operation {
+                file: 1,
+                offset: 0,
+                length: READ
+            }
+        );
     }
 }

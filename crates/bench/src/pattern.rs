@@ -74,8 +74,20 @@ pub const PATTERNS: &[(&str, Pattern)] = &[
     ("seq64k", Pattern::Sequential { read: 64 }),
     ("seq2m", Pattern::Sequential { read: 2048 }),
     ("back64k", Pattern::Backward),
-    ("stride16-64", Pattern::Strided { read: 16, period: 64 }),
-    ("stride64-192", Pattern::Strided { read: 64, period: 192 }),
+    (
+        "stride16-64",
+        Pattern::Strided {
+            read: 16,
+            period: 64,
+        },
+    ),
+    (
+        "stride64-192",
+        Pattern::Strided {
+            read: 64,
+            period: 192,
+        },
+    ),
     ("one2", Pattern::Interleaved { streams: 2 }),
     ("one8", Pattern::Interleaved { streams: 8 }),
     ("one64", Pattern::Interleaved { streams: 64 }),
@@ -101,7 +113,10 @@ impl Pattern {
     /// The name in plans and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
-        PATTERNS.iter().find(|(_, pattern)| *pattern == self).map_or("?", |(name, _)| name)
+        PATTERNS
+            .iter()
+            .find(|(_, pattern)| *pattern == self)
+            .map_or("?", |(name, _)| name)
     }
 
     /// Whether a policy could know what comes next; only these enter the geometric mean.
@@ -120,7 +135,10 @@ impl Pattern {
     /// Whether it touches mapped memory instead of calling read.
     #[must_use]
     pub const fn is_mapped(self) -> bool {
-        matches!(self, Self::MappedSequential | Self::MappedBackward | Self::MappedRandom)
+        matches!(
+            self,
+            Self::MappedSequential | Self::MappedBackward | Self::MappedRandom
+        )
     }
 
     /// Whether half of it would measure something else, so that only its own end stops it.
@@ -132,7 +150,11 @@ impl Pattern {
     /// How many threads read.
     #[must_use]
     pub const fn threads(self) -> u32 {
-        if matches!(self, Self::Threads | Self::Server) { 8 } else { 1 }
+        if matches!(self, Self::Threads | Self::Server) {
+            8
+        } else {
+            1
+        }
     }
 
     /// When its descriptors are opened.
@@ -149,7 +171,11 @@ impl Pattern {
     /// Memory of the process group that the pattern prescribes, in MiB.
     #[must_use]
     pub const fn memory_mib_max(self) -> Option<u64> {
-        if matches!(self, Self::Loop) { Some(256) } else { None }
+        if matches!(self, Self::Loop) {
+            Some(256)
+        } else {
+            None
+        }
     }
 }
 
@@ -182,7 +208,11 @@ impl Scenario {
     /// A pattern as it is.
     #[must_use]
     pub const fn plain(pattern: Pattern) -> Self {
-        Self { pattern, cached: false, memory_mib_max: None }
+        Self {
+            pattern,
+            cached: false,
+            memory_mib_max: None,
+        }
     }
 
     /// Whether it enters the geometric mean: predictable, and under plain circumstances.
@@ -194,7 +224,9 @@ impl Scenario {
     /// The memory limit that applies, in bytes.
     #[must_use]
     pub fn memory_bytes_max(&self) -> Option<u64> {
-        self.memory_mib_max.or(self.pattern.memory_mib_max()).map(|mib| mib * MIB)
+        self.memory_mib_max
+            .or_else(|| self.pattern.memory_mib_max())
+            .map(|mib| mib * MIB)
     }
 }
 
@@ -229,8 +261,11 @@ impl TryFrom<String> for Scenario {
 #[non_exhaustive]
 pub enum ParsePatternError {
     /// No pattern has this name.
-    #[error("no pattern is called `{name}`; known: {}, or `all`; `cached:` in front runs it from \
-             memory, `@128m` behind it in so much memory", known_names())]
+    #[error(
+        "no pattern is called `{name}`; known: {}, or `all`; `cached:` in front runs it from \
+             memory, `@128m` behind it in so much memory",
+        known_names()
+    )]
     UnknownName {
         /// What was asked for.
         name: String,
@@ -244,21 +279,28 @@ pub enum ParsePatternError {
 }
 
 fn known_names() -> String {
-    PATTERNS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
+    PATTERNS
+        .iter()
+        .map(|(name, _)| *name)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 impl FromStr for Scenario {
     type Err = ParsePatternError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (cached, rest) =
-            text.strip_prefix("cached:").map_or((false, text), |rest| (true, rest));
+        let (cached, rest) = text
+            .strip_prefix("cached:")
+            .map_or((false, text), |rest| (true, rest));
         let (name, memory_mib_max) = match rest.split_once('@') {
             None => (rest, None),
             Some((name, limit)) => {
                 let mib = limit.strip_suffix('m').and_then(|mib| mib.parse().ok());
                 let mib = mib.filter(|mib| (1..=1 << 20).contains(mib));
-                let bad = || ParsePatternError::BadLimit { text: text.to_owned() };
+                let bad = || ParsePatternError::BadLimit {
+                    text: text.to_owned(),
+                };
                 (name, Some(mib.ok_or_else(bad)?))
             }
         };
@@ -266,17 +308,31 @@ impl FromStr for Scenario {
             .iter()
             .find(|(known, _)| *known == name)
             .map(|(_, pattern)| *pattern)
-            .ok_or_else(|| ParsePatternError::UnknownName { name: name.to_owned() })?;
-        Ok(Self { pattern, cached, memory_mib_max })
+            .ok_or_else(|| ParsePatternError::UnknownName {
+                name: name.to_owned(),
+            })?;
+        Ok(Self {
+            pattern,
+            cached,
+            memory_mib_max,
+        })
     }
 }
 
 /// Reads a list of patterns with commas between; `all` stands for every plain pattern.
 pub fn parse_list(text: &str) -> Result<Vec<Scenario>, ParsePatternError> {
     let mut scenarios = Vec::new();
-    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+    for part in text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+    {
         if part == "all" {
-            scenarios.extend(PATTERNS.iter().map(|(_, pattern)| Scenario::plain(*pattern)));
+            scenarios.extend(
+                PATTERNS
+                    .iter()
+                    .map(|(_, pattern)| Scenario::plain(*pattern)),
+            );
         } else {
             scenarios.push(part.parse()?);
         }

@@ -86,7 +86,10 @@ impl Plan {
             arms: Vec::new(),
             sweep_kib: SWEEP_KIB.to_vec(),
             repeat: 3,
-            limits: Limits { bytes: 1 << 30, milliseconds: 5000 },
+            limits: Limits {
+                bytes: 1 << 30,
+                milliseconds: 5000,
+            },
             seed: 1,
             hole_bytes_max: None,
             keep: false,

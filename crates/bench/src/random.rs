@@ -30,7 +30,10 @@ mod tests {
             let value = below(7, position, 10);
             hits[usize::try_from(value).unwrap()] += 1;
         }
-        assert!(hits.iter().all(|count| (800..1200).contains(count)), "{hits:?}");
+        assert!(
+            hits.iter().all(|count| (800..1200).contains(count)),
+            "{hits:?}"
+        );
         assert_eq!(below(7, 1, 0), 0);
     }
 }

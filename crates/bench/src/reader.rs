@@ -55,14 +55,20 @@ pub enum ReadError {
 }
 
 pub(crate) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ReadError {
-    move |source| ReadError::Io { what, path: path.to_owned(), source }
+    move |source| ReadError::Io {
+        what,
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// Does the job whose file is the first argument. The answer, also that of a failure, goes into
 /// the file that the job names; the exit code only repeats it.
 #[must_use]
 pub fn reader_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let Some(job) = arguments.next().and_then(|path| read_json::<Job>(Path::new(&path)).ok())
+    let Some(job) = arguments
+        .next()
+        .and_then(|path| read_json::<Job>(Path::new(&path)).ok())
     else {
         return ExitCode::from(2);
     };
@@ -86,10 +92,17 @@ pub fn read(job: &Job) -> Result<Measured, ReadError> {
         fs::write(members, own).map_err(io_error("cannot join the group", members))?;
     }
     let sources = listed(&job.sources)?;
-    let layout = Layout { file_bytes: sources.iter().map(|source| source.bytes).collect() };
+    let layout = Layout {
+        file_bytes: sources.iter().map(|source| source.bytes).collect(),
+    };
     let counter =
         SharedCounter::open(&job.counter).map_err(io_error("cannot open", &job.counter))?;
-    let run = Run { job, sources: &sources, layout: &layout, counter: &counter };
+    let run = Run {
+        job,
+        sources: &sources,
+        layout: &layout,
+        counter: &counter,
+    };
     let mut measured = match job.mode {
         Mode::Ceiling(pricing) => ceiling_reader::read(&run, &pricing)?,
         Mode::Plain if job.scenario.pattern.is_mapped() => mapped_reader::read(&run)?,
@@ -104,25 +117,40 @@ pub fn read(job: &Job) -> Result<Measured, ReadError> {
 
 /// Whether every library in `LD_PRELOAD` is mapped. The loader only warns when it skips one.
 fn library_is_loaded() -> bool {
-    let Ok(wanted) = std::env::var("LD_PRELOAD") else { return false };
+    let Ok(wanted) = std::env::var("LD_PRELOAD") else {
+        return false;
+    };
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     wanted
         .split([':', ' '])
         .filter(|path| !path.is_empty())
-        .all(|path| fs::canonicalize(path).is_ok_and(|path| maps.contains(&*path.to_string_lossy())))
+        .all(|path| {
+            fs::canonicalize(path).is_ok_and(|path| maps.contains(&*path.to_string_lossy()))
+        })
 }
 
 fn listed(sources: &Sources) -> Result<Vec<Source>, ReadError> {
     match sources {
         Sources::Listed(list) => Ok(list.clone()),
-        Sources::Folder { path, first_id, bytes } => {
+        Sources::Folder {
+            path,
+            first_id,
+            bytes,
+        } => {
             let mut list = Vec::new();
             for entry in fs::read_dir(path).map_err(io_error("cannot list", path))? {
                 let entry = entry.map_err(io_error("cannot list", path))?;
-                let number = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+                let number = entry
+                    .file_name()
+                    .to_str()
+                    .and_then(|name| name.parse::<u32>().ok());
                 if let Some(number) = number {
                     let id = first_id + number;
-                    list.push(Source { path: entry.path(), id, bytes: *bytes });
+                    list.push(Source {
+                        path: entry.path(),
+                        id,
+                        bytes: *bytes,
+                    });
                 }
             }
             Ok(list)
@@ -149,13 +177,18 @@ impl Tally {
     pub(crate) fn new() -> Self {
         let latency = Histogram::new_with_bounds(1, 1_000_000_000_000, 3)
             .expect("the bounds are constant and valid");
-        Self { useful_bytes: 0, reads: 0, latency }
+        Self {
+            useful_bytes: 0,
+            reads: 0,
+            latency,
+        }
     }
 
     pub(crate) fn count(&mut self, bytes: u64, took: Duration) {
         self.useful_bytes += bytes;
         self.reads += 1;
-        self.latency.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        self.latency
+            .saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
     pub(crate) fn measured(&self, elapsed: Duration) -> Measured {
@@ -184,17 +217,27 @@ impl Run<'_> {
     }
 
     pub(crate) fn deadline(&self, start: Instant) -> Option<Instant> {
-        self.job.milliseconds_max.map(|limit| start + Duration::from_millis(limit))
+        self.job
+            .milliseconds_max
+            .map(|limit| start + Duration::from_millis(limit))
     }
 
     pub(crate) fn operations(&self, thread: u32) -> Operations<'_> {
-        Operations::new(self.job.scenario.pattern, self.layout, self.job.seed, thread)
+        Operations::new(
+            self.job.scenario.pattern,
+            self.layout,
+            self.job.seed,
+            thread,
+        )
     }
 
     fn plain(&self) -> Result<Measured, ReadError> {
         let threads = self.job.scenario.pattern.threads();
-        let barrier = Barrier::new(usize::try_from(threads).unwrap_or(1) + 1);
-        let shared = Shared { next: AtomicU64::new(0), stop: AtomicBool::new(false) };
+        let barrier = Barrier::new(usize::try_from(threads).unwrap_or(1));
+        let shared = Shared {
+            next: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        };
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
                 .map(|thread| {
@@ -202,24 +245,30 @@ impl Run<'_> {
                     scope.spawn(move || Worker::new(self, thread, shared).run(barrier))
                 })
                 .collect();
-            barrier.wait();
-            let start = Instant::now();
             let mut total = Tally::new();
-            let mut end = start;
+            // From the first start to the last end, by the clocks of those who read: this thread
+            // may be woken late.
+            let mut span: Option<(Instant, Instant)> = None;
             let mut failure = None;
             for worker in workers {
                 match worker.join() {
-                    Ok(Ok((tally, ended))) => {
+                    Ok(Ok((tally, (start, end)))) => {
                         total.useful_bytes += tally.useful_bytes;
                         total.reads += tally.reads;
                         let _ = total.latency.add(&tally.latency);
-                        end = end.max(ended);
+                        span = Some(span.map_or((start, end), |(first, last)| {
+                            (first.min(start), last.max(end))
+                        }));
                     }
                     Ok(Err(error)) => failure = Some(error),
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
-            failure.map_or_else(|| Ok(total.measured(end - start)), Err)
+            if let Some(error) = failure {
+                return Err(error);
+            }
+            let (start, end) = span.ok_or(ReadError::Empty)?;
+            Ok(total.measured(end - start))
         })
     }
 }
@@ -243,10 +292,18 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(run: &'a Run<'a>, thread: u32, shared: &'a Shared) -> Self {
         let opening = run.job.scenario.pattern.opening();
-        Self { run, thread, shared, opening, before: Vec::new(), current: None, since_open: 0 }
+        Self {
+            run,
+            thread,
+            shared,
+            opening,
+            before: Vec::new(),
+            current: None,
+            since_open: 0,
+        }
     }
 
-    fn run(mut self, barrier: &Barrier) -> Result<(Tally, Instant), ReadError> {
+    fn run(mut self, barrier: &Barrier) -> Result<(Tally, (Instant, Instant)), ReadError> {
         let prepared = self.open_before();
         barrier.wait();
         prepared?;
@@ -266,7 +323,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn read_all(&mut self) -> Result<(Tally, Instant), ReadError> {
+    fn read_all(&mut self) -> Result<(Tally, (Instant, Instant)), ReadError> {
         let job = self.run.job;
         let mut tally = Tally::new();
         let mut list = self.run.operations(self.thread);
@@ -291,13 +348,18 @@ impl<'a> Worker<'a> {
                 continue;
             };
             let length = usize::try_from(operation.length).map_err(|_| ReadError::Empty)?;
-            let Some(bytes) = buffer.get_mut(..length) else { return Err(ReadError::Empty) };
+            let Some(bytes) = buffer.get_mut(..length) else {
+                return Err(ReadError::Empty);
+            };
             let before = Instant::now();
             self.read_one(operation, bytes)?;
             now = Instant::now();
             let source = self.run.source(operation)?;
             if let Some(offset) = content::first_mismatch(bytes, source.id, operation.offset) {
-                return Err(ReadError::Mismatch { path: source.path.clone(), offset });
+                return Err(ReadError::Mismatch {
+                    path: source.path.clone(),
+                    offset,
+                });
             }
             tally.count(operation.length, now - before);
             self.run.counter.add(operation.length);
@@ -312,7 +374,7 @@ impl<'a> Worker<'a> {
             self.finish_file()?;
             now = Instant::now();
         }
-        Ok((tally, now))
+        Ok((tally, (start, now)))
     }
 
     fn read_one(&mut self, operation: Operation, bytes: &mut [u8]) -> Result<(), ReadError> {
@@ -332,13 +394,21 @@ impl<'a> Worker<'a> {
                 if self.since_open >= limit {
                     self.current = None;
                 }
-                self.since_open = if self.current.is_some() { self.since_open } else { 0 };
+                self.since_open = if self.current.is_some() {
+                    self.since_open
+                } else {
+                    0
+                };
                 self.since_open += operation.length;
                 let file = self.current(operation, source)?;
                 file.read_exact_at(bytes, operation.offset).map_err(failed)
             }
             Opening::PerFile => {
-                if self.current.as_ref().is_some_and(|(file, _)| *file != operation.file) {
+                if self
+                    .current
+                    .as_ref()
+                    .is_some_and(|(file, _)| *file != operation.file)
+                {
                     self.finish_file()?;
                 }
                 let file = self.current(operation, source)?;
@@ -351,7 +421,10 @@ impl<'a> Worker<'a> {
         if self.current.is_none() {
             self.current = Some((operation.file, open(source)?));
         }
-        self.current.as_ref().map(|(_, file)| file).ok_or(ReadError::Empty)
+        self.current
+            .as_ref()
+            .map(|(_, file)| file)
+            .ok_or(ReadError::Empty)
     }
 
     /// Reads once more at the end, as every program that reads a whole file does, and closes.
@@ -360,7 +433,8 @@ impl<'a> Worker<'a> {
             let at = usize::try_from(number).map_err(|_| ReadError::Empty)?;
             let source = self.run.sources.get(at).ok_or(ReadError::Empty)?;
             let mut byte = [0];
-            file.read_at(&mut byte, source.bytes).map_err(io_error("cannot read", &source.path))?;
+            file.read_at(&mut byte, source.bytes)
+                .map_err(io_error("cannot read", &source.path))?;
         }
         Ok(())
     }

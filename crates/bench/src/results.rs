@@ -120,12 +120,19 @@ impl RunRecord {
 /// `a ÷ b`; 0 when `b` is 0.
 #[must_use]
 pub fn ratio(a: u64, b: u64) -> f64 {
-    if b == 0 { 0.0 } else { approximate(a) / approximate(b) }
+    if b == 0 {
+        0.0
+    } else {
+        approximate(a) / approximate(b)
+    }
 }
 
 /// A count as a float, for reports: exact up to 2^53, and close enough beyond.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "figures for people have three digits")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "figures for people have three digits"
+)]
 pub fn approximate(count: u64) -> f64 {
     count as f64
 }
@@ -142,7 +149,12 @@ pub(crate) mod tests {
             useful_bytes: mb_s * 1_000_000,
             elapsed_ns: 1_000_000_000,
             reads: 1000,
-            latency: Latency { p50_ns: 100, p99_ns: 2000, p999_ns: 30_000, max_ns: 40_000 },
+            latency: Latency {
+                p50_ns: 100,
+                p99_ns: 2000,
+                p999_ns: 30_000,
+                max_ns: 40_000,
+            },
             device_bytes: mb_s * 2_000_000,
             device_requests: 500,
             cpu_user_ns: 100_000_000,
@@ -162,10 +174,20 @@ pub(crate) mod tests {
         Results {
             version: VERSION,
             began: "2025-01-31 12:00".into(),
-            machine: Machine { kernel: "6.18".into(), cpus: 2, memory_bytes: 1 << 30 },
-            disk: Disk { name: "hdd".into(), description: "an emulated disk".into() },
+            machine: Machine {
+                kernel: "6.18".into(),
+                cpus: 2,
+                memory_bytes: 1 << 30,
+            },
+            disk: Disk {
+                name: "hdd".into(),
+                description: "an emulated disk".into(),
+            },
             seed: 1,
-            limits: Limits { bytes: 1 << 30, milliseconds: 5000 },
+            limits: Limits {
+                bytes: 1 << 30,
+                milliseconds: 5000,
+            },
             arms: crate::arm::parse_list(arms).unwrap(),
             sweep_kib: vec![32, 128, 512],
             scenarios,
@@ -175,8 +197,10 @@ pub(crate) mod tests {
 
     #[test]
     fn results_survive_the_way_through_json() {
-        let runs =
-            vec![record("cached:sep64@128m", "run:a=1+b=2", 0, 5), record("mrand", "off", 1, 7)];
+        let runs = vec![
+            record("cached:sep64@128m", "run:a=1+b=2", 0, 5),
+            record("mrand", "off", 1, 7),
+        ];
         let results = results(runs, "off,stock:128,static-best,run:a=1+b=2,ceiling");
         let text = serde_json::to_string(&results).unwrap();
         assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), results);

@@ -75,10 +75,7 @@ pub enum BenchError {
 }
 
 /// Runs `plan`. After an error, as after success, the machine is as it was before.
-pub fn run(
-    plan: &Plan,
-    on_progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Results, BenchError> {
+pub fn run(plan: &Plan, on_progress: &mut dyn FnMut(Progress<'_>)) -> Result<Results, BenchError> {
     let arms = expand(&plan.arms, &plan.sweep_kib);
     if plan.scenarios.is_empty() || arms.is_empty() || plan.repeat == 0 {
         return Err(BenchError::NothingToRun);
@@ -101,9 +98,9 @@ pub fn run(
     }
     let made = match &plan.disk {
         DiskChoice::Folder(folder) => Target::of_folder(folder),
-        DiskChoice::Emulated(model) => {
-            Target::create(plan, model, &mut |name| journal.note_disk(Some(name.to_owned())))
-        }
+        DiskChoice::Emulated(model) => Target::create(plan, model, &mut |name| {
+            journal.note_disk(Some(name.to_owned()))
+        }),
     };
     let mut target = match made {
         Ok(target) => target,
@@ -134,17 +131,31 @@ fn run_on(
     let dataset = Dataset::prepare(&target.folder, &mut |done, total| {
         on_progress(Progress::Preparing { done, total });
     })?;
-    journal.note_read_ahead(&target.queue).map_err(|source| match source.kind() {
-        io::ErrorKind::ResourceBusy => BenchError::Busy { disk: target.disk.name.clone() },
-        _ => BenchError::Machine { what: "cannot keep notes in the state folder", source },
-    })?;
+    journal
+        .note_read_ahead(&target.queue)
+        .map_err(|source| match source.kind() {
+            io::ErrorKind::ResourceBusy => BenchError::Busy {
+                disk: target.disk.name.clone(),
+            },
+            _ => BenchError::Machine {
+                what: "cannot keep notes in the state folder",
+                source,
+            },
+        })?;
     let folder = journal.folder().to_owned();
-    let bench = Bench { plan, target, dataset: &dataset, folder: &folder };
+    let bench = Bench {
+        plan,
+        target,
+        dataset: &dataset,
+        folder: &folder,
+    };
     let outcome = run_all(&bench, arms, on_progress);
-    journal.restore_read_ahead().map_err(|source| BenchError::Machine {
-        what: "cannot put read_ahead_kb back",
-        source,
-    })?;
+    journal
+        .restore_read_ahead()
+        .map_err(|source| BenchError::Machine {
+            what: "cannot put read_ahead_kb back",
+            source,
+        })?;
     if matches!(plan.disk, DiskChoice::Folder(_)) && !plan.keep {
         dataset.remove()?;
     }
@@ -175,9 +186,18 @@ fn run_all(
         if plan.stop.load(Ordering::Relaxed) {
             return Err(BenchError::Stopped);
         }
-        on_progress(Progress::Started { number, total, scenario, arm });
+        on_progress(Progress::Started {
+            number,
+            total,
+            scenario,
+            arm,
+        });
         let record = bench.execute(scenario, arm, repeat)?;
-        on_progress(Progress::Ended { number, total, record: &record });
+        on_progress(Progress::Ended {
+            number,
+            total,
+            record: &record,
+        });
         results.runs.push(record);
     }
     Ok(results)
@@ -207,7 +227,9 @@ fn order<'a>(
 
 fn machine() -> Machine {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let total = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = total.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -220,7 +242,10 @@ fn machine() -> Machine {
 
 /// The loader only warns about a library that it cannot load, so we look beforehand.
 fn check_library(path: &std::path::Path) -> Result<(), BenchError> {
-    let bad = |reason| BenchError::BadLibrary { path: path.to_owned(), reason };
+    let bad = |reason| BenchError::BadLibrary {
+        path: path.to_owned(),
+        reason,
+    };
     let library = head(path).ok_or(BenchError::NoLibrary)?;
     if !library.starts_with(b"\x7fELF") {
         return Err(bad("it is no shared library"));
@@ -275,7 +300,10 @@ mod tests {
     fn a_text_file_is_no_library() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "this is a text, and a long one").unwrap();
-        assert!(matches!(check_library(file.path()), Err(BenchError::BadLibrary { .. })));
+        assert!(matches!(
+            check_library(file.path()),
+            Err(BenchError::BadLibrary { .. })
+        ));
         let missing = check_library(std::path::Path::new("/does/not/exist.so"));
         assert!(matches!(missing, Err(BenchError::NoLibrary)));
     }

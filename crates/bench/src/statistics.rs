@@ -24,7 +24,11 @@ pub fn median(values: &[f64]) -> Option<Median> {
     } else {
         f64::midpoint(*sorted.get(middle - 1)?, upper)
     };
-    let spread = if value == 0.0 { 0.0 } else { (largest - smallest) / value };
+    let spread = if value == 0.0 {
+        0.0
+    } else {
+        (largest - smallest) / value
+    };
     Some(Median { value, spread })
 }
 
@@ -50,7 +54,13 @@ mod tests {
     #[test]
     fn the_median_ignores_one_outlier_and_the_spread_shows_it() {
         let found = median(&[100.0, 10.0, 110.0]).unwrap();
-        assert_eq!(found, Median { value: 100.0, spread: 1.0 });
+        assert_eq!(
+            found,
+            Median {
+                value: 100.0,
+                spread: 1.0
+            }
+        );
         assert_eq!(median(&[1.0, 3.0]).unwrap().value, 2.0);
         assert_eq!(median(&[]), None);
     }

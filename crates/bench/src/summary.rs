@@ -94,7 +94,10 @@ fn runs<'a>(
     scenario: Scenario,
     arm: &'a Arm,
 ) -> impl Iterator<Item = &'a RunRecord> {
-    results.runs.iter().filter(move |run| run.scenario == scenario && run.arm == *arm)
+    results
+        .runs
+        .iter()
+        .filter(move |run| run.scenario == scenario && run.arm == *arm)
 }
 
 /// Throughput of `arm` against that of `other`, repeat by repeat.
@@ -116,8 +119,9 @@ fn row(results: &Results, scenario: Scenario, arm: &Arm) -> Option<Row> {
         median(&runs(results, scenario, arm).map(figure).collect::<Vec<_>>())
     };
     let mib = |bytes: u64| approximate(bytes) / 1_048_576.0;
-    let reread: Option<Vec<f64>> =
-        runs(results, scenario, arm).map(|run| run.reread_bytes.map(mib)).collect();
+    let reread: Option<Vec<f64>> = runs(results, scenario, arm)
+        .map(|run| run.reread_bytes.map(mib))
+        .collect();
     Some(Row {
         scenario,
         arm: arm.clone(),
@@ -138,9 +142,17 @@ fn row(results: &Results, scenario: Scenario, arm: &Arm) -> Option<Row> {
 fn best_of_sweep(results: &Results, scenario: Scenario) -> Option<Row> {
     let rows = results.sweep_kib.iter().filter_map(|kib| {
         let found = row(results, scenario, &Arm::Stock { kib: *kib })?;
-        Some(Row { arm: Arm::StaticBest, best_kib: Some(*kib), ..found })
+        Some(Row {
+            arm: Arm::StaticBest,
+            best_kib: Some(*kib),
+            ..found
+        })
     });
-    rows.max_by(|a, b| a.megabytes_per_second.value.total_cmp(&b.megabytes_per_second.value))
+    rows.max_by(|a, b| {
+        a.megabytes_per_second
+            .value
+            .total_cmp(&b.megabytes_per_second.value)
+    })
 }
 
 fn mean<'a>(
@@ -152,7 +164,10 @@ fn mean<'a>(
         .filter(|row| row.scenario.counts())
         .filter_map(|row| Some((row.scenario.pattern.is_mapped(), row.of_ceiling?.value)))
         .collect();
-    let unmapped = counted.iter().filter(|(mapped, _)| !mapped).map(|(_, ratio)| *ratio);
+    let unmapped = counted
+        .iter()
+        .filter(|(mapped, _)| !mapped)
+        .map(|(_, ratio)| *ratio);
     Some(Mean {
         arm: arm.clone(),
         single_kib,
@@ -165,8 +180,11 @@ fn mean<'a>(
 fn best_single(results: &Results) -> Option<Mean> {
     let means = results.sweep_kib.iter().filter_map(|kib| {
         let arm = Arm::Stock { kib: *kib };
-        let rows: Vec<Row> =
-            results.scenarios.iter().filter_map(|s| row(results, *s, &arm)).collect();
+        let rows: Vec<Row> = results
+            .scenarios
+            .iter()
+            .filter_map(|s| row(results, *s, &arm))
+            .collect();
         mean(rows.iter(), &Arm::StaticBest, Some(*kib))
     });
     means.max_by(|a, b| a.all.total_cmp(&b.all))
@@ -196,7 +214,12 @@ mod tests {
     #[test]
     fn unpredictable_patterns_do_not_enter_the_mean() {
         let mut runs = Vec::new();
-        for (pattern, speed) in [("seq4k", 40), ("mseq", 90), ("rand4k", 1), ("sep64@128m", 1)] {
+        for (pattern, speed) in [
+            ("seq4k", 40),
+            ("mseq", 90),
+            ("rand4k", 1),
+            ("sep64@128m", 1),
+        ] {
             runs.push(record(pattern, "run", 0, speed));
             runs.push(record(pattern, "ceiling", 0, 100));
         }
@@ -218,7 +241,11 @@ mod tests {
         let summary = summarize(&results(runs, "static-best,ceiling"));
         let best: Vec<_> = summary.rows.iter().filter_map(|row| row.best_kib).collect();
         assert_eq!(best, [32, 512]);
-        let single = summary.means.iter().find(|mean| mean.single_kib.is_some()).unwrap();
+        let single = summary
+            .means
+            .iter()
+            .find(|mean| mean.single_kib.is_some())
+            .unwrap();
         assert_eq!(single.single_kib, Some(512));
         assert!((single.all - 0.42f64.sqrt()).abs() < 1e-9);
     }

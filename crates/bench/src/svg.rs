@@ -14,8 +14,8 @@ use crate::table::mean_name;
 
 const WIDTH: i32 = 1000;
 const LEFT: i32 = 130;
-const RIGHT: i32 = WIDTH - 150;
-const BAR: i32 = 11;
+const RIGHT: i32 = WIDTH - 165;
+const BAR: i32 = 12;
 const GROUP_GAP: i32 = 10;
 const LINE: i32 = 18;
 const MARGIN: i32 = 16;
@@ -67,16 +67,25 @@ impl<'a> Picture<'a> {
                 groups.push((*scenario, rows));
             }
         }
-        let arms = results.arms.iter().filter(|arm| !relative || **arm != Arm::Ceiling);
-        let colors = colors(arms);
-        let mut picture =
-            Self { results, summary, colors, relative, value_max: 1.0, groups: Vec::new() };
+        let colors = colors(results.arms.iter());
+        let mut picture = Self {
+            results,
+            summary,
+            colors,
+            relative,
+            value_max: 1.0,
+            groups: Vec::new(),
+        };
         let largest = groups
             .iter()
             .flat_map(|(_, rows)| rows.iter().map(|row| picture.value(row)))
             .fold(1.0, f64::max);
         // A single wild value shall not squeeze all others.
-        picture.value_max = if relative { largest.clamp(1.05, 1.5) } else { largest * 1.05 };
+        picture.value_max = if relative {
+            largest.clamp(1.05, 1.5)
+        } else {
+            largest * 1.05
+        };
         picture.groups = groups;
         picture
     }
@@ -94,17 +103,27 @@ impl<'a> Picture<'a> {
     }
 
     fn bottom(&self) -> i32 {
-        let groups = self.groups.iter().map(|(_, rows)| BAR * count(rows.len()) + GROUP_GAP);
+        let groups = self
+            .groups
+            .iter()
+            .map(|(_, rows)| BAR * count(rows.len()) + GROUP_GAP);
         self.top() + groups.sum::<i32>()
     }
 
     fn height(&self) -> i32 {
         let means = self.summary.means.len();
-        let below = if means == 0 { 0 } else { LINE * (lines(means, 2) + 1) + 8 };
+        let below = if means == 0 {
+            0
+        } else {
+            LINE * (lines(means, 2) + 1) + 8
+        };
         self.bottom() + below + MARGIN
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "a position inside the picture")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a position inside the picture"
+    )]
     fn x(&self, value: f64) -> i32 {
         let part = (value / self.value_max).clamp(0.0, 1.0);
         LEFT + (part * f64::from(RIGHT - LEFT)).round() as i32
@@ -118,11 +137,21 @@ impl<'a> Picture<'a> {
         for (number, (scenario, rows)) in self.groups.iter().enumerate() {
             let height = BAR * count(rows.len());
             if number % 2 == 1 {
-                let band = [(4, y - GROUP_GAP / 2), (WIDTH - 4, y + height + GROUP_GAP / 2)];
+                let band = [
+                    (4, y - GROUP_GAP / 2),
+                    (WIDTH - 4, y + height + GROUP_GAP / 2),
+                ];
                 area.draw(&Rectangle::new(band, RGBColor(0, 0, 0).mix(0.035).filled()))?;
             }
             let name = scenario.to_string();
-            write(area, &name, (LEFT - 8, y + height / 2), 13, HPos::Right, &DARK)?;
+            write(
+                area,
+                &name,
+                (LEFT - 8, y + height / 2),
+                13,
+                HPos::Right,
+                &DARK,
+            )?;
             for row in rows {
                 self.draw_bar(area, row, y)?;
                 y += BAR;
@@ -139,9 +168,17 @@ impl<'a> Picture<'a> {
 
     fn draw_heading<'b>(&self, area: &Area<'b>) -> Drawn<'b> {
         let results = self.results;
-        let title = format!("Useful throughput on {}, {} UTC", results.disk.name, results.began);
+        let title = format!(
+            "Useful throughput on {}, {} UTC",
+            results.disk.name, results.began
+        );
         write(area, &title, (MARGIN, MARGIN + 10), 20, HPos::Left, &DARK)?;
-        let repeats = results.runs.iter().map(|run| run.repeat + 1).max().unwrap_or(0);
+        let repeats = results
+            .runs
+            .iter()
+            .map(|run| run.repeat + 1)
+            .max()
+            .unwrap_or(0);
         let about = format!(
             "{}; Linux {}, {} CPUs; median of {repeats}",
             results.disk.description, results.machine.kernel, results.machine.cpus
@@ -151,7 +188,16 @@ impl<'a> Picture<'a> {
             let (column, line) = (count(number % 4), count(number / 4));
             let x = MARGIN + column * (WIDTH - 2 * MARGIN) / 4;
             let y = MARGIN + 32 + LINE * (line + 1);
-            area.draw(&Rectangle::new([(x, y - 5), (x + 14, y + 5)], color.filled()))?;
+            // The ceiling is a line in the picture, and so it is here.
+            let half = if self.relative && *arm == Arm::Ceiling {
+                1
+            } else {
+                5
+            };
+            area.draw(&Rectangle::new(
+                [(x, y - half), (x + 14, y + half)],
+                color.filled(),
+            ))?;
             write(area, &arm.to_string(), (x + 20, y), 13, HPos::Left, &DARK)?;
         }
         Ok(())
@@ -159,33 +205,68 @@ impl<'a> Picture<'a> {
 
     fn draw_axis<'b>(&self, area: &Area<'b>) -> Drawn<'b> {
         let (top, bottom) = (self.top(), self.bottom());
-        let step = if self.relative { 0.2 } else { round_step(self.value_max) };
+        let step = if self.relative {
+            0.2
+        } else {
+            round_step(self.value_max)
+        };
         let mut value = 0.0;
         while value <= self.value_max {
             let x = self.x(value);
             area.draw(&PathElement::new([(x, top), (x, bottom)], PALE))?;
-            let label =
-                if self.relative { format!("{value:.1}") } else { format!("{value:.0}") };
+            let label = if self.relative {
+                format!("{value:.1}")
+            } else {
+                format!("{value:.0}")
+            };
             write(area, &label, (x, top - 10), 12, HPos::Center, &DARK)?;
             value += step;
         }
-        let unit = if self.relative { "of the ceiling" } else { "MB/s" };
-        write(area, unit, (LEFT - 8, top - 10), 12, HPos::Right, &DARK)?;
+        let unit = if self.relative {
+            "of the ceiling"
+        } else {
+            "MB/s"
+        };
+        write(area, unit, (LEFT - 24, top - 10), 12, HPos::Right, &DARK)?;
         if self.relative {
-            write(area, "MB/s (× device bytes)", (RIGHT + 8, top - 10), 12, HPos::Left, &DARK)?;
+            write(
+                area,
+                "MB/s (× device bytes)",
+                (RIGHT + 8, top - 10),
+                12,
+                HPos::Left,
+                &DARK,
+            )?;
         }
         Ok(())
     }
 
     fn draw_bar<'b>(&self, area: &Area<'b>, row: &Row, y: i32) -> Drawn<'b> {
-        let color = self.colors.iter().find(|(arm, _)| *arm == row.arm).map_or(DARK, |(_, c)| *c);
+        let color = self
+            .colors
+            .iter()
+            .find(|(arm, _)| *arm == row.arm)
+            .map_or(DARK, |(_, c)| *c);
         let x = self.x(self.value(row));
-        area.draw(&Rectangle::new([(LEFT, y), (x, y + BAR - 1)], color.filled()))?;
-        let kib = row.best_kib.map(|kib| format!(" {kib} KiB")).unwrap_or_default();
+        area.draw(&Rectangle::new(
+            [(LEFT, y), (x, y + BAR - 1)],
+            color.filled(),
+        ))?;
+        let kib = row
+            .best_kib
+            .map(|kib| format!(" {kib} KiB"))
+            .unwrap_or_default();
         let speed = row.megabytes_per_second.value;
         let digits = usize::from(speed < 100.0);
         let label = format!("{speed:.digits$} (×{:.2}){kib}", row.amplification.value);
-        write(area, &label, (RIGHT + 8, y + BAR / 2), 10, HPos::Left, &DARK)
+        write(
+            area,
+            &label,
+            (RIGHT + 8, y + BAR / 2),
+            11,
+            HPos::Left,
+            &DARK,
+        )
     }
 
     fn draw_means<'b>(&self, area: &Area<'b>) -> Drawn<'b> {
@@ -199,7 +280,10 @@ impl<'a> Picture<'a> {
         y += LINE;
         for (number, mean) in self.summary.means.iter().enumerate() {
             let x = MARGIN + count(number % 2) * (WIDTH - 2 * MARGIN) / 2;
-            let without = mean.without_mapped.map(|m| format!(" ({m:.3})")).unwrap_or_default();
+            let without = mean
+                .without_mapped
+                .map(|m| format!(" ({m:.3})"))
+                .unwrap_or_default();
             let text = format!("{}: {:.3}{without}", mean_name(mean), mean.all);
             let text_y = y + LINE * count(number / 2);
             write(area, &text, (x, text_y), 13, HPos::Left, &DARK)?;
@@ -242,7 +326,10 @@ fn write<'b>(
     side: HPos,
     color: &RGBColor,
 ) -> Drawn<'b> {
-    let style = (FONT, size).into_font().color(color).pos(Pos::new(side, VPos::Center));
+    let style = (FONT, size)
+        .into_font()
+        .color(color)
+        .pos(Pos::new(side, VPos::Center));
     area.draw(&Text::new(text.to_owned(), at, style))
 }
 
@@ -285,7 +372,11 @@ mod tests {
             if let Some(name) = tag.strip_prefix('/') {
                 assert_eq!(open.pop(), Some(name.trim()));
             } else if !tag.ends_with('/') && !tag.starts_with(['?', '!']) {
-                open.push(tag.split_ascii_whitespace().next().expect("a tag has a name"));
+                open.push(
+                    tag.split_ascii_whitespace()
+                        .next()
+                        .expect("a tag has a name"),
+                );
             }
         }
         assert!(open.is_empty(), "{open:?} left open");
@@ -296,9 +387,13 @@ mod tests {
         let arms = "off,stock:128,static-best,run,run:a=1+b=2,ceiling";
         let mut runs = Vec::new();
         for pattern in ["seq4k", "back64k", "sep64@128m", "mrand"] {
-            for (arm, speed) in
-                [("off", 3), ("stock:128", 46), ("run", 88), ("run:a=1+b=2", 160), ("ceiling", 100)]
-            {
+            for (arm, speed) in [
+                ("off", 3),
+                ("stock:128", 46),
+                ("run", 88),
+                ("run:a=1+b=2", 160),
+                ("ceiling", 100),
+            ] {
                 runs.push(record(pattern, arm, 0, speed));
             }
         }
@@ -306,7 +401,14 @@ mod tests {
         results.disk.description = "a <disk> & more".into();
         let svg = render_svg(&results);
         assert_well_formed(&svg);
-        for part in ["seq4k", "sep64@128m", "run:a=1+b=2", "2025-01-31", "Geometric mean", "hdd"] {
+        for part in [
+            "seq4k",
+            "sep64@128m",
+            "run:a=1+b=2",
+            "2025-01-31",
+            "Geometric mean",
+            "hdd",
+        ] {
             assert!(svg.contains(part), "{part}");
         }
     }

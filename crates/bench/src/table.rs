@@ -15,7 +15,10 @@ pub fn render_table(results: &Results) -> String {
     let mut text = heading(results);
     let _ = writeln!(text, "{}", patterns(&summary));
     if !summary.means.is_empty() {
-        let _ = writeln!(text, "\nDistance to the ceiling, geometric mean of predictable patterns");
+        let _ = writeln!(
+            text,
+            "\nDistance to the ceiling, geometric mean of predictable patterns"
+        );
         let _ = writeln!(text, "{}", means(&summary.means));
     }
     text
@@ -29,32 +32,56 @@ fn heading(results: &Results) -> String {
         results.began,
         results.machine.kernel,
         results.machine.cpus,
-        results.runs.iter().map(|run| run.repeat + 1).max().unwrap_or(0),
+        results
+            .runs
+            .iter()
+            .map(|run| run.repeat + 1)
+            .max()
+            .unwrap_or(0),
     )
 }
 
 fn patterns(summary: &Summary) -> Table {
     let mut table = empty();
     table.set_header([
-        "pattern", "arm", "MB/s", "of ceiling", "of stock", "amplif.", "p50 µs", "p99 µs",
-        "p99.9 µs", "CPU s", "unread MiB", "re-read MiB",
+        "pattern",
+        "arm",
+        "MB/s",
+        "of ceiling",
+        "of stock",
+        "amplif.",
+        "p50 µs",
+        "p99 µs",
+        "p99.9 µs",
+        "CPU s",
+        "unread MiB",
+        "re-read MiB",
     ]);
     let mut previous = None;
     for row in &summary.rows {
-        let pattern =
-            if previous == Some(row.scenario) { String::new() } else { row.scenario.to_string() };
+        let pattern = if previous == Some(row.scenario) {
+            String::new()
+        } else {
+            row.scenario.to_string()
+        };
         previous = Some(row.scenario);
         let figures = [
             spread(row.megabytes_per_second, 1),
-            row.of_ceiling.map(|m| format!("{:.2}", m.value)).unwrap_or_default(),
-            row.of_stock.map(|m| format!("{:.2}", m.value)).unwrap_or_default(),
+            row.of_ceiling
+                .map(|m| format!("{:.2}", m.value))
+                .unwrap_or_default(),
+            row.of_stock
+                .map(|m| format!("{:.2}", m.value))
+                .unwrap_or_default(),
             format!("{:.2}", row.amplification.value),
             format!("{:.0}", row.p50_us.value),
             format!("{:.0}", row.p99_us.value),
             format!("{:.0}", row.p999_us.value),
             spread(row.cpu_seconds, 2),
             format!("{:.1}", row.unread_mib_max.value),
-            row.reread_mib.map(|m| format!("{:.1}", m.value)).unwrap_or_default(),
+            row.reread_mib
+                .map(|m| format!("{:.1}", m.value))
+                .unwrap_or_default(),
         ];
         let mut cells = vec![Cell::new(pattern), Cell::new(arm(row))];
         cells.extend(figures.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
@@ -67,7 +94,10 @@ fn means(means: &[Mean]) -> Table {
     let mut table = empty();
     table.set_header(["arm", "all", "without mmap", "patterns"]);
     for mean in means {
-        let without = mean.without_mapped.map(|m| format!("{m:.3}")).unwrap_or_default();
+        let without = mean
+            .without_mapped
+            .map(|m| format!("{m:.3}"))
+            .unwrap_or_default();
         table.add_row([
             mean_name(mean),
             format!("{:.3}", mean.all),
@@ -111,7 +141,10 @@ mod tests {
 
     #[test]
     fn a_table_names_patterns_arms_and_means() {
-        let runs = vec![record("seq4k", "run", 0, 90), record("seq4k", "ceiling", 0, 100)];
+        let runs = vec![
+            record("seq4k", "run", 0, 90),
+            record("seq4k", "ceiling", 0, 100),
+        ];
         let text = render_table(&results(runs, "run,ceiling"));
         for part in ["seq4k", "run", "ceiling", "0.90", "0.900", "geometric mean"] {
             assert!(text.contains(part), "{part} missing in\n{text}");

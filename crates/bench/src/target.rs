@@ -98,18 +98,29 @@ pub(crate) struct Target {
 impl Target {
     /// The disk below `folder`.
     pub(crate) fn of_folder(folder: &Path) -> Result<Self, TargetError> {
-        let bad = |source| TargetError::Folder { path: folder.to_owned(), source };
+        let bad = |source| TargetError::Folder {
+            path: folder.to_owned(),
+            source,
+        };
         let folder = fs::canonicalize(folder).map_err(bad)?;
         let meta = fs::metadata(&folder).map_err(bad)?;
         if !meta.is_dir() {
             return Err(bad(io::ErrorKind::NotADirectory.into()));
         }
         let device = DeviceNumber::from_dev(meta.dev());
-        let queue = BlockQueue::open(Path::new("/sys"), device)
-            .map_err(|_| TargetError::NoDevice { path: folder.clone() })?;
-        let emulated = ahead_disk::list().unwrap_or_default().into_iter().find(|disk| {
-            DeviceNumber { major: disk.major, minor: disk.minor } == device
-        });
+        let queue =
+            BlockQueue::open(Path::new("/sys"), device).map_err(|_| TargetError::NoDevice {
+                path: folder.clone(),
+            })?;
+        let emulated = ahead_disk::list()
+            .unwrap_or_default()
+            .into_iter()
+            .find(|disk| {
+                DeviceNumber {
+                    major: disk.major,
+                    minor: disk.minor,
+                } == device
+            });
         if let Some(disk) = emulated {
             return Ok(Self::of_emulated(folder, queue, &disk));
         }
@@ -121,7 +132,13 @@ impl Target {
             name: folder.display().to_string(),
             description: format!("a folder on /dev/{name}"),
         };
-        Ok(Self { folder, queue, pricing: Pricing::with_holes(0), disk, emulated: None })
+        Ok(Self {
+            folder,
+            queue,
+            pricing: Pricing::with_holes(0),
+            disk,
+            emulated: None,
+        })
     }
 
     fn of_emulated(folder: PathBuf, queue: BlockQueue, info: &DiskInfo) -> Self {
@@ -155,20 +172,25 @@ impl Target {
     ) -> Result<Self, TargetError> {
         let model =
             DiskModel::preset(model_name).map_err(|error| TargetError::Model(error.to_string()))?;
-        let scale = plan.time_scale.clone().unwrap_or_else(|| default_scale(&model).to_owned());
-        let time_scale: TimeScale =
-            scale.parse().map_err(|_| TargetError::Model(format!("`{scale}` is no time scale")))?;
+        let scale = plan
+            .time_scale
+            .clone()
+            .unwrap_or_else(|| default_scale(&model).to_owned());
+        let time_scale: TimeScale = scale
+            .parse()
+            .map_err(|_| TargetError::Model(format!("`{scale}` is no time scale")))?;
         let size_bytes = plan.disk_bytes.unwrap_or_else(size_for_this_machine);
         let mut name = format!("bench-{model_name}");
         if !plan.keep {
             // A kept disk is shared by name; one for this run only must not meet another's.
             name = format!("{name}-{}", std::process::id());
         }
-        let kept = ahead_disk::list().unwrap_or_default().into_iter().find(|d| d.name == name);
+        let kept = ahead_disk::list()
+            .unwrap_or_default()
+            .into_iter()
+            .find(|d| d.name == name);
         if let Some(disk) = kept {
-            if disk.model == model
-                && disk.time_scale == time_scale
-                && disk.size_bytes == size_bytes
+            if disk.model == model && disk.time_scale == time_scale && disk.size_bytes == size_bytes
             {
                 return Self::of_folder(&disk.mount_dir);
             }
@@ -184,7 +206,10 @@ impl Target {
             order: None,
             time_scale,
             size_bytes,
-            server_exe: plan.disk_server.clone().unwrap_or_else(|| plan.reader.program.clone()),
+            server_exe: plan
+                .disk_server
+                .clone()
+                .unwrap_or_else(|| plan.reader.program.clone()),
         })?;
         Self::of_folder(&info.mount_dir)
     }
@@ -223,7 +248,11 @@ fn kind(model: &DiskModel) -> &'static str {
 /// A rotating disk four times as fast keeps all its proportions and a bench four times as short.
 /// Faster disks are as fast as two processors can serve already.
 const fn default_scale(model: &DiskModel) -> &'static str {
-    if matches!(model, DiskModel::Arm(_)) { "4" } else { "1" }
+    if matches!(model, DiskModel::Arm(_)) {
+        "4"
+    } else {
+        "1"
+    }
 }
 
 /// The longest hole that is cheaper to read than to ask again behind it. Independent of how fast
@@ -244,7 +273,9 @@ fn hole_bytes_max(model: &DiskModel) -> u64 {
 /// A third of what is free, because what is read from the disk is in memory a second time.
 fn size_for_this_machine() -> u64 {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
     let third = kib.unwrap_or(0) * 1024 / 3;
     (third >> 20 << 20).clamp(DISK_BYTES_MIN, DISK_BYTES)
@@ -264,12 +295,17 @@ mod tests {
     #[test]
     fn a_model_is_a_model_and_everything_else_a_folder() {
         assert_eq!("ssd".parse(), Ok(DiskChoice::Emulated("ssd".into())));
-        assert_eq!("/mnt/ssd".parse(), Ok(DiskChoice::Folder("/mnt/ssd".into())));
+        assert_eq!(
+            "/mnt/ssd".parse(),
+            Ok(DiskChoice::Folder("/mnt/ssd".into()))
+        );
     }
 
     #[test]
     fn a_folder_without_a_block_device_says_what_to_choose_instead() {
-        let error = Target::of_folder(Path::new("/proc")).unwrap_err().to_string();
+        let error = Target::of_folder(Path::new("/proc"))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("/proc") && error.contains("ext4"), "{error}");
     }
 }

@@ -213,6 +213,12 @@ pub struct BenchRun {
     /// How many times faster than the real thing an emulated disk is
     #[arg(long, value_name = "N")]
     pub scale: Option<String>,
+    /// Size of an emulated disk; it lives in memory, and the test files shrink to fit
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<String>,
+    /// Read-ahead sizes in KiB that `static-best` tries, comma separated
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub sweep: Vec<u64>,
     /// Leave the test files, and an emulated disk, for the next run
     #[arg(long)]
     pub keep: bool,

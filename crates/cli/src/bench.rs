@@ -16,7 +16,7 @@ use crate::arguments::{Bench, BenchRun};
 use crate::exit::Exit;
 use crate::run::SETTINGS_VARIABLE;
 use crate::run::library::{LIBRARY_VARIABLE, Library, LibraryError};
-use crate::{output, table};
+use crate::{output, size, table};
 
 /// First argument of the process that reads; the rest is the bench's own business.
 pub const READER_ARGUMENT: &str = "__bench-reader";
@@ -30,6 +30,9 @@ pub enum BenchCommandError {
     /// `--arm`.
     #[error("--arm: {0}")]
     Arm(#[from] ParseArmError),
+    /// `--size`.
+    #[error("--size: {0}")]
+    Size(#[from] size::SizeError),
     /// No library for the arm `run`.
     #[error("the arm `run` needs the library: {0}")]
     Library(#[from] LibraryError),
@@ -62,7 +65,7 @@ impl BenchCommandError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Pattern(_) | Self::Arm(_) => Exit::Usage,
+            Self::Pattern(_) | Self::Arm(_) | Self::Size(_) => Exit::Usage,
             Self::Bench(ahead_bench::BenchError::NothingToRun) => Exit::Usage,
             _ => Exit::Failed,
         }
@@ -132,6 +135,12 @@ fn plan(arguments: &BenchRun) -> Result<Plan, BenchCommandError> {
     plan.seed = arguments.seed;
     plan.keep = arguments.keep;
     plan.time_scale.clone_from(&arguments.scale);
+    if let Some(text) = &arguments.size {
+        plan.disk_bytes = size::parse(text)?;
+    }
+    if !arguments.sweep.is_empty() {
+        plan.sweep_kib.clone_from(&arguments.sweep);
+    }
     if arguments.quick {
         plan.limits = Limits {
             milliseconds: 1500,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ahead_disk::{CreateOptions, SERVER_ARGUMENT};
-use ahead_disks::{DiskModel, Order, TimeScale};
+use ahead_disks::{DiskModel, TimeScale};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -51,19 +51,11 @@ fn create_options(name: &str, words: &[&str]) -> Result<CreateOptions, Failure> 
     };
     for pair in words.chunks(2) {
         match *pair {
-            ["--model", file] if file.ends_with(".toml") => {
-                options.model = DiskModel::from_toml(&std::fs::read_to_string(file)?)?;
-            }
-            ["--model", preset] => options.model = DiskModel::preset(preset)?,
+            ["--model", model] => options.model = ahead_disk::load_model(model)?,
             ["--scale", scale] => options.time_scale = scale.parse()?,
             ["--size", size] => options.size_bytes = bytes(size)?,
             ["--mount", folder] => options.mount_dir = folder.into(),
-            ["--order", "fifo"] => options.order = Some(Order::Fifo),
-            ["--order", age] => {
-                options.order = Some(Order::CLook {
-                    age_ms_max: age.parse()?,
-                });
-            }
+            ["--order", order] => options.order = Some(order.parse()?),
             _ => return Err(format!("what is {}?", pair.join(" ")).into()),
         }
     }

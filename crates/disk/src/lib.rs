@@ -19,12 +19,14 @@
 mod create;
 mod destroy;
 mod layers;
+mod model_file;
 mod server;
 mod state;
 mod stats;
 
 pub use create::{CreateError, CreateOptions, create};
 pub use destroy::{DestroyError, destroy};
+pub use model_file::{LoadModelError, load_model};
 pub use server::{SERVER_ARGUMENT, ServeError, serve};
 pub use state::{DiskInfo, ListError, StateError, list};
 pub use stats::{DiskStats, Lateness, SizeClass, StatsError, reset_stats, stats};

@@ -13,6 +13,8 @@
 //! order = { kind = "c-look", age_ms_max = 500 }
 //! ```
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 /// One modelled disk.
@@ -39,6 +41,35 @@ pub enum Order {
         /// this, one contiguous stream holds the head and the others starve.
         age_ms_max: u64,
     },
+}
+
+/// What Linux' own deadline scheduler allows a read to wait. Lower, and concurrent streams tear each
+/// other apart; higher, and a waiting reader looks hung.
+const AGE_MS_MAX: u64 = 500;
+
+impl Order {
+    /// C-LOOK with the usual limit for waiting.
+    pub const C_LOOK: Self = Self::CLook {
+        age_ms_max: AGE_MS_MAX,
+    };
+}
+
+impl FromStr for Order {
+    type Err = ModelError;
+
+    /// Reads `fifo`, `c-look`, or `c-look:MS` with the longest wait in milliseconds.
+    fn from_str(text: &str) -> Result<Self, ModelError> {
+        let unknown = || ModelError::UnknownOrder(text.to_owned());
+        match text {
+            "fifo" => Ok(Self::Fifo),
+            "c-look" => Ok(Self::C_LOOK),
+            _ => {
+                let age = text.strip_prefix("c-look:").ok_or_else(unknown)?;
+                let age_ms_max = age.parse().map_err(|_| unknown())?;
+                Ok(Self::CLook { age_ms_max })
+            }
+        }
+    }
 }
 
 /// A rotating disk with one arm.
@@ -90,6 +121,9 @@ pub enum ModelError {
     /// No preset has this name.
     #[error("no disk model is called {0:?}: use hdd, ssd, cloud, or the path of a .toml file")]
     UnknownPreset(String),
+    /// Not an order of service.
+    #[error("no order of service is called {0:?}: use fifo, c-look, or c-look:MS")]
+    UnknownOrder(String),
     /// The text is not a model.
     #[error("not a disk model: {0}")]
     Syntax(String),
@@ -115,9 +149,7 @@ impl DiskModel {
             seek_us_min: 1_500,
             seek_us_max: 6_200,
             rotation_rpm: 7_200,
-            // What Linux' own deadline scheduler allows a read to wait. Lower, and concurrent
-            // streams tear each other apart; higher, and a waiting reader looks hung.
-            order: Order::CLook { age_ms_max: 500 },
+            order: Order::C_LOOK,
         })
     }
 
@@ -297,6 +329,16 @@ mod tests {
                     seek_us_max = 6200\nrotation_rpm = 7200\n\
                     order = { kind = \"c-look\", age_ms_max = 500 }\n";
         assert_eq!(DiskModel::from_toml(text), Ok(DiskModel::hdd()));
+    }
+
+    #[test]
+    fn orders_are_read_as_people_write_them() {
+        assert_eq!("fifo".parse(), Ok(Order::Fifo));
+        assert_eq!("c-look".parse(), Ok(Order::C_LOOK));
+        assert_eq!("c-look:20".parse(), Ok(Order::CLook { age_ms_max: 20 }));
+        for wrong in ["", "clook", "c-look:", "c-look:-1", "FIFO"] {
+            assert!(wrong.parse::<Order>().is_err(), "{wrong:?} was accepted");
+        }
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub struct FileState {
     tally: Tally,
     published: Published,
     wasted_told: u64,
+    /// Largest request so far, for the account.
+    pub window: PageCount,
     /// The newest decision's pattern, for the account.
     pub pattern: Pattern,
     /// The newest decision's reason, for the account.
@@ -102,7 +104,9 @@ impl FileState {
             self.reason = outcome.decision.reason;
         }
         if outcome.decision.prefetch.count > 0 {
-            self.tally.prefetched += outcome.decision.prefetch.pages().get();
+            let pages = outcome.decision.prefetch.pages();
+            self.tally.prefetched += pages.get();
+            self.window = self.window.max(pages);
             device.on_ask(asker << 8 | u64::from(outcome.stream.unwrap_or(0)));
             let (unread, windows) = self.streams.unread(streams);
             engine.budget.publish(&mut self.published, unread, windows);
@@ -186,12 +190,6 @@ impl FileState {
     #[must_use]
     pub fn untold_accesses(&self) -> u64 {
         self.tally.accesses
-    }
-
-    /// Largest request that the next window of any stream would make.
-    #[must_use]
-    pub fn window(&self, many: Option<&[Stream]>) -> PageCount {
-        self.streams.window(many.unwrap_or(&self.few))
     }
 }
 

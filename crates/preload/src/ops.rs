@@ -293,11 +293,11 @@ fn serve_letters(host: &'static Host, place: &Place, token: &Token) {
 /// Adds the file's account to the shared one, if there is one and enough has happened.
 fn account(host: &Host, place: &Place, inside: &mut Inside<'_>, least: u64) {
     inside.grow_if_wanted();
-    let (state, many) = inside.state();
+    let (state, _) = inside.state();
     if state.untold_accesses() < least {
         return;
     }
-    let window = state.window(many.as_deref()).get();
+    let window = state.window.get();
     let (pattern, reason) = (state.pattern.code(), state.reason.code());
     let (tally, wasted) = state.take_tally();
     let record = RecordPlace::from_word(place.record.load(Ordering::Relaxed));

@@ -68,7 +68,7 @@ fn look_up(name: &CStr) -> *mut c_void {
 /// `look_up` with the value to return (with `ENOSYS`) when there really is no such function.
 macro_rules! next_symbols {
     ($(
-        $name:ident($($argument:ident: $type:ty),* $(; $last:ident: $last_type:ty)?) $(-> $result:ty)?
+        $name:ident($($argument:ident: $type:ty),* $(; $($last:ident: $last_type:ty),+)?) $(-> $result:ty)?
             => $how:tt($($fallback:tt)*);
     )*) => {
         #[expect(non_upper_case_globals, reason = "each slot is named like its function")]
@@ -88,14 +88,14 @@ macro_rules! next_symbols {
         $(
             #[inline]
             pub(crate) unsafe fn $name(
-                $($argument: $type,)* $($last: $last_type,)?
+                $($argument: $type,)* $($($last: $last_type,)+)?
             ) $(-> $result)? {
                 let address = slots::$name.load(Ordering::Acquire);
                 if address.is_null() {
                     // SAFETY: the caller keeps the contract of the C function.
                     return unsafe {
                         next_symbols!(@empty $how $name
-                            [$($argument: $type,)*] [$($last: $last_type)?] [$($result)?]
+                            [$($argument: $type,)*] [$($($last: $last_type),+)?] [$($result)?]
                             ($($fallback)*))
                     };
                 }
@@ -103,7 +103,7 @@ macro_rules! next_symbols {
                 // signature this is, and the caller keeps its contract.
                 unsafe {
                     next_symbols!(@call address
-                        [$($argument: $type,)*] [$($last: $last_type)?] [$($result)?])
+                        [$($argument: $type,)*] [$($($last: $last_type),+)?] [$($result)?])
                 }
             }
         )*
@@ -120,11 +120,11 @@ macro_rules! next_symbols {
             unsafe extern "C-unwind" fn($($type),*) $(-> $result)?,
         >($address))($($argument),*)
     };
-    (@call $address:ident [$($argument:ident: $type:ty,)*] [$last:ident: $last_type:ty] [$($result:ty)?]) => {
+    (@call $address:ident [$($argument:ident: $type:ty,)*] [$($last:ident: $last_type:ty),+] [$($result:ty)?]) => {
         (std::mem::transmute::<
             *mut c_void,
             unsafe extern "C-unwind" fn($($type,)* ...) $(-> $result)?,
-        >($address))($($argument,)* $last)
+        >($address))($($argument,)* $($last),+)
     };
     (@empty system_call $name:ident $arguments:tt $last:tt [$result:ty] ($($fallback:expr),*)) => {
         <$result>::from_raw(libc::syscall($($fallback),*))
@@ -182,6 +182,10 @@ next_symbols! {
         => system_call(libc::SYS_fcntl, fd, command, argument);
     fcntl64(fd: c_int, command: c_int; argument: usize) -> c_int
         => system_call(libc::SYS_fcntl, fd, command, argument);
+
+    // Leaving for a sandbox.
+    prctl(option: c_int; a: usize, b: usize, c: usize, d: usize) -> c_int
+        => system_call(libc::SYS_prctl, option, a, b, c, d);
 
     // Copies inside the kernel.
     sendfile(target: c_int, source: c_int, offset: *mut off_t, count: size_t) -> ssize_t

@@ -44,6 +44,9 @@ const _: () = assert!(std::mem::offset_of!(StreamHead, fd) == 112);
 /// What a stream without a buffer yet will allocate: `st_blksize` of nearly every file.
 const BUFFER_BYTES_USUAL: usize = 4096;
 
+/// The most that is announced at once: a call may ask for the whole file, in several reads.
+const REFILL_BYTES_MAX: usize = 1 << 30;
+
 /// One field, read once and as it is now: other threads may be changing it.
 macro_rules! field {
     ($stream:expr, $name:ident) => {
@@ -134,7 +137,7 @@ impl Refill {
             Some(position) => position,
             None => kernel_position(fd)?,
         };
-        let token = ops::before_read(fd, Some(start), length);
+        let token = ops::before_read(fd, Some(start), length.min(REFILL_BYTES_MAX));
         Some(Self { fd, start, token })
     }
 

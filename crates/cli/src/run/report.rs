@@ -16,6 +16,11 @@ use super::command::{Command, Visibility};
 
 /// Files shown to a person; the rest is summed up. `--json` has all of them.
 const FILES_SHOWN_MAX: usize = 30;
+/// A file that was read less than this, and for which nothing was done, is not worth a line: an
+/// interpreter opens a hundred of them before it comes to its work. 1 MiB.
+const PAGES_SHOWN_MIN: u64 = 256;
+/// Lines that are shown all the same when no file is worth one.
+const FILES_SHOWN_MIN: usize = 3;
 const PAGE_KIB: u64 = 4;
 
 /// Everything that a report is made of.
@@ -154,16 +159,26 @@ fn file_json(file: &FileReport) -> Value {
     })
 }
 
-/// The files that were read most, busiest first.
+/// The files for which something was done or that were read most, busiest first.
 fn files_table(files: &[FileReport]) -> String {
     let mut busiest: Vec<&FileReport> = files.iter().collect();
-    busiest.sort_by(|a, b| b.pages.cmp(&a.pages).then_with(|| a.path.cmp(&b.path)));
+    busiest.sort_by(|a, b| {
+        let by_size = b.pages.cmp(&a.pages);
+        is_worth_a_line(b)
+            .cmp(&is_worth_a_line(a))
+            .then(by_size)
+            .then_with(|| a.path.cmp(&b.path))
+    });
+    let worth = busiest.iter().filter(|file| is_worth_a_line(file)).count();
+    let shown = busiest
+        .len()
+        .min(worth.clamp(FILES_SHOWN_MIN, FILES_SHOWN_MAX));
     let titles = [
         "file", "pattern", "window", "read", "useful", "late", "wasted", "thrashed", "waited",
         "avoided", "why",
     ];
     let mut table = table::with_titles(&titles, 2..10);
-    for file in busiest.iter().take(FILES_SHOWN_MAX) {
+    for file in &busiest[..shown] {
         table.add_row([
             shortened(&file.path, 44),
             file.pattern.text().to_owned(),
@@ -179,19 +194,19 @@ fn files_table(files: &[FileReport]) -> String {
         ]);
     }
     let mut text = table.to_string();
-    let hidden = busiest.len().saturating_sub(FILES_SHOWN_MAX);
-    if hidden > 0 {
-        let pages = busiest
-            .iter()
-            .skip(FILES_SHOWN_MAX)
-            .map(|file| file.pages)
-            .sum();
+    let hidden = &busiest[shown..];
+    if !hidden.is_empty() {
+        let (count, pages) = (hidden.len(), hidden.iter().map(|file| file.pages).sum());
         text.push_str(&format!(
-            "\n… and {hidden} more files, {} read; --json has them all",
+            "\n… and {count} more, {} read; --json has them all",
             size(pages)
         ));
     }
     text
+}
+
+fn is_worth_a_line(file: &FileReport) -> bool {
+    file.prefetched > 0 || file.pages >= PAGES_SHOWN_MIN
 }
 
 fn reason(file: &FileReport) -> String {
@@ -309,6 +324,24 @@ mod tests {
         assert_eq!(value["files"][0]["pages"], 5120);
         assert_eq!(value["settings"]["policy"], "adaptive");
         assert_eq!(value["not_seen"].as_array().map(Vec::len), Some(1));
+    }
+
+    #[test]
+    fn small_files_that_nothing_was_done_for_share_one_line() {
+        let mut report = one_file();
+        for number in 0..50 {
+            let path = format!("/lib/module-{number}");
+            report.files.push(FileReport {
+                path,
+                pages: 2,
+                ..FileReport::default()
+            });
+        }
+        let text = with_report(Visibility::Seen(Machine::this()), &report, |told| {
+            told.text()
+        });
+        assert!(text.contains("/data/log"), "{text}");
+        assert!(text.contains("48 more, 384 K read"), "{text}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Serves one emulated disk; with `create JSON`, makes one, served by this same program.
+//! Serves one emulated disk; with `create JSON` or `destroy NAME`, does that and ends.
 //!
-//! For the tests of this crate, which need servers and creators that they can kill. The program that
+//! For the tests of this crate, which need servers, creators and destroyers that they can kill. The program that
 //! people use is `ahead disk`.
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,8 @@ fn main() -> ExitCode {
     let result: Result<(), Box<dyn std::error::Error>> = match words.as_slice() {
         [SERVER_ARGUMENT, folder] => ahead_disk::serve(Path::new(folder)).map_err(Into::into),
         ["create", json] => create(json),
-        _ => Err(format!("usage: ahead-disk-server {SERVER_ARGUMENT} FOLDER | create JSON").into()),
+        ["destroy", name] => ahead_disk::destroy(name).map_err(Into::into),
+        _ => Err("usage: ahead-disk-server create JSON | destroy NAME".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,9 +1,13 @@
 //! What the tests of real disks share: one at a time, a view of what the machine has, direct reads.
 //!
 //! These tests need root, FUSE and loop devices. Where they run they must pass: there is no skipping.
-#![allow(dead_code, reason = "each test program uses its part of this")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test program has its own copy of this and uses a part of it"
+)]
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -39,60 +43,106 @@ pub fn small_disk(name: &str, folder: &Path) -> CreateOptions {
     }
 }
 
-/// Everything a disk is made of that a careless one would leave behind.
+/// What the machine has that a careless disk would leave behind. Disks whose names do not start
+/// with `t-` are somebody else's and left out.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
     mounts: Vec<PathBuf>,
-    loop_devices: Vec<(u32, Option<PathBuf>)>,
-    queue_settings: Vec<(PathBuf, String)>,
-    servers: BTreeSet<String>,
-    state: BTreeSet<PathBuf>,
+    servers: Vec<String>,
+    folders: Vec<PathBuf>,
+    loop_devices: Vec<(u32, PathBuf)>,
+    /// Queue settings of each loop device without a file.
+    unused: BTreeMap<u32, Vec<String>>,
 }
 
 impl Machine {
     pub fn now() -> Self {
         let sys = Path::new("/sys");
         let numbers = loop_device::numbers(sys).expect("sysfs");
-        let files = numbers.iter().flat_map(|number| {
-            let names = ["read_ahead_kb", "max_sectors_kb", "rotational", "scheduler"];
-            names.map(|name| PathBuf::from(format!("/sys/block/loop{number}/queue/{name}")))
-        });
-        Self {
-            mounts: mounts::mounts(Path::new("/proc"))
-                .expect("mountinfo")
-                .into_iter()
-                .map(|mount| mount.mount_point)
-                .collect(),
-            queue_settings: files
-                .filter_map(|file| fs::read_to_string(&file).ok().map(|value| (file, value)))
-                .collect(),
-            loop_devices: numbers
-                .into_iter()
-                .map(|number| (number, loop_device::backing_file(sys, number)))
-                .collect(),
-            servers: servers(),
-            state: entries(Path::new("/run/ahead/disk")),
+        let (mut loop_devices, mut unused) = (Vec::new(), BTreeMap::new());
+        for number in numbers {
+            match loop_device::backing_file(sys, number) {
+                Some(file) if is_of_test(&file) => loop_devices.push((number, file)),
+                Some(_) => {}
+                None => {
+                    unused.insert(number, queue_settings(number));
+                }
+            }
         }
+        let mounts = mounts::mounts(Path::new("/proc")).expect("mountinfo");
+        let mounts = mounts.into_iter().map(|mount| mount.mount_point);
+        let folders = fs::read_dir("/run/ahead/disk")
+            .into_iter()
+            .flatten()
+            .flatten();
+        Self {
+            mounts: mounts.filter(|path| is_of_test(path)).collect(),
+            servers: servers(),
+            folders: folders
+                .map(|entry| entry.path())
+                .filter(|path| is_of_test(path))
+                .collect(),
+            loop_devices,
+            unused,
+        }
+    }
+
+    /// Whether nothing was left behind since `before`.
+    pub fn is_as(&self, before: &Self) -> bool {
+        // A device that somebody else uses in one of the two moments says nothing.
+        let settings = self.unused.iter().all(|(number, settings)| {
+            before
+                .unused
+                .get(number)
+                .is_none_or(|settings_before| settings == settings_before)
+        });
+        let nothing = |machine: &Self| {
+            machine.mounts.is_empty()
+                && machine.servers.is_empty()
+                && machine.folders.is_empty()
+                && machine.loop_devices.is_empty()
+        };
+        settings && nothing(self)
+    }
+
+    /// Fails, showing both, unless nothing was left behind since `before`.
+    #[track_caller]
+    pub fn assert_nothing_left(before: &Self) {
+        let now = Self::now();
+        assert!(
+            now.is_as(before),
+            "left behind: {now:#?}\nbefore: {before:#?}"
+        );
     }
 }
 
-fn entries(folder: &Path) -> BTreeSet<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
-    // The lock file stays, as the folder does.
-    paths.filter(|path| !path.ends_with(".lock")).collect()
+fn is_of_test(path: &Path) -> bool {
+    path.components()
+        .any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"t-"))
+}
+
+fn queue_settings(number: u32) -> Vec<String> {
+    let names = ["read_ahead_kb", "max_sectors_kb", "rotational", "scheduler"];
+    let file = |name| format!("/sys/block/loop{number}/queue/{name}");
+    names
+        .map(|name| fs::read_to_string(file(name)).unwrap_or_default())
+        .to_vec()
 }
 
 /// Server processes, zombies left out: those wait for the process that runs this test.
-fn servers() -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for entry in fs::read_dir("/proc").expect("procfs").flatten() {
-        let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
-        if line.split('\0').nth(1) == Some(SERVER_ARGUMENT) {
-            found.insert(line.replace('\0', " "));
-        }
-    }
-    found
+fn servers() -> Vec<String> {
+    let processes = fs::read_dir("/proc").expect("procfs").flatten();
+    let lines =
+        processes.map(|entry| fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default());
+    lines
+        .filter(|line| {
+            let mut words = line.split('\0').skip(1);
+            words.next() == Some(SERVER_ARGUMENT)
+                && words
+                    .next()
+                    .is_some_and(|folder| is_of_test(Path::new(folder)))
+        })
+        .collect()
 }
 
 /// Opens a file or device for reads that go around the page cache.

@@ -339,11 +339,15 @@ impl FileStreams {
         knobs: &Knobs,
     ) {
         let length = pages32(access.len());
-        if covered && stream.shape == Shape::Forward && access.start.get() > before {
-            let hole = access.start.get() - before;
+        let hole = hole_before(stream.shape, access, before);
+        if covered && hole > 0 {
             self.owe(u32::try_from(hole).unwrap_or(u32::MAX));
         }
-        let rate = knobs.readahead_hit_rate.saturating_sub(u32::from(covered));
+        // A shuffled request that comes late fills a hole that was owed when it was passed.
+        let prefetched = covered && !fills_hole(stream.shape, access, before);
+        let rate = knobs
+            .readahead_hit_rate
+            .saturating_sub(u32::from(prefetched));
         self.debt = self.debt.saturating_sub(length.saturating_mul(rate));
     }
 
@@ -478,23 +482,29 @@ impl FileStreams {
         PageCount::new(self.wasted)
     }
 
-    /// Largest request that the next window of any stream would make.
-    #[must_use]
-    pub fn window(&self, streams: &[Stream]) -> PageCount {
-        PageCount::new(
-            streams
-                .iter()
-                .map(|stream| u64::from(stream.window))
-                .max()
-                .unwrap_or(0),
-        )
-    }
-
     /// Whether candidates push each other out: the host should copy the streams to a table of
     /// [`STREAMS_MANY`] places and pass that one from now on.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
         self.evictions >= CROWDED_EVICTIONS
+    }
+}
+
+/// Pages that `access` passed over, `before` being where the stream stood.
+fn hole_before(shape: Shape, access: PageRange, before: u64) -> u64 {
+    match shape {
+        Shape::Forward => access.start.get().saturating_sub(before),
+        Shape::Backward => before.saturating_sub(access.end.get()),
+        Shape::Vacant | Shape::Candidate | Shape::Strided => 0,
+    }
+}
+
+/// Whether `access` lies behind `before` in reading direction.
+fn fills_hole(shape: Shape, access: PageRange, before: u64) -> bool {
+    match shape {
+        Shape::Forward => access.end.get() < before,
+        Shape::Backward => access.start.get() > before,
+        Shape::Vacant | Shape::Candidate | Shape::Strided => false,
     }
 }
 

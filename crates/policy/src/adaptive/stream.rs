@@ -31,9 +31,10 @@ pub(super) const ESTABLISHED_HITS: u16 = 4;
 /// read in turn are taken for one comb per round; more, and short combs get nothing.
 const DOUBTFUL_HITS: u16 = 8;
 
-/// Equal steps in a row that make a strided stream. With two, random reads of a small file are
-/// taken for strides; more than three delays the first request for no gain.
-const REGULAR_STEPS: u8 = 2;
+/// Equal steps in a row that make a comb out of a run with holes. A reader that skips pages at
+/// random makes the same small step four times in a row every few hundred pages; six times it
+/// does not. More would only delay the first request.
+const REGULAR_STEPS: u8 = 6;
 
 /// Halve the density counters beyond this, so that they describe the recent past.
 const DENSITY_HISTORY_PAGES: u16 = 8192;

@@ -42,3 +42,27 @@ fn debug_one8() {
         );
     }
 }
+#[test]
+fn debug_sparse() {
+    let mut file = FileStreams::default();
+    let mut streams = [Stream::default(); 4];
+    let mut x = 12345u64;
+    for page in 0..4000u64 {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        if (x >> 20) % 10 >= 6 {
+            continue;
+        }
+        let out = file.on_access(&mut streams, PageRange::new(page, page + 1), || {
+            moment(true)
+        });
+        if out.decision.prefetch.count > 0 {
+            let s: std::vec::Vec<_> = streams
+                .iter()
+                .map(|s| (s.shape, s.next, s.period, s.regular, s.hits))
+                .collect();
+            std::eprintln!("sp {page} {:?} {:?} {s:?}", out.stream, out.decision);
+        }
+    }
+}

@@ -34,6 +34,9 @@ const COMB_ELEMENTS: (u64, u64) = (8, 256);
 const BOOST_MAX: u8 = 1;
 const CACHED_MAX: u8 = 6;
 
+/// Waits double a window up to here (256 MiB); the limits of the next request hold anyway.
+const GROWN_PAGES_MAX: u32 = 65536;
+
 /// A probe into a range that is probably in memory: 64 KiB.
 const PROBE_PAGES: u64 = 16;
 
@@ -243,6 +246,6 @@ pub(super) fn holes_pay(stream: &Stream, moment: &Moment) -> bool {
 
 /// A wait inside the window: the next request is larger, and so may all be.
 pub(super) fn grow_after_wait(stream: &mut Stream) {
-    stream.window = stream.window.saturating_mul(2);
+    stream.window = stream.window.saturating_mul(2).min(GROWN_PAGES_MAX);
     stream.boost = (stream.boost + 1).min(BOOST_MAX);
 }

@@ -12,7 +12,7 @@
 //! * `offset` pointers are passed on as they are; the kernel writes through them after each piece.
 //!   We read one only after the kernel has done so.
 
-use super::reads::{noted, noted_afterwards, report};
+use super::reads::{CALL_BYTES_MAX, noted, noted_afterwards, report};
 use super::tell::{Errno, tell};
 use crate::{ops, real};
 use libc::{c_int, c_uint, off_t, size_t, ssize_t, stat};
@@ -25,9 +25,6 @@ const PIECE_BYTES: usize = 4 << 20;
 /// Bytes of the first piece when the start stands behind a pointer: only after it do we know where
 /// in the file we are.
 const PIECE_BYTES_FIRST: usize = 256 << 10;
-
-/// The most that the kernel moves in one call, whatever is asked for.
-const CALL_BYTES_MAX: usize = 0x7fff_f000;
 
 /// Longest request that is cut. Near the end of the range the kernel checks that position and
 /// length do not overflow together, which pieces would pass.

@@ -1,8 +1,8 @@
 //! Coming to life in a process, being forked with it, and staying out of its children if told so.
 
-use super::tell::{keep_quiet, tell};
+use super::tell::{prepare, tell};
 use crate::{ops, real};
-use libc::c_void;
+use libc::{c_int, c_void};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -12,8 +12,8 @@ static OWNER: AtomicI32 = AtomicI32::new(0);
 
 /// Sets the hooks up. Called once, by the library's constructor.
 pub(crate) fn install() {
+    prepare();
     tell(|| {
-        keep_quiet();
         real::resolve();
         // SAFETY: asks for a number.
         OWNER.store(unsafe { libc::getpid() }, Ordering::Relaxed);
@@ -30,6 +30,19 @@ unsafe extern "C" fn on_fork_in_child() {
         OWNER.store(unsafe { libc::getpid() }, Ordering::Relaxed);
         ops::after_fork_in_child();
     });
+}
+
+/// A sandbox may answer any system call that its program does not make itself with the end of the
+/// process. So when one is announced, our own calls stop. It cannot be seen when it is entered by
+/// a raw `seccomp` call without giving up new privileges first, which takes root.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
+    if option == libc::PR_SET_SECCOMP || option == libc::PR_SET_NO_NEW_PRIVS {
+        tell(ops::on_sandbox);
+    }
+    // SAFETY: the caller's arguments, with the contract of prctl(2). Variable arguments that were
+    // not passed are registers with some value, which the kernel does not look at.
+    unsafe { real::prctl(option, a, b, c, d) }
 }
 
 /// Whether this memory belongs to another process: we are the child of a `vfork`, and what

@@ -8,6 +8,9 @@ use super::tell::tell;
 use crate::{ops, real};
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
 
+/// The most that the kernel moves in one call, whatever is asked for.
+pub(super) const CALL_BYTES_MAX: usize = 0x7fff_f000;
+
 /// One read at `position` (`None`: where the descriptor stands), announced and reported.
 #[inline]
 pub(super) fn noted(
@@ -19,7 +22,7 @@ pub(super) fn noted(
     if fd < 0 || length == 0 {
         return call();
     }
-    let token = tell(|| ops::before_read(fd, position, length));
+    let token = tell(|| ops::before_read(fd, position, length.min(CALL_BYTES_MAX)));
     let result = call();
     if let Some(token) = token {
         tell(|| ops::after_read(token, result));

@@ -1,0 +1,86 @@
+//! `ahead bench` from outside: what can be asked for, and bad input. Measuring is tested in its own
+//! room.
+
+mod support;
+
+use serde_json::Value;
+use support::{Place, assert_refused, stdout};
+
+#[test]
+fn the_list_names_every_pattern_with_its_meaning() {
+    let place = Place::new();
+    let text = stdout(&place.output(&["bench", "list"]));
+    let value: Value =
+        serde_json::from_str(&stdout(&place.output(&["bench", "list", "--json"]))).expect("JSON");
+    let patterns = value["patterns"].as_array().expect("a list");
+    assert!(patterns.len() > 20);
+    for pattern in patterns {
+        let name = pattern["name"].as_str().expect("a name");
+        assert!(text.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn an_unknown_pattern_is_answered_with_the_known_ones() {
+    let place = Place::new();
+    let output = place.output(&["bench", "run", "--disk", "hdd", "--pattern", "seq4k,sqe64k"]);
+    assert_refused(&output, 2, &["sqe64k", "seq64k", "rand4k"]);
+}
+
+#[test]
+fn an_unknown_arm_is_answered_with_the_known_ones() {
+    let place = Place::new();
+    let output = place.output(&["bench", "run", "--disk", "hdd", "--arm", "stock:many"]);
+    assert_refused(&output, 2, &["stock:many", "ceiling"]);
+}
+
+#[test]
+fn the_arm_run_without_a_library_is_refused_before_anything_is_measured() {
+    let place = Place::new();
+    let output = place
+        .ahead(&["bench", "run", "--disk", "/tmp", "--arm", "run"])
+        .env("AHEAD_PRELOAD", "/no/such.so")
+        .output()
+        .expect("ahead starts");
+    assert_refused(&output, 1, &["`run`", "/no/such.so"]);
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_refused_before_anything_is_measured() {
+    let place = Place::new();
+    let arguments = [
+        "bench",
+        "run",
+        "--disk",
+        "/tmp",
+        "--arm",
+        "stock:128",
+        "--json",
+        "/no/such/folder/x",
+    ];
+    assert_refused(&place.output(&arguments), 1, &["/no/such/folder/x"]);
+}
+
+#[test]
+fn results_that_are_none_are_named() {
+    let place = Place::new();
+    let file = place.file("results.json", "{}");
+    let file = file.to_str().expect("text");
+    assert_refused(
+        &place.output(&["bench", "report", file]),
+        1,
+        &[file, "--json"],
+    );
+    assert_refused(
+        &place.output(&["bench", "report", "/no/such"]),
+        1,
+        &["/no/such"],
+    );
+}
+
+#[test]
+fn a_folder_that_is_on_no_block_device_is_refused() {
+    let place = Place::new();
+    let output = place.output(&["bench", "run", "--disk", "/dev/shm", "--arm", "stock:128"]);
+    assert_refused(&output, 1, &["/dev/shm", "block device"]);
+}

@@ -1,0 +1,89 @@
+//! The program and the real library together: what a newcomer types first.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use support::{Place, stderr, stdout};
+
+const READ_BYTES: usize = 64 * 1024;
+const READS: usize = 256;
+
+/// The library that was built with this test: beside the program, or among the dependencies.
+fn library() -> PathBuf {
+    let program = Path::new(env!("CARGO_BIN_EXE_ahead"));
+    let folder = program.parent().expect("a folder");
+    let candidates = [
+        folder.join("deps/libahead_preload.so"),
+        folder.join("libahead_preload.so"),
+    ];
+    let found = candidates.into_iter().find(|path| path.exists());
+    found.expect("the library was built with this test")
+}
+
+#[test]
+fn a_backward_reader_is_recognised_and_gets_its_bytes() {
+    let place = Place::new();
+    // Each byte tells its place.
+    let content: Vec<u8> = (0..READS * READ_BYTES)
+        .map(|at| u8::try_from(at / 251 % 256).expect("a byte"))
+        .collect();
+    let file = place.file("data", &content);
+    let script = "import os, sys, zlib\n\
+                  f = os.open(sys.argv[1], os.O_RDONLY); n = os.fstat(f).st_size; c = 0\n\
+                  for at in range(n - 65536, -1, -65536): c = zlib.crc32(os.pread(f, 65536, at), c)\n\
+                  print(c)";
+    let plain = Command::new("python3")
+        .args(["-c", script])
+        .arg(&file)
+        .output()
+        .expect("python3");
+    let output = place
+        .ahead(&["run", "--json", "--", "python3", "-c", script])
+        .arg(&file)
+        .env("AHEAD_PRELOAD", library())
+        .output()
+        .expect("ahead starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output), stdout(&plain));
+    let report: Value = serde_json::from_str(&stderr(&output)).expect("JSON");
+    let files = report["files"].as_array().expect("files");
+    let ours = files
+        .iter()
+        .find(|one| one["path"] == file.to_str().expect("text"));
+    let ours = ours.unwrap_or_else(|| panic!("the file is in the report: {report:#}"));
+    assert_eq!(ours["pattern"], "backward", "{ours:#}");
+    assert_eq!(ours["accesses"], READS, "{ours:#}");
+}
+
+#[test]
+fn decisions_are_explained_line_by_line() {
+    let place = Place::new();
+    let file = place.file("data", vec![7; READS * READ_BYTES]);
+    let decisions = place.path().join("decisions");
+    let output = place
+        .ahead(&[
+            "run",
+            "--explain-to",
+            decisions.to_str().expect("text"),
+            "--",
+        ])
+        .args(["dd", "bs=64k", "of=/dev/null", "status=none"])
+        .arg(format!("if={}", file.display()))
+        .env("AHEAD_PRELOAD", library())
+        .output()
+        .expect("ahead starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+    let text = std::fs::read_to_string(decisions).expect("a file");
+    let about = text
+        .lines()
+        .filter(|line| line.contains(file.to_str().expect("text")));
+    assert!(about.clone().count() > 0, "{text}");
+    assert!(
+        about.clone().all(|line| line.contains("sequential")),
+        "{text}"
+    );
+}
