@@ -1,6 +1,7 @@
 # What a person types. CI calls `make deps && make test`; nothing here is known only to CI.
 
 CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Debian's own place for rustup is not in a root shell's PATH.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 SEPARATOR = @printf '\n== %s\n'
@@ -53,9 +54,9 @@ generate: ## Write manual pages and completions again
 bench: build ## The full table on the emulated hdd (root, about an hour; BENCH= adds options)
 	$(SEPARATOR) 'bench: hdd'
 	@mkdir -p bench-results
-	target/release/ahead bench run --disk hdd --json bench-results/hdd.json --svg bench-results/hdd.svg $(BENCH)
+	$(TARGET)/release/ahead bench run --disk hdd --json bench-results/hdd.json --svg bench-results/hdd.svg $(BENCH)
 
-demo: ## Five real jobs with and without `ahead run`, on an emulated disk (root, six minutes)
+demo: ## Five real jobs with and without `ahead run`, on an emulated disk (root, five minutes)
 	@demo/run
 
 clean: ## Remove what was built

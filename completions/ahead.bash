@@ -122,7 +122,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__bench__subcmd__run)
-            opts="-h --disk --pattern --arm --repeat --seed --scale --keep --quick --json --svg --help"
+            opts="-h --disk --pattern --arm --repeat --seed --scale --size --sweep --keep --quick --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -149,6 +149,14 @@ _ahead() {
                     return 0
                     ;;
                 --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sweep)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -72,6 +72,8 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l repeat -d 'How often each pair of pattern and arm is run' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l seed -d 'Seed of all chance: the same seed reads the same places' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l scale -d 'How many times faster than the real thing an emulated disk is' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l size -d 'Size of an emulated disk; it lives in memory, and the test files shrink to fit' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l sweep -d 'Read-ahead sizes in KiB that `static-best` tries, comma separated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l json -d 'Write the results for machines' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l svg -d 'Write a picture' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l keep -d 'Leave the test files, and an emulated disk, for the next run'

@@ -1,5 +1,5 @@
 """The jobs of the demo: makes the disk and the files, runs each job plain and under `ahead run` in
-the order A B B A with the cache dropped in between, compares the results, and cleans up, also
+an interleaved order with the cache dropped in between, compares the results, and cleans up, also
 after Ctrl-C. Everything that it prints is measured in this run.
 
 Arguments: `--dir DIR` uses a folder on an existing disk instead of an emulated one."""
@@ -22,11 +22,15 @@ import picture
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-AHEAD = os.path.join(ROOT, "target", "release", "ahead")
+TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
+AHEAD = os.path.join(TARGET, "release", "ahead")
 RESULTS = os.path.join(ROOT, "demo-results")
 # The stock value of the kernel, whatever this machine's start-up files set.
 READ_AHEAD_KB = 128
 DISK_MODEL, DISK_SCALE = "hdd", 4
+# A B B A A B: three runs an arm, so that one disturbed run does not decide, and neither arm is
+# always the one that comes second.
+ORDER = ("plain", "ahead", "ahead", "plain", "plain", "ahead")
 
 
 class Device:
@@ -154,10 +158,10 @@ def measure(paths, device, target):
     """Runs every job in both arms and returns one result per job."""
     plain, ahead = [], [AHEAD, "run", "--"]
     results, all_jobs = [], jobs(paths, target)
-    count, total = 0, len(all_jobs) * 4
+    count, total = 0, len(all_jobs) * len(ORDER)
     for name, command in all_jobs:
         runs = {"plain": [], "ahead": []}
-        for label in ("plain", "ahead", "ahead", "plain"):
+        for label in ORDER:
             count += 1
             print(f"  [{count:2}/{total}] {name:<22} {label:<6}", end="", flush=True)
             arm = plain if label == "plain" else ahead
@@ -179,7 +183,7 @@ def report(results, subtitle):
     """Prints the table, writes table, numbers and picture. True when all results agree."""
     os.makedirs(RESULTS, exist_ok=True)
     print(f"\n{picture.table(results)}\n")
-    print(f"{subtitle}; each number is the median of two runs, order A B B A.")
+    print(f"{subtitle}; each number is the median of three runs, interleaved.")
     with open(os.path.join(RESULTS, "demo.json"), "w", encoding="utf-8") as file:
         json.dump({"disk": subtitle, "jobs": results}, file, indent=2)
     names = picture.write(os.path.join(RESULTS, "demo"), results, subtitle)

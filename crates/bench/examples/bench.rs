@@ -58,6 +58,8 @@ struct Run {
     #[arg(long)]
     size_gib: Option<u64>,
     #[arg(long)]
+    size_mib: Option<u64>,
+    #[arg(long)]
     scale: Option<String>,
     /// Leaves the test files (and the disk) for the next time.
     #[arg(long)]
@@ -129,7 +131,10 @@ fn start(run: Run) -> Result<(), String> {
     plan.keep = run.keep;
     plan.seed = run.seed;
     plan.time_scale = run.scale;
-    plan.disk_bytes = run.size_gib.map(|gib| gib << 30);
+    plan.disk_bytes = run
+        .size_gib
+        .map(|gib| gib << 30)
+        .or_else(|| run.size_mib.map(|mib| mib << 20));
     let pair = |text: &String| {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         (name.to_owned(), value.to_owned())

@@ -51,10 +51,8 @@ struct Manifest {
 }
 
 impl Manifest {
-    /// The largest set that fits into `free_bytes`; `None` when not even the smallest does.
-    fn fitting(free_bytes: u64) -> Option<Self> {
-        // A file system wants some room for its own tables.
-        let usable = free_bytes / 100 * 96;
+    /// The largest set that fits into `usable` bytes; `None` when not even the smallest does.
+    fn fitting(usable: u64) -> Option<Self> {
         // On a small disk all files shrink together.
         for shrink in [1, 2, 4, 8, 16] {
             let stream_bytes: Vec<u64> = (0..STREAMS)
@@ -91,12 +89,18 @@ impl Manifest {
 #[non_exhaustive]
 pub enum PrepareError {
     /// The disk is too small.
-    #[error("{} has {free_mib} MiB free; the test files need 512 MiB at least", folder.display())]
+    #[error(
+        "{} has {free_mib} MiB free, of which the test files may take {percent_max} %; they need \
+         450 MiB at least",
+        folder.display()
+    )]
     TooSmall {
         /// Where they should go.
         folder: PathBuf,
         /// What is free there.
         free_mib: u64,
+        /// How much of that may be used.
+        percent_max: u64,
     },
     /// A file could not be written.
     #[error("cannot prepare the test file {}: {source}", path.display())]
@@ -116,10 +120,11 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Uses the files below `folder`, or writes them. `on_progress` hears of bytes done and bytes
-    /// in all. After an error, what was written stays and is written again next time.
+    /// Uses the files below `folder`, or writes them into at most `percent_max` of the free space.
+    /// `on_progress` hears of bytes done and bytes in all. After an error, what was written stays and is written again next time.
     pub fn prepare(
         folder: &Path,
+        percent_max: u64,
         on_progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, PrepareError> {
         let folder = folder.join("ahead-bench");
@@ -143,9 +148,11 @@ impl Dataset {
         fs::create_dir_all(folder.join("small")).map_err(at(&folder))?;
         let space = rustix::fs::statvfs(&folder).map_err(|e| at(&folder)(e.into()))?;
         let free_bytes = space.f_bavail * space.f_frsize;
-        let manifest = Manifest::fitting(free_bytes).ok_or_else(|| PrepareError::TooSmall {
+        let usable = free_bytes / 100 * percent_max;
+        let manifest = Manifest::fitting(usable).ok_or_else(|| PrepareError::TooSmall {
             folder: folder.clone(),
             free_mib: free_bytes / MIB,
+            percent_max,
         })?;
 
         let dataset = Self { folder, manifest };

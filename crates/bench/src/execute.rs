@@ -2,7 +2,8 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -69,15 +70,21 @@ impl Bench<'_> {
         let sources = self.dataset.sources(scenario);
         rustix::fs::sync();
         drop_caches(Path::new("/proc")).map_err(machine("cannot drop the page cache"))?;
+        self.warm_programs();
         if scenario.cached {
             warm(&sources).map_err(machine("cannot read the test files"))?;
         }
         let group = self.group(scenario)?;
         let _leaving = Leaving(group.as_ref());
-        let counter_path = self.folder.join("counter");
-        let counter = SharedCounter::create(&counter_path)
-            .map_err(machine("cannot create a counter in the state folder"))?;
-        let job = self.job(scenario, arm, sources, group.as_ref());
+        let (counter, counter_file) =
+            SharedCounter::anonymous().map_err(machine("cannot make a counter"))?;
+        let counter_path = format!(
+            "/proc/{}/fd/{}",
+            std::process::id(),
+            counter_file.as_raw_fd()
+        )
+        .into();
+        let job = self.job(scenario, arm, sources, group.as_ref(), counter_path);
         let job_path = self.folder.join("job.json");
         let _ = fs::remove_file(&job.answer);
         write_json(&job_path, &job).map_err(machine("cannot write to the state folder"))?;
@@ -119,6 +126,16 @@ impl Bench<'_> {
         })
     }
 
+    /// Brings back what dropping the page cache took away and the test is not about: the code of
+    /// the reader and of the library, which would otherwise be paged in while the clock runs.
+    fn warm_programs(&self) {
+        let library = self.plan.preload.as_ref().map(|preload| &preload.library);
+        for path in std::iter::once(&self.plan.reader.program).chain(library) {
+            // Whoever cannot be read cannot be run either, and that is reported.
+            let _ = fs::read(path);
+        }
+    }
+
     fn group(&self, scenario: Scenario) -> Result<Option<MemoryGroup>, BenchError> {
         let Some(bytes_max) = scenario.memory_bytes_max() else {
             return Ok(None);
@@ -142,6 +159,7 @@ impl Bench<'_> {
         arm: &Arm,
         sources: Sources,
         group: Option<&MemoryGroup>,
+        counter: PathBuf,
     ) -> Job {
         let limits = self.plan.limits;
         let to_its_end = scenario.pattern.runs_to_its_end();
@@ -167,7 +185,7 @@ impl Bench<'_> {
             milliseconds_max,
             repeat: scenario.cached,
             members_file: group.filter(|_| !ceiling).map(MemoryGroup::members_file),
-            counter: self.folder.join("counter"),
+            counter,
             answer: self.folder.join("answer.json"),
         }
     }

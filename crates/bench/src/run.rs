@@ -128,7 +128,7 @@ fn run_on(
     arms: &[Arm],
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Results, BenchError> {
-    let dataset = Dataset::prepare(&target.folder, &mut |done, total| {
+    let dataset = Dataset::prepare(&target.folder, target.percent_max, &mut |done, total| {
         on_progress(Progress::Preparing { done, total });
     })?;
     journal

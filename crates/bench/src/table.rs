@@ -14,6 +14,7 @@ pub fn render_table(results: &Results) -> String {
     let summary = summarize(results);
     let mut text = heading(results);
     let _ = writeln!(text, "{}", patterns(&summary));
+    text.push_str(&noise(&summary));
     if !summary.means.is_empty() {
         let _ = writeln!(
             text,
@@ -22,6 +23,28 @@ pub fn render_table(results: &Results) -> String {
         let _ = writeln!(text, "{}", means(&summary.means));
     }
     text
+}
+
+/// A spread from which on a figure should not be trusted to its second digit.
+const NOISY: f64 = 0.15;
+
+/// Names what varied from repeat to repeat, and what helps.
+fn noise(summary: &Summary) -> String {
+    let noisy: Vec<String> = summary
+        .rows
+        .iter()
+        .filter(|row| row.megabytes_per_second.spread > NOISY)
+        .map(|row| format!("{} {}", row.scenario, row.arm))
+        .collect();
+    if noisy.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nMore than {:.0} % apart from repeat to repeat: {}.\nStop other programs, or take longer \
+         runs or more repeats.\n",
+        NOISY * 100.0,
+        noisy.join(", ")
+    )
 }
 
 fn heading(results: &Results) -> String {
@@ -149,5 +172,13 @@ mod tests {
         for part in ["seq4k", "run", "ceiling", "0.90", "0.900", "geometric mean"] {
             assert!(text.contains(part), "{part} missing in\n{text}");
         }
+        assert!(!text.contains("Stop other programs"), "{text}");
+    }
+
+    #[test]
+    fn what_varies_is_named() {
+        let runs = vec![record("seq4k", "run", 0, 90), record("seq4k", "run", 1, 70)];
+        let text = render_table(&results(runs, "run"));
+        assert!(text.contains("repeat to repeat: seq4k run."), "{text}");
     }
 }

@@ -91,6 +91,9 @@ pub(crate) struct Target {
     pub(crate) pricing: Pricing,
     /// For reports.
     pub(crate) disk: Disk,
+    /// How much of the free space test files may take: a disk that people use must not be filled
+    /// up, an emulated one only needs some room for its file system's own tables.
+    pub(crate) percent_max: u64,
     /// Name of the emulated disk, when it is one.
     emulated: Option<String>,
 }
@@ -137,6 +140,7 @@ impl Target {
             queue,
             pricing: Pricing::with_holes(0),
             disk,
+            percent_max: 50,
             emulated: None,
         })
     }
@@ -159,6 +163,7 @@ impl Target {
             queue,
             pricing: Pricing::with_holes(hole_bytes_max(&info.model)),
             disk: Disk { name, description },
+            percent_max: 96,
             emulated: Some(info.name.clone()),
         }
     }

@@ -16,7 +16,10 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 fn program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let program = test.ancestors().nth(2).unwrap().join("examples/bench");
-    assert!(program.exists(), "build it first: cargo build -p ahead-bench --examples");
+    assert!(
+        program.exists(),
+        "build it first: cargo build -p ahead-bench --examples"
+    );
     program
 }
 
@@ -88,12 +91,14 @@ fn a_run_on_an_emulated_disk_leaves_results_and_nothing_else() {
         assert!(run.useful_bytes > 0 && run.elapsed_ns > 0, "{run:?}");
         assert!(run.reread_bytes.is_some(), "{run:?}");
         let share = run.amplification();
-        if run.scenario.cached {
-            assert!(share < 0.1, "{run:?}");
-        } else if run.arm == Arm::Ceiling || run.arm == Arm::Off {
+        if !run.scenario.cached && (run.arm == Arm::Ceiling || run.arm == Arm::Off) {
             assert!((0.99..1.2).contains(&share), "{run:?}");
         }
     }
+    // Somebody else may empty the page cache of the machine in the middle of one of these runs, but
+    // hardly of all.
+    let mut cached = results.runs.iter().filter(|run| run.scenario.cached);
+    assert!(cached.any(|run| run.device_bytes == 0));
     assert!(fs::read_to_string(&svg).unwrap().starts_with("<svg"));
     assert_eq!(bench_disks(), Vec::<String>::new());
 }

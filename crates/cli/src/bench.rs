@@ -136,7 +136,7 @@ fn plan(arguments: &BenchRun) -> Result<Plan, BenchCommandError> {
     plan.keep = arguments.keep;
     plan.time_scale.clone_from(&arguments.scale);
     if let Some(text) = &arguments.size {
-        plan.disk_bytes = size::parse(text)?;
+        plan.disk_bytes = Some(size::parse(text)?);
     }
     if !arguments.sweep.is_empty() {
         plan.sweep_kib.clone_from(&arguments.sweep);

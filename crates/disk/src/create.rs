@@ -18,7 +18,8 @@ use ahead_disks::{DiskModel, ModelError, Order, TimeScale};
 use serde::{Deserialize, Serialize};
 
 use crate::layers;
-use crate::state::{self, DiskInfo, Phase, Record, State, StateError};
+use crate::record::{Phase, Record};
+use crate::state::{self, DiskInfo, State, StateError};
 use checks::SIZE_BYTES_MIN;
 
 /// What to make.

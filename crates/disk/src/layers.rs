@@ -18,8 +18,9 @@ use ahead_sys::process_identity::ProcessIdentity;
 use rustix::mount::UnmountFlags;
 use rustix::process::{PidfdFlags, Signal};
 
+use crate::record::{JOURNAL_NAME, JOURNAL_NEW_NAME, Phase, Record};
 use crate::server::IMAGE_NAME;
-use crate::state::{JOURNAL_NAME, JOURNAL_NEW_NAME, Phase, Record, State};
+use crate::state::State;
 
 /// How long the kernel may take to let go of something that nobody uses any more. It usually takes
 /// milliseconds.

@@ -20,6 +20,7 @@ mod create;
 mod destroy;
 mod layers;
 mod model_file;
+mod record;
 mod server;
 mod state;
 mod stats;

@@ -11,7 +11,7 @@ use std::path::Path;
 use ahead_disk::{DiskStats, SizeClass};
 use ahead_disks::{Disk, DiskModel, Request, TimeScale};
 use ahead_policy::units::{ByteLength, ByteOffset, Timestamp};
-use support::{MIB, Machine, alone, open_direct, pattern, read_direct, small_disk};
+use support::{MIB, Machine, alone, create_settled, open_direct, pattern, read_direct, small_disk};
 
 const KIB: usize = 1024;
 
@@ -20,7 +20,7 @@ fn the_figures_count_exactly_what_was_read() {
     let _turn = alone();
     let folder = tempfile::tempdir().unwrap();
     let before = Machine::now();
-    let info = ahead_disk::create(&small_disk("t-count", folder.path())).unwrap();
+    let info = create_settled(&small_disk("t-count", folder.path()));
     let device = open_direct(&info.device);
     ahead_disk::reset_stats("t-count").unwrap();
     for (offset, length) in [
@@ -65,7 +65,7 @@ fn busy_time_and_seeks_are_those_of_the_model() {
     for model in [DiskModel::hdd(), DiskModel::ssd(), DiskModel::cloud()] {
         let mut options = small_disk("t-busy-time", folder.path());
         options.model = model;
-        let info = ahead_disk::create(&options).unwrap();
+        let info = create_settled(&options);
         let device = open_direct(&info.device);
         // Brings the head to a known place.
         read_direct(&device, 0, 64 * KIB).unwrap();
@@ -137,7 +137,7 @@ fn a_sequential_read_is_the_same_work_for_the_disk_every_time() {
     let mut options = small_disk("t-same", folder.path());
     options.model = DiskModel::hdd();
     options.size_bytes = 128 * MIB;
-    let info = ahead_disk::create(&options).unwrap();
+    let info = create_settled(&options);
     let path = info.mount_dir.join("file");
     fs::write(&path, pattern(64 * MIB)).unwrap();
     let runs: Vec<DiskStats> = (0..3).map(|_| one_pass(&path)).collect();
@@ -174,7 +174,7 @@ fn many_readers_at_once_all_reach_the_queue_of_the_disk() {
     let mut options = small_disk("t-depth", folder.path());
     options.model = DiskModel::hdd();
     options.time_scale = TimeScale::new(1, 4).expect("not zero");
-    let info = ahead_disk::create(&options).unwrap();
+    let info = create_settled(&options);
     ahead_disk::reset_stats("t-depth").unwrap();
     std::thread::scope(|scope| {
         for index in 0..48_u64 {

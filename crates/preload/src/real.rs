@@ -11,6 +11,11 @@
 //! and that contract is their safety condition. The ABI is "C-unwind" since cancelling a thread
 //! unwinds through a blocked `read`, and that has to pass through us as well.
 
+#![cfg_attr(
+    test,
+    allow(dead_code, reason = "the tests' own program is not interposed")
+)]
+
 use libc::{FILE, c_char, c_int, c_long, c_uint, c_void, iovec, mode_t, off_t, size_t, ssize_t};
 use std::ffi::CStr;
 use std::ptr::null_mut;

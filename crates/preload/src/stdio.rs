@@ -14,6 +14,11 @@
 //! after each refill, so a stream that mixes them with others is back in step at the next one.
 //! This is the layout of the GNU C library; musl has another one, and is not supported.
 
+#![cfg_attr(
+    test,
+    allow(dead_code, reason = "the tests' own program is not interposed")
+)]
+
 use crate::ops;
 use libc::{FILE, c_char, c_int, c_void, off_t};
 use std::ptr::{addr_of, null_mut};

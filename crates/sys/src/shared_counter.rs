@@ -23,6 +23,18 @@ unsafe impl Send for SharedCounter {}
 unsafe impl Sync for SharedCounter {}
 
 impl SharedCounter {
+    /// A counter at 0 in memory that no disk stands behind. While the returned file is open,
+    /// another process opens the same counter as `/proc/PID/fd/NUMBER`.
+    ///
+    /// A file on a disk would be written back now and then, and the next addition would wait for
+    /// that.
+    pub fn anonymous() -> io::Result<(Self, File)> {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let file = File::from(rustix::fs::memfd_create(c"counter", flags)?);
+        file.set_len(MAPPED_BYTES as u64)?;
+        Ok((Self::map(&file)?, file))
+    }
+
     /// Creates the file, or empties an old one, and starts at 0.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new()
@@ -102,5 +114,13 @@ mod tests {
         theirs.add(40);
         theirs.add(2);
         assert_eq!(ours.get(), 42);
+    }
+
+    #[test]
+    fn a_counter_without_a_name_is_opened_through_its_descriptor() {
+        let (ours, file) = SharedCounter::anonymous().unwrap();
+        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+        SharedCounter::open(Path::new(&path)).unwrap().add(7);
+        assert_eq!(ours.get(), 7);
     }
 }

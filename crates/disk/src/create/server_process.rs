@@ -12,8 +12,8 @@ use std::thread;
 use ahead_sys::process_identity::ProcessIdentity;
 
 use super::CreateError;
+use crate::record::{Record, ServerProcess};
 use crate::server::{self, READY_LINE, SERVER_ARGUMENT};
-use crate::state::{Record, ServerProcess};
 
 /// A server that is starting. Dropping it before [`commit`](Self::commit) ends it.
 pub(super) struct ServerBeingMade {
@@ -34,6 +34,8 @@ impl ServerBeingMade {
         let child = Command::new(exe)
             .arg(SERVER_ARGUMENT)
             .arg(&folder)
+            // A library that watches the caller has nothing to watch in the server.
+            .env_remove("LD_PRELOAD")
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -12,8 +12,9 @@ use rustix::mount::MountFlags;
 use super::CreateError;
 use super::checks::mkfs;
 use super::server_process::ServerBeingMade;
+use crate::record::{LoopDevice, Phase, Record, Setting};
 use crate::server::REQUEST_BYTES_MAX;
-use crate::state::{DiskInfo, LoopDevice, Phase, Record, Setting, StateError};
+use crate::state::{DiskInfo, StateError};
 
 /// Other processes can be faster in taking a free loop device. This often in a row they are not.
 const LOOP_ATTEMPTS: u32 = 32;

@@ -20,12 +20,13 @@ use std::thread;
 use ahead_sys::anonymous_memory::AnonymousMemory;
 use ahead_sys::real_time;
 
-use crate::state::Record;
+use crate::record::Record;
 use files::DiskFiles;
 pub(crate) use files::{IMAGE_NAME, REQUEST_BYTES_MAX, STATS_NAME};
 use timing::Shared;
 
-/// First argument of the server process; the second is the state folder of its disk.
+/// First argument of the server process; the second is the state folder of its disk, for [`serve`].
+/// An error must go to standard error as one line: the creating process shows the last one.
 pub const SERVER_ARGUMENT: &str = "__disk-server";
 
 /// What the server says on standard output when the file can be used.

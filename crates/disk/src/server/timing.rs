@@ -16,7 +16,7 @@ use ahead_sys::anonymous_memory::AnonymousMemory;
 use fuser::ReplyData;
 
 use super::counters::Counters;
-use crate::state::Record;
+use crate::record::Record;
 use crate::stats::DiskStats;
 
 /// A sleep ends this much early, and the rest is waited for awake. It covers what waking up takes

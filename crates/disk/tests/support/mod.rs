@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ahead_disk::{CreateOptions, SERVER_ARGUMENT};
+use ahead_disk::{CreateOptions, DiskInfo, SERVER_ARGUMENT};
 use ahead_disks::{DiskModel, TimeScale};
 use ahead_sys::{loop_device, mounts};
 
@@ -41,6 +42,17 @@ pub fn small_disk(name: &str, folder: &Path) -> CreateOptions {
         mount_dir: folder.join(name),
         server_exe: server_exe(),
     }
+}
+
+/// Makes a disk and waits until the device manager, where there is one, has finished looking at it;
+/// its reads would be counted.
+pub fn create_settled(options: &CreateOptions) -> DiskInfo {
+    let info = ahead_disk::create(options).expect("the disk can be made");
+    // Fails where there is no device manager, and then there is nothing to wait for.
+    let _ = Command::new("udevadm")
+        .args(["settle", "--timeout=10"])
+        .output();
+    info
 }
 
 /// What the machine has that a careless disk would leave behind. Disks whose names do not start

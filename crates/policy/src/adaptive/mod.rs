@@ -508,5 +508,3 @@ fn fills_hole(shape: Shape, access: PageRange, before: u64) -> bool {
     }
 }
 
-#[cfg(test)]
-mod tests;

@@ -130,7 +130,7 @@ fn ask_forward(stream: &mut Stream, access: PageRange, pages: u64, file_pages: u
         return Asked::nothing(Reason::EndOfFile);
     }
     let reach = pages << stream.cached.min(CACHED_MAX);
-    let mut end = start.saturating_add(reach);
+    let mut end = start.max(access.end.get()).saturating_add(reach);
     if reach >= ALIGN_PAGES * 2 {
         end -= end % ALIGN_PAGES;
     }
@@ -160,7 +160,7 @@ fn ask_backward(stream: &mut Stream, access: PageRange, pages: u64) -> Asked {
         return Asked::nothing(Reason::EndOfFile);
     }
     let reach = pages << stream.cached.min(CACHED_MAX);
-    let mut start = end.saturating_sub(reach);
+    let mut start = end.min(access.start.get()).saturating_sub(reach);
     if reach >= ALIGN_PAGES * 2 && start > 0 {
         start = start.next_multiple_of(ALIGN_PAGES);
     }
@@ -194,8 +194,10 @@ fn ask_strided(
     } else {
         stream.frontier
     };
+    // Only whole elements: all ranges of a comb are equally long.
     let in_file = if period > 0 {
-        moment.file_pages.get().saturating_sub(first).div_ceil(step)
+        let last = moment.file_pages.get().checked_sub(length);
+        last.and_then(|last| last.checked_sub(first)).map_or(0, |room| room / step + 1)
     } else {
         first / step + 1
     };

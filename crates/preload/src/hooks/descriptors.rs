@@ -5,27 +5,19 @@
 //! is told of before it happens: afterwards another thread may own the number already. Copies are
 //! told of after they succeeded.
 //!
-//! The child of a `vfork` closes and copies descriptors of its own, but it does so in the memory
-//! of its parent. What it does is therefore not told to anybody: see [`process::is_borrowed`].
+//! The child of a `vfork` opens, closes and copies descriptors of its own, but in the memory of its
+//! parent. That a number is forgotten costs the parent another look; that it became a copy would
+//! be wrong there, so copies are told of only by the owner: see [`process::is_borrowed`].
 
 use super::process;
 use super::tell::tell;
 use crate::{ops, real};
 use libc::{c_char, c_int, c_uint, mode_t};
 
-/// Tells of something that happened to this process's descriptors.
-fn news(of: impl FnOnce()) {
-    tell(|| {
-        if !process::is_borrowed() {
-            of();
-        }
-    });
-}
-
 /// Tells that `fd`, if it is one, is new. Returns it.
 pub(super) fn opened(fd: c_int) -> c_int {
     if fd >= 0 {
-        news(|| ops::on_open(fd));
+        tell(|| ops::on_open(fd));
     }
     fd
 }
@@ -33,14 +25,18 @@ pub(super) fn opened(fd: c_int) -> c_int {
 /// Tells that `fd` is about to be closed.
 pub(super) fn closing(fd: c_int) {
     if fd >= 0 {
-        news(|| ops::on_close(fd));
+        tell(|| ops::on_close(fd));
     }
 }
 
 /// Tells that `new` is now the same open file as `old`. Returns it.
 fn copied(old: c_int, new: c_int) -> c_int {
     if new >= 0 && new != old {
-        news(|| ops::on_dup(old, new));
+        tell(|| {
+            if !process::is_borrowed() {
+                ops::on_dup(old, new);
+            }
+        });
     }
     new
 }
@@ -135,7 +131,7 @@ unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_in
     // With CLOSE_RANGE_CLOEXEC the descriptors stay open until the next exec. A call that fails
     // closes nothing: then the files are only recognised once more.
     if flags.cast_unsigned() & libc::CLOSE_RANGE_CLOEXEC == 0 && first <= last {
-        news(|| ops::on_close_range(first, last));
+        tell(|| ops::on_close_range(first, last));
     }
     // SAFETY: the caller's arguments, with the contract of close_range(2).
     unsafe { real::close_range(first, last, flags) }
@@ -143,7 +139,7 @@ unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_in
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C-unwind" fn closefrom(first: c_int) {
-    news(|| ops::on_close_range(first.max(0).cast_unsigned(), c_uint::MAX));
+    tell(|| ops::on_close_range(first.max(0).cast_unsigned(), c_uint::MAX));
     // SAFETY: the caller's argument, with the contract of closefrom(3).
     unsafe { real::closefrom(first) }
 }

@@ -15,6 +15,11 @@
 //! others that make descriptors which are no files, raw `syscall` and `io_uring`, `preadv` on
 //! 32-bit machines.
 
+#![cfg_attr(
+    test,
+    allow(dead_code, reason = "the tests' own program is not interposed")
+)]
+
 mod advice;
 mod copies;
 mod descriptors;

@@ -256,6 +256,10 @@ unsafe extern "C-unwind" fn getc(stream: *mut FILE) -> c_int {
 
 /// The name of `getc` in programs from before 2018.
 #[cfg_attr(not(test), unsafe(no_mangle))]
+#[allow(
+    non_snake_case,
+    reason = "the C library's name; exported ones are not looked at"
+)]
 unsafe extern "C-unwind" fn _IO_getc(stream: *mut FILE) -> c_int {
     // SAFETY: the caller's argument, with the contract of getc(3).
     unsafe { fgetc(stream) }

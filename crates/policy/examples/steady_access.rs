@@ -1,0 +1,40 @@
+//! Runs COUNT accesses of one pattern and nothing else, for counting instructions:
+//! `steady_access sequential|streams64|random COUNT`. `xtask/instructions` subtracts two counts.
+
+use std::hint::black_box;
+
+use ahead_policy::adaptive::{FileStreams, Moment, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::device::DeviceEstimate;
+use ahead_policy::knobs::Knobs;
+use ahead_policy::units::{PageCount, PageRange};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let pattern = arguments.next().unwrap_or_default();
+    let count: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let places = if pattern == "sequential" { STREAMS_FEW } else { STREAMS_MANY };
+    let mut file = FileStreams::default();
+    let mut streams = vec![Stream::default(); places];
+    let mut state = 88_172_645_463_325_252_u64;
+    for i in 0..count {
+        let start = match pattern.as_str() {
+            "sequential" => i,
+            "streams64" => (i % 64 << 30) + (i % 64) * (i % 64) * 7 + i / 64,
+            _ => {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                state >> 34
+            }
+        };
+        let access = PageRange::new(start, start + 1);
+        black_box(file.on_access(&mut streams, black_box(access), || Moment {
+            knobs: Knobs::default(),
+            device: DeviceEstimate::ARM,
+            file_pages: PageCount::new(1 << 40),
+            threshold: PageCount::new(131_072),
+            available: PageCount::new(65_536),
+            contested: false,
+        }));
+    }
+}

@@ -1,0 +1,126 @@
+//! Generated lives of a file: whatever happens, the promises hold.
+//!
+//! [`Reader::read`] checks each decision (never beyond the end of the file, never over the
+//! budget). Here the books over a whole life are checked against plain sets, the reference model.
+
+mod support;
+
+use ahead_policy::units::PageCount;
+use proptest::prelude::*;
+use support::Reader;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// So many reads of `length` pages, each `stride` pages after the last.
+    Run { start: u64, length: u64, stride: i64, count: u64 },
+    /// One read anywhere.
+    Jump { start: u64, length: u64 },
+    /// The newest read waited.
+    Wait,
+    /// The newest request found everything in memory.
+    FoundCached,
+    /// Pages were evicted before use.
+    Evict { pages: u64 },
+    /// Nobody reads for a while.
+    TimePasses,
+    /// The file becomes longer or shorter.
+    FileBecomes { pages: u64 },
+    /// Others took or gave back memory.
+    BudgetBecomes { available: u64, threshold: u64 },
+    /// Others use the device, or stop.
+    Contest(bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let page = 0..1_u64 << 20;
+    prop_oneof![
+        6 => (page.clone(), 1..64_u64, -70..70_i64, 1..120_u64)
+            .prop_map(|(start, length, stride, count)| Step::Run { start, length, stride, count }),
+        6 => (page.clone(), 1..600_u64).prop_map(|(start, length)| Step::Jump { start, length }),
+        2 => Just(Step::Wait),
+        1 => Just(Step::FoundCached),
+        1 => (1..5000_u64).prop_map(|pages| Step::Evict { pages }),
+        1 => Just(Step::TimePasses),
+        1 => (0..1_u64 << 20).prop_map(|pages| Step::FileBecomes { pages }),
+        1 => (0..70_000_u64, 0..140_000_u64)
+            .prop_map(|(available, threshold)| Step::BudgetBecomes { available, threshold }),
+        1 => any::<bool>().prop_map(Step::Contest),
+    ]
+}
+
+/// Pages beyond the hit rate that a life may cost: the debt that is granted, one window per
+/// stream on its way, and the first windows of false starts.
+fn allowance(hit_rate: u64, falls: u64) -> u64 {
+    512 + hit_rate * 4096 + falls * 4096
+}
+
+fn live(steps: &[Step], hit_rate: u32) {
+    let mut reader = Reader::new(1 << 20);
+    reader.moment.knobs.readahead_hit_rate = hit_rate;
+    let mut newest = (0, 1, reader.read(0, 1));
+    let mut falls = 0;
+    for step in steps {
+        match *step {
+            Step::Run { start, length, stride, count } => {
+                let mut at = start;
+                for _ in 0..count {
+                    newest = (at, length, reader.read(at, length));
+                    let Some(next) = at.checked_add_signed(stride) else { break };
+                    at = next;
+                }
+            }
+            Step::Jump { start, length } => newest = (start, length, reader.read(start, length)),
+            Step::Wait => reader.wait(newest.0, newest.1, &newest.2),
+            Step::FoundCached => reader.found_cached(&newest.2),
+            Step::Evict { pages } => {
+                reader.thrash(&newest.2, pages);
+                falls += 1;
+            }
+            Step::TimePasses => {
+                reader.idle();
+                assert_eq!(reader.unread(), 0, "an idle file holds nothing");
+                falls += 1;
+            }
+            Step::FileBecomes { pages } => reader.moment.file_pages = PageCount::new(pages),
+            Step::BudgetBecomes { available, threshold } => {
+                reader.moment.available = PageCount::new(available);
+                reader.moment.threshold = PageCount::new(threshold);
+            }
+            Step::Contest(contested) => reader.moment.contested = contested,
+        }
+        // The policy never believes in more unread pages than were ever asked for.
+        assert!(reader.unread() <= reader.asked_total);
+        // Prefetched pages per accessed page: the limit, over the whole life.
+        let limit = reader.read_total * u64::from(hit_rate) + allowance(hit_rate.into(), falls);
+        let settled = reader.asked_total - reader.unread();
+        assert!(settled <= limit, "{settled} pages for {} read, at most {limit}", reader.read_total);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_life_of_a_file_breaks_a_promise(
+        steps in prop::collection::vec(step(), 1..120),
+        hit_rate in prop_oneof![4 => Just(1_u32), 1 => 2..16_u32],
+    ) {
+        live(&steps, hit_rate);
+    }
+
+    /// A single forward stream against the reference: pages believed unread are exactly those
+    /// asked for behind the reader's position.
+    #[test]
+    fn unread_pages_of_one_scan_are_what_the_sets_say(
+        lengths in prop::collection::vec(1..200_u64, 4..200),
+    ) {
+        let mut reader = Reader::new(1 << 22);
+        let mut at = 0;
+        for length in lengths {
+            reader.read(at, length);
+            at += length;
+            let ahead = reader.asked.range(at..).count() as u64;
+            prop_assert_eq!(reader.unread(), ahead);
+        }
+    }
+}

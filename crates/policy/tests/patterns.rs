@@ -1,0 +1,284 @@
+//! Every pattern that the policy promises to see, and what it must cost where there is none.
+
+mod support;
+
+use ahead_policy::adaptive::{FileStreams, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::reason::{Pattern, Reason};
+use support::{Numbers, Reader};
+
+const FILE: u64 = 1 << 22;
+
+#[test]
+fn a_sequential_reader_is_covered_from_its_third_read() {
+    for length in [1, 4, 16, 512] {
+        let mut reader = Reader::new(FILE);
+        let reads = (0..2000).map(|i| (i * length, length));
+        assert_eq!(reader.coverage(reads, 2), 100, "reads of {length} pages");
+    }
+}
+
+#[test]
+fn a_backward_reader_is_covered_from_its_third_read_to_the_start_of_the_file() {
+    for length in [1, 4, 16] {
+        let mut reader = Reader::new(FILE);
+        let reads = (0..2000).rev().map(|i| (i * length, length));
+        assert_eq!(reader.coverage(reads, 2), 100, "reads of {length} pages");
+    }
+}
+
+#[test]
+fn unaligned_reads_are_one_stream() {
+    let mut reader = Reader::new(FILE);
+    // 10 000 bytes each: neighbours share a page.
+    let reads = (0..2000_u64).map(|i| {
+        let (first, last) = (i * 10_000 / 4096, ((i + 1) * 10_000 - 1) / 4096);
+        (first, last - first + 1)
+    });
+    assert_eq!(reader.coverage(reads, 3), 100);
+}
+
+/// Any period and length, both directions: all small spaces are tried whole.
+#[test]
+fn strides_of_any_period_and_length_are_covered_and_cost_only_their_own_pages() {
+    for length in [1, 2, 4, 16] {
+        for period in (length + 1..=40).chain([48, 100, 255, 256, 1000, 5000]) {
+            for backward in [false, true] {
+                let mut reader = Reader::new(FILE);
+                let count = 400.min(FILE / period);
+                let reads = (0..count).map(|i| {
+                    let element = if backward { count - 1 - i } else { i };
+                    (element * period, length)
+                });
+                let share = reader.coverage(reads, 24);
+                let what = format!("{length} of every {period} pages, backward {backward}");
+                // With one page of eight missing the reader counts as sequential, as it should.
+                let nearly_sequential = length * 8 >= period * 7;
+                assert!(share >= 97, "{what}: {share} %");
+                if !nearly_sequential {
+                    let in_holes = reader.asked.iter().filter(|page| *page % period >= length);
+                    let spare = in_holes.count();
+                    assert!(spare <= 200, "{what}: {spare} pages of holes");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn interleaved_streams_on_one_file_are_told_apart() {
+    for streams in [2, 3, 8, 17, 64] {
+        let mut reader = Reader::new(FILE);
+        let region = FILE / streams;
+        let reads = (0..400).flat_map(|round| (0..streams).map(move |s| (s * region + round * 16, 16)));
+        let warm_up = usize::try_from(streams * 12).unwrap();
+        let share = reader.coverage(reads, warm_up);
+        assert!(share >= 99, "{streams} streams: {share} %");
+    }
+}
+
+#[test]
+fn forward_and_backward_scans_of_one_file_do_not_disturb_each_other() {
+    let mut reader = Reader::new(FILE);
+    let reads = (0..1000).flat_map(|i| [(i * 16, 16), (FILE - (i + 1) * 16, 16)]);
+    assert_eq!(reader.coverage(reads, 8), 100);
+}
+
+#[test]
+fn a_parallel_server_that_shuffles_its_requests_is_one_stream() {
+    let mut reader = Reader::new(FILE);
+    let mut numbers = Numbers(7);
+    let mut reads = Vec::new();
+    for window in 0..500 {
+        let mut order: Vec<u64> = (0..8).collect();
+        for place in (1..8).rev() {
+            order.swap(place, usize::try_from(numbers.below(place as u64 + 1)).unwrap());
+        }
+        reads.extend(order.into_iter().map(|i| ((window * 8 + i) * 8, 8)));
+    }
+    let share = reader.coverage(reads, 64);
+    assert!(share >= 98, "{share} %");
+    let outcome = reader.read(500 * 64, 8);
+    assert_eq!(outcome.decision.pattern, Pattern::Shuffled);
+}
+
+#[test]
+fn a_scan_with_random_lookups_in_between_stays_a_scan() {
+    let mut reader = Reader::new(FILE);
+    let mut numbers = Numbers(3);
+    let (mut scanned, mut covered) = (0, 0);
+    for i in 0..2000 {
+        let start = i * 16;
+        scanned += 1;
+        covered += u64::from((start..start + 16).all(|page| reader.asked.contains(&page)));
+        reader.read(start, 16);
+        if i % 4 == 3 {
+            reader.read(FILE / 2 + numbers.below(FILE / 2 - 4), 4);
+        }
+    }
+    assert!(covered * 100 >= scanned * 99, "{covered} of {scanned}");
+    // Two windows of the scan may be unread at the end; the lookups brought nothing in.
+    assert!(reader.asked.iter().all(|page| *page < 2000 * 16 + 2 * 2048));
+}
+
+#[test]
+fn random_reads_bring_in_less_than_one_page_in_a_thousand() {
+    for length in [1, 4] {
+        let mut reader = Reader::new(FILE);
+        let mut numbers = Numbers(11);
+        for _ in 0..50_000 {
+            reader.read(numbers.below(FILE - 8), length);
+        }
+        assert!(reader.asked_total * 1000 <= reader.read_total, "{}", reader.asked_total);
+    }
+}
+
+/// In a file of 400 pages every random read is near another one.
+#[test]
+fn random_reads_of_a_small_file_stay_inside_the_hit_rate() {
+    let mut reader = Reader::new(400);
+    let mut numbers = Numbers(5);
+    for _ in 0..20_000 {
+        reader.read(numbers.below(400), 1);
+    }
+    assert!(reader.asked_total <= reader.read_total, "{}", reader.asked_total);
+}
+
+fn sparse(percent: u64, pages: u64) -> impl Iterator<Item = (u64, u64)> {
+    let mut numbers = Numbers(9);
+    (0..pages).filter(move |_| numbers.below(100) < percent).map(|page| (page, 1))
+}
+
+#[test]
+fn at_a_hit_rate_of_one_sparse_reads_are_left_to_the_kernel() {
+    let mut reader = Reader::new(FILE);
+    reader.coverage(sparse(60, 40_000), 0);
+    assert!(reader.asked_total < 2048, "{}", reader.asked_total);
+    assert_eq!(reader.read(40_001, 1).decision.reason, Reason::LeftToKernel);
+}
+
+#[test]
+fn a_higher_hit_rate_reads_through_the_holes_of_sparse_reads() {
+    let mut reader = Reader::new(FILE);
+    reader.moment.knobs.readahead_hit_rate = 2;
+    let share = reader.coverage(sparse(60, 40_000), 200);
+    assert!(share >= 98, "{share} %");
+    assert!(reader.asked_total <= reader.read_total * 2 + 8192);
+
+    let mut tenth = Reader::new(FILE);
+    tenth.moment.knobs.readahead_hit_rate = 12;
+    let share = tenth.coverage(sparse(10, 100_000), 200);
+    assert!(share >= 95, "{share} %");
+}
+
+#[test]
+fn a_second_scan_of_a_file_asks_with_its_first_read() {
+    let mut reader = Reader::new(4096);
+    reader.coverage((0..256).map(|i| (i * 16, 16)), 0);
+    reader.asked.clear();
+    let outcome = reader.read(0, 16);
+    assert_eq!(outcome.decision.reason, Reason::Reopened);
+    assert_eq!(outcome.decision.pattern, Pattern::Looping);
+    assert!(outcome.decision.prefetch.pages().get() >= 128);
+}
+
+#[test]
+fn a_file_that_grows_is_followed() {
+    let mut reader = Reader::new(64);
+    for i in 0..16 {
+        reader.read(i * 4, 4);
+    }
+    reader.moment.file_pages = ahead_policy::units::PageCount::new(6400);
+    let share = reader.coverage((16..1600).map(|i| (i * 4, 4)), 2);
+    assert!(share >= 99, "{share} %");
+}
+
+#[test]
+fn what_is_in_memory_is_asked_for_less_and_less() {
+    let mut reader = Reader::new(FILE);
+    let mut late_requests = 0;
+    for i in 0..20_000 {
+        let before = reader.requests;
+        let outcome = reader.read(i * 16, 16);
+        if reader.requests > before {
+            reader.found_cached(&outcome);
+            late_requests += u64::from(i >= 10_000);
+        }
+    }
+    // 10 000 reads of 64 KiB are 320 windows of 2 MiB.
+    assert!(late_requests <= 20, "{late_requests}");
+}
+
+#[test]
+fn where_memory_ends_the_window_is_back_after_one_wait() {
+    let mut reader = Reader::new(FILE);
+    for i in 0..1000 {
+        let before = reader.requests;
+        let outcome = reader.read(i * 16, 16);
+        if reader.requests > before {
+            reader.found_cached(&outcome);
+        }
+    }
+    reader.asked.clear();
+    let outcome = reader.read(16_000, 16);
+    reader.wait(16_000, 16, &outcome);
+    let share = reader.coverage((1001..2000).map(|i| (i * 16, 16)), 3);
+    assert!(share >= 99, "{share} %");
+}
+
+#[test]
+fn eviction_halves_the_window_and_is_remembered() {
+    let mut reader = Reader::new(FILE);
+    let mut outcome = reader.read(0, 16);
+    let mut largest = 0;
+    for i in 1..400 {
+        outcome = reader.read(i * 16, 16);
+        largest = largest.max(outcome.decision.prefetch.pages().get());
+    }
+    let held = reader.unread();
+    reader.thrash(&outcome, held);
+    let mut after = 0;
+    for i in 400..480 {
+        let outcome = reader.read(i * 16, 16);
+        after = after.max(outcome.decision.prefetch.pages().get());
+        assert!(reader.unread() <= held, "{} > {held}", reader.unread());
+    }
+    assert!(after > 0 && after <= largest / 2, "{after} after {largest}");
+}
+
+#[test]
+fn a_ratio_of_zero_or_one_asks_for_nothing() {
+    for (ratio, reason) in [(0, Reason::TurnedOff), (1, Reason::LeftToKernel)] {
+        let mut reader = Reader::new(FILE);
+        reader.moment.knobs.readahead_ratio = ratio;
+        reader.coverage((0..1000).map(|i| (i * 4, 4)), 0);
+        assert_eq!(reader.asked_total, 0);
+        assert_eq!(reader.read(4000, 4).decision.reason, reason);
+    }
+}
+
+#[test]
+fn the_ratio_is_a_percentage_of_what_memory_can_hold() {
+    let largest_lead = |ratio| {
+        let mut reader = Reader::new(FILE);
+        reader.moment.contested = true;
+        reader.moment.knobs.readahead_ratio = ratio;
+        reader.moment.threshold = ahead_policy::units::PageCount::new(1000);
+        let mut largest = 0;
+        for i in 0..4000 {
+            reader.read(i * 4, 4);
+            largest = largest.max(reader.unread());
+        }
+        largest
+    };
+    let (quarter, half, whole) = (largest_lead(25), largest_lead(50), largest_lead(100));
+    assert!(quarter <= 250 && half <= 500 && whole <= 1000, "{quarter} {half} {whole}");
+    assert!(half >= quarter * 3 / 2 && whole >= half * 3 / 2, "{quarter} {half} {whole}");
+}
+
+#[test]
+fn the_state_of_a_file_is_as_small_as_promised() {
+    let few = size_of::<FileStreams>() + STREAMS_FEW * size_of::<Stream>();
+    let many = size_of::<FileStreams>() + STREAMS_MANY * size_of::<Stream>();
+    assert!(few <= 512, "{few}");
+    assert!(many <= 4096, "{many}");
+}

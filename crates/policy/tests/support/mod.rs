@@ -1,0 +1,143 @@
+//! A reader, its file and the plainest page cache there is: sets of page numbers.
+//!
+//! The cache never evicts on its own and the device answers at once, so what a test sees is the
+//! policy alone. [`Reader::read`] checks the promises that hold for every access.
+
+use std::collections::BTreeSet;
+
+use ahead_policy::adaptive::{FileStreams, Moment, Outcome, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::device::DeviceEstimate;
+use ahead_policy::knobs::Knobs;
+use ahead_policy::units::{PageCount, PageRange};
+
+/// One file and everything the policy knows of it.
+pub struct Reader {
+    /// What the policy is told from outside.
+    pub moment: Moment,
+    policy: FileStreams,
+    streams: Vec<Stream>,
+    /// Pages asked for, ever.
+    pub asked: BTreeSet<u64>,
+    /// Pages read, ever.
+    pub read: BTreeSet<u64>,
+    /// Pages asked for, counted as often as asked.
+    pub asked_total: u64,
+    /// Pages read, counted as often as read.
+    pub read_total: u64,
+    /// Calls that asked for something.
+    pub requests: u64,
+}
+
+impl Reader {
+    /// A reader of a file of `pages` pages on an arm, with the knobs at their defaults.
+    pub fn new(pages: u64) -> Self {
+        Self {
+            moment: Moment {
+                knobs: Knobs::default(),
+                device: DeviceEstimate::ARM,
+                file_pages: PageCount::new(pages),
+                threshold: PageCount::new(131_072),
+                available: PageCount::new(65_536),
+                contested: false,
+            },
+            policy: FileStreams::default(),
+            streams: vec![Stream::default(); STREAMS_FEW],
+            asked: BTreeSet::new(),
+            read: BTreeSet::new(),
+            asked_total: 0,
+            read_total: 0,
+            requests: 0,
+        }
+    }
+
+    /// Reads `length` pages from `start`, keeps the books, checks the promises.
+    pub fn read(&mut self, start: u64, length: u64) -> Outcome {
+        let access = PageRange::new(start, start + length);
+        let moment = self.moment;
+        let outcome = self.policy.on_access(&mut self.streams, access, || moment);
+        self.check_promises(&outcome);
+        if outcome.decision.prefetch.count > 0 {
+            self.requests += 1;
+            for range in outcome.decision.prefetch.ranges() {
+                self.asked_total += range.len().get();
+                self.asked.extend(range.start.get()..range.end.get());
+            }
+        }
+        self.read_total += length;
+        self.read.extend(start..start + length);
+        if self.policy.is_crowded() && self.streams.len() < STREAMS_MANY {
+            self.streams.resize(STREAMS_MANY, Stream::default());
+        }
+        outcome
+    }
+
+    fn check_promises(&self, outcome: &Outcome) {
+        let prefetch = &outcome.decision.prefetch;
+        for range in prefetch.ranges() {
+            assert!(range.end.get() <= self.moment.file_pages.get(), "beyond the end: {outcome:?}");
+        }
+        assert!(prefetch.pages() <= self.moment.available, "over the budget: {outcome:?}");
+        let window_max = self.moment.knobs.window_pages_max;
+        let demand = prefetch.first.len().get() + 4096;
+        assert!(prefetch.pages().get() <= window_max.get().max(demand), "too large: {outcome:?}");
+    }
+
+    /// The read before waited.
+    pub fn wait(&mut self, start: u64, length: u64, outcome: &Outcome) {
+        let access = PageRange::new(start, start + length);
+        self.policy.on_wait(&mut self.streams, outcome.stream, access, outcome.covered);
+    }
+
+    /// The newest request found all its pages in memory.
+    pub fn found_cached(&mut self, outcome: &Outcome) {
+        self.policy.on_cached(&mut self.streams, outcome.stream);
+    }
+
+    /// Pages were evicted before use.
+    pub fn thrash(&mut self, outcome: &Outcome, pages: u64) {
+        self.policy.on_thrashed(&mut self.streams, outcome.stream, PageCount::new(pages));
+    }
+
+    /// Nobody reads for a while.
+    pub fn idle(&mut self) -> u64 {
+        self.policy.on_idle(&mut self.streams).get()
+    }
+
+    /// Pages in windows, as the policy counts them.
+    pub fn unread(&self) -> u64 {
+        self.policy.unread(&self.streams).0.get()
+    }
+
+    /// Pages asked for that were never read.
+    pub fn never_read(&self) -> usize {
+        self.asked.difference(&self.read).count()
+    }
+
+    /// Runs `accesses` and says which share of them, in percent, was asked for before it came;
+    /// the first `warm_up` accesses do not count.
+    pub fn coverage(&mut self, accesses: impl IntoIterator<Item = (u64, u64)>, warm_up: usize) -> u64 {
+        let (mut seen, mut covered) = (0, 0);
+        for (number, (start, length)) in accesses.into_iter().enumerate() {
+            let was_asked = (start..start + length).all(|page| self.asked.contains(&page));
+            self.read(start, length);
+            if number >= warm_up {
+                seen += 1;
+                covered += u64::from(was_asked);
+            }
+        }
+        covered * 100 / u64::max(seen, 1)
+    }
+}
+
+/// Numbers that look random and are the same in every run.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    /// The next number below `limit`.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % limit
+    }
+}
