@@ -127,10 +127,10 @@ def digest(stream, target):
 
 
 def run_job(command, output):
-    """Runs a job to its end. It has a process group of its own, so that an interrupted demo leaves
+    """Runs a job to its end. It has a session of its own, so that an interrupted demo leaves
     no process of it behind."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output,
-                          process_group=0) as process:
+                          start_new_session=True) as process:
         try:
             code = process.wait()
         except BaseException:

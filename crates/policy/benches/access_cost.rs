@@ -51,14 +51,19 @@ fn all(c: &mut Criterion) {
     });
     for streams in [8, 64] {
         let (mut round, mut stream) = (0, 0);
-        steady(c, &format!("{streams} streams in turn"), STREAMS_MANY, || {
-            stream += 1;
-            if stream == streams {
-                (round, stream) = (round + 1, 0);
-            }
-            let start = (stream << 30) + stream * stream * 7 + round;
-            PageRange::new(start, start + 1)
-        });
+        steady(
+            c,
+            &format!("{streams} streams in turn"),
+            STREAMS_MANY,
+            || {
+                stream += 1;
+                if stream == streams {
+                    (round, stream) = (round + 1, 0);
+                }
+                let start = (stream << 30) + stream * stream * 7 + round;
+                PageRange::new(start, start + 1)
+            },
+        );
     }
     for places in [STREAMS_FEW, STREAMS_MANY] {
         let mut state = 88_172_645_463_325_252_u64;

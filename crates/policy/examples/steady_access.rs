@@ -11,8 +11,15 @@ use ahead_policy::units::{PageCount, PageRange};
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let pattern = arguments.next().unwrap_or_default();
-    let count: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(0);
-    let places = if pattern == "sequential" { STREAMS_FEW } else { STREAMS_MANY };
+    let count: u64 = arguments
+        .next()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
+    let places = if pattern == "sequential" {
+        STREAMS_FEW
+    } else {
+        STREAMS_MANY
+    };
     let mut file = FileStreams::default();
     let mut streams = vec![Stream::default(); places];
     let mut state = 88_172_645_463_325_252_u64;

@@ -1,7 +1,7 @@
 //! What a policy hands out: which pages to bring in, and why. Values only; hosts apply them.
 
 use crate::reason::{Pattern, Reason};
-use crate::units::{PageCount, PageRange};
+use crate::units::{PageCount, PageIndex, PageRange};
 
 /// Pages to bring in: `count` ranges of equal length whose starts are `period` pages apart.
 ///
@@ -26,6 +26,17 @@ impl Prefetch {
             period: 0,
             count: if range.is_empty() { 0 } else { 1 },
         }
+    }
+
+    /// The part before the end of a file of `file_pages` pages. A comb whose first range reaches
+    /// beyond loses its other ranges: they were as long as the first.
+    #[must_use]
+    pub const fn before(self, file_pages: PageCount) -> Self {
+        let limit = PageIndex::new(file_pages.get());
+        if self.first.end.get() <= limit.get() {
+            return self;
+        }
+        Self::range(self.first.before(limit))
     }
 
     /// Pages in all ranges together.

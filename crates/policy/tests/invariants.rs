@@ -12,7 +12,12 @@ use support::Reader;
 #[derive(Clone, Debug)]
 enum Step {
     /// So many reads of `length` pages, each `stride` pages after the last.
-    Run { start: u64, length: u64, stride: i64, count: u64 },
+    Run {
+        start: u64,
+        length: u64,
+        stride: i64,
+        count: u64,
+    },
     /// One read anywhere.
     Jump { start: u64, length: u64 },
     /// The newest read waited.
@@ -61,11 +66,18 @@ fn live(steps: &[Step], hit_rate: u32) {
     let mut falls = 0;
     for step in steps {
         match *step {
-            Step::Run { start, length, stride, count } => {
+            Step::Run {
+                start,
+                length,
+                stride,
+                count,
+            } => {
                 let mut at = start;
                 for _ in 0..count {
                     newest = (at, length, reader.read(at, length));
-                    let Some(next) = at.checked_add_signed(stride) else { break };
+                    let Some(next) = at.checked_add_signed(stride) else {
+                        break;
+                    };
                     at = next;
                 }
             }
@@ -82,7 +94,10 @@ fn live(steps: &[Step], hit_rate: u32) {
                 falls += 1;
             }
             Step::FileBecomes { pages } => reader.moment.file_pages = PageCount::new(pages),
-            Step::BudgetBecomes { available, threshold } => {
+            Step::BudgetBecomes {
+                available,
+                threshold,
+            } => {
                 reader.moment.available = PageCount::new(available);
                 reader.moment.threshold = PageCount::new(threshold);
             }
@@ -93,7 +108,11 @@ fn live(steps: &[Step], hit_rate: u32) {
         // Prefetched pages per accessed page: the limit, over the whole life.
         let limit = reader.read_total * u64::from(hit_rate) + allowance(hit_rate.into(), falls);
         let settled = reader.asked_total - reader.unread();
-        assert!(settled <= limit, "{settled} pages for {} read, at most {limit}", reader.read_total);
+        assert!(
+            settled <= limit,
+            "{settled} pages for {} read, at most {limit}",
+            reader.read_total
+        );
     }
 }
 

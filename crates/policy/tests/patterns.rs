@@ -69,7 +69,8 @@ fn interleaved_streams_on_one_file_are_told_apart() {
     for streams in [2, 3, 8, 17, 64] {
         let mut reader = Reader::new(FILE);
         let region = FILE / streams;
-        let reads = (0..400).flat_map(|round| (0..streams).map(move |s| (s * region + round * 16, 16)));
+        let reads =
+            (0..400).flat_map(|round| (0..streams).map(move |s| (s * region + round * 16, 16)));
         let warm_up = usize::try_from(streams * 12).unwrap();
         let share = reader.coverage(reads, warm_up);
         assert!(share >= 99, "{streams} streams: {share} %");
@@ -91,7 +92,10 @@ fn a_parallel_server_that_shuffles_its_requests_is_one_stream() {
     for window in 0..500 {
         let mut order: Vec<u64> = (0..8).collect();
         for place in (1..8).rev() {
-            order.swap(place, usize::try_from(numbers.below(place as u64 + 1)).unwrap());
+            order.swap(
+                place,
+                usize::try_from(numbers.below(place as u64 + 1)).unwrap(),
+            );
         }
         reads.extend(order.into_iter().map(|i| ((window * 8 + i) * 8, 8)));
     }
@@ -128,7 +132,11 @@ fn random_reads_bring_in_less_than_one_page_in_a_thousand() {
         for _ in 0..50_000 {
             reader.read(numbers.below(FILE - 8), length);
         }
-        assert!(reader.asked_total * 1000 <= reader.read_total, "{}", reader.asked_total);
+        assert!(
+            reader.asked_total * 1000 <= reader.read_total,
+            "{}",
+            reader.asked_total
+        );
     }
 }
 
@@ -140,12 +148,18 @@ fn random_reads_of_a_small_file_stay_inside_the_hit_rate() {
     for _ in 0..20_000 {
         reader.read(numbers.below(400), 1);
     }
-    assert!(reader.asked_total <= reader.read_total, "{}", reader.asked_total);
+    assert!(
+        reader.asked_total <= reader.read_total,
+        "{}",
+        reader.asked_total
+    );
 }
 
 fn sparse(percent: u64, pages: u64) -> impl Iterator<Item = (u64, u64)> {
     let mut numbers = Numbers(9);
-    (0..pages).filter(move |_| numbers.below(100) < percent).map(|page| (page, 1))
+    (0..pages)
+        .filter(move |_| numbers.below(100) < percent)
+        .map(|page| (page, 1))
 }
 
 #[test]
@@ -271,8 +285,14 @@ fn the_ratio_is_a_percentage_of_what_memory_can_hold() {
         largest
     };
     let (quarter, half, whole) = (largest_lead(25), largest_lead(50), largest_lead(100));
-    assert!(quarter <= 250 && half <= 500 && whole <= 1000, "{quarter} {half} {whole}");
-    assert!(half >= quarter * 3 / 2 && whole >= half * 3 / 2, "{quarter} {half} {whole}");
+    assert!(
+        quarter <= 250 && half <= 500 && whole <= 1000,
+        "{quarter} {half} {whole}"
+    );
+    assert!(
+        half >= quarter * 3 / 2 && whole >= half * 3 / 2,
+        "{quarter} {half} {whole}"
+    );
 }
 
 #[test]
@@ -281,4 +301,35 @@ fn the_state_of_a_file_is_as_small_as_promised() {
     let many = size_of::<FileStreams>() + STREAMS_MANY * size_of::<Stream>();
     assert!(few <= 512, "{few}");
     assert!(many <= 4096, "{many}");
+}
+
+/// Each read repeats most of the one before. Read as several streams, they asked for the same
+/// windows three times (found by `no_life_of_a_file_breaks_a_promise`).
+#[test]
+fn overlapping_reads_are_one_stream() {
+    let mut reader = Reader::new(FILE);
+    reader.moment.contested = true;
+    for i in 0..91 {
+        reader.read(i * 6, 54);
+    }
+    assert_eq!(
+        reader.asked_total,
+        reader.asked.len() as u64,
+        "nothing is asked for twice"
+    );
+}
+
+#[test]
+fn a_reader_inside_the_window_of_another_asks_for_nothing_of_its_own() {
+    let mut reader = Reader::new(FILE);
+    for i in 0..400 {
+        reader.read(i * 16, 16);
+    }
+    let before = reader.asked_total;
+    let ahead = reader.unread();
+    assert!(ahead > 300, "{ahead}");
+    for i in 0..16 {
+        assert!(reader.read(6400 + 180 + i * 4, 4).covered);
+    }
+    assert_eq!(reader.asked_total, before);
 }

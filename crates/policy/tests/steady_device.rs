@@ -25,15 +25,25 @@ fn run(device: DeviceEstimate, think_ns: u64, backward: bool, length: u64, reads
     let (mut now, mut device_free, mut head) = (0_u64, 0_u64, u64::MAX);
     let mut waits = Vec::new();
     for number in 0..reads {
-        let start = if backward { (reads - 1 - number) * length } else { number * length };
+        let start = if backward {
+            (reads - 1 - number) * length
+        } else {
+            number * length
+        };
         let outcome = reader.read(start, length);
-        let demand = outcome.decision.prefetch.ranges().chain([
-            ahead_policy::units::PageRange::new(start, start + length),
-        ]);
+        let demand = outcome
+            .decision
+            .prefetch
+            .ranges()
+            .chain([ahead_policy::units::PageRange::new(start, start + length)]);
         for range in demand {
             let (from, to) = (range.start.get(), range.end.get());
-            let missing: Vec<u64> = (from..to).filter(|page| !ready.contains_key(page)).collect();
-            let Some(first) = missing.first() else { continue };
+            let missing: Vec<u64> = (from..to)
+                .filter(|page| !ready.contains_key(page))
+                .collect();
+            let Some(first) = missing.first() else {
+                continue;
+            };
             let position = if *first == head { 0 } else { device.access_ns };
             device_free = device_free.max(now) + position;
             for page in &missing {
@@ -42,7 +52,10 @@ fn run(device: DeviceEstimate, think_ns: u64, backward: bool, length: u64, reads
                 head = page + 1;
             }
         }
-        let last = (start..start + length).map(|page| ready[&page]).max().unwrap_or(0);
+        let last = (start..start + length)
+            .map(|page| ready[&page])
+            .max()
+            .unwrap_or(0);
         if last > now {
             waits.push(usize::try_from(number).unwrap());
             now = last;
@@ -54,8 +67,11 @@ fn run(device: DeviceEstimate, think_ns: u64, backward: bool, length: u64, reads
 }
 
 fn devices() -> [DeviceEstimate; 3] {
-    let volume =
-        DeviceEstimate { access_ns: 500_000, bytes_per_second: 125_000_000, depth: 2 };
+    let volume = DeviceEstimate {
+        access_ns: 500_000,
+        bytes_per_second: 125_000_000,
+        depth: 2,
+    };
     [DeviceEstimate::ARM, DeviceEstimate::FLASH, volume]
 }
 

@@ -4,14 +4,14 @@
 //! seen is the head of `FILE`, which is public ABI: old programs inline `getc` as accesses to these
 //! very fields, so they can never move. A call that the buffer can serve costs two loads and a
 //! comparison here. Before any other one the decisions hear of the read that will come, and
-//! afterwards of what it brought: the descriptor's position, one `lseek`, tells how much.
+//! afterwards of what it brought: the fields tell how much, or the descriptor's position.
 //!
 //! The fields are looked at without the stream's lock. Taking it would be wrong (a thread that is
 //! cancelled inside the call would leave it locked), and a stale look costs a hint, never a byte.
 //!
 //! Not seen: wide streams (`getwc`, `fgetws`), formatted input (`fscanf` takes variable arguments,
 //! which cannot be passed on) and reads inside the C library itself. The position is asked for
-//! after each refill, so a stream that mixes them with others is back in step at the next one.
+//! now and then, so a stream that mixes them with others is soon back in step.
 //! This is the layout of the GNU C library; musl has another one, and is not supported.
 
 #![cfg_attr(
@@ -51,6 +51,16 @@ const BUFFER_BYTES_USUAL: usize = 4096;
 
 /// The most that is announced at once: a call may ask for the whole file, in several reads.
 const REFILL_BYTES_MAX: usize = 1 << 30;
+
+/// How often the kernel is asked where a descriptor stands that seems to be read in order. Each
+/// time costs a system call; in between, a position moved by others means hints for wrong pages.
+const CHECK_BYTES: u64 = 64 << 10;
+
+/// `_IO_NO_WRITES`: a stream that was opened for reading only.
+const ONLY_READS: c_int = 0x8;
+
+/// `_IO_IN_BACKUP`: the fields describe pushed-back characters instead of the buffer.
+const IN_BACKUP: c_int = 0x100;
 
 /// One field, read once and as it is now: other threads may be changing it.
 macro_rules! field {
@@ -116,6 +126,7 @@ pub(crate) unsafe fn refill_bytes(stream: *mut FILE) -> usize {
 pub(crate) struct Refill {
     fd: c_int,
     start: u64,
+    held: usize,
     token: ops::Token,
 }
 
@@ -143,18 +154,49 @@ impl Refill {
             None => kernel_position(fd)?,
         };
         let token = ops::before_read(fd, Some(start), length.min(REFILL_BYTES_MAX));
-        Some(Self { fd, start, token })
+        Some(Self {
+            fd,
+            start,
+            // SAFETY: as above.
+            held: unsafe { buffered(stream) },
+            token,
+        })
     }
 
-    /// Reports what the refill has brought: the way that the descriptor's position went.
-    pub(crate) fn report(self) {
-        let end = kernel_position(self.fd);
+    /// Reports what the refill has brought. With the number of bytes that the program got, if it
+    /// is known, that is a matter of arithmetic; otherwise, and now and then, the kernel is asked.
+    ///
+    /// # Safety
+    /// `stream` must be the stream that was announced, and still be open.
+    pub(crate) unsafe fn report(self, stream: *mut FILE, consumed: Option<usize>) {
+        // SAFETY: by this function's own condition.
+        let counted = consumed.and_then(|consumed| unsafe { self.count(stream, consumed) });
+        let end = counted.or_else(|| kernel_position(self.fd));
         let read = end.and_then(|end| end.checked_sub(self.start));
         let read = read.and_then(|read| isize::try_from(read).ok());
         ops::after_read(self.token, read.unwrap_or(0));
         if let Some(end) = end {
             ops::set_position(self.fd, end);
         }
+    }
+
+    /// Where the descriptor must stand after `consumed` bytes were taken from the stream: what was
+    /// taken and what lies in the buffer now came from there or from the buffer as it was. `None`
+    /// where that does not hold, and at each boundary of [`CHECK_BYTES`], to be corrected by the
+    /// kernel if somebody else moved the position.
+    ///
+    /// # Safety
+    /// `stream` must be an open stream.
+    unsafe fn count(&self, stream: *mut FILE, consumed: usize) -> Option<u64> {
+        let flags = field!(stream, flags);
+        if flags & ONLY_READS == 0 || flags & IN_BACKUP != 0 {
+            return None;
+        }
+        // SAFETY: by this function's own condition.
+        let holds = unsafe { buffered(stream) };
+        let read = consumed.checked_add(holds)?.checked_sub(self.held)?;
+        let end = self.start.checked_add(u64::try_from(read).ok()?)?;
+        (self.start / CHECK_BYTES == end / CHECK_BYTES).then_some(end)
     }
 }
 

@@ -51,6 +51,19 @@ pub(super) fn best(streams: &[Stream], access: PageRange) -> Option<(usize, Fit)
     near
 }
 
+/// Another stream in whose window the one at `place` runs.
+pub(super) fn leader(streams: &[Stream], place: usize) -> Option<usize> {
+    let follower = streams.get(place)?;
+    let others = streams
+        .iter()
+        .enumerate()
+        .filter(|(other, _)| *other != place);
+    others
+        .filter(|(_, stream)| stream.leads(follower))
+        .map(|(other, _)| other)
+        .next()
+}
+
 /// Lower is better: exact before near, then the shorter way.
 fn rank(stream: &Stream, fit: Fit, access: PageRange) -> (bool, u64) {
     let at = if stream.shape == Shape::Backward {

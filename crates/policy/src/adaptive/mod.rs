@@ -155,7 +155,23 @@ impl FileStreams {
             } else if streams[place].is_doubtful() {
                 self.add_candidate(streams, Stream::candidate(access, self.tick), Some(place));
             }
-            return self.continue_stream(&mut streams[place], place8, access, moment);
+            let outcome = self.continue_stream(&mut streams[place], place8, access, moment);
+            if streams[place].hits == 1
+                && outcome.decision.prefetch.count > 0
+                && let Some(leader) = matching::leader(streams, place)
+            {
+                return self.follow(streams, place, leader);
+            }
+            return outcome;
+        }
+        if let Some(leader) = streams.iter().position(|stream| stream.holds(access)) {
+            let stream = Some(u8::try_from(leader).unwrap_or(0));
+            let decision = Decision::nothing(streams[leader].pattern(), Reason::MarkerNotReached);
+            return Outcome {
+                decision,
+                stream,
+                covered: true,
+            };
         }
         let newest = usize::from(self.newest);
         let rounds =
@@ -176,6 +192,21 @@ impl FileStreams {
             return self.scan_again(&mut streams[place], place8, access, &moment());
         }
         self.unexplained(Reason::NoPattern)
+    }
+
+    /// The young stream at `place` runs inside the window of `leader`: two threads of one parallel
+    /// reader, or a second reader close behind. Overlapping windows would bring the same pages in
+    /// twice, so the young one goes.
+    fn follow(&mut self, streams: &mut [Stream], place: usize, leader: usize) -> Outcome {
+        streams[place] = Stream::default();
+        let leader8 = u8::try_from(leader).unwrap_or(0);
+        self.last = leader8;
+        let decision = Decision::nothing(streams[leader].pattern(), Reason::MarkerNotReached);
+        Outcome {
+            decision,
+            stream: Some(leader8),
+            covered: false,
+        }
     }
 
     /// Something continues the access at `start`. If that was an element of a wide comb, the comb
@@ -507,4 +538,3 @@ fn fills_hole(shape: Shape, access: PageRange, before: u64) -> bool {
         Shape::Vacant | Shape::Candidate | Shape::Strided => false,
     }
 }
-

@@ -140,7 +140,7 @@ impl Stream {
                 if start == self.next || end == low {
                     Fit::Exact
                 } else if within(start, low, self.next + YOUNG_GAP_PAGES)
-                    || within(end, low.saturating_sub(YOUNG_GAP_PAGES), low)
+                    || within(end, low.saturating_sub(YOUNG_GAP_PAGES), self.next)
                 {
                     Fit::Near
                 } else {
@@ -291,11 +291,13 @@ impl Stream {
     }
 
     fn slack(&self) -> u64 {
-        if self.hits >= ESTABLISHED_HITS {
+        let tolerance = if self.hits >= ESTABLISHED_HITS {
             REORDER_PAGES
         } else {
             YOUNG_GAP_PAGES
-        }
+        };
+        // A read that repeats the end of the last one belongs to it, however long it is.
+        tolerance.max(u64::from(self.length))
     }
 
     /// Whether less than seven pages of eight are read.
@@ -329,6 +331,31 @@ impl Stream {
             Shape::Strided if self.period > 0 => start < self.frontier && start >= self.next,
             Shape::Strided => start > self.frontier && start <= self.next,
         }
+    }
+
+    /// Whether `other` runs the same way inside what this stream has asked for.
+    pub(super) fn leads(&self, other: &Self) -> bool {
+        self.shape == other.shape
+            && match self.shape {
+                Shape::Forward => within(
+                    other.next,
+                    self.next.saturating_sub(REORDER_PAGES),
+                    self.frontier,
+                ),
+                Shape::Backward => within(other.next, self.frontier, self.next + REORDER_PAGES),
+                Shape::Vacant | Shape::Candidate | Shape::Strided => false,
+            }
+    }
+
+    /// Whether `access` lies in this stream's window, too far from its reader to be its own.
+    pub(super) fn holds(&self, access: PageRange) -> bool {
+        let (start, end) = (access.start.get(), access.end.get());
+        self.cached == 0
+            && match self.shape {
+                Shape::Forward => start >= self.next && end <= self.frontier,
+                Shape::Backward => start >= self.frontier && end <= self.next,
+                Shape::Vacant | Shape::Candidate | Shape::Strided => false,
+            }
     }
 
     /// Pages asked for and not yet reached.

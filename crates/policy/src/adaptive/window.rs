@@ -87,11 +87,16 @@ pub(super) fn limit(stream: &Stream, moment: &Moment, thrash_pages: u32) -> u64 
     if thrash_pages > 0 {
         threshold = threshold.min(u64::from(thrash_pages));
     }
+    // What the reader wants now may become part of the request.
+    let left = moment
+        .available
+        .get()
+        .saturating_sub(u64::from(stream.length));
     let lead = threshold.saturating_mul(u64::from(moment.knobs.readahead_ratio)) / 100;
     wanted
         .min(moment.knobs.window_pages_max.get())
         .min(lead / 2)
-        .min(moment.available.get())
+        .min(left)
 }
 
 /// Asks for the next window of `stream`, whose newest access is `access`.
@@ -104,6 +109,9 @@ pub(super) fn ask(
     let limit = limit(stream, moment, thrash_pages);
     if limit < 4 {
         return Asked::nothing(Reason::BudgetUsed);
+    }
+    if access.start.get() >= moment.file_pages.get() {
+        return Asked::nothing(Reason::EndOfFile);
     }
     let first = u64::from(stream.window)
         .max(FIRST_WINDOW_PAGES)
@@ -119,7 +127,10 @@ pub(super) fn ask(
     // risks that many pages.
     let growth = if pages * 4 <= limit { 4 } else { 2 };
     stream.window = u32::try_from((pages * growth).min(limit)).unwrap_or(u32::MAX);
-    asked
+    Asked {
+        prefetch: asked.prefetch.before(moment.file_pages),
+        ..asked
+    }
 }
 
 fn ask_forward(stream: &mut Stream, access: PageRange, pages: u64, file_pages: u64) -> Asked {
@@ -197,7 +208,8 @@ fn ask_strided(
     // Only whole elements: all ranges of a comb are equally long.
     let in_file = if period > 0 {
         let last = moment.file_pages.get().checked_sub(length);
-        last.and_then(|last| last.checked_sub(first)).map_or(0, |room| room / step + 1)
+        last.and_then(|last| last.checked_sub(first))
+            .map_or(0, |room| room / step + 1)
     } else {
         first / step + 1
     };

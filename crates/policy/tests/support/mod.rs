@@ -1,3 +1,4 @@
+#![allow(dead_code, unreachable_pub, reason = "each test uses another part")]
 //! A reader, its file and the plainest page cache there is: sets of page numbers.
 //!
 //! The cache never evicts on its own and the device answers at once, so what a test sees is the
@@ -74,18 +75,28 @@ impl Reader {
     fn check_promises(&self, outcome: &Outcome) {
         let prefetch = &outcome.decision.prefetch;
         for range in prefetch.ranges() {
-            assert!(range.end.get() <= self.moment.file_pages.get(), "beyond the end: {outcome:?}");
+            assert!(
+                range.end.get() <= self.moment.file_pages.get(),
+                "beyond the end: {outcome:?}"
+            );
         }
-        assert!(prefetch.pages() <= self.moment.available, "over the budget: {outcome:?}");
+        assert!(
+            prefetch.pages() <= self.moment.available,
+            "over the budget: {outcome:?}"
+        );
         let window_max = self.moment.knobs.window_pages_max;
         let demand = prefetch.first.len().get() + 4096;
-        assert!(prefetch.pages().get() <= window_max.get().max(demand), "too large: {outcome:?}");
+        assert!(
+            prefetch.pages().get() <= window_max.get().max(demand),
+            "too large: {outcome:?}"
+        );
     }
 
     /// The read before waited.
     pub fn wait(&mut self, start: u64, length: u64, outcome: &Outcome) {
         let access = PageRange::new(start, start + length);
-        self.policy.on_wait(&mut self.streams, outcome.stream, access, outcome.covered);
+        self.policy
+            .on_wait(&mut self.streams, outcome.stream, access, outcome.covered);
     }
 
     /// The newest request found all its pages in memory.
@@ -95,7 +106,8 @@ impl Reader {
 
     /// Pages were evicted before use.
     pub fn thrash(&mut self, outcome: &Outcome, pages: u64) {
-        self.policy.on_thrashed(&mut self.streams, outcome.stream, PageCount::new(pages));
+        self.policy
+            .on_thrashed(&mut self.streams, outcome.stream, PageCount::new(pages));
     }
 
     /// Nobody reads for a while.
@@ -115,7 +127,11 @@ impl Reader {
 
     /// Runs `accesses` and says which share of them, in percent, was asked for before it came;
     /// the first `warm_up` accesses do not count.
-    pub fn coverage(&mut self, accesses: impl IntoIterator<Item = (u64, u64)>, warm_up: usize) -> u64 {
+    pub fn coverage(
+        &mut self,
+        accesses: impl IntoIterator<Item = (u64, u64)>,
+        warm_up: usize,
+    ) -> u64 {
         let (mut seen, mut covered) = (0, 0);
         for (number, (start, length)) in accesses.into_iter().enumerate() {
             let was_asked = (start..start + length).all(|page| self.asked.contains(&page));

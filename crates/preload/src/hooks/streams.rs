@@ -7,28 +7,36 @@ use crate::real::{self, StreamPosition};
 use crate::stdio::{self, Refill};
 use libc::{FILE, c_char, c_int, c_long, c_void, off_t, size_t, ssize_t};
 
-/// Makes a call that will read about `length` bytes from the kernel.
+/// Makes a call that will read about `length` bytes from the kernel. `consumed` tells from its
+/// result how many bytes it took from the stream, where that can be told.
 #[cold]
 #[inline(never)]
-unsafe fn refilling<R>(stream: *mut FILE, length: usize, call: impl FnOnce() -> R) -> R {
+unsafe fn refilling<R>(
+    stream: *mut FILE,
+    length: usize,
+    call: impl FnOnce() -> R,
+    consumed: impl FnOnce(&R) -> Option<usize>,
+) -> R {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
     let refill = tell(|| unsafe { Refill::announce(stream, length) });
     let result = call();
     if let Some(Some(refill)) = refill {
-        tell(|| refill.report());
+        // SAFETY: as above.
+        tell(|| unsafe { refill.report(stream, consumed(&result)) });
     }
     result
 }
 
-/// Reads one character's worth, or whatever one refill serves.
+/// Reads one character, or looks at it (`takes` is 0).
 #[inline]
-unsafe fn reading_one<R>(stream: *mut FILE, call: impl FnOnce() -> R) -> R {
+unsafe fn reading_one(stream: *mut FILE, takes: usize, call: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
     if unsafe { stdio::buffered(stream) } > 0 {
         return call();
     }
+    let consumed = |result: &c_int| Some(if *result == libc::EOF { 0 } else { takes });
     // SAFETY: as above.
-    unsafe { refilling(stream, stdio::refill_bytes(stream), call) }
+    unsafe { refilling(stream, stdio::refill_bytes(stream), call, consumed) }
 }
 
 /// Reads a line that ends with `end` and has at most `limit` bytes.
@@ -38,13 +46,24 @@ unsafe fn reading_line<R>(
     end: c_int,
     limit: usize,
     call: impl FnOnce() -> R,
+    consumed: impl FnOnce(&R) -> Option<usize>,
 ) -> R {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
     if limit == 0 || unsafe { stdio::holds_line(stream, end, limit) } {
         return call();
     }
     // SAFETY: as above.
-    unsafe { refilling(stream, stdio::refill_bytes(stream), call) }
+    unsafe { refilling(stream, stdio::refill_bytes(stream), call, consumed) }
+}
+
+/// Bytes that a `getline` took: all that it returned. An error may have taken some.
+fn counted(result: &ssize_t) -> Option<usize> {
+    usize::try_from(*result).ok()
+}
+
+/// Bytes that an `fgets` took: it does not say, as there may be zeros in the line.
+fn uncounted(_: &*mut c_char) -> Option<usize> {
+    None
 }
 
 /// Reads `count` records of `size` bytes.
@@ -70,8 +89,10 @@ unsafe fn reading_records(
     let length = (wanted - held)
         .checked_next_multiple_of(refill_bytes)
         .unwrap_or(wanted);
+    // Fewer records than wanted may hide a part of one that was taken as well.
+    let consumed = |result: &size_t| (*result == count || size == 1).then(|| result * size);
     // SAFETY: as above.
-    unsafe { refilling(stream, length, call) }
+    unsafe { refilling(stream, length, call, consumed) }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -151,9 +172,13 @@ unsafe extern "C-unwind" fn fgets(
 ) -> *mut c_char {
     // SAFETY: the caller's arguments, with the contract of fgets(3).
     unsafe {
-        reading_line(stream, LINE_END, line_limit(size), || {
-            real::fgets(line, size, stream)
-        })
+        reading_line(
+            stream,
+            LINE_END,
+            line_limit(size),
+            || real::fgets(line, size, stream),
+            uncounted,
+        )
     }
 }
 
@@ -165,9 +190,13 @@ unsafe extern "C-unwind" fn fgets_unlocked(
 ) -> *mut c_char {
     // SAFETY: the caller's arguments, with the contract of fgets_unlocked(3).
     unsafe {
-        reading_line(stream, LINE_END, line_limit(size), || {
-            real::fgets_unlocked(line, size, stream)
-        })
+        reading_line(
+            stream,
+            LINE_END,
+            line_limit(size),
+            || real::fgets_unlocked(line, size, stream),
+            uncounted,
+        )
     }
 }
 
@@ -180,9 +209,13 @@ unsafe extern "C-unwind" fn __fgets_chk(
 ) -> *mut c_char {
     // SAFETY: the caller's arguments, with the contract of the checked fgets(3).
     unsafe {
-        reading_line(stream, LINE_END, line_limit(size), || {
-            real::__fgets_chk(line, length, size, stream)
-        })
+        reading_line(
+            stream,
+            LINE_END,
+            line_limit(size),
+            || real::__fgets_chk(line, length, size, stream),
+            uncounted,
+        )
     }
 }
 
@@ -195,9 +228,13 @@ unsafe extern "C-unwind" fn __fgets_unlocked_chk(
 ) -> *mut c_char {
     // SAFETY: the caller's arguments, with the contract of the checked fgets_unlocked(3).
     unsafe {
-        reading_line(stream, LINE_END, line_limit(size), || {
-            real::__fgets_unlocked_chk(line, length, size, stream)
-        })
+        reading_line(
+            stream,
+            LINE_END,
+            line_limit(size),
+            || real::__fgets_unlocked_chk(line, length, size, stream),
+            uncounted,
+        )
     }
 }
 
@@ -209,9 +246,13 @@ unsafe extern "C-unwind" fn getline(
 ) -> ssize_t {
     // SAFETY: the caller's arguments, with the contract of getline(3).
     unsafe {
-        reading_line(stream, LINE_END, usize::MAX, || {
-            real::getline(line, size, stream)
-        })
+        reading_line(
+            stream,
+            LINE_END,
+            usize::MAX,
+            || real::getline(line, size, stream),
+            counted,
+        )
     }
 }
 
@@ -224,9 +265,13 @@ unsafe extern "C-unwind" fn getdelim(
 ) -> ssize_t {
     // SAFETY: the caller's arguments, with the contract of getdelim(3).
     unsafe {
-        reading_line(stream, end, usize::MAX, || {
-            real::getdelim(line, size, end, stream)
-        })
+        reading_line(
+            stream,
+            end,
+            usize::MAX,
+            || real::getdelim(line, size, end, stream),
+            counted,
+        )
     }
 }
 
@@ -245,7 +290,7 @@ unsafe extern "C-unwind" fn __getdelim(
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C-unwind" fn fgetc(stream: *mut FILE) -> c_int {
     // SAFETY: the caller's argument, with the contract of fgetc(3).
-    unsafe { reading_one(stream, || real::fgetc(stream)) }
+    unsafe { reading_one(stream, 1, || real::fgetc(stream)) }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -274,7 +319,7 @@ unsafe extern "C-unwind" fn getchar() -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C-unwind" fn fgetc_unlocked(stream: *mut FILE) -> c_int {
     // SAFETY: the caller's argument, with the contract of fgetc_unlocked(3).
-    unsafe { reading_one(stream, || real::fgetc_unlocked(stream)) }
+    unsafe { reading_one(stream, 1, || real::fgetc_unlocked(stream)) }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -293,14 +338,14 @@ unsafe extern "C-unwind" fn getchar_unlocked() -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C-unwind" fn __uflow(stream: *mut FILE) -> c_int {
     // SAFETY: called by code that the C library's headers put into the program.
-    unsafe { reading_one(stream, || real::__uflow(stream)) }
+    unsafe { reading_one(stream, 1, || real::__uflow(stream)) }
 }
 
 /// The same without taking the character.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C-unwind" fn __underflow(stream: *mut FILE) -> c_int {
     // SAFETY: called by code that the C library's headers put into the program.
-    unsafe { reading_one(stream, || real::__underflow(stream)) }
+    unsafe { reading_one(stream, 0, || real::__underflow(stream)) }
 }
 
 /// Makes a call that may move the position, and tells where it went.

@@ -1,8 +1,12 @@
-/* A signal handler reads, seeks, copies and closes, while the program reads; both see their bytes. */
+/*
+ * A signal handler reads, seeks, copies and closes, while the program reads; both see their bytes.
+ * Then one that never returns: it jumps out of whatever read, and whatever hook, was going on.
+ */
 #include "place.h"
+#include <setjmp.h>
 #include <sys/time.h>
 
-enum { SIZE = 2 << 20, SIGNALS = 3000 };
+enum { SIZE = 2 << 20, SIGNALS = 3000, JUMPS = 2000 };
 static int fd_of_handler;
 static off_t position_of_handler;
 static volatile sig_atomic_t signals;
@@ -21,6 +25,9 @@ static void handle(int number)
     signals++;
     errno = kept;
 }
+
+static sigjmp_buf way_out;
+static void jump(int number) { (void)number; siglongjmp(way_out, 1); }
 
 int main(void)
 {
@@ -42,5 +49,19 @@ int main(void)
         errno = 0; MUST(pread(fd, bytes, 10, 5) == 10 && errno == 0);
     }
     MUST(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    int ends[2]; static volatile int jumps; static volatile uint64_t state = 9;
+    struct itimerval soon = { { 0, 0 }, { 0, 100 } };
+    MUST(pipe(ends) == 0);
+    action.sa_handler = jump; MUST(sigaction(SIGALRM, &action, NULL) == 0);
+    if (sigsetjmp(way_out, 1) != 0) jumps++;
+    if (jumps < JUMPS) {
+        uint64_t seed = state += 77;
+        MUST(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+        if (jumps % 4 == 0) (void)!read(ends[0], bytes, 1);
+        for (;;) { off_t at = any(&seed) % SIZE; ssize_t n = pread(fd, bytes, 5000, at); check(1, at, bytes, n < 300 ? n : 300); }
+    }
+    position = lseek(fd, 0, SEEK_SET);
+    for (ssize_t n; (n = read(fd, bytes, 7000)) > 0; position += n) check(1, position, bytes, n);
+    MUST(position == SIZE);
     return 0;
 }
