@@ -42,11 +42,12 @@ unit:
 # Release: the differential and the disk tests do millions of operations. Without link-time
 # optimisation, which would be done again for each test program. The build comes first, so that the
 # library lies beside the program when tests look for it.
+tests: export RUST_BACKTRACE = 0
 tests: export CARGO_PROFILE_RELEASE_LTO = off
 tests: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 16
 tests: build
 	$(SEPARATOR) 'all tests (release)'
-	$(CARGO) test --release --locked --workspace
+	$(CARGO) test --release --locked --workspace --no-fail-fast
 
 generate: ## Write manual pages and completions again
 	$(CARGO) run --locked --quiet --package xtask -- generate

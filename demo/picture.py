@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 PLAIN, AHEAD, INK, FAINT = "#9aa5b1", "#1f77b4", "#1f2933", "#e4e7eb"
-WIDTH, LEFT, RIGHT, TOP, ROW = 900, 210, 150, 92, 66
+WIDTH, LEFT, RIGHT, TOP, ROW = 900, 210, 190, 92, 66
 
 
 def table(results):
@@ -50,7 +50,7 @@ def svg(results, subtitle):
                          f'fill="{colour}"/>')
             parts.append(text(LEFT + length + 6, top + offset + 15, f"{seconds:.2f} s", 12.5))
         ratio = result["plain_s"] / result["ahead_s"]
-        parts.append(text(WIDTH - 28, top + 40, f"{ratio:.2f}×", 20, weight="bold", anchor="end"))
+        parts.append(text(WIDTH - 28, top + 40, f"{ratio:.2f}×" if ratio < 10 else f"{ratio:.1f}×", 20, weight="bold", anchor="end"))
     parts.append("</svg>\n")
     return "\n".join(parts)
 

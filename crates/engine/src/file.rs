@@ -51,6 +51,17 @@ impl Tally {
     }
 }
 
+/// A read that had to wait for the device.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// The stream it belonged to.
+    pub stream: Option<u8>,
+    /// It lay inside a window.
+    pub covered: bool,
+    /// How long it took.
+    pub waited_ns: u64,
+}
+
 /// State of one file. The default is a file never read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileState {
@@ -73,6 +84,19 @@ pub struct FileState {
 pub type Many<'a> = Option<&'a mut [Stream]>;
 
 impl FileState {
+    /// The quick half of [`Self::on_access`]: the exact step of a learned stream inside its window.
+    /// `None` if it takes more than that, and then nothing has changed.
+    #[inline]
+    pub fn on_steady_access(&mut self, many: Many<'_>, access: PageRange) -> Option<u8> {
+        let stream = self.streams.on_steady_access(table(&mut self.few, many), access)?;
+        let pages = access.len().get();
+        self.tally.accesses += 1;
+        self.tally.pages += pages;
+        self.tally.useful += pages;
+        self.tally.covered += 1;
+        Some(stream)
+    }
+
     /// The program reads `access`. `asker` is any number that tells this file from others.
     pub fn on_access(
         &mut self,
@@ -124,22 +148,22 @@ impl FileState {
         }
     }
 
-    /// The read of `access` waited `waited_ns`. Evicted pages are looked for with `residency`.
+    /// The read of `access` had to wait. Evicted pages are looked for with `residency`.
     pub fn on_wait(
         &mut self,
         many: Many<'_>,
-        outcome: &Outcome,
+        wait: Wait,
         access: PageRange,
-        waited_ns: u64,
         device: &Device,
         residency: &impl Residency,
     ) {
+        let Wait { stream, covered, waited_ns } = wait;
         self.tally.waits += 1;
         let streams = table(&mut self.few, many);
         self.streams
-            .on_wait(streams, outcome.stream, access, outcome.covered);
-        if !outcome.covered {
-            if outcome.stream.is_none() {
+            .on_wait(streams, stream, access, covered);
+        if !covered {
+            if stream.is_none() {
                 device.on_lone_wait(waited_ns, access.len().get());
             }
             return;
@@ -147,13 +171,13 @@ impl FileState {
         self.tally.late += access.len().get();
         self.tally.covered_waits += 1;
         // Late, or evicted before use? The pages that come next can tell.
-        let ahead = self.streams.ahead(streams, outcome.stream);
+        let ahead = self.streams.ahead(streams, stream);
         if ahead.is_empty() {
             return;
         }
         if let Some(evicted) = residency.evicted(ahead).filter(|pages| pages.get() > 0) {
             self.tally.thrashed += evicted.get();
-            self.streams.on_thrashed(streams, outcome.stream, evicted);
+            self.streams.on_thrashed(streams, stream, evicted);
         }
     }
 

@@ -53,17 +53,17 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Pages beyond the hit rate that a life may cost: the debt that is granted, one window per
-/// stream on its way, and the first windows of false starts.
-fn allowance(hit_rate: u64, falls: u64) -> u64 {
-    512 + hit_rate * 4096 + falls * 4096
+/// Pages beyond the hit rate that a life may cost: the debt that is granted, and what was on its
+/// way when the debt was noticed, or when windows were taken away from outside.
+fn allowance(unread_max: u64, taken_away: u64) -> u64 {
+    512 + unread_max + taken_away
 }
 
 fn live(steps: &[Step], hit_rate: u32) {
     let mut reader = Reader::new(1 << 20);
     reader.moment.knobs.readahead_hit_rate = hit_rate;
     let mut newest = (0, 1, reader.read(0, 1));
-    let mut falls = 0;
+    let (mut unread_max, mut taken_away) = (0, 0);
     for step in steps {
         match *step {
             Step::Run {
@@ -75,6 +75,7 @@ fn live(steps: &[Step], hit_rate: u32) {
                 let mut at = start;
                 for _ in 0..count {
                     newest = (at, length, reader.read(at, length));
+                    unread_max = unread_max.max(reader.unread());
                     let Some(next) = at.checked_add_signed(stride) else {
                         break;
                     };
@@ -83,15 +84,17 @@ fn live(steps: &[Step], hit_rate: u32) {
             }
             Step::Jump { start, length } => newest = (start, length, reader.read(start, length)),
             Step::Wait => reader.wait(newest.0, newest.1, &newest.2),
-            Step::FoundCached => reader.found_cached(&newest.2),
+            Step::FoundCached => {
+                taken_away += reader.unread();
+                reader.found_cached(&newest.2);
+            }
             Step::Evict { pages } => {
+                taken_away += reader.unread();
                 reader.thrash(&newest.2, pages);
-                falls += 1;
             }
             Step::TimePasses => {
-                reader.idle();
+                taken_away += reader.idle();
                 assert_eq!(reader.unread(), 0, "an idle file holds nothing");
-                falls += 1;
             }
             Step::FileBecomes { pages } => reader.moment.file_pages = PageCount::new(pages),
             Step::BudgetBecomes {
@@ -103,10 +106,12 @@ fn live(steps: &[Step], hit_rate: u32) {
             }
             Step::Contest(contested) => reader.moment.contested = contested,
         }
+        unread_max = unread_max.max(reader.unread());
         // The policy never believes in more unread pages than were ever asked for.
         assert!(reader.unread() <= reader.asked_total);
         // Prefetched pages per accessed page: the limit, over the whole life.
-        let limit = reader.read_total * u64::from(hit_rate) + allowance(hit_rate.into(), falls);
+        let limit =
+            reader.read_total * u64::from(hit_rate) + allowance(unread_max, taken_away);
         let settled = reader.asked_total - reader.unread();
         assert!(
             settled <= limit,

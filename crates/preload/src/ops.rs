@@ -8,6 +8,7 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
 use ahead_engine::adviser::{Asked, apply};
+use ahead_engine::file::Wait;
 use ahead_engine::report::{flags, header};
 use ahead_engine::settings::PolicyChoice;
 use ahead_policy::adaptive::Outcome;
@@ -29,75 +30,98 @@ const COPY_PAGE_NS: u64 = 1_000;
 /// Reads between two additions to the shared account.
 const ACCOUNT_EVERY: u64 = 4096;
 
-/// What [`before_read`] hands to [`after_read`].
+/// What is known about a read while it goes on.
 #[derive(Clone, Copy)]
 pub(crate) struct Token {
     fd: c_int,
-    file: Option<FileEntry>,
+    file: FileEntry,
+    stream: Option<u8>,
+    covered: bool,
     /// The descriptor's own position has to move by what is read.
     moves_position: bool,
     position: u64,
     access: PageRange,
-    outcome: Outcome,
     ticks: u64,
 }
 
-impl Token {
-    const fn nothing(fd: c_int) -> Self {
-        Self {
-            fd,
-            file: None,
-            moves_position: false,
-            position: 0,
-            access: PageRange::new(0, 0),
-            outcome: NO_OUTCOME,
-            ticks: 0,
-        }
-    }
+/// What a first look at a read shows, without a system call.
+pub(crate) enum Glance {
+    /// Nothing of interest: not a file, or nobody is there to care.
+    Ignore,
+    /// One more step of a learned stream. Noted.
+    Steady(Token),
+    /// [`before_read`] has to look.
+    Closer,
 }
 
-const NO_OUTCOME: Outcome = Outcome {
-    decision: ahead_policy::decision::Decision::nothing(
-        ahead_policy::reason::Pattern::Unknown,
-        ahead_policy::reason::Reason::None,
-    ),
-    stream: None,
-    covered: false,
-};
-
-/// A read of `length` bytes is about to begin at `position`, or where the descriptor stands.
+/// Looks at a read of `length` bytes that is about to begin at `position`, or where the descriptor
+/// stands. Changes no `errno` and cannot panic.
 #[inline]
-pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Token {
+pub(crate) fn glance(fd: c_int, position: Option<u64>, length: usize) -> Glance {
     let Some(host) = host::get() else {
-        return Token::nothing(fd);
+        return Glance::Ignore;
     };
     let file = match host.descriptors.get(fd) {
         Entry::File(file) => file,
-        Entry::Ignored => return Token::nothing(fd),
-        Entry::Unknown => match look_at(host, fd) {
-            Some(file) => file,
-            None => return Token::nothing(fd),
-        },
+        Entry::Ignored => return Glance::Ignore,
+        Entry::Unknown => return Glance::Closer,
     };
     let (moves_position, start) = match position {
         Some(position) => (false, position),
-        None if file.shares_position => match identity::position(fd) {
-            Some(position) => (false, position),
-            None => return Token::nothing(fd),
-        },
+        None if file.shares_position => return Glance::Closer,
         None => (true, host.descriptors.position(fd)),
     };
     let access = PageRange::of_bytes(ByteOffset::new(start), ByteLength::new(length as u64));
     let Some(place) = host.files.place(file.slot) else {
-        return Token::nothing(fd);
+        return Glance::Ignore;
     };
-    let mut token = Token {
+    let Some(mut inside) = host.files.enter(place, file.generation) else {
+        return Glance::Closer;
+    };
+    if inside.has_letters() {
+        return Glance::Closer;
+    }
+    let (state, many) = inside.state();
+    let Some(stream) = state.on_steady_access(many, access) else {
+        return Glance::Closer;
+    };
+    drop(inside);
+    Glance::Steady(Token {
         fd,
-        file: Some(file),
+        file,
+        stream: Some(stream),
+        covered: true,
         moves_position,
         position: start,
         access,
-        outcome: NO_OUTCOME,
+        ticks: ticks::now(),
+    })
+}
+
+/// A read of `length` bytes is about to begin at `position`, or where the descriptor stands.
+/// `None`: it is of no interest.
+pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Option<Token> {
+    let host = host::get()?;
+    let file = match host.descriptors.get(fd) {
+        Entry::File(file) => file,
+        Entry::Ignored => return None,
+        Entry::Unknown => look_at(host, fd)?,
+    };
+    let (moves_position, start) = match position {
+        Some(position) => (false, position),
+        None if file.shares_position => (false, identity::position(fd)?),
+        None => (true, host.descriptors.position(fd)),
+    };
+    let access = PageRange::of_bytes(ByteOffset::new(start), ByteLength::new(length as u64));
+    let place = host.files.place(file.slot)?;
+    let mut token = Token {
+        fd,
+        file,
+        stream: None,
+        covered: false,
+        moves_position,
+        position: start,
+        access,
         ticks: 0,
     };
     match host.files.enter(place, file.generation) {
@@ -105,9 +129,9 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> To
             let (state, many) = inside.state();
             let device = host.device(place.device_place.load(Ordering::Relaxed));
             let asker = u64::from(file.slot);
-            token.outcome = state.on_access(many, access, &host.engine, device, asker);
-            if token.outcome.decision.prefetch.count > 0 || inside.has_letters() {
-                let outcome = token.outcome;
+            let outcome = state.on_access(many, access, &host.engine, device, asker);
+            (token.stream, token.covered) = (outcome.stream, outcome.covered);
+            if outcome.decision.prefetch.count > 0 || inside.has_letters() {
                 drop(inside);
                 request(host, place, &token, outcome);
                 serve_letters(host, place, &token);
@@ -118,49 +142,46 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> To
         None => host.descriptors.set(fd, Entry::Unknown),
     }
     token.ticks = ticks::now();
-    token
+    Some(token)
 }
 
-/// The read that `token` stands for returned `result`.
+/// The read that `token` stands for returned `result`. True if it seems to have waited for the
+/// device: then [`after_wait`] is due. Changes no `errno` and cannot panic.
 #[inline]
-pub(crate) fn after_read(token: Token, result: isize) {
-    let Some(file) = token.file else {
-        return;
-    };
+pub(crate) fn after_read(token: &Token, result: isize) -> bool {
+    if result <= 0 {
+        return false;
+    }
     let elapsed = ticks::now().saturating_sub(token.ticks);
+    let Some(host) = host::get() else {
+        return false;
+    };
+    if token.moves_position {
+        let position = token.position.saturating_add(result.unsigned_abs() as u64);
+        host.descriptors.set_position(token.fd, position);
+    }
+    let limit_ns = WAIT_NS + COPY_PAGE_NS * token.access.len().get();
+    elapsed > limit_ns.saturating_mul(host.rate.per_us()) / 1000
+}
+
+/// The read waited for the device until now.
+#[cold]
+pub(crate) fn after_wait(token: &Token) {
     let Some(host) = host::get() else {
         return;
     };
-    if token.moves_position && result > 0 {
-        host.descriptors
-            .set_position(token.fd, token.position + result.unsigned_abs() as u64);
-    }
-    let limit_ns = WAIT_NS + COPY_PAGE_NS * token.access.len().get();
-    if elapsed > limit_ns * host.rate.per_us() / 1000 && result > 0 {
-        note_wait(host, file, &token, elapsed);
-    }
-}
-
-/// The read waited for the device.
-#[cold]
-fn note_wait(host: &Host, file: FileEntry, token: &Token, elapsed: u64) {
+    let elapsed = ticks::now().saturating_sub(token.ticks);
     host.rate.settle();
-    let Some(place) = host.files.place(file.slot) else {
+    let Some(place) = host.files.place(token.file.slot) else {
         return;
     };
     let device = host.device(place.device_place.load(Ordering::Relaxed));
-    if let Some(mut inside) = host.files.enter(place, file.generation) {
+    if let Some(mut inside) = host.files.enter(place, token.file.generation) {
         let (state, many) = inside.state();
         let residency = identity::CacheStat { fd: token.fd };
         let waited = host.rate.ns(elapsed);
-        state.on_wait(
-            many,
-            &token.outcome,
-            token.access,
-            waited,
-            device,
-            &residency,
-        );
+        let wait = Wait { stream: token.stream, covered: token.covered, waited_ns: waited };
+        state.on_wait(many, wait, token.access, device, &residency);
         account(host, place, &mut inside, ACCOUNT_EVERY);
     }
 }
@@ -168,9 +189,7 @@ fn note_wait(host: &Host, file: FileEntry, token: &Token, elapsed: u64) {
 /// Asks the kernel for what was decided, after one more look at what the descriptor is.
 #[cold]
 fn request(host: &'static Host, place: &Place, token: &Token, outcome: Outcome) {
-    let Some(file) = token.file else {
-        return;
-    };
+    let file = token.file;
     if outcome.decision.prefetch.count == 0 || file.program_advises || !host.may_prefetch() {
         return;
     }
@@ -263,9 +282,7 @@ fn submit(host: &'static Host, fd: c_int, outcome: &Outcome, call_pages_max: u64
 /// Takes in what other threads left while the place was busy.
 #[cold]
 fn serve_letters(host: &'static Host, place: &Place, token: &Token) {
-    let Some(file) = token.file else {
-        return;
-    };
+    let file = token.file;
     // Bounded: others may keep writing.
     for _ in 0..8 {
         let Some(mut inside) = host.files.enter(place, file.generation) else {

@@ -127,7 +127,7 @@ pub(crate) struct Refill {
     fd: c_int,
     start: u64,
     held: usize,
-    token: ops::Token,
+    token: Option<ops::Token>,
 }
 
 /// The kernel's own position of `fd`: `None` for what has none.
@@ -174,7 +174,11 @@ impl Refill {
         let end = counted.or_else(|| kernel_position(self.fd));
         let read = end.and_then(|end| end.checked_sub(self.start));
         let read = read.and_then(|read| isize::try_from(read).ok());
-        ops::after_read(self.token, read.unwrap_or(0));
+        if let Some(token) = self.token
+            && ops::after_read(&token, read.unwrap_or(0))
+        {
+            ops::after_wait(&token);
+        }
         if let Some(end) = end {
             ops::set_position(self.fd, end);
         }
@@ -223,8 +227,7 @@ pub(crate) unsafe fn report_seek(stream: *mut FILE) {
         .and_then(|filled| end.checked_sub(filled));
     match start {
         Some(start) if filled > 0 => {
-            let token = ops::before_read(fd, Some(start), filled);
-            ops::after_read(token, isize::try_from(filled).unwrap_or(0));
+            ops::before_read(fd, Some(start), filled);
             ops::set_position(fd, end);
         }
         _ => ops::on_seek(fd, i64::try_from(end).unwrap_or(0)),

@@ -82,3 +82,14 @@ fn a_million_operations_give_the_same_results_second_third() {
 fn a_million_operations_give_the_same_results_last_third() {
     assert_nothing_differs(3, &[]);
 }
+
+#[test]
+fn requests_by_the_reading_thread_change_no_result() {
+    assert_nothing_differs(4, &[("AHEAD_SETTINGS", "submit=direct")]);
+}
+
+#[test]
+fn requests_by_a_helper_thread_change_no_result() {
+    let settings = "submit=thread,readahead_hit_rate=64,readahead_ratio=100";
+    assert_nothing_differs(5, &[("AHEAD_SETTINGS", settings)]);
+}

@@ -81,6 +81,23 @@ fn long_copies_in_the_kernel_end_as_without_pieces() {
     assert_tells_the_same("copies", &[]);
 }
 
+/// `cp` asks the kernel to copy nearly 2^63 bytes; in one call nobody could look ahead.
+#[test]
+fn a_copy_by_cp_is_seen_in_pieces_and_is_the_same() {
+    let folder = folder();
+    let bytes: Vec<u8> = (0..40_u32 << 18).flat_map(u32::to_ne_bytes).collect();
+    std::fs::write(folder.path().join("one"), &bytes).expect("a file to copy");
+    let account = Account::new(folder.path());
+    succeed(
+        with_library("cp")
+            .args(["one", "two"])
+            .env("AHEAD_SHARED", account.path())
+            .current_dir(folder.path()),
+    );
+    assert!(bytes == std::fs::read(folder.path().join("two")).expect("the copy"));
+    assert!(account.accesses() >= 10, "{} reads", account.accesses());
+}
+
 #[test]
 fn libraries_may_read_in_their_constructors_before_ours() {
     let folder = folder();

@@ -117,45 +117,45 @@ pub(super) fn remember(
 /// The place for a new candidate: a vacant one, else a candidate, else a stream that has not moved
 /// for long; never `taken`. `None` when every stream is alive.
 ///
-/// In a small table the oldest candidate gives way. In a large one it is any of them: with one
-/// stream more than places, read in turn, the oldest would always be the one needed next.
+/// In a small table the oldest candidate gives way. In a large one it is the first of any kind
+/// from a place that changes with every access: with one stream more than places, read in turn,
+/// the oldest would always be the one needed next.
 pub(super) fn place_for_candidate(
     streams: &[Stream],
     tick: u32,
     taken: Option<usize>,
 ) -> Option<usize> {
-    let rounds = u32::try_from(streams.len()).unwrap_or(u32::MAX);
-    let mut choice: Option<((bool, u32), usize)> = None;
-    for (place, stream) in streams.iter().enumerate() {
-        if taken == Some(place) {
-            continue;
-        }
-        let age = tick.wrapping_sub(stream.last_used);
-        let young = match stream.shape {
-            Shape::Vacant => return Some(place),
-            Shape::Candidate => true,
-            Shape::Strided if stream.is_wide_comb() => {
-                stream.is_doubtful() || age >= rounds.saturating_mul(2)
-            }
-            _ => false,
-        };
-        if !young && age < rounds.saturating_mul(STALE_ROUNDS) {
-            continue;
-        }
-        let order = if streams.len() > super::STREAMS_FEW {
-            scatter(tick, u32::try_from(place).unwrap_or(0))
-        } else {
-            age
-        };
-        let key = (young, order);
-        if choice.is_none_or(|(held, _)| key > held) {
-            choice = Some((key, place));
-        }
+    let may_go = |place: usize| {
+        let stream = &streams[place];
+        Some(place) != taken && may_give_way(stream, tick, streams.len())
+    };
+    if streams.len() > super::STREAMS_FEW {
+        let first = usize::try_from(tick.wrapping_mul(0x9e37_79b9) >> 8).unwrap_or(0);
+        let places = (0..streams.len()).map(|step| (first + step) % streams.len());
+        let mut found = places.filter(|place| may_go(*place));
+        return found.next();
     }
-    choice.map(|(_, place)| place)
+    let age = |place: &usize| match streams[*place].shape {
+        Shape::Vacant => (2, 0),
+        Shape::Candidate => (1, tick.wrapping_sub(streams[*place].last_used)),
+        _ => (0, tick.wrapping_sub(streams[*place].last_used)),
+    };
+    (0..streams.len())
+        .filter(|place| may_go(*place))
+        .max_by_key(age)
 }
 
-/// A number that orders places differently at every tick.
-fn scatter(tick: u32, place: u32) -> u32 {
-    (tick.wrapping_mul(0x9e37_79b9) ^ place.wrapping_mul(0x85eb_ca6b)).wrapping_mul(0xc2b2_ae35)
+/// Whether a new candidate may take the place of `stream`.
+fn may_give_way(stream: &Stream, tick: u32, places: usize) -> bool {
+    let age = tick.wrapping_sub(stream.last_used);
+    let rounds = |count: u32| {
+        u32::try_from(places)
+            .unwrap_or(u32::MAX)
+            .saturating_mul(count)
+    };
+    match stream.shape {
+        Shape::Vacant | Shape::Candidate => true,
+        Shape::Strided if stream.is_wide_comb() => stream.is_doubtful() || age >= rounds(2),
+        _ => age >= rounds(STALE_ROUNDS),
+    }
 }

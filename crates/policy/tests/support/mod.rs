@@ -135,7 +135,10 @@ impl Reader {
         let (mut seen, mut covered) = (0, 0);
         for (number, (start, length)) in accesses.into_iter().enumerate() {
             let was_asked = (start..start + length).all(|page| self.asked.contains(&page));
-            self.read(start, length);
+            let outcome = self.read(start, length);
+            if !was_asked {
+                self.wait(start, length, &outcome);
+            }
             if number >= warm_up {
                 seen += 1;
                 covered += u64::from(was_asked);

@@ -26,9 +26,13 @@ const PIECE_BYTES: usize = 4 << 20;
 /// in the file we are.
 const PIECE_BYTES_FIRST: usize = 256 << 10;
 
-/// Longest request that is cut. Near the end of the range the kernel checks that position and
-/// length do not overflow together, which pieces would pass.
-const REQUEST_BYTES_MAX: usize = 1 << 62;
+/// Longest `sendfile` that is cut. Beyond, the kernel checks that position and length do not
+/// overflow together, which pieces would pass.
+const SENDFILE_BYTES_MAX: usize = 1 << 62;
+
+/// Longest `copy_file_range` that is cut. Here the length is first shortened to what the file has,
+/// and `cp` asks for nearly all there is.
+const COPY_BYTES_MAX: usize = isize::MAX.cast_unsigned();
 
 /// The two sides of a copy.
 struct Copy {
@@ -37,6 +41,8 @@ struct Copy {
     /// Where the start in the source stands; null: the descriptor's own position.
     source_offset: *const off_t,
     length: usize,
+    /// Longest request that may be cut.
+    length_max: usize,
 }
 
 /// What a descriptor is, or `None` if it is nothing.
@@ -62,7 +68,7 @@ fn is_unlimited() -> bool {
 impl Copy {
     /// Whether pieces are sure to give what one call would.
     fn can_be_cut(&self) -> bool {
-        if self.length <= PIECE_BYTES || self.length > REQUEST_BYTES_MAX {
+        if self.length <= PIECE_BYTES || self.length > self.length_max {
             return false;
         }
         let (Some(source), Some(target)) = (facts(self.source), facts(self.target)) else {
@@ -179,6 +185,7 @@ unsafe extern "C-unwind" fn sendfile(
         target,
         source_offset: offset,
         length: count,
+        length_max: SENDFILE_BYTES_MAX,
     };
     copy.run(call)
 }
@@ -217,6 +224,7 @@ unsafe extern "C-unwind" fn copy_file_range(
         target,
         source_offset,
         length: count,
+        length_max: COPY_BYTES_MAX,
     };
     copy.run(call)
 }

@@ -34,7 +34,8 @@ unsafe extern "C" fn on_fork_in_child() {
 
 /// A sandbox may answer any system call that its program does not make itself with the end of the
 /// process. So when one is announced, our own calls stop. It cannot be seen when it is entered by
-/// a raw `seccomp` call without giving up new privileges first, which takes root.
+/// a raw `seccomp` call without giving up new privileges first, which takes root. The child of a
+/// `vfork` that announces one silences its parent too: that costs speed, the other way a process.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     if option == libc::PR_SET_SECCOMP || option == libc::PR_SET_NO_NEW_PRIVS {

@@ -5,7 +5,8 @@
 //! stands in an array that may be a bad pointer, and the kernel has to find that out, not we.
 
 use super::tell::tell;
-use crate::{ops, real};
+use crate::ops::{self, Glance};
+use crate::real;
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
 
 /// The most that the kernel moves in one call, whatever is asked for.
@@ -22,10 +23,19 @@ pub(super) fn noted(
     if fd < 0 || length == 0 {
         return call();
     }
-    let token = tell(|| ops::before_read(fd, position, length.min(CALL_BYTES_MAX)));
+    let length = length.min(CALL_BYTES_MAX);
+    // The glance and the end of a read that did not wait change no `errno` and cannot panic, so
+    // they need not go through `tell`: nearly all reads of a learned stream end here.
+    let token = match ops::glance(fd, position, length) {
+        Glance::Ignore => return call(),
+        Glance::Steady(token) => Some(token),
+        Glance::Closer => tell(|| ops::before_read(fd, position, length)).flatten(),
+    };
     let result = call();
-    if let Some(token) = token {
-        tell(|| ops::after_read(token, result));
+    if let Some(token) = token
+        && ops::after_read(&token, result)
+    {
+        tell(|| ops::after_wait(&token));
     }
     result
 }
@@ -61,8 +71,7 @@ fn noted_afterwards_at(fd: c_int, offset: off_t, call: impl FnOnce() -> ssize_t)
 /// Tells of `bytes` that were read at `start`.
 pub(super) fn report(fd: c_int, start: u64, bytes: usize) {
     if bytes > 0 {
-        let token = ops::before_read(fd, Some(start), bytes);
-        ops::after_read(token, isize::try_from(bytes).unwrap_or(isize::MAX));
+        ops::before_read(fd, Some(start), bytes);
     }
 }
 
