@@ -40,6 +40,10 @@ pub use stream::Stream;
 use stream::{Fit, Shape, pages32};
 pub use window::Moment;
 
+/// Pages of the longest possible file: offsets have 63 bits. Accesses beyond are nobody's, so
+/// that page arithmetic has room on both sides.
+const PAGES_MAX: u64 = 1 << 51;
+
 /// Streams of a file that has few.
 pub const STREAMS_FEW: usize = 4;
 /// Streams of a file that has many.
@@ -136,6 +140,9 @@ impl FileStreams {
         access: PageRange,
         moment: impl FnOnce() -> Moment,
     ) -> Outcome {
+        if access.end.get() > PAGES_MAX {
+            return Outcome::default();
+        }
         self.tick = self.tick.wrapping_add(1);
         let hint = streams
             .get(usize::from(self.last))

@@ -174,6 +174,26 @@ static unsigned char *text(void) { return source + below(SOURCE_BYTES - (2 << 20
 
 static int is_too_far(int fd) { return kernel_position(fd) > POSITION_MAX || size_of(fd) > 2 * POSITION_MAX; }
 
+/* Within one file the pieces of such a copy may overlap, and how long each is depends on the cache. */
+static int is_same_file(int a, int b)
+{
+    struct stat one, two;
+    return fstat(a, &one) == 0 && fstat(b, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino && S_ISREG(one.st_mode);
+}
+
+/*
+ * A pipe or socket that is filled from a file refers to pages of the page cache. Whether it sees
+ * what is written to the file later depends on whether the page was dropped in between. So the
+ * source is then a file that nobody writes to; returns its descriptor, or -1 if none was needed.
+ */
+static int still_source(int *fd, int target)
+{
+    if (is_regular(target) || !is_regular(*fd)) return -1;
+    *fd = open("holes", O_RDONLY);
+    lseek(*fd, below(6 << 20), SEEK_SET);
+    return *fd;
+}
+
 static void descriptor_operation(struct record *r)
 {
     size_t length = any_length();
@@ -241,10 +261,13 @@ static void descriptor_operation(struct record *r)
              note(r, n, -1); if (n == 0) { slots[slot] = two[0]; slots[below(SLOTS)] = two[1]; r->hash = two[0] * 1000 + two[1]; } break; }
     case 17: case 18: {
         off_t a = 0, *pointer = any_offset_pointer(&a);
-        if (is_too_far(other)) { note(r, -7, other); break; }
+        if (is_too_far(other) || is_same_file(fd, other)) { note(r, -7, other); break; }
+        int own = still_source(&fd, other);
         length = any_copy_length(fd); errno = 4242;
         n = one_in(2) ? sendfile(other, fd, pointer, length) : sendfile64(other, fd, pointer, length);
-        note(r, n, fd); r->hash = a * 31 + kernel_position(other) + size_of(other) * 7; break;
+        note(r, n, fd); r->hash = a * 31 + kernel_position(other) + size_of(other) * 7;
+        if (own >= 0) close(own);
+        break;
     }
     case 19: case 20: {
         off_t a, b, *source = any_offset_pointer(&a), *target = any_offset_pointer(&b);
@@ -255,8 +278,12 @@ static void descriptor_operation(struct record *r)
     }
     case 21: {
         off_t a, b, *source = any_offset_pointer(&a), *target = one_in(3) ? any_offset_pointer(&b) : NULL;
-        if (is_too_far(other)) { note(r, -7, other); break; }
-        errno = 4242; n = splice(fd, source, other, target, any_copy_length(-1), SPLICE_F_NONBLOCK); note(r, n, fd); r->hash = a; break;
+        if (is_too_far(other) || is_same_file(fd, other)) { note(r, -7, other); break; }
+        int own = still_source(&fd, other);
+        length = any_copy_length(-1); errno = 4242;
+        n = splice(fd, source, other, target, length, SPLICE_F_NONBLOCK); note(r, n, fd); r->hash = a;
+        if (own >= 0) close(own);
+        break;
     }
     case 22: n = one_in(2) ? posix_fadvise(fd, offset, length, (int)below(9) - 1) : posix_fadvise64(fd, offset, length, (int)below(6)); note(r, n, fd); break;
     case 23: n = readahead(fd, offset, length); note(r, n, fd); break;
@@ -336,7 +363,7 @@ static void stream_operation(struct record *r)
     errno = 4242;
     switch (r->operation) {
     case 101: case 102: case 103: n = fread(buffer, 1, length, f); r->hash = hash_bytes(buffer, n); break;
-    case 104: n = fread(buffer, 1 + below(50), below(400), f); r->hash = hash_bytes(buffer, 100); break;
+    case 104: { size_t size = 1 + below(50); n = fread(buffer, size, below(400), f); r->hash = hash_bytes(buffer, n * size); break; }
     case 105: n = fread_unlocked(buffer, 1, length, f); r->hash = hash_bytes(buffer, n); break;
     case 106: n = __fread_chk(buffer, BUFFER_BYTES, 1, length, f); r->hash = hash_bytes(buffer, n); break;
     case 107: n = __fread_unlocked_chk(buffer, BUFFER_BYTES, 7, length / 7, f); r->hash = hash_bytes(buffer, n * 7); break;
@@ -368,7 +395,7 @@ static void stream_operation(struct record *r)
     case 136: if (one_in(30)) { n = syscall(SYS_close, fileno(f)); } else n = feof(f) + 2 * ferror(f); break;
     case 137: { FILE *old = stdin; stdin = f; n = one_in(2) ? getchar() : getchar_unlocked(); stdin = old; break; }
     case 138: if (one_in(5)) { n = fclose(f); f = streams[slot] = NULL; } break;
-    default: n = fread(buffer, 4096, 1, f); r->hash = hash_bytes(buffer, 256);
+    default: n = fread(buffer, 4096, 1, f); r->hash = hash_bytes(buffer, n * 4096);
     }
     if (f != NULL) note(r, n, fileno(f)); else note(r, n, -1);
     if (f != NULL) r->result ^= (int64_t)(feof(f) != 0) << 60 ^ (int64_t)(ferror(f) != 0) << 61;

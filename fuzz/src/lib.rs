@@ -1,0 +1,126 @@
+//! What is fed from outside, fed with anything.
+//!
+//! The bodies are plain functions: `cargo fuzz` drives them with coverage for as long as one
+//! likes, `tests/smoke.rs` with a fixed stream of bytes in every test run.
+#![forbid(unsafe_code)]
+
+use ahead_policy::adaptive::{FileStreams, Moment, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::device::DeviceEstimate;
+use ahead_policy::knobs::Knobs;
+use ahead_policy::units::{PageCount, PageRange};
+
+/// Numbers taken from the front of some bytes; zeros when they are used up.
+struct Feed<'a>(&'a [u8]);
+
+impl Feed<'_> {
+    fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else {
+            return 0;
+        };
+        self.0 = rest;
+        *first
+    }
+
+    /// A number of up to `8 * bytes` bits.
+    fn number(&mut self, bytes: u32) -> u64 {
+        (0..bytes).fold(0, |number, _| number << 8 | u64::from(self.byte()))
+    }
+}
+
+/// One life of a file, with page numbers from everywhere, the end of the number space included.
+///
+/// # Panics
+/// When a decision breaks a promise.
+pub fn policy(data: &[u8]) {
+    let mut feed = Feed(data);
+    let mut file = FileStreams::default();
+    let mut streams = vec![Stream::default(); STREAMS_FEW];
+    let mut moment = Moment {
+        knobs: Knobs {
+            readahead_ratio: u32::from(feed.byte()),
+            readahead_hit_rate: u32::from(feed.byte() % 17),
+            window_pages_max: PageCount::new(feed.number(3)),
+        },
+        device: DeviceEstimate {
+            access_ns: feed.number(8),
+            bytes_per_second: feed.number(8),
+            depth: u32::from(feed.byte()),
+        },
+        file_pages: PageCount::new(feed.number(8)),
+        threshold: PageCount::new(feed.number(8)),
+        available: PageCount::new(feed.number(4)),
+        contested: false,
+    };
+    let mut newest = (PageRange::new(0, 0), None, false);
+    let mut at = 0_u64;
+    while !feed.0.is_empty() {
+        let stream = newest.1;
+        match feed.byte() % 16 {
+            0 => file.on_wait(&mut streams, stream, newest.0, newest.2),
+            1 => file.on_cached(&mut streams, stream),
+            2 => file.on_not_cached(&mut streams, stream),
+            3 => file.on_thrashed(&mut streams, stream, PageCount::new(feed.number(2))),
+            4 => {
+                file.on_idle(&mut streams);
+                assert_eq!(file.unread(&streams).0.get(), 0);
+            }
+            5 => moment.file_pages = PageCount::new(feed.number(8)),
+            6 => moment.available = PageCount::new(feed.number(3)),
+            7 => moment.contested = !moment.contested,
+            kind => {
+                // Steps as programs make them, or a jump anywhere.
+                at = match kind {
+                    8 => feed.number(8),
+                    9 => feed.number(2),
+                    10 => at.wrapping_sub(feed.number(1)),
+                    _ => at.wrapping_add(feed.number(1)),
+                };
+                let access = PageRange::new(at, at.saturating_add(feed.number(1)));
+                if file.on_steady_access(&mut streams, access).is_some() {
+                    continue;
+                }
+                let outcome = file.on_access(&mut streams, access, || moment);
+                for range in outcome.decision.prefetch.ranges() {
+                    assert!(range.end.get() <= moment.file_pages.get(), "{outcome:?}");
+                }
+                assert!(
+                    outcome.decision.prefetch.pages() <= moment.available,
+                    "{outcome:?}"
+                );
+                newest = (access, outcome.stream, outcome.covered);
+                let _ = file.ahead(&streams, outcome.stream);
+                if file.is_crowded() && streams.len() < STREAMS_MANY {
+                    streams.resize(STREAMS_MANY, Stream::default());
+                }
+            }
+        }
+    }
+}
+
+/// Config file, settings, disk model and account of a run: each says no, or takes it.
+///
+/// # Panics
+/// When something that was accepted cannot be written and read back.
+pub fn parsers(data: &[u8]) {
+    let _ = ahead_engine::report::decode(data);
+    let mut account = vec![0; ahead_engine::report::FILE_BYTES];
+    account[..8].copy_from_slice(&ahead_engine::report::MAGIC.to_ne_bytes());
+    for (place, byte) in account.iter_mut().skip(512).zip(data) {
+        *place = *byte;
+    }
+    let _ = ahead_engine::report::decode(&account);
+
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let mut settings = ahead_engine::settings::Settings::default();
+    let _ = ahead_cli::run::config::apply(text, &mut settings);
+    let _ = settings.set_pair(text);
+    let back = ahead_engine::settings::Settings::from_environment(&settings.to_environment());
+    assert_eq!(back, settings);
+    let _ = ahead_engine::settings::Settings::from_environment(text);
+    if let Ok(model) = ahead_disks::DiskModel::from_toml(text) {
+        let again = model.to_toml().expect("what was read can be written");
+        assert_eq!(ahead_disks::DiskModel::from_toml(&again), Ok(model));
+    }
+}
