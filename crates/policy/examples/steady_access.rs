@@ -26,7 +26,7 @@ fn main() {
     for i in 0..count {
         let start = match pattern.as_str() {
             "sequential" => i,
-            "streams64" => (i % 64 << 30) + (i % 64) * (i % 64) * 7 + i / 64,
+            "streams64" => ((i % 64) << 30) + (i % 64) * (i % 64) * 7 + i / 64,
             _ => {
                 state ^= state << 13;
                 state ^= state >> 7;

@@ -1,8 +1,8 @@
-#![allow(dead_code, unreachable_pub, reason = "each test uses another part")]
 //! A reader, its file and the plainest page cache there is: sets of page numbers.
 //!
 //! The cache never evicts on its own and the device answers at once, so what a test sees is the
 //! policy alone. [`Reader::read`] checks the promises that hold for every access.
+#![allow(dead_code, unreachable_pub, reason = "each test uses another part")]
 
 use std::collections::BTreeSet;
 
