@@ -4,7 +4,7 @@
 //! likes, `tests/smoke.rs` with a fixed stream of bytes in every test run.
 #![forbid(unsafe_code)]
 
-use ahead_policy::adaptive::{FileStreams, Moment, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
 use ahead_policy::units::{PageCount, PageRange};
@@ -76,7 +76,7 @@ pub fn policy(data: &[u8]) {
                     _ => at.wrapping_add(feed.number(1)),
                 };
                 let access = PageRange::new(at, at.saturating_add(feed.number(1)));
-                if file.on_steady_access(&mut streams, access).is_some() {
+                if file.on_quick_access(&mut streams, access) != Quick::No {
                     continue;
                 }
                 let outcome = file.on_access(&mut streams, access, || moment);

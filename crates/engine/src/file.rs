@@ -2,7 +2,7 @@
 //!
 //! The host makes sure that one thread at a time is in here; nothing in this file waits.
 
-use ahead_policy::adaptive::{FileStreams, Moment, Outcome, STREAMS_FEW, Stream};
+use ahead_policy::adaptive::{FileStreams, Moment, Outcome, Quick, STREAMS_FEW, Stream};
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_policy::units::{PageCount, PageRange};
@@ -84,17 +84,22 @@ pub struct FileState {
 pub type Many<'a> = Option<&'a mut [Stream]>;
 
 impl FileState {
-    /// The quick half of [`Self::on_access`]: the exact step of a learned stream inside its window.
-    /// `None` if it takes more than that, and then nothing has changed.
+    /// The quick half of [`Self::on_access`]. [`Quick::No`] has changed nothing.
     #[inline]
-    pub fn on_steady_access(&mut self, many: Many<'_>, access: PageRange) -> Option<u8> {
-        let stream = self.streams.on_steady_access(table(&mut self.few, many), access)?;
-        let pages = access.len().get();
-        self.tally.accesses += 1;
-        self.tally.pages += pages;
-        self.tally.useful += pages;
-        self.tally.covered += 1;
-        Some(stream)
+    pub fn on_quick_access(&mut self, many: Many<'_>, access: PageRange) -> Quick {
+        let quick = self
+            .streams
+            .on_quick_access(table(&mut self.few, many), access);
+        if quick != Quick::No {
+            let pages = access.len().get();
+            self.tally.accesses += 1;
+            self.tally.pages += pages;
+            if quick != Quick::Calm {
+                self.tally.useful += pages;
+                self.tally.covered += 1;
+            }
+        }
+        quick
     }
 
     /// The program reads `access`. `asker` is any number that tells this file from others.
@@ -157,11 +162,14 @@ impl FileState {
         device: &Device,
         residency: &impl Residency,
     ) {
-        let Wait { stream, covered, waited_ns } = wait;
+        let Wait {
+            stream,
+            covered,
+            waited_ns,
+        } = wait;
         self.tally.waits += 1;
         let streams = table(&mut self.few, many);
-        self.streams
-            .on_wait(streams, stream, access, covered);
+        self.streams.on_wait(streams, stream, access, covered);
         if !covered {
             if stream.is_none() {
                 device.on_lone_wait(waited_ns, access.len().get());

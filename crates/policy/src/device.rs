@@ -21,9 +21,9 @@ pub struct DeviceEstimate {
 /// fill memory; lower leaves bandwidth unused whenever several streams share one arm.
 const UTILISATION_TENTHS: u64 = 9;
 
-/// Smallest window of a stream that has the device to itself: 256 KiB. Below, the fixed cost of a
+/// Smallest window of a learned stream: 256 KiB. Below, the fixed cost of a
 /// request (system call, queue, wake-up) is no longer small beside the transfer.
-const PIPELINE_PAGES_MIN: u64 = 64;
+const WINDOW_PAGES_MIN: u64 = 64;
 
 impl DeviceEstimate {
     /// A disk with one arm, as sold for twenty years: 8 ms, 120 MB/s, one request at a time.
@@ -71,10 +71,10 @@ impl DeviceEstimate {
     #[must_use]
     pub const fn pipeline_window(&self) -> PageCount {
         let pages = self.pages_per_access().get().saturating_mul(2);
-        let pages = if pages > PIPELINE_PAGES_MIN {
+        let pages = if pages > WINDOW_PAGES_MIN {
             pages
         } else {
-            PIPELINE_PAGES_MIN
+            WINDOW_PAGES_MIN
         };
         PageCount::new(power_of_two_at_least(pages))
     }

@@ -110,8 +110,7 @@ fn live(steps: &[Step], hit_rate: u32) {
         // The policy never believes in more unread pages than were ever asked for.
         assert!(reader.unread() <= reader.asked_total);
         // Prefetched pages per accessed page: the limit, over the whole life.
-        let limit =
-            reader.read_total * u64::from(hit_rate) + allowance(unread_max, taken_away);
+        let limit = reader.read_total * u64::from(hit_rate) + allowance(unread_max, taken_away);
         let settled = reader.asked_total - reader.unread();
         assert!(
             settled <= limit,

@@ -11,7 +11,7 @@ use ahead_engine::adviser::{Asked, apply};
 use ahead_engine::file::Wait;
 use ahead_engine::report::{flags, header};
 use ahead_engine::settings::PolicyChoice;
-use ahead_policy::adaptive::Outcome;
+use ahead_policy::adaptive::{Outcome, Quick};
 use ahead_policy::units::{ByteLength, ByteOffset, PageRange};
 
 use crate::fd_table::{Entry, FileEntry};
@@ -48,8 +48,8 @@ pub(crate) struct Token {
 pub(crate) enum Glance {
     /// Nothing of interest: not a file, or nobody is there to care.
     Ignore,
-    /// One more step of a learned stream. Noted.
-    Steady(Token),
+    /// One more step of a learned stream, or nothing that needs a look. Noted.
+    Quick(Token),
     /// [`before_read`] has to look.
     Closer,
 }
@@ -82,15 +82,17 @@ pub(crate) fn glance(fd: c_int, position: Option<u64>, length: usize) -> Glance 
         return Glance::Closer;
     }
     let (state, many) = inside.state();
-    let Some(stream) = state.on_steady_access(many, access) else {
-        return Glance::Closer;
+    let stream = match state.on_quick_access(many, access) {
+        Quick::Step(stream) => Some(stream),
+        Quick::Calm => None,
+        Quick::No => return Glance::Closer,
     };
     drop(inside);
-    Glance::Steady(Token {
+    Glance::Quick(Token {
         fd,
         file,
-        stream: Some(stream),
-        covered: true,
+        stream,
+        covered: stream.is_some(),
         moves_position,
         position: start,
         access,
@@ -180,7 +182,11 @@ pub(crate) fn after_wait(token: &Token) {
         let (state, many) = inside.state();
         let residency = identity::CacheStat { fd: token.fd };
         let waited = host.rate.ns(elapsed);
-        let wait = Wait { stream: token.stream, covered: token.covered, waited_ns: waited };
+        let wait = Wait {
+            stream: token.stream,
+            covered: token.covered,
+            waited_ns: waited,
+        };
         state.on_wait(many, wait, token.access, device, &residency);
         account(host, place, &mut inside, ACCOUNT_EVERY);
     }

@@ -33,9 +33,17 @@ fn percentile(samples: &mut [Duration], percent: usize) -> f64 {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().ok_or("usage: submit_cost FILE [SIZE_KIB…]")?;
-    let sizes: Vec<u64> = arguments.map(|text| text.parse()).collect::<Result<_, _>>()?;
-    let sizes = if sizes.is_empty() { vec![16, 128, 1024] } else { sizes };
+    let path = arguments
+        .next()
+        .ok_or("usage: submit_cost FILE [SIZE_KIB…]")?;
+    let sizes: Vec<u64> = arguments
+        .map(|text| text.parse())
+        .collect::<Result<_, _>>()?;
+    let sizes = if sizes.is_empty() {
+        vec![16, 128, 1024]
+    } else {
+        sizes
+    };
     let file = Arc::new(File::open(&path)?);
     let pages = file.metadata()?.len() / 4096;
     let mut ring = IoUring::new(8)?;

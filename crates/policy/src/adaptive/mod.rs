@@ -25,7 +25,7 @@
 //! through them.
 //!
 //! **Random costs nothing.** Accesses without a stream ask for nothing; while no access waits for
-//! the device only one stretch in eight is looked at closely.
+//! the device only eight accesses of 256 are looked at closely.
 
 mod matching;
 mod stream;
@@ -64,7 +64,7 @@ const ROUNDS_REMEMBERED: u32 = 1 << 16;
 const SCAN_AGAIN_PAGES_MAX: u32 = 256;
 
 /// Accesses without a wait or a request after which a file counts as being in memory. A new stream
-/// begins with a wait, so nothing is missed on a device; cached random reads cost an eighth. It
+/// begins with a wait, so nothing is missed on a device; cached random reads cost next to nothing. It
 /// has to be more than a window has requests of a shuffling server: 512 of 4 KiB in 2 MiB.
 const CALM_ACCESSES: u32 = 1024;
 
@@ -80,6 +80,17 @@ pub struct Outcome {
     pub stream: Option<u8>,
     /// The access lies inside what was asked for earlier.
     pub covered: bool,
+}
+
+/// What [`FileStreams::on_quick_access`] could do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quick {
+    /// One more step of this stream, inside its window.
+    Step(u8),
+    /// Nothing that needs a look.
+    Calm,
+    /// Nothing was done: [`FileStreams::on_access`] has to look.
+    No,
 }
 
 /// What the policy remembers of one file, beside its streams. All zero is a file never read.
@@ -111,21 +122,41 @@ pub struct FileStreams {
 }
 
 impl FileStreams {
-    /// The quick half of [`Self::on_access`], for callers that count nanoseconds: takes the exact
-    /// step of a learned stream inside its window, which asks for nothing. Says which stream it
-    /// was; `None` if it takes more than that, and then nothing has changed.
+    /// The quick half of [`Self::on_access`], for callers that count nanoseconds. It answers what
+    /// asks for nothing: the exact step of a learned stream inside its window, and most reads of
+    /// a file in which nobody waits. [`Quick::No`] has changed nothing.
     #[inline]
-    pub fn on_steady_access(&mut self, streams: &mut [Stream], access: PageRange) -> Option<u8> {
-        let hint = streams.get(usize::from(self.last))?.successor;
-        let stream = streams.get_mut(usize::from(hint))?;
+    pub fn on_quick_access(&mut self, streams: &mut [Stream], access: PageRange) -> Quick {
         let tick = self.tick.wrapping_add(1);
-        if self.debt > 0 || !stream.is_settled() || !stream.step(access, tick) {
-            return None;
+        let hint = streams
+            .get(usize::from(self.last))
+            .map_or(0, |last| last.successor);
+        if let Some(stream) = streams.get_mut(usize::from(hint))
+            && stream.is_settled()
+            && stream.step(access, tick)
+        {
+            self.tick = tick;
+            self.last = hint;
+            self.unexplained_run = 0;
+            return Quick::Step(hint);
         }
-        self.tick = tick;
-        self.last = hint;
-        self.unexplained_run = 0;
-        Some(hint)
+        if self.is_calm(tick) {
+            // A stream that would have to ask must not be missed.
+            let awaited = streams
+                .get(usize::from(hint))
+                .map_or(Fit::None, |s| s.fit(access));
+            if awaited == Fit::None {
+                self.tick = tick;
+                return Quick::Calm;
+            }
+        }
+        Quick::No
+    }
+
+    /// Nobody has waited for long, so everything is in memory: only eight accesses of 256 are
+    /// looked at closely.
+    fn is_calm(&self, tick: u32) -> bool {
+        tick.wrapping_sub(self.last_busy) >= CALM_ACCESSES && tick & 255 >= 8
     }
 
     /// The program reads `access`. Call before the read, so that what it wants and what comes
@@ -168,8 +199,7 @@ impl FileStreams {
         if access.is_empty() || streams.is_empty() {
             return Outcome::default();
         }
-        // Nobody waits, as everything is in memory: look closely at eight accesses of sixty-four.
-        if self.tick.wrapping_sub(self.last_busy) >= CALM_ACCESSES && self.tick & 63 >= 8 {
+        if self.is_calm(self.tick) {
             return self.unexplained(Reason::NoPattern);
         }
         if let Some((place, _)) = matching::best(streams, access) {

@@ -76,13 +76,22 @@ impl Asked {
 /// Largest single request for `stream` now; 0 when memory is short.
 pub(super) fn limit(stream: &Stream, moment: &Moment, thrash_pages: u32) -> u64 {
     let device = &moment.device;
-    let positioned = moment.contested || stream.shape == Shape::Backward;
-    let model = if positioned {
-        device.efficient_window()
-    } else {
-        device.pipeline_window()
+    // Alone, a stream has to cover the device's latency by itself. In company the others do that
+    // too, and what counts is the cost of a request. A backward stream needs both: each of its
+    // requests is positioned for.
+    let model = match (moment.contested, stream.shape) {
+        (true, _) => device.efficient_window(),
+        (false, Shape::Backward) => device.efficient_window().max(device.pipeline_window()),
+        (false, _) => device.pipeline_window(),
     };
-    let wanted = (model.get() << stream.boost.min(BOOST_MAX)).max(u64::from(stream.length));
+    // Waits of streams that share a device with many channels come from sharing its bandwidth.
+    let shared = moment.contested && device.depth > 1;
+    let boost = if shared {
+        0
+    } else {
+        stream.boost.min(BOOST_MAX)
+    };
+    let wanted = (model.get() << boost).max(u64::from(stream.length));
     let mut threshold = moment.threshold.get();
     if thrash_pages > 0 {
         threshold = threshold.min(u64::from(thrash_pages));

@@ -28,7 +28,7 @@ pub(super) fn noted(
     // they need not go through `tell`: nearly all reads of a learned stream end here.
     let token = match ops::glance(fd, position, length) {
         Glance::Ignore => return call(),
-        Glance::Steady(token) => Some(token),
+        Glance::Quick(token) => Some(token),
         Glance::Closer => tell(|| ops::before_read(fd, position, length)).flatten(),
     };
     let result = call();
