@@ -68,6 +68,9 @@ const SCAN_AGAIN_PAGES_MAX: u32 = 256;
 /// has to be more than a window has requests of a shuffling server: 512 of 4 KiB in 2 MiB.
 const CALM_ACCESSES: u32 = 1024;
 
+/// Two waits within so many accesses are the device's doing.
+const WAITS_TOGETHER: u32 = 64;
+
 /// Candidates pushed out unused after which a file deserves the larger table.
 const CROWDED_EVICTIONS: u8 = 8;
 
@@ -110,8 +113,10 @@ pub struct FileStreams {
     newest: u8,
     /// When evenly spaced streams, read in turn, were last taken for a comb. 0: never.
     rounds_seen: u32,
-    /// When an access last had to wait for the device, or asked it for pages.
+    /// When accesses last had to wait for the device, or asked it for pages.
     last_busy: u32,
+    /// When an access last took as long as a wait.
+    last_wait: u32,
     /// Learned: more unread pages than this per stream were evicted. 0: never happened.
     thrash_pages: u32,
     /// Pages given up unread, ever.
@@ -466,7 +471,11 @@ impl FileStreams {
         access: PageRange,
         covered: bool,
     ) {
-        self.last_busy = self.tick;
+        // One wait alone may be the processor's; a device makes several wait.
+        if self.tick.wrapping_sub(self.last_wait) <= WAITS_TOGETHER {
+            self.last_busy = self.tick;
+        }
+        self.last_wait = self.tick;
         let Some(stream) = stream.and_then(|place| streams.get_mut(usize::from(place))) else {
             return;
         };
