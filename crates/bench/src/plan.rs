@@ -87,7 +87,7 @@ impl Plan {
             sweep_kib: SWEEP_KIB.to_vec(),
             repeat: 3,
             limits: Limits {
-                bytes: 1 << 30,
+                bytes: 2 << 30,
                 milliseconds: 5000,
             },
             seed: 1,

@@ -59,6 +59,12 @@ impl Budget {
         PageCount::new(most.saturating_sub(self.unread.load(Relaxed)))
     }
 
+    /// Whether more than half of the budget is in use: time to look for windows nobody reads.
+    #[must_use]
+    pub fn is_tight(&self) -> bool {
+        self.unread.load(Relaxed) > self.unread_pages_max.load(Relaxed) / 2
+    }
+
     /// Pages asked for and not yet reached, over all files.
     #[must_use]
     pub fn unread(&self) -> PageCount {

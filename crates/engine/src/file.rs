@@ -149,7 +149,8 @@ impl FileState {
         match asked {
             Asked::WasCached => self.streams.on_cached(streams, stream),
             Asked::OnItsWay => self.streams.on_not_cached(streams, stream),
-            Asked::Unknown | Asked::Refused => {}
+            Asked::Refused => self.streams.on_refused(streams, stream),
+            Asked::Unknown => {}
         }
     }
 

@@ -83,7 +83,7 @@ pub const KEYS: &[KeyDoc] = &[
     KeyDoc {
         name: "bandwidth_mb",
         default: "0",
-        meaning: "media rate of the device in MB/s; 0 learns it",
+        meaning: "media rate of the device in MB/s; 0 assumes what is usual for its kind",
     },
     KeyDoc {
         name: "depth",
@@ -138,7 +138,7 @@ pub struct Settings {
     pub submit: SubmitChoice,
     /// Access time in microseconds, 0 = learn.
     pub access_us: u32,
-    /// Bandwidth in MB/s, 0 = learn.
+    /// Bandwidth in MB/s, 0 = by kind of device.
     pub bandwidth_mb: u32,
     /// Useful depth, 0 = by kind of device.
     pub depth: u32,

@@ -1,11 +1,11 @@
 //! What one access costs in the steady state of each pattern.
 //!
 //! `cargo bench -p ahead-policy`. Promise: at most 50 ns. The time of making the next access is
-//! included. Repeatable instruction counts: `xtask/instructions`.
+//! included. Repeatable instruction counts: `xtask/tests/instructions.rs`.
 
 use std::hint::black_box;
 
-use ahead_policy::adaptive::{FileStreams, Moment, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
 use ahead_policy::units::{PageCount, PageRange};
@@ -29,7 +29,13 @@ fn steady(c: &mut Criterion, name: &str, places: usize, mut next: impl FnMut() -
         file.on_access(&mut streams, next(), moment);
     }
     c.bench_function(name, |bencher| {
-        bencher.iter(|| black_box(file.on_access(&mut streams, black_box(next()), moment)));
+        // As the process host does: the quick half first.
+        bencher.iter(|| {
+            let access = black_box(next());
+            if black_box(file.on_quick_access(&mut streams, access)) == Quick::No {
+                black_box(file.on_access(&mut streams, access, moment));
+            }
+        });
     });
 }
 

@@ -1,9 +1,10 @@
 //! Runs COUNT accesses of one pattern and nothing else, for counting instructions:
-//! `steady_access sequential|streams64|random COUNT`. `xtask/instructions` subtracts two counts.
+//! `steady_access sequential|streams64|random COUNT`. `xtask/tests/instructions.rs` compares two
+//! counts; by hand: `valgrind --tool=callgrind target/release/examples/steady_access …`.
 
 use std::hint::black_box;
 
-use ahead_policy::adaptive::{FileStreams, Moment, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
 use ahead_policy::units::{PageCount, PageRange};
@@ -35,7 +36,11 @@ fn main() {
             }
         };
         let access = PageRange::new(start, start + 1);
-        black_box(file.on_access(&mut streams, black_box(access), || Moment {
+        // As the process host does: the quick half first.
+        if black_box(file.on_quick_access(&mut streams, black_box(access))) != Quick::No {
+            continue;
+        }
+        black_box(file.on_access(&mut streams, access, || Moment {
             knobs: Knobs::default(),
             device: DeviceEstimate::ARM,
             file_pages: PageCount::new(1 << 40),

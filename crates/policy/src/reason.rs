@@ -77,8 +77,6 @@ told! {
         MarkerCrossed = 3, "the reader crossed the marker: the next window";
         /// The reader waited inside the window, so it was made larger.
         ReaderWaited = 4, "the reader had to wait: a larger window";
-        /// The reader jumped ahead of the window.
-        WindowMissed = 5, "the reader left the window behind: start again from here";
         /// Fewer than three accesses agree.
         NoPattern = 6, "no pattern: nothing is asked for";
         /// Too many accesses without a pattern.
@@ -99,7 +97,7 @@ told! {
         LeftToKernel = 14, "left to the kernel, which reads through the holes";
         /// The program gives advice of its own.
         ProgramAdvises = 15, "the program gives its own advice: respected";
-        /// A stream was forgotten for a newer one.
+        /// The file was read from its start before.
         Reopened = 16, "reopened: continues where it was";
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Place {
     device: AtomicU64,
     inode: AtomicU64,
     last_used: AtomicU64,
+    /// When its reader asked or waited last, in nanoseconds on the monotonic clock.
+    pub(crate) active_ns: AtomicU64,
     /// Which device of the host it lies on.
     pub(crate) device_place: AtomicU32,
     /// Its record in the account.
@@ -55,6 +57,9 @@ unsafe impl Sync for ManyTable {}
 /// All files of this process.
 pub(crate) struct Files {
     places: &'static [Place],
+    /// A bit for each place that ever held a file. Going through these instead of the places keeps
+    /// untouched memory untouched, which matters after every fork.
+    used: [AtomicU64; PLACES / 64],
     many: &'static [ManyTable],
     many_used: AtomicU32,
     clock: AtomicU64,
@@ -87,6 +92,7 @@ impl Files {
         let many = unsafe { zeroed_array::<ManyTable>(MANY_TABLES)? };
         Some(Self {
             places,
+            used: [const { AtomicU64::new(0) }; PLACES / 64],
             many,
             many_used: AtomicU32::new(0),
             clock: AtomicU64::new(0),
@@ -124,7 +130,9 @@ impl Files {
         place.inode.store(inode, Ordering::Relaxed);
         place.record.store(0, Ordering::Relaxed);
         place.last_used.store(now, Ordering::Relaxed);
-        Some((u32::try_from(bucket + way).ok()?, true))
+        let number = bucket + way;
+        self.used[number / 64].fetch_or(1 << (number % 64), Ordering::Relaxed);
+        Some((u32::try_from(number).ok()?, true))
     }
 
     /// The place with this number.
@@ -151,9 +159,11 @@ impl Files {
 
     /// All places that ever held a file.
     pub(crate) fn used(&self) -> impl Iterator<Item = &Place> {
-        self.places
-            .iter()
-            .filter(|place| place.last_used.load(Ordering::Relaxed) != 0)
+        self.used.iter().enumerate().flat_map(move |(word, bits)| {
+            let bits = bits.load(Ordering::Relaxed);
+            let set = (0..64).filter(move |bit| bits >> bit & 1 == 1);
+            set.filter_map(move |bit| self.places.get(word * 64 + bit))
+        })
     }
 
     /// Opens all places: in a forked child the threads that were inside do not exist.
@@ -288,6 +298,15 @@ mod tests {
         place.leave(PageRange::new(7, 9));
         assert_eq!(inside.letter(), Some(PageRange::new(7, 9)));
         assert_eq!(inside.letter(), None);
+    }
+
+    #[test]
+    fn used_places_are_found_without_looking_at_the_others() {
+        let files = Files::new().unwrap();
+        for inode in 0..100 {
+            files.find(1, inode, &Engine::default()).unwrap();
+        }
+        assert_eq!(files.used().count(), 100);
     }
 
     #[test]

@@ -29,6 +29,10 @@ pub(crate) struct Host {
     pub(crate) helper: AtomicPtr<Helper>,
     devices: [HostDevice; DEVICES_MAX],
     limits_known: AtomicBool,
+    /// Requests in a row that the kernel refused.
+    pub(crate) refusals: AtomicU32,
+    /// When idle windows were looked for last, in nanoseconds on the monotonic clock.
+    pub(crate) swept_ns: AtomicU64,
     /// Highest descriptor number seen, for the work after a fork.
     pub(crate) highest_fd: AtomicU32,
 }
@@ -78,6 +82,8 @@ pub(crate) fn make() {
         helper: AtomicPtr::new(std::ptr::null_mut()),
         devices: Default::default(),
         limits_known: AtomicBool::new(false),
+        refusals: AtomicU32::new(0),
+        swept_ns: AtomicU64::new(0),
         highest_fd: AtomicU32::new(0),
     };
     // Until memory is looked at, at the first request, nothing may be asked for beyond 16 MiB.

@@ -4,10 +4,10 @@
 //! nothing, ends nothing, holds no lock and allocates nothing on a read. All it does is watch
 //! which pages are read and tell the kernel earlier what will be wanted next.
 //!
-//! * [`hooks`], [`stdio`], [`real`] — the C side: what programs call, and what is called in the end
-//! * [`ops`] — the steps around a read
-//! * [`host`], [`files`], [`fd_table`], [`shared`] — what is known in this process
-//! * [`submit`], [`identity`] — what the kernel is asked
+//! * `hooks`, `stdio`, `real` — the C side: what programs call, and what is called in the end
+//! * `ops` — the steps around a read
+//! * `host`, `files`, `fd_table`, `shared` — what is known in this process
+//! * `submit`, `identity` — what the kernel is asked
 
 mod fd_table;
 mod files;
@@ -36,10 +36,10 @@ static DESTRUCTOR: extern "C" fn() = on_unload;
 #[cfg_attr(test, allow(dead_code))]
 extern "C" fn on_load() {
     hooks::install();
-    host::make();
+    hooks::guarded(host::make);
 }
 
 #[cfg_attr(test, allow(dead_code))]
 extern "C" fn on_unload() {
-    ops::at_exit();
+    hooks::guarded(ops::at_exit);
 }

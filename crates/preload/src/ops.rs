@@ -12,6 +12,7 @@ use ahead_engine::file::Wait;
 use ahead_engine::report::{flags, header};
 use ahead_engine::settings::PolicyChoice;
 use ahead_policy::adaptive::{Outcome, Quick};
+use ahead_policy::reason::{Pattern, Reason};
 use ahead_policy::units::{ByteLength, ByteOffset, PageRange};
 
 use crate::fd_table::{Entry, FileEntry};
@@ -26,6 +27,16 @@ use crate::ticks;
 /// copying 4 KiB from the cache takes 350 ns, the fastest device 20 µs.
 const WAIT_NS: u64 = 20_000;
 const COPY_PAGE_NS: u64 = 1_000;
+
+/// A reader that has neither asked nor waited for so long is believed to be gone. A slow one that
+/// is not asks again for what it has: cached pages, a few microseconds.
+const IDLE_NS: u64 = 5_000_000_000;
+
+/// Looking through the table of files costs some ten microseconds: not more often than this.
+const SWEEP_EVERY_NS: u64 = 100_000_000;
+
+/// Refused requests in a row after which the library steps aside.
+const REFUSALS_MAX: u32 = 16;
 
 /// Reads between two additions to the shared account.
 const ACCOUNT_EVERY: u64 = 4096;
@@ -62,6 +73,8 @@ pub(crate) fn glance(fd: c_int, position: Option<u64>, length: usize) -> Glance 
         return Glance::Ignore;
     };
     let file = match host.descriptors.get(fd) {
+        // A program that gives advice of its own is left to it.
+        Entry::File(file) if file.program_advises => return Glance::Ignore,
         Entry::File(file) => file,
         Entry::Ignored => return Glance::Ignore,
         Entry::Unknown => return Glance::Closer,
@@ -105,6 +118,7 @@ pub(crate) fn glance(fd: c_int, position: Option<u64>, length: usize) -> Glance 
 pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Option<Token> {
     let host = host::get()?;
     let file = match host.descriptors.get(fd) {
+        Entry::File(file) if file.program_advises => return None,
         Entry::File(file) => file,
         Entry::Ignored => return None,
         Entry::Unknown => look_at(host, fd)?,
@@ -188,6 +202,9 @@ pub(crate) fn after_wait(token: &Token) {
             waited_ns: waited,
         };
         state.on_wait(many, wait, token.access, device, &residency);
+        place
+            .active_ns
+            .store(ticks::monotonic_ns(), Ordering::Relaxed);
         account(host, place, &mut inside, ACCOUNT_EVERY);
     }
 }
@@ -196,7 +213,7 @@ pub(crate) fn after_wait(token: &Token) {
 #[cold]
 fn request(host: &'static Host, place: &Place, token: &Token, outcome: Outcome) {
     let file = token.file;
-    if outcome.decision.prefetch.count == 0 || file.program_advises || !host.may_prefetch() {
+    if outcome.decision.prefetch.count == 0 || !host.may_prefetch() {
         return;
     }
     // The number may stand for something else by now.
@@ -222,6 +239,9 @@ fn request(host: &'static Host, place: &Place, token: &Token, outcome: Outcome) 
         host.learn_facts(device_place, seen.device);
     }
     host.rate.settle();
+    let now = ticks::monotonic_ns();
+    place.active_ns.store(now, Ordering::Relaxed);
+    give_back_idle_windows(host, now);
     let call_pages_max = host.device(device_place).call_pages_max();
     let asked = submit(host, token.fd, &outcome, call_pages_max);
     if let Some(mut inside) = host.files.enter(place, file.generation) {
@@ -242,6 +262,25 @@ fn request(host: &'static Host, place: &Place, token: &Token, outcome: Outcome) 
         shared
             .header(header::UNREAD_PAGES_MAX)
             .fetch_max(unread, Ordering::Relaxed);
+    }
+}
+
+/// Gives the windows of files that nobody reads any more back to the budget, when it gets tight.
+/// They outlive the close of a file, as many readers come back to it.
+fn give_back_idle_windows(host: &Host, now: u64) {
+    let swept = host.swept_ns.load(Ordering::Relaxed);
+    if !host.engine.budget.is_tight() || now.saturating_sub(swept) < SWEEP_EVERY_NS {
+        return;
+    }
+    host.swept_ns.store(now, Ordering::Relaxed);
+    for place in host.files.used() {
+        if now.saturating_sub(place.active_ns.load(Ordering::Relaxed)) < IDLE_NS {
+            continue;
+        }
+        if let Some(mut inside) = host.files.enter(place, place.generation()) {
+            let (state, many) = inside.state();
+            state.on_idle(many, &host.engine);
+        }
     }
 }
 
@@ -267,11 +306,9 @@ fn submit(host: &'static Host, fd: c_int, outcome: &Outcome, call_pages_max: u64
                 rate: &host.rate,
                 calls: 0,
             };
-            (
-                apply(prefetch, call_pages_max, &mut direct),
-                direct.calls,
-                0,
-            )
+            let asked = apply(prefetch, call_pages_max, &mut direct);
+            note_answer(host, asked);
+            (asked, direct.calls, 0)
         }
     };
     if let Some(shared) = &host.shared {
@@ -283,6 +320,15 @@ fn submit(host: &'static Host, fd: c_int, outcome: &Outcome, call_pages_max: u64
             .fetch_add(dropped, Ordering::Relaxed);
     }
     asked
+}
+
+/// A kernel, or a sandbox around us, that keeps saying no is not asked again.
+fn note_answer(host: &Host, asked: Asked) {
+    if asked != Asked::Refused {
+        host.refusals.store(0, Ordering::Relaxed);
+    } else if host.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= REFUSALS_MAX {
+        host::retire();
+    }
 }
 
 /// Takes in what other threads left while the place was busy.
@@ -500,6 +546,11 @@ fn set_program_advises(fd: c_int, program_advises: bool) {
         host.descriptors.set(fd, Entry::File(entry));
         if program_advises && let Some(place) = host.files.place(file.slot) {
             flag(host, place, flags::PROGRAM_ADVISES);
+            let record = RecordPlace::from_word(place.record.load(Ordering::Relaxed));
+            if let (Some(shared), Some(record)) = (&host.shared, record) {
+                let reason = Reason::ProgramAdvises.code();
+                shared.set_pattern(record, Pattern::Unknown.code(), reason);
+            }
         }
     }
 }

@@ -18,7 +18,7 @@
 //! memory already are asked for less and less. Evicted pages halve the window and are remembered
 //! as the thrashing threshold.
 //!
-//! **The hit rate is a limit.** Pages that were brought in and given up unread, and pages of
+//! **The hit rate is a limit** ([`hit_rate`]). Pages that were brought in and given up unread, and pages of
 //! holes that were read through, are a debt. Each accessed page pays `readahead_hit_rate` pages
 //! of it, or one less when it was prefetched itself. A file in debt gets nothing. With the
 //! default of 1, holes cannot be paid for: sparse streams are left to the kernel, which reads
@@ -27,14 +27,15 @@
 //! **Random costs nothing.** Accesses without a stream ask for nothing; while no access waits for
 //! the device only eight accesses of 256 are looked at closely.
 
+mod hit_rate;
 mod matching;
 mod stream;
 mod window;
 
 use crate::decision::Decision;
-use crate::knobs::Knobs;
 use crate::reason::{Pattern, Reason};
 use crate::units::{PageCount, PageRange};
+use hit_rate::Debt;
 use matching::{RECENT, Unexplained};
 pub use stream::Stream;
 use stream::{Fit, Shape, pages32};
@@ -48,10 +49,6 @@ const PAGES_MAX: u64 = 1 << 51;
 pub const STREAMS_FEW: usize = 4;
 /// Streams of a file that has many.
 pub const STREAMS_MANY: usize = 64;
-
-/// Pages that a file may owe before it gets nothing more: 2 MiB. Less, and one abandoned window
-/// stops a good stream; more, and a file of short runs costs real bandwidth.
-const DEBT_PAGES_MAX: u32 = 512;
 
 /// Accesses in a row without a stream after which a file counts as random.
 const RANDOM_RUN: u16 = 64;
@@ -102,7 +99,7 @@ pub struct FileStreams {
     /// Accesses so far, wrapping: the clock of this file.
     tick: u32,
     /// Pages owed to the hit-rate limit.
-    debt: u32,
+    debt: Debt,
     /// Accesses in a row that no stream explained.
     unexplained_run: u16,
     /// The stream of the newest access.
@@ -348,9 +345,10 @@ impl FileStreams {
         stream.advance(access, self.tick);
         self.unexplained_run = 0;
         let crossed = stream.marker_crossed();
-        if crossed || self.debt > 0 || stream.has_holes() {
+        if crossed || !self.debt.is_zero() || stream.has_holes() {
             let moment = moment();
-            self.pay(stream, before, access, covered, &moment.knobs);
+            self.debt
+                .settle(stream, before, access, covered, &moment.knobs);
             if crossed {
                 return self.ask(stream, place, access, &moment, covered);
             }
@@ -385,7 +383,7 @@ impl FileStreams {
         if !stream.is_trusted() {
             return refused(Reason::NoPattern);
         }
-        if self.debt > DEBT_PAGES_MAX {
+        if self.debt.is_at_limit() {
             return refused(Reason::HitRateLimit);
         }
         if stream.shape != Shape::Strided
@@ -426,40 +424,13 @@ impl FileStreams {
         }
     }
 
-    /// Settles the hit-rate account for one access.
-    fn pay(
-        &mut self,
-        stream: &Stream,
-        before: u64,
-        access: PageRange,
-        covered: bool,
-        knobs: &Knobs,
-    ) {
-        let length = pages32(access.len());
-        let hole = hole_before(stream.shape, access, before);
-        if covered && hole > 0 {
-            self.owe(u32::try_from(hole).unwrap_or(u32::MAX));
-        }
-        // A shuffled request that comes late fills a hole that was owed when it was passed.
-        let prefetched = covered && !fills_hole(stream.shape, access, before);
-        let rate = knobs
-            .readahead_hit_rate
-            .saturating_sub(u32::from(prefetched));
-        self.debt = self.debt.saturating_sub(length.saturating_mul(rate));
-    }
-
-    fn owe(&mut self, pages: u32) {
-        // A debt that can never be paid back would shut a file for ever.
-        self.debt = self.debt.saturating_add(pages).min(DEBT_PAGES_MAX * 16);
-    }
-
     fn give_up(&mut self, stream: &mut Stream) {
         let unread = pages32(stream.unread());
         if stream.shape == Shape::Candidate || stream.is_doubtful() {
             self.evictions = self.evictions.saturating_add(1);
         }
         self.wasted += u64::from(unread);
-        self.owe(unread);
+        self.debt.owe(unread);
         *stream = Stream::default();
     }
 
@@ -516,6 +487,13 @@ impl FileStreams {
         }
     }
 
+    /// The newest request of `stream` did not reach the kernel: the window ends where the reader is.
+    pub fn on_refused(&mut self, streams: &mut [Stream], stream: Option<u8>) {
+        if let Some(stream) = stream.and_then(|place| streams.get_mut(usize::from(place))) {
+            stream.forget_window();
+        }
+    }
+
     /// `evicted` pages of the window of `stream` are gone before they were read.
     pub fn on_thrashed(&mut self, streams: &mut [Stream], stream: Option<u8>, evicted: PageCount) {
         let Some(stream) = stream.and_then(|place| streams.get_mut(usize::from(place))) else {
@@ -530,15 +508,9 @@ impl FileStreams {
         self.thrash_pages = (held / 2).min(known).max(8);
         stream.window = (stream.window / 2).max(4);
         stream.boost = 0;
-        self.owe(pages32(evicted));
+        self.debt.owe(pages32(evicted));
         // Ask again from where the reader is.
-        match stream.shape {
-            Shape::Forward | Shape::Backward | Shape::Strided => {
-                stream.frontier = stream.next;
-                stream.marker = stream.next;
-            }
-            Shape::Vacant | Shape::Candidate => {}
-        }
+        stream.forget_window();
     }
 
     /// Nobody reads the file any more: its windows are given up. Streams stay, for a reopen.
@@ -548,13 +520,12 @@ impl FileStreams {
             let unread = stream.unread().get();
             if unread > 0 {
                 wasted += unread;
-                stream.frontier = stream.next;
-                stream.marker = stream.next;
+                stream.forget_window();
                 stream.window = 0;
             }
         }
         self.wasted += wasted;
-        self.owe(u32::try_from(wasted).unwrap_or(u32::MAX));
+        self.debt.owe(u32::try_from(wasted).unwrap_or(u32::MAX));
         PageCount::new(wasted)
     }
 
@@ -588,23 +559,5 @@ impl FileStreams {
     #[must_use]
     pub fn is_crowded(&self) -> bool {
         self.evictions >= CROWDED_EVICTIONS
-    }
-}
-
-/// Pages that `access` passed over, `before` being where the stream stood.
-fn hole_before(shape: Shape, access: PageRange, before: u64) -> u64 {
-    match shape {
-        Shape::Forward => access.start.get().saturating_sub(before),
-        Shape::Backward => before.saturating_sub(access.end.get()),
-        Shape::Vacant | Shape::Candidate | Shape::Strided => 0,
-    }
-}
-
-/// Whether `access` lies behind `before` in reading direction.
-fn fills_hole(shape: Shape, access: PageRange, before: u64) -> bool {
-    match shape {
-        Shape::Forward => access.end.get() < before,
-        Shape::Backward => access.start.get() > before,
-        Shape::Vacant | Shape::Candidate | Shape::Strided => false,
     }
 }

@@ -395,6 +395,16 @@ impl Stream {
             }
     }
 
+    /// What was asked for is gone, or never came: the window ends where the reader is.
+    pub(super) fn forget_window(&mut self) {
+        if matches!(
+            self.shape,
+            Shape::Forward | Shape::Backward | Shape::Strided
+        ) {
+            (self.frontier, self.marker) = (self.next, self.next);
+        }
+    }
+
     /// Pages asked for and not yet reached.
     pub(super) fn unread(&self) -> PageCount {
         if self.cached > 0 {

@@ -29,3 +29,8 @@ mod streams;
 mod tell;
 
 pub(crate) use process::install;
+
+/// Runs `work` where neither `errno` nor a broken invariant can reach the program.
+pub(crate) fn guarded(work: impl FnOnce()) {
+    tell::tell(work);
+}

@@ -1,0 +1,179 @@
+//! The steps of one file through the engine, without a kernel: budget, device, account, feedback.
+
+use ahead_engine::adviser::{Asked, Residency};
+use ahead_engine::device::{Device, DeviceFacts};
+use ahead_engine::file::{Engine, FileState, Wait};
+use ahead_policy::adaptive::{Outcome, Quick, STREAMS_MANY, Stream};
+use ahead_policy::reason::{Pattern, Reason};
+use ahead_policy::units::{PageCount, PageRange};
+
+/// Says of every range that so many pages of it were evicted.
+struct Evicted(u64);
+
+impl Residency for Evicted {
+    fn evicted(&self, _range: PageRange) -> Option<PageCount> {
+        Some(PageCount::new(self.0))
+    }
+}
+
+struct World {
+    engine: Engine,
+    device: Device,
+    file: FileState,
+}
+
+impl World {
+    fn new() -> Self {
+        let engine = Engine::default();
+        engine
+            .budget
+            .set_limits(PageCount::new(1 << 20), PageCount::new(0), 50);
+        let device = Device::default();
+        device.set_facts(&DeviceFacts {
+            rotational: Some(true),
+            call_pages_max: 256,
+            access_ns: 0,
+            bytes_per_second: 0,
+            depth: 0,
+        });
+        let mut file = FileState::default();
+        file.file_pages = PageCount::new(1 << 20);
+        Self {
+            engine,
+            device,
+            file,
+        }
+    }
+
+    fn read(&mut self, start: u64, length: u64) -> Outcome {
+        let access = PageRange::new(start, start + length);
+        self.file
+            .on_access(None, access, &self.engine, &self.device, 1)
+    }
+
+    fn wait(&mut self, start: u64, outcome: &Outcome, evicted: u64) {
+        let wait = Wait {
+            stream: outcome.stream,
+            covered: outcome.covered,
+            waited_ns: 8_000_000,
+        };
+        let access = PageRange::new(start, start + 16);
+        self.file
+            .on_wait(None, wait, access, &self.device, &Evicted(evicted));
+    }
+}
+
+#[test]
+fn what_a_scan_has_asked_for_is_in_the_budget_until_nobody_reads() {
+    let mut world = World::new();
+    for i in 0..200 {
+        world.read(i * 16, 16);
+    }
+    assert!(world.engine.budget.unread().get() > 0);
+    world.file.on_idle(None, &world.engine);
+    assert_eq!(world.engine.budget.unread().get(), 0);
+    let (tally, wasted) = world.file.take_tally();
+    assert_eq!(tally.accesses, 200);
+    assert_eq!(tally.pages, 3200);
+    assert_eq!(
+        tally.prefetched,
+        tally.useful + wasted + 16,
+        "the second read is part of the first request"
+    );
+}
+
+#[test]
+fn the_quick_half_counts_like_the_whole() {
+    let (mut whole, mut halves) = (World::new(), World::new());
+    for i in 0..2000 {
+        whole.read(i * 4, 4);
+        let access = PageRange::new(i * 4, i * 4 + 4);
+        if halves.file.on_quick_access(None, access) == Quick::No {
+            halves.read(i * 4, 4);
+        }
+    }
+    assert_eq!(whole.file.take_tally(), halves.file.take_tally());
+}
+
+#[test]
+fn an_evicted_window_is_counted_and_asked_for_again() {
+    let mut world = World::new();
+    for i in 0..100 {
+        world.read(i * 16, 16);
+    }
+    let outcome = world.read(1600, 16);
+    assert!(outcome.covered);
+    world.wait(1600, &outcome, 40);
+    let (tally, _) = world.file.take_tally();
+    assert_eq!((tally.thrashed, tally.late), (40, 16));
+    let again = world.read(1616, 16);
+    assert!(again.decision.prefetch.count > 0, "{again:?}");
+}
+
+#[test]
+fn a_wait_without_a_stream_tells_about_the_device() {
+    let mut world = World::new();
+    let before = world.device.estimate().access_ns;
+    let outcome = world.read(5000, 1);
+    let wait = Wait {
+        stream: outcome.stream,
+        covered: false,
+        waited_ns: before / 2,
+    };
+    world.file.on_wait(
+        None,
+        wait,
+        PageRange::new(5000, 5001),
+        &world.device,
+        &Evicted(0),
+    );
+    assert!(world.device.estimate().access_ns < before);
+}
+
+#[test]
+fn a_file_with_many_streams_moves_to_the_large_table() {
+    let mut world = World::new();
+    let mut many = [Stream::default(); STREAMS_MANY];
+    let mut moved = false;
+    let (mut reads, mut covered) = (0, 0);
+    for round in 0..60 {
+        for stream in 0..20_u64 {
+            let start = stream * 30_011 + round * 16;
+            let access = PageRange::new(start, start + 16);
+            let lent = moved.then_some(&mut many[..]);
+            let outcome = world
+                .file
+                .on_access(lent, access, &world.engine, &world.device, 1);
+            if round >= 20 {
+                reads += 1;
+                covered += u64::from(outcome.covered);
+            }
+            if !moved && world.file.wants_many() {
+                world.file.move_to_many(&mut many);
+                moved = true;
+            }
+        }
+    }
+    assert!(moved);
+    assert_eq!(covered, reads);
+}
+
+#[test]
+fn a_scan_found_in_memory_says_so() {
+    let mut world = World::new();
+    let mut reason = Reason::None;
+    for i in 0..4000 {
+        let outcome = world.read(i * 16, 16);
+        if outcome.decision.prefetch.count > 0 {
+            world.file.on_asked(None, outcome.stream, Asked::WasCached);
+            reason = outcome.decision.reason;
+        }
+    }
+    assert_eq!(reason, Reason::AlreadyCached);
+    assert_eq!(world.file.pattern, Pattern::Sequential);
+    assert_eq!(
+        world.engine.budget.unread().get(),
+        0,
+        "pages of others are not in the budget"
+    );
+}
