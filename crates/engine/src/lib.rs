@@ -4,7 +4,7 @@
 //! takes feedback back. It is the same for every host; a host brings the world: system calls, or
 //! a simulated page cache.
 //!
-//! * [`file`] — the steps of one access
+//! * [`mod@file`] — the steps of one access
 //! * [`budget`] — memory shared by all windows
 //! * [`device`] — what is believed about each device
 //! * [`settings`] — what a person may set, and how it travels
