@@ -10,10 +10,10 @@
 //! each read with bytes from memory, at the moment that a model from `ahead_disks` says. Writes are
 //! answered at once, so that preparing files does not take the time of the disk.
 //!
-//! [`create`], [`list`], [`stats`], [`reset_stats`] and [`destroy`] are the whole interface, next to
+//! [`create()`], [`list()`], [`stats()`], [`reset_stats`] and [`destroy()`] are the whole interface, next to
 //! [`serve`], which the program given as `server_exe` must call when its first argument is
 //! [`SERVER_ARGUMENT`]. What is left behind by a process that was killed is cleaned up by the next
-//! [`create`] or [`list`].
+//! [`create()`] or [`list()`].
 #![forbid(unsafe_code)]
 
 mod create;

@@ -3,13 +3,13 @@
 //! One could implement it from this page.
 //!
 //! **Streams first.** A file has a small table of streams. An access goes to the stream that
-//! expected it ([`matching`]); what no stream expected becomes a candidate, and two candidates that
+//! expected it (`matching`); what no stream expected becomes a candidate, and two candidates that
 //! touch, or three that are evenly spaced, become a stream. So several scans over one descriptor,
 //! a parallel server whose requests arrive shuffled, and a scan with random lookups in between
 //! are each seen for what they are. Streams belong to the file, not to the descriptor: they
 //! outlive close and reopen.
 //!
-//! **Windows** ([`window`]). A stream that is trusted asks for a request, and for the next one
+//! **Windows** (`window`). A stream that is trusted asks for a request, and for the next one
 //! when the reader reaches the first page of the newest (the marker). Requests double from
 //! 128 KiB up to what the device estimate says: enough to cover an access where the stream has
 //! the device to itself, a·b·u/(1−u) where each request has to be positioned for.
@@ -18,7 +18,7 @@
 //! memory already are asked for less and less. Evicted pages halve the window and are remembered
 //! as the thrashing threshold.
 //!
-//! **The hit rate is a limit** ([`hit_rate`]). Pages that were brought in and given up unread, and pages of
+//! **The hit rate is a limit** (`hit_rate`). Pages that were brought in and given up unread, and pages of
 //! holes that were read through, are a debt. Each accessed page pays `readahead_hit_rate` pages
 //! of it, or one less when it was prefetched itself. A file in debt gets nothing. With the
 //! default of 1, holes cannot be paid for: sparse streams are left to the kernel, which reads
