@@ -5,7 +5,7 @@
 //! which pages are read and tell the kernel earlier what will be wanted next.
 //!
 //! * `hooks`, `stdio`, `real` — the C side: what programs call, and what is called in the end
-//! * `ops` — the steps around a read
+//! * `ops`, `requests` — the steps around a read, and what they ask the kernel for
 //! * `host`, `files`, `fd_table`, `shared` — what is known in this process
 //! * `submit`, `identity` — what the kernel is asked
 
@@ -18,6 +18,7 @@ mod memory;
 mod memory_limit;
 mod ops;
 mod real;
+mod requests;
 mod shared;
 mod stdio;
 mod submit;

@@ -80,9 +80,29 @@ impl Account {
     }
 }
 
+/// Names of accounts begin with this and the number of the process that removes them.
+const PREFIX: &str = "ahead-account-";
+
+/// Removes accounts in `folder` whose process is gone: it was killed before it could do so itself.
+/// What belongs to others stays, as removing it is refused.
+fn remove_left_behind(folder: &Path) {
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(PREFIX))
+            .and_then(|rest| rest.split('-').next())
+            .and_then(|number| number.parse::<u32>().ok());
+        if number.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 fn make_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    remove_left_behind(folder);
     let file = tempfile::Builder::new()
-        .prefix("ahead-")
+        .prefix(&format!("{PREFIX}{}-", std::process::id()))
         .tempfile_in(folder)?;
     // Reserved, not only sized: a full tmpfs should refuse here and not kill CMD with SIGBUS.
     let length = FILE_BYTES as u64;
@@ -100,6 +120,22 @@ fn make_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_account_of_a_killed_run_is_removed_by_the_next_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        // No process has this number: it is above the kernel's largest.
+        let dead = folder.path().join("ahead-account-4194305-abc");
+        let alive = folder
+            .path()
+            .join(format!("ahead-account-{}-abc", std::process::id()));
+        let foreign = folder.path().join("ahead-account-of-mine");
+        for path in [&dead, &alive, &foreign] {
+            std::fs::write(path, "").expect("a file");
+        }
+        make_in(folder.path()).expect("an account");
+        assert!(!dead.exists() && alive.exists() && foreign.exists());
+    }
 
     #[test]
     fn a_fresh_account_is_private_empty_and_gone_afterwards() {

@@ -42,8 +42,12 @@ impl Place {
 
     /// The program, with the library, and without the configuration of this machine's user.
     pub(crate) fn ahead(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ahead"));
+        // Whoever runs the tests may ignore signals (`nohup`, a background job), and that is
+        // inherited: `env` puts them back to what a shell gives to a command.
+        let mut command = Command::new("env");
         command
+            .arg("--default-signal")
+            .arg(env!("CARGO_BIN_EXE_ahead"))
             .args(arguments)
             .env("AHEAD_PRELOAD", self.library())
             .env("XDG_CONFIG_HOME", self.path())
