@@ -18,8 +18,11 @@ const SWITCH: u32 = 4;
 const CONTESTED: u32 = 8;
 const SCORE_MAX: u32 = 20;
 
-/// Observed waits count for one part in this many of the access time.
-const LEARNING_PARTS: u64 = 8;
+/// A shorter wait than believed counts for one part in eight of the access time, a longer one for
+/// one in 128: most long waits were spent behind other requests, and on flash windows sized for
+/// them make the queue longer still.
+const SHORTER_PARTS: u64 = 8;
+const LONGER_PARTS: u64 = 128;
 
 /// What the host found out about a device when it met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +124,8 @@ impl Device {
         // A wait behind a queue says nothing about one access: it counts for at most double.
         let known = self.access_ns.load(Relaxed);
         let seen = waited_ns.clamp(known / 4, known * 2);
-        let learned = (known * (LEARNING_PARTS - 1) + seen) / LEARNING_PARTS;
+        let parts = if seen < known { SHORTER_PARTS } else { LONGER_PARTS };
+        let learned = (known * (parts - 1) + seen) / parts;
         self.access_ns.store(learned.max(1000), Relaxed);
     }
 }

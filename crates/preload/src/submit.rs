@@ -4,7 +4,7 @@
 //! the kernel's own read-ahead would do in the same place, and the process stays as it was, with
 //! no thread that it did not start. The call can block when the device's queue is full; for
 //! programs that mind, `submit=thread` lets one helper thread per process do it.
-//! Measured choice: docs/results/submit.md.
+//! Measured choice: docs/decisions/submit.md.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
