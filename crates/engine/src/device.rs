@@ -124,7 +124,11 @@ impl Device {
         // A wait behind a queue says nothing about one access: it counts for at most double.
         let known = self.access_ns.load(Relaxed);
         let seen = waited_ns.clamp(known / 4, known * 2);
-        let parts = if seen < known { SHORTER_PARTS } else { LONGER_PARTS };
+        let parts = if seen < known {
+            SHORTER_PARTS
+        } else {
+            LONGER_PARTS
+        };
         let learned = (known * (parts - 1) + seen) / parts;
         self.access_ns.store(learned.max(1000), Relaxed);
     }
