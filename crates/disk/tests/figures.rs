@@ -183,7 +183,8 @@ fn many_readers_at_once_all_reach_the_queue_of_the_disk() {
         }
     });
     let stats = ahead_disk::stats("t-depth").unwrap();
-    assert_eq!(stats.reads, 48);
+    // Whoever watches for new block devices may look at this one too.
+    assert!((48..=50).contains(&stats.reads), "{stats:?}");
     // The first may be done before the last has come; at 20 ms and more each, not many are.
     assert!(stats.in_flight_max >= 32, "{stats:?}");
     ahead_disk::destroy("t-depth").unwrap();

@@ -299,6 +299,7 @@ fn the_ratio_is_a_percentage_of_what_memory_can_hold() {
 fn the_state_of_a_file_is_as_small_as_promised() {
     let few = size_of::<FileStreams>() + STREAMS_FEW * size_of::<Stream>();
     let many = size_of::<FileStreams>() + STREAMS_MANY * size_of::<Stream>();
+    println!("{few} bytes with {STREAMS_FEW} streams, {many} with {STREAMS_MANY}");
     assert!(few <= 512, "{few}");
     assert!(many <= 4096, "{many}");
 }

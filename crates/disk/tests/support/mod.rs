@@ -22,9 +22,25 @@ pub const MIB: u64 = 1 << 20;
 
 /// Loop devices and mounts belong to the machine, so the tests of one program take turns. Programs
 /// are run one after the other by cargo.
-pub fn alone() -> MutexGuard<'static, ()> {
+pub fn alone() -> Turn {
     static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    Turn(TURN.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The right of one test to make disks. A test that fails half way leaves its disk; it goes here, so
+/// that the next test does not find it.
+pub struct Turn(#[expect(dead_code, reason = "held until dropped")] MutexGuard<'static, ()>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for disk in ahead_disk::list().unwrap_or_default() {
+                if disk.name.starts_with("t-") {
+                    let _ = ahead_disk::destroy(&disk.name);
+                }
+            }
+        }
+    }
 }
 
 pub fn server_exe() -> PathBuf {
