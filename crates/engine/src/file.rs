@@ -148,9 +148,8 @@ impl FileState {
         let streams = table(&mut self.few, many);
         match asked {
             Asked::WasCached => self.streams.on_cached(streams, stream),
-            Asked::OnItsWay => self.streams.on_not_cached(streams, stream),
+            Asked::OnItsWay | Asked::Unknown => self.streams.on_not_cached(streams, stream),
             Asked::Refused => self.streams.on_refused(streams, stream),
-            Asked::Unknown => {}
         }
     }
 

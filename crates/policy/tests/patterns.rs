@@ -209,12 +209,12 @@ fn a_file_that_grows_is_followed() {
 #[test]
 fn what_is_in_memory_is_asked_for_less_and_less() {
     let mut reader = Reader::new(FILE);
+    reader.in_memory = true;
     let mut late_requests = 0;
     for i in 0..20_000 {
         let before = reader.requests;
-        let outcome = reader.read(i * 16, 16);
+        reader.read(i * 16, 16);
         if reader.requests > before {
-            reader.found_cached(&outcome);
             late_requests += u64::from(i >= 10_000);
         }
     }
@@ -225,13 +225,11 @@ fn what_is_in_memory_is_asked_for_less_and_less() {
 #[test]
 fn where_memory_ends_the_window_is_back_after_one_wait() {
     let mut reader = Reader::new(FILE);
+    reader.in_memory = true;
     for i in 0..1000 {
-        let before = reader.requests;
-        let outcome = reader.read(i * 16, 16);
-        if reader.requests > before {
-            reader.found_cached(&outcome);
-        }
+        reader.read(i * 16, 16);
     }
+    reader.in_memory = false;
     reader.asked.clear();
     let outcome = reader.read(16_000, 16);
     reader.wait(16_000, 16, &outcome);

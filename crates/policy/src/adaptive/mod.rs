@@ -394,9 +394,6 @@ impl FileStreams {
         }
         let first = stream.window == 0;
         let asked = window::ask(stream, access, moment, self.thrash_pages);
-        if stream.cached == 0 {
-            self.last_busy = self.tick;
-        }
         if access.start.get() < u64::from(stream.window) && stream.shape == Shape::Forward {
             self.scan_window = stream.window;
         }
@@ -480,8 +477,10 @@ impl FileStreams {
         }
     }
 
-    /// Pages of the newest request of `stream` had to be read: it is not in memory.
+    /// Pages of the newest request of `stream` had to be read, or nobody knows: it counts as not in
+    /// memory.
     pub fn on_not_cached(&mut self, streams: &mut [Stream], stream: Option<u8>) {
+        self.last_busy = self.tick;
         if let Some(stream) = stream.and_then(|place| streams.get_mut(usize::from(place))) {
             stream.cached = 0;
         }

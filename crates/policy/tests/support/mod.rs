@@ -17,6 +17,8 @@ pub struct Reader {
     pub moment: Moment,
     policy: FileStreams,
     streams: Vec<Stream>,
+    /// Whether all that is asked for is in memory already.
+    pub in_memory: bool,
     /// Pages asked for, ever.
     pub asked: BTreeSet<u64>,
     /// Pages read, ever.
@@ -43,6 +45,7 @@ impl Reader {
             },
             policy: FileStreams::default(),
             streams: vec![Stream::default(); STREAMS_FEW],
+            in_memory: false,
             asked: BTreeSet::new(),
             read: BTreeSet::new(),
             asked_total: 0,
@@ -59,6 +62,11 @@ impl Reader {
         self.check_promises(&outcome);
         if outcome.decision.prefetch.count > 0 {
             self.requests += 1;
+            if self.in_memory {
+                self.policy.on_cached(&mut self.streams, outcome.stream);
+            } else {
+                self.policy.on_not_cached(&mut self.streams, outcome.stream);
+            }
             for range in outcome.decision.prefetch.ranges() {
                 self.asked_total += range.len().get();
                 self.asked.extend(range.start.get()..range.end.get());
