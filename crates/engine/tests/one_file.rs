@@ -113,6 +113,13 @@ fn an_evicted_window_is_counted_and_asked_for_again() {
 #[test]
 fn a_wait_without_a_stream_tells_about_the_device() {
     let mut world = World::new();
+    world.device.set_facts(&DeviceFacts {
+        rotational: Some(false),
+        call_pages_max: 256,
+        access_ns: 0,
+        bytes_per_second: 0,
+        depth: 0,
+    });
     let before = world.device.estimate().access_ns;
     let outcome = world.read(5000, 1);
     let wait = Wait {
