@@ -78,7 +78,7 @@ pub const KEYS: &[KeyDoc] = &[
     KeyDoc {
         name: "access_us",
         default: "0",
-        meaning: "time of one isolated read on the device in microseconds; 0 learns it, or for an arm assumes 8000",
+        meaning: "time of one isolated read on the device in microseconds; 0 learns it",
     },
     KeyDoc {
         name: "bandwidth_mb",
