@@ -53,20 +53,6 @@ quantity! {
     Timestamp
 }
 
-impl PageIndex {
-    /// The page `count` behind this one, towards the end of the file.
-    #[must_use]
-    pub const fn plus(self, count: PageCount) -> Self {
-        Self(self.0.saturating_add(count.0))
-    }
-
-    /// The page `count` before this one; page 0 when there are fewer.
-    #[must_use]
-    pub const fn minus(self, count: PageCount) -> Self {
-        Self(self.0.saturating_sub(count.0))
-    }
-}
-
 impl PageCount {
     /// Pages needed to hold `bytes`.
     #[must_use]

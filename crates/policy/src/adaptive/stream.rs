@@ -13,7 +13,7 @@
 //! ```
 
 use crate::reason::Pattern;
-use crate::units::{PageCount, PageIndex, PageRange};
+use crate::units::{PageCount, PageRange};
 
 /// Pages by which an access may miss the expected place and still belong to an established
 /// stream: 512 KiB. A parallel server that shuffles eight requests of 32 KiB stays inside with
@@ -479,12 +479,6 @@ impl Stream {
             Shape::Forward | Shape::Backward => !self.has_holes() || self.hits >= ESTABLISHED_HITS,
             Shape::Strided => self.hits >= 3,
         }
-    }
-
-    /// First page behind the reader in reading direction, for the invariants of tests.
-    #[must_use]
-    pub fn position(&self) -> PageIndex {
-        PageIndex::new(self.next)
     }
 }
 

@@ -128,11 +128,6 @@ impl Reader {
         self.policy.unread(&self.streams).0.get()
     }
 
-    /// Pages asked for that were never read.
-    pub fn never_read(&self) -> usize {
-        self.asked.difference(&self.read).count()
-    }
-
     /// Runs `accesses` and says which share of them, in percent, was asked for before it came;
     /// the first `warm_up` accesses do not count.
     pub fn coverage(
