@@ -12,6 +12,8 @@ const FLOORS: &[(&str, u32)] = &[
     ("ahead-policy", 0),
     ("ahead-engine", 1),
     ("ahead-disks", 1),
+    ("ahead-trace", 1),
+    ("ahead-sim", 2),
     ("ahead-sys", 2),
     ("ahead-disk", 3),
     ("ahead-preload", 4),

@@ -13,6 +13,8 @@
 pub mod adaptive;
 pub mod decision;
 pub mod device;
+pub mod kernel;
 pub mod knobs;
+pub mod literature;
 pub mod reason;
 pub mod units;

@@ -1,0 +1,1 @@
+//! Window controllers from papers and from well-known programs, in the shape of [`crate::kernel`].
