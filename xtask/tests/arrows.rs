@@ -16,6 +16,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("ahead-sim", 2),
     ("ahead-sys", 2),
     ("ahead-disk", 3),
+    ("ahead-study", 3),
     ("ahead-preload", 4),
     ("ahead-bench", 4),
     ("ahead-cli", 5),
