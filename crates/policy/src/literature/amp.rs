@@ -1,0 +1,111 @@
+//! AMP: degree and trigger distance adapt, each stream for itself.
+//!
+//! A stream in steady state is served best when its prefetched pages are used just before they
+//! would be evicted (any larger degree is wasted, any smaller one costs more positioning), and when
+//! the next set is asked for just early enough that nobody waits. Neither point is known; both are
+//! felt for:
+//!
+//! * **degree p**: plus the length of the request when the last page of a fetched set is read in
+//!   time; minus one when pages of a set were evicted before use.
+//! * **trigger distance g**: plus one when a read has to wait for the first page of a set; minus one
+//!   together with p, and always below p.
+//! * Prefetching on hits begins once p exceeds [`ASYNCHRONOUS_FROM`].
+//!
+//! The original keeps p and g beside the pages and hears of evictions from the cache. Here they are
+//! the state of the open file, and an eviction is noticed when a page of the set is missing.
+//!
+//! Source: B. S. Gill and L. A. D. Bathen, "AMP: Adaptive multi-stream prefetching in a shared
+//! cache", FAST 2007.
+
+use crate::kernel::{Class, Host, PageState, Read, ReadAhead};
+
+use super::{Run, ask, faults_are_reads, is_absent, start};
+
+/// Smallest degree that is prefetched on hits too. Below it a request of its own costs more than
+/// the wait it saves.
+pub const ASYNCHRONOUS_FROM: u64 = 4;
+
+/// One open file.
+#[derive(Clone, Copy, Debug)]
+pub struct Amp {
+    pages_max: u64,
+    run: Run,
+    is_sequential: bool,
+    degree: u64,
+    trigger: u64,
+    /// The newest set.
+    set_start: u64,
+    set_end: u64,
+}
+
+impl Amp {
+    /// A file that nobody has read; no set exceeds `pages_max`.
+    #[must_use]
+    pub const fn new(pages_max: u64) -> Self {
+        Self {
+            pages_max,
+            run: Run { end: 0, steps: 0 },
+            is_sequential: false,
+            degree: 0,
+            trigger: 0,
+            set_start: 0,
+            set_end: 0,
+        }
+    }
+
+    fn on_evicted(&mut self) {
+        self.degree = self.degree.saturating_sub(1);
+        self.trigger = self.trigger.saturating_sub(1).min(self.degree_below());
+    }
+
+    const fn degree_below(&self) -> u64 {
+        self.degree.saturating_sub(1)
+    }
+
+    fn prefetch<H: Host>(&mut self, host: &mut H) {
+        let pages = self.degree.min(self.pages_max);
+        start(host, self.set_end, pages, Class::Subsequent);
+        self.set_start = self.set_end;
+        self.set_end += pages;
+    }
+}
+
+impl ReadAhead for Amp {
+    fn on_read<H: Host>(&mut self, _host: &mut H, read: &Read) {
+        self.is_sequential = self.run.goes_on(read);
+        if !self.is_sequential {
+            (self.degree, self.trigger) = (0, 0);
+            (self.set_start, self.set_end) = (0, 0);
+        }
+    }
+
+    fn on_page<H: Host>(&mut self, host: &mut H, read: &Read, page: u64) {
+        let in_set = self.set_start <= page && page < self.set_end;
+        if is_absent(host, page) {
+            if in_set {
+                self.on_evicted();
+            } else if self.is_sequential && self.degree == 0 {
+                self.degree = read.pages_from(read.first_page()).min(self.pages_max);
+            }
+            let more = if self.is_sequential { self.degree } else { 0 };
+            ask(host, read, page, more.min(self.pages_max));
+            (self.set_start, self.set_end) = (page, read.end_page() + more);
+            return;
+        }
+        if page == self.set_start && in_set && host.state(page) == PageState::InFlight {
+            self.trigger = (self.trigger + 1).min(self.degree_below());
+        }
+        if !self.is_sequential || !in_set {
+            return;
+        }
+        if page + 1 == self.set_end {
+            let pages = read.pages_from(read.first_page());
+            self.degree = self.degree.saturating_add(pages).min(self.pages_max);
+        }
+        if self.degree > ASYNCHRONOUS_FROM && page + 1 + self.trigger >= self.set_end {
+            self.prefetch(host);
+        }
+    }
+
+    faults_are_reads!();
+}
