@@ -5,14 +5,17 @@
 
 pub mod anonymous_memory;
 pub mod block_queue;
+pub mod cachestat;
 pub mod cgroup;
 pub mod child_usage;
 pub mod direct_reader;
 pub mod drop_caches;
 pub mod extent_map;
 pub mod loop_device;
+pub mod mapped_area;
 pub mod mapped_file;
 pub mod mounts;
 pub mod process_identity;
+pub mod readahead;
 pub mod real_time;
 pub mod shared_counter;

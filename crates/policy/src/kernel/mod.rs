@@ -19,6 +19,23 @@
 
 use crate::units::PAGE_BYTES;
 
+pub mod advise;
+pub mod ara;
+pub mod ara_v1;
+pub mod folio;
+mod folio_fault;
+mod folio_scan;
+mod folio_window;
+pub mod linux_2_2;
+pub mod linux_2_4;
+pub mod linux_2_6_11;
+pub mod linux_2_6_9;
+pub mod on_demand;
+mod on_demand_fault;
+mod read_around;
+pub mod thrash_safe;
+mod window_sizes;
+
 /// Whether a page is in the cache, and usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageState {
@@ -127,7 +144,7 @@ pub enum Advice {
 }
 
 /// A page fault on a file mapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
     /// The page, in the file.
     pub page: u64,
@@ -139,6 +156,8 @@ pub struct Fault {
     pub advice: Advice,
     /// The area is executable.
     pub executable: bool,
+    /// The area was told to use huge pages (`MADV_HUGEPAGE`).
+    pub huge: bool,
 }
 
 /// A call inside the kernel's read-ahead that a tracepoint shows; see `readahead:*` in 6.18.
@@ -217,7 +236,7 @@ pub trait Host {
     /// The state of one page.
     fn state(&self, page: u64) -> PageState;
 
-    /// Starts reading every absent page of `window` that lies inside the file, in ascending order,
+    /// Starts reading every absent or stale page of `window` inside the file, in ascending order,
     /// and returns how many pages were started. An algorithm that cuts windows itself (folios)
     /// calls this once per folio, with `pages == 1 << order`.
     ///
@@ -244,6 +263,11 @@ pub trait Host {
     /// The first absent page in `[from, from + pages)`.
     fn first_absent(&self, from: u64, pages: u64) -> Option<u64> {
         (from..from.saturating_add(pages)).find(|&page| self.state(page) == PageState::Absent)
+    }
+
+    /// The first cached page in `[from, from + pages)`.
+    fn first_present(&self, from: u64, pages: u64) -> Option<u64> {
+        (from..from.saturating_add(pages)).find(|&page| self.state(page) != PageState::Absent)
     }
 
     /// The nearest absent page at or below `from`, looking at no more than `pages` pages and not

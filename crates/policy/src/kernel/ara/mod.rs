@@ -1,0 +1,474 @@
+//! Adaptive read-ahead: posted from 2005 to 2007, for a while in -mm, never merged.
+//!
+//! The memory that a reader may fill ahead of itself is what it can keep: the *thrashing threshold*,
+//! the number of pages it can read before the first of them is evicted. This scheme measures the
+//! threshold, by the age of what it reads (*state*) or by what the cache still holds of it
+//! (*context*), and asks for a share of it, [`Knobs::ratio`] percent. An eighth of each chunk is
+//! look-ahead, behind a mark; reaching the mark is what asks for the next chunk.
+//!
+//! A file remembers two adjacent [chunks]. It is asked at a page that is **absent** or **marked**,
+//! with the first page of the `read()` (begin), the page, and the first page behind the `read()`;
+//! `request` is the pages from the page on. In this order:
+//!
+//! 1. Marked: the mark is taken away. Device congested: nothing more. Disk spun down for a laptop:
+//!    the mark moves on by 16 pages if it can, and nothing more.
+//! 2. The limit or the ratio is 0: the request is read as it is, within the memory there is.
+//! 3. Page 0: [initial].
+//! 4. The page is the mark of the newest chunk, and enough of what was read was used: [state]. It
+//!    is also taken for an absent page when the chunk has no mark: its end is its mark.
+//! 5. Absent, next to the page before, and in one of the two chunks: [thrash].
+//! 6. Absent and the first page of the read: [backward], if its test passes.
+//! 7. [context], if the cache shows a reader.
+//! 8. Marked: somebody else's mark, ignored.
+//! 9. [seek], if its test passes.
+//! 10. Random: the request up to the limit, without a mark; the state stays.
+//!
+//! What a method decides is [submit]ted: stretched to the end of the file when that is near, dated
+//! with the aging clock, read. A page's first use is a *hit*, credited to the chunk that brought
+//! it. [`closing`] learns from hits how much of a fresh file gets read. [events] are told.
+//!
+//! Mapped files come here only under `MADV_SEQUENTIAL`, one page a request; all other faults read
+//! around as before, [`linux_2_6_11`](super::linux_2_6_11), which a low ratio selects for reads as
+//! well. Every knob can also be turned while files are open.
+//!
+//! Releases, see [`Release`]: V15 is the combined patch of 6 June 2006 (2.6.17-rc5), read in full.
+//! The June updates (25 June 2006, 2.6.17-mm3 on) are those of the article of November 2006. V16
+//! (15 November 2006, 2.6.19-rc5-mm2) drops hits, [seek] and the learning at close. Its patch 19,
+//! the method for page 0, was not found: V15's is used, with V16's figures.
+//!
+//! Which clock ticks is the host's switch: V15 by default ages smoothly (a tick per first reference
+//! and per unreferenced page that reclaim looks at), the June updates and V16 count pages scanned.
+//! The size of memory that the share is taken from is [`Host::reclaimable_pages`]; the low
+//! watermark, which the patch subtracts, is taken to be nothing.
+//!
+//! nfsd opens a file per request, so that nothing is remembered but the cache; that is for the
+//! host. V16 has its own order for it, see [`Knobs::nfsd`]. A loop device turns off
+//! [`Knobs::look_ahead`], because the file above it looks ahead already.
+
+mod backward;
+mod bounds;
+mod chunks;
+mod closing;
+mod context;
+pub mod events;
+mod initial;
+mod rescue;
+mod seek;
+mod state;
+mod submit;
+mod thrash;
+
+use self::bounds::Bounds;
+use self::chunks::Chunks;
+pub use self::chunks::Method;
+use self::context::Found;
+use self::events::{Event, Observer};
+pub(super) use self::rescue::rescue_pages;
+use super::linux_2_6_9::advised_limit;
+use super::linux_2_6_11::{self, Stock};
+use super::{Advice, Class, Fault, Host, Learned, PageState, Read, ReadAhead, Window};
+
+/// Where a mark goes when the disk sleeps: far enough that it is not moved at every page, near
+/// enough that little is lost when the disk wakes up (`LAPTOP_POLL_INTERVAL`).
+const LAPTOP_POLL_PAGES: u64 = 16;
+
+/// Whose rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Release {
+    /// The combined patch of 6 June 2006.
+    V15,
+    /// V15 and the six updates of 25 June 2006: no hits by default, a slow start of [context],
+    /// another window for [backward].
+    June,
+    /// 15 November 2006.
+    V16,
+}
+
+impl Release {
+    /// The lowest ratio that selects adaptive read-ahead; above 0 and below it: stock.
+    #[must_use]
+    pub const fn ratio_min(self) -> u64 {
+        match self {
+            Self::V15 => 10,
+            Self::June | Self::V16 => 2,
+        }
+    }
+
+    /// What a device starts with. A host that runs V16 gives its device this.
+    #[must_use]
+    pub const fn learned(self) -> Learned {
+        Learned {
+            expect_bytes: 128 << 10,
+            thrash_bytes: match self {
+                Self::V15 | Self::June => 128 << 10,
+                Self::V16 => 1 << 20,
+            },
+        }
+    }
+}
+
+/// What a person, a device or a file sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Knobs {
+    /// `readahead_ratio`: percent of the thrashing threshold to use. 0: no read-ahead. Below
+    /// [`Release::ratio_min`]: stock logic. Too high, and readers evict each other's pages when
+    /// their number changes; too low, and memory lies idle.
+    pub ratio: u64,
+    /// `readahead_hit_rate`: pages that may be read ahead for one page used. Below 16; V15 takes 0
+    /// as 1.
+    pub hit_rate: u64,
+    /// Largest chunk of the device, in pages.
+    pub pages_max: u64,
+    /// `initial_ra_kb` in pages: the first window that the device recommends.
+    pub pages_first: u64,
+    /// Chunks have marks.
+    pub look_ahead: bool,
+    /// Hits are counted. Without, every mark counts as deserved.
+    pub hit_feedback: bool,
+    /// The file is read by nfsd, V16: a miss is read as it is; afterwards, if the page before is
+    /// cached and the page behind the request is not, [context] is tried from the end of the
+    /// request. Page 0 is still [initial].
+    pub nfsd: bool,
+}
+
+impl Knobs {
+    /// The defaults of a release.
+    #[must_use]
+    pub const fn of(release: Release) -> Self {
+        Self {
+            ratio: 50,
+            hit_rate: 1,
+            pages_max: 256,
+            pages_first: match release {
+                Release::V15 | Release::June => 32,
+                Release::V16 => 16,
+            },
+            look_ahead: true,
+            hit_feedback: matches!(release, Release::V15),
+            nfsd: false,
+        }
+    }
+}
+
+/// One open file under adaptive read-ahead, and who hears of its [events].
+#[derive(Clone, Debug)]
+pub struct Ara<O = ()> {
+    release: Release,
+    knobs: Knobs,
+    observer: O,
+    stock: Stock,
+    chunks: Chunks,
+    /// The aging clock when the newest chunk was submitted.
+    age: u64,
+    /// The page visited last; −1 at open.
+    prev_page: u64,
+    /// The file's limit in pages: the device's, twice that, or 0, by advice.
+    pages_max: u64,
+    has_met_end: bool,
+    is_disk_asleep: bool,
+    is_mapped: bool,
+}
+
+/// Why the scheme was called.
+#[derive(Clone, Copy, Debug)]
+struct Visit {
+    /// First page of the `read()`.
+    begin: u64,
+    /// The page at hand.
+    page: u64,
+    /// First page behind the `read()`.
+    end: u64,
+    /// The page is there and marked; otherwise it is absent.
+    is_marked: bool,
+    bounds: Bounds,
+}
+
+impl Visit {
+    /// Pages that the read still wants.
+    const fn request(&self) -> u64 {
+        self.end.saturating_sub(self.page)
+    }
+}
+
+impl Ara {
+    /// A fresh file with the release's defaults.
+    #[must_use]
+    pub const fn new(release: Release) -> Self {
+        Self::with_knobs(release, Knobs::of(release))
+    }
+
+    /// A fresh file.
+    #[must_use]
+    pub const fn with_knobs(release: Release, knobs: Knobs) -> Self {
+        Self::observed(release, knobs, ())
+    }
+}
+
+impl<O> Ara<O> {
+    /// A fresh file whose events `observer` hears.
+    #[must_use]
+    pub const fn observed(release: Release, knobs: Knobs, observer: O) -> Self {
+        Self {
+            release,
+            knobs,
+            observer,
+            stock: Stock::new(linux_2_6_11::Release::Linux2_6_18, knobs.pages_max),
+            chunks: Chunks {
+                la_index: 0,
+                ra_index: 0,
+                mark: 0,
+                end: 0,
+                method: Method::None,
+                method_old: Method::None,
+                hits: 0,
+                hits_run: 0,
+                hits_last: 0,
+                hits_second_last: 0,
+            },
+            age: 0,
+            prev_page: u64::MAX,
+            pages_max: knobs.pages_max,
+            has_met_end: false,
+            is_disk_asleep: false,
+            is_mapped: false,
+        }
+    }
+
+    /// Who hears of the events.
+    pub const fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// Laptop mode is on and the disk has been spun down, or is so no longer.
+    pub const fn set_disk_asleep(&mut self, is_asleep: bool) {
+        self.is_disk_asleep = is_asleep;
+    }
+
+    /// Whether the old logic reads.
+    const fn is_stock(&self) -> bool {
+        self.knobs.ratio > 0 && self.knobs.ratio < self.release.ratio_min()
+    }
+
+    /// The accepted ratio of pages read ahead to pages used, at least 1.
+    fn hit_rate(&self) -> u64 {
+        self.knobs.hit_rate.max(1)
+    }
+
+    /// Whether what the newest chunk's mark stands for was used enough.
+    fn is_hit_enough(&self) -> bool {
+        let hits = u64::from(self.chunks.hits);
+        !self.knobs.hit_feedback || hits.saturating_mul(self.hit_rate()) >= self.chunks.interval()
+    }
+}
+
+impl<O: Observer> Ara<O> {
+    /// The page at hand is absent or marked: rules 1 to 10.
+    fn visit<H: Host>(&mut self, host: &mut H, begin: u64, page: u64, end: u64) {
+        let is_marked = host.state(page) != PageState::Absent;
+        let request = end.saturating_sub(page);
+        if is_marked {
+            host.clear_mark(page);
+            if host.is_congested() {
+                self.tell(Event::IoCongestion, Method::None, request);
+                return;
+            }
+            if self.is_disk_asleep && self.postpone(host, page) {
+                return;
+            }
+        } else if page > 0 {
+            self.tell(Event::CacheMiss, Method::None, request);
+        }
+        let reclaimable = host.reclaimable_pages();
+        let visit = Visit {
+            begin,
+            page,
+            end,
+            is_marked,
+            bounds: Bounds::new(self.release, reclaimable, self.pages_max),
+        };
+        if visit.bounds.max == 0 || self.knobs.ratio == 0 {
+            start_as_is(host, page, request.min(reclaimable));
+            return;
+        }
+        self.decide(host, &visit);
+    }
+
+    fn decide<H: Host>(&mut self, host: &mut H, visit: &Visit) {
+        if visit.page == 0 {
+            return self.initial(host, visit);
+        }
+        if self.is_at_mark(visit) {
+            return self.state(host, visit);
+        }
+        if self.is_for_nfsd(visit) {
+            return self.after_miss_of_nfsd(host, visit);
+        }
+        let is_next = visit.page == self.prev_page.wrapping_add(1);
+        if !visit.is_marked && is_next && self.chunks.has(visit.page) {
+            return self.recover(host, visit);
+        }
+        if !visit.is_marked && visit.page == visit.begin && self.backward(host, visit) {
+            return;
+        }
+        match self.context(host, visit) {
+            Found::Submitted | Found::Enough => return,
+            Found::Nothing => {}
+        }
+        if visit.is_marked {
+            return self.tell(Event::LookAheadIgnore, Method::None, visit.request());
+        }
+        if self.release != Release::V16 && self.seek(host, visit) {
+            return;
+        }
+        self.random(host, visit);
+    }
+
+    /// Whether the newest chunk's mark was reached, by its own reader.
+    fn is_at_mark(&self, visit: &Visit) -> bool {
+        let is_mark = visit.page == self.chunks.mark;
+        match self.release {
+            Release::V15 | Release::June => is_mark && self.is_hit_enough(),
+            Release::V16 => is_mark && visit.page == self.prev_page.wrapping_add(1),
+        }
+    }
+
+    /// Rule 10.
+    fn random<H: Host>(&mut self, host: &mut H, visit: &Visit) {
+        let pages = visit.request().min(visit.bounds.max);
+        start_as_is(host, visit.page, pages);
+        self.tell(Event::RandomRead, Method::None, pages);
+    }
+
+    const fn is_for_nfsd(&self, visit: &Visit) -> bool {
+        self.knobs.nfsd && matches!(self.release, Release::V16) && !visit.is_marked
+    }
+
+    /// Parallel daemons issue the requests of one client out of order, so the cache before a
+    /// request says little; behind it, a chunk is asked for only if nobody has.
+    fn after_miss_of_nfsd<H: Host>(&mut self, host: &mut H, visit: &Visit) {
+        self.random(host, visit);
+        let was_before = host.state(visit.page - 1) != PageState::Absent;
+        if was_before && host.state(visit.end) == PageState::Absent {
+            let behind = Visit {
+                begin: visit.end,
+                page: visit.end,
+                ..*visit
+            };
+            self.context(host, &behind);
+        }
+    }
+
+    /// Moves the mark on instead of waking the disk. Whether that was possible.
+    fn postpone<H: Host>(&mut self, host: &mut H, page: u64) -> bool {
+        let later = page.saturating_add(LAPTOP_POLL_PAGES);
+        let is_ours = page == self.chunks.mark;
+        if (is_ours && later >= self.chunks.end) || host.state(later) == PageState::Absent {
+            return false;
+        }
+        host.set_mark(later);
+        if is_ours {
+            self.chunks.mark = later;
+        }
+        true
+    }
+
+    /// `page` is in the cache and about to be used.
+    fn on_present<H: Host>(&mut self, host: &H, page: u64) {
+        if !self.knobs.hit_feedback && !O::LISTENS {
+            return;
+        }
+        if host.is_active(page) || host.is_referenced(page) {
+            return;
+        }
+        let is_ours = self.chunks.has(page);
+        let method = if is_ours {
+            self.chunks.method_of(page)
+        } else {
+            Method::None
+        };
+        if host.state(page) != PageState::Valid {
+            self.tell(Event::IoBlock, method, 1);
+        }
+        if is_ours {
+            self.chunks.on_hit();
+            self.tell(Event::ReadAheadHit, method, 1);
+        }
+    }
+
+    /// One page of a read, or a fault as a read of one page.
+    fn walk<H: Host>(&mut self, host: &mut H, begin: u64, page: u64, end: u64) {
+        if host.state(page) == PageState::Absent || host.is_marked(page) {
+            self.visit(host, begin, page, end);
+        }
+        // A page read alone afterwards is not a hit: nobody read it ahead.
+        if host.state(page) != PageState::Absent {
+            self.on_present(host, page);
+        }
+        self.prev_page = page;
+    }
+
+    fn tell(&mut self, event: Event, method: Method, pages: u64) {
+        self.observer.on_event(event, method, pages);
+    }
+}
+
+/// Reads exactly what was asked for, without a mark.
+fn start_as_is<H: Host>(host: &mut H, start: u64, pages: u64) {
+    if pages > 0 {
+        host.start(&Window {
+            start,
+            pages,
+            class: Class::Random,
+            ..Window::default()
+        });
+    }
+}
+
+impl<O: Observer> ReadAhead for Ara<O> {
+    fn on_read<H: Host>(&mut self, host: &mut H, read: &Read) {
+        if self.is_stock() {
+            self.stock.on_read(host, read);
+        }
+    }
+
+    fn on_page<H: Host>(&mut self, host: &mut H, read: &Read, page: u64) {
+        if self.is_stock() {
+            return self.stock.on_page(host, read, page);
+        }
+        self.is_mapped = false;
+        self.walk(host, read.first_page(), page, read.end_page());
+    }
+
+    fn on_missing<H: Host>(&mut self, host: &mut H, page: u64) {
+        if self.is_stock() {
+            self.stock.on_missing(host, page);
+        }
+    }
+
+    fn on_read_done<H: Host>(&mut self, host: &mut H, read: &Read, end: u64) {
+        if self.is_stock() {
+            self.stock.on_read_done(host, read, end);
+        }
+    }
+
+    fn on_fault<H: Host>(&mut self, host: &mut H, fault: &Fault) {
+        if self.is_stock() || fault.advice != Advice::Sequential {
+            return self.stock.on_fault(host, fault);
+        }
+        self.is_mapped = true;
+        self.walk(host, fault.page, fault.page, fault.page.saturating_add(1));
+    }
+
+    fn on_advice(&mut self, advice: Advice) {
+        self.pages_max = advised_limit(advice, self.knobs.pages_max);
+        self.stock.on_advice(advice);
+    }
+
+    fn on_will_need<H: Host>(&mut self, host: &mut H, start: u64, pages: u64) {
+        self.stock.on_will_need(host, start, pages);
+    }
+
+    fn on_close<H: Host>(&mut self, host: &mut H, position: u64) {
+        self.learn_at_close(host, position);
+    }
+}
