@@ -255,7 +255,11 @@ fn an_evicted_window_makes_the_one_after_next_two_pages_shorter() {
     assert_eq!(steps[0], (24, first));
     assert_eq!(steps.len(), 8);
     for (start, runs) in &steps[1..] {
-        assert!(runs.iter().copied().eq((*start..start + 4).map(|page| (page, 1))));
+        assert!(
+            runs.iter()
+                .copied()
+                .eq((*start..start + 4).map(|page| (page, 1)))
+        );
     }
     assert_eq!(cache.read(&mut file, 56, 4), [(88, 30)]);
     let steps = cache.read_in_steps(&mut file, 60..92, 4);

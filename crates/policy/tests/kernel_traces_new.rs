@@ -1087,6 +1087,21 @@ fn an_executable_area_is_read_from_the_fault_on_and_not_beyond_itself() {
     assert_eq!(run.fault_in(&fault), "[284,+32) mark 308");
 }
 
+/// A generated life found this one: the state of a new descriptor is a window of no pages at page
+/// 0, and its end looks like the mark that somebody else's huge page left there.
+#[test]
+fn a_new_descriptor_that_meets_a_mark_on_page_0_reads_nothing() {
+    for release in FOLIO {
+        let mut run = large(release, LIMIT);
+        let mut fault = run.cache.whole_file(0, Advice::Random);
+        fault.huge = true;
+        assert_eq!(run.fault_in(&fault), "<0,+512> mark 0", "{release:?}");
+        run.file = Folio::new(release, LIMIT);
+        assert_eq!(run.read(0, 4), "", "{release:?}");
+        assert!(run.cache.marks().is_empty(), "{release:?}");
+    }
+}
+
 /// The call comes from the fault's page, not from the folio's first: in the middle of a folio it
 /// looks like another reader's mark. The scan for the hole behind begins in the middle of a folio
 /// too, and reports it three pages too far.

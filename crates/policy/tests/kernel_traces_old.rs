@@ -126,7 +126,7 @@ fn a_random_page_in_2_2_costs_two() {
     assert_eq!(cache.read(&mut file, 900, 1), [(900, 1), (901, 1)]);
 }
 
-/// Trace 1.4d: what page 104 set going has the numbers before page 105 doubles them.
+/// Trace 1.4d: pages 104 and 105 each lie in the newest block and bring the next.
 #[test]
 fn a_run_in_the_middle_of_a_file_in_2_2() {
     let mut cache = PageCache::new(1000);
@@ -301,16 +301,26 @@ fn a_random_page_in_2_4_costs_three() {
     assert_eq!(file.reads().state().ra_next, 8);
 }
 
+/// Page 4 takes the step for the next block before it turns out that there is nothing to queue.
+#[test]
+fn at_the_end_of_the_file_2_4_does_not_double_its_blocks() {
+    let mut cache = PageCache::new(11);
+    let mut file = linux_2_4();
+    cache.read_in_steps(&mut file, 0..5, 1);
+    assert_eq!(file.reads().state(), numbers(11, 0, 7, 12));
+    let mut file = linux_2_2();
+    cache.evict(0..11);
+    cache.read_in_steps(&mut file, 0..4, 1);
+    assert_eq!(file.state(), numbers(11, 7, 11, 12));
+}
+
 #[test]
 fn a_partial_last_page_is_not_read_ahead_in_2_4() {
     let mut cache = PageCache::new(12);
     cache.file_bytes -= 1;
     let steps = cache.read_in_steps(&mut linux_2_4(), 0..12, 1);
     let last = (11, vec![(11, 1)]);
-    assert_eq!(
-        steps,
-        [(0, vec![(0, 1), (1, 3)]), (1, vec![(4, 7)]), last]
-    );
+    assert_eq!(steps, [(0, vec![(0, 1), (1, 3)]), (1, vec![(4, 7)]), last]);
     cache.evict(0..12);
     let steps = cache.read_in_steps(&mut linux_2_2(), 0..12, 1);
     assert_eq!(steps.last(), Some(&(4, vec![(11, 1)])));

@@ -22,15 +22,15 @@
 //! reclaim: they are waiting for somebody.
 //!
 //! The ratio selects the scheme from [`RATIO_MIN`] on; from 1 to there the old logic reads,
-//! [`linux_2_6_11`](super::linux_2_6_11). The patch leaves faults alone: they are the old logic's, except in areas told
-//! SEQUENTIAL, which are taken as reads of one page.
+//! [`super::linux_2_6_11`]. What the patch does with faults is not known; here areas told SEQUENTIAL
+//! are taken as reads of one page, and all other faults are the old logic's.
 //!
 //! Source: Wu Fengguang, "Adaptive read-ahead based on page cache context", linux-kernel,
 //! 15 September 2005. What counts as a probe of "the same type" is our reading: one of its bits.
 
 use super::ara::rescue_pages;
+use super::hints::advised_limit;
 use super::linux_2_6_11::{Release, Stock};
-use super::linux_2_6_9::advised_limit;
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
 use crate::units::PAGE_BYTES;
 
@@ -104,7 +104,13 @@ impl AraV1 {
             pages_max,
         };
         if pages_max == 0 {
-            submit(host, &miss, page, miss.request.min(reclaimable), Class::Random);
+            submit(
+                host,
+                &miss,
+                page,
+                miss.request.min(reclaimable),
+                Class::Random,
+            );
             return;
         }
         let (start, pages, class) = self.decide(host, &miss);

@@ -7,12 +7,12 @@
 //!
 //! 1. Limit 0: one page. `fadvise` RANDOM: the request, *forced* (no mark, the state stays).
 //! 2. Page 0, a request above the limit, or a page no more than one behind the position where the
-//!    last read ended: a run begins. Its size is `window_sizes::initial`; behind the mark lies what the
-//!    request leaves over, or half if it leaves nothing. The position is the one *after* the last
-//!    byte, so that skipping one page still counts as sequential.
-//! 3. Cached pages directly below, at most limit − 1 of them ([counted] as the kernel does), and more
-//!    than the request is long: an interleaved or re-opened run. They (twice if they reach the start of the file) and the
-//!    request make the window; its last page is marked.
+//!    last read ended: a run begins. Its size is `window_sizes::initial`; behind the mark lies what
+//!    the request leaves over, or half if it leaves nothing. The position is the one *after* the
+//!    last byte, so that skipping one page still counts as sequential.
+//! 3. Cached pages directly below, at most limit − 1 of them (counted by `folio_scan`), and more
+//!    than the request is long: an interleaved or re-opened run. They (twice if they reach the start
+//!    of the file) and the request make the window; its last page is marked.
 //! 4. Otherwise the request as it is; the state stays.
 //!
 //! There is no rule for the expected page here: a reader that misses its mark, or whose pages were
@@ -20,10 +20,10 @@
 //!
 //! An **async call**: the folio at hand is marked. The mark is cleared.
 //!
-//! 1. The call comes from the mark (rounded down to the folio): the window moves on and
-//!    grows by `window_sizes::next`.
-//! 2. Otherwise another reader's mark: the window goes to the first hole behind it, grown from
-//!    the distance to the hole plus the request. No hole within the limit: nothing.
+//! 1. The call comes from the mark (rounded down to the folio): the window moves on and grows to
+//!    `window_sizes::next`.
+//! 2. Otherwise another reader's mark: the window goes to the first hole behind it, grown from the
+//!    distance to the hole plus the request. No hole within the limit: nothing.
 //! 3. 6.18: the order rises by two, and the window's end is cut down to a multiple of that many
 //!    pages (never more than the largest power of two that divides the limit), if anything is left.
 //! 4. All of the window lies behind the mark.
@@ -38,6 +38,8 @@
 
 use super::folio_scan;
 use super::folio_window::FolioWindow;
+use super::hints::advised_limit;
+use super::miss_counter::MissCounter;
 use super::window_sizes::{self, NEVER_READ};
 use super::{Advice, Call, CallState, Class, Fault, Host, PageState, Read, ReadAhead};
 
@@ -93,7 +95,7 @@ pub struct Folio {
     pub(super) size: u64,
     pub(super) async_size: u64,
     pub(super) order: u8,
-    pub(super) mmap_miss: i64,
+    pub(super) misses: MissCounter,
     prev_pos: i64,
 }
 
@@ -110,7 +112,7 @@ impl Folio {
             size: 0,
             async_size: 0,
             order: 0,
-            mmap_miss: 0,
+            misses: MissCounter::new(),
             prev_pos: NEVER_READ,
         }
     }
@@ -232,12 +234,19 @@ impl Folio {
             size: self.size,
             async_size: self.async_size,
         });
+        // A window of no pages: a new descriptor that meets a mark on page 0 takes it for its own.
         if order_max == 0 {
             self.order = 0;
-            window.start_small(host);
+            if self.size > 0 {
+                window.start_small(host);
+            }
             return;
         }
-        let order_of_size = u8::try_from(self.size.ilog2()).unwrap_or(u8::MAX);
+        let Some(order_of_size) = self.size.checked_ilog2() else {
+            self.order = wanted.min(order_max);
+            return;
+        };
+        let order_of_size = u8::try_from(order_of_size).unwrap_or(u8::MAX);
         if self.release.keeps_order() {
             self.order = wanted.min(order_max).min(order_of_size);
             window.start_large(host, self.order, self.release.repeats_size());
@@ -272,7 +281,7 @@ impl Folio {
             size: self.size,
             async_size: self.async_size,
             ra_pages: self.ra_pages,
-            mmap_miss: self.mmap_miss.cast_unsigned(),
+            mmap_miss: self.misses.get(),
             prev_pos: self.prev_pos,
         }
     }
@@ -304,16 +313,13 @@ impl ReadAhead for Folio {
     }
 
     fn on_neighbours_mapped(&mut self, pages: u64) {
-        let pages = i64::try_from(pages).unwrap_or(i64::MAX);
-        self.mmap_miss = self.mmap_miss.saturating_sub(pages).max(0);
+        self.misses.on_hits(pages);
     }
 
     fn on_advice(&mut self, advice: Advice) {
         self.is_random = advice == Advice::Random;
-        match advice {
-            Advice::Normal => self.ra_pages = self.device_pages,
-            Advice::Sequential => self.ra_pages = self.device_pages.saturating_mul(2),
-            Advice::Random => {}
+        if !self.is_random {
+            self.ra_pages = advised_limit(advice, self.device_pages);
         }
     }
 

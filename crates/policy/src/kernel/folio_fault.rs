@@ -6,7 +6,7 @@
 //!    the first), in folios of that size, the second behind the mark; even if the limit is 0.
 //! 2. Advice RANDOM (6.18: unless executable), or a limit of 0: nothing.
 //! 3. Advice SEQUENTIAL: a sync call for as many pages as the limit.
-//! 4. The miss counter rises; above [`MISSES_MANY`]: nothing.
+//! 4. The [miss counter](super::miss_counter) rises; too many: nothing.
 //! 5. 6.18, executable: from the page on, inside the area, no mark.
 //! 6. The limit's number of pages around the fault, a quarter of it behind the mark.
 //!
@@ -18,7 +18,8 @@
 //! their number; it never touches marked, locked or unread folios, which come here.
 
 use super::folio::Folio;
-use super::window_sizes::{self, MISSES_MANY, MISSES_MAX};
+use super::miss_counter::MISSES_MAX;
+use super::window_sizes;
 use super::{Advice, Class, Fault, Host};
 
 /// log2 of the pages of a huge page on x86-64: 2 MiB.
@@ -50,8 +51,7 @@ impl Folio {
             self.sync(host, fault.page, self.ra_pages);
             return;
         }
-        self.mmap_miss = (self.mmap_miss + 1).min(MISSES_MAX);
-        if self.mmap_miss > MISSES_MANY {
+        if !self.misses.on_miss(MISSES_MAX) {
             return;
         }
         if is_executable {
@@ -79,7 +79,7 @@ impl Folio {
             return;
         }
         if !is_locked || self.release.counts_locked_hits() {
-            self.mmap_miss = (self.mmap_miss - 1).max(0);
+            self.misses.on_hits(1);
         }
         if host.is_marked(fault.page) {
             let folio = host.folio(fault.page);

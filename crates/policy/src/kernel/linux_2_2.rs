@@ -250,20 +250,21 @@ impl Linux2_2 {
     }
 
     /// Queues the `ahead` pages behind `base`. Cached pages count as tried, and in 2.2 pages behind
-    /// the end of the file too; 2.4 stops at the first page of those, which still counts.
+    /// the end of the file too; 2.4 stops there, and with nothing to try the numbers stay.
     fn queue<H: Host>(&mut self, host: &mut H, base: u64, ahead: u64, end_page: u64, class: Class) {
-        let (pages, tried) = match self.settings.release {
-            Release::Linux2_2 => (ahead, ahead),
-            Release::Linux2_4 => (ahead.min(end_page - base - 1), ahead.min(end_page - base)),
+        let tried = match self.settings.release {
+            Release::Linux2_2 => ahead,
+            Release::Linux2_4 => ahead.min(end_page - base - 1),
         };
-        if pages > 0 {
-            host.start(&Window {
-                start: base + 1,
-                pages,
-                class,
-                ..Window::default()
-            });
+        if tried == 0 {
+            return;
         }
+        host.start(&Window {
+            start: base + 1,
+            pages: tried,
+            class,
+            ..Window::default()
+        });
         self.ra_length += tried;
         self.ra_window += self.ra_length;
         self.ra_end = base + tried + 1;

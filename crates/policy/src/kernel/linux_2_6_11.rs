@@ -35,14 +35,15 @@
 //! readers on one descriptor look random to all of this.
 //!
 //! Faults: areas told SEQUENTIAL run the routine with one page, all others read around
-//! ([`super::read_around`]). Advice for the file: SEQUENTIAL doubles the limit, RANDOM makes it 0.
+//! (`read_around`). Advice for the file: SEQUENTIAL doubles the limit, RANDOM makes it 0.
 //!
 //! [`Release`] names what 2.6.11 does differently. Which release between it and 2.6.18 changed that
 //! is not known for certain.
 //!
 //! Source: 2.6.11, 2.6.18 and 2.6.22, mm/readahead.c.
 
-use super::linux_2_6_9::{PAGES_MIN, advised_limit, read_forced};
+use super::hints::{advised_limit, read_within_memory};
+use super::linux_2_6_9::PAGES_MIN;
 use super::read_around::ReadAround;
 use super::window_sizes;
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
@@ -344,6 +345,6 @@ impl ReadAhead for Stock {
     }
 
     fn on_will_need<H: Host>(&mut self, host: &mut H, start: u64, pages: u64) {
-        read_forced(host, start, pages);
+        read_within_memory(host, start, pages);
     }
 }

@@ -27,14 +27,14 @@
 //! `max` pages before were the current window.
 //!
 //! While the device is congested for reads, a window brings nothing. Faults: areas told
-//! SEQUENTIAL take the steps above, all others read around ([`super::read_around`]). Advice for
+//! SEQUENTIAL take the steps above, all others read around (`read_around`). Advice for
 //! the file: SEQUENTIAL doubles the limit, RANDOM makes it 0.
 //!
 //! Source: 2.6.9, mm/readahead.c; advice and faults as in 2.6.18. What 2.6.0 to 2.6.8 did
 //! differently is known from patches only and is not here.
 
+use super::hints::{advised_limit, read_within_memory};
 use super::read_around::ReadAround;
-use super::window_sizes;
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
 
 /// What eviction leaves of `next_size` at least: 16 KiB.
@@ -247,29 +247,6 @@ fn start_window<H: Host>(host: &mut H, start: u64, pages: u64, class: Class) -> 
     })
 }
 
-/// `readahead(2)` and its like since 2.6: half of the inactive and free pages at most, in pieces,
-/// congested or not.
-pub(super) fn read_forced<H: Host>(host: &mut H, start: u64, pages: u64) {
-    let pages = pages.min(host.reclaimable_pages() / 2);
-    for (start, pages) in window_sizes::forced_pieces(start, pages) {
-        host.start(&Window {
-            start,
-            pages,
-            class: Class::Advice,
-            ..Window::default()
-        });
-    }
-}
-
-/// A file's limit after advice, on a device whose limit is `device_pages`.
-pub(super) const fn advised_limit(advice: Advice, device_pages: u64) -> u64 {
-    match advice {
-        Advice::Normal => device_pages,
-        Advice::Sequential => device_pages * 2,
-        Advice::Random => 0,
-    }
-}
-
 impl ReadAhead for Linux2_6_9 {
     fn on_page<H: Host>(&mut self, host: &mut H, _read: &Read, page: u64) {
         self.is_in_fault = false;
@@ -300,6 +277,6 @@ impl ReadAhead for Linux2_6_9 {
     }
 
     fn on_will_need<H: Host>(&mut self, host: &mut H, start: u64, pages: u64) {
-        read_forced(host, start, pages);
+        read_within_memory(host, start, pages);
     }
 }

@@ -40,6 +40,9 @@
 //!
 //! Read in 2.6.24 and 4.19; 2.6.31 and 3.12 from the patches.
 
+use super::hints::{advised_limit, read_forced};
+use super::miss_counter::MissCounter;
+use super::read_around::ReadAround;
 use super::window_sizes::{self, NEVER_READ};
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
 use crate::units::PAGE_BYTES;
@@ -117,7 +120,10 @@ pub struct OnDemand {
     pub(super) async_size: u64,
     /// A window was evicted before use; only the series of 2010 knows.
     pub(super) was_thrashed: bool,
-    pub(super) mmap_miss: i64,
+    /// Faults since 2.6.31.
+    pub(super) misses: MissCounter,
+    /// Faults before.
+    pub(super) read_around: ReadAround,
     pub(super) prev_pos: i64,
 }
 
@@ -134,7 +140,8 @@ impl OnDemand {
             size: 0,
             async_size: 0,
             was_thrashed: false,
-            mmap_miss: 0,
+            misses: MissCounter::new(),
+            read_around: ReadAround::new(),
             prev_pos: NEVER_READ,
         }
     }
@@ -175,6 +182,11 @@ impl OnDemand {
         if self.release.has_context() && page == self.start && self.size == self.async_size {
             self.merge_with_next(max);
         }
+        self.submit(host, class);
+    }
+
+    /// Reads the window.
+    pub(super) fn submit<H: Host>(&self, host: &mut H, class: Class) {
         host.start(&Window {
             start: self.start,
             pages: self.size,
@@ -315,14 +327,7 @@ impl OnDemand {
         } else {
             host.reclaimable_pages() / 2
         };
-        for (start, pages) in window_sizes::forced_pieces(start, pages.min(max)) {
-            host.start(&Window {
-                start,
-                pages,
-                class,
-                ..Window::default()
-            });
-        }
+        read_forced(host, start, pages.min(max), class);
     }
 }
 
@@ -363,19 +368,15 @@ impl ReadAhead for OnDemand {
 
     fn on_neighbours_mapped(&mut self, pages: u64) {
         if self.release.read_around_has_mark() {
-            let pages = i64::try_from(pages).unwrap_or(i64::MAX);
-            self.mmap_miss = self.mmap_miss.saturating_sub(pages).max(0);
+            self.misses.on_hits(pages);
         }
     }
 
     fn on_advice(&mut self, advice: Advice) {
         self.is_random = advice == Advice::Random && self.release.has_random_mode();
-        self.ra_pages = match advice {
-            Advice::Normal => self.device_pages,
-            Advice::Sequential => self.device_pages.saturating_mul(2),
-            Advice::Random if self.release.has_random_mode() => self.ra_pages,
-            Advice::Random => 0,
-        };
+        if !self.is_random {
+            self.ra_pages = advised_limit(advice, self.device_pages);
+        }
     }
 
     fn on_will_need<H: Host>(&mut self, host: &mut H, start: u64, pages: u64) {

@@ -1,4 +1,4 @@
-//! Faults on mappings in 2.6.0 to 2.6.22, in areas told nothing or RANDOM.
+//! Faults on mappings in 2.6.0 to 2.6.30, in areas told nothing or RANDOM.
 //!
 //! Two counters per open file tell whether reading around a fault is of any use: `misses` rises
 //! with every fault that finds its page absent, `hits` with every fault that needed no reading
@@ -12,7 +12,7 @@
 //!
 //! Areas told SEQUENTIAL belong to the algorithms, which use their windows for them.
 //!
-//! Source: 2.6.18, mm/filemap.c.
+//! Source: 2.6.18 and 2.6.24, mm/filemap.c.
 
 use super::window_sizes::{self, MISSES_MANY};
 use super::{Advice, Class, Fault, Host, PageState, Window};
@@ -20,8 +20,8 @@ use super::{Advice, Class, Fault, Host, PageState, Window};
 /// What one open file knows about its faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReadAround {
-    misses: i64,
-    hits: i64,
+    misses: u64,
+    hits: u64,
 }
 
 impl ReadAround {

@@ -9,12 +9,8 @@ use crate::units::PAGE_BYTES;
 /// Position of a file that was never read.
 pub(super) const NEVER_READ: i64 = -1;
 
-/// Misses on a mapping before read-around stops (`MMAP_LOTSAMISS`).
-pub(super) const MISSES_MANY: i64 = 100;
-
-/// Where the miss counter stops since 3.0: far enough above [`MISSES_MANY`] that a few hits do not
-/// bring read-around back, near enough that a thousand do.
-pub(super) const MISSES_MAX: i64 = 10 * MISSES_MANY;
+/// More misses than this on a mapping, and reading around faults stops (`MMAP_LOTSAMISS`).
+pub(super) const MISSES_MANY: u64 = 100;
 
 /// Pages per step of forced read-ahead: 2 MiB, so that not too much memory is pinned at once.
 pub(super) const FORCED_PAGES: u64 = 512;

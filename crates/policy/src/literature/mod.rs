@@ -13,6 +13,7 @@ pub mod majority_trend;
 pub mod mountpoint;
 pub mod one_block;
 pub mod rocksdb;
+pub mod sarc;
 
 use crate::kernel::{Class, Host, PageState, Read, Window};
 

@@ -1,10 +1,12 @@
-//! A window like that of Mountpoint for S3: a first request of just over 1 MiB, doubled by stalls.
+//! A window like that of Mountpoint for S3: a first request of just over 1 MiB, doubled by waits.
 //!
 //! The first request of a file opens a stream. What has been asked for is kept a window ahead of
-//! the reader: when less than half of the window is left, it is filled up again. A reader that has
-//! to wait for a page on its way doubles the window, up to the largest. A step ahead of at most
+//! the reader: when no more than half of the window is left, it is filled up again. A reader that
+//! has to wait for a page on its way doubles the window, up to the largest; data arrive in parts of
+//! [`PART_PAGES`], so that one part makes a reader wait no more than once. A step ahead of at most
 //! [`FORWARD_PAGES`], or back of at most [`BACKWARD_PAGES`], stays in the stream; any other jump
-//! starts a new one with the first window.
+//! starts a new one with the first window. (The original cannot leave out what it jumps over: it
+//! reads one long object. Here pages between the end of the stream and the reader are not read.)
 //!
 //! The 128 KiB beyond the first MiB are chosen so that the kernel's own read-ahead at the end of
 //! the first MiB does not have to wait.
@@ -19,6 +21,10 @@ use super::{faults_are_reads, is_absent, start};
 
 /// Pages of the first request.
 pub const FIRST_PAGES: u64 = 288;
+/// Pages of one part: 8 MiB.
+pub const PART_PAGES: u64 = 2048;
+/// Pages of the largest window that the original allows: 2 GiB.
+pub const PAGES_MAX: u64 = 524_288;
 /// Steps ahead that stay in the stream.
 pub const FORWARD_PAGES: u64 = 4096;
 /// Steps back that stay in the stream.
@@ -33,11 +39,13 @@ pub struct Mountpoint {
     reader: u64,
     /// First page not asked for.
     asked_until: u64,
+    /// The part up to here has made its reader wait already.
+    waited_until: u64,
     has_stream: bool,
 }
 
 impl Mountpoint {
-    /// A file that nobody has read; the window never exceeds `pages_max`.
+    /// A file that nobody has read; the window never exceeds `pages_max`, usually [`PAGES_MAX`].
     #[must_use]
     pub const fn new(pages_max: u64) -> Self {
         Self {
@@ -45,6 +53,7 @@ impl Mountpoint {
             window: 0,
             reader: 0,
             asked_until: 0,
+            waited_until: 0,
             has_stream: false,
         }
     }
@@ -62,6 +71,7 @@ impl ReadAhead for Mountpoint {
             self.has_stream = true;
             self.window = FIRST_PAGES.min(self.pages_max);
             self.asked_until = page;
+            self.waited_until = page;
         }
         self.reader = page;
     }
@@ -72,7 +82,9 @@ impl ReadAhead for Mountpoint {
             // Behind the stream, or evicted: what the request wants, in one piece.
             start(host, page, read.pages_from(page), Class::Random);
         }
-        if has_been_asked && host.state(page) == PageState::InFlight {
+        let has_to_wait = has_been_asked && host.state(page) == PageState::InFlight;
+        if has_to_wait && page >= self.waited_until {
+            self.waited_until = self.asked_until.min(page.saturating_add(PART_PAGES));
             self.window = self.window.saturating_mul(2).min(self.pages_max);
         }
         self.reader = page + 1;

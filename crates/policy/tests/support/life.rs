@@ -5,6 +5,7 @@
 //!
 //! * A folio is whole: aligned, inside the file, none of its pages was in the cache.
 //! * A mark lies in the window that carries it.
+//! * A window is no larger than request, limit and device account for: sizes never wrap.
 //! * A hint reads only what it names.
 //! * After a read or fault its pages are in the cache. ([`PageCache`] stops the test otherwise.)
 //! * With a limit of 0 nothing but the pages asked for is read.
@@ -30,9 +31,13 @@ use ahead_policy::literature::majority_trend::MajorityTrend;
 use ahead_policy::literature::mountpoint::Mountpoint;
 use ahead_policy::literature::one_block::{OneBlock, When};
 use ahead_policy::literature::rocksdb::RocksDb;
+use ahead_policy::literature::sarc::Sarc;
 use ahead_policy::units::PAGE_BYTES;
 
 use super::page_cache::{PageCache, Started};
+
+/// Two huge pages: the largest window that no limit bounds.
+const HUGE_AREA_PAGES: u64 = 1024;
 
 /// What happens to a file.
 #[derive(Clone, Copy, Debug)]
@@ -200,6 +205,8 @@ fn every_controller(place: &Place, steps: &[Step]) {
     live(&whose, place, steps, MajorityTrend::default);
     let whose = Whose::unlimited("rocksdb".to_owned());
     live(&whose, place, steps, RocksDb::default);
+    let whose = Whose::unlimited("sarc".to_owned());
+    live(&whose, place, steps, || Sarc::new(16));
     let whose = Whose::limited("mountpoint".to_owned());
     live(&whose, place, steps, || Mountpoint::new(limit));
 }
@@ -274,8 +281,11 @@ fn live<A: ReadAhead>(whose: &Whose, place: &Place, steps: &[Step], open: impl F
             || (whose.has_limit
                 && place.limit == 0
                 && !matches!(step, Step::Fault(fault) if fault.huge));
+        let request = asked.as_ref().map_or(0, |pages| pages.end - pages.start);
+        let pages_max = request + 4 * place.limit + place.io_pages.max(HUGE_AREA_PAGES);
         let exact = asked.filter(|_| is_exact);
         for started in cache.take_log() {
+            assert!(started.window.pages <= pages_max, "runs away: {started:?}");
             check(&cache, &started, exact.as_ref());
         }
     }
@@ -312,15 +322,15 @@ fn happen<A: ReadAhead>(cache: &mut PageCache, file: &mut A, step: &Step) {
 }
 
 fn evict(cache: &mut PageCache, pages: Range<u64>) {
-    let folios: Vec<(u64, u64)> = cache
-        .pages
-        .range(pages)
-        .map(|(&page, _)| cache.folio(page))
-        .collect();
-    for (start, end) in folios {
+    let mut next = pages.start;
+    while let Some((&page, _)) = cache.pages.range(next..pages.end.max(next)).next() {
+        let (start, end) = cache.folio(page);
         if (start..end).all(|page| cache.state(page) == PageState::Valid) {
-            cache.evict(start..end);
+            for page in start..end {
+                cache.pages.remove(&page);
+            }
         }
+        next = end;
     }
 }
 

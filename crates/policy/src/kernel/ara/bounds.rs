@@ -84,10 +84,7 @@ pub(super) fn learn_thrash_bytes(release: Release, thrash_bytes: u64, pages: u64
     } else {
         1024
     };
-    thrash_bytes
-        .saturating_mul(part - 1)
-        .saturating_add(bytes)
-        / part
+    thrash_bytes.saturating_mul(part - 1).saturating_add(bytes) / part
 }
 
 #[cfg(test)]

@@ -224,13 +224,7 @@ impl<O: Observer> Ara<O> {
         pages.saturating_mul(self.knobs.ratio) / 100
     }
 
-    fn submit_share<H: Host>(
-        &mut self,
-        host: &mut H,
-        place: Place,
-        share: u64,
-        max: u64,
-    ) -> Found {
+    fn submit_share<H: Host>(&mut self, host: &mut H, place: Place, share: u64, max: u64) -> Found {
         let ahead = place.ahead();
         let Some(chunk) = adjust(share, ahead, max) else {
             self.tell(Event::ReadAheadShrink, Method::Context, ahead);

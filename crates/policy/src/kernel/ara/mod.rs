@@ -6,34 +6,33 @@
 //! (*context*), and asks for a share of it, [`Knobs::ratio`] percent. An eighth of each chunk is
 //! look-ahead, behind a mark; reaching the mark is what asks for the next chunk.
 //!
-//! A file remembers two adjacent [chunks]. It is asked at a page that is **absent** or **marked**,
+//! A file remembers two adjacent *chunks*. It is asked at a page that is **absent** or **marked**,
 //! with the first page of the `read()` (begin), the page, and the first page behind the `read()`;
-//! `request` is the pages from the page on. In this order:
+//! `request` is the pages from the page on. In this order, a word in italics being a file here:
 //!
 //! 1. Marked: the mark is taken away. Device congested: nothing more. Disk spun down for a laptop:
 //!    the mark moves on by 16 pages if it can, and nothing more.
 //! 2. The limit or the ratio is 0: the request is read as it is, within the memory there is.
-//! 3. Page 0: [initial].
-//! 4. The page is the mark of the newest chunk, and enough of what was read was used: [state]. It
+//! 3. Page 0: *initial*.
+//! 4. The page is the mark of the newest chunk, and enough of what was read was used: *state*. It
 //!    is also taken for an absent page when the chunk has no mark: its end is its mark.
-//! 5. Absent, next to the page before, and in one of the two chunks: [thrash].
-//! 6. Absent and the first page of the read: [backward], if its test passes.
-//! 7. [context], if the cache shows a reader.
+//! 5. Absent, next to the page before, and in one of the two chunks: *thrash*.
+//! 6. Absent and the first page of the read: *backward*, if its test passes.
+//! 7. *context*, if the cache shows a reader.
 //! 8. Marked: somebody else's mark, ignored.
-//! 9. [seek], if its test passes.
+//! 9. *seek*, if its test passes.
 //! 10. Random: the request up to the limit, without a mark; the state stays.
 //!
-//! What a method decides is [submit]ted: stretched to the end of the file when that is near, dated
+//! What a method decides is *submitted*: stretched to the end of the file when that is near, dated
 //! with the aging clock, read. A page's first use is a *hit*, credited to the chunk that brought
-//! it. [`closing`] learns from hits how much of a fresh file gets read. [events] are told.
+//! it. *Closing* learns from hits how much of a fresh file gets read. [events] are told.
 //!
 //! Mapped files come here only under `MADV_SEQUENTIAL`, one page a request; all other faults read
-//! around as before, [`linux_2_6_11`](super::linux_2_6_11), which a low ratio selects for reads as
-//! well. Every knob can also be turned while files are open.
+//! around as before, [`linux_2_6_11`], which a low ratio selects for reads as well.
 //!
 //! Releases, see [`Release`]: V15 is the combined patch of 6 June 2006 (2.6.17-rc5), read in full.
 //! The June updates (25 June 2006, 2.6.17-mm3 on) are those of the article of November 2006. V16
-//! (15 November 2006, 2.6.19-rc5-mm2) drops hits, [seek] and the learning at close. Its patch 19,
+//! (15 November 2006, 2.6.19-rc5-mm2) drops hits, *seek* and the learning at close. Its patch 19,
 //! the method for page 0, was not found: V15's is used, with V16's figures.
 //!
 //! Which clock ticks is the host's switch: V15 by default ages smoothly (a tick per first reference
@@ -64,7 +63,7 @@ pub use self::chunks::Method;
 use self::context::Found;
 use self::events::{Event, Observer};
 pub(super) use self::rescue::rescue_pages;
-use super::linux_2_6_9::advised_limit;
+use super::hints::advised_limit;
 use super::linux_2_6_11::{self, Stock};
 use super::{Advice, Class, Fault, Host, Learned, PageState, Read, ReadAhead, Window};
 
@@ -77,10 +76,10 @@ const LAPTOP_POLL_PAGES: u64 = 16;
 pub enum Release {
     /// The combined patch of 6 June 2006.
     V15,
-    /// V15 and the six updates of 25 June 2006: no hits by default, a slow start of [context],
-    /// another window for [backward].
+    /// V15 and the six updates of 25 June 2006: no hits by default, a slow start of *context*,
+    /// another window for *backward*.
     June,
-    /// 15 November 2006.
+    /// 15 November 2006: rule 4 asks for the page next to the one visited last, instead of hits.
     V16,
 }
 
@@ -126,8 +125,8 @@ pub struct Knobs {
     /// Hits are counted. Without, every mark counts as deserved.
     pub hit_feedback: bool,
     /// The file is read by nfsd, V16: a miss is read as it is; afterwards, if the page before is
-    /// cached and the page behind the request is not, [context] is tried from the end of the
-    /// request. Page 0 is still [initial].
+    /// cached and the page behind the request is not, *context* is tried from the end of the
+    /// request. Page 0 is still *initial*.
     pub nfsd: bool,
 }
 
@@ -372,21 +371,19 @@ impl<O: Observer> Ara<O> {
         true
     }
 
-    /// `page` is in the cache and about to be used.
-    fn on_present<H: Host>(&mut self, host: &H, page: u64) {
-        if !self.knobs.hit_feedback && !O::LISTENS {
-            return;
-        }
-        if host.is_active(page) || host.is_referenced(page) {
-            return;
-        }
+    /// `page` is in the cache, in `state`, and about to be used.
+    fn on_present<H: Host>(&mut self, host: &H, page: u64, state: PageState) {
         let is_ours = self.chunks.has(page);
+        let is_wanted = self.knobs.hit_feedback && is_ours;
+        if !(is_wanted || O::LISTENS) || host.is_active(page) || host.is_referenced(page) {
+            return;
+        }
         let method = if is_ours {
             self.chunks.method_of(page)
         } else {
             Method::None
         };
-        if host.state(page) != PageState::Valid {
+        if state != PageState::Valid {
             self.tell(Event::IoBlock, method, 1);
         }
         if is_ours {
@@ -397,12 +394,14 @@ impl<O: Observer> Ara<O> {
 
     /// One page of a read, or a fault as a read of one page.
     fn walk<H: Host>(&mut self, host: &mut H, begin: u64, page: u64, end: u64) {
-        if host.state(page) == PageState::Absent || host.is_marked(page) {
+        let mut state = host.state(page);
+        if state == PageState::Absent || host.is_marked(page) {
             self.visit(host, begin, page, end);
+            state = host.state(page);
         }
         // A page read alone afterwards is not a hit: nobody read it ahead.
-        if host.state(page) != PageState::Absent {
-            self.on_present(host, page);
+        if state != PageState::Absent {
+            self.on_present(host, page, state);
         }
         self.prev_page = page;
     }

@@ -26,8 +26,7 @@ impl<O: Observer> Ara<O> {
                 Release::June | Release::V16 => page - self.chunks.ra_index,
             };
             let learned = host.learned();
-            learned.thrash_bytes =
-                learn_thrash_bytes(self.release, learned.thrash_bytes, survived);
+            learned.thrash_bytes = learn_thrash_bytes(self.release, learned.thrash_bytes, survived);
             survived * 3 / 4
         };
         let size = size.min(visit.bounds.max);
