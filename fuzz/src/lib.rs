@@ -4,6 +4,12 @@
 //! likes, `tests/smoke.rs` with a fixed stream of bytes in every test run.
 #![forbid(unsafe_code)]
 
+mod kernel;
+mod traces;
+
+pub use kernel::kernel;
+pub use traces::{parquet, traces};
+
 use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;

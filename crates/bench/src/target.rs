@@ -246,14 +246,14 @@ fn kind(model: &DiskModel) -> &'static str {
     match model {
         DiskModel::Arm(_) => "one arm",
         DiskModel::Flash(_) => "flash",
-        DiskModel::Volume(_) => "network volume",
+        other => other.kind(),
     }
 }
 
 /// A rotating disk four times as fast keeps all its proportions and a bench four times as short.
 /// Faster disks are as fast as two processors can serve already.
 const fn default_scale(model: &DiskModel) -> &'static str {
-    if matches!(model, DiskModel::Arm(_)) {
+    if model.is_rotational() {
         "4"
     } else {
         "1"
@@ -272,6 +272,10 @@ fn hole_bytes_max(model: &DiskModel) -> u64 {
         // A part of a flash page costs as much as all of it; another page is another channel's.
         DiskModel::Flash(flash) => flash.page_bytes.saturating_sub(1),
         DiskModel::Volume(volume) => volume.bytes_per_s / volume.requests_per_s.max(1),
+        other => {
+            let bytes = u128::from(other.access_ns()) * u128::from(other.bytes_per_s());
+            u64::try_from(bytes / 1_000_000_000).unwrap_or(u64::MAX)
+        }
     }
 }
 

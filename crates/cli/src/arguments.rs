@@ -1,10 +1,16 @@
 //! The command line: every command, option and sentence of help. No behaviour lives here; the man
 //! page and the shell completions are made from these definitions.
 
+mod simulator;
+mod traces;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use simulator::Reproduce;
+pub use traces::{Convert, Replay, Stat, TraceOptions};
 
 /// Makes Linux read the right thing before it is asked for.
 #[derive(Debug, Parser)]
@@ -34,6 +40,14 @@ pub enum Verb {
     /// Measure read-ahead here: patterns, policies, distance to the ceiling
     #[command(subcommand, arg_required_else_help = true)]
     Bench(Bench),
+    /// Compute published read-ahead figures again in the simulator
+    Reproduce(Reproduce),
+    /// Write a trace of reads in another format
+    Convert(Convert),
+    /// Say what a trace is like: sizes, runs, re-use
+    Stat(Stat),
+    /// Do the reads of a trace again, on a real file system
+    Replay(Replay),
     /// Print the settings of `run`, with the values that would be used
     Settings(SettingsArguments),
     /// Print the completion script of a shell
@@ -80,6 +94,9 @@ pub struct Run {
     /// Print decisions to this file instead (implies --explain)
     #[arg(long, value_name = "FILE")]
     pub explain_to: Option<PathBuf>,
+    /// Record the reads of CMD as a trace: .csv, .parquet, .fio, each also with .zst
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Leave the processes that CMD starts alone
     #[arg(long)]
     pub no_children: bool,

@@ -168,11 +168,7 @@ fn model(text: &str) -> Result<DiskModel, DiskCommandError> {
 }
 
 fn describe(info: &DiskInfo) -> String {
-    let kind = match info.model {
-        DiskModel::Arm(_) => "rotating disk",
-        DiskModel::Flash(_) => "flash disk",
-        DiskModel::Volume(_) => "network volume",
-    };
+    let kind = info.model.kind();
     format!(
         "{} {kind}, {} times real speed,",
         HumanBytes(info.size_bytes),

@@ -6,14 +6,19 @@
 
 pub mod arguments;
 pub mod bench;
+pub mod convert;
 pub mod disk;
 pub mod exit;
 pub mod generate;
 pub mod output;
+pub mod replay;
+pub mod reproduce;
 pub mod run;
 mod settings;
 pub mod size;
+pub mod stat;
 mod table;
+pub mod traces;
 
 use std::ffi::OsString;
 use std::io;
@@ -38,7 +43,11 @@ enum VerbError {
     #[error(transparent)]
     Bench(#[from] bench::BenchCommandError),
     #[error(transparent)]
+    Reproduce(#[from] reproduce::ReproduceCommandError),
+    #[error(transparent)]
     Generate(#[from] generate::GenerateError),
+    #[error(transparent)]
+    Trace(#[from] traces::TraceCommandError),
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
 }
@@ -50,6 +59,8 @@ impl VerbError {
             Self::Config(_) => Exit::Usage,
             Self::Disk(error) => error.exit(),
             Self::Bench(error) => error.exit(),
+            Self::Reproduce(error) => error.exit(),
+            Self::Trace(error) => error.exit(),
             Self::Generate(_) | Self::Output(_) => Exit::Failed,
         }
     }
@@ -103,6 +114,10 @@ fn inner_process(typed: &[OsString]) -> Option<Exit> {
 fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
     match verb {
         Verb::Run(arguments) => return Ok(run::run(&arguments)?),
+        Verb::Reproduce(arguments) => return Ok(reproduce::reproduce(&arguments)?),
+        Verb::Convert(arguments) => convert::convert(&arguments)?,
+        Verb::Stat(arguments) => stat::stat(&arguments)?,
+        Verb::Replay(arguments) => return Ok(replay::replay(&arguments)?),
         Verb::Settings(arguments) => output::to_stdout(&settings::show(&arguments)?)?,
         Verb::Completions { shell } => {
             output::to_stdout(&String::from_utf8_lossy(&generate::completions(shell)))?;

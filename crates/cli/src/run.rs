@@ -10,6 +10,7 @@ pub mod config;
 pub mod elf;
 pub mod explain;
 pub mod library;
+pub mod record;
 pub mod report;
 pub mod supervise;
 
@@ -29,11 +30,14 @@ use command::{Command, FindError, Visibility};
 use config::ConfigError;
 use explain::{Destination, Explainer};
 use library::{LIBRARY_VARIABLE, Library, LibraryError};
+use record::{RecordError, Recorded, Recording};
 
 /// The settings, as text, for the library in CMD.
 pub const SETTINGS_VARIABLE: &str = "AHEAD_SETTINGS";
 /// Path of the shared account.
 const SHARED_VARIABLE: &str = "AHEAD_SHARED";
+/// Path of the ring that a recording travels through.
+const RECORD_VARIABLE: &str = "AHEAD_RECORD";
 /// `no` keeps the library out of the processes that CMD starts.
 const CHILDREN_VARIABLE: &str = "AHEAD_CHILDREN";
 
@@ -58,6 +62,9 @@ pub enum RunError {
     /// The decisions cannot be written.
     #[error(transparent)]
     Explain(#[from] explain::OpenError),
+    /// The recording cannot be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// The report cannot be written.
     #[error(
         "cannot write the report to '{path}': {source}; name a writable file with --report=FILE"
@@ -124,11 +131,13 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
     let watched = arguments.report.is_some()
         || arguments.json
         || arguments.explain
-        || arguments.explain_to.is_some();
+        || arguments.explain_to.is_some()
+        || arguments.record.is_some();
     if watched {
         return run_watched(arguments, process, &command, &settings);
     }
     process.env_remove(SHARED_VARIABLE);
+    process.env_remove(RECORD_VARIABLE);
     Err(RunError::Start {
         path: command.path,
         source: process.exec(),
@@ -186,6 +195,15 @@ fn run_watched(
 
     let account = Account::create()?;
     process.env(SHARED_VARIABLE, account.path());
+    let recording = arguments
+        .record
+        .as_deref()
+        .map(Recording::start)
+        .transpose()?;
+    match &recording {
+        Some(recording) => process.env(RECORD_VARIABLE, recording.ring()),
+        None => process.env_remove(RECORD_VARIABLE),
+    };
     let relay = supervise::SignalRelay::install().map_err(RunError::Supervise)?;
     let started = Instant::now();
     let child = process.spawn().map_err(|source| RunError::Start {
@@ -216,7 +234,29 @@ fn run_watched(
         };
         write_report(report_file, &text)?;
     }
+    if let Some(recording) = recording {
+        tell_of_losses(&recording.finish()?);
+    }
     Ok(supervise::end_like(status))
+}
+
+/// A recording that is not complete says so.
+fn tell_of_losses(recorded: &Recorded) {
+    let Recorded {
+        records,
+        dropped,
+        lost,
+    } = recorded;
+    if *dropped > 0 {
+        crate::output::problem(&format!(
+            "{dropped} accesses came too fast to record; the trace has {records}"
+        ));
+    }
+    if *lost > 0 {
+        crate::output::problem(&format!(
+            "{lost} records are missing: their processes died while they wrote them"
+        ));
+    }
 }
 
 fn open_report(path: PathBuf) -> Result<(PathBuf, std::fs::File), RunError> {

@@ -7,8 +7,13 @@
 use ahead_policy::units::{ByteLength, ByteOffset, Timestamp};
 
 use crate::arm::Arm;
+use crate::array::Array;
+use crate::drive::Drive;
+use crate::fixed::Fixed;
 use crate::flash::Flash;
 use crate::model::DiskModel;
+use crate::ramp::Ramp;
+use crate::serial::Serial;
 use crate::time_scale::TimeScale;
 use crate::volume::Volume;
 
@@ -34,10 +39,32 @@ pub struct Completion {
     pub completed_at: Timestamp,
 }
 
+/// What every mechanism can do. Moments are nanoseconds and never go back.
+pub(crate) trait Mechanism {
+    /// Takes in a request.
+    fn submit(&mut self, now_ns: u64, request: Request);
+
+    /// When something happens next by itself; `None`: only a request can change anything.
+    fn next_event_ns(&self) -> Option<u64>;
+
+    /// Lets that happen. `None`: it was something inside, and no request is done.
+    fn finish_one(&mut self) -> Option<Completion>;
+
+    /// Nanoseconds up to `now_ns` in which it was not idle.
+    fn busy_ns(&self, now_ns: u64) -> u64;
+
+    /// How often an arm had to move.
+    fn seeks(&self) -> u64 {
+        0
+    }
+}
+
 /// A modelled disk in motion.
 #[derive(Clone, Debug)]
 pub struct Disk {
-    mechanism: Mechanism,
+    mechanism: AnyMechanism,
+    /// Of mechanisms that know real time only; 1 for those that scale their own figures.
+    scale: TimeScale,
     /// Latest moment told, in nanoseconds.
     now_ns: u64,
     /// Finished, and not yet handed out.
@@ -45,23 +72,50 @@ pub struct Disk {
 }
 
 #[derive(Clone, Debug)]
-enum Mechanism {
-    Arm(Arm),
+enum AnyMechanism {
+    Arm(Serial<Arm>),
     Flash(Flash),
     Volume(Volume),
+    Fixed(Serial<Fixed>),
+    Drive(Box<Serial<Drive>>),
+    Ramp(Ramp),
+    Array(Box<Array>),
 }
 
 impl Disk {
     /// An idle disk of `capacity`, at moment 0.
     #[must_use]
     pub fn new(model: &DiskModel, capacity: ByteLength, scale: TimeScale) -> Self {
-        let mechanism = match model {
-            DiskModel::Arm(arm) => Mechanism::Arm(Arm::new(arm.clone(), capacity.get(), scale)),
-            DiskModel::Flash(flash) => Mechanism::Flash(Flash::new(flash, scale)),
-            DiskModel::Volume(volume) => Mechanism::Volume(Volume::new(volume, scale)),
+        let capacity = capacity.get();
+        let (mechanism, scale) = match model {
+            DiskModel::Arm(arm) => {
+                let arm = Arm::with_line(arm.clone(), capacity, scale);
+                (AnyMechanism::Arm(arm), TimeScale::REAL)
+            }
+            DiskModel::Flash(flash) => {
+                let flash = Flash::new(flash, scale);
+                (AnyMechanism::Flash(flash), TimeScale::REAL)
+            }
+            DiskModel::Volume(volume) => {
+                let volume = Volume::new(volume, scale);
+                (AnyMechanism::Volume(volume), TimeScale::REAL)
+            }
+            DiskModel::Fixed(fixed) => {
+                (AnyMechanism::Fixed(Fixed::with_line(fixed.clone())), scale)
+            }
+            DiskModel::Drive(drive) => {
+                let drive = Box::new(Drive::with_line(drive.clone()));
+                (AnyMechanism::Drive(drive), scale)
+            }
+            DiskModel::Ramp(ramp) => (AnyMechanism::Ramp(Ramp::new(ramp.clone())), scale),
+            DiskModel::Array(array) => {
+                let array = Box::new(Array::new(array.clone(), capacity));
+                (AnyMechanism::Array(array), scale)
+            }
         };
         Self {
             mechanism,
+            scale,
             now_ns: 0,
             finished: Vec::new(),
         }
@@ -70,21 +124,18 @@ impl Disk {
     /// Takes in a request that arrived at `now`.
     pub fn submit(&mut self, now: Timestamp, request: Request) {
         self.run_to(now);
-        let now_ns = self.now_ns;
-        match &mut self.mechanism {
-            Mechanism::Arm(arm) => arm.submit(now_ns, request),
-            Mechanism::Flash(flash) => flash.submit(now_ns, request),
-            Mechanism::Volume(volume) => volume.submit(now_ns, request),
-        }
+        let now_ns = self.scale.real_from(self.now_ns);
+        self.mechanism.get_mut().submit(now_ns, request);
     }
 
     /// When the next completion is due; in the past when it waits to be taken with
     /// [`advance`](Self::advance). `None` when the disk is idle: only a request can change that.
+    /// Where disks work behind a controller it may be one of theirs, and nothing comes out yet.
     #[must_use]
     pub fn next_event(&self) -> Option<Timestamp> {
         match self.finished.first() {
             Some(first) => Some(first.completed_at),
-            None => self.mechanism.next_event_ns().map(Timestamp::new),
+            None => self.next_event_ns().map(Timestamp::new),
         }
     }
 
@@ -99,48 +150,65 @@ impl Disk {
     #[must_use]
     pub fn busy_ns(&self, now: Timestamp) -> u64 {
         let now_ns = now.get().max(self.now_ns);
-        match &self.mechanism {
-            Mechanism::Arm(arm) => arm.busy_ns(now_ns),
-            Mechanism::Flash(flash) => flash.busy_ns(now_ns),
-            Mechanism::Volume(volume) => volume.busy_ns(now_ns),
-        }
+        let real_ns = self.mechanism.get().busy_ns(self.scale.real_from(now_ns));
+        self.scale.apply(real_ns).min(now_ns)
     }
 
-    /// How often the arm had to seek since the start; 0 for a disk without one.
+    /// How often the arm had to seek since the start; 0 for a disk without one, the sum over all
+    /// disks of an array.
     #[must_use]
     pub fn seeks(&self) -> u64 {
-        match &self.mechanism {
-            Mechanism::Arm(arm) => arm.seeks(),
-            Mechanism::Flash(_) | Mechanism::Volume(_) => 0,
-        }
+        self.mechanism.get().seeks()
     }
 
     fn run_to(&mut self, now: Timestamp) {
         self.now_ns = self.now_ns.max(now.get());
         while self
-            .mechanism
             .next_event_ns()
             .is_some_and(|due_ns| due_ns <= self.now_ns)
         {
-            self.finished.extend(self.mechanism.finish_one());
+            if let Some(done) = self.mechanism.get_mut().finish_one() {
+                self.finished.push(Completion {
+                    id: done.id,
+                    arrived_at: self.scaled(done.arrived_at),
+                    completed_at: self.scaled(done.completed_at),
+                });
+            }
         }
+    }
+
+    fn next_event_ns(&self) -> Option<u64> {
+        let real_ns = self.mechanism.get().next_event_ns();
+        real_ns.map(|real_ns| self.scale.apply(real_ns))
+    }
+
+    fn scaled(&self, real: Timestamp) -> Timestamp {
+        Timestamp::new(self.scale.apply(real.get()))
     }
 }
 
-impl Mechanism {
-    fn next_event_ns(&self) -> Option<u64> {
+impl AnyMechanism {
+    fn get(&self) -> &dyn Mechanism {
         match self {
-            Self::Arm(arm) => arm.next_event_ns(),
-            Self::Flash(flash) => flash.next_event_ns(),
-            Self::Volume(volume) => volume.next_event_ns(),
+            Self::Arm(arm) => arm,
+            Self::Flash(flash) => flash,
+            Self::Volume(volume) => volume,
+            Self::Fixed(fixed) => fixed,
+            Self::Drive(drive) => drive.as_ref(),
+            Self::Ramp(ramp) => ramp,
+            Self::Array(array) => array.as_ref(),
         }
     }
 
-    fn finish_one(&mut self) -> Option<Completion> {
+    fn get_mut(&mut self) -> &mut dyn Mechanism {
         match self {
-            Self::Arm(arm) => arm.finish_one(),
-            Self::Flash(flash) => flash.finish_one(),
-            Self::Volume(volume) => volume.finish_one(),
+            Self::Arm(arm) => arm,
+            Self::Flash(flash) => flash,
+            Self::Volume(volume) => volume,
+            Self::Fixed(fixed) => fixed,
+            Self::Drive(drive) => drive.as_mut(),
+            Self::Ramp(ramp) => ramp,
+            Self::Array(array) => array.as_mut(),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use ahead_policy::units::Timestamp;
 
-use crate::disk::{Busy, Completion, Request};
+use crate::disk::{Busy, Completion, Mechanism, Request};
 use crate::model::FlashModel;
 use crate::time_scale::TimeScale;
 
@@ -39,8 +39,10 @@ impl Flash {
             busy: Busy::default(),
         }
     }
+}
 
-    pub(crate) fn submit(&mut self, now_ns: u64, request: Request) {
+impl Mechanism for Flash {
+    fn submit(&mut self, now_ns: u64, request: Request) {
         let start = request.offset.get();
         let end = start.saturating_add(request.length.get().max(1));
         let pieces = (end.div_ceil(self.page_bytes) - start / self.page_bytes).max(1);
@@ -59,12 +61,12 @@ impl Flash {
         self.sequence += 1;
     }
 
-    pub(crate) fn next_event_ns(&self) -> Option<u64> {
+    fn next_event_ns(&self) -> Option<u64> {
         self.in_service.peek().map(|Reverse((end_ns, ..))| *end_ns)
     }
 
     /// Finishes the request that ends first.
-    pub(crate) fn finish_one(&mut self) -> Option<Completion> {
+    fn finish_one(&mut self) -> Option<Completion> {
         let Reverse((end_ns, _, id, arrived_ns)) = self.in_service.pop()?;
         Some(Completion {
             id,
@@ -73,7 +75,7 @@ impl Flash {
         })
     }
 
-    pub(crate) fn busy_ns(&self, now_ns: u64) -> u64 {
+    fn busy_ns(&self, now_ns: u64) -> u64 {
         self.busy.until(now_ns)
     }
 }

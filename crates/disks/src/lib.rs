@@ -4,21 +4,36 @@
 //! in virtual time (a simulator) and in real time (the emulated disk, crate `disk`), and every
 //! figure is whole nanoseconds, so that two runs with the same requests are equal to the last digit.
 //!
-//! * [`model`]: what a disk is made of, the presets `hdd`, `ssd` and `cloud`, the TOML form
+//! * [`model`]: what a disk is made of, the TOML form; [`presets`]: disks by name;
+//!   [`estimate`]: two numbers for each
 //! * [`disk`]: the event machine; a request goes in, a completion comes out at the modelled time
 //! * [`time_scale`]: a disk that runs faster or slower than real
 //!
-//! The mechanisms, one file each: [`arm`] (rotating, one arm), [`flash`] (channels), [`volume`]
-//! (a network volume with a gate).
+//! The mechanisms, one file each: [`arm`] (rotating, one arm, mean times), [`drive`] (rotating, with
+//! zones, angle and buffer), [`flash`] (channels), [`ramp`] (flash fitted to sequential rates),
+//! [`volume`] (a network volume with a gate), [`fixed`] (an access time and a rate), [`mod@array`]
+//! (several of them behind a controller). `serial` is the line in front of those that serve one
+//! request at a time.
 #![forbid(unsafe_code)]
 
 pub mod arm;
+pub mod array;
 pub mod disk;
+pub mod drive;
+pub mod estimate;
+pub mod fixed;
 pub mod flash;
 pub mod model;
+pub mod presets;
+pub mod ramp;
+mod serial;
 pub mod time_scale;
 pub mod volume;
 
+pub use array::ArrayModel;
 pub use disk::{Completion, Disk, Request};
+pub use drive::{BufferModel, DriveModel, SeekCurve, Zone};
+pub use fixed::FixedModel;
 pub use model::{ArmModel, DiskModel, FlashModel, ModelError, Order, VolumeModel};
+pub use ramp::RampModel;
 pub use time_scale::TimeScale;

@@ -1,8 +1,8 @@
-//! What a disk is made of: three kinds of mechanism, their presets, and their TOML form.
+//! What a disk is made of: the kinds of mechanism, what they have in common, and their TOML form.
 //!
-//! A model is data at real speed. How requests travel through it is in [`arm`](crate::arm),
-//! [`flash`](crate::flash) and [`volume`](crate::volume); how fast time runs is
-//! [`TimeScale`](crate::TimeScale).
+//! A model is data at real speed. How requests travel through it is in the mechanism's own file; how
+//! fast time runs is [`TimeScale`](crate::TimeScale). Ready-made ones are in
+//! [`presets`](crate::presets).
 //!
 //! ```toml
 //! kind = "arm"
@@ -15,7 +15,13 @@
 
 use std::str::FromStr;
 
+use ahead_policy::units::PAGE_BYTES;
 use serde::{Deserialize, Serialize};
+
+use crate::array::ArrayModel;
+use crate::drive::{DriveModel, SECTOR_BYTES};
+use crate::fixed::FixedModel;
+use crate::ramp::RampModel;
 
 /// One modelled disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +33,14 @@ pub enum DiskModel {
     Flash(FlashModel),
     /// A network volume: latency, a gate for requests, a limit for bytes.
     Volume(VolumeModel),
+    /// An access time and a rate.
+    Fixed(FixedModel),
+    /// A rotating disk with zones, a true angle, and a buffer that reads ahead.
+    Drive(DriveModel),
+    /// Flash whose first pages are slow.
+    Ramp(RampModel),
+    /// Several disks behind a controller.
+    Array(ArrayModel),
 }
 
 /// In which order waiting requests are served.
@@ -119,7 +133,10 @@ pub struct VolumeModel {
 #[non_exhaustive]
 pub enum ModelError {
     /// No preset has this name.
-    #[error("no disk model is called {0:?}: use hdd, ssd, cloud, or the path of a .toml file")]
+    #[error(
+        "no disk model is called {0:?}: use the path of a .toml file, or one of {presets}",
+        presets = DiskModel::PRESETS.join(", ")
+    )]
     UnknownPreset(String),
     /// Not an order of service.
     #[error("no order of service is called {0:?}: use fifo, c-look, or c-look:MS")]
@@ -138,54 +155,6 @@ pub enum ModelError {
 }
 
 impl DiskModel {
-    /// Names of the presets.
-    pub const PRESETS: [&'static str; 3] = ["hdd", "ssd", "cloud"];
-
-    /// A desktop disk: 100 MB/s, 7200 rpm, about 8.2 ms for a random access.
-    #[must_use]
-    pub const fn hdd() -> Self {
-        Self::Arm(ArmModel {
-            media_bytes_per_s: 100_000_000,
-            seek_us_min: 1_500,
-            seek_us_max: 6_200,
-            rotation_rpm: 7_200,
-            order: Order::C_LOOK,
-        })
-    }
-
-    /// A flash disk: 8 channels, 80 µs per 16 KiB; at most 1638 MB/s and 100 000 requests/s.
-    #[must_use]
-    pub const fn ssd() -> Self {
-        Self::Flash(FlashModel {
-            channels: 8,
-            page_us: 80,
-            page_bytes: 16_384,
-        })
-    }
-
-    /// A cloud volume: 500 µs, 3000 requests/s, 125 MB/s.
-    #[must_use]
-    pub const fn cloud() -> Self {
-        Self::Volume(VolumeModel {
-            latency_us: 500,
-            requests_per_s: 3_000,
-            bytes_per_s: 125_000_000,
-        })
-    }
-
-    /// The preset called `name`.
-    ///
-    /// # Errors
-    /// [`ModelError::UnknownPreset`].
-    pub fn preset(name: &str) -> Result<Self, ModelError> {
-        match name {
-            "hdd" => Ok(Self::hdd()),
-            "ssd" => Ok(Self::ssd()),
-            "cloud" => Ok(Self::cloud()),
-            other => Err(ModelError::UnknownPreset(other.to_owned())),
-        }
-    }
-
     /// Reads and checks the TOML form.
     ///
     /// # Errors
@@ -206,11 +175,14 @@ impl DiskModel {
     }
 
     /// The same disk with another order of service; mechanisms without an arm have nothing to
-    /// reorder and stay as they are.
+    /// reorder and stay as they are. In an array it is the order of every member.
     #[must_use]
     pub fn with_order(mut self, order: Order) -> Self {
-        if let Self::Arm(arm) = &mut self {
-            arm.order = order;
+        match &mut self {
+            Self::Arm(arm) => arm.order = order,
+            Self::Drive(drive) => drive.order = order,
+            Self::Array(array) => *array.member = array.member.as_ref().clone().with_order(order),
+            Self::Flash(_) | Self::Volume(_) | Self::Fixed(_) | Self::Ramp(_) => {}
         }
         self
     }
@@ -218,7 +190,35 @@ impl DiskModel {
     /// Whether the kernel should be told that this disk rotates.
     #[must_use]
     pub const fn is_rotational(&self) -> bool {
-        matches!(self, Self::Arm(_))
+        match self {
+            Self::Arm(_) | Self::Drive(_) | Self::Fixed(_) | Self::Array(_) => true,
+            Self::Flash(_) | Self::Volume(_) | Self::Ramp(_) => false,
+        }
+    }
+
+    /// What it is, in two words.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Arm(_) | Self::Drive(_) => "rotating disk",
+            Self::Flash(_) | Self::Ramp(_) => "flash disk",
+            Self::Volume(_) => "network volume",
+            Self::Fixed(_) => "fixed times",
+            Self::Array(_) => "disk array",
+        }
+    }
+
+    /// Nanoseconds of the host's processor for every page of 4 KiB that comes: what programmed I/O
+    /// takes. 0 for everything with DMA. The model does not wait for it; whoever has a processor
+    /// charges it there.
+    #[must_use]
+    pub const fn cpu_ns_per_page(&self) -> u64 {
+        match self {
+            Self::Drive(drive) => drive
+                .cpu_ns_per_sector
+                .saturating_mul(PAGE_BYTES / SECTOR_BYTES),
+            _ => 0,
+        }
     }
 
     /// Checks that every figure makes sense.
@@ -226,88 +226,110 @@ impl DiskModel {
     /// # Errors
     /// [`ModelError::Figure`] names the first that does not.
     pub fn check(&self) -> Result<(), ModelError> {
-        let within = |field, value: u64, min: u64, max: u64, expected| {
-            if (min..=max).contains(&value) {
-                Ok(())
-            } else {
-                Err(ModelError::Figure { field, expected })
-            }
-        };
-        const RATE: (u64, u64, &str) = (1_000, 1_000_000_000_000, "from 1000 to 10^12 bytes");
-        const MICROSECONDS: (u64, u64, &str) = (0, 60_000_000, "at most a minute");
         match self {
-            Self::Arm(arm) => {
-                within(
-                    "media_bytes_per_s",
-                    arm.media_bytes_per_s,
-                    RATE.0,
-                    RATE.1,
-                    RATE.2,
-                )?;
-                let (min, max, expected) = MICROSECONDS;
-                within("seek_us_max", arm.seek_us_max, min, max, expected)?;
-                within(
-                    "seek_us_min",
-                    arm.seek_us_min,
-                    0,
-                    arm.seek_us_max,
-                    "at most seek_us_max",
-                )?;
-                within(
-                    "rotation_rpm",
-                    arm.rotation_rpm,
-                    1,
-                    1_000_000,
-                    "from 1 to 1000000",
-                )?;
-                if let Order::CLook { age_ms_max } = arm.order {
-                    within(
-                        "order.age_ms_max",
-                        age_ms_max,
-                        0,
-                        3_600_000,
-                        "at most an hour",
-                    )?;
-                }
-                Ok(())
-            }
-            Self::Flash(flash) => {
-                within(
-                    "channels",
-                    flash.channels.into(),
-                    1,
-                    4_096,
-                    "from 1 to 4096",
-                )?;
-                within(
-                    "page_us",
-                    flash.page_us,
-                    1,
-                    60_000_000,
-                    "from 1 to a minute",
-                )?;
-                within(
-                    "page_bytes",
-                    flash.page_bytes,
-                    512,
-                    1 << 30,
-                    "from 512 to 2^30",
-                )
-            }
-            Self::Volume(volume) => {
-                let (min, max, expected) = MICROSECONDS;
-                within("latency_us", volume.latency_us, min, max, expected)?;
-                within(
-                    "requests_per_s",
-                    volume.requests_per_s,
-                    1,
-                    1 << 30,
-                    "from 1 to 2^30",
-                )?;
-                within("bytes_per_s", volume.bytes_per_s, RATE.0, RATE.1, RATE.2)
+            Self::Arm(arm) => arm.check(),
+            Self::Flash(flash) => flash.check(),
+            Self::Volume(volume) => volume.check(),
+            Self::Fixed(fixed) => fixed.check(),
+            Self::Drive(drive) => drive.check(),
+            Self::Ramp(ramp) => ramp.check(),
+            Self::Array(array) => array.check(),
+        }
+    }
+}
+
+impl Order {
+    pub(crate) fn check(self) -> Result<(), ModelError> {
+        match self {
+            Self::Fifo => Ok(()),
+            Self::CLook { age_ms_max } => {
+                let field = "order.age_ms_max";
+                within(field, age_ms_max, 0, 3_600_000, "at most an hour")
             }
         }
     }
+}
+
+impl ArmModel {
+    fn check(&self) -> Result<(), ModelError> {
+        within_rate("media_bytes_per_s", self.media_bytes_per_s)?;
+        within_us("seek_us_max", self.seek_us_max)?;
+        let expected = "at most seek_us_max";
+        within(
+            "seek_us_min",
+            self.seek_us_min,
+            0,
+            self.seek_us_max,
+            expected,
+        )?;
+        within(
+            "rotation_rpm",
+            self.rotation_rpm,
+            1,
+            1_000_000,
+            "from 1 to 1000000",
+        )?;
+        self.order.check()
+    }
+}
+
+impl FlashModel {
+    fn check(&self) -> Result<(), ModelError> {
+        within("channels", self.channels.into(), 1, 4_096, "from 1 to 4096")?;
+        within("page_us", self.page_us, 1, 60_000_000, "from 1 to a minute")?;
+        within(
+            "page_bytes",
+            self.page_bytes,
+            512,
+            1 << 30,
+            "from 512 to 2^30",
+        )
+    }
+}
+
+impl VolumeModel {
+    fn check(&self) -> Result<(), ModelError> {
+        within_us("latency_us", self.latency_us)?;
+        within(
+            "requests_per_s",
+            self.requests_per_s,
+            1,
+            1 << 30,
+            "from 1 to 2^30",
+        )?;
+        within_rate("bytes_per_s", self.bytes_per_s)
+    }
+}
+
+/// Refuses a `field` that is not from `min` to `max`.
+pub(crate) fn within(
+    field: &'static str,
+    value: u64,
+    min: u64,
+    max: u64,
+    expected: &'static str,
+) -> Result<(), ModelError> {
+    if (min..=max).contains(&value) {
+        Ok(())
+    } else {
+        Err(ModelError::Figure { field, expected })
+    }
+}
+
+/// Refuses a rate that no disk has.
+pub(crate) fn within_rate(field: &'static str, bytes_per_s: u64) -> Result<(), ModelError> {
+    within(
+        field,
+        bytes_per_s,
+        1_000,
+        1_000_000_000_000,
+        "from 1000 to 10^12 bytes",
+    )
+}
+
+/// Refuses a time that no request takes.
+pub(crate) fn within_us(field: &'static str, us: u64) -> Result<(), ModelError> {
+    within(field, us, 0, 60_000_000, "at most a minute")
 }
 
 #[cfg(test)]

@@ -47,6 +47,14 @@ impl TimeScale {
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 
+    /// The real duration that takes `scaled_ns` in this scale. Rounds up: a moment that comes in and
+    /// goes out again is never earlier than it was.
+    #[must_use]
+    pub(crate) fn real_from(self, scaled_ns: u64) -> u64 {
+        let real = (u128::from(scaled_ns) * u128::from(self.faster)).div_ceil(self.slower.into());
+        u64::try_from(real).unwrap_or(u64::MAX)
+    }
+
     /// Nanoseconds for `amount` units at `per_second` units in a real second. Rounds up.
     #[must_use]
     pub(crate) fn time_for(self, amount: u64, per_second: u64) -> u64 {

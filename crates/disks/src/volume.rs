@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use ahead_policy::units::Timestamp;
 
-use crate::disk::{Busy, Completion, Request};
+use crate::disk::{Busy, Completion, Mechanism, Request};
 use crate::model::VolumeModel;
 use crate::time_scale::TimeScale;
 
@@ -40,8 +40,10 @@ impl Volume {
             busy: Busy::default(),
         }
     }
+}
 
-    pub(crate) fn submit(&mut self, now_ns: u64, request: Request) {
+impl Mechanism for Volume {
+    fn submit(&mut self, now_ns: u64, request: Request) {
         let bytes_ns = self.scale.time_for(request.length.get(), self.bytes_per_s);
         let enters_ns = self.gate_free_ns.max(now_ns);
         self.gate_free_ns = enters_ns.saturating_add(self.request_ns.max(bytes_ns));
@@ -53,18 +55,18 @@ impl Volume {
         });
     }
 
-    pub(crate) fn next_event_ns(&self) -> Option<u64> {
+    fn next_event_ns(&self) -> Option<u64> {
         self.on_the_way
             .front()
             .map(|first| first.completed_at.get())
     }
 
     /// Finishes the request that ends first.
-    pub(crate) fn finish_one(&mut self) -> Option<Completion> {
+    fn finish_one(&mut self) -> Option<Completion> {
         self.on_the_way.pop_front()
     }
 
-    pub(crate) fn busy_ns(&self, now_ns: u64) -> u64 {
+    fn busy_ns(&self, now_ns: u64) -> u64 {
         self.busy.until(now_ns)
     }
 }

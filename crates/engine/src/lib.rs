@@ -9,11 +9,13 @@
 //! * [`device`] — what is believed about each device
 //! * [`settings`] — what a person may set, and how it travels
 //! * [`report`] — the account of a run
+//! * [`recording`] — the ring through which a recorded run's accesses travel
 #![forbid(unsafe_code)]
 
 pub mod adviser;
 pub mod budget;
 pub mod device;
 pub mod file;
+pub mod recording;
 pub mod report;
 pub mod settings;

@@ -102,7 +102,7 @@ fn place() -> impl Strategy<Value = Place> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
     fn every_life_keeps_the_promises(place in place(), steps in steps()) {

@@ -190,6 +190,14 @@ impl Place {
         self.device.load(Ordering::Relaxed) == device && self.inode.load(Ordering::Relaxed) == inode
     }
 
+    /// Device and inode of the file that lives here.
+    pub(crate) fn file(&self) -> (u64, u64) {
+        (
+            self.device.load(Ordering::Relaxed),
+            self.inode.load(Ordering::Relaxed),
+        )
+    }
+
     /// Leaves an access for whoever is inside. A full mailbox drops it.
     pub(crate) fn leave(&self, access: PageRange) {
         let word = pack(access);

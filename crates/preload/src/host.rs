@@ -14,6 +14,7 @@ use ahead_policy::units::{ByteLength, PageCount};
 
 use crate::fd_table::FdTable;
 use crate::files::Files;
+use crate::record::Recorder;
 use crate::shared::Shared;
 use crate::submit::Helper;
 use crate::ticks::TickRate;
@@ -25,6 +26,7 @@ pub(crate) struct Host {
     pub(crate) files: Files,
     pub(crate) descriptors: FdTable,
     pub(crate) shared: Option<Shared>,
+    pub(crate) recorder: Option<Recorder>,
     pub(crate) rate: TickRate,
     pub(crate) helper: AtomicPtr<Helper>,
     devices: [HostDevice; DEVICES_MAX],
@@ -78,6 +80,7 @@ pub(crate) fn make() {
         files,
         descriptors,
         shared: environment(c"AHEAD_SHARED").and_then(Shared::open),
+        recorder: environment(c"AHEAD_RECORD").and_then(Recorder::open),
         rate: TickRate::start(),
         helper: AtomicPtr::new(std::ptr::null_mut()),
         devices: Default::default(),

@@ -13,6 +13,8 @@ pub(crate) struct SeenFile {
     pub(crate) device: u64,
     /// Inode number.
     pub(crate) inode: u64,
+    /// Length of the file in bytes.
+    pub(crate) length: ByteLength,
     /// Length of the file in pages.
     pub(crate) pages: PageCount,
     /// Flags it was opened with.
@@ -63,6 +65,7 @@ pub(crate) fn look(fd: c_int) -> Option<Identity> {
     Some(Identity::File(SeenFile {
         device: facts.st_dev,
         inode: facts.st_ino,
+        length,
         pages: PageCount::holding(length),
         // SAFETY: asks for flags, touches no memory.
         flags: c_int::try_from(unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL) })
@@ -92,6 +95,12 @@ pub(crate) fn position(fd: c_int) -> Option<u64> {
 pub(crate) fn process() -> u32 {
     // SAFETY: asks for a number.
     u32::try_from(unsafe { libc::getpid() }).unwrap_or(0)
+}
+
+/// This thread.
+pub(crate) fn thread() -> u32 {
+    // SAFETY: asks for a number.
+    u32::try_from(unsafe { libc::syscall(libc::SYS_gettid) }).unwrap_or(0)
 }
 
 /// Turns the kernel's read-ahead off for what `fd` stands for.

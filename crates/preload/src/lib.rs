@@ -18,6 +18,7 @@ mod memory;
 mod memory_limit;
 mod ops;
 mod real;
+mod record;
 mod requests;
 mod shared;
 mod stdio;

@@ -8,6 +8,7 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
 use ahead_engine::file::Wait;
+use ahead_engine::recording::Kind;
 use ahead_engine::report::{flags, header};
 use ahead_engine::settings::PolicyChoice;
 use ahead_policy::adaptive::Quick;
@@ -18,6 +19,7 @@ use crate::fd_table::{Entry, FileEntry};
 use crate::files::Place;
 use crate::host::{self, Host};
 use crate::identity::{self, Identity};
+use crate::record::Happened;
 use crate::requests::{account, request, serve_letters};
 use crate::shared::RecordPlace;
 use crate::ticks;
@@ -172,12 +174,66 @@ pub(crate) fn after_read(token: &Token, result: isize) -> bool {
     let Some(host) = host::get() else {
         return false;
     };
+    let bytes = result.unsigned_abs() as u64;
     if token.moves_position {
-        let position = token.position.saturating_add(result.unsigned_abs() as u64);
+        let position = token.position.saturating_add(bytes);
         host.descriptors.set_position(token.fd, position);
+    }
+    if host.recorder.is_some() {
+        record_read(host, token.file, token.position, bytes, Some(elapsed));
     }
     let limit_ns = WAIT_NS + COPY_PAGE_NS * token.access.len().get();
     elapsed > limit_ns.saturating_mul(host.rate.per_us()) / 1000
+}
+
+/// Records a read that is over. Changes no `errno` and cannot panic.
+#[cold]
+fn record_read(host: &Host, file: FileEntry, start: u64, bytes: u64, elapsed: Option<u64>) {
+    let (Some(recorder), Some(place)) = (&host.recorder, host.files.place(file.slot)) else {
+        return;
+    };
+    host.rate.settle();
+    let mut happened = Happened::now(start, bytes);
+    if let Some(elapsed) = elapsed {
+        happened.duration_ns = host.rate.ns(elapsed);
+        happened.at_ns = happened.at_ns.saturating_sub(happened.duration_ns);
+    }
+    recorder.on_file(place, Kind::Read, 0, &happened);
+}
+
+/// Whether reads are recorded that are of no other interest.
+#[inline]
+pub(crate) fn is_recording() -> bool {
+    host::get().is_some_and(|host| host.recorder.is_some())
+}
+
+/// A read that no token stands for is over: it began at `start`, or where the descriptor stands
+/// now without what it read, and took `ticks`, if that is known.
+#[cold]
+pub(crate) fn record_untold(fd: c_int, start: Option<u64>, bytes: usize, ticks: Option<u64>) {
+    let Some(host) = host::get() else {
+        return;
+    };
+    let bytes = bytes as u64;
+    let stood = || identity::position(fd)?.checked_sub(bytes);
+    if let Entry::File(file) = host.descriptors.get(fd)
+        && bytes > 0
+        && let Some(start) = start.or_else(stood)
+    {
+        record_read(host, file, start, bytes, ticks);
+    }
+}
+
+/// Records what happened to the file of `fd`, if it is one that is looked at.
+fn record(fd: c_int, kind: Kind, detail: u8, offset: u64, length: u64) {
+    if let Some(host) = host::get()
+        && let Some(recorder) = &host.recorder
+        && is_watched(fd)
+        && let Entry::File(file) = host.descriptors.get(fd)
+        && let Some(place) = host.files.place(file.slot)
+    {
+        recorder.on_file(place, kind, detail, &Happened::now(offset, length));
+    }
 }
 
 /// The read waited for the device until now.
@@ -256,6 +312,9 @@ fn look_at(host: &Host, fd: c_int) -> Option<FileEntry> {
     host.descriptors.set(fd, Entry::File(entry));
     host.highest_fd
         .fetch_max(fd.unsigned_abs(), Ordering::Relaxed);
+    if let Some(recorder) = &host.recorder {
+        recorder.on_open(fd, seen.device, seen.inode, seen.length.get());
+    }
     Some(entry)
 }
 
@@ -307,9 +366,13 @@ fn forget(fd: c_int) {
     };
     if let Entry::File(file) = host.descriptors.get(fd)
         && let Some(place) = host.files.place(file.slot)
-        && let Some(mut inside) = host.files.enter(place, file.generation)
     {
-        account(host, place, &mut inside, 1);
+        if let Some(mut inside) = host.files.enter(place, file.generation) {
+            account(host, place, &mut inside, 1);
+        }
+        if let Some(recorder) = &host.recorder {
+            recorder.on_file(place, Kind::Close, 0, &Happened::now(0, 0));
+        }
     }
     host.descriptors.set(fd, Entry::Unknown);
 }
@@ -351,7 +414,8 @@ pub(crate) fn on_seek(fd: c_int, position: i64) {
 
 /// The program gave advice. Its word on random reads and on pages it wants is respected: no
 /// requests of ours through this descriptor until it takes that back.
-pub(crate) fn on_fadvise(fd: c_int, _offset: i64, _length: i64, advice: c_int) {
+pub(crate) fn on_fadvise(fd: c_int, offset: i64, length: i64, advice: c_int) {
+    record_advice(fd, offset, length, advice);
     match advice {
         libc::POSIX_FADV_RANDOM | libc::POSIX_FADV_WILLNEED => set_program_advises(fd, true),
         libc::POSIX_FADV_NORMAL | libc::POSIX_FADV_SEQUENTIAL => set_program_advises(fd, false),
@@ -360,8 +424,17 @@ pub(crate) fn on_fadvise(fd: c_int, _offset: i64, _length: i64, advice: c_int) {
 }
 
 /// The program reads ahead itself.
-pub(crate) fn on_readahead(fd: c_int, _offset: i64, _count: usize) {
+pub(crate) fn on_readahead(fd: c_int, offset: i64, count: usize) {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    record_advice(fd, offset, count, libc::POSIX_FADV_WILLNEED);
     set_program_advises(fd, true);
+}
+
+fn record_advice(fd: c_int, offset: i64, length: i64, advice: c_int) {
+    let range = u64::try_from(offset).ok().zip(u64::try_from(length).ok());
+    if let (Some((offset, length)), Ok(advice)) = (range, u8::try_from(advice)) {
+        record(fd, Kind::Advise, advice, offset, length);
+    }
 }
 
 fn set_program_advises(fd: c_int, program_advises: bool) {
@@ -393,7 +466,10 @@ fn set_program_advises(fd: c_int, program_advises: bool) {
 pub(crate) fn on_madvise(_address: usize, _length: usize, _advice: c_int) {}
 
 /// The program mapped a file: its faults will be missing in the account, which says so.
-pub(crate) fn on_mmap(fd: c_int, _length: usize, _flags: c_int) {
+pub(crate) fn on_mmap(fd: c_int, length: usize, _flags: c_int, offset: i64) {
+    if let (0.., Ok(offset)) = (fd, u64::try_from(offset)) {
+        record(fd, Kind::Map, 0, offset, length as u64);
+    }
     let Some(host) = host::get() else {
         return;
     };

@@ -70,6 +70,9 @@ pub(crate) fn request(host: &'static Host, place: &Place, token: &Token, outcome
         state.on_asked(many, outcome.stream, asked);
         account(host, place, &mut inside, 0);
     }
+    if let Some(recorder) = &host.recorder {
+        recorder.on_decision(place, &outcome.decision);
+    }
     if let Some(shared) = &host.shared {
         let record = RecordPlace::from_word(place.record.load(Ordering::Relaxed));
         shared.tell(

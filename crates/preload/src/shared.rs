@@ -37,55 +37,14 @@ impl RecordPlace {
 impl Shared {
     /// Maps the file at `path`; `None` when it cannot be used.
     pub(crate) fn open(path: &CStr) -> Option<Self> {
-        // SAFETY: a C string and plain flags.
-        let fd = unsafe {
-            libc::syscall(
-                libc::SYS_openat,
-                libc::AT_FDCWD,
-                path.as_ptr(),
-                libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW,
-            )
+        let shared = Self {
+            words: map_words(path, FILE_BYTES)?,
         };
-        let fd = c_int::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-        let words = Self::map(fd);
-        // SAFETY: ours, opened above; the mapping stays. The raw call keeps our hook out of it.
-        unsafe { libc::syscall(libc::SYS_close, fd) };
-        let shared = Self { words: words? };
         shared.header(header::MAGIC).store(MAGIC, Ordering::Relaxed);
         shared
             .header(header::PROCESSES)
             .fetch_add(1, Ordering::Relaxed);
         Some(shared)
-    }
-
-    fn map(fd: c_int) -> Option<&'static [AtomicU64]> {
-        // A shorter file would end the program with SIGBUS at the first word behind its end.
-        // SAFETY: asks for the length of a file we opened.
-        let length = unsafe { libc::syscall(libc::SYS_lseek, fd, 0, libc::SEEK_END) };
-        if usize::try_from(length).ok()? < FILE_BYTES {
-            return None;
-        }
-        // SAFETY: a fresh shared mapping at an address of the kernel's choice.
-        let address = unsafe {
-            libc::syscall(
-                libc::SYS_mmap,
-                0_usize,
-                FILE_BYTES,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd,
-                // The seventh argument travels on the stack, where only its own width is written.
-                0_usize,
-            )
-        };
-        if address == -1 {
-            return None;
-        }
-        let address = usize::from_ne_bytes(address.to_ne_bytes());
-        let address = std::ptr::with_exposed_provenance::<AtomicU64>(address);
-        // SAFETY: mapped above, page-aligned, FILE_BYTES long, never unmapped; any bits are a
-        // valid atomic.
-        Some(unsafe { std::slice::from_raw_parts(address, FILE_BYTES / 8) })
     }
 
     fn word(&self, place: usize) -> &AtomicU64 {
@@ -132,36 +91,8 @@ impl Shared {
     }
 
     fn write_path(&self, place: RecordPlace, fd: c_int) {
-        let mut link = [0_u8; 32];
-        let mut at = b"/proc/self/fd/".len();
-        link[..at].copy_from_slice(b"/proc/self/fd/");
-        let mut digits = [0_u8; 10];
-        let mut count = 0;
-        let mut rest = fd.unsigned_abs();
-        loop {
-            digits[count] = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-            count += 1;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        for digit in digits[..count].iter().rev() {
-            link[at] = *digit;
-            at += 1;
-        }
         let mut path = [0_u8; 4096];
-        // SAFETY: a C string on the stack and a buffer of the length given.
-        let length = unsafe {
-            libc::syscall(
-                libc::SYS_readlinkat,
-                libc::AT_FDCWD,
-                link.as_ptr(),
-                path.as_mut_ptr(),
-                path.len(),
-            )
-        };
-        let length = usize::try_from(length).unwrap_or(0).min(path.len());
+        let length = path_of(fd, &mut path);
         // The end of a long path says more than its beginning; one zero byte stays at the end.
         let path = &path[length.saturating_sub(PATH_BYTES - 1)..length];
         for (word, bytes) in path.chunks(8).enumerate() {
@@ -232,4 +163,86 @@ impl Shared {
         word(event::TIME_NS).store(time_ns, Ordering::Relaxed);
         word(event::SEQUENCE).store(number, Ordering::Release);
     }
+}
+
+/// Maps the first `bytes` bytes of the file at `path`, for good, shared with other processes.
+/// `None` when it cannot be used.
+pub(crate) fn map_words(path: &CStr, bytes: usize) -> Option<&'static [AtomicU64]> {
+    // SAFETY: a C string and plain flags.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_openat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW,
+        )
+    };
+    let fd = c_int::try_from(fd).ok().filter(|fd| *fd >= 0)?;
+    let words = map_descriptor(fd, bytes);
+    // SAFETY: ours, opened above; the mapping stays. The raw call keeps our hook out of it.
+    unsafe { libc::syscall(libc::SYS_close, fd) };
+    words
+}
+
+fn map_descriptor(fd: c_int, bytes: usize) -> Option<&'static [AtomicU64]> {
+    // A shorter file would end the program with SIGBUS at the first word behind its end.
+    // SAFETY: asks for the length of a file we opened.
+    let length = unsafe { libc::syscall(libc::SYS_lseek, fd, 0, libc::SEEK_END) };
+    if usize::try_from(length).ok()? < bytes {
+        return None;
+    }
+    // SAFETY: a fresh shared mapping at an address of the kernel's choice.
+    let address = unsafe {
+        libc::syscall(
+            libc::SYS_mmap,
+            0_usize,
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            fd,
+            // The seventh argument travels on the stack, where only its own width is written.
+            0_usize,
+        )
+    };
+    if address == -1 {
+        return None;
+    }
+    let address = usize::from_ne_bytes(address.to_ne_bytes());
+    let address = std::ptr::with_exposed_provenance::<AtomicU64>(address);
+    // SAFETY: mapped above, page-aligned, `bytes` long, never unmapped; any bits are a valid
+    // atomic.
+    Some(unsafe { std::slice::from_raw_parts(address, bytes / 8) })
+}
+
+/// Asks the kernel for the path of `fd`. Returns its length; 0 when there is none.
+pub(crate) fn path_of(fd: c_int, path: &mut [u8; 4096]) -> usize {
+    let mut link = [0_u8; 32];
+    let mut at = b"/proc/self/fd/".len();
+    link[..at].copy_from_slice(b"/proc/self/fd/");
+    let mut digits = [0_u8; 10];
+    let mut count = 0;
+    let mut rest = fd.unsigned_abs();
+    loop {
+        digits[count] = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        count += 1;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    for digit in digits[..count].iter().rev() {
+        link[at] = *digit;
+        at += 1;
+    }
+    // SAFETY: a C string on the stack and a buffer of the length given.
+    let length = unsafe {
+        libc::syscall(
+            libc::SYS_readlinkat,
+            libc::AT_FDCWD,
+            link.as_ptr(),
+            path.as_mut_ptr(),
+            path.len(),
+        )
+    };
+    usize::try_from(length).unwrap_or(0).min(path.len())
 }

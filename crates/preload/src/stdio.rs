@@ -228,6 +228,9 @@ pub(crate) unsafe fn report_seek(stream: *mut FILE) {
     match start {
         Some(start) if filled > 0 => {
             ops::before_read(fd, Some(start), filled);
+            if ops::is_recording() {
+                ops::record_untold(fd, Some(start), filled, None);
+            }
             ops::set_position(fd, end);
         }
         _ => ops::on_seek(fd, i64::try_from(end).unwrap_or(0)),

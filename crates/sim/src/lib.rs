@@ -1,7 +1,78 @@
 //! The simulator: any policy, on any workload or trace, on any disk, in virtual time.
 //!
-//! * `cache` — the page cache with reclaim
-//! * `instant` — the page cache and an algorithm, without a clock
-//! * `queue` — request queue, schedulers, and the disk behind them
-//! * `world` — processes, processors, virtual time
+//! * [`cache`] — the page cache with reclaim
+//! * [`instant`] — the page cache and an algorithm, without a clock
+//! * [`queue`] — request queue, schedulers, and the disk behind them
+//! * [`world`] — processes, processors, virtual time
+//! * [`algorithm`] — every policy by its name
+//! * [`workload`] — jobs by their names
+//! * [`report`] — the account of a run
 #![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod instant;
+pub mod queue;
+pub mod algorithm;
+pub mod report;
+pub mod workload;
+pub mod world;
+
+use world::{
+    Account, FrontChoice, Job, Machine, OracleSettings, OracleStyle, World, WorldError,
+};
+
+/// Runs `job` under `policy` to its end and returns the account.
+///
+/// # Errors
+/// [`WorldError`]: the job does not fit the disk, names what it does not have, or waits for ever.
+pub fn simulate(
+    machine: &Machine,
+    policy: &algorithm::Policy,
+    job: &Job,
+) -> Result<report::Report, WorldError> {
+    simulate_with(machine, policy, job, Account::new(job))
+}
+
+/// As [`simulate`], with an account that may keep a timeline.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with(
+    machine: &Machine,
+    policy: &algorithm::Policy,
+    job: &Job,
+    account: Account,
+) -> Result<report::Report, WorldError> {
+    let FrontChoice::Oracle(settings) = policy.front else {
+        return run(machine, policy, &policy.front, job, account);
+    };
+    if settings.style != OracleStyle::Best {
+        return run(machine, policy, &policy.front, job, account);
+    }
+    let mut best: Option<report::Report> = None;
+    for style in OracleStyle::ALL {
+        let front = FrontChoice::Oracle(OracleSettings { style, ..settings });
+        let report = run(machine, policy, &front, job, account.clone())?;
+        if best
+            .as_ref()
+            .is_none_or(|best| report.elapsed_ns < best.elapsed_ns)
+        {
+            best = Some(report);
+        }
+    }
+    Ok(best.unwrap_or_default())
+}
+
+fn run(
+    machine: &Machine,
+    policy: &algorithm::Policy,
+    front: &FrontChoice,
+    job: &Job,
+    account: Account,
+) -> Result<report::Report, WorldError> {
+    let prototype = policy.prototype.clone();
+    let mut world = World::new(machine, prototype, front, job, account)?;
+    world.set_learned(policy.learned);
+    let elapsed_ns = world.run()?;
+    Ok(world.observer().report(elapsed_ns, world.queue()))
+}

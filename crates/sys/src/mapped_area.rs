@@ -20,6 +20,8 @@ pub enum Protection {
     Read,
     /// `PROT_READ | PROT_EXEC`.
     ReadExecute,
+    /// `PROT_READ | PROT_WRITE`: what is written stays in this process.
+    ReadWrite,
 }
 
 /// What `madvise` is told about the area.
@@ -31,16 +33,19 @@ pub enum AreaAdvice {
     Sequential,
     /// `MADV_RANDOM`.
     Random,
+    /// `MADV_HUGEPAGE`; `EINVAL` from a kernel without huge pages.
+    Huge,
 }
 
-/// A private mapping of some pages of a file, never written.
+/// A private mapping of some pages of a file: the file never changes through it.
 #[derive(Debug)]
 pub struct MappedArea {
     address: NonNull<u8>,
     pages: Range<u64>,
+    protection: Protection,
 }
 
-// SAFETY: nobody writes to the mapping.
+// SAFETY: the mapping belongs to this value alone, as the memory of a Box does.
 unsafe impl Send for MappedArea {}
 
 impl MappedArea {
@@ -49,16 +54,17 @@ impl MappedArea {
         let length = bytes_of(&pages)?;
         let offset = libc::off_t::try_from(pages.start * PAGE_BYTES)
             .map_err(|_| io::ErrorKind::FileTooLarge)?;
-        let protection = match protection {
+        let allowed = match protection {
             Protection::Read => libc::PROT_READ,
             Protection::ReadExecute => libc::PROT_READ | libc::PROT_EXEC,
+            Protection::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
         };
         // SAFETY: a fresh mapping at an address that the kernel picks touches no memory of ours.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 length,
-                protection,
+                allowed,
                 libc::MAP_PRIVATE,
                 file.as_raw_fd(),
                 offset,
@@ -68,7 +74,11 @@ impl MappedArea {
             return Err(io::Error::last_os_error());
         }
         let address = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { address, pages })
+        Ok(Self {
+            address,
+            pages,
+            protection,
+        })
     }
 
     /// The mapped pages of the file.
@@ -87,12 +97,29 @@ impl MappedArea {
     /// area. A page behind the end of the file raises `SIGBUS`, as any mapped read does.
     #[must_use]
     pub fn touch(&self, page: u64) -> Option<u8> {
+        let offset = self.offset(page)?;
+        // SAFETY: `offset` is inside the mapping, which is readable.
+        Some(unsafe { self.address.add(offset).read_volatile() })
+    }
+
+    /// Writes one byte of `page`, of which this process gets a copy for that. `None` outside of the
+    /// area, and in one that was not mapped [for writing](Protection::ReadWrite).
+    #[must_use]
+    pub fn write(&mut self, page: u64, byte: u8) -> Option<()> {
+        let offset = self.offset(page)?;
+        if self.protection != Protection::ReadWrite {
+            return None;
+        }
+        // SAFETY: `offset` is inside the mapping, which is writable and ours alone.
+        unsafe { self.address.add(offset).write_volatile(byte) };
+        Some(())
+    }
+
+    fn offset(&self, page: u64) -> Option<usize> {
         if !self.pages.contains(&page) {
             return None;
         }
-        let offset = usize::try_from((page - self.pages.start) * PAGE_BYTES).ok()?;
-        // SAFETY: `offset` is inside the mapping, which is readable.
-        Some(unsafe { self.address.add(offset).read_volatile() })
+        usize::try_from((page - self.pages.start) * PAGE_BYTES).ok()
     }
 
     /// `madvise` - says how the whole area will be used.
@@ -103,6 +130,7 @@ impl MappedArea {
                 AreaAdvice::Normal => libc::MADV_NORMAL,
                 AreaAdvice::Sequential => libc::MADV_SEQUENTIAL,
                 AreaAdvice::Random => libc::MADV_RANDOM,
+                AreaAdvice::Huge => libc::MADV_HUGEPAGE,
             },
         )
     }
@@ -187,6 +215,18 @@ mod tests {
         area.will_need(&(3..6)).unwrap();
         let outside = area.will_need(&(3..7)).unwrap_err();
         assert_eq!(outside.kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn what_is_written_does_not_reach_the_file() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[1; 2 * 4096]).unwrap();
+        let mut area = MappedArea::map(&file, 0..2, Protection::ReadWrite).unwrap();
+        area.write(1, 2).unwrap();
+        assert_eq!(area.touch(1), Some(2));
+        let mut other = MappedArea::map(&file, 0..2, Protection::Read).unwrap();
+        assert_eq!(other.touch(1), Some(1));
+        assert_eq!(other.write(1, 3), None);
     }
 
     #[test]

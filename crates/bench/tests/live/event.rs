@@ -57,7 +57,10 @@ impl fmt::Display for Event {
                 order,
                 size,
                 async_size,
-            }) => write!(f, "order [{index},+{size}) order {order} async {async_size}"),
+            }) => write!(
+                f,
+                "order [{index},+{size}) order {order} async {async_size}"
+            ),
             Self::Added { index, order } => write!(f, "added {index}/{order}"),
             Self::Removed { index, order } => write!(f, "removed {index}/{order}"),
         }

@@ -47,6 +47,8 @@ pub struct Area {
     pub address_pages: u64,
     /// Pages of the file that can be touched without a fault.
     mapped: BTreeSet<u64>,
+    /// Of these, the ones that are copies: they hold no page of the cache.
+    copied: BTreeSet<u64>,
 }
 
 impl Area {
@@ -57,6 +59,7 @@ impl Area {
             file_pages,
             address_pages,
             mapped: BTreeSet::new(),
+            copied: BTreeSet::new(),
         }
     }
 
@@ -65,8 +68,14 @@ impl Area {
         self.mapped.contains(&page)
     }
 
-    /// Whether one of `pages` is mapped.
-    pub fn maps_any(&self, pages: Range<u64>) -> bool {
+    /// Whether one of `pages` of the cache is mapped.
+    pub fn holds_any(&self, pages: Range<u64>) -> bool {
+        self.mapped
+            .range(pages)
+            .any(|page| !self.copied.contains(page))
+    }
+
+    fn maps_any(&self, pages: Range<u64>) -> bool {
         self.mapped.range(pages).next().is_some()
     }
 
@@ -88,7 +97,11 @@ impl Area {
                 continue;
             };
             let is_huge = folio.end - folio.start == TABLE_PAGES;
-            if is_first && is_huge && self.has_room_for(&folio) && !self.maps_any(folio.start..folio.end) {
+            if is_first
+                && is_huge
+                && self.has_room_for(&folio)
+                && !self.maps_any(folio.start..folio.end)
+            {
                 self.mapped.extend(folio.start..folio.end);
                 return 0;
             }
@@ -113,6 +126,12 @@ impl Area {
         } else {
             self.mapped.insert(page);
         }
+    }
+
+    /// A fault for writing gave the process its own copy of `page`.
+    pub fn map_copy(&mut self, page: u64) {
+        self.mapped.insert(page);
+        self.copied.insert(page);
     }
 
     /// Place of `page` in its page table.

@@ -3,10 +3,12 @@
 //! Mixtures of everything a program can do, kept close together so that the parts meet: short files,
 //! a few places that are returned to, reads that go on where one ended. The seed is the name.
 
+use std::ops::Range;
+
 use ahead_bench::random::below;
 use ahead_policy::kernel::Advice;
 
-use super::pattern::{Operation, PAGE, Pattern};
+use super::pattern::{Operation, PAGE, Pattern, Protection};
 
 /// Rounds of one pattern; each is one operation or a handful.
 const ROUNDS: u32 = 40;
@@ -28,6 +30,7 @@ pub fn pattern(seed: u64) -> Pattern {
     let tail = maker.one_of(&[0, 0, 1, 4095]);
     let mut pattern = Pattern::new(&format!("generated {seed}"))
         .read_ahead_kb(maker.one_of(&[128, 128, 128, 0, 4, 12, 16, 64, 100, 256, 1024, 8192]))
+        .max_sectors_kb(maker.one_of(&[1280, 1280, 64, 100, 512]))
         .file_bytes(maker.file_pages * PAGE - tail);
     for _ in 0..ROUNDS {
         pattern = maker.round(pattern);
@@ -35,12 +38,17 @@ pub fn pattern(seed: u64) -> Pattern {
     pattern
 }
 
+struct MadeArea {
+    pages: Range<u64>,
+    protection: Protection,
+}
+
 struct Maker {
     seed: u64,
     drawn: u64,
     file_pages: u64,
     files: usize,
-    areas: Vec<std::ops::Range<u64>>,
+    areas: Vec<MadeArea>,
     /// Where the last operation ended, in pages.
     place: u64,
 }
@@ -98,6 +106,9 @@ impl Maker {
             2 if self.areas.len() < OPEN_MAX => self.map(pattern),
             3 if !self.areas.is_empty() => {
                 let area = self.index(self.areas.len());
+                if self.draw(6) == 0 {
+                    return pattern.then(Operation::AdviseAreaHuge { area });
+                }
                 let advice = self.advice();
                 pattern.advise_area(area, advice)
             }
@@ -121,12 +132,20 @@ impl Maker {
         } else {
             start + length
         };
-        self.areas.push(start..end);
+        let protection = match self.draw(5) {
+            0 => Protection::ReadExecute,
+            1 => Protection::ReadWrite,
+            _ => Protection::Read,
+        };
+        self.areas.push(MadeArea {
+            pages: start..end,
+            protection,
+        });
         let file = self.index(self.files);
         pattern.then(Operation::Map {
             file,
             pages: start..end,
-            executable: self.draw(5) == 0,
+            protection,
         })
     }
 
@@ -136,7 +155,7 @@ impl Maker {
         match self.draw(3) {
             0 if !self.areas.is_empty() => {
                 let area = self.index(self.areas.len());
-                let inside = self.areas[area].clone();
+                let inside = self.areas[area].pages.clone();
                 let start = start.clamp(inside.start, inside.end - 1);
                 let end = (start + pages).min(inside.end);
                 pattern.then(Operation::WillNeedArea {
@@ -158,10 +177,11 @@ impl Maker {
 
     fn touch(&mut self, mut pattern: Pattern) -> Pattern {
         let area = self.index(self.areas.len());
-        let inside = self.areas[area].clone();
+        let inside = self.areas[area].pages.clone();
         let step = self.one_of(&[1, 1, 1, 2, 5, 17]);
         let first = self.somewhere();
         let is_backward = self.draw(4) == 0;
+        let is_written = self.areas[area].protection == Protection::ReadWrite && self.draw(3) > 0;
         for number in 0..1 + self.draw(40) {
             let page = if is_backward {
                 first.saturating_sub(number * step)
@@ -169,7 +189,11 @@ impl Maker {
                 first + number * step
             };
             if inside.contains(&page) {
-                pattern = pattern.touch(area, [page]);
+                pattern = if is_written {
+                    pattern.write(area, [page])
+                } else {
+                    pattern.touch(area, [page])
+                };
                 self.place = page + 1;
             }
         }

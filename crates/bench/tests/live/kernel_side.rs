@@ -12,12 +12,12 @@ use std::thread;
 
 use ahead_policy::kernel::Advice;
 use ahead_sys::cachestat::cachestat;
-use ahead_sys::mapped_area::{AreaAdvice, MappedArea, Protection};
+use ahead_sys::mapped_area::{AreaAdvice, MappedArea};
 use rustix::fs::Advice as FileAdvice;
 
 use super::event::Event;
-use super::machine::{FreshFile, Scratch};
-use super::pattern::{Operation, PAGE, Pattern};
+use super::machine::{Content, FreshFile, Scratch};
+use super::pattern::{Operation, PAGE, Pattern, Protection};
 use super::recorder::Recorder;
 
 /// How often a pattern is tried while somebody else empties the page cache of the machine.
@@ -51,18 +51,32 @@ pub fn run(scratch: &Scratch, recorder: &Recorder, pattern: &Pattern) -> io::Res
 fn was_disturbed(pattern: &Pattern, account: &Account) -> bool {
     let mut both = pattern.operations.iter().zip(&account.operations);
     both.any(|(operation, events)| {
-        !matches!(operation, Operation::Evict { .. })
-            && events.iter().any(|event| matches!(event, Event::Removed { .. }))
+        let evicted = match operation {
+            Operation::Evict { pages } => pages.clone(),
+            _ => 0..0,
+        };
+        events
+            .iter()
+            .any(|event| matches!(event, Event::Removed { index, .. } if !evicted.contains(index)))
     })
 }
 
 fn run_once(scratch: &Scratch, recorder: &Recorder, pattern: &Pattern) -> io::Result<Account> {
+    // In this order: with the largest request the kernel sets the window anew.
+    scratch.set_max_sectors_kb(pattern.max_sectors_kb)?;
     scratch.set_read_ahead_kb(pattern.read_ahead_kb)?;
-    let file = scratch.fresh_file(pattern.file_bytes)?;
+    // A fault tells the kernel to map what is there around it, once the page itself has come: with
+    // a disk, however fast, it is a matter of chance what else has come by then.
+    let content = if pattern.has_maps() {
+        Content::Holes
+    } else {
+        Content::Written
+    };
+    let file = scratch.fresh_file(pattern.file_bytes, content)?;
     let mut program = Program::new(scratch, &file, pattern.file_bytes)?;
-    recorder.start(scratch.device(), file.inode())?;
+    recorder.start()?;
     let done = program.carry_out(recorder, &pattern.operations);
-    let mut operations = recorder.stop()?;
+    let mut operations = recorder.stop(file.inode())?;
     done?;
     for events in &mut operations {
         sort_removals(events);
@@ -146,21 +160,20 @@ impl<'a> Program<'a> {
             Operation::Map {
                 file,
                 pages,
-                executable,
+                protection,
             } => {
-                let protection = if *executable {
-                    Protection::ReadExecute
-                } else {
-                    Protection::Read
-                };
-                let file = &self.files[*file];
-                let area = MappedArea::map(file, pages.clone(), protection)?;
+                let area = MappedArea::map(&self.files[*file], pages.clone(), *protection)?;
                 self.areas.push(area);
             }
             Operation::Touch { area, page } => {
                 let byte = self.areas[*area].touch(*page);
                 byte.ok_or(io::ErrorKind::InvalidInput)?;
             }
+            &Operation::Write { area, page } => {
+                let written = self.areas[area].write(page, 1);
+                written.ok_or(io::ErrorKind::InvalidInput)?;
+            }
+            &Operation::AdviseAreaHuge { area } => self.areas[area].advise(AreaAdvice::Huge)?,
             Operation::AdviseArea { area, advice } => self.areas[*area].advise(match advice {
                 Advice::Normal => AreaAdvice::Normal,
                 Advice::Sequential => AreaAdvice::Sequential,
@@ -206,7 +219,9 @@ impl<'a> Program<'a> {
         if got as u64 == expected {
             Ok(())
         } else {
-            Err(io::Error::other(format!("{got} bytes instead of {expected}")))
+            Err(io::Error::other(format!(
+                "{got} bytes instead of {expected}"
+            )))
         }
     }
 
@@ -223,5 +238,10 @@ impl<'a> Program<'a> {
 }
 
 fn advise_range(file: impl AsFd, offset: u64, bytes: u64, advice: FileAdvice) -> io::Result<()> {
-    Ok(rustix::fs::fadvise(file, offset, NonZeroU64::new(bytes), advice)?)
+    Ok(rustix::fs::fadvise(
+        file,
+        offset,
+        NonZeroU64::new(bytes),
+        advice,
+    )?)
 }

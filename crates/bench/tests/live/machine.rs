@@ -14,7 +14,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
+use ahead_policy::kernel::folio::Release;
 use ahead_sys::block_queue::{BlockQueue, DeviceNumber};
 use ahead_sys::loop_device;
 use rustix::fs::MemfdFlags;
@@ -25,6 +27,12 @@ const DISK_BYTES: u64 = 192 << 20;
 
 /// Other processes can be faster in taking a free loop device. This often in a row they are not.
 const LOOP_ATTEMPTS: u32 = 32;
+
+/// How often a new file is asked to leave the page cache.
+const DROP_ATTEMPTS: u32 = 100_000;
+
+/// How often a loop device is asked to go. The kernel takes some milliseconds after the unmounting.
+const REMOVE_ATTEMPTS: u32 = 100_000;
 
 const SYS: &str = "/sys";
 
@@ -64,29 +72,42 @@ pub enum Folios {
 }
 
 impl Folios {
-    /// log2 of the pages of the largest folio.
-    pub fn order_max(self) -> u8 {
-        match self {
-            Self::Large => 9,
-            Self::Single => 0,
+    /// log2 of the pages of the largest folio. The ext4 of 6.12 knows only single pages.
+    pub fn order_max(self, release: Release) -> u8 {
+        match (self, release) {
+            (Self::Large, Release::Linux6_18) => 9,
+            (Self::Single, _) | (_, Release::Linux6_12) => 0,
         }
     }
 
     fn mkfs_options(self) -> &'static [&'static str] {
         match self {
-            Self::Large => &[],
-            Self::Single => &["-O", "encrypt"],
+            Self::Large => &["-O", "^has_journal"],
+            Self::Single => &["-O", "^has_journal,encrypt"],
         }
     }
+}
+
+/// What a file is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Bytes on the disk; reading them takes a moment.
+    Written,
+    /// Nothing: reading it is over before the call returns that asked for it.
+    Holes,
 }
 
 /// The disk, and the file system on it.
 #[derive(Debug)]
 pub struct Scratch {
-    mount: DetachedMount,
+    /// Taken when this is dropped.
+    mount: Option<DetachedMount>,
+    /// The loop device, if it was made for us: then it goes too.
+    new_loop_device: Option<u32>,
     device: DeviceNumber,
     queue: BlockQueue,
     read_ahead_kb_before: u64,
+    max_sectors_kb_before: u64,
 }
 
 impl Scratch {
@@ -95,6 +116,7 @@ impl Scratch {
         let memory = File::from(rustix::fs::memfd_create("ahead", MemfdFlags::CLOEXEC)?);
         memory.set_len(DISK_BYTES)?;
         make_file_system(&memory, folios)?;
+        let known = loop_device::numbers(Path::new(SYS))?;
         let (number, node) = attach(&memory)?;
         let source = loop_device::node(number);
         let source = source.to_str().ok_or(io::ErrorKind::InvalidData)?;
@@ -104,11 +126,14 @@ impl Scratch {
         let device = DeviceNumber::from_dev(fs::metadata(mount.path("."))?.dev());
         let queue = BlockQueue::open(Path::new(SYS), device)?;
         let read_ahead_kb_before = queue.read_ahead_kb()?;
+        let max_sectors_kb_before = queue.max_sectors_kb()?;
         Ok(Self {
-            mount,
+            mount: Some(mount),
+            new_loop_device: (!known.contains(&number)).then_some(number),
             device,
             queue,
             read_ahead_kb_before,
+            max_sectors_kb_before,
         })
     }
 
@@ -128,36 +153,59 @@ impl Scratch {
         }
     }
 
-    /// Largest request of the device in pages.
-    pub fn io_pages(&self) -> io::Result<u64> {
-        Ok(self.queue.max_sectors_kb()? / 4)
+    /// Sets the largest request of the device. The kernel raises the window to at least 128 KiB then,
+    /// so that one is set afterwards.
+    pub fn set_max_sectors_kb(&self, kib: u64) -> io::Result<()> {
+        self.queue.set_max_sectors_kb(kib)?;
+        let set = self.queue.max_sectors_kb()?;
+        if set == kib {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!(
+                "requests of {kib} KiB became {set}"
+            )))
+        }
     }
 
-    /// Writes a file of `bytes` bytes to the disk; none of it is in the page cache afterwards.
-    pub fn fresh_file(&self, bytes: u64) -> io::Result<FreshFile> {
-        static CHUNK: [u8; 1 << 20] = [0x5A; 1 << 20];
-        let path = self.mount.path("file");
+    /// Makes a file of `bytes` bytes; none of it is in the page cache afterwards.
+    pub fn fresh_file(&self, bytes: u64, content: Content) -> io::Result<FreshFile> {
+        let mount = self.mount.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let path = mount.path("file");
         let mut file = File::create(&path)?;
-        let mut left = bytes;
-        while left > 0 {
-            let now = usize::try_from(left).map_or(CHUNK.len(), |left| left.min(CHUNK.len()));
-            file.write_all(&CHUNK[..now])?;
-            left -= now as u64;
+        let made = FreshFile {
+            path,
+            inode: file.metadata()?.ino(),
+        };
+        match content {
+            Content::Holes => file.set_len(bytes)?,
+            Content::Written => write(&mut file, bytes)?,
         }
         file.sync_all()?;
-        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
-        let cached = ahead_sys::cachestat::cachestat(&file)?.cached;
-        if cached != 0 {
-            return Err(io::Error::other(format!("{cached} pages stay cached")));
+        // A page that somebody still holds, as the end of its write-back does, stays.
+        for _ in 0..DROP_ATTEMPTS {
+            rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+            if ahead_sys::cachestat::cachestat(&file)?.cached == 0 {
+                return Ok(made);
+            }
+            thread::yield_now();
         }
-        let inode = file.metadata()?.ino();
-        Ok(FreshFile { path, inode })
+        Err(io::Error::other("the pages of a new file stay cached"))
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        // In this order: with the largest request the kernel sets the window anew.
+        let _ = self.queue.set_max_sectors_kb(self.max_sectors_kb_before);
         let _ = self.queue.set_read_ahead_kb(self.read_ahead_kb_before);
+        drop(self.mount.take());
+        if let Some(number) = self.new_loop_device {
+            // Busy until the kernel has let go of the memory. Whatever happens, we are done.
+            let mut attempts = 0..REMOVE_ATTEMPTS;
+            while loop_device::remove(number).is_err() && attempts.next().is_some() {
+                thread::yield_now();
+            }
+        }
     }
 }
 
@@ -184,6 +232,17 @@ impl Drop for FreshFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+fn write(file: &mut File, bytes: u64) -> io::Result<()> {
+    static CHUNK: [u8; 1 << 20] = [0x5A; 1 << 20];
+    let mut left = bytes;
+    while left > 0 {
+        let now = usize::try_from(left).map_or(CHUNK.len(), |left| left.min(CHUNK.len()));
+        file.write_all(&CHUNK[..now])?;
+        left -= now as u64;
+    }
+    Ok(())
 }
 
 fn make_file_system(memory: &File, folios: Folios) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use ahead_policy::kernel::Advice;
+pub use ahead_sys::mapped_area::Protection;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
@@ -27,8 +28,8 @@ pub enum Operation {
         file: usize,
         /// Pages of the file.
         pages: Range<u64>,
-        /// Whether code may run from it.
-        executable: bool,
+        /// What the memory is for.
+        protection: Protection,
     },
     /// A byte of a mapped page is read.
     Touch {
@@ -36,6 +37,19 @@ pub enum Operation {
         area: usize,
         /// Page of the file.
         page: u64,
+    },
+    /// A byte of a page of an area mapped for writing is written: the process gets a copy of the
+    /// page.
+    Write {
+        /// Number of the area.
+        area: usize,
+        /// Page of the file.
+        page: u64,
+    },
+    /// `madvise` HUGEPAGE for a whole area.
+    AdviseAreaHuge {
+        /// Number of the area.
+        area: usize,
     },
     /// `madvise` NORMAL, SEQUENTIAL or RANDOM for a whole area.
     AdviseArea {
@@ -92,6 +106,8 @@ pub struct Pattern {
     pub name: String,
     /// Of the device when the pattern begins.
     pub read_ahead_kb: u64,
+    /// Largest request of the device.
+    pub max_sectors_kb: u64,
     /// Length of the file.
     pub file_bytes: u64,
     /// In order; each is over, and so is its I/O, before the next begins.
@@ -99,11 +115,13 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// A file of 4096 pages with the usual window of 128 KiB, opened once.
+    /// A file of 4096 pages, opened once, on a device with the usual window of 128 KiB and the usual
+    /// largest request.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             read_ahead_kb: 128,
+            max_sectors_kb: 1280,
             file_bytes: 4096 * PAGE,
             operations: vec![Operation::Open],
         }
@@ -112,6 +130,12 @@ impl Pattern {
     /// Another window.
     pub fn read_ahead_kb(mut self, kib: u64) -> Self {
         self.read_ahead_kb = kib;
+        self
+    }
+
+    /// Another largest request.
+    pub fn max_sectors_kb(mut self, kib: u64) -> Self {
+        self.max_sectors_kb = kib;
         self
     }
 
@@ -183,7 +207,13 @@ impl Pattern {
 
     /// Streams in turn, `rounds` times: each a descriptor and a first page, reads of `pages` pages
     /// every `step`.
-    pub fn in_turns(mut self, streams: &[(usize, u64)], pages: u64, step: u64, rounds: u64) -> Self {
+    pub fn in_turns(
+        mut self,
+        streams: &[(usize, u64)],
+        pages: u64,
+        step: u64,
+        rounds: u64,
+    ) -> Self {
         for round in 0..rounds {
             for &(file, start) in streams {
                 self = self.read_pages(file, start + round * step, pages);
@@ -199,26 +229,36 @@ impl Pattern {
 
     /// Maps pages through descriptor 0.
     pub fn map(self, pages: Range<u64>) -> Self {
+        self.map_as(pages, Protection::Read)
+    }
+
+    /// Maps pages through descriptor 0, for other things than reading.
+    pub fn map_as(self, pages: Range<u64>, protection: Protection) -> Self {
         self.then(Operation::Map {
             file: 0,
             pages,
-            executable: false,
+            protection,
         })
     }
 
-    /// Maps pages through descriptor 0, as a program is mapped.
-    pub fn map_executable(self, pages: Range<u64>) -> Self {
-        self.then(Operation::Map {
-            file: 0,
-            pages,
-            executable: true,
-        })
+    /// Whether it maps anything.
+    pub fn has_maps(&self) -> bool {
+        let mut operations = self.operations.iter();
+        operations.any(|operation| matches!(operation, Operation::Map { .. }))
     }
 
     /// Touches pages of an area, in this order.
     pub fn touch(mut self, area: usize, pages: impl IntoIterator<Item = u64>) -> Self {
         for page in pages {
             self = self.then(Operation::Touch { area, page });
+        }
+        self
+    }
+
+    /// Writes to pages of an area, in this order.
+    pub fn write(mut self, area: usize, pages: impl IntoIterator<Item = u64>) -> Self {
+        for page in pages {
+            self = self.then(Operation::Write { area, page });
         }
         self
     }

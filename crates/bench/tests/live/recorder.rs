@@ -4,8 +4,8 @@
 //! It goes with the [`Recorder`]; one that a killed test left behind goes when the next one starts.
 //! tracefs is mounted without a mount point: what nobody can see needs no cleaning up.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,18 +33,21 @@ const BUFFER_KIB_PER_CPU: u32 = 16_384;
 
 const NAME: &str = "ahead-conform-";
 
-/// A tracing instance that watches one file at a time.
+/// A tracing instance that watches the files of one file system.
 #[derive(Debug)]
 pub struct Recorder {
     // Dropped after the instance: the folder is reached through it.
     _tracefs: DetachedMount,
     folder: PathBuf,
+    /// What is written here stands between the events. Closed before the instance can go.
+    marker: Option<File>,
     has_calls: bool,
 }
 
 impl Recorder {
-    /// Makes the instance. Needs root and a kernel with event tracing.
-    pub fn new() -> io::Result<Self> {
+    /// Makes the instance, for the file system on `device`. Needs root and a kernel with event
+    /// tracing.
+    pub fn new(device: DeviceNumber) -> io::Result<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let tracefs = DetachedMount::new("tracefs", &[])?;
         let instances = tracefs.path("instances");
@@ -53,15 +56,29 @@ impl Recorder {
         let folder = instances.join(format!("{NAME}{}-{serial}", process::id()));
         fs::create_dir(&folder)?;
         let has_calls = folder.join("events").join(READ_AHEAD_EVENTS[0]).is_dir();
+        let marker = File::options()
+            .write(true)
+            .open(folder.join("trace_marker"))?;
         let recorder = Self {
             _tracefs: tracefs,
             folder,
+            marker: Some(marker),
             has_calls,
         };
         recorder.set("tracing_on", "0")?;
         // One clock for all processors, so that lines are in order when the thread moves.
         recorder.set("trace_clock", "global")?;
         recorder.set("buffer_size_kb", &BUFFER_KIB_PER_CPU.to_string())?;
+        // Once, because the kernel waits for all processors when a filter changes. Its own form of
+        // a device number, not that of stat(2).
+        let number = (u64::from(device.major) << 20) | u64::from(device.minor);
+        for event in recorder.events() {
+            recorder.set(
+                &format!("events/{event}/filter"),
+                &format!("s_dev == {number}"),
+            )?;
+            recorder.set(&format!("events/{event}/enable"), "1")?;
+        }
         Ok(recorder)
     }
 
@@ -85,31 +102,23 @@ impl Recorder {
         calls.iter().chain(&CACHE_EVENTS).copied()
     }
 
-    /// Starts recording what happens to the file `inode` of the file system on `device`.
-    pub fn start(&self, device: DeviceNumber, inode: u64) -> io::Result<()> {
-        // The kernel's own form of a device number, not that of stat(2).
-        let device = (u64::from(device.major) << 20) | u64::from(device.minor);
+    /// Starts recording.
+    pub fn start(&self) -> io::Result<()> {
         self.set("trace", "")?;
-        for event in self.events() {
-            let filter = format!("s_dev == {device} && i_ino == {inode}");
-            self.set(&format!("events/{event}/filter"), &filter)?;
-            self.set(&format!("events/{event}/enable"), "1")?;
-        }
         self.set("tracing_on", "1")
     }
 
     /// From here on events belong to the next operation.
     pub fn next_operation(&self) -> io::Result<()> {
-        self.set("trace_marker", "operation")
+        let mut marker = self.marker.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        marker.write_all(b"operation")
     }
 
-    /// Stops recording. One list of events per operation begun, in order; what came before the
-    /// first is left out. An error if the buffer was too small or a line cannot be read.
-    pub fn stop(&self) -> io::Result<Vec<Vec<Event>>> {
+    /// Stops recording. One list of the events of file `inode` per operation begun, in order; what
+    /// came before the first is left out. An error if the buffer was too small or a line cannot be
+    /// read.
+    pub fn stop(&self, inode: u64) -> io::Result<Vec<Vec<Event>>> {
         self.set("tracing_on", "0")?;
-        for event in self.events() {
-            self.set(&format!("events/{event}/enable"), "0")?;
-        }
         for cpu in fs::read_dir(self.folder.join("per_cpu"))? {
             let stats = fs::read_to_string(cpu?.path().join("stats"))?;
             let lost = |line: &str| {
@@ -120,13 +129,14 @@ impl Recorder {
                 return Err(io::Error::other(format!("events were lost: {stats}")));
             }
         }
-        parse(&fs::read_to_string(self.folder.join("trace"))?)
+        parse(&fs::read_to_string(self.folder.join("trace"))?, inode)
     }
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
         let _ = self.set("tracing_on", "0");
+        drop(self.marker.take());
         let _ = fs::remove_dir(&self.folder);
     }
 }
@@ -149,12 +159,18 @@ fn remove_orphans(instances: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The text of a `trace` file.
-fn parse(text: &str) -> io::Result<Vec<Vec<Event>>> {
+/// What the text of a `trace` file says about `inode`.
+fn parse(text: &str, inode: u64) -> io::Result<Vec<Vec<Event>>> {
+    // Two forms: ino=1f and ino 1f.
+    let names = [format!(" ino={inode:x} "), format!(" ino {inode:x} ")];
+    let is_other =
+        |line: &str| line.contains(" ino") && !names.iter().any(|name| line.contains(name));
     let mut operations: Vec<Vec<Event>> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         if line.contains(": tracing_mark_write: ") {
             operations.push(Vec::new());
+        } else if is_other(line) {
+            continue;
         } else if let Some(operation) = operations.last_mut() {
             let event = event(line)
                 .ok_or_else(|| io::Error::other(format!("not a line of ours: {line}")))?;
@@ -166,7 +182,10 @@ fn parse(text: &str) -> io::Result<Vec<Vec<Event>>> {
 
 /// One line: process, processor, flags and time, then `: name: details`.
 fn event(line: &str) -> Option<Event> {
-    let details = |name: &str| line.split_once(&format!(": {name}: ")).map(|(_, rest)| rest);
+    let details = |name: &str| {
+        line.split_once(&format!(": {name}: "))
+            .map(|(_, rest)| rest)
+    };
     if let Some(text) = details("page_cache_sync_ra") {
         Some(Event::Call(Call::Sync(call_state(text)?)))
     } else if let Some(text) = details("page_cache_async_ra") {
@@ -227,10 +246,11 @@ fn lines_of_the_kernel_are_read_field_by_field() {
  live kernel: x-812 [001] ..... 3: page_cache_sync_ra: dev=7:0 ino=c index=0 req_count=4 order=0 size=0 async_size=0 ra_pages=32 mmap_miss=0 prev_pos=-1
  live kernel: x-812 [000] ..... 4: page_cache_ra_order: dev=7:0 ino=c index=0 order=0 size=8 async_size=4 ra_pages=32
  live kernel: x-812 [000] ..... 5: mm_filemap_add_to_page_cache: dev 7:0 ino c pfn=0x1 ofs=8192 order=1
+ live kernel: x-812 [000] ..... 5: mm_filemap_add_to_page_cache: dev 7:0 ino cc pfn=0x1 ofs=0 order=1
  live kernel: x-812 [000] ..... 6: tracing_mark_write: operation
  live kernel: x-812 [000] ..... 7: page_cache_ra_unbounded: dev=7:0 ino=c index=9 nr_to_read=1 lookahead_size=0
 ";
-    let operations = parse(text).unwrap();
+    let operations = parse(text, 0xc).unwrap();
     assert_eq!(
         operations,
         [
@@ -261,5 +281,5 @@ fn lines_of_the_kernel_are_read_field_by_field() {
         ]
     );
     let strange = " x-1 [000] ..... 2: tracing_mark_write: o\n x-1 [000] ..... 3: other: a=1\n";
-    assert!(parse(strange).is_err());
+    assert!(parse(strange, 0xc).is_err());
 }

@@ -1,218 +1,148 @@
-//! A pattern carried out by the replica, and what it did, operation by operation.
+//! A pattern carried out by the replica over the simulator's page cache, and what it did, operation
+//! by operation.
 //!
-//! The page cache here is the plainest possible: folios by their first page, I/O over at once.
-
-use std::collections::BTreeMap;
+//! Which touches become faults is decided in [`faults`](super::faults).
 
 use ahead_policy::kernel::folio::{Folio, Release};
-use ahead_policy::kernel::{
-    Advice, Call, Fault, Host, Learned, PageState, Read, ReadAhead, Window,
-};
+use ahead_policy::kernel::{Advice, Call, Fault, PageState, Read, Window};
+use ahead_sim::cache::{Aging, CacheObserver, CacheSettings, FileId, Replacement};
+use ahead_sim::instant::{Handle, Instant, InstantObserver, InstantSettings};
 
 use super::event::Event;
 use super::faults::{Area, CachedFolio};
-use super::pattern::{Operation, PAGE, Pattern};
+use super::pattern::{Operation, PAGE, Pattern, Protection};
 
 /// What of the machine has a say in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// Whose rules.
     pub release: Release,
-    /// Largest request of the device, in pages.
-    pub io_pages: u64,
     /// log2 of the pages of the largest folio of the file system.
     pub folio_order_max: u8,
 }
 
 /// Carries `pattern` out; `area_address_pages` as the kernel placed its areas.
 pub fn run(facts: &Facts, pattern: &Pattern, area_address_pages: &[u64]) -> Vec<Vec<Event>> {
+    let settings = InstantSettings {
+        // More than any pattern reads: nothing is evicted that the pattern does not evict.
+        cache: CacheSettings {
+            memory_pages: 1 << 20,
+            replacement: Replacement::default(),
+            aging: Aging::default(),
+        },
+        io_pages: pattern.max_sectors_kb / 4,
+        folio_order_max: facts.folio_order_max,
+    };
+    let mut simulator = Instant::new(&settings, Log::default());
+    let file = simulator.add_file(pattern.file_bytes);
     let mut program = Program {
         release: facts.release,
-        cache: Cache {
-            io_pages: facts.io_pages,
-            folio_order_max: facts.folio_order_max,
-            file_bytes: pattern.file_bytes,
-            folios: BTreeMap::new(),
-            learned: Learned::default(),
-            events: Vec::new(),
-        },
+        simulator,
+        file,
+        file_bytes: pattern.file_bytes,
         device_pages: pattern.read_ahead_kb / 4,
-        files: Vec::new(),
+        handles: Vec::new(),
         areas: Vec::new(),
     };
     let mut addresses = area_address_pages.iter().copied();
     let carried_out = pattern.operations.iter().map(|operation| {
         program.call(operation, &mut addresses);
-        std::mem::take(&mut program.cache.events)
+        std::mem::take(&mut program.simulator.observer_mut().events)
     });
     carried_out.collect()
 }
 
-#[derive(Debug)]
-struct Resident {
-    order: u8,
-    is_marked: bool,
-}
-
-/// The pages of one file.
-struct Cache {
-    io_pages: u64,
-    folio_order_max: u8,
-    file_bytes: u64,
-    folios: BTreeMap<u64, Resident>,
-    learned: Learned,
+/// Writes down what the replica does.
+#[derive(Debug, Default)]
+struct Log {
     events: Vec<Event>,
+    /// Of the window whose pages come in now.
+    order: u8,
 }
 
-impl Cache {
-    fn file_pages(&self) -> u64 {
-        self.file_bytes.div_ceil(PAGE)
+impl CacheObserver for Log {}
+
+impl InstantObserver for Log {
+    fn on_window(&mut self, _file: FileId, window: &Window) {
+        self.order = window.order;
     }
 
-    fn resident(&self, page: u64) -> Option<CachedFolio> {
-        let (&start, folio) = self.folios.range(..=page).next_back()?;
-        let end = start + (1 << folio.order);
-        (page < end).then_some(CachedFolio {
-            start,
-            end,
-            is_marked: folio.is_marked,
-        })
+    fn on_run(&mut self, _file: FileId, start: u64, pages: u64) {
+        let order = self.order;
+        let folios = (start..start + pages).step_by(1 << order);
+        self.events
+            .extend(folios.map(|index| Event::Added { index, order }));
     }
 
-    fn mark(&mut self, page: u64, is_marked: bool) {
-        let folio = self.resident(page).expect("only cached folios are marked");
-        let resident = self.folios.get_mut(&folio.start).expect("just found");
-        resident.is_marked = is_marked;
-    }
-
-    fn add(&mut self, index: u64, order: u8, is_marked: bool) {
-        self.folios.insert(index, Resident { order, is_marked });
-        self.events.push(Event::Added { index, order });
-    }
-
-    /// The page that nobody brought, alone.
-    fn add_missing(&mut self, page: u64) -> bool {
-        let is_missing = self.resident(page).is_none();
-        if is_missing {
-            self.add(page, 0, false);
-        }
-        is_missing
-    }
-}
-
-impl Host for Cache {
-    fn file_bytes(&self) -> u64 {
-        self.file_bytes
-    }
-
-    fn state(&self, page: u64) -> PageState {
-        self.resident(page)
-            .map_or(PageState::Absent, |_| PageState::Valid)
-    }
-
-    fn start(&mut self, window: &Window) -> u64 {
-        if window.order > 0 {
-            let pages = 1 << window.order;
-            assert_eq!(window.pages, pages, "one folio at a time");
-            assert!(window.start.is_multiple_of(pages), "folios are aligned");
-            assert!(self.first_present(window.start, pages).is_none());
-            self.add(window.start, window.order, window.mark.is_some());
-            return pages;
-        }
-        let end = (window.start + window.pages).min(self.file_pages());
-        let mut started = 0;
-        for page in window.start..end {
-            if self.resident(page).is_none() {
-                self.add(page, 0, window.mark == Some(page));
-                started += 1;
-            }
-        }
-        started
-    }
-
-    fn folio(&self, page: u64) -> (u64, u64) {
-        self.resident(page)
-            .map_or((page, page + 1), |folio| (folio.start, folio.end))
-    }
-
-    fn is_marked(&self, page: u64) -> bool {
-        self.resident(page).is_some_and(|folio| folio.is_marked)
-    }
-
-    fn clear_mark(&mut self, page: u64) {
-        self.mark(page, false);
-    }
-
-    fn set_mark(&mut self, page: u64) {
-        self.mark(page, true);
-    }
-
-    fn io_pages(&self) -> u64 {
-        self.io_pages
-    }
-
-    fn folio_order_max(&self) -> u8 {
-        self.folio_order_max
-    }
-
-    fn reclaimable_pages(&self) -> u64 {
-        u64::MAX
-    }
-
-    fn learned(&mut self) -> &mut Learned {
-        &mut self.learned
-    }
-
-    fn on_call(&mut self, call: Call) {
-        self.events.push(Event::Call(call));
+    fn on_call(&mut self, _file: FileId, call: &Call) {
+        self.events.push(Event::Call(*call));
     }
 }
 
 /// A mapped area with what it was told, and the descriptor it was mapped through.
 struct MappedArea {
     area: Area,
-    file: usize,
+    handle: Handle,
     advice: Advice,
     is_executable: bool,
+    is_huge: bool,
 }
 
 struct Program {
     release: Release,
-    cache: Cache,
+    simulator: Instant<Folio, Log>,
+    file: FileId,
+    file_bytes: u64,
     device_pages: u64,
-    files: Vec<Folio>,
+    handles: Vec<Handle>,
     areas: Vec<MappedArea>,
 }
 
 impl Program {
     fn call(&mut self, operation: &Operation, addresses: &mut impl Iterator<Item = u64>) {
         match operation {
-            Operation::Open => self.files.push(Folio::new(self.release, self.device_pages)),
+            Operation::Open => {
+                let state = Folio::new(self.release, self.device_pages);
+                self.handles.push(self.simulator.open(self.file, state));
+            }
             &Operation::Read {
                 file,
                 offset,
                 bytes,
-            } => self.read(file, offset, bytes),
+            } => {
+                let read = Read {
+                    start: offset,
+                    end: offset + bytes,
+                };
+                self.simulator.read(self.handles[file], &read);
+            }
             Operation::Map {
                 file,
                 pages,
-                executable,
+                protection,
             } => {
                 let address = addresses.next().expect("an address for each area");
+                let file_pages = self.file_bytes.div_ceil(PAGE);
                 self.areas.push(MappedArea {
-                    area: Area::new(pages.clone(), self.cache.file_pages(), address),
-                    file: *file,
+                    area: Area::new(pages.clone(), file_pages, address),
+                    handle: self.handles[*file],
                     advice: Advice::Normal,
-                    is_executable: *executable,
+                    is_executable: *protection == Protection::ReadExecute,
+                    is_huge: false,
                 });
             }
             &Operation::Touch { area, page } => self.touch(area, page),
+            &Operation::Write { area, page } => self.write(area, page),
             &Operation::AdviseArea { area, advice } => self.areas[area].advice = advice,
+            &Operation::AdviseAreaHuge { area } => self.areas[area].is_huge = true,
             Operation::WillNeedArea { area, pages } => {
-                let file = &mut self.files[self.areas[*area].file];
-                file.on_will_need(&mut self.cache, pages.start, pages.end - pages.start);
+                let handle = self.areas[*area].handle;
+                let count = pages.end - pages.start;
+                self.simulator.will_need(handle, pages.start, count);
             }
-            &Operation::Advise { file, advice } => self.files[file].on_advice(advice),
+            &Operation::Advise { file, advice } => {
+                self.simulator.advise(self.handles[file], advice);
+            }
             &Operation::WillNeed {
                 file,
                 offset,
@@ -229,44 +159,40 @@ impl Program {
                     _ => offset + bytes - 1,
                 };
                 let start = offset / PAGE;
-                self.files[file].on_will_need(&mut self.cache, start, last_byte / PAGE - start + 1);
+                let pages = last_byte / PAGE - start + 1;
+                self.simulator.will_need(self.handles[file], start, pages);
             }
             Operation::Evict { pages } => self.evict(pages.start, pages.end),
             &Operation::SetReadAheadKb(kib) => {
                 self.device_pages = kib / 4;
-                for file in &mut self.files {
-                    file.set_device_pages(self.device_pages);
+                for &handle in &self.handles {
+                    let state = self.simulator.algorithm_mut(handle);
+                    state.set_device_pages(self.device_pages);
                 }
             }
         }
-    }
-
-    fn read(&mut self, file: usize, offset: u64, bytes: u64) {
-        // The kernel looks at the position before it looks at any page.
-        if bytes == 0 || offset >= self.cache.file_bytes {
-            return;
-        }
-        let read = Read {
-            start: offset,
-            end: offset + bytes,
-        };
-        let state = &mut self.files[file];
-        let end_page = read.end_page().min(self.cache.file_pages());
-        state.on_read(&mut self.cache, &read);
-        for page in read.first_page()..end_page {
-            state.on_page(&mut self.cache, &read, page);
-            if self.cache.add_missing(page) {
-                state.on_missing(&mut self.cache, page);
-            }
-        }
-        let end = read.end.min(self.cache.file_bytes).max(read.start);
-        state.on_read_done(&mut self.cache, &read, end);
     }
 
     fn touch(&mut self, number: usize, page: u64) {
         if self.areas[number].area.is_mapped(page) || self.map_around(number, page) {
             return;
         }
+        self.fault(number, page);
+        if !self.map_around(number, page) {
+            let folio = self.cached_folio(page).expect("just read");
+            self.areas[number].area.map_folio(page, &folio);
+        }
+    }
+
+    /// A write needs a page of its own: nothing is mapped around it.
+    fn write(&mut self, number: usize, page: u64) {
+        if !self.areas[number].area.is_mapped(page) {
+            self.fault(number, page);
+        }
+        self.areas[number].area.map_copy(page);
+    }
+
+    fn fault(&mut self, number: usize, page: u64) {
         let mapped = &self.areas[number];
         let fault = Fault {
             page,
@@ -274,47 +200,60 @@ impl Program {
             area_end: mapped.area.pages.end,
             advice: mapped.advice,
             executable: mapped.is_executable,
-            ..Fault::default()
+            huge: mapped.is_huge,
         };
-        let state = &mut self.files[mapped.file];
-        state.on_fault(&mut self.cache, &fault);
-        if self.cache.add_missing(page) {
-            state.on_missing(&mut self.cache, page);
-        }
-        if !self.map_around(number, page) {
-            let folio = self.cache.resident(page).expect("just read");
-            self.areas[number].area.map_folio(page, &folio);
-        }
+        self.simulator.fault(mapped.handle, &fault);
     }
 
     /// Maps what is cached around `page`; whether that page now is.
     fn map_around(&mut self, number: usize, page: u64) -> bool {
+        let (simulator, file) = (&self.simulator, self.file);
         let mapped = &mut self.areas[number];
         let seen = mapped
             .area
-            .map_around(page, |page| self.cache.resident(page));
-        self.files[mapped.file].on_neighbours_mapped(seen);
+            .map_around(page, |page| cached_folio(simulator, file, page));
+        self.simulator.map_neighbours(mapped.handle, seen);
         mapped.area.is_mapped(page)
+    }
+
+    fn cached_folio(&self, page: u64) -> Option<CachedFolio> {
+        cached_folio(&self.simulator, self.file, page)
     }
 
     /// Folios wholly inside go, unless they are mapped.
     fn evict(&mut self, start: u64, end: u64) {
-        let inside: Vec<_> = self
-            .cache
-            .folios
-            .range(start..end)
-            .map(|(&index, folio)| (index, folio.order))
-            .collect();
-        for (index, order) in inside {
-            let pages = index..index + (1 << order);
-            let is_mapped = self
-                .areas
-                .iter()
-                .any(|mapped| mapped.area.maps_any(pages.clone()));
-            if pages.end <= end && !is_mapped {
-                self.cache.folios.remove(&index);
-                self.cache.events.push(Event::Removed { index, order });
+        let mut page = start;
+        while page < end {
+            let Some(folio) = self.cached_folio(page) else {
+                page += 1;
+                continue;
+            };
+            page = folio.end;
+            let pages = folio.start..folio.end;
+            let is_inside = pages.start >= start && pages.end <= end;
+            let mut areas = self.areas.iter();
+            if !is_inside || areas.any(|mapped| mapped.area.holds_any(pages.clone())) {
+                continue;
             }
+            let count = pages.end - pages.start;
+            self.simulator.evict(self.file, pages.start, count);
+            let removed = Event::Removed {
+                index: pages.start,
+                order: u8::try_from(count.ilog2()).expect("fits"),
+            };
+            self.simulator.observer_mut().events.push(removed);
         }
     }
+}
+
+fn cached_folio(simulator: &Instant<Folio, Log>, file: FileId, page: u64) -> Option<CachedFolio> {
+    let cache = simulator.cache();
+    (cache.state(file, page) != PageState::Absent).then(|| {
+        let (start, end) = cache.folio(file, page);
+        CachedFolio {
+            start,
+            end,
+            is_marked: cache.is_marked(file, page),
+        }
+    })
 }

@@ -39,25 +39,8 @@ impl Account {
     /// # Errors
     /// No folder takes it.
     pub fn create() -> Result<Self, AccountError> {
-        let mut folders = vec![PathBuf::from("/dev/shm")];
-        folders.extend(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from));
-        folders.push(std::env::temp_dir());
-        let mut refusal = None;
-        for folder in &folders {
-            match make_in(folder) {
-                Ok(file) => return Ok(Self { file }),
-                Err(error) => refusal = Some(error),
-            }
-        }
-        let tried: Vec<String> = folders
-            .iter()
-            .map(|folder| folder.display().to_string())
-            .collect();
-        let source = refusal.unwrap_or_else(|| io::ErrorKind::NotFound.into());
-        Err(AccountError::Create {
-            tried: tried.join(", "),
-            source,
-        })
+        let file = shared_file(FILE_BYTES as u64)?;
+        Ok(Self { file })
     }
 
     /// Where the library finds it.
@@ -80,6 +63,32 @@ impl Account {
     }
 }
 
+/// Makes a file of `length` bytes that the processes of a run can map, removed when dropped.
+///
+/// # Errors
+/// No folder takes it.
+pub(super) fn shared_file(length: u64) -> Result<tempfile::NamedTempFile, AccountError> {
+    let mut folders = vec![PathBuf::from("/dev/shm")];
+    folders.extend(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from));
+    folders.push(std::env::temp_dir());
+    let mut refusal = None;
+    for folder in &folders {
+        match make_in(folder, length) {
+            Ok(file) => return Ok(file),
+            Err(error) => refusal = Some(error),
+        }
+    }
+    let tried: Vec<String> = folders
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    let source = refusal.unwrap_or_else(|| io::ErrorKind::NotFound.into());
+    Err(AccountError::Create {
+        tried: tried.join(", "),
+        source,
+    })
+}
+
 /// Names of accounts begin with this and the number of the process that removes them.
 const PREFIX: &str = "ahead-account-";
 
@@ -99,13 +108,12 @@ fn remove_left_behind(folder: &Path) {
     }
 }
 
-fn make_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+fn make_in(folder: &Path, length: u64) -> io::Result<tempfile::NamedTempFile> {
     remove_left_behind(folder);
     let file = tempfile::Builder::new()
         .prefix(&format!("{PREFIX}{}-", std::process::id()))
         .tempfile_in(folder)?;
     // Reserved, not only sized: a full tmpfs should refuse here and not kill CMD with SIGBUS.
-    let length = FILE_BYTES as u64;
     rustix::fs::fallocate(
         file.as_file(),
         rustix::fs::FallocateFlags::empty(),
@@ -133,7 +141,7 @@ mod tests {
         for path in [&dead, &alive, &foreign] {
             std::fs::write(path, "").expect("a file");
         }
-        make_in(folder.path()).expect("an account");
+        make_in(folder.path(), 4096).expect("an account");
         assert!(!dead.exists() && alive.exists() && foreign.exists());
     }
 

@@ -82,7 +82,7 @@ unsafe extern "C-unwind" fn mmap(
     let mapped = unsafe { real::mmap(address, length, protection, flags, fd, offset) };
     // Allocators map memory through here before anything is set up: those calls have no file.
     if fd >= 0 && flags & libc::MAP_ANONYMOUS == 0 && mapped != libc::MAP_FAILED {
-        tell(|| ops::on_mmap(fd, length, flags));
+        tell(|| ops::on_mmap(fd, length, flags, offset));
     }
     mapped
 }

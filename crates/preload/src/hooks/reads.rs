@@ -27,7 +27,7 @@ pub(super) fn noted(
     // The glance and the end of a read that did not wait change no `errno` and cannot panic, so
     // they need not go through `tell`: nearly all reads of a learned stream end here.
     let token = match ops::glance(fd, position, length) {
-        Glance::Ignore => return call(),
+        Glance::Ignore => return unnoted(fd, position, call),
         Glance::Quick(token) => Some(token),
         Glance::Closer => tell(|| ops::before_read(fd, position, length)).flatten(),
     };
@@ -36,6 +36,21 @@ pub(super) fn noted(
         && ops::after_read(&token, result)
     {
         tell(|| ops::after_wait(&token));
+    }
+    result
+}
+
+/// A read that is of no interest but to a recording: the program gives advice of its own.
+#[inline]
+fn unnoted(fd: c_int, position: Option<u64>, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    if !ops::is_recording() {
+        return call();
+    }
+    let begun = crate::ticks::now();
+    let result = call();
+    if let Ok(bytes) = usize::try_from(result) {
+        let ticks = crate::ticks::now().saturating_sub(begun);
+        tell(|| ops::record_untold(fd, position, bytes, Some(ticks)));
     }
     result
 }
@@ -72,6 +87,9 @@ fn noted_afterwards_at(fd: c_int, offset: off_t, call: impl FnOnce() -> ssize_t)
 pub(super) fn report(fd: c_int, start: u64, bytes: usize) {
     if bytes > 0 {
         ops::before_read(fd, Some(start), bytes);
+        if ops::is_recording() {
+            ops::record_untold(fd, Some(start), bytes, None);
+        }
     }
 }
 

@@ -1,0 +1,98 @@
+//! `ahead convert`: a trace in another format.
+//!
+//! What the other format cannot hold is left out and counted. A damaged trace is converted up to
+//! the damage, and the command fails with its place.
+
+use std::io;
+use std::path::Path;
+
+use ahead_trace::{Format, Reader, Sink, Writer, Written, create, writer};
+
+use crate::arguments::Convert;
+use crate::output;
+use crate::traces::{self, Progress, TraceCommandError};
+
+/// Converts, and says what became of it.
+///
+/// # Errors
+/// The trace cannot be read to its end, or not be written.
+pub fn convert(arguments: &Convert) -> Result<(), TraceCommandError> {
+    let format = format_of(arguments)?;
+    let objects = traces::objects(&arguments.trace)?;
+    let mut reader = traces::reader(&arguments.input, &arguments.trace)?;
+    // An old trace should not go for one whose first record is damaged.
+    let first = reader.next().transpose()?;
+    let is_stdout = arguments.output == Path::new("-");
+    if !is_stdout && is_same_file(&arguments.input, &arguments.output) {
+        return Err(TraceCommandError::Usage(format!(
+            "'{}' would be overwritten while it is read; write to another file",
+            arguments.output.display()
+        )));
+    }
+    let mut to = if is_stdout {
+        writer("standard output", format, Sink::new(io::stdout()), objects)?
+    } else {
+        create(&arguments.output, format, objects)?
+    };
+    let mut damage = None;
+    let mut progress = Progress::new(&arguments.input);
+    if let Some(access) = first {
+        to.write(&access, reader.files())?;
+        while let Some(access) = reader.next() {
+            match access {
+                Ok(access) => to.write(&access, reader.files())?,
+                Err(error) => damage = Some(error),
+            }
+            progress.on_record(&*reader);
+        }
+    }
+    let written = to.finish(reader.files())?;
+    drop(progress);
+    let told = told(&written, format, reader.skipped());
+    if is_stdout {
+        output::to_stderr(&told);
+    } else {
+        output::to_stdout(&told)?;
+    }
+    damage.map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn format_of(arguments: &Convert) -> Result<Format, TraceCommandError> {
+    let named = arguments.to.as_deref().and_then(Format::named);
+    let format = named
+        .or_else(|| Format::of_file_name(&arguments.output))
+        .ok_or_else(|| {
+            TraceCommandError::Usage(format!(
+                "no format is known by the ending of '{}'; name one with --to (fio, \
+                 oracle-general, csv, parquet)",
+                arguments.output.display()
+            ))
+        })?;
+    Ok(format)
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+fn told(written: &Written, format: Format, skipped: u64) -> String {
+    let mut text = format!(
+        "{} records written as {}\n",
+        written.accesses,
+        format.name()
+    );
+    if written.left_out > 0 {
+        text += &format!(
+            "{} records left out: {} cannot hold them\n",
+            written.left_out,
+            format.name()
+        );
+    }
+    if skipped > 0 {
+        text += &format!("{skipped} lines passed over: headers, other calls, other actions\n");
+    }
+    text
+}

@@ -1,0 +1,272 @@
+//! Making room: which pages leave.
+//!
+//! While memory does not hold what is about to enter, the folio at the old end of the list is
+//! examined:
+//!
+//! **Two lists.**
+//! 1. Fewer inactive than active pages: up to 32 folios move from the old end of the active list
+//!    to the young end of the inactive one, keeping their reference mark, until the balance is
+//!    right. So a page that was active is active again at its next access.
+//! 2. The oldest inactive folio is examined. In flight: it goes to the young end. Otherwise it
+//!    leaves, reference mark or not: a page of a file that is not mapped is worth keeping only if
+//!    it was accessed twice, and then it is active.
+//! 3. A whole turn of the inactive list found everything in flight: the active list follows it.
+//!
+//! Linux 2.6.11 scans the active list in proportion to its size instead of (1); the rule here is
+//! the one of 2.6.28, `inactive_file_is_low`, which protects active pages longer.
+//!
+//! **Generations.** There are always four. A page enters the oldest one; a page brought in by a
+//! fault enters the second youngest, as mapped pages do.
+//! 1. The oldest generation is empty: the next one is the oldest, and a new youngest begins.
+//! 2. The oldest folio of the oldest generation is examined. In flight: it goes to the young end.
+//!    Accessed at least twice since it came to the generation: it moves to the next one, and its
+//!    accesses are forgotten. Otherwise it leaves.
+//! 3. A whole turn of the oldest generation found everything in flight: it joins the next one.
+//!
+//! Linux has two to four generations, ages them by walking page tables, and decides how many
+//! accesses protect a page by comparing how often pages with more and with fewer come back.
+//!
+//! When nothing is left but pages in flight, memory is exceeded.
+//!
+//! The aging clock ticks for each page of each folio examined, or of each without reference mark.
+
+use super::chunk::{CHUNK_ORDER, CHUNK_PAGES, run_mask};
+use super::{
+    Aging, BLOCK_PAGES, CacheObserver, Class, Evicted, FileId, LISTS, NO_BLOCK, PageCache,
+    Replacement,
+};
+
+/// The list of pages accessed at most once, of two lists. With two, the lower bit tells them apart.
+pub(super) const INACTIVE: usize = 0;
+
+/// The list of pages accessed more often.
+pub(super) const ACTIVE: usize = 1;
+
+/// Folios moved from the active list before each look at the inactive one: Linux's
+/// `SWAP_CLUSTER_MAX`. With fewer, a sudden surplus of active pages stays protected for longer;
+/// with more, pages lose their place on the active list before there is need.
+const REFILL_FOLIOS: u64 = 32;
+
+/// Generations from the oldest that count as inactive, as in Linux's `lru_gen_is_active`.
+const INACTIVE_GENERATIONS: usize = 2;
+
+/// What became of a folio that was examined.
+enum Examined {
+    Left,
+    /// Moved up: it has been used, but may be examined again.
+    Promoted,
+    /// In flight.
+    Kept,
+}
+
+impl PageCache {
+    pub(super) const fn list_of_new(&self, class: Class) -> usize {
+        match (self.settings.replacement, class) {
+            (Replacement::TwoList, _) => INACTIVE,
+            (Replacement::Generational, Class::Around) => (self.oldest + 2) % LISTS,
+            (Replacement::Generational, _) => self.oldest,
+        }
+    }
+
+    pub(super) const fn is_active_list(&self, list: usize) -> bool {
+        match self.settings.replacement {
+            Replacement::TwoList => list == ACTIVE,
+            Replacement::Generational => {
+                (list + LISTS - self.oldest) % LISTS >= INACTIVE_GENERATIONS
+            }
+        }
+    }
+
+    /// Evicts until `pages` more pages fit into memory, or all is in flight.
+    #[inline]
+    pub(super) fn make_room(&mut self, pages: u64, observer: &mut impl CacheObserver) {
+        if self.resident.saturating_add(pages) > self.settings.memory_pages {
+            self.reclaim(pages, observer);
+        }
+    }
+
+    fn reclaim(&mut self, pages: u64, observer: &mut impl CacheObserver) {
+        // Folios in a row that could not leave, and lists added because of that.
+        let mut kept = 0;
+        let mut turns = 0;
+        while self.resident.saturating_add(pages) > self.settings.memory_pages
+            && self.in_flight < self.resident
+        {
+            let list = match self.settings.replacement {
+                Replacement::TwoList => {
+                    if self.refill(REFILL_FOLIOS, false) {
+                        kept = 0;
+                    }
+                    INACTIVE
+                }
+                Replacement::Generational => {
+                    while self.lists.folios(self.oldest) == 0 {
+                        self.oldest = (self.oldest + 1) % LISTS;
+                    }
+                    self.oldest
+                }
+            };
+            if kept >= self.lists.folios(list) {
+                // Twice around the generations: a folio may move up once before it may leave.
+                let has_more = match self.settings.replacement {
+                    Replacement::TwoList => self.refill(u64::MAX, true),
+                    Replacement::Generational => self.join_generations(),
+                };
+                turns += 1;
+                kept = 0;
+                if !has_more || turns > 2 * LISTS {
+                    return;
+                }
+                continue;
+            }
+            match self.examine_oldest(list, observer) {
+                Examined::Left | Examined::Promoted => {}
+                Examined::Kept => kept += 1,
+            }
+        }
+    }
+
+    /// Moves up to `folios` folios from the active to the inactive list, all or until the balance
+    /// is right; whether it moved any.
+    fn refill(&mut self, folios: u64, all: bool) -> bool {
+        let mut moved = 0;
+        while moved < folios
+            && (all || self.lists.pages(INACTIVE) < self.lists.pages(ACTIVE))
+            && let Some(slot) = self.lists.oldest(ACTIVE)
+        {
+            let (place, bit) = self.folio_at(slot);
+            self.move_to(place, bit, INACTIVE);
+            moved += 1;
+        }
+        moved > 0
+    }
+
+    /// The oldest generation, all of it in flight, joins the next one, and a new youngest begins.
+    fn join_generations(&mut self) -> bool {
+        let next = (self.oldest + 1) % LISTS;
+        while let Some(slot) = self.lists.oldest(self.oldest) {
+            let (place, bit) = self.folio_at(slot);
+            self.move_to(place, bit, next);
+        }
+        self.oldest = next;
+        true
+    }
+
+    fn examine_oldest(&mut self, list: usize, observer: &mut impl CacheObserver) -> Examined {
+        let slot = self.lists.oldest(list).expect("the list has folios");
+        let (place, bit) = self.folio_at(slot);
+        let chunk = self.table.chunk(place);
+        let is_referenced = chunk.referenced >> bit & 1 != 0;
+        let is_frequent = chunk.twice >> bit & 1 != 0;
+        if self.settings.aging == Aging::Scanned || !is_referenced {
+            self.clock += chunk.folio_pages(bit);
+        }
+        if self.is_locked_folio(place, bit) {
+            self.move_to(place, bit, list);
+            Examined::Kept
+        } else if is_frequent {
+            let chunk = self.table.chunk_mut(place);
+            chunk.referenced &= !(1 << bit);
+            chunk.twice &= !(1 << bit);
+            self.move_to(place, bit, (list + 1) % LISTS);
+            Examined::Promoted
+        } else {
+            self.remove_folio(place, bit, |page| observer.on_evicted(page));
+            Examined::Left
+        }
+    }
+
+    /// Whether a page of the folio is in flight.
+    pub(super) fn is_locked_folio(&self, place: u32, bit: u32) -> bool {
+        let chunk = self.table.chunk(place);
+        if chunk.span_order == 0 {
+            let mask = run_mask(bit, chunk.folio_pages(bit));
+            chunk.locked & mask != 0
+        } else {
+            (0..1 << (chunk.span_order - CHUNK_ORDER)).any(|more| {
+                let other = self.table.find(chunk.file, chunk.number + more);
+                other.is_some_and(|place| self.table.chunk(place).locked != 0)
+            })
+        }
+    }
+
+    /// Takes a folio out of the cache, page by page.
+    fn remove_folio(&mut self, place: u32, bit: u32, mut tell: impl FnMut(&Evicted)) {
+        let chunk = self.table.chunk(place);
+        let (file, number) = (chunk.file, chunk.number);
+        let pages = chunk.folio_pages(bit);
+        let slot = self.slot(place, bit);
+        self.lists.unlink(chunk.list(bit), slot, pages);
+        if pages > CHUNK_PAGES {
+            for number in number..number + pages / CHUNK_PAGES {
+                let place = self.table.find(file, number);
+                let place = place.expect("a folio is cached whole");
+                self.remove_pages(place, u64::MAX, &mut tell);
+            }
+        } else {
+            self.remove_pages(place, run_mask(bit, pages), &mut tell);
+        }
+    }
+
+    fn remove_pages(&mut self, place: u32, mask: u64, tell: &mut impl FnMut(&Evicted)) {
+        let chunk = self.table.chunk_mut(place);
+        let mut left = mask;
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            tell(&Evicted {
+                file: chunk.file,
+                page: chunk.number * CHUNK_PAGES + u64::from(bit),
+                class: chunk.class(bit),
+                was_used: chunk.used >> bit & 1 != 0,
+            });
+            left &= left - 1;
+        }
+        self.resident -= u64::from(mask.count_ones());
+        self.unread -= u64::from((mask & !chunk.used).count_ones());
+        chunk.remove(mask);
+        let heads = chunk.present & !chunk.tail;
+        let is_empty = chunk.present == 0;
+        let first = mask.trailing_zeros() / BLOCK_PAGES;
+        let last = (u64::BITS - 1 - mask.leading_zeros()) / BLOCK_PAGES;
+        for number in first..=last {
+            let block = &mut self.table.blocks[place as usize][number as usize];
+            if *block != NO_BLOCK
+                && heads & run_mask(number * BLOCK_PAGES, u64::from(BLOCK_PAGES)) == 0
+            {
+                self.lists.remove_block(*block);
+                *block = NO_BLOCK;
+            }
+        }
+        if is_empty {
+            self.table.remove(place);
+        }
+    }
+
+    /// Drops the folios that lie wholly inside `[start, start + pages)` and are not in flight, as
+    /// `POSIX_FADV_DONTNEED` and dropping caches do.
+    pub fn forget(
+        &mut self,
+        file: FileId,
+        start: u64,
+        pages: u64,
+        observer: &mut impl CacheObserver,
+    ) {
+        let end = start.saturating_add(pages);
+        for place in self.chunks_of(file, start, pages) {
+            let chunk = self.table.chunk(place);
+            // A folio that reaches further back has no head here, so it is left; the chunks of one
+            // that was dropped whole are gone.
+            let mut heads = chunk.present & !chunk.tail;
+            let number = chunk.number;
+            while heads != 0 {
+                let bit = heads.trailing_zeros();
+                heads &= heads - 1;
+                let head = number * CHUNK_PAGES + u64::from(bit);
+                let pages = self.table.chunk(place).folio_pages(bit);
+                if head >= start && head + pages <= end && !self.is_locked_folio(place, bit) {
+                    self.remove_folio(place, bit, |page| observer.on_dropped(page));
+                }
+            }
+        }
+    }
+}

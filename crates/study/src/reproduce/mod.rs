@@ -1,0 +1,85 @@
+//! Published figures, reproduced: one file per publication.
+//!
+//! Each file gives the set-up as the authors gave it, what they printed, and what the simulator
+//! says of it. The bounds within which a shape is said to hold are written beside the figure and
+//! follow from what the publication claims, not from what came out. Machines and disks are those
+//! of the publication as far as they are known; every substitute is named in the notes.
+
+use ahead_sim::world::WorldError;
+
+use crate::chart::{Chart, ChartError};
+use crate::verdict::{Row, Verdict};
+
+/// A publication's figure, beside ours.
+#[derive(Clone, Debug, Default)]
+pub struct Figure {
+    /// What the command line calls it.
+    pub name: &'static str,
+    /// One line.
+    pub title: String,
+    /// Authors, title, year.
+    pub source: String,
+    /// Published, simulated, verdict.
+    pub rows: Vec<Row>,
+    /// Pictures: the name of the file without its ending, and the picture.
+    pub charts: Vec<(String, Chart)>,
+    /// What is modelled how, what was substituted, what was learned. One sentence or more each.
+    pub notes: Vec<String>,
+}
+
+impl Figure {
+    /// How many rows have this verdict.
+    #[must_use]
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.rows
+            .iter()
+            .filter(|row| row.verdict == verdict)
+            .count()
+    }
+}
+
+/// A figure that could not be computed: a fault of ours, not of the figure.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReproduceError {
+    /// Nothing is called that.
+    #[error("no figure is called '{name}': use all, or one of {known}")]
+    Unknown {
+        /// The name given.
+        name: String,
+        /// All names, comma separated.
+        known: String,
+    },
+    /// The simulator refused.
+    #[error(transparent)]
+    Simulate(#[from] WorldError),
+    /// A picture could not be drawn.
+    #[error(transparent)]
+    Chart(#[from] ChartError),
+}
+
+/// How a figure is computed.
+pub type Compute = fn() -> Result<Figure, ReproduceError>;
+
+/// Every figure, in the order of its publication.
+pub const ALL: &[(&str, Compute)] = &[];
+
+/// The figures called `name`, which may be `all`.
+///
+/// # Errors
+/// [`ReproduceError::Unknown`].
+pub fn find(name: &str) -> Result<Vec<(&'static str, Compute)>, ReproduceError> {
+    let found: Vec<_> = ALL
+        .iter()
+        .filter(|(known, _)| name == "all" || name == *known)
+        .copied()
+        .collect();
+    if found.is_empty() {
+        let known: Vec<&str> = ALL.iter().map(|(known, _)| *known).collect();
+        return Err(ReproduceError::Unknown {
+            name: name.to_owned(),
+            known: known.join(", "),
+        });
+    }
+    Ok(found)
+}

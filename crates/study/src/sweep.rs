@@ -1,0 +1,211 @@
+//! A sweep: every cell of some plans, on all processors, with a journal.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ahead_sim::algorithm::{Policy, PolicyError};
+use ahead_sim::report::Report;
+use ahead_sim::workload::trace::{self, Timing};
+use ahead_sim::world::{Job, WorldError};
+use ahead_trace::OpenOptions;
+
+use crate::journal::{Journal, JournalError};
+use crate::parallel;
+use crate::plan::{Cell, Plan, PlanError};
+
+/// Why a sweep ended without results.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// A plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The simulator refused a cell.
+    #[error("{}/{}/{} MiB/{}/{}: {source}", cell.plan, cell.disk, cell.memory_mib, cell.workload,
+        cell.policy)]
+    Simulate {
+        /// Which one.
+        cell: Box<Cell>,
+        /// What it said.
+        source: WorldError,
+    },
+    /// A trace that cannot be read.
+    #[error("plan '{plan}': trace '{trace}': {reason}")]
+    Trace {
+        /// The plan's name.
+        plan: String,
+        /// The trace's name in the plan.
+        trace: String,
+        /// What the reader said.
+        reason: String,
+    },
+    /// Somebody said stop; what was finished is in the journal, if there is one.
+    #[error("interrupted with {finished} of {total} runs finished{hint}")]
+    Interrupted {
+        /// Runs finished.
+        finished: usize,
+        /// Runs wanted.
+        total: usize,
+        /// How to go on.
+        hint: &'static str,
+    },
+}
+
+/// A cell and what came out of it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Outcome {
+    /// Which run.
+    pub cell: Cell,
+    /// What came out.
+    pub report: Report,
+}
+
+/// What a sweep is doing.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// Runs finished.
+    pub finished: usize,
+    /// Runs in all.
+    pub total: usize,
+    /// The newest.
+    pub cell: &'a Cell,
+}
+
+/// Runs one cell of `plan`.
+///
+/// # Errors
+/// [`SweepError`].
+pub fn run_cell(plan: &Plan, cell: &Cell) -> Result<Report, SweepError> {
+    let disk = plan.disk(&cell.disk)?;
+    let policy = Policy::for_disk(&cell.policy, &disk)?;
+    let machine = plan.machine(disk, cell.memory_mib);
+    let job = job(plan, &cell.workload)?;
+    ahead_sim::simulate(&machine, &policy, &job).map_err(|source| SweepError::Simulate {
+        cell: Box::new(cell.clone()),
+        source,
+    })
+}
+
+fn job(plan: &Plan, name: &str) -> Result<Job, SweepError> {
+    if let Some(workload) = plan.workload.get(name) {
+        return Ok(workload.job(plan.seed));
+    }
+    let source = plan.trace.get(name);
+    let failed = |reason: String| SweepError::Trace {
+        plan: plan.name.clone(),
+        trace: name.to_owned(),
+        reason,
+    };
+    let source = source.ok_or_else(|| failed("no workload or trace has this name".to_owned()))?;
+    let reader = ahead_trace::open(&plan.folder.join(&source.path), &OpenOptions::default())
+        .map_err(|error| failed(error.to_string()))?;
+    let timing = if source.timing {
+        Timing::AsRecorded
+    } else {
+        Timing::Fast
+    };
+    match trace::job(reader, timing) {
+        (job, None) => Ok(job),
+        (_, Some(error)) => Err(failed(error.to_string())),
+    }
+}
+
+/// Runs every cell of `plans` that the journal does not have yet. Results are in the order of the
+/// plans, whatever was finished first.
+///
+/// # Errors
+/// [`SweepError`]; the first that happens ends the sweep.
+pub fn run(
+    plans: &[Plan],
+    journal: Option<&Path>,
+    stop: &AtomicBool,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<Vec<Outcome>, SweepError> {
+    let cells: Vec<(usize, Cell)> = plans
+        .iter()
+        .enumerate()
+        .flat_map(|(number, plan)| plan.cells().into_iter().map(move |cell| (number, cell)))
+        .collect();
+    let (mut journal, mut finished) = match journal {
+        Some(path) => {
+            let (journal, finished) = Journal::open(path, &digest(plans))?;
+            (Some(journal), finished)
+        }
+        None => (None, BTreeMap::new()),
+    };
+    let is_resumable = journal.is_some();
+    let open: Vec<&(usize, Cell)> = cells
+        .iter()
+        .filter(|(_, cell)| !finished.contains_key(cell))
+        .collect();
+    let mut first_error = None;
+    parallel::for_each(
+        &open,
+        |(number, cell)| run_cell(&plans[*number], cell),
+        |index, result| {
+            let cell = &open[index].1;
+            let noted = result.and_then(|report| {
+                if let Some(journal) = &mut journal {
+                    journal.note(cell, &report)?;
+                }
+                Ok(report)
+            });
+            match noted {
+                Ok(report) => {
+                    finished.insert(cell.clone(), report);
+                    progress(Progress {
+                        finished: finished.len(),
+                        total: cells.len(),
+                        cell,
+                    });
+                }
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
+            first_error.is_none() && !stop.load(Ordering::Relaxed)
+        },
+    );
+    if let Some(error) = first_error {
+        return Err(error);
+    }
+    let total = cells.len();
+    let mut outcomes = Vec::with_capacity(total);
+    for (_, cell) in cells {
+        if let Some(report) = finished.get(&cell) {
+            outcomes.push(Outcome {
+                report: report.clone(),
+                cell,
+            });
+        }
+    }
+    if outcomes.len() < total {
+        return Err(SweepError::Interrupted {
+            finished: outcomes.len(),
+            total,
+            hint: if is_resumable {
+                ": the same command goes on from there"
+            } else {
+                "; with --journal FILE the next one could go on from there"
+            },
+        });
+    }
+    Ok(outcomes)
+}
+
+/// Stands for everything that the cells of `plans` depend on.
+fn digest(plans: &[Plan]) -> String {
+    // FNV-1a over the plans as they were read: names alone would take a changed plan for the same.
+    let text = format!("{plans:?}");
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}

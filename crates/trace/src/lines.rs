@@ -1,0 +1,140 @@
+//! What all formats of one record per line share: counting lines, and ending after an error.
+
+use crate::access::Access;
+use crate::error::{Place, Problem, TraceError};
+use crate::files::FileTable;
+use crate::reader::Reader;
+use crate::source::Source;
+use crate::text::{LINE_BYTES_MAX, LineError, Lines};
+
+/// A format of one record per line.
+pub(crate) trait LineFormat {
+    /// What a line says; `None` for a line that is no access.
+    fn line(&mut self, line: &[u8], files: &mut FileTable) -> Result<Option<Access>, Problem>;
+
+    /// The trace ends here. An error when it ends in a way that makes it useless.
+    fn end(&mut self) -> Result<(), Problem> {
+        Ok(())
+    }
+}
+
+/// The reader of a trace of lines.
+pub(crate) struct LineReader<F> {
+    name: String,
+    lines: Lines<Source>,
+    used: crate::source::Meter,
+    format: F,
+    files: FileTable,
+    line: u64,
+    skipped: u64,
+    has_ended: bool,
+}
+
+impl<F: LineFormat> LineReader<F> {
+    pub(crate) fn new(name: &str, source: Source, format: F) -> Self {
+        Self {
+            name: name.to_owned(),
+            used: source.meter(),
+            lines: Lines::new(source),
+            format,
+            files: FileTable::default(),
+            line: 0,
+            skipped: 0,
+            has_ended: false,
+        }
+    }
+
+    fn fail(&mut self, place: Place, problem: Problem) -> TraceError {
+        self.has_ended = true;
+        TraceError::new(&self.name, place, problem)
+    }
+
+    fn fail_at_line_end(&mut self, error: LineError) -> TraceError {
+        match error {
+            LineError::Io(error) => {
+                let place = Place::Byte(self.used.bytes());
+                let problem = Source::problem(error);
+                self.fail(place, problem)
+            }
+            LineError::TooLong => self.fail(
+                Place::Line(self.line + 1),
+                Problem::TooMuch(format!(
+                    "a line of more than {LINE_BYTES_MAX} bytes; this is not a text trace, name \
+                     its format with --from"
+                )),
+            ),
+        }
+    }
+}
+
+impl<F: LineFormat> Iterator for LineReader<F> {
+    type Item = Result<Access, TraceError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_ended {
+            return None;
+        }
+        loop {
+            let line = match self.lines.next() {
+                Ok(Some(line)) => line,
+                Ok(None) => {
+                    self.has_ended = true;
+                    let ended = self.format.end();
+                    return ended
+                        .err()
+                        .map(|problem| Err(self.fail(Place::Whole, problem)));
+                }
+                Err(error) => return Some(Err(self.fail_at_line_end(error))),
+            };
+            self.line += 1;
+            match self.format.line(line.bytes, &mut self.files) {
+                Ok(Some(access)) => return Some(Ok(access)),
+                Ok(None) => self.skipped += 1,
+                Err(problem) => {
+                    let problem = match problem {
+                        Problem::Malformed(_) if !line.is_whole => {
+                            Problem::Truncated("the last line is cut short".to_owned())
+                        }
+                        other => other,
+                    };
+                    return Some(Err(self.fail(Place::Line(self.line), problem)));
+                }
+            }
+        }
+    }
+}
+
+impl<F: LineFormat> Reader for LineReader<F> {
+    fn files(&self) -> &FileTable {
+        &self.files
+    }
+
+    fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.used.bytes()
+    }
+}
+
+/// Everything that a test's trace of lines says, and the error at its end if there is one.
+#[cfg(test)]
+pub(crate) fn read_all<F: LineFormat>(
+    text: &[u8],
+    format: F,
+) -> (Vec<Access>, FileTable, Option<String>) {
+    let source = Source::plain(std::io::Cursor::new(text.to_vec()));
+    let mut reader = LineReader::new("t", source, format);
+    let mut accesses = Vec::new();
+    let mut problem = None;
+    for access in &mut reader {
+        match access {
+            Ok(access) => accesses.push(access),
+            Err(error) => problem = Some(error.to_string()),
+        }
+    }
+    assert!(reader.next().is_none(), "a reader stays at its end");
+    (accesses, reader.files, problem)
+}
