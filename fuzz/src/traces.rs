@@ -30,7 +30,7 @@ pub fn traces(data: &[u8]) {
     let options = OpenOptions {
         format: format.filter(|format| *format != Format::Parquet),
         columns: columns.map(|map| Columns::parse(map).expect("a map")),
-        objects: if feed.byte() % 2 == 0 {
+        objects: if feed.byte().is_multiple_of(2) {
             Objects::Files
         } else {
             Objects::Blocks(512)
@@ -174,7 +174,7 @@ fn damaged(mut bytes: Vec<u8>, feed: &mut Feed<'_>) -> Vec<u8> {
             *byte ^= feed.byte();
         }
     }
-    if feed.byte() % 4 == 0 {
+    if feed.byte().is_multiple_of(4) {
         let length = usize::try_from(feed.number(3)).unwrap_or(0) % bytes.len().max(1);
         bytes.truncate(length);
     }

@@ -154,7 +154,7 @@ fn size(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     for (shift, unit) in units {
         if bytes >> shift > 0 {
-            let tenths = u128::from(bytes) * 10 >> shift;
+            let tenths = (u128::from(bytes) * 10) >> shift;
             return match (tenths / 10, tenths % 10) {
                 (whole, 0) => format!("{whole} {unit}"),
                 (whole, tenth) => format!("{whole}.{tenth} {unit}"),

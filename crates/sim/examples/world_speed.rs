@@ -14,7 +14,10 @@ use ahead_sim::world::Machine;
 const RUNS: usize = 5;
 
 fn main() {
-    println!("{:<46} {:>9} {:>9}", "with the clock, modern costs", "M/s", "ns");
+    println!(
+        "{:<46} {:>9} {:>9}",
+        "with the clock, modern costs", "M/s", "ns"
+    );
     let scan = |read_kib| Workload::Sequential {
         file_mib: 4096,
         read_kib,
@@ -30,7 +33,12 @@ fn main() {
     row("sequential 64 KiB, 6.18", "linux-6.18", &scan(64), memory);
     row("sequential 4 KiB, adaptive", "adaptive", &scan(4), memory);
     row("sequential 4 KiB, 2.6.18", "linux-2.6.18", &scan(4), memory);
-    row("sequential 4 KiB, memory of a tenth", "linux-6.18", &scan(4), memory / 10);
+    row(
+        "sequential 4 KiB, memory of a tenth",
+        "linux-6.18",
+        &scan(4),
+        memory / 10,
+    );
     row("random 4 KiB, 6.18", "linux-6.18", &random, memory);
     row("sequential 4 KiB, oracle", "oracle", &scan(4), memory);
 }
@@ -49,5 +57,9 @@ fn row(name: &str, policy: &str, workload: &Workload, memory_pages: u64) {
     }
     #[expect(clippy::cast_precision_loss, reason = "for display")]
     let pages = pages as f64;
-    println!("{name:<46} {:>9.1} {:>9.1}", pages / best / 1e6, best / pages * 1e9);
+    println!(
+        "{name:<46} {:>9.1} {:>9.1}",
+        pages / best / 1e6,
+        best / pages * 1e9
+    );
 }

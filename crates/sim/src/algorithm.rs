@@ -90,11 +90,7 @@ pub const NAMES: &[(&str, &str, &str)] = &[
         "when=tagged",
         "one block look-ahead: always, miss, tagged",
     ),
-    (
-        "fixed-sync",
-        "n=32",
-        "n pages more with each miss of a run",
-    ),
+    ("fixed-sync", "n=32", "n pages more with each miss of a run"),
     (
         "fixed-async",
         "n=32,trigger=n/2",
@@ -107,7 +103,11 @@ pub const NAMES: &[(&str, &str, &str)] = &[
         "degree doubles up to n, at the trigger",
     ),
     ("amp", "n=256", "AMP, FAST 2007: n pages at most"),
-    ("sarc", "track=8", "SARC, ATC 2005: its prefetching, tracks of so many pages"),
+    (
+        "sarc",
+        "track=8",
+        "SARC, ATC 2005: its prefetching, tracks of so many pages",
+    ),
     ("leap", "", "majority trend, ATC 2020"),
     (
         "competitive",
@@ -265,7 +265,10 @@ struct Pairs<'a> {
 
 impl<'a> Pairs<'a> {
     fn parse(text: &'a str) -> Self {
-        let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+        let pairs = text
+            .split(',')
+            .map(str::trim)
+            .filter(|pair| !pair.is_empty());
         Self {
             pairs: pairs
                 .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
@@ -282,7 +285,11 @@ impl<'a> Pairs<'a> {
     fn number(&mut self, key: &str, default: u64) -> u64 {
         let place = self.pairs.iter().position(|(known, _)| *known == key);
         let number = place.and_then(|place| {
-            let number = self.pairs[place].1.parse().ok().filter(|n| *n <= NUMBER_MAX)?;
+            let number = self.pairs[place]
+                .1
+                .parse()
+                .ok()
+                .filter(|n| *n <= NUMBER_MAX)?;
             self.pairs.remove(place);
             Some(number)
         });

@@ -9,17 +9,15 @@
 //! * [`report`] — the account of a run
 #![forbid(unsafe_code)]
 
+pub mod algorithm;
 pub mod cache;
 pub mod instant;
 pub mod queue;
-pub mod algorithm;
 pub mod report;
 pub mod workload;
 pub mod world;
 
-use world::{
-    Account, FrontChoice, Job, Machine, OracleSettings, OracleStyle, World, WorldError,
-};
+use world::{Account, FrontChoice, Job, Machine, OracleSettings, OracleStyle, World, WorldError};
 
 /// Runs `job` under `policy` to its end and returns the account.
 ///

@@ -45,6 +45,9 @@ pub struct Report {
     pub classes: Vec<ClassReport>,
     /// How long reads and faults took.
     pub latency: LatencyReport,
+    /// The same as a histogram: how many took less than so many nanoseconds, a power of two, and
+    /// no less than half of that. Ascending; empty steps are left out.
+    pub latency_histogram: Vec<(u64, u64)>,
     /// Process by process.
     pub processes: Vec<ProcessReport>,
     /// When phases began: label and moment.

@@ -99,6 +99,7 @@ fn settings() -> impl Strategy<Value = QueueSettings> {
             scheduler,
             device_depth: 1,
             congestion: true,
+            whole_runs: false,
         },
     )
 }

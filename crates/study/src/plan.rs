@@ -15,18 +15,23 @@
 //! ```
 //!
 //! The floor (`none`), the running kernel's algorithm and the ceiling (`oracle`) stand in every
-//! plan, named or not.
+//! plan, named or not. Whatever can be known to be wrong before the first run is refused while a
+//! plan is read: a name, a number ([`limits`](crate::limits)), a file that is not there.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 use ahead_disks::DiskModel;
 use ahead_policy::units::PageCount;
 use ahead_sim::algorithm::Policy;
 use ahead_sim::workload::Workload;
 use ahead_sim::world::Machine;
+use ahead_trace::{Columns, Format, OpenOptions};
 use serde::Deserialize;
+
+use crate::limits;
 
 /// No read-ahead at all.
 pub const FLOOR: &str = "none";
@@ -37,9 +42,11 @@ pub const CEILING: &str = "oracle";
 
 /// Pages in a mebibyte.
 const PAGES_PER_MIB: u64 = 256;
+/// Memory that can be asked for, in MiB: up to 16 TiB.
+const MEMORY_MIB: Range<u64> = 1..(1 << 24) + 1;
 
 /// A plan as a person wrote it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Plan {
     /// Names the plan in tables and journals.
@@ -67,10 +74,13 @@ pub struct Plan {
     /// The folder that paths are relative to.
     #[serde(skip)]
     pub folder: PathBuf,
+    /// What messages call the plan: its file, or where else it came from.
+    #[serde(skip)]
+    pub origin: String,
 }
 
-/// A recorded workload.
-#[derive(Clone, Debug, Deserialize)]
+/// A recorded workload. All but the path is what `ahead convert` takes under the same names.
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TraceSource {
     /// The file, in any form that `ahead convert` reads.
@@ -78,6 +88,43 @@ pub struct TraceSource {
     /// Each access at its recorded moment, instead of as fast as the reads are answered.
     #[serde(default)]
     pub timing: bool,
+    /// The format; recognised when it is not given.
+    pub from: Option<String>,
+    /// What the columns of a table mean.
+    pub columns: Option<String>,
+    /// What an object of a cache trace is.
+    pub objects: Option<String>,
+    /// The action of a block request that counts.
+    pub action: Option<String>,
+}
+
+impl TraceSource {
+    /// How the trace is to be read.
+    ///
+    /// # Errors
+    /// A sentence about the value that cannot be used.
+    pub fn options(&self) -> Result<OpenOptions, String> {
+        let mut options = OpenOptions::default();
+        if let Some(name) = &self.from {
+            let known = || Format::ALL.map(Format::name).join(", ");
+            let format = Format::named(name);
+            options.format =
+                Some(format.ok_or_else(|| format!("no format '{name}': known are {}", known()))?);
+        }
+        if let Some(map) = &self.columns {
+            options.columns = Some(Columns::parse(map).map_err(|error| error.to_string())?);
+        }
+        if let Some(objects) = &self.objects {
+            options.objects = objects.parse()?;
+        }
+        if let Some(action) = &self.action {
+            options.action = match action.as_bytes() {
+                [action @ (b'Q' | b'D' | b'C')] => *action,
+                _ => return Err(format!("no action '{action}': it is Q, D or C")),
+            };
+        }
+        Ok(options)
+    }
 }
 
 const fn one() -> u64 {
@@ -96,24 +143,65 @@ pub enum PlanError {
         /// What the system said.
         source: io::Error,
     },
-    /// The text.
-    #[error("plan '{path}': {reason}")]
-    Syntax {
-        /// The plan.
-        path: PathBuf,
-        /// What the parser said, with its line.
-        reason: String,
-    },
     /// Something in it.
-    #[error("plan '{plan}': {what}: {reason}")]
-    Value {
-        /// The plan's name.
-        plan: String,
-        /// Which entry.
-        what: String,
-        /// What is wrong with it.
+    #[error("{place}: {reason}")]
+    Wrong {
+        /// Where.
+        place: Place,
+        /// What is wrong there.
         reason: String,
     },
+    /// Two plans could not be told apart in a table.
+    #[error("two plans are called '{0}'")]
+    SameName(String),
+}
+
+/// A place in a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// As [`Plan::origin`].
+    pub origin: String,
+    /// Counted from 1; `None` where no line is to blame.
+    pub line: Option<usize>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.origin)?;
+        self.line.map_or(Ok(()), |line| write!(f, ", line {line}"))
+    }
+}
+
+/// What [`Plan::check`] objects to.
+struct Objection {
+    /// The key, and the value if one of several is meant: what the line is looked for by.
+    key: &'static str,
+    value: Option<String>,
+    reason: String,
+}
+
+impl Objection {
+    fn new(key: &'static str, value: Option<String>, reason: impl Into<String>) -> Self {
+        Self {
+            key,
+            value,
+            reason: reason.into(),
+        }
+    }
+
+    /// The line in `text` that has the value, or else the key.
+    fn line(&self, text: &str) -> Option<usize> {
+        let key_line = || {
+            text.lines().position(|line| {
+                let line = line.trim_start().trim_start_matches('[');
+                line.strip_prefix(self.key)
+                    .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+            })
+        };
+        let value_line = |value: &String| text.lines().position(|line| line.contains(value));
+        let found = self.value.as_ref().and_then(value_line);
+        found.or_else(key_line).map(|line| line + 1)
+    }
 }
 
 impl Plan {
@@ -127,91 +215,130 @@ impl Plan {
             source,
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::from_toml(&text, folder).map_err(|error| match error {
-            PlanError::Syntax { reason, .. } => PlanError::Syntax {
-                path: path.to_owned(),
-                reason,
+        Self::from_toml(&text, folder, &format!("plan '{}'", path.display()))
+    }
+
+    /// Reads and checks the TOML form; paths in it are relative to `folder`, and messages call it
+    /// `origin`.
+    ///
+    /// # Errors
+    /// [`PlanError::Wrong`].
+    pub fn from_toml(text: &str, folder: &Path, origin: &str) -> Result<Self, PlanError> {
+        let wrong = |line, reason| PlanError::Wrong {
+            place: Place {
+                origin: origin.to_owned(),
+                line,
             },
-            other => other,
+            reason,
+        };
+        let mut plan: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| line_of(text, &span));
+            wrong(line, error.message().to_owned())
+        })?;
+        folder.clone_into(&mut plan.folder);
+        origin.clone_into(&mut plan.origin);
+        plan.objection().map_or(Ok(plan), |objection| {
+            let reason = format!("{}: {}", objection.key, objection.reason);
+            Err(wrong(objection.line(text), reason))
         })
     }
 
-    /// Reads and checks the TOML form; paths in it are relative to `folder`.
+    /// Whether everything that the plan names is there, and every number can be used.
     ///
     /// # Errors
-    /// [`PlanError`].
-    pub fn from_toml(text: &str, folder: &Path) -> Result<Self, PlanError> {
-        let mut plan: Self = toml::from_str(text).map_err(|error| PlanError::Syntax {
-            path: PathBuf::new(),
-            reason: error.to_string(),
-        })?;
-        folder.clone_into(&mut plan.folder);
-        plan.check()?;
-        Ok(plan)
+    /// [`PlanError::Wrong`].
+    pub fn check(&self) -> Result<(), PlanError> {
+        self.objection().map_or(Ok(()), |objection| {
+            Err(self.wrong(objection.key, &objection.reason))
+        })
     }
 
-    fn wrong(&self, what: impl Into<String>, reason: impl Into<String>) -> PlanError {
-        PlanError::Value {
-            plan: self.name.clone(),
-            what: what.into(),
-            reason: reason.into(),
+    fn wrong(&self, what: &str, reason: &str) -> PlanError {
+        PlanError::Wrong {
+            place: Place {
+                origin: self.origin.clone(),
+                line: None,
+            },
+            reason: format!("{what}: {reason}"),
         }
     }
 
-    fn check(&self) -> Result<(), PlanError> {
-        for (what, is_empty) in [
+    fn objection(&self) -> Option<Objection> {
+        let no_work = self.workload.is_empty() && self.trace.is_empty();
+        for (key, is_empty) in [
+            ("name", self.name.is_empty()),
             ("disks", self.disks.is_empty()),
             ("memory-mib", self.memory_mib.is_empty()),
-            (
-                "workload",
-                self.workload.is_empty() && self.trace.is_empty(),
-            ),
+            ("workload", no_work),
         ] {
             if is_empty {
-                return Err(self.wrong(what, "at least one is needed"));
+                return Some(Objection::new(key, None, "at least one is needed"));
             }
         }
-        if let Some(wrong) = self
-            .memory_mib
-            .iter()
-            .find(|mib| !(1..=1 << 24).contains(*mib))
-        {
-            return Err(self.wrong("memory-mib", format!("{wrong} is not from 1 to 16777216")));
+        let is_memory = |mib: &&u64| !MEMORY_MIB.contains(*mib);
+        if let Some(mib) = self.memory_mib.iter().find(is_memory) {
+            let reason = format!("{mib} is not from 1 to {}", MEMORY_MIB.end - 1);
+            return Some(Objection::new("memory-mib", None, reason));
         }
         if self.cpus.is_some_and(|cpus| !(1..=1024).contains(&cpus)) {
-            return Err(self.wrong("cpus", "from 1 to 1024"));
+            return Some(Objection::new("cpus", None, "from 1 to 1024"));
         }
-        if let Some(name) = self
-            .workload
-            .keys()
-            .find(|name| self.trace.contains_key(*name))
-        {
-            return Err(self.wrong(name, "is the name of a workload and of a trace"));
-        }
-        for policy in &self.policies {
-            policy
-                .parse::<Policy>()
-                .map_err(|error| self.wrong("policies", error.to_string()))?;
-        }
+        let objection = |key, value: &str| {
+            let value = value.to_owned();
+            move |reason: String| Objection::new(key, Some(value), reason)
+        };
         for disk in &self.disks {
-            self.disk(disk)?;
+            let model = match self.load_disk(disk) {
+                Ok(model) => model,
+                Err(reason) => return Some(objection("disks", &format!("\"{disk}\""))(reason)),
+            };
+            for policy in &self.policies {
+                if let Err(error) = Policy::for_disk(policy, &model) {
+                    let here = objection("policies", &format!("\"{policy}\""));
+                    return Some(here(error.to_string()));
+                }
+            }
         }
-        Ok(())
+        let named = |name: &str| move |reason: String| format!("{name}: {reason}");
+        for (name, workload) in &self.workload {
+            if self.trace.contains_key(name) {
+                let reason = format!("'{name}' is the name of a workload and of a trace");
+                return Some(objection("trace", name)(reason));
+            }
+            if let Err(reason) = limits::check(workload) {
+                let here = objection("workload", &format!("workload.{name}"));
+                return Some(here(named(name)(reason)));
+            }
+        }
+        for (name, source) in &self.trace {
+            let path = self.folder.join(&source.path);
+            let found = fs::metadata(&path)
+                .map_err(|error| format!("cannot read '{}': {error}", path.display()));
+            if let Err(reason) = source.options().and_then(|_| found) {
+                let here = objection("trace", &format!("trace.{name}"));
+                return Some(here(named(name)(reason)));
+            }
+        }
+        None
     }
 
     /// The disk that the plan calls `name`.
     ///
     /// # Errors
-    /// [`PlanError::Value`].
+    /// [`PlanError::Wrong`].
     pub fn disk(&self, name: &str) -> Result<DiskModel, PlanError> {
+        self.load_disk(name)
+            .map_err(|reason| self.wrong("disks", &reason))
+    }
+
+    fn load_disk(&self, name: &str) -> Result<DiskModel, String> {
         if !name.ends_with(".toml") {
-            return DiskModel::preset(name).map_err(|error| self.wrong("disks", error.to_string()));
+            return DiskModel::preset(name).map_err(|error| error.to_string());
         }
         let path = self.folder.join(name);
         let text = fs::read_to_string(&path)
-            .map_err(|error| self.wrong(format!("disk '{}'", path.display()), error.to_string()))?;
-        DiskModel::from_toml(&text)
-            .map_err(|error| self.wrong(format!("disk '{}'", path.display()), error.to_string()))
+            .map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
+        DiskModel::from_toml(&text).map_err(|error| format!("'{}': {error}", path.display()))
     }
 
     /// The machine with `disk` and `memory_mib` MiB of page cache.
@@ -225,34 +352,52 @@ impl Plan {
         machine
     }
 
-    /// Everything to run, in the order of the tables: disk, memory, workload, policy.
+    /// The policies of the tables, floor and kernel first and the ceiling last, each once.
     #[must_use]
-    pub fn cells(&self) -> Vec<Cell> {
+    pub fn all_policies(&self) -> Vec<String> {
         let mut policies = vec![FLOOR.to_owned(), KERNEL.to_owned()];
-        for policy in &self.policies {
-            if !policies.contains(policy) && policy != CEILING {
-                policies.push(policy.clone());
+        for policy in self.policies.iter().map(|policy| policy.trim()) {
+            if policy != CEILING && !policies.iter().any(|known| known == policy) {
+                policies.push(policy.to_owned());
             }
         }
         policies.push(CEILING.to_owned());
+        policies
+    }
+
+    /// Everything to run, in the order of the tables: disk, memory, workload, policy. No two are
+    /// the same.
+    #[must_use]
+    pub fn cells(&self) -> Vec<Cell> {
+        let policies = self.all_policies();
         let mut cells = Vec::new();
-        for disk in &self.disks {
-            for &memory_mib in &self.memory_mib {
+        for (number, disk) in self.disks.iter().enumerate() {
+            if self.disks[..number].contains(disk) {
+                continue;
+            }
+            for (number, &memory_mib) in self.memory_mib.iter().enumerate() {
+                if self.memory_mib[..number].contains(&memory_mib) {
+                    continue;
+                }
                 for workload in self.workload.keys().chain(self.trace.keys()) {
-                    for policy in &policies {
-                        cells.push(Cell {
-                            plan: self.name.clone(),
-                            disk: disk.clone(),
-                            memory_mib,
-                            workload: workload.clone(),
-                            policy: policy.clone(),
-                        });
-                    }
+                    cells.extend(policies.iter().map(|policy| Cell {
+                        plan: self.name.clone(),
+                        disk: disk.clone(),
+                        memory_mib,
+                        workload: workload.clone(),
+                        policy: policy.clone(),
+                    }));
                 }
             }
         }
         cells
     }
+}
+
+/// The line, counted from 1, in which `span` begins.
+fn line_of(text: &str, span: &Range<usize>) -> usize {
+    let before = text.bytes().take(span.start);
+    1 + before.filter(|byte| *byte == b'\n').count()
 }
 
 /// One run: a place in the table.

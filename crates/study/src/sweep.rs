@@ -1,14 +1,17 @@
 //! A sweep: every cell of some plans, on all processors, with a journal.
+//!
+//! What comes out depends on the plans alone: neither the number of processors, nor the order in
+//! which runs end, nor an interruption changes a byte of it.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahead_sim::algorithm::{Policy, PolicyError};
 use ahead_sim::report::Report;
 use ahead_sim::workload::trace::{self, Timing};
-use ahead_sim::world::{Job, WorldError};
-use ahead_trace::OpenOptions;
+use ahead_sim::world::{Account, Job, WorldError};
 
 use crate::journal::{Journal, JournalError};
 use crate::parallel;
@@ -83,13 +86,34 @@ pub struct Progress<'a> {
 /// # Errors
 /// [`SweepError`].
 pub fn run_cell(plan: &Plan, cell: &Cell) -> Result<Report, SweepError> {
+    run_with(plan, cell, None)
+}
+
+/// As [`run_cell`], with a timeline of at most `buckets`. The run is done twice: only its end
+/// says how long a bucket is.
+///
+/// # Errors
+/// [`SweepError`].
+pub fn run_cell_in_detail(plan: &Plan, cell: &Cell, buckets: u64) -> Result<Report, SweepError> {
+    let elapsed_ns = run_with(plan, cell, None)?.elapsed_ns;
+    run_with(plan, cell, Some(elapsed_ns.div_ceil(buckets.max(1))))
+}
+
+fn run_with(plan: &Plan, cell: &Cell, bucket_ns: Option<u64>) -> Result<Report, SweepError> {
     let disk = plan.disk(&cell.disk)?;
     let policy = Policy::for_disk(&cell.policy, &disk)?;
     let machine = plan.machine(disk, cell.memory_mib);
     let job = job(plan, &cell.workload)?;
-    ahead_sim::simulate(&machine, &policy, &job).map_err(|source| SweepError::Simulate {
-        cell: Box::new(cell.clone()),
-        source,
+    let account = Account::new(&job);
+    let account = match bucket_ns {
+        Some(bucket_ns) => account.with_timeline(bucket_ns),
+        None => account,
+    };
+    ahead_sim::simulate_with(&machine, &policy, &job, account).map_err(|source| {
+        SweepError::Simulate {
+            cell: Box::new(cell.clone()),
+            source,
+        }
     })
 }
 
@@ -104,7 +128,8 @@ fn job(plan: &Plan, name: &str) -> Result<Job, SweepError> {
         reason,
     };
     let source = source.ok_or_else(|| failed("no workload or trace has this name".to_owned()))?;
-    let reader = ahead_trace::open(&plan.folder.join(&source.path), &OpenOptions::default())
+    let options = source.options().map_err(failed)?;
+    let reader = ahead_trace::open(&plan.folder.join(&source.path), &options)
         .map_err(|error| failed(error.to_string()))?;
     let timing = if source.timing {
         Timing::AsRecorded
@@ -128,6 +153,9 @@ pub fn run(
     stop: &AtomicBool,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<Vec<Outcome>, SweepError> {
+    if let Some(name) = same_name(plans) {
+        return Err(PlanError::SameName(name.to_owned()).into());
+    }
     let cells: Vec<(usize, Cell)> = plans
         .iter()
         .enumerate()
@@ -135,7 +163,7 @@ pub fn run(
         .collect();
     let (mut journal, mut finished) = match journal {
         Some(path) => {
-            let (journal, finished) = Journal::open(path, &digest(plans))?;
+            let (journal, finished) = Journal::open(path, &digest(plans)?)?;
             (Some(journal), finished)
         }
         None => (None, BTreeMap::new()),
@@ -200,12 +228,41 @@ pub fn run(
     Ok(outcomes)
 }
 
-/// Stands for everything that the cells of `plans` depend on.
-fn digest(plans: &[Plan]) -> String {
-    // FNV-1a over the plans as they were read: names alone would take a changed plan for the same.
-    let text = format!("{plans:?}");
+/// A name that two of `plans` have: their cells would be the same.
+fn same_name(plans: &[Plan]) -> Option<&str> {
+    let mut seen = Vec::new();
+    plans.iter().find_map(|plan| {
+        let name = plan.name.as_str();
+        let is_known = seen.contains(&name);
+        seen.push(name);
+        is_known.then_some(name)
+    })
+}
+
+/// Stands for everything that the cells of `plans` depend on: their values, the disk models beside
+/// them, the traces by size and date, and the version of the simulator. Where the plans lie and
+/// what messages call them does not count.
+fn digest(plans: &[Plan]) -> Result<String, PlanError> {
+    let mut text = env!("CARGO_PKG_VERSION").to_owned();
+    for plan in plans {
+        let values = Plan {
+            folder: std::path::PathBuf::new(),
+            origin: String::new(),
+            ..plan.clone()
+        };
+        text += &format!("{values:?}");
+        for disk in &plan.disks {
+            text += &format!("{:?}", plan.disk(disk)?);
+        }
+        for source in plan.trace.values() {
+            let facts = fs::metadata(plan.folder.join(&source.path));
+            let facts = facts.map(|facts| (facts.len(), facts.modified().ok()));
+            text += &format!("{:?}", facts.ok());
+        }
+    }
+    // FNV-1a.
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    format!("{hash:016x}")
+    Ok(format!("{hash:016x}"))
 }

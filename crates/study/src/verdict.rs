@@ -78,6 +78,29 @@ impl Row {
         Self::numbers(what, (left, published), (right, simulated), verdict)
     }
 
+    /// Several numbers of one line, that must be printed as the source printed them.
+    #[must_use]
+    pub fn same(
+        what: impl Into<String>,
+        published: impl Into<String>,
+        simulated: impl Into<String>,
+    ) -> Self {
+        let (published, simulated) = (published.into(), simulated.into());
+        let verdict = if published == simulated {
+            Verdict::Exact
+        } else {
+            Verdict::DoesNotHold
+        };
+        Self {
+            what: what.into(),
+            published,
+            simulated,
+            ratio: None,
+            verdict,
+            reason: String::new(),
+        }
+    }
+
     /// A number that must lie within `[low, high]` times the published one. The bounds are the
     /// caller's statement of what the shape is: choose them before looking.
     #[must_use]

@@ -68,6 +68,11 @@ impl Csv {
 }
 
 impl LineFormat for Csv {
+    /// Ours do; those of others are made with all sorts of tools.
+    fn ends_every_line(&self) -> bool {
+        self.columns.is_native
+    }
+
     fn line(&mut self, line: &[u8], files: &mut FileTable) -> Result<Option<Access>, Problem> {
         if line.is_empty() || line.starts_with(b"#") {
             return Ok(None);

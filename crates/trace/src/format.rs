@@ -83,19 +83,19 @@ impl Format {
     }
 
     /// The format that a file of this name is meant to have: `.csv`, `.parquet`, `.fio` and
-    /// `.iolog`, `.oracleGeneral` and `.bin`, each also with `.zst` behind.
+    /// `.iolog`, and any with `oracleGeneral` in it; each also with `.zst` behind.
     #[must_use]
     pub fn of_file_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let name = name.strip_suffix(".zst").unwrap_or(name);
         let name = name.strip_suffix(".gz").unwrap_or(name);
-        let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+        let (_, extension) = name.rsplit_once('.').unwrap_or((name, ""));
         match extension {
             "csv" => Some(Self::Csv),
             "parquet" => Some(Self::Parquet),
             "fio" | "iolog" => Some(Self::Fio),
-            "oracleGeneral" => Some(Self::OracleGeneral),
-            "bin" if stem.contains("oracleGeneral") => Some(Self::OracleGeneral),
+            // Published ones are called `w01.oracleGeneral.bin.zst`, `x.oracleGeneral.sample10.zst`.
+            _ if name.contains("oracleGeneral") => Some(Self::OracleGeneral),
             _ => None,
         }
     }

@@ -12,6 +12,12 @@ pub(crate) trait LineFormat {
     /// What a line says; `None` for a line that is no access.
     fn line(&mut self, line: &[u8], files: &mut FileTable) -> Result<Option<Access>, Problem>;
 
+    /// Whether whoever writes this format ends every line, also the last one: what has no end is
+    /// then cut short, even if it reads well, as `409` does where `4096` was.
+    fn ends_every_line(&self) -> bool {
+        true
+    }
+
     /// The trace ends here. An error when it ends in a way that makes it useless.
     fn end(&mut self) -> Result<(), Problem> {
         Ok(())
@@ -88,14 +94,15 @@ impl<F: LineFormat> Iterator for LineReader<F> {
                 Err(error) => return Some(Err(self.fail_at_line_end(error))),
             };
             self.line += 1;
+            if !line.is_whole && self.format.ends_every_line() {
+                return Some(Err(self.fail(Place::Line(self.line), cut_short())));
+            }
             match self.format.line(line.bytes, &mut self.files) {
                 Ok(Some(access)) => return Some(Ok(access)),
                 Ok(None) => self.skipped += 1,
                 Err(problem) => {
                     let problem = match problem {
-                        Problem::Malformed(_) if !line.is_whole => {
-                            Problem::Truncated("the last line is cut short".to_owned())
-                        }
+                        Problem::Malformed(_) if !line.is_whole => cut_short(),
                         other => other,
                     };
                     return Some(Err(self.fail(Place::Line(self.line), problem)));
@@ -103,6 +110,10 @@ impl<F: LineFormat> Iterator for LineReader<F> {
             }
         }
     }
+}
+
+fn cut_short() -> Problem {
+    Problem::Truncated("the last line is cut short".to_owned())
 }
 
 impl<F: LineFormat> Reader for LineReader<F> {

@@ -26,6 +26,11 @@ pub(crate) struct Msr {
 }
 
 impl LineFormat for Msr {
+    /// These are made with all sorts of tools.
+    fn ends_every_line(&self) -> bool {
+        false
+    }
+
     fn line(&mut self, line: &[u8], files: &mut FileTable) -> Result<Option<Access>, Problem> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         if line.is_empty() || is_first && line.starts_with(b"Timestamp,") {

@@ -10,7 +10,7 @@
 //! A call that another thread's line interrupted is put together again when it resumes; its record
 //! has the time of its beginning and comes when it ends. `read` does not say where it reads, so
 //! positions are tracked: per open file, shared by `dup`, `fork` and threads as in the kernel.
-//! [`line`] takes a line apart, [`descriptors`] knows who has which file open, [`calls`] says what
+//! [`mod@line`] takes a line apart, [`descriptors`] knows who has which file open, [`calls`] says what
 //! a call means for both.
 //!
 //! What is not in such a trace: page faults. A mapping of a file is one [`Fault`] over the mapped

@@ -121,6 +121,56 @@ proptest! {
         }
     }
 
+    /// A recording that died, a disk that was full, a copy that broke off.
+    #[test]
+    fn a_trace_that_is_cut_anywhere_gives_its_beginning(
+        files in table(),
+        accesses in prop::collection::vec(access(), 1..40),
+        cut in 0_usize..100_000,
+    ) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let accesses: Vec<_> = accesses
+            .into_iter()
+            .map(|access| Access::read(access.file, access.offset >> 16, access.length >> 44 | 1))
+            .collect();
+        for (format, objects) in [
+            (Format::Csv, Objects::default()),
+            (Format::OracleGeneral, Objects::Files),
+        ] {
+            let path = folder.path().join("t.oracleGeneral");
+            let whole = written_and_read(&path, format, objects, &files, &accesses);
+            let bytes = std::fs::read(&path).expect("readable");
+            let cut = cut % (bytes.len() + 1);
+            std::fs::write(&path, &bytes[..cut]).expect("writable");
+            let options = OpenOptions { format: Some(format), objects, ..OpenOptions::default() };
+            let mut reader = open(&path, &options).expect("can be opened");
+            let mut kept = 0;
+            let mut errors = 0;
+            while let Some(access) = reader.next() {
+                match access {
+                    Ok(access) => {
+                        prop_assert_eq!(errors, 0);
+                        prop_assert_eq!(&*reader.files().name(access.file), &whole[kept].1[..]);
+                        prop_assert_eq!(access.offset, whole[kept].0.offset);
+                        prop_assert_eq!(access.length, whole[kept].0.length);
+                        kept += 1;
+                    }
+                    Err(_) => errors += 1,
+                }
+            }
+            let is_boundary = match format {
+                Format::Csv => cut > 0 && bytes[cut - 1] == b'\n',
+                _ => cut.is_multiple_of(24),
+            };
+            prop_assert_eq!(errors, u32::from(!is_boundary));
+            let records = match format {
+                Format::Csv => bytes[..cut].iter().filter(|byte| **byte == b'\n').count(),
+                _ => cut / 24 + 1,
+            };
+            prop_assert_eq!(kept, records.saturating_sub(1));
+        }
+    }
+
     #[test]
     fn a_fio_log_keeps_files_ranges_and_microseconds(
         accesses in prop::collection::vec(access(), 1..40),

@@ -13,6 +13,9 @@
 //! 5. A page that is not mapped even then (its folio has the mark) is mapped with its whole folio,
 //!    if none of that is mapped yet; otherwise alone.
 //!
+//! A fault for writing to a private area gives the process a copy of its page, and maps nothing
+//! else. Who found a mark comes to read-ahead twice, and so lowers the counter twice.
+//!
 //! A folio of 2 MiB that lies in memory as it does in the file is mapped by one entry; no page is
 //! counted.
 

@@ -184,10 +184,15 @@ impl Program {
         }
     }
 
-    /// A write needs a page of its own: nothing is mapped around it.
+    /// A write needs a page of its own: nothing is mapped around it. Who found a mark begins again, as
+    /// if for the first time; who had to wait for the page is known to have been here.
     fn write(&mut self, number: usize, page: u64) {
         if !self.areas[number].area.is_mapped(page) {
+            let had_mark = self.has_mark(page);
             self.fault(number, page);
+            if had_mark && !self.has_mark(page) {
+                self.fault(number, page);
+            }
         }
         self.areas[number].area.map_copy(page);
     }
@@ -218,6 +223,10 @@ impl Program {
 
     fn cached_folio(&self, page: u64) -> Option<CachedFolio> {
         cached_folio(&self.simulator, self.file, page)
+    }
+
+    fn has_mark(&self, page: u64) -> bool {
+        self.cached_folio(page).is_some_and(|folio| folio.is_marked)
     }
 
     /// Folios wholly inside go, unless they are mapped.

@@ -14,7 +14,8 @@
 //!    the call, by their number, by time ([`Plugging`]).
 //! 5. **Order.** Whenever the disk has fewer requests than it takes at once, the [`Scheduler`]
 //!    chooses the next.
-//! 6. **Completion.** All pages of a request complete together, when the disk has finished it.
+//! 6. **Completion.** All pages of a request complete together, when the disk has finished it. A run
+//!    that needed several requests may have to wait for the last of them ([`whole`]).
 //!
 //! ```text
 //!   submit ──► merge? ──► slot? ──► held ──unplug──► waiting ──scheduler──► disk ──► Done
@@ -35,6 +36,7 @@ mod scheduler;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use std::collections::BTreeMap;
 
@@ -46,6 +48,7 @@ pub use settings::{DeadlineRules, Plugging, QueueSettings, Scheduler};
 use crate::cache::FileId;
 use pool::{Limits, Pool, Request, Segment};
 use scheduler::Sweep;
+use whole::WholeRuns;
 
 /// Pages of a file that lie one after another on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +146,8 @@ pub struct RequestQueue {
     now_ns: u64,
     finished: Vec<Done>,
     completions: Vec<Completion>,
+    /// Runs in several requests that complete as a whole.
+    whole: WholeRuns,
     stats: QueueStats,
 }
 
@@ -169,6 +174,7 @@ impl RequestQueue {
             now_ns: 0,
             finished: Vec::new(),
             completions: Vec::new(),
+            whole: WholeRuns::default(),
             stats: QueueStats::default(),
         }
     }
@@ -199,7 +205,11 @@ impl RequestQueue {
             rest = rest.skip(pages);
         }
         self.dispatch(now_ns);
-        run.pages - rest.pages
+        let taken = run.pages - rest.pages;
+        if self.settings.whole_runs && taken > self.limits.request_pages_max {
+            self.whole.expect(run.file, run.start, taken);
+        }
+        taken
     }
 
     /// Pulls the plug: a task waits.
@@ -394,14 +404,16 @@ impl RequestQueue {
         let completed_ns = completion.completed_at.get();
         self.queued_pages -= request.pages;
         self.stats.waited_ns += completed_ns.saturating_sub(request.arrived_ns);
-        self.finished
-            .extend(request.segments.iter().map(|segment| Done {
+        for segment in &request.segments {
+            let done = Done {
                 file: segment.file,
                 start: segment.start,
                 pages: segment.pages,
                 submitted_ns: segment.submitted_ns,
                 completed_ns,
-            }));
+            };
+            self.whole.pass(done, &mut self.finished);
+        }
         self.update_congestion();
     }
 

@@ -93,6 +93,10 @@ pub struct QueueSettings {
     pub device_depth: u32,
     /// Whether the queue tells when it is congested, between two marks (2.6).
     pub congestion: bool,
+    /// A run that is longer than a request completes as a whole, with the last of its requests:
+    /// since one bio holds a whole window (large folios) and is cut by the block layer, its reader
+    /// hears of all parts together. `false`: each request's pages are there when it is done.
+    pub whole_runs: bool,
 }
 
 impl QueueSettings {
@@ -114,6 +118,7 @@ impl QueueSettings {
             scheduler: Scheduler::CLook,
             device_depth: 1,
             congestion: false,
+            whole_runs: false,
         }
     }
 
@@ -150,6 +155,7 @@ impl QueueSettings {
             scheduler: Scheduler::deadline(DeadlineRules::Early),
             device_depth: 1,
             congestion: true,
+            whole_runs: false,
         }
     }
 
@@ -170,6 +176,7 @@ impl QueueSettings {
             scheduler: Scheduler::deadline(DeadlineRules::Late),
             device_depth: 32,
             congestion: false,
+            whole_runs: false,
         }
     }
 
@@ -183,6 +190,7 @@ impl QueueSettings {
                 requests_max: 32,
                 flush_pages: 32,
             },
+            whole_runs: true,
             ..Self::linux_4_19()
         }
     }
@@ -225,6 +233,7 @@ impl QueueSettings {
             scheduler: Scheduler::Noop,
             device_depth: u32::MAX,
             congestion: false,
+            whole_runs: false,
         }
     }
 

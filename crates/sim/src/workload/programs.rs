@@ -69,8 +69,8 @@ pub(super) fn job(workload: &Workload, seed: u64) -> Job {
             period_kib,
         } => {
             let (bytes, period) = (file_mib * MIB, period_kib.max(1) * KIB);
-            let program = (0..bytes / period)
-                .map(move |index| read(0, index * period, read_kib * KIB));
+            let program =
+                (0..bytes / period).map(move |index| read(0, index * period, read_kib * KIB));
             job_of_one("strided", bytes, program)
         }
         Workload::Interleaved {

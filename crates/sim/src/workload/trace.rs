@@ -5,8 +5,8 @@
 //! knows, and at least up to the last byte touched. Writes, syncs and decisions of policies are
 //! left out.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ahead_policy::kernel::Advice;
 use ahead_policy::units::PAGE_BYTES;
@@ -47,9 +47,7 @@ pub fn job(reader: impl Reader, timing: Timing) -> (Job, Option<TraceError>) {
                 break;
             }
         };
-        let thread = threads
-            .entry((access.process, access.thread))
-            .or_default();
+        let thread = threads.entry((access.process, access.thread)).or_default();
         let end = ends.entry(access.file.0).or_default();
         if access.operation.is_reading() {
             *end = (*end).max(access.end());
@@ -129,7 +127,11 @@ impl Thread {
             }
             Operation::Advise(said) => {
                 let slot = self.slot(access.file.0);
-                let length = if length == 0 { u64::MAX - offset } else { length };
+                let length = if length == 0 {
+                    u64::MAX - offset
+                } else {
+                    length
+                };
                 self.steps.push(match said {
                     Said::Normal => advise(slot, Advice::Normal),
                     Said::Sequential => advise(slot, Advice::Sequential),

@@ -120,8 +120,7 @@ impl Account {
         let mut prefetch = self.prefetch;
         prefetch.wasted += self.unread;
         let integral = self.unread_integral
-            + u128::from(self.unread)
-                * u128::from(elapsed_ns.saturating_sub(self.unread_since_ns));
+            + u128::from(self.unread) * u128::from(elapsed_ns.saturating_sub(self.unread_since_ns));
         prefetch.unread_mean =
             u64::try_from(integral / u128::from(elapsed_ns.max(1))).unwrap_or(u64::MAX);
         let mut processors = self.processors;
@@ -151,6 +150,7 @@ impl Account {
             },
             classes: self.classes.to_vec(),
             latency: self.latencies(),
+            latency_histogram: self.latency_steps(),
             processes: self.processes.clone(),
             labels: self.labels.clone(),
             timeline: self.timeline.as_ref().map(Buckets::timeline),
@@ -173,6 +173,20 @@ impl Account {
             p999_ns: quantile(0.999),
             max_ns: self.latency_max_ns,
         }
+    }
+
+    fn latency_steps(&self) -> Vec<(u64, u64)> {
+        let mut steps: Vec<(u64, u64)> = Vec::new();
+        for recorded in self.latency.iter_recorded() {
+            let below_ns = (recorded.value_iterated_to() + 1).next_power_of_two();
+            match steps.last_mut() {
+                Some((last, count)) if *last == below_ns => {
+                    *count += recorded.count_since_last_iteration();
+                }
+                _ => steps.push((below_ns, recorded.count_since_last_iteration())),
+            }
+        }
+        steps
     }
 
     fn note_latency(&mut self, moment: &Moment, elapsed_ns: u64) {
@@ -261,7 +275,8 @@ impl Observer for Account {
         self.note_latency(moment, elapsed_ns);
     }
 
-    fn on_mapped_access(&mut self, moment: &Moment, _page: u64) {
+    fn on_mapped_access(&mut self, moment: &Moment, page: u64, access: &Access) {
+        self.on_access(moment, page, access);
         self.pages.mapped += 1;
         self.note_delivery(moment.process, PAGE_BYTES);
     }

@@ -23,6 +23,11 @@ pub struct Costs {
     pub request_ns: u64,
     /// Interrupt work for each completed run. Interrupt time.
     pub interrupt_ns: u64,
+    /// The same for each of its pages: what brings them to memory without DMA.
+    pub interrupt_page_ns: u64,
+    /// From the end of that work until the pages can be used; takes no processor. A long way to
+    /// the disk and back.
+    pub delivery_ns: u64,
     /// Waking a task and giving it the processor.
     pub switch_ns: u64,
     /// What the program does with each page it gets. User time.
@@ -43,6 +48,8 @@ impl Costs {
             fault_ns: 0,
             request_ns: 0,
             interrupt_ns: 0,
+            interrupt_page_ns: 0,
+            delivery_ns: 0,
             switch_ns: 0,
             user_page_ns: 0,
             library_ns: 0,
@@ -61,6 +68,8 @@ impl Costs {
             fault_ns: 700,
             request_ns: 1_500,
             interrupt_ns: 1_500,
+            interrupt_page_ns: 0,
+            delivery_ns: 0,
             switch_ns: 2_000,
             user_page_ns: 0,
             library_ns: 40,
@@ -80,6 +89,8 @@ impl Costs {
             fault_ns: 3_000,
             request_ns: 5_000,
             interrupt_ns: 10_000,
+            interrupt_page_ns: 0,
+            delivery_ns: 0,
             switch_ns: 5_000,
             user_page_ns: 290_000,
             library_ns: 1_000,

@@ -104,8 +104,8 @@ pub trait Observer {
     }
 
     /// A touch of a mapped page that needed no fault.
-    fn on_mapped_access(&mut self, moment: &Moment, page: u64) {
-        let _ = (moment, page);
+    fn on_mapped_access(&mut self, moment: &Moment, page: u64, access: &Access) {
+        let _ = (moment, page, access);
     }
 
     /// The task has waited for `waited_ns`.

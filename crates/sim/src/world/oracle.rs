@@ -17,16 +17,18 @@
 //! time. It is not a proof of optimality: a disk may like another order better. It is a ceiling
 //! in the sense that nobody without its knowledge should come out above it.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
-use ahead_disks::{Completion, Disk, DiskModel, Request, TimeScale};
 use ahead_policy::kernel::{Class, PageState, Window};
-use ahead_policy::units::{ByteLength, ByteOffset, PAGE_BYTES, Timestamp};
+use ahead_policy::units::PAGE_BYTES;
 
+use super::future::{Crew, PageName, Uses, crews_of};
 use super::kernel::Kernel;
 use super::machine::Machine;
 use super::observer::{Moment, Observer, Started};
-use super::program::{Job, Process, Program, Step};
+use super::page_set::PageMap;
+use super::pricing::Pricing;
+use super::program::Job;
 use super::task::at;
 use crate::cache::FileId;
 use crate::queue::PageRun;
@@ -92,54 +94,15 @@ impl OracleStyle {
     }
 }
 
-/// Whether a step belongs to the future that the oracle follows.
-pub(super) fn is_of_interest(step: &Step) -> bool {
-    matches!(
-        step,
-        Step::Read { .. } | Step::Touch { .. } | Step::DontNeed { .. } | Step::DropCaches
-    )
-}
-
-/// Something of a program's future.
-#[derive(Clone, Copy, Debug)]
-struct Item {
-    file: u32,
-    start: u64,
-    /// 0: nothing is read, and pages fetched before this would be lost in it.
-    pages: u64,
-    /// Pages read before this, in the program.
-    position: u64,
-}
-
-/// One program, known up to a horizon.
-struct Crew {
-    program: Box<dyn Program>,
-    slots: Vec<u32>,
-    areas: Vec<u32>,
-    /// What comes; the front is next.
-    items: VecDeque<Item>,
-    /// How many of them have been fetched.
-    fetched: usize,
-    /// Pages in `items`, and in the fetched part of it.
-    known_pages: u64,
-    fetched_pages: u64,
-    /// How much it fetches now; grows to the window.
-    batch_pages: u64,
-    position: u64,
-    is_at_end: bool,
-}
-
-type PageName = (u32, u64);
-
 /// The oracle of a world.
-pub(crate) struct Oracle {
+pub(super) struct Oracle {
     window_pages: u64,
     memory_pages: u64,
     pricing: Pricing,
     file_pages: Vec<u64>,
     crews: Vec<Crew>,
     /// When each page is read, soonest first.
-    uses: HashMap<PageName, Vec<u64>>,
+    uses: PageMap<Uses>,
     /// Pages in memory that will be read, by when.
     kept: BTreeSet<(u64, PageName)>,
     /// Pages that a task is reading: they cannot leave.
@@ -174,7 +137,7 @@ impl Oracle {
             pricing: Pricing::of(&machine.disk, machine.capacity),
             file_pages: job.files.iter().map(pages).collect(),
             crews,
-            uses: HashMap::new(),
+            uses: PageMap::default(),
             kept: BTreeSet::new(),
             delivered: Vec::new(),
             rubbish: VecDeque::new(),
@@ -196,9 +159,9 @@ impl Oracle {
         }
         self.learn(at(crew));
         for page in std::mem::take(&mut self.delivered[at(task)]) {
-            match self.uses.get(&page).and_then(|uses| uses.first()) {
+            match self.uses.get(&page).map(Uses::first) {
                 Some(first) => {
-                    self.kept.insert((*first, page));
+                    self.kept.insert((first, page));
                 }
                 None => kernel.forget(now_ns, FileId(page.0), page.1, 1),
             }
@@ -250,13 +213,8 @@ impl Oracle {
     /// The page is being read at `position`.
     fn note_use(&mut self, task: u32, page: PageName, position: u64) {
         if let Some(uses) = self.uses.get_mut(&page) {
-            if let Some(first) = uses.first() {
-                self.kept.remove(&(*first, page));
-            }
-            if let Ok(place) = uses.binary_search(&position) {
-                uses.remove(place);
-            }
-            if uses.is_empty() {
+            self.kept.remove(&(uses.first(), page));
+            if uses.remove(position) {
                 self.uses.remove(&page);
             }
         }
@@ -277,14 +235,13 @@ impl Oracle {
             for step in 0..item.pages {
                 let page = (item.file, item.start + step);
                 let position = item.position + step;
-                let uses = self.uses.entry(page).or_default();
-                let first = uses.first().copied();
-                let place = uses.partition_point(|known| *known <= position);
-                uses.insert(place, position);
-                if place == 0
-                    && let Some(first) = first
-                    && self.kept.remove(&(first, page))
-                {
+                let Some(uses) = self.uses.get_mut(&page) else {
+                    self.uses.insert(page, Uses::new(position));
+                    continue;
+                };
+                let before = uses.first();
+                uses.insert(position);
+                if position < before && self.kept.remove(&(before, page)) {
                     self.kept.insert((position, page));
                 }
             }
@@ -302,9 +259,9 @@ impl Oracle {
                 if kernel.cache.state(FileId(file), page) != PageState::Valid {
                     continue;
                 }
-                match self.uses.get(&name).and_then(|uses| uses.first()) {
+                match self.uses.get(&name).map(Uses::first) {
                     Some(first) => {
-                        self.kept.insert((*first, name));
+                        self.kept.insert((first, name));
                     }
                     None => kernel.forget(now_ns, FileId(file), page, 1),
                 }
@@ -317,8 +274,14 @@ impl Oracle {
         let mut wanted: Vec<(u64, PageName)> = Vec::new();
         let batch_pages = self.crews[crew].batch_pages;
         self.crews[crew].batch_pages = batch_pages.saturating_mul(2).min(self.window_pages);
-        let mut room = self.memory_pages.saturating_sub(kernel.cache.resident_pages());
-        while let Some(item) = self.crews[crew].items.get(self.crews[crew].fetched).copied() {
+        let mut room = self
+            .memory_pages
+            .saturating_sub(kernel.cache.resident_pages());
+        while let Some(item) = self.crews[crew]
+            .items
+            .get(self.crews[crew].fetched)
+            .copied()
+        {
             if self.crews[crew].fetched_pages >= batch_pages {
                 break;
             }
@@ -339,8 +302,8 @@ impl Oracle {
                 }
                 room = room.saturating_sub(1);
                 wanted.push((kernel.files.disk_offset(file, number), page));
-                if let Some(first) = self.uses.get(&page).and_then(|uses| uses.first()) {
-                    self.kept.insert((*first, page));
+                if let Some(first) = self.uses.get(&page).map(Uses::first) {
+                    self.kept.insert((first, page));
                 }
                 // In the cache at once, so that a second use in the same batch finds it.
                 kernel.put_in_flight(now_ns, file, &page_window(number));
@@ -461,9 +424,9 @@ impl Oracle {
             kernel.put_in_flight(now_ns, run.file, &page_window(page));
             let name = (run.file.0, page);
             // Somebody may read it later; then it was no hole.
-            match self.uses.get(&name).and_then(|uses| uses.first()) {
+            match self.uses.get(&name).map(Uses::first) {
                 Some(first) => {
-                    self.kept.insert((*first, name));
+                    self.kept.insert((first, name));
                 }
                 None => self.rubbish.push_back(name),
             }
@@ -479,122 +442,4 @@ fn page_window(page: u64) -> Window {
         class: Class::Advice,
         ..Window::default()
     }
-}
-
-fn crews_of(process: &Process) -> impl Iterator<Item = Crew> {
-    process.crews.iter().map(|crew| Crew {
-        program: crew.program.fork(),
-        slots: process.open.clone(),
-        areas: Vec::new(),
-        items: VecDeque::new(),
-        fetched: 0,
-        known_pages: 0,
-        fetched_pages: 0,
-        batch_pages: u64::MAX,
-        position: 0,
-        is_at_end: false,
-    })
-}
-
-impl Crew {
-    /// The next thing of interest that the program will do.
-    fn next_item(&mut self, file_pages: &[u64]) -> Option<Item> {
-        loop {
-            let (file, start, end) = match self.program.step()? {
-                Step::Open { slot, file } => {
-                    put(&mut self.slots, slot, file);
-                    continue;
-                }
-                Step::Map { area, slot, .. } => {
-                    let file = self.slots.get(at(slot)).copied().unwrap_or(0);
-                    put(&mut self.areas, area, file);
-                    continue;
-                }
-                Step::Read {
-                    slot,
-                    offset,
-                    length,
-                } => {
-                    let file = self.slots.get(at(slot)).copied().unwrap_or(0);
-                    let end = offset.saturating_add(length).div_ceil(PAGE_BYTES);
-                    (file, offset / PAGE_BYTES, end)
-                }
-                Step::Touch { area, page, pages } => {
-                    let file = self.areas.get(at(area)).copied().unwrap_or(0);
-                    (file, page, page.saturating_add(pages))
-                }
-                step if is_of_interest(&step) => (0, 0, 0),
-                _ => continue,
-            };
-            let end = end.min(file_pages.get(at(file)).copied().unwrap_or(0));
-            let item = Item {
-                file,
-                start,
-                pages: end.saturating_sub(start),
-                position: self.position,
-            };
-            self.position += item.pages.max(1);
-            return Some(item);
-        }
-    }
-}
-
-fn put(table: &mut Vec<u32>, place: u32, value: u32) {
-    if table.len() <= at(place) {
-        table.resize(at(place) + 1, 0);
-    }
-    table[at(place)] = value;
-}
-
-/// What requests of different sizes cost this disk, when it has many of them to serve. Found by
-/// trying.
-struct Pricing {
-    /// For 1, 2, 4 … pages.
-    ns: Vec<u64>,
-}
-
-impl Pricing {
-    /// Largest size tried: 1 MiB. Beyond, each further page costs what it costs up to there.
-    const DOUBLINGS: u32 = 8;
-
-    fn of(model: &DiskModel, capacity: ByteLength) -> Self {
-        let ns = (0..=Self::DOUBLINGS).map(|doubling| price(model, capacity, 1 << doubling));
-        Self { ns: ns.collect() }
-    }
-
-    /// The price of a request of `pages`, at least 1.
-    fn request_ns(&self, pages: u64) -> u64 {
-        let below = pages.max(1).ilog2().min(Self::DOUBLINGS - 1);
-        let place = usize::try_from(below).unwrap_or(0);
-        let (low, high) = (self.ns[place], self.ns[place + 1]);
-        let beyond = pages - (1 << below);
-        low + high.saturating_sub(low) * beyond / (1 << below)
-    }
-
-    /// Whether reading through a hole between a run of `pages` and one more page is no dearer than
-    /// leaving it out.
-    fn is_worth_it(&self, pages: u64, hole: u64) -> bool {
-        self.request_ns(pages + hole + 1) <= self.request_ns(pages) + self.request_ns(1)
-    }
-}
-
-/// Mean time of a request of `pages`, 16 of which come at once, 64 pages from each other.
-fn price(model: &DiskModel, capacity: ByteLength, pages: u64) -> u64 {
-    const REQUESTS: u64 = 16;
-    const GAP_PAGES: u64 = 64;
-    let mut disk = Disk::new(model, capacity, TimeScale::REAL);
-    for id in 0..REQUESTS {
-        let request = Request {
-            id,
-            offset: ByteOffset::new(id * (pages + GAP_PAGES) * PAGE_BYTES),
-            length: ByteLength::new(pages * PAGE_BYTES),
-        };
-        disk.submit(Timestamp::new(0), request);
-    }
-    let mut done: Vec<Completion> = Vec::new();
-    while let Some(due) = disk.next_event() {
-        disk.advance(due, &mut done);
-    }
-    let last = done.iter().map(|done| done.completed_at.get()).max();
-    last.unwrap_or(0) / REQUESTS
 }

@@ -4,10 +4,13 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+/// A table by file and page (or by file and group of pages).
+pub(crate) type PageMap<V> = HashMap<(u32, u64), V, BuildHasherDefault<WordHasher>>;
+
 /// Pages of many files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PageSet {
-    words: HashMap<(u32, u64), u64, BuildHasherDefault<WordHasher>>,
+    words: PageMap<u64>,
 }
 
 impl PageSet {
@@ -77,7 +80,7 @@ impl PageSet {
 
 /// A fixed mixing of two numbers: runs must not depend on the day.
 #[derive(Clone, Copy, Debug, Default)]
-struct WordHasher(u64);
+pub(crate) struct WordHasher(u64);
 
 impl Hasher for WordHasher {
     fn finish(&self) -> u64 {

@@ -158,6 +158,30 @@ pub enum Step {
     UnitDone,
 }
 
+/// Most pages that a task touches in one step; longer steps are done in parts.
+const TOUCH_PAGES_MAX: u64 = 16;
+
+impl Step {
+    /// What is done at once of this step, and what is left for later.
+    pub(super) const fn split(self) -> (Self, Option<Self>) {
+        match self {
+            Self::Touch { area, page, pages } if pages > TOUCH_PAGES_MAX => (
+                Self::Touch {
+                    area,
+                    page,
+                    pages: TOUCH_PAGES_MAX,
+                },
+                Some(Self::Touch {
+                    area,
+                    page: page + TOUCH_PAGES_MAX,
+                    pages: pages - TOUCH_PAGES_MAX,
+                }),
+            ),
+            whole => (whole, None),
+        }
+    }
+}
+
 /// What a task does, step by step. Every iterator of steps that can be cloned is one.
 pub trait Program {
     /// The next step; `None` when the task ends.

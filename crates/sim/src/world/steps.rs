@@ -8,7 +8,7 @@ use super::observer::{Observer, Work};
 use super::page_set::PageSet;
 use super::program::Step;
 use super::task::{Activity, Descriptor, Flow, Phase, TouchWalk, at};
-use super::{Front, World, WorldError, oracle};
+use super::{Front, World, WorldError, future};
 use crate::cache::FileId;
 
 impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
@@ -26,8 +26,21 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
         }
     }
 
-    /// A worker takes a whole unit; a task with a program of its own takes step after step.
+    /// The rest of a long step, or the next one.
     fn take_step(&mut self, task: u32) -> Option<Step> {
+        let rest = self.tasks[at(task)].rest.take();
+        let (step, rest) = match rest {
+            Some(rest) => rest,
+            None => self.take_whole_step(task)?,
+        }
+        .split();
+        self.tasks[at(task)].rest = rest;
+        self.tell_oracle(task, &step);
+        Some(step)
+    }
+
+    /// A worker takes a whole unit; a task with a program of its own takes step after step.
+    fn take_whole_step(&mut self, task: u32) -> Option<Step> {
         let crew = self.tasks[at(task)].crew;
         let (program, is_shared) = &mut self.programs[at(crew)];
         if *is_shared {
@@ -40,23 +53,21 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
                     unit.push_back(step);
                 }
             }
-            let step = unit.pop_front()?;
-            self.tell_oracle(task, crew, &step);
-            return Some(step);
+            return unit.pop_front();
         }
         loop {
-            let step = self.programs[at(crew)].0.step()?;
+            let step = program.step()?;
             if step != Step::UnitDone {
-                self.tell_oracle(task, crew, &step);
                 return Some(step);
             }
         }
     }
 
     /// The oracle follows what has happened of the future it knows.
-    fn tell_oracle(&mut self, task: u32, crew: u32, step: &Step) {
+    fn tell_oracle(&mut self, task: u32, step: &Step) {
+        let crew = self.tasks[at(task)].crew;
         if let Front::Oracle(oracle) = &mut self.front
-            && oracle::is_of_interest(step)
+            && future::is_of_interest(step)
         {
             oracle.on_step(task, crew, &mut self.kernel, self.now_ns);
             self.kernel.unplug(self.now_ns);
@@ -165,6 +176,7 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
                     phase: Phase::Look,
                     began_ns: self.now_ns,
                     neighbours: 0,
+                    begins_again: false,
                 });
             }
             Step::Unmap { area } => {

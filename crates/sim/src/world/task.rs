@@ -61,7 +61,10 @@ pub(super) struct TouchWalk {
     pub(super) phase: Phase,
     /// The current page's fault began then.
     pub(super) began_ns: u64,
+    /// Pages that it has mapped, its own included.
     pub(super) neighbours: u64,
+    /// It looks around once more when its page is there.
+    pub(super) begins_again: bool,
 }
 
 /// What a task is in the middle of.
@@ -105,6 +108,8 @@ pub(super) struct Task {
     pub(super) activity: Activity,
     /// Steps of the unit that it has taken from its crew.
     pub(super) unit: VecDeque<Step>,
+    /// The rest of a long step.
+    pub(super) rest: Option<Step>,
     /// Runs of pages that have to be submitted before it goes on.
     pub(super) unsubmitted: VecDeque<PageRun>,
     /// What it waits for since when.

@@ -5,7 +5,13 @@
 //! follow from what the publication claims, not from what came out. Machines and disks are those
 //! of the publication as far as they are known; every substitute is named in the notes.
 
-use ahead_sim::world::WorldError;
+pub mod ara_2006;
+mod disk_table_2010;
+pub mod x25m_2010;
+
+use ahead_sim::algorithm::{Policy, PolicyError};
+use ahead_sim::report::Report;
+use ahead_sim::world::{Job, Machine, WorldError};
 
 use crate::chart::{Chart, ChartError};
 use crate::verdict::{Row, Verdict};
@@ -53,16 +59,41 @@ pub enum ReproduceError {
     /// The simulator refused.
     #[error(transparent)]
     Simulate(#[from] WorldError),
+    /// A policy's name or key is not known.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// A picture could not be drawn.
     #[error(transparent)]
     Chart(#[from] ChartError),
+}
+
+/// What `policy` makes of `job` on `machine`.
+fn run(machine: &Machine, policy: &str, job: &Job) -> Result<Report, ReproduceError> {
+    let policy = Policy::for_disk(policy, &machine.disk)?;
+    Ok(ahead_sim::simulate(machine, &policy, job)?)
+}
+
+/// A count as a number to be drawn or divided.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts and nanoseconds of a run stay far below 2^53"
+)]
+const fn float(count: u64) -> f64 {
+    count as f64
 }
 
 /// How a figure is computed.
 pub type Compute = fn() -> Result<Figure, ReproduceError>;
 
 /// Every figure, in the order of its publication.
-pub const ALL: &[(&str, Compute)] = &[];
+pub const ALL: &[(&str, Compute)] = &[
+    ("disk-table-2010", disk_table_2010::figure),
+    ("x25m-2010", x25m_2010::figure),
+    ("streams-2010", streams_2010::figure),
+    ("hit-ratio-2010", hit_ratio_2010::figure),
+    ("thrash-2010", thrash_2010::figure),
+    ("ara-2006", ara_2006::figure),
+];
 
 /// The figures called `name`, which may be `all`.
 ///

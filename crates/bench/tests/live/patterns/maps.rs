@@ -152,6 +152,9 @@ fn written() -> Vec<Pattern> {
             .reads(14_020, 1, 1, 5)
             .write(0, 14_020..14_030)
             .write(0, 15_000..15_010),
+        writable("written, misses all over, then through marks", 4096)
+            .write(0, [1000, 2000, 3000, 500, 1500, 3500, 200, 700])
+            .write(0, 2500..2560),
         writable("written and touched in turns", 4096).and(|mut pattern| {
             for number in 0..40 {
                 pattern = pattern

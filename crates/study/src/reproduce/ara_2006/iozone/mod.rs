@@ -1,0 +1,260 @@
+//! The iozone grid: six ways of reading, file sizes, record sizes, stock against ARA.
+//!
+//! `iozone -Ra` tries files from 64 KiB to 512 MiB and records from 4 KiB to 16 MiB, both by powers
+//! of two; a record is no longer than its file, and from files of more than 16 MiB on no shorter
+//! than 64 KiB. `-U` mounts the file system anew before each test, so every test begins with an
+//! empty cache. The article looks at files as large as the second-level cache, the disk's buffer,
+//! half the memory, the memory, and twice the memory: 44 cells for each test. Its five shares are
+//! all multiples of 1/44 as printed, so these are the cells it counts (derived).
+//!
+//! What a test reads, with `n` records in the file:
+//!
+//! * read, re-read, fread: all records in order. `-U` makes re-read a second first read. stdio is
+//!   given a buffer of one record, and glibc then reads records: fread makes the same calls.
+//! * random: `n` records, each drawn anew.
+//! * stride: every 17th record, then again from the next one on, until `n` have been read; a file
+//!   of no more than 17 records begins at its first record each time.
+//! * backward: all records from the last to the first.
+//!
+//! A cell is won by who is faster. Most cells of an ordered read are equal to a fraction of a
+//! percent, and who won them in the measurement was chance: read and re-read are one experiment,
+//! and differ by 7 points. So a cell within 2 % is a tie and counts as half a win; the share
+//! without any band is printed beside it. A share holds within 15 points: twice those 7, rounded.
+
+use ahead_sim::workload::random::below;
+use ahead_sim::world::{FileSpec, Job, Process, Step};
+
+use crate::reproduce::run;
+use super::{ARA, Figure, ReproduceError, STOCK, STOCK_LARGE, float, machines};
+use crate::chart::{BarChart, Chart};
+use crate::parallel;
+use crate::verdict::Row;
+
+/// A way of reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Test {
+    Read,
+    Reread,
+    Random,
+    Stride,
+    Backward,
+    Fread,
+}
+
+/// Name, and published share of cells that ARA won, in percent.
+const TESTS: [(Test, &str, f64); 6] = [
+    (Test::Read, "read", 43.0),
+    (Test::Reread, "re-read", 36.0),
+    (Test::Random, "random", 36.0),
+    (Test::Stride, "stride", 68.0),
+    (Test::Backward, "backward", 48.0),
+    (Test::Fread, "fread", 34.0),
+];
+
+/// Files that the article looks at, in KiB.
+const FILES_KIB: [u64; 5] = [256, 2 << 10, 128 << 10, 256 << 10, 512 << 10];
+
+/// Cells closer than this are a tie.
+const TIE: f64 = 0.02;
+
+/// What a share may differ by, in points.
+const SHARE_POINTS: f64 = 15.0;
+
+/// Records between two reads of the stride test.
+const STRIDE: u64 = 17;
+
+/// One file size, one record size.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    test: Test,
+    file_kib: u64,
+    record_kib: u64,
+}
+
+/// KiB/s of stock, stock with 1 MiB, and ARA.
+#[derive(Clone, Copy, Debug)]
+struct Rates {
+    stock: f64,
+    stock_large: f64,
+    ara: f64,
+}
+
+/// The cells of one test in the order of iozone.
+fn cells(test: Test) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for file_kib in (6..20).map(|power| 1 << power) {
+        let shortest = if file_kib > 16 << 10 { 6 } else { 2 };
+        for record_kib in (shortest..15).map(|power| 1 << power) {
+            if record_kib <= file_kib {
+                cells.push(Cell {
+                    test,
+                    file_kib,
+                    record_kib,
+                });
+            }
+        }
+    }
+    cells
+}
+
+/// Records in the order in which `test` reads them.
+fn records(test: Test, many: u64) -> Vec<u64> {
+    match test {
+        Test::Read | Test::Reread | Test::Fread => (0..many).collect(),
+        Test::Backward => (0..many).rev().collect(),
+        Test::Random => (0..many).map(|index| below(0, index, many)).collect(),
+        Test::Stride => {
+            let (mut at, mut wraps) = (0, 0);
+            let mut order = Vec::new();
+            for _ in 0..many {
+                order.push(at);
+                // iozone turns back before the last record.
+                if at + 1 + STRIDE + 1 >= many {
+                    wraps += 1;
+                    at = if many <= STRIDE { 0 } else { wraps % many };
+                } else {
+                    at += STRIDE;
+                }
+            }
+            order
+        }
+    }
+}
+
+impl Cell {
+    fn job(self) -> Job {
+        let length = self.record_kib << 10;
+        let order = records(self.test, self.file_kib / self.record_kib);
+        let program = order.into_iter().map(move |record| Step::Read {
+            slot: 0,
+            offset: record * length,
+            length,
+        });
+        Job {
+            files: vec![FileSpec::contiguous(self.file_kib << 10)],
+            processes: vec![Process::new("iozone", vec![0], program)],
+            ..Job::default()
+        }
+    }
+
+    fn rates(self) -> Result<Rates, ReproduceError> {
+        let rate = |policy| -> Result<f64, ReproduceError> {
+            let report = run(&machines::desktop(), policy, &self.job())?;
+            Ok(float(report.bytes_per_second()) / 1024.0)
+        };
+        Ok(Rates {
+            stock: rate(STOCK)?,
+            stock_large: rate(STOCK_LARGE)?,
+            ara: rate(ARA)?,
+        })
+    }
+}
+
+/// Percent of cells that ARA wins, ties counted half; and without a band.
+fn share(rates: &[(Cell, Rates)], against: fn(&Rates) -> f64) -> (f64, f64) {
+    let (mut won, mut strictly) = (0.0, 0.0);
+    for (_, rates) in rates {
+        let ratio = rates.ara / against(rates);
+        if ratio > 1.0 + TIE {
+            won += 1.0;
+        } else if ratio >= 1.0 / (1.0 + TIE) {
+            won += 0.5;
+        }
+        if ratio > 1.0 {
+            strictly += 1.0;
+        }
+    }
+    let percent = 100.0 / float(rates.len().max(1) as u64);
+    (won * percent, strictly * percent)
+}
+
+pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
+    // Read, re-read and fread are the same calls on the same empty cache: computed once.
+    let computed = [Test::Read, Test::Random, Test::Stride, Test::Backward];
+    let mut all: Vec<Cell> = computed.into_iter().flat_map(cells).collect();
+    // The longest ones first, so that both processors finish together.
+    all.sort_by_key(|cell| std::cmp::Reverse(cell.file_kib));
+    let rates = parallel::map(&all, |cell| cell.rates());
+    let rates: Vec<(Cell, Rates)> = all
+        .iter()
+        .zip(rates)
+        .map(|(cell, rates)| rates.map(|rates| (*cell, rates)))
+        .collect::<Result<_, _>>()?;
+    let of = |test: Test| -> Vec<(Cell, Rates)> {
+        let test = match test {
+            Test::Reread | Test::Fread => Test::Read,
+            other => other,
+        };
+        let of_test = rates.iter().filter(|(cell, _)| cell.test == test);
+        let mut of_test: Vec<_> = of_test.copied().collect();
+        of_test.sort_by_key(|(cell, _)| (cell.file_kib, cell.record_kib));
+        of_test
+    };
+    shares(figure, &of);
+    tables::add(figure, &of);
+    Ok(())
+}
+
+fn looked_at(cells: &[(Cell, Rates)]) -> Vec<(Cell, Rates)> {
+    let cells = cells.iter();
+    cells
+        .filter(|(cell, _)| FILES_KIB.contains(&cell.file_kib))
+        .copied()
+        .collect()
+}
+
+fn shares(figure: &mut Figure, of: &dyn Fn(Test) -> Vec<(Cell, Rates)>) {
+    let mut simulated = Vec::new();
+    let mut large = Vec::new();
+    for (test, name, published) in TESTS {
+        let (whole, cells) = (of(test), looked_at(&of(test)));
+        let (won, strictly) = share(&cells, |rates| rates.stock);
+        let (won_large, _) = share(&cells, |rates| rates.stock_large);
+        let (won_whole, _) = share(&whole, |rates| rates.stock);
+        let bounds = (
+            (published - SHARE_POINTS) / published,
+            (published + SHARE_POINTS) / published,
+        );
+        figure.rows.push(
+            Row::within(
+                format!("iozone {name}, cells won by ARA, %"),
+                published,
+                won,
+                bounds,
+                0,
+            )
+            .because(format!(
+                "{strictly:.0} without the tie band; {won_whole:.0} of all {} cells; {won_large:.0} \
+                 against stock with 1 MiB",
+                whole.len()
+            )),
+        );
+        simulated.push(won);
+        large.push(won_large);
+    }
+    let (stride, backward) = (simulated[3], simulated[4]);
+    let others = [simulated[0], simulated[1], simulated[2], simulated[5]];
+    let others = others.into_iter().fold(0.0, f64::max);
+    figure.rows.push(Row::statement(
+        "iozone, order of the six shares",
+        "stride, then backward, then the rest",
+        format!("stride {stride:.0}, backward {backward:.0}, best of the rest {others:.0}"),
+        stride > backward && backward > others,
+    ));
+    figure.charts.push((
+        "ara-2006-iozone-shares".to_owned(),
+        Chart::Bars(BarChart {
+            title: "iozone: cells in which ARA is faster than stock (ties half)".to_owned(),
+            y_label: "% of 44 cells".to_owned(),
+            groups: TESTS.iter().map(|(_, name, _)| (*name).to_owned()).collect(),
+            bars: vec![
+                (
+                    "published".to_owned(),
+                    TESTS.iter().map(|(_, _, published)| *published).collect(),
+                ),
+                ("simulated, stock 128 KiB".to_owned(), simulated),
+                ("simulated, stock 1 MiB".to_owned(), large),
+            ],
+        }),
+    ));
+}

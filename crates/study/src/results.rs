@@ -1,0 +1,234 @@
+//! What a sweep shows: for each place (a workload on a disk with some memory) who was how fast,
+//! beside the best that the kernels know and the ceiling.
+//!
+//! Two yardsticks. The *best kernel algorithm* is the fastest of all that a kernel shipped or was
+//! offered, each as it comes; it is a different one from place to place, and nobody could have it.
+//! The *best size* is the running kernel's algorithm with the size that is best here, out of those
+//! the plan names: what somebody gets who tries them all and sets `read_ahead_kb`.
+
+use std::ops::Deref;
+
+use crate::plan::{CEILING, KERNEL};
+use crate::sweep::Outcome;
+
+/// Policies that are held against the yardsticks: this name, with or without keys.
+pub const CONTENDER: &str = "adaptive";
+/// Beginnings of the names of kernel algorithms.
+const KERNEL_FAMILIES: [&str; 4] = ["linux-", "ara-", "advise-", "thrash-safe-"];
+/// A contender may take so much more time than the best, in thousandths.
+pub const TIME_PERMILLE_MAX: u64 = 1020;
+
+/// All runs of one workload on one disk with one memory size. Never empty.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a>(&'a [Outcome]);
+
+impl Deref for Group<'_> {
+    type Target = [Outcome];
+
+    fn deref(&self) -> &[Outcome] {
+        self.0
+    }
+}
+
+impl<'a> Group<'a> {
+    fn fastest(&self, fits: impl Fn(&str) -> bool) -> Option<&'a Outcome> {
+        let fitting = self.0.iter().filter(|run| fits(&run.cell.policy));
+        fitting.min_by_key(|run| run.report.elapsed_ns)
+    }
+
+    /// The run of one policy.
+    #[must_use]
+    pub fn run(&self, policy: &str) -> Option<&'a Outcome> {
+        self.0.iter().find(|run| run.cell.policy == policy)
+    }
+
+    /// The ceiling's run.
+    #[must_use]
+    pub fn ceiling(&self) -> Option<&'a Outcome> {
+        self.run(CEILING)
+    }
+
+    /// The fastest kernel algorithm as it comes.
+    #[must_use]
+    pub fn best_kernel(&self) -> Option<&'a Outcome> {
+        self.fastest(is_kernel_default)
+    }
+
+    /// The fastest size of the running kernel's algorithm, its own included.
+    #[must_use]
+    pub fn best_size(&self) -> Option<&'a Outcome> {
+        self.fastest(is_kernel_size)
+    }
+}
+
+/// Whether `policy` is an algorithm of a kernel, without keys.
+#[must_use]
+pub fn is_kernel_default(policy: &str) -> bool {
+    let is_kernel = KERNEL_FAMILIES
+        .iter()
+        .any(|family| policy.starts_with(family));
+    is_kernel && !policy.contains(':')
+}
+
+fn is_kernel_size(policy: &str) -> bool {
+    policy.strip_prefix(KERNEL).is_some_and(|rest| {
+        let is_size_alone = rest.starts_with(":ra_kb=") && !rest.contains(',');
+        rest.is_empty() || is_size_alone
+    })
+}
+
+fn is_contender(policy: &str) -> bool {
+    policy.split(':').next() == Some(CONTENDER)
+}
+
+/// The groups of a sweep, in its order.
+#[must_use]
+pub fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
+    let place = |run: &Outcome| {
+        let cell = &run.cell;
+        (
+            cell.plan.clone(),
+            cell.disk.clone(),
+            cell.memory_mib,
+            cell.workload.clone(),
+        )
+    };
+    let same = |one: &Outcome, other: &Outcome| place(one) == place(other);
+    outcomes.chunk_by(same).map(Group).collect()
+}
+
+/// `ns` for each 1000 of `of_ns`, rounded; `None` in no time.
+#[must_use]
+pub fn permille(ns: u64, of_ns: u64) -> Option<u64> {
+    let of = u128::from(of_ns);
+    let rounded = (u128::from(ns) * 1000 + of / 2).checked_div(of)?;
+    u64::try_from(rounded).ok()
+}
+
+/// How one run stands. In thousandths; `None` where there is nothing to compare with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Standing {
+    /// Its speed, of the ceiling's.
+    pub of_ceiling_permille: Option<u64>,
+    /// Its time, of the best kernel algorithm's.
+    pub of_best_kernel_permille: Option<u64>,
+    /// Its time, of the best size's.
+    pub of_best_size_permille: Option<u64>,
+}
+
+impl Standing {
+    /// How `run` stands in its group.
+    #[must_use]
+    pub fn new(run: &Outcome, group: &Group<'_>) -> Self {
+        let elapsed_ns = run.report.elapsed_ns;
+        let against =
+            |other: Option<&Outcome>| permille(elapsed_ns, other?.report.elapsed_ns);
+        let of_ceiling = |ceiling: &Outcome| permille(ceiling.report.elapsed_ns, elapsed_ns);
+        Self {
+            of_ceiling_permille: group.ceiling().and_then(of_ceiling),
+            of_best_kernel_permille: against(group.best_kernel()),
+            of_best_size_permille: against(group.best_size()),
+        }
+    }
+}
+
+/// A contender in one group.
+#[derive(Clone, Copy, Debug)]
+pub struct Match<'a> {
+    /// Where.
+    pub group: Group<'a>,
+    /// The contender's run.
+    pub run: &'a Outcome,
+    /// Its best opponent's.
+    pub best_kernel: &'a Outcome,
+}
+
+impl Match<'_> {
+    fn is_won(&self) -> bool {
+        self.run.report.elapsed_ns < self.best_kernel.report.elapsed_ns
+    }
+
+    /// Whether the contender took more time than it may.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        let best = u128::from(self.best_kernel.report.elapsed_ns);
+        u128::from(self.run.report.elapsed_ns) * 1000 > best * u128::from(TIME_PERMILLE_MAX)
+    }
+
+    fn ratio(&self) -> Option<u64> {
+        permille(
+            self.run.report.elapsed_ns,
+            self.best_kernel.report.elapsed_ns,
+        )
+    }
+}
+
+/// A contender against the best kernel algorithm of every group.
+#[derive(Clone, Debug)]
+pub struct Contest<'a> {
+    /// The contender.
+    pub policy: &'a str,
+    /// Group by group.
+    pub matches: Vec<Match<'a>>,
+}
+
+impl Contest<'_> {
+    /// Groups in which the contender is faster than the best kernel algorithm.
+    #[must_use]
+    pub fn won(&self) -> usize {
+        self.matches.iter().filter(|it| it.is_won()).count()
+    }
+
+    /// Groups in which it is slower by more than it may be.
+    #[must_use]
+    pub fn lost(&self) -> usize {
+        self.matches.iter().filter(|it| it.is_lost()).count()
+    }
+
+    /// Its time, of the best kernel algorithm's: the geometric mean over all groups, in
+    /// thousandths.
+    #[must_use]
+    pub fn mean_permille(&self) -> Option<u64> {
+        // By bisection over whole numbers: the product of all ratios is compared with a power.
+        let logs = self.matches.iter().filter_map(Match::ratio).map(milli_log2);
+        let (count, sum) = logs.fold((0_u64, 0_u64), |(count, sum), log| (count + 1, sum + log));
+        let mean = sum.checked_div(count)?;
+        let (mut low, mut high) = (1, 1 << 40);
+        while low + 1 < high {
+            let middle = u64::midpoint(low, high);
+            if milli_log2(middle) <= mean {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Some(low)
+    }
+}
+
+/// The contests of everybody who takes part, in the order of the tables.
+#[must_use]
+pub fn contests<'a>(groups: &[Group<'a>]) -> Vec<Contest<'a>> {
+    let mut contests: Vec<Contest<'a>> = Vec::new();
+    for group in groups {
+        let Some(best_kernel) = group.best_kernel() else {
+            continue;
+        };
+        for run in group.0.iter().filter(|run| is_contender(&run.cell.policy)) {
+            let policy = run.cell.policy.as_str();
+            let it = Match {
+                group: *group,
+                run,
+                best_kernel,
+            };
+            match contests.iter_mut().find(|known| known.policy == policy) {
+                Some(known) => known.matches.push(it),
+                None => contests.push(Contest {
+                    policy,
+                    matches: vec![it],
+                }),
+            }
+        }
+    }
+    contests
+}
