@@ -120,6 +120,19 @@ fn live(steps: &[Step], hit_rate: u32) {
     }
 }
 
+/// A backward run with equal holes is first taken for a run, then for a comb. The comb began where
+/// the reader was, so what the run's window held was asked for twice.
+#[test]
+fn a_window_that_becomes_a_comb_is_not_asked_for_again() {
+    let run = |start, length, stride, count| Step::Run {
+        start,
+        length,
+        stride,
+        count,
+    };
+    live(&[run(1201, 54, -55, 20), run(1099, 57, -58, 10)], 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -342,7 +342,14 @@ impl FileStreams {
     ) -> Outcome {
         let covered = stream.covers(access);
         let before = stream.next;
+        let (shape, unread) = (stream.shape, stream.unread());
         stream.advance(access, self.tick);
+        if stream.shape != shape {
+            // The holes of a window that became a comb, the comb of a rule that broke.
+            let lost = pages32(unread - stream.unread() - access.len());
+            self.wasted += u64::from(lost);
+            self.debt.owe(lost);
+        }
         self.unexplained_run = 0;
         let crossed = stream.marker_crossed();
         if crossed || !self.debt.is_zero() || stream.has_holes() {

@@ -299,10 +299,23 @@ impl Stream {
         self.shuffled = self.shuffled.saturating_sub(u8::from(!has_hole));
         self.count_density(u64::from(length), progress);
         if self.regular >= REGULAR_STEPS {
-            self.shape = Shape::Strided;
-            self.next = start.saturating_add_signed(self.period);
-            (self.frontier, self.marker) = (self.next, self.next);
+            self.become_strided(start);
         }
+    }
+
+    /// A run whose holes turned out to be equal. What its window holds is not asked for again: the
+    /// comb goes on at the first element behind it, from half of it on.
+    fn become_strided(&mut self, start: u64) {
+        let asked = self.unread().get();
+        self.shape = Shape::Strided;
+        self.next = start.saturating_add_signed(self.period);
+        let elements = asked / self.period.unsigned_abs().max(1);
+        let behind = |elements: u64| {
+            let elements = i64::try_from(elements).unwrap_or(i64::MAX);
+            let next = self.next;
+            next.saturating_add_signed(self.period.saturating_mul(elements))
+        };
+        (self.frontier, self.marker) = (behind(elements), behind(elements / 2));
     }
 
     /// A strided stream whose newest step broke the rule, but stayed close.
