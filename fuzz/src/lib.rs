@@ -53,6 +53,7 @@ pub fn policy(data: &[u8]) {
             depth: u32::from(feed.byte()),
         },
         file_pages: PageCount::new(feed.number(8)),
+        expected: PageCount::new(feed.number(2)),
         threshold: PageCount::new(feed.number(8)),
         available: PageCount::new(feed.number(4)),
         contested: false,

@@ -10,6 +10,7 @@ use ahead_policy::units::{PageCount, PageRange};
 use crate::adviser::{Asked, Residency};
 use crate::budget::{Budget, Published};
 use crate::device::Device;
+use crate::expectation::Expectation;
 
 /// What the engine shares between files: the knobs and the budget.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub struct Engine {
     pub knobs: Knobs,
     /// The memory budget of all files.
     pub budget: Budget,
+    /// Whether small files are read whole.
+    pub expectation: Expectation,
 }
 
 /// What happened to one file since the host took the account last. Additive.
@@ -72,6 +75,10 @@ pub struct FileState {
     tally: Tally,
     published: Published,
     wasted_told: u64,
+    /// Was read from its start, and not yet to its end.
+    from_start: bool,
+    /// Was brought whole because that was expected.
+    expected: bool,
     /// Largest request so far, for the account.
     pub window: PageCount,
     /// The newest decision's pattern, for the account.
@@ -87,6 +94,10 @@ impl FileState {
     /// The quick half of [`Self::on_access`]. [`Quick::No`] has changed nothing.
     #[inline]
     pub fn on_quick_access(&mut self, many: Many<'_>, access: PageRange) -> Quick {
+        if access.end.get() >= self.file_pages.get() {
+            // The end of a file says something about the next ones.
+            return Quick::No;
+        }
         let quick = self
             .streams
             .on_quick_access(table(&mut self.few, many), access);
@@ -112,10 +123,15 @@ impl FileState {
         asker: u64,
     ) -> Outcome {
         let file_pages = self.file_pages;
+        if access.start.get() == 0 && !self.from_start {
+            self.from_start = true;
+            engine.expectation.on_begun();
+        }
         let moment = || Moment {
             knobs: engine.knobs,
             device: device.estimate(),
             file_pages,
+            expected: engine.expectation.pages(),
             threshold: engine.budget.threshold(),
             available: engine.budget.available(),
             contested: device.is_contested(),
@@ -139,12 +155,23 @@ impl FileState {
             device.on_ask(asker << 8 | u64::from(outcome.stream.unwrap_or(0)));
             let (unread, windows) = self.streams.unread(streams);
             engine.budget.publish(&mut self.published, unread, windows);
+            if outcome.decision.reason == Reason::ExpectedWhole {
+                self.expected = true;
+                engine.expectation.on_asked();
+            }
+        }
+        if self.from_start && access.end.get() >= file_pages.get() {
+            engine.expectation.on_whole(file_pages, self.expected);
+            (self.from_start, self.expected) = (false, false);
         }
         outcome
     }
 
     /// What asking for the newest window of `stream` showed.
-    pub fn on_asked(&mut self, many: Many<'_>, stream: Option<u8>, asked: Asked) {
+    pub fn on_asked(&mut self, many: Many<'_>, stream: Option<u8>, asked: Asked, engine: &Engine) {
+        if self.expected && self.reason == Reason::ExpectedWhole {
+            engine.expectation.on_found(asked == Asked::WasCached);
+        }
         let streams = table(&mut self.few, many);
         match asked {
             Asked::WasCached => self.streams.on_cached(streams, stream),

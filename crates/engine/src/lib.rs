@@ -4,6 +4,7 @@
 //! takes feedback back. It is the same for every host; a host brings the world: system calls, or
 //! a simulated page cache.
 //!
+//! * [`expectation`] — whether small files are read whole
 //! * [`mod@file`] — the steps of one access
 //! * [`budget`] — memory shared by all windows
 //! * [`device`] — what is believed about each device
@@ -15,6 +16,7 @@
 pub mod adviser;
 pub mod budget;
 pub mod device;
+pub mod expectation;
 pub mod file;
 pub mod recording;
 pub mod report;

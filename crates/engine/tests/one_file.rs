@@ -172,7 +172,9 @@ fn a_scan_found_in_memory_says_so() {
     for i in 0..4000 {
         let outcome = world.read(i * 16, 16);
         if outcome.decision.prefetch.count > 0 {
-            world.file.on_asked(None, outcome.stream, Asked::WasCached);
+            world
+                .file
+                .on_asked(None, outcome.stream, Asked::WasCached, &world.engine);
             reason = outcome.decision.reason;
         }
     }

@@ -44,6 +44,7 @@ fn main() {
             knobs: Knobs::default(),
             device: DeviceEstimate::ARM,
             file_pages: PageCount::new(1 << 40),
+            expected: PageCount::new(0),
             threshold: PageCount::new(131_072),
             available: PageCount::new(65_536),
             contested: false,

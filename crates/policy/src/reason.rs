@@ -99,5 +99,7 @@ told! {
         ProgramAdvises = 15, "the program gives its own advice: respected";
         /// The file was read from its start before.
         Reopened = 16, "reopened: continues where it was";
+        /// Files like it were read to their ends.
+        ExpectedWhole = 17, "small files were read whole before: all of it";
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn request(host: &'static Host, place: &Place, token: &Token, outcome
     if let Some(mut inside) = host.files.enter(place, file.generation) {
         let (state, many) = inside.state();
         state.file_pages = seen.pages;
-        state.on_asked(many, outcome.stream, asked);
+        state.on_asked(many, outcome.stream, asked, &host.engine);
         account(host, place, &mut inside, 0);
     }
     if let Some(recorder) = &host.recorder {

@@ -93,6 +93,15 @@ pub enum Quick {
     No,
 }
 
+/// A scan that is expected.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    /// Pages of its first request.
+    window: u32,
+    /// Why it is expected.
+    reason: Reason,
+}
+
 /// What the policy remembers of one file, beside its streams. All zero is a file never read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileStreams {
@@ -246,10 +255,24 @@ impl FileStreams {
             self.add_candidate(streams, comb, place);
         } else if let Some(place) = place
             && access.start.get() == 0
-            && self.scan_window > 0
         {
+            let moment = moment();
             let place8 = u8::try_from(place).unwrap_or(0);
-            return self.scan_again(&mut streams[place], place8, access, &moment());
+            let small = moment.file_pages <= moment.expected;
+            if self.scan_window > 0 {
+                let window = self.scan_window.min(SCAN_AGAIN_PAGES_MAX);
+                let begun = Begun {
+                    window,
+                    reason: Reason::Reopened,
+                };
+                return self.begin_scan(&mut streams[place], place8, access, &moment, begun);
+            } else if small && access.end.get() < moment.file_pages.get() {
+                let begun = Begun {
+                    window: pages32(moment.file_pages),
+                    reason: Reason::ExpectedWhole,
+                };
+                return self.begin_scan(&mut streams[place], place8, access, &moment, begun);
+            }
         }
         self.unexplained(Reason::NoPattern)
     }
@@ -311,24 +334,27 @@ impl FileStreams {
         }
     }
 
-    /// The file was read from its start before: do not wait for the second access.
-    fn scan_again(
+    /// A scan is expected from the first access on: do not wait for the second.
+    fn begin_scan(
         &mut self,
         stream: &mut Stream,
         place: u8,
         access: PageRange,
         moment: &Moment,
+        begun: Begun,
     ) -> Outcome {
         stream.shape = Shape::Forward;
         stream.hits = 1;
         stream.frontier = access.start.get();
         stream.marker = access.start.get();
-        stream.window = self.scan_window.min(SCAN_AGAIN_PAGES_MAX);
+        stream.window = begun.window;
         self.last = place;
         let mut outcome = self.ask(stream, place, access, moment, false);
-        outcome.decision.pattern = Pattern::Looping;
+        if begun.reason == Reason::Reopened {
+            outcome.decision.pattern = Pattern::Looping;
+        }
         if outcome.decision.prefetch.count > 0 {
-            outcome.decision.reason = Reason::Reopened;
+            outcome.decision.reason = begun.reason;
         }
         outcome
     }

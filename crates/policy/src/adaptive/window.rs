@@ -49,6 +49,9 @@ pub struct Moment {
     pub device: DeviceEstimate,
     /// Pages of the file; nothing beyond is asked for.
     pub file_pages: PageCount,
+    /// A file of at most so many pages that begins to be read is expected to be read whole; 0:
+    /// nothing is expected.
+    pub expected: PageCount,
     /// Thrashing threshold as far as known: pages that this stream can leave unread before
     /// reclaim takes them back.
     pub threshold: PageCount,

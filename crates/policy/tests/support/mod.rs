@@ -39,6 +39,7 @@ impl Reader {
                 knobs: Knobs::default(),
                 device: DeviceEstimate::ARM,
                 file_pages: PageCount::new(pages),
+                expected: PageCount::new(0),
                 threshold: PageCount::new(131_072),
                 available: PageCount::new(65_536),
                 contested: false,

@@ -152,7 +152,7 @@ impl Adaptive {
         entry.active_ns = now_ns;
         entry.state.file_pages = PageCount::new(file_pages);
         let (state, many) = entry.parts();
-        state.on_asked(many, outcome.stream, asked);
+        state.on_asked(many, outcome.stream, asked, &self.engine);
         entry.grow_if_wanted();
     }
 
