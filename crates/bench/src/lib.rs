@@ -27,6 +27,7 @@ mod mapped_reader;
 pub mod operations;
 pub mod pattern;
 pub mod plan;
+pub mod predict;
 pub mod random;
 pub mod reader;
 pub mod results;

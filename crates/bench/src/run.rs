@@ -225,7 +225,7 @@ fn order<'a>(
     steps
 }
 
-fn machine() -> Machine {
+pub(crate) fn machine() -> Machine {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = meminfo
         .lines()

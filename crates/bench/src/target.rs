@@ -227,6 +227,14 @@ impl Target {
         Ok(())
     }
 
+    /// Size of an emulated disk; `None` when it is not one.
+    pub(crate) fn emulated_bytes(&self) -> Option<u64> {
+        let name = self.emulated.as_deref()?;
+        let disks = ahead_disk::list().unwrap_or_default();
+        let disk = disks.into_iter().find(|disk| disk.name == name)?;
+        Some(disk.size_bytes)
+    }
+
     /// Forgets what the disk has counted about bytes read again.
     pub(crate) fn reset_stats(&self) {
         if let Some(name) = &self.emulated {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use simulator::Reproduce;
+pub use simulator::{Choice, Compare, Reproduce, Simulate};
 pub use traces::{Convert, Replay, Stat, TraceOptions};
 
 /// Makes Linux read the right thing before it is asked for.
@@ -40,6 +40,10 @@ pub enum Verb {
     /// Measure read-ahead here: patterns, policies, distance to the ceiling
     #[command(subcommand, arg_required_else_help = true)]
     Bench(Bench),
+    /// Run one workload under one policy in the simulator, and say all about it
+    Simulate(Box<Simulate>),
+    /// Run policies, workloads, disks and memory sizes against each other in the simulator
+    Compare(Box<Compare>),
     /// Compute published read-ahead figures again in the simulator
     Reproduce(Reproduce),
     /// Write a trace of reads in another format
@@ -195,6 +199,8 @@ pub enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// Hold the simulator against the running kernel: throughput of both, cell by cell (needs root)
+    Predict(BenchPredict),
     /// Print the table of an earlier run again, or draw it
     Report {
         /// Results that `bench run --json` wrote
@@ -203,6 +209,50 @@ pub enum Bench {
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
     },
+}
+
+/// `ahead bench predict`.
+#[derive(Debug, Args)]
+pub struct BenchPredict {
+    /// Patterns, comma separated; `ahead bench list` names them
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "seq4k,seq64k,back64k,stride64-192,one8,sep8,thr8,rand16k,mixed"
+    )]
+    pub patterns: String,
+    /// Emulated disks, comma separated
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "hdd,ssd,cloud")]
+    pub disks: Vec<String>,
+    /// Read-ahead sizes in KiB, comma separated
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "128,512,1024,4096"
+    )]
+    pub windows: Vec<u64>,
+    /// How often each cell is measured
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub repeat: u32,
+    /// Longest run of a cell
+    #[arg(long, value_name = "SECONDS", default_value = "3")]
+    pub seconds: u64,
+    /// Seed of all chance: the same seed reads the same places
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Size of an emulated disk; it lives in memory, and the test files shrink to fit
+    #[arg(long, value_name = "SIZE", default_value = "4G")]
+    pub size: String,
+    /// Write the results for machines
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a picture
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write the picture as pixels
+    #[arg(long, value_name = "FILE")]
+    pub png: Option<PathBuf>,
 }
 
 /// `ahead bench run`.

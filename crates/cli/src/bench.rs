@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use ahead_bench::arm::{Arm, ParseArmError};
 use ahead_bench::pattern::{PATTERNS, ParsePatternError, Pattern};
+use ahead_bench::predict::{PredictError, PredictPlan, Predictions};
 use ahead_bench::results::{Limits, RunRecord};
 use ahead_bench::{DiskChoice, Plan, Preload, Progress, ReaderCommand, Results};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use crate::arguments::{Bench, BenchRun};
+use crate::arguments::{Bench, BenchPredict, BenchRun};
 use crate::exit::Exit;
 use crate::run::SETTINGS_VARIABLE;
 use crate::run::library::{LIBRARY_VARIABLE, Library, LibraryError};
@@ -39,6 +40,12 @@ pub enum BenchCommandError {
     /// The bench itself.
     #[error(transparent)]
     Bench(#[from] ahead_bench::BenchError),
+    /// Nothing was predicted.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+    /// The picture.
+    #[error(transparent)]
+    Draw(#[from] ahead_study::chart::ChartError),
     /// A result cannot be written.
     #[error("cannot write '{path}': {source}")]
     Write {
@@ -67,6 +74,7 @@ impl BenchCommandError {
         match self {
             Self::Pattern(_) | Self::Arm(_) | Self::Size(_) => Exit::Usage,
             Self::Bench(ahead_bench::BenchError::NothingToRun) => Exit::Usage,
+            Self::Predict(PredictError::NoTwin { .. }) => Exit::Usage,
             _ => Exit::Failed,
         }
     }
@@ -79,6 +87,7 @@ impl BenchCommandError {
 pub fn bench(verb: &Bench) -> Result<String, BenchCommandError> {
     match verb {
         Bench::Run(arguments) => run(arguments),
+        Bench::Predict(arguments) => predict(arguments),
         Bench::List { json } => Ok(if *json { list_json() } else { list_table() }),
         Bench::Report { results, svg } => {
             let read =
@@ -94,22 +103,8 @@ pub fn bench(verb: &Bench) -> Result<String, BenchCommandError> {
 
 fn run(arguments: &BenchRun) -> Result<String, BenchCommandError> {
     let plan = plan(arguments)?;
-    for path in [&arguments.json, &arguments.svg].into_iter().flatten() {
-        // An hour of measuring should not end in "no such folder".
-        std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path)
-            .map_err(|source| BenchCommandError::Write {
-                path: path.clone(),
-                source,
-            })?;
-    }
-    // Ctrl-C ends the bench at the next moment, in order: read-ahead and disks are put back.
-    for signal in signal_hook::consts::TERM_SIGNALS {
-        signal_hook::flag::register(*signal, Arc::clone(&plan.stop))
-            .map_err(BenchCommandError::Prepare)?;
-    }
+    check_writable([&arguments.json, &arguments.svg])?;
+    stop_on_signals(&plan)?;
     let mut screen = Screen::new();
     let results = ahead_bench::run(&plan, &mut |progress| screen.show(&progress));
     screen.bar.finish_and_clear();
@@ -119,6 +114,78 @@ fn run(arguments: &BenchRun) -> Result<String, BenchCommandError> {
         write(path, &text)?;
     }
     draw(&results, arguments.svg.as_deref())
+}
+
+fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {
+    let program = std::env::current_exe().map_err(BenchCommandError::Prepare)?;
+    let reader = ReaderCommand {
+        program,
+        arguments: vec![READER_ARGUMENT.into()],
+    };
+    let disk = DiskChoice::Emulated(arguments.disks.join(","));
+    let mut bench = Plan::new(disk, reader);
+    bench.scenarios = ahead_bench::pattern::parse_list(&arguments.patterns)?;
+    bench.repeat = arguments.repeat;
+    bench.seed = arguments.seed;
+    bench.disk_bytes = Some(size::parse(&arguments.size)?);
+    bench.limits = Limits {
+        milliseconds: arguments.seconds.saturating_mul(1000),
+        ..bench.limits
+    };
+    check_writable([&arguments.json, &arguments.svg, &arguments.png])?;
+    stop_on_signals(&bench)?;
+    let plan = PredictPlan {
+        bench,
+        disks: arguments.disks.clone(),
+        windows_kib: arguments.windows.clone(),
+    };
+    let mut screen = Screen::new();
+    let predictions = ahead_bench::predict::predict(&plan, &mut |progress| screen.show(&progress));
+    screen.bar.finish_and_clear();
+    let predictions = predictions?;
+    if let Some(path) = &arguments.json {
+        write(path, &serde_json::to_vec_pretty(&predictions).unwrap_or_default())?;
+    }
+    draw_predictions(&predictions, arguments)?;
+    Ok(ahead_bench::predict::render_page(&predictions))
+}
+
+fn draw_predictions(
+    predictions: &Predictions,
+    arguments: &BenchPredict,
+) -> Result<(), BenchCommandError> {
+    let picture = ahead_bench::predict::render_picture(predictions);
+    if let Some(path) = &arguments.svg {
+        write(path, picture.to_svg()?.as_bytes())?;
+    }
+    if let Some(path) = &arguments.png {
+        write(path, &picture.to_png()?)?;
+    }
+    Ok(())
+}
+
+/// An hour of measuring should not end in "no such folder".
+fn check_writable<const N: usize>(paths: [&Option<PathBuf>; N]) -> Result<(), BenchCommandError> {
+    for path in paths.into_iter().flatten() {
+        std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(|source| BenchCommandError::Write {
+                path: path.clone(),
+                source,
+            })?;
+    }
+    Ok(())
+}
+
+/// Ctrl-C ends the bench at the next moment, in order: read-ahead and disks are put back.
+fn stop_on_signals(plan: &Plan) -> Result<(), BenchCommandError> {
+    for signal in signal_hook::consts::TERM_SIGNALS {
+        signal_hook::flag::register(*signal, Arc::clone(&plan.stop))
+            .map_err(BenchCommandError::Prepare)?;
+    }
+    Ok(())
 }
 
 fn plan(arguments: &BenchRun) -> Result<Plan, BenchCommandError> {

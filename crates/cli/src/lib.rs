@@ -6,6 +6,7 @@
 
 pub mod arguments;
 pub mod bench;
+pub mod compare;
 pub mod convert;
 pub mod disk;
 pub mod exit;
@@ -15,8 +16,10 @@ pub mod replay;
 pub mod reproduce;
 pub mod run;
 mod settings;
+pub mod simulate;
 pub mod size;
 pub mod stat;
+pub mod studies;
 mod table;
 pub mod traces;
 
@@ -45,6 +48,8 @@ enum VerbError {
     #[error(transparent)]
     Reproduce(#[from] reproduce::ReproduceCommandError),
     #[error(transparent)]
+    Study(#[from] studies::StudyError),
+    #[error(transparent)]
     Generate(#[from] generate::GenerateError),
     #[error(transparent)]
     Trace(#[from] traces::TraceCommandError),
@@ -60,6 +65,7 @@ impl VerbError {
             Self::Disk(error) => error.exit(),
             Self::Bench(error) => error.exit(),
             Self::Reproduce(error) => error.exit(),
+            Self::Study(error) => error.exit(),
             Self::Trace(error) => error.exit(),
             Self::Generate(_) | Self::Output(_) => Exit::Failed,
         }
@@ -114,6 +120,8 @@ fn inner_process(typed: &[OsString]) -> Option<Exit> {
 fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
     match verb {
         Verb::Run(arguments) => return Ok(run::run(&arguments)?),
+        Verb::Simulate(arguments) => simulate::simulate(&arguments)?,
+        Verb::Compare(arguments) => compare::compare(&arguments)?,
         Verb::Reproduce(arguments) => return Ok(reproduce::reproduce(&arguments)?),
         Verb::Convert(arguments) => convert::convert(&arguments)?,
         Verb::Stat(arguments) => stat::stat(&arguments)?,

@@ -145,12 +145,12 @@ fn spread(of: &Spread, show: impl Fn(u64) -> String) -> String {
 }
 
 /// One decimal of a per cent, without floating point.
-fn per_cent(part: u64, whole: u64) -> String {
+pub(crate) fn per_cent(part: u64, whole: u64) -> String {
     let per_mille = u128::from(part) * 1000 / u128::from(whole.max(1));
     format!("{}.{} %", per_mille / 10, per_mille % 10)
 }
 
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     for (shift, unit) in units {
         if bytes >> shift > 0 {

@@ -69,7 +69,8 @@ fn run(
     account: Account,
 ) -> Result<report::Report, WorldError> {
     let prototype = policy.prototype.clone();
-    let mut world = World::new(machine, prototype, front, job, account)?;
+    let machine = policy.machine(machine);
+    let mut world = World::new(&machine, prototype, front, job, account)?;
     world.set_learned(policy.learned);
     let elapsed_ns = world.run()?;
     Ok(world.observer().report(elapsed_ns, world.queue()))

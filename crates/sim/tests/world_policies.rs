@@ -281,8 +281,9 @@ fn nobody_is_above_the_ceiling() {
             let ceiling = run(&machine, "oracle", &job).elapsed_ns;
             for (policy, ..) in NAMES {
                 let elapsed = run(&machine, policy, &job).elapsed_ns;
-                // Two parts of a hundred for orders that a disk likes by chance.
-                if elapsed * 102 < ceiling * 100 {
+                // Two parts of a hundred for orders that a disk likes by chance, and one access
+                // of flash for how a run of some milliseconds begins.
+                if (elapsed + 100_000) * 102 < ceiling * 100 {
                     above.push(format!("{policy} on {name}, {kind}: {elapsed} < {ceiling}"));
                 }
             }

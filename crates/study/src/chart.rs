@@ -262,7 +262,8 @@ fn label(value: f64) -> String {
     } else if size >= 1.0 {
         format!("{value:.1}").trim_end_matches(".0").to_owned()
     } else {
-        format!("{value:.3}").trim_end_matches('0').to_owned()
+        let text = format!("{value:.3}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
     }
 }
 

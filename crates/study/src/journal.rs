@@ -114,11 +114,7 @@ impl Journal {
     }
 
     /// Reads what is there and returns how many bytes of it are whole lines.
-    fn read(
-        &self,
-        head: &str,
-        finished: &mut BTreeMap<Cell, Report>,
-    ) -> Result<u64, JournalError> {
+    fn read(&self, head: &str, finished: &mut BTreeMap<Cell, Report>) -> Result<u64, JournalError> {
         let path = || self.path.clone();
         let mut reader = BufReader::new(&self.file);
         let mut line = Vec::new();

@@ -299,7 +299,6 @@ impl Plan {
                 }
             }
         }
-        let named = |name: &str| move |reason: String| format!("{name}: {reason}");
         for (name, workload) in &self.workload {
             if self.trace.contains_key(name) {
                 let reason = format!("'{name}' is the name of a workload and of a trace");
@@ -307,7 +306,7 @@ impl Plan {
             }
             if let Err(reason) = limits::check(workload) {
                 let here = objection("workload", &format!("workload.{name}"));
-                return Some(here(named(name)(reason)));
+                return Some(here(format!("{name}: {reason}")));
             }
         }
         for (name, source) in &self.trace {
@@ -316,7 +315,7 @@ impl Plan {
                 .map_err(|error| format!("cannot read '{}': {error}", path.display()));
             if let Err(reason) = source.options().and_then(|_| found) {
                 let here = objection("trace", &format!("trace.{name}"));
-                return Some(here(named(name)(reason)));
+                return Some(here(format!("{name}: {reason}")));
             }
         }
         None

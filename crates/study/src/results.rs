@@ -6,9 +6,7 @@
 //! The *best size* is the running kernel's algorithm with the size that is best here, out of those
 //! the plan names: what somebody gets who tries them all and sets `read_ahead_kb`.
 
-use std::ops::Deref;
-
-use crate::plan::{CEILING, KERNEL};
+use crate::plan::{CEILING, Cell, KERNEL};
 use crate::sweep::Outcome;
 
 /// Policies that are held against the yardsticks: this name, with or without keys.
@@ -22,15 +20,19 @@ pub const TIME_PERMILLE_MAX: u64 = 1020;
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a>(&'a [Outcome]);
 
-impl Deref for Group<'_> {
-    type Target = [Outcome];
-
-    fn deref(&self) -> &[Outcome] {
+impl<'a> Group<'a> {
+    /// The runs, one for each policy.
+    #[must_use]
+    pub fn runs(&self) -> &'a [Outcome] {
         self.0
     }
-}
 
-impl<'a> Group<'a> {
+    /// The place; the policy in it is that of the first run.
+    #[must_use]
+    pub fn cell(&self) -> &'a Cell {
+        &self.0[0].cell
+    }
+
     fn fastest(&self, fits: impl Fn(&str) -> bool) -> Option<&'a Outcome> {
         let fitting = self.0.iter().filter(|run| fits(&run.cell.policy));
         fitting.min_by_key(|run| run.report.elapsed_ns)
@@ -77,7 +79,9 @@ fn is_kernel_size(policy: &str) -> bool {
     })
 }
 
-fn is_contender(policy: &str) -> bool {
+/// Whether `policy` is held against the yardsticks.
+#[must_use]
+pub fn is_contender(policy: &str) -> bool {
     policy.split(':').next() == Some(CONTENDER)
 }
 
@@ -121,8 +125,7 @@ impl Standing {
     #[must_use]
     pub fn new(run: &Outcome, group: &Group<'_>) -> Self {
         let elapsed_ns = run.report.elapsed_ns;
-        let against =
-            |other: Option<&Outcome>| permille(elapsed_ns, other?.report.elapsed_ns);
+        let against = |other: Option<&Outcome>| permille(elapsed_ns, other?.report.elapsed_ns);
         let of_ceiling = |ceiling: &Outcome| permille(ceiling.report.elapsed_ns, elapsed_ns);
         Self {
             of_ceiling_permille: group.ceiling().and_then(of_ceiling),
@@ -154,13 +157,6 @@ impl Match<'_> {
         let best = u128::from(self.best_kernel.report.elapsed_ns);
         u128::from(self.run.report.elapsed_ns) * 1000 > best * u128::from(TIME_PERMILLE_MAX)
     }
-
-    fn ratio(&self) -> Option<u64> {
-        permille(
-            self.run.report.elapsed_ns,
-            self.best_kernel.report.elapsed_ns,
-        )
-    }
 }
 
 /// A contender against the best kernel algorithm of every group.
@@ -185,24 +181,17 @@ impl Contest<'_> {
         self.matches.iter().filter(|it| it.is_lost()).count()
     }
 
-    /// Its time, of the best kernel algorithm's: the geometric mean over all groups, in
-    /// thousandths.
+    /// Its time, of the best kernel algorithm's: the geometric mean over all groups. For people:
+    /// nothing is decided by it.
     #[must_use]
-    pub fn mean_permille(&self) -> Option<u64> {
-        // By bisection over whole numbers: the product of all ratios is compared with a power.
-        let logs = self.matches.iter().filter_map(Match::ratio).map(milli_log2);
-        let (count, sum) = logs.fold((0_u64, 0_u64), |(count, sum), log| (count + 1, sum + log));
-        let mean = sum.checked_div(count)?;
-        let (mut low, mut high) = (1, 1 << 40);
-        while low + 1 < high {
-            let middle = u64::midpoint(low, high);
-            if milli_log2(middle) <= mean {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        Some(low)
+    pub fn mean_ratio(&self) -> Option<f64> {
+        let logarithms = self.matches.iter().filter_map(|it| {
+            let (ours, best) = (it.run.report.elapsed_ns, it.best_kernel.report.elapsed_ns);
+            (ours > 0 && best > 0).then(|| (ours as f64 / best as f64).ln())
+        });
+        let (count, sum) =
+            logarithms.fold((0_u32, 0.0), |(count, sum), one| (count + 1, sum + one));
+        (count > 0).then(|| (sum / f64::from(count)).exp())
     }
 }
 
@@ -231,4 +220,78 @@ pub fn contests<'a>(groups: &[Group<'a>]) -> Vec<Contest<'a>> {
         }
     }
     contests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ahead_sim::report::Report;
+
+    fn run(workload: &str, policy: &str, elapsed_ns: u64) -> Outcome {
+        Outcome {
+            cell: Cell {
+                plan: "p".to_owned(),
+                disk: "hdd".to_owned(),
+                memory_mib: 1,
+                workload: workload.to_owned(),
+                policy: policy.to_owned(),
+            },
+            report: Report {
+                elapsed_ns,
+                ..Report::default()
+            },
+        }
+    }
+
+    fn two_groups() -> Vec<Outcome> {
+        vec![
+            run("a", "none", 400),
+            run("a", "linux-6.18", 200),
+            run("a", "ara-june", 100),
+            run("a", "ara-june:ra_kb=4", 1),
+            run("a", "linux-6.18:ra_kb=512", 150),
+            run("a", "linux-6.12:ra_kb=512", 1),
+            run("a", "adaptive", 102),
+            run("a", "oracle", 51),
+            run("b", "linux-6.18", 1000),
+            run("b", "adaptive", 500),
+            run("b", "oracle", 500),
+        ]
+    }
+
+    #[test]
+    fn the_yardsticks_are_kernels_as_they_come_and_sizes_of_the_running_one() {
+        let outcomes = two_groups();
+        let groups = groups(&outcomes);
+        assert_eq!(groups.len(), 2);
+        let name = |run: Option<&Outcome>| run.map(|run| run.cell.policy.clone());
+        assert_eq!(name(groups[0].best_kernel()).as_deref(), Some("ara-june"));
+        let size = Some("linux-6.18:ra_kb=512");
+        assert_eq!(name(groups[0].best_size()).as_deref(), size);
+        let standing = Standing::new(&outcomes[6], &groups[0]);
+        assert_eq!(standing.of_ceiling_permille, Some(500));
+        assert_eq!(standing.of_best_kernel_permille, Some(1020));
+        assert_eq!(standing.of_best_size_permille, Some(680));
+    }
+
+    #[test]
+    fn two_in_a_hundred_more_is_no_loss_and_a_bit_more_is() {
+        let mut outcomes = two_groups();
+        let counts = |outcomes: &[Outcome]| {
+            let groups = groups(outcomes);
+            let contests = contests(&groups);
+            (contests[0].won(), contests[0].lost())
+        };
+        assert_eq!(counts(&outcomes), (1, 0));
+        outcomes[6].report.elapsed_ns = 103;
+        assert_eq!(counts(&outcomes), (1, 1));
+    }
+
+    #[test]
+    fn a_run_that_took_no_time_is_compared_with_nothing() {
+        let outcomes = [run("a", "linux-6.18", 0), run("a", "adaptive", 0)];
+        let groups = groups(&outcomes);
+        assert_eq!(Standing::new(&outcomes[1], &groups[0]), Standing::default());
+        assert_eq!(contests(&groups)[0].mean_ratio(), None);
+    }
 }

@@ -248,7 +248,8 @@ pub fn narrow(plans: &mut Vec<Plan>, words: &Words) -> Result<(), String> {
     }
     for plan in plans.iter_mut() {
         if !words.workloads.is_empty() {
-            plan.workload.retain(|name, _| words.workloads.contains(name));
+            plan.workload
+                .retain(|name, _| words.workloads.contains(name));
             plan.trace.retain(|name, _| words.workloads.contains(name));
         }
         if !words.policies.is_empty() {
@@ -304,7 +305,10 @@ mod tests {
     #[test]
     fn what_a_workload_does_not_take_is_answered_with_what_it_takes() {
         let said = workload("random:read_mib=4").expect_err("no such key");
-        assert!(said.contains("read_mib=4") && said.contains("read_kib"), "{said}");
+        assert!(
+            said.contains("read_mib=4") && said.contains("read_kib"),
+            "{said}"
+        );
         let said = workload("random:read_kib=many").expect_err("no number");
         assert!(said.contains("random:read_kib=many"), "{said}");
         assert!(workload("random:read_kib=0").is_err());

@@ -6,6 +6,7 @@
 //!
 //! Rows are read and written in batches, so the memory is a batch and one row group's pages.
 
+mod guard;
 mod read;
 mod write;
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::TraceOptions;
+
 /// `ahead reproduce`.
 #[derive(Debug, Args)]
 #[command(
@@ -23,4 +25,110 @@ pub struct Reproduce {
     /// Exit with 1 when a figure does not hold
     #[arg(long)]
     pub strict: bool,
+}
+
+/// What to simulate, for every command that does.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Choice {
+    /// Seed of all chance: the same seed reads the same places
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Processors of the machine
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<u32>,
+    /// The accesses of a trace at their recorded moments, instead of as fast as they are answered
+    #[arg(long)]
+    pub timing: bool,
+    /// How a trace is to be understood
+    #[command(flatten)]
+    pub trace: TraceOptions,
+}
+
+/// `ahead simulate`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A policy is NAME or NAME:KEY=VALUE,…; so is a workload, which may also be the \
+    file of a trace. `ahead simulate --list` names all of them."
+)]
+pub struct Simulate {
+    /// Take workload, disk and memory from this plan, where the options name none
+    #[arg(value_name = "PLAN")]
+    pub plan: Option<PathBuf>,
+    /// Who decides what is read ahead
+    #[arg(long, value_name = "POLICY", default_value = "adaptive")]
+    pub policy: String,
+    /// What is read: a workload, a trace, or the name of one in the plan
+    #[arg(long, value_name = "WORKLOAD")]
+    pub workload: Option<String>,
+    /// A disk model, or a model file ending in .toml (hdd when neither this nor PLAN says)
+    #[arg(long, value_name = "DISK")]
+    pub disk: Option<String>,
+    /// Memory for the page cache (256M when neither this nor PLAN says)
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Chance, machine, trace
+    #[command(flatten)]
+    pub choice: Choice,
+    /// List policies, workloads and disks
+    #[arg(long)]
+    pub list: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write a picture of what the processors did
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// The same picture as pixels
+    #[arg(long, value_name = "FILE")]
+    pub png: Option<PathBuf>,
+}
+
+/// `ahead compare`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Lists are comma separated; `ahead simulate --list` names what can stand in them. \
+    No read-ahead (none), the running kernel's (linux-6.18) and a reader that knows the future \
+    (oracle) are always among the policies.\n\
+    With plans, --policies, --disks and --memory replace theirs, and --workloads chooses from theirs."
+)]
+pub struct Compare {
+    /// Plans: which policies, workloads, disks and memory sizes to run against each other
+    #[arg(value_name = "PLAN")]
+    pub plans: Vec<PathBuf>,
+    /// Policies
+    #[arg(long, value_name = "LIST")]
+    pub policies: Option<String>,
+    /// Workloads and traces
+    #[arg(long, value_name = "LIST")]
+    pub workloads: Option<String>,
+    /// Disk models (hdd and ssd when neither this nor a plan says)
+    #[arg(long, value_name = "LIST")]
+    pub disks: Option<String>,
+    /// Memory sizes (256M when neither this nor a plan says)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub memory: Vec<String>,
+    /// Chance, machine, trace
+    #[command(flatten)]
+    pub choice: Choice,
+    /// Note finished runs here; interrupted, the same command goes on from there
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+    /// Only the table of `adaptive` against the best of the kernels
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    pub summary: bool,
+    /// Print JSON
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Print CSV
+    #[arg(long)]
+    pub csv: bool,
+    /// Write the table of --csv as Parquet
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
+    /// Write a picture
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// The same picture as pixels
+    #[arg(long, value_name = "FILE")]
+    pub png: Option<PathBuf>,
 }

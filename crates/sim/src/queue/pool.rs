@@ -100,6 +100,19 @@ impl Pool {
         self.by_offset.get(&(offset, sequence))
     }
 
+    /// The oldest request that begins with pages of `file`.
+    pub(super) fn oldest_of(&self, file: FileId) -> Option<&Request> {
+        let requests = self.by_age.iter();
+        requests
+            .filter_map(|&(sequence, offset)| self.by_offset.get(&(offset, sequence)))
+            .find(|request| {
+                request
+                    .segments
+                    .front()
+                    .is_some_and(|first| first.file == file)
+            })
+    }
+
     /// The youngest request.
     pub(super) fn youngest(&self) -> Option<&Request> {
         let &(sequence, offset) = self.by_age.last()?;

@@ -1,4 +1,4 @@
-//! Which waiting request goes to the disk next: noop, C-LOOK, deadline.
+//! Which waiting request goes to the disk next: noop, C-LOOK, deadline, slices.
 //!
 //! The deadline scheduler runs in batches. Inside a batch it takes what begins at or behind the end
 //! of the last request. When the batch is full, or nothing lies ahead, it looks at the oldest: if
@@ -8,6 +8,7 @@
 
 use super::pool::{Pool, Request};
 use super::settings::{DeadlineRules, Scheduler};
+use crate::cache::FileId;
 
 /// The state of a scheduler.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub(super) struct Sweep {
     position: u64,
     /// Requests taken in this batch.
     batched: u32,
+    /// The file that has the slice, and when it ends.
+    slice: Option<(FileId, u64)>,
 }
 
 impl Sweep {
@@ -26,6 +29,7 @@ impl Sweep {
             position: 0,
             // No batch is running.
             batched: u32::MAX,
+            slice: None,
         }
     }
 
@@ -34,6 +38,15 @@ impl Sweep {
         let oldest = pool.oldest()?;
         let chosen = match self.scheduler {
             Scheduler::Noop => Some(oldest),
+            Scheduler::Slices { slice_ns } => {
+                let running = self.slice.filter(|&(_, end_ns)| now_ns < end_ns);
+                let own = running.and_then(|(file, _)| pool.oldest_of(file));
+                if own.is_none() {
+                    let first = oldest.segments.front();
+                    self.slice = first.map(|first| (first.file, now_ns.saturating_add(slice_ns)));
+                }
+                own.or(Some(oldest))
+            }
             Scheduler::CLook => pool.first_from(self.position).or_else(|| pool.lowest()),
             Scheduler::Deadline {
                 expire_ns,

@@ -45,6 +45,12 @@ pub enum Scheduler {
         /// What ends a batch, and where a sweep starts again.
         rules: DeadlineRules,
     },
+    /// Time slices for files, the oldest request's next: what CFQ makes of readers that each have
+    /// a file and always have a request waiting. It does not idle for a file that has none.
+    Slices {
+        /// Nanoseconds of a slice.
+        slice_ns: u64,
+    },
 }
 
 /// The two sets of rules that the deadline scheduler had.

@@ -317,3 +317,23 @@ fn the_mean_depth_is_in_the_account() {
     assert_eq!(stats.waited_ns, (1 + 2 + 3 + 4) * MS);
     assert_eq!((stats.depth_max, stats.busy_ns), (4, 4 * MS));
 }
+
+#[test]
+fn a_slice_keeps_the_disk_for_a_file_until_it_ends_or_has_nothing_more() {
+    let slices = Scheduler::Slices { slice_ns: 3 * MS };
+    let settings = QueueSettings {
+        device_depth: 1,
+        ..QueueSettings::direct().with_scheduler(slices)
+    };
+    let mut queue = queue(&settings);
+    // Two files by turns, and one more request of the first.
+    for place in [0, 1, 2, 3, 4, 5, 6, 7, 8, 10] {
+        let run = PageRun {
+            file: FileId(u32::try_from(place % 2).unwrap_or(0)),
+            ..run(place * 100, 1)
+        };
+        assert_eq!(queue.submit(at(0), run, false), 1);
+    }
+    let places: Vec<u64> = drain(&mut queue).iter().map(|done| done.0 / 100).collect();
+    assert_eq!(places, [0, 2, 4, 1, 3, 5, 6, 8, 10, 7]);
+}

@@ -68,7 +68,7 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
                 let debt_ns = self.processors.take_debt(cpu);
                 if debt_ns > 0 {
                     self.events.push(self.now_ns + debt_ns, event);
-                } else if self.processors.must_yield(cpu, self.now_ns) {
+                } else if self.now_ns >= self.processors.slice_end_ns(cpu) {
                     self.processors.rotate(cpu, self.now_ns, &mut self.events);
                 } else {
                     self.run_processor(cpu);
@@ -186,7 +186,7 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
         if let Some(flow) = self.tasks[at(task)].stopping.take() {
             return self.stop(cpu, task, flow);
         }
-        let mut horizon_ns = self.disk_due_ns().min(self.events.due_ns());
+        self.look_ahead(cpu);
         // It is this task's turn, so one piece is done whatever else is due: two tasks that leave
         // each other the first move would never move.
         loop {
@@ -195,9 +195,9 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
                 return;
             }
             if std::mem::take(&mut self.kernel.queue_moved) {
-                horizon_ns = self.disk_due_ns().min(self.events.due_ns());
+                self.look_ahead(cpu);
             }
-            if self.now_ns >= horizon_ns || self.processors.must_yield(cpu, self.now_ns) {
+            if self.now_ns >= self.horizon_ns {
                 // What is due comes first, and may be what the task wants to wait for.
                 self.tasks[at(task)].stopping = (flow != Flow::Go).then_some(flow);
                 self.events.push(self.now_ns, Event::Continue(cpu));
@@ -207,6 +207,12 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
                 return self.stop(cpu, task, flow);
             }
         }
+    }
+
+    /// Notes until when the task on `cpu` may go on without looking up.
+    fn look_ahead(&mut self, cpu: u32) {
+        let due_ns = self.disk_due_ns().min(self.events.due_ns());
+        self.horizon_ns = due_ns.min(self.processors.slice_end_ns(cpu));
     }
 
     /// One piece of a task's work.

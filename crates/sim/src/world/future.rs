@@ -35,8 +35,9 @@ pub(super) struct Crew {
     areas: Vec<u32>,
     /// What comes; the front is next.
     pub(super) items: VecDeque<Item>,
-    /// How many of them have been fetched.
+    /// How many of them have been fetched, and how many pages of the one behind.
     pub(super) fetched: usize,
+    part: u64,
     /// Pages in `items`, and in the fetched part of it.
     pub(super) known_pages: u64,
     pub(super) fetched_pages: u64,
@@ -100,6 +101,7 @@ pub(super) fn crews_of(process: &Process) -> impl Iterator<Item = Crew> {
         areas: Vec::new(),
         items: VecDeque::new(),
         fetched: 0,
+        part: 0,
         known_pages: 0,
         fetched_pages: 0,
         batch_pages: u64::MAX,
@@ -109,6 +111,34 @@ pub(super) fn crews_of(process: &Process) -> impl Iterator<Item = Crew> {
 }
 
 impl Crew {
+    /// The item that has not been fetched whole, and how many of its pages have.
+    pub(super) fn next_to_fetch(&self) -> Option<(Item, u64)> {
+        Some((*self.items.get(self.fetched)?, self.part))
+    }
+
+    /// One more page of `item`, the one that was next, is fetched; or all of an empty one.
+    pub(super) const fn note_fetched(&mut self, item: &Item) {
+        if item.pages > 0 {
+            self.part += 1;
+            self.fetched_pages += 1;
+        }
+        if self.part == item.pages {
+            self.part = 0;
+            self.fetched += 1;
+        }
+    }
+
+    /// The program has begun with `item`, the oldest.
+    pub(super) const fn note_taken(&mut self, item: &Item) {
+        if self.fetched > 0 {
+            self.fetched -= 1;
+            self.fetched_pages -= item.pages;
+        } else {
+            self.fetched_pages -= self.part;
+            self.part = 0;
+        }
+    }
+
     /// The next thing of interest that the program will do.
     pub(super) fn next_item(&mut self, file_pages: &[u64]) -> Option<Item> {
         loop {

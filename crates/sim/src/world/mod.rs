@@ -139,6 +139,8 @@ pub struct World<A, O> {
     now_ns: u64,
     /// The moment of the newest event.
     clock_ns: u64,
+    /// Until then the running task need not look up.
+    horizon_ns: u64,
     page_waiters: BTreeMap<(u32, u64), Vec<u32>>,
     queue_waiters: VecDeque<u32>,
     /// Completions whose pages the processor has still to carry to memory.
@@ -201,6 +203,7 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
             events: Events::default(),
             now_ns: 0,
             clock_ns: 0,
+            horizon_ns: 0,
             page_waiters: BTreeMap::new(),
             queue_waiters: VecDeque::new(),
             arriving: VecDeque::new(),

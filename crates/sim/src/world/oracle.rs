@@ -61,14 +61,14 @@ pub enum OracleStyle {
     Best,
     /// Programs share memory; windows are asked for whole.
     Shared,
-    /// Programs share memory; windows begin with 128 KiB and double, so that the first pages need
+    /// Programs share memory; windows begin with 64 KiB and double, so that the first pages need
     /// not wait for the last.
     SharedSlowly,
     /// The first program in need may take all memory; windows are asked for whole.
     Greedy,
-    /// The first program in need may take all memory; windows begin with 128 KiB and double.
+    /// The first program in need may take all memory; windows begin with 64 KiB and double.
     GreedySlowly,
-    /// Never more than 128 KiB at a time: for readers that take their time.
+    /// As the slow ones, and never more than 256 KiB ahead: for readers that take their time.
     Steady,
 }
 
@@ -88,11 +88,18 @@ impl OracleStyle {
 
     const fn first_pages(self) -> u64 {
         match self {
-            Self::SharedSlowly | Self::GreedySlowly | Self::Steady => 32,
+            Self::SharedSlowly | Self::GreedySlowly | Self::Steady => 16,
             Self::Best | Self::Shared | Self::Greedy => u64::MAX,
         }
     }
 }
+
+/// Most pages ahead of a reader that takes its time: 256 KiB.
+const STEADY_PAGES: u64 = 64;
+
+/// Batches end where a multiple of so many pages begins, as long as reading goes on in order:
+/// disks have pages of their own, and a request that begins inside one reads it twice.
+const CUT_PAGES: u64 = 16;
 
 /// The oracle of a world.
 pub(super) struct Oracle {
@@ -125,7 +132,7 @@ impl Oracle {
         let share = machine.memory_pages / sharers;
         let mut window_pages = settings.window_pages.min(share).max(1);
         if settings.style == OracleStyle::Steady {
-            window_pages = window_pages.min(settings.style.first_pages());
+            window_pages = window_pages.min(STEADY_PAGES);
         }
         let pages = |spec: &super::FileSpec| spec.bytes.div_ceil(PAGE_BYTES);
         for crew in &mut crews {
@@ -177,10 +184,7 @@ impl Oracle {
             return;
         };
         known.known_pages -= item.pages;
-        if known.fetched > 0 {
-            known.fetched -= 1;
-            known.fetched_pages -= item.pages;
-        }
+        known.note_taken(&item);
         for step in 0..item.pages {
             let page = (item.file, item.start + step);
             self.note_use(task, page, item.position + step);
@@ -274,48 +278,61 @@ impl Oracle {
         let mut wanted: Vec<(u64, PageName)> = Vec::new();
         let batch_pages = self.crews[crew].batch_pages;
         self.crews[crew].batch_pages = batch_pages.saturating_mul(2).min(self.window_pages);
-        let mut room = self
-            .memory_pages
-            .saturating_sub(kernel.cache.resident_pages());
-        while let Some(item) = self.crews[crew]
-            .items
-            .get(self.crews[crew].fetched)
-            .copied()
-        {
-            if self.crews[crew].fetched_pages >= batch_pages {
-                break;
-            }
-            if item.pages == 0 && self.crews[crew].fetched > 0 {
-                break;
-            }
-            let mut is_full = false;
-            for step in 0..item.pages {
-                let page = (item.file, item.start + step);
-                let (file, number) = (FileId(page.0), page.1);
-                if kernel.cache.state(file, number) != PageState::Absent {
-                    continue;
-                }
-                let position = item.position + step;
-                if room == 0 && !self.make_room(position, kernel, now_ns) {
-                    is_full = true;
+        let resident = kernel.cache.resident_pages();
+        let mut room = self.memory_pages.saturating_sub(resident);
+        let mut before = (u32::MAX, 0);
+        while let Some((item, step)) = self.crews[crew].next_to_fetch() {
+            let page = (item.file, item.start + step);
+            let position = item.position + step;
+            // What is read next has to come in any case.
+            if self.crews[crew].fetched > 0 {
+                let is_cut = page != (before.0, before.1 + 1) || page.1.is_multiple_of(CUT_PAGES);
+                let is_enough = self.crews[crew].fetched_pages >= batch_pages
+                    || room < CUT_PAGES && !self.has_later(position);
+                if item.pages == 0 || is_cut && is_enough {
                     break;
                 }
-                room = room.saturating_sub(1);
-                wanted.push((kernel.files.disk_offset(file, number), page));
-                if let Some(first) = self.uses.get(&page).map(Uses::first) {
-                    self.kept.insert((first, page));
-                }
-                // In the cache at once, so that a second use in the same batch finds it.
-                kernel.put_in_flight(now_ns, file, &page_window(number));
             }
-            if is_full {
+            if item.pages > 0 && !self.take(page, position, &mut room, &mut wanted, kernel, now_ns)
+            {
                 break;
             }
-            let known = &mut self.crews[crew];
-            known.fetched += 1;
-            known.fetched_pages += item.pages;
+            before = page;
+            self.crews[crew].note_fetched(&item);
         }
         self.start(wanted, room, kernel, now_ns);
+    }
+
+    /// Makes a page part of a batch unless it is in memory; false if there is no room for it.
+    fn take<O: Observer>(
+        &mut self,
+        page: PageName,
+        position: u64,
+        room: &mut u64,
+        wanted: &mut Vec<(u64, PageName)>,
+        kernel: &mut Kernel<O>,
+        now_ns: u64,
+    ) -> bool {
+        let (file, number) = (FileId(page.0), page.1);
+        if kernel.cache.state(file, number) != PageState::Absent {
+            return true;
+        }
+        if *room == 0 && !self.make_room(position, kernel, now_ns) {
+            return false;
+        }
+        *room = room.saturating_sub(1);
+        wanted.push((kernel.files.disk_offset(file, number), page));
+        if let Some(first) = self.uses.get(&page).map(Uses::first) {
+            self.kept.insert((first, page));
+        }
+        // In the cache at once, so that a second use in the same batch finds it.
+        kernel.put_in_flight(now_ns, file, &page_window(number));
+        true
+    }
+
+    /// Whether some page in memory is needed later than at `position`.
+    fn has_later(&self, position: u64) -> bool {
+        self.kept.last().is_some_and(|(last, _)| *last > position)
     }
 
     /// Lets the page go that is needed last, if that is after `position`.

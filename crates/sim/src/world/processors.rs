@@ -99,11 +99,12 @@ impl Processors {
         }
     }
 
-    /// The slice of the task on `cpu` is over, and another task waits: it has to make room.
-    pub(super) fn must_yield(&self, cpu: u32, now_ns: u64) -> bool {
-        self.slice_ns > 0
-            && !self.ready.is_empty()
-            && now_ns.saturating_sub(self.at(cpu).since_ns) >= self.slice_ns
+    /// When the task on `cpu` has to make room for another one that waits; never if none does.
+    pub(super) fn slice_end_ns(&self, cpu: u32) -> u64 {
+        if self.slice_ns == 0 || self.ready.is_empty() {
+            return u64::MAX;
+        }
+        self.at(cpu).since_ns.saturating_add(self.slice_ns)
     }
 
     /// The task on `cpu` goes to the end of the queue.

@@ -2,7 +2,7 @@
 //!
 //! A job is data: the files on the disk, and for each process the descriptors it starts with and
 //! the programs its tasks run. A program is an iterator of steps that can be copied, so that an
-//! oracle can run ahead in its own copy. How steps take time is the [walk](super::walk)'s.
+//! oracle can run ahead in its own copy. How steps take time is the business of `walk`.
 
 use std::rc::Rc;
 

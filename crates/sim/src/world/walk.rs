@@ -5,7 +5,7 @@
 //!   └ queue full ┘ └┘ in flight └┘
 //! ```
 //!
-//! Each call of [`World::read_on`] takes one page as far as it comes. The task stops where it has
+//! Each page goes as far as it comes. The task stops where it has
 //! to wait for a page or for the queue, and goes on from that phase. A page is copied after its
 //! wait even if reclaim took it in between: the reader has held it all the time.
 
@@ -139,11 +139,23 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
         }
     }
 
-    /// Takes the read of `task` one page further, or to its end.
+    /// Takes the read of `task` further: to its end, to a wait, or to the moment when something
+    /// else is due; by one page at least.
     pub(super) fn read_on(&mut self, task: u32, walk: &mut ReadWalk) -> Flow {
         if walk.page >= walk.end_page {
             return self.end_read(task, walk);
         }
+        loop {
+            let flow = self.read_page(task, walk);
+            let is_turn = self.now_ns < self.horizon_ns && !self.kernel.queue_moved;
+            if flow != Flow::Go || walk.page >= walk.end_page || !is_turn {
+                return flow;
+            }
+        }
+    }
+
+    /// Takes the present page as far as it comes.
+    fn read_page(&mut self, task: u32, walk: &mut ReadWalk) -> Flow {
         let process = self.tasks[at(task)].process;
         let file = self.descriptors[at(walk.descriptor)].file;
         let page = walk.page;
@@ -156,6 +168,11 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
             let (cost, started) = host.finish();
             if started > 0 {
                 self.end_of_call();
+            } else if found == Found::Unlocked {
+                // Nothing came, so nothing left either.
+                self.charge(Work::System, process, cost);
+                self.deliver(task, walk, file, true);
+                return Flow::Go;
             }
             self.charge(Work::System, process, cost);
             walk.phase = Phase::Fetch;
@@ -180,7 +197,8 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
                 return flow;
             }
         }
-        self.deliver(task, walk, file);
+        let is_cached = self.kernel.cache.state(file, page) != PageState::Absent;
+        self.deliver(task, walk, file, is_cached);
         Flow::Go
     }
 
@@ -241,10 +259,10 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
     }
 
     /// Copies the page to the program.
-    fn deliver(&mut self, task: u32, walk: &mut ReadWalk, file: FileId) {
+    fn deliver(&mut self, task: u32, walk: &mut ReadWalk, file: FileId, is_cached: bool) {
         let process = self.tasks[at(task)].process;
         let page = walk.page;
-        if self.kernel.cache.state(file, page) != PageState::Absent {
+        if is_cached {
             let previous = if page > walk.read.first_page() {
                 Some(page - 1)
             } else {

@@ -77,14 +77,17 @@ fn in_words(texts: [&str; 4]) -> String {
 pub fn figure() -> Result<Figure, ReproduceError> {
     let lines = parallel::map(&PUBLISHED, |(kib, _)| line(*kib));
     let lines: Vec<Line> = lines.into_iter().collect::<Result<_, _>>()?;
-    let rows = PUBLISHED.iter().zip(&lines).map(|((kib, published), line)| {
-        let simulated = line.texts.each_ref().map(String::as_str);
-        Row::same(
-            format!("{kib} KiB: transfer, latency, utilisation, rate"),
-            in_words(*published),
-            in_words(simulated),
-        )
-    });
+    let rows = PUBLISHED
+        .iter()
+        .zip(&lines)
+        .map(|((kib, published), line)| {
+            let simulated = line.texts.each_ref().map(String::as_str);
+            Row::same(
+                format!("{kib} KiB: transfer, latency, utilisation, rate"),
+                in_words(*published),
+                in_words(simulated),
+            )
+        });
     let published = PUBLISHED
         .iter()
         .filter_map(|(kib, texts)| Some((float(*kib), texts[3].parse().ok()?)));

@@ -90,7 +90,10 @@ pub fn figure() -> Result<Figure, ReproduceError> {
     ));
     let xs = PUBLISHED.map(|(kib, ..)| float(kib));
     let points = |values: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
-        xs.iter().enumerate().map(|(i, x)| (*x, values(i))).collect()
+        xs.iter()
+            .enumerate()
+            .map(|(i, x)| (*x, values(i)))
+            .collect()
     };
     let chart = LineChart {
         title: "Intel X25-M: sequential reading over window".to_owned(),

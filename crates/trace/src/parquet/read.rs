@@ -6,7 +6,6 @@
 //! left is caught and told as damage.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parquet::basic::{ConvertedType, LogicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -22,6 +21,8 @@ use crate::error::{Place, Problem, TraceError};
 use crate::files::FileTable;
 use crate::name;
 use crate::reader::Reader;
+
+use super::guard::guarded;
 
 /// Rows that are read together.
 const BATCH_ROWS: usize = 4096;
@@ -217,16 +218,6 @@ impl<R: ChunkReader + 'static> Reader for ParquetReader<R> {
     fn bytes_read(&self) -> u64 {
         self.bytes
     }
-}
-
-/// Calls the library; where it panics, the file is damaged.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
-    // Nothing is used again after a panic: the reader is at its end.
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(Problem::Malformed(
-            "not readable as Parquet (the numbers inside contradict each other)".to_owned(),
-        ))
-    })
 }
 
 /// Whether every column of every row group lies inside the file.

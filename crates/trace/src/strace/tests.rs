@@ -1,3 +1,5 @@
+//! A program's life as strace tells it, and lines that no strace writes.
+
 use super::*;
 use crate::access::{Advice, Operation};
 use crate::lines::read_all;

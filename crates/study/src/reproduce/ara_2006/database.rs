@@ -4,22 +4,24 @@
 //! Published: 6 to 30 more transactions per second, of about 92 to 100 (V12: 92.4 and 99.8 before,
 //! 105.5 with ratio 100, 113.1 and 124.8 with hit rate 1); a hit rate of 1 works better than larger
 //! ones. The database, its size and its disk are not described. Here eight back ends share a heap
-//! of 1 GiB and an index of 128 MiB with 512 MB of memory. A transaction looks four rows up (a random
-//! page of the index, a random page of the heap) and scans a range of the heap that begins anywhere;
-//! all reads are of 8 KiB. What is judged is a range of 512 KiB; the picture has others.
+//! of 1 GiB and an index of 128 MiB with 512 MB of memory. Each goes through the heap from a place of
+//! its own, some blocks each transaction, and looks four rows up in between (a random page of the
+//! index, a random page of the heap), through the same two descriptors: a scan that is interrupted
+//! by random reads. All reads are of 8 KiB. What is judged is a scan of 512 KiB for each transaction;
+//! the picture has others.
 //!
 //! The gain holds between 3 and 40 %: half of the least and a third more than the most that was
 //! published.
 
+use ahead_sim::algorithm::Policy;
 use ahead_sim::report::Report;
 use ahead_sim::workload::random::{below, mix};
 use ahead_sim::world::{Account, FileSpec, Job, Process, Step, World};
 
-use super::{ARA, Figure, OURS, ReproduceError, STOCK, float, machines};
+use super::{ARA, Figure, OURS, ReproduceError, STOCK, explained, float, machines};
 use crate::chart::{Chart, LineChart, Scale, Series, Style};
 use crate::parallel;
 use crate::verdict::Row;
-use ahead_sim::algorithm::Policy;
 
 const BACK_ENDS: u64 = 8;
 const LOOKUPS: u64 = 4;
@@ -66,8 +68,8 @@ fn job(range_kib: u64) -> Job {
                     read(0, below(mix(seed), at, heap / BLOCK)),
                 ]
             });
-            let start = below(seed ^ 1, transaction, heap / BLOCK - blocks);
-            let range = (start..start + blocks).map(move |block| read(0, block));
+            let start = number * (heap / BLOCK / BACK_ENDS) + transaction * blocks;
+            let range = (start..start + blocks).map(move |block| read(0, block % (heap / BLOCK)));
             lookups.chain(range)
         });
         Process::new(format!("back end {number}"), vec![0, 1], program)
@@ -114,11 +116,11 @@ pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
             gain(ara) >= GAIN.0 && gain(ara) <= GAIN.1,
         )
         .because(format!(
-            "{:.1} and {:.1} transactions/s, adaptive {:.1}; ranges of {} KiB",
+            "{:.1} and {:.1} transactions/s, adaptive {:.1}; scans of {} KiB",
             ara[JUDGED], stock[JUDGED], ours[JUDGED], RANGES_KIB[JUDGED]
         )),
     );
-    figure.rows.push(Row::statement(
+    let row = Row::statement(
         "database, hit rate 1 against 2 and 8",
         "1 is best",
         format!(
@@ -128,21 +130,29 @@ pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
             gain(eight)
         ),
         ara[JUDGED] >= twice[JUDGED] && ara[JUDGED] >= eight[JUDGED],
+    );
+    figure.rows.push(explained(
+        row,
+        "scans are most of a transaction here, and a larger hit rate lets a window grow faster after \
+         an interruption",
     ));
-    let series = POLICIES.iter().zip(&rates).map(|((name, _), rates)| Series {
-        name: (*name).to_owned(),
-        points: RANGES_KIB
-            .iter()
-            .zip(*rates)
-            .map(|(range, rate)| (float(*range), *rate))
-            .collect(),
-        style: Style::Line,
-    });
+    let series = POLICIES
+        .iter()
+        .zip(&rates)
+        .map(|((name, _), rates)| Series {
+            name: (*name).to_owned(),
+            points: RANGES_KIB
+                .iter()
+                .zip(*rates)
+                .map(|(range, rate)| (float(*range), *rate))
+                .collect(),
+            style: Style::Line,
+        });
     figure.charts.push((
         "ara-2006-database".to_owned(),
         Chart::Lines(LineChart {
             title: format!("{BACK_ENDS} back ends: lookups and a range scan each transaction"),
-            x_label: "range (KiB)".to_owned(),
+            x_label: "scan in a transaction (KiB)".to_owned(),
             y_label: "transactions/s".to_owned(),
             x_scale: Scale::Logarithmic,
             y_scale: Scale::Logarithmic,

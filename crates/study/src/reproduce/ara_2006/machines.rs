@@ -21,8 +21,8 @@ const ATHLON: Costs = Costs {
     request_ns: 4_000,
     interrupt_ns: 6_000,
     switch_ns: 3_000,
-    user_page_ns: 0,
     library_ns: 100,
+    ..Costs::free()
 };
 
 const XEON: Costs = Costs {
@@ -34,8 +34,8 @@ const XEON: Costs = Costs {
     request_ns: 3_000,
     interrupt_ns: 5_000,
     switch_ns: 3_000,
-    user_page_ns: 0,
     library_ns: 80,
+    ..Costs::free()
 };
 
 /// The article's desktop: Athlon XP 1800+, 256 MB, a `DiamondMax` Plus 8 that takes 128 KiB at a
@@ -62,11 +62,15 @@ pub(super) fn with_memory(cache_mib: u64) -> Machine {
     }
 }
 
-/// The mails' dual Xeon with 2 GB. Its disk is not named: the desktop's.
+/// The mails' dual Xeon with 2 GB. Its disk is not named; such servers had SCSI disks of 10 000 rpm,
+/// which take 512 KiB at a time.
 pub(super) fn dual_xeon() -> Machine {
     Machine {
         cpus: 2,
         costs: XEON,
+        queue: QueueSettings::linux_2_6_18(),
+        disk: DiskModel::preset("atlas-10k-v").unwrap_or_else(|_| DiskModel::hdd()),
+        capacity: ByteLength::new(73_000_000_000),
         ..with_memory(1_900)
     }
 }

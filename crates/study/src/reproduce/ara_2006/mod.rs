@@ -26,6 +26,7 @@ mod streams;
 use ahead_sim::report::Report;
 
 use super::{Figure, ReproduceError, float};
+use crate::verdict::{Row, Verdict};
 
 /// The stock logic as the article describes it.
 const STOCK: &str = "linux-2.6.18:ra_kb=128";
@@ -60,6 +61,17 @@ pub fn figure() -> Result<Figure, ReproduceError> {
             .to_owned(),
     );
     Ok(figure)
+}
+
+/// The same row; if it does not hold, with the reason that was found.
+fn explained(mut row: Row, why: &str) -> Row {
+    if row.verdict == Verdict::DoesNotHold {
+        if !row.reason.is_empty() {
+            row.reason += "; ";
+        }
+        row.reason += why;
+    }
+    row
 }
 
 fn seconds(report: &Report) -> f64 {

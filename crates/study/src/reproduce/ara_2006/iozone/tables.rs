@@ -4,7 +4,7 @@
 //! article is held against its middle and may be off by a factor of three: it depends on a disk
 //! whose figures are not published. A gain that is said to be small holds up to a tenth.
 
-use super::{Cell, FILES_KIB, Figure, Rates, TESTS, Test, looked_at};
+use super::{Cell, FILES_KIB, Figure, Rates, Score, TESTS, Test, explained, looked_at, why_not};
 use crate::chart::{BarChart, Chart};
 use crate::verdict::{Row, Verdict};
 
@@ -64,13 +64,24 @@ fn gains(figure: &mut Figure, of: Cells<'_>) {
         (0.9, 1.1),
         3,
     ));
-    figure.rows.push(Row::within(
+    let random = Row::within(
         "iozone random, files ≥ 128 MiB, gain of ARA in KB/s (600 to 800)",
         700.0,
         gain(Test::Random),
         FACTOR,
         0,
-    ));
+    );
+    figure.rows.push(explained(random, why_not(Test::Random)));
+    let once = Score::of(&looked_at(&of(Test::Once)), |rates| rates.stock);
+    figure.rows.push(
+        Row::context(
+            "iozone random, each record once: the same gain in KB/s",
+            700.0,
+            gain(Test::Once),
+            0,
+        )
+        .because(format!("{:.0} % of the cells won", once.share())),
+    );
     figure.rows.push(Row::within(
         "iozone stride, files ≥ 128 MiB, gain of ARA in KB/s (5000 to 9000)",
         7000.0,
@@ -119,12 +130,13 @@ fn best_records(figure: &mut Figure, of: Cells<'_>) {
         let name = TESTS.iter().find(|(known, ..)| *known == test);
         let name = name.map_or("", |(_, name, _)| name);
         let (record_kib, ratio) = best_record(&looked_at(&of(test)));
-        figure.rows.push(Row::statement(
+        let row = Row::statement(
             format!("iozone {name}, files ≥ 128 MiB, record with the best gain"),
             published,
             format!("{} ({ratio:.2} times stock)", size(record_kib)),
             expected.contains(&record_kib),
-        ));
+        );
+        figure.rows.push(explained(row, why_not(test)));
     }
 }
 
@@ -162,9 +174,9 @@ fn picture(name: &str, cells: &[(Cell, Rates)]) -> (String, Chart) {
     let records: Vec<u64> = (2..15).map(|power| 1 << power).collect();
     let bars = FILES_KIB.into_iter().map(|file_kib| {
         let height = |record_kib: &u64| {
-            let cell = cells.iter().find(|(cell, _)| {
-                cell.file_kib == file_kib && cell.record_kib == *record_kib
-            });
+            let cell = cells
+                .iter()
+                .find(|(cell, _)| cell.file_kib == file_kib && cell.record_kib == *record_kib);
             cell.map_or(f64::NAN, |(_, rates)| ratio(rates))
         };
         let heights = records.iter().map(height).collect();

@@ -1,9 +1,4 @@
-//! Every read-ahead algorithm by its name.
-//!
-//! A policy is written `name` or `name:key=value,key=value`; names and keys are in [`NAMES`].
-//! [`Algorithm`] is the state of one open file under any of them. Two policies act before a read
-//! as well: `adaptive` is the library of `ahead run` over the kernel of 6.18, `oracle` knows the
-//! future over a kernel that never reads ahead.
+//! From the text of a policy to its prototype: names, keys, values.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,6 +6,7 @@ use std::str::FromStr;
 use ahead_disks::DiskModel;
 use ahead_engine::settings::{SettingError, Settings};
 use ahead_policy::device::DeviceEstimate;
+use ahead_policy::kernel::Learned;
 use ahead_policy::kernel::advise::Advised;
 use ahead_policy::kernel::ara::{self, Ara};
 use ahead_policy::kernel::ara_v1::AraV1;
@@ -20,7 +16,6 @@ use ahead_policy::kernel::linux_2_4::Linux2_4;
 use ahead_policy::kernel::linux_2_6_9::Linux2_6_9;
 use ahead_policy::kernel::linux_2_6_11::{self, Stock};
 use ahead_policy::kernel::on_demand::{self, OnDemand};
-use ahead_policy::kernel::{Advice, Fault, Host, Learned, Read, ReadAhead};
 use ahead_policy::literature::amp::Amp;
 use ahead_policy::literature::competitive::Competitive;
 use ahead_policy::literature::degree::{self, Degree};
@@ -30,193 +25,8 @@ use ahead_policy::literature::one_block::{OneBlock, When};
 use ahead_policy::literature::rocksdb::RocksDb;
 use ahead_policy::literature::sarc::Sarc;
 
-use crate::world::{FrontChoice, OracleSettings};
-
-/// Every policy's name, its keys with their defaults, and what it is.
-pub const NAMES: &[(&str, &str, &str)] = &[
-    ("none", "", "no read-ahead: what is asked for is read"),
-    (
-        "linux-2.2",
-        "n=18,min=3,cluster=16",
-        "Linux 2.2; sizes in pages",
-    ),
-    (
-        "advise-original",
-        "n=16",
-        "advice of 2000, stock: clusters of n pages on a miss",
-    ),
-    (
-        "advise-true",
-        "n=16,period=n",
-        "advice of 2000, true read-ahead: groups of n pages, tried every period touches",
-    ),
-    ("linux-2.4", "n=31,min=3,cluster=16", "Linux 2.4"),
-    ("linux-2.6.9", "ra_kb=128", "Linux 2.6.9"),
-    ("linux-2.6.11", "ra_kb=128", "Linux 2.6.11, two windows"),
-    ("linux-2.6.18", "ra_kb=128", "Linux 2.6.18, two windows"),
-    (
-        "ara-v1",
-        "ra_kb=128,ratio=50",
-        "adaptive read-ahead, first version",
-    ),
-    (
-        "ara-v15",
-        "ra_kb=1024,ratio=50,hit_rate=1",
-        "adaptive read-ahead V15",
-    ),
-    (
-        "ara-june",
-        "ra_kb=1024,ratio=50,hit_rate=1",
-        "adaptive read-ahead, June 2006",
-    ),
-    (
-        "ara-v16",
-        "ra_kb=1024,ratio=50,hit_rate=1,nfsd=0",
-        "adaptive read-ahead V16",
-    ),
-    ("linux-2.6.24", "ra_kb=128", "on-demand read-ahead"),
-    ("linux-2.6.31", "ra_kb=128", "with context"),
-    ("linux-3.12", "ra_kb=128", "with careful context"),
-    ("linux-4.19", "ra_kb=128", "the last before folios"),
-    (
-        "thrash-safe-2010",
-        "ra_kb=512",
-        "the thrashing-safe patches of 2010",
-    ),
-    ("linux-6.12", "ra_kb=128", "folios"),
-    ("linux-6.18", "ra_kb=128", "folios"),
-    (
-        "obl",
-        "when=tagged",
-        "one block look-ahead: always, miss, tagged",
-    ),
-    ("fixed-sync", "n=32", "n pages more with each miss of a run"),
-    (
-        "fixed-async",
-        "n=32,trigger=n/2",
-        "n pages more at the trigger",
-    ),
-    ("adaptive-sync", "n=128", "degree doubles up to n"),
-    (
-        "adaptive-async",
-        "n=128,trigger=n/4",
-        "degree doubles up to n, at the trigger",
-    ),
-    ("amp", "n=256", "AMP, FAST 2007: n pages at most"),
-    (
-        "sarc",
-        "track=8",
-        "SARC, ATC 2005: its prefetching, tracks of so many pages",
-    ),
-    ("leap", "", "majority trend, ATC 2020"),
-    (
-        "competitive",
-        "access_us=disk,bandwidth_mb=disk",
-        "as much as passes in an access, EuroSys 2007",
-    ),
-    ("rocksdb", "", "8 KiB doubling to 256 KiB after two reads"),
-    (
-        "mountpoint",
-        "mib=2048",
-        "an object store client: 1 MiB, then parts, up to mib",
-    ),
-    (
-        "adaptive",
-        "ratio=50,hit_rate=1,ra_kb=128,budget_mib=0,window_mib_max=8,access_us=0,bandwidth_mb=0,depth=0",
-        "ahead's policy over linux-6.18",
-    ),
-    (
-        "oracle",
-        "window_mib=128",
-        "knows the future: a ceiling under the same memory",
-    ),
-];
-
-macro_rules! algorithms {
-    ($($(#[$doc:meta])* $variant:ident($type:ty),)*) => {
-        /// The state of one open file under one algorithm.
-        #[derive(Clone, Debug)]
-        pub enum Algorithm {
-            $($(#[$doc])* $variant($type),)*
-        }
-
-        impl ReadAhead for Algorithm {
-            fn on_read<H: Host>(&mut self, host: &mut H, read: &Read) {
-                match self { $(Self::$variant(state) => state.on_read(host, read),)* }
-            }
-
-            #[inline]
-            fn on_page<H: Host>(&mut self, host: &mut H, read: &Read, page: u64) {
-                match self { $(Self::$variant(state) => state.on_page(host, read, page),)* }
-            }
-
-            fn on_missing<H: Host>(&mut self, host: &mut H, page: u64) {
-                match self { $(Self::$variant(state) => state.on_missing(host, page),)* }
-            }
-
-            fn on_read_done<H: Host>(&mut self, host: &mut H, read: &Read, end: u64) {
-                match self { $(Self::$variant(state) => state.on_read_done(host, read, end),)* }
-            }
-
-            fn on_fault<H: Host>(&mut self, host: &mut H, fault: &Fault) {
-                match self { $(Self::$variant(state) => state.on_fault(host, fault),)* }
-            }
-
-            fn on_neighbours_mapped(&mut self, pages: u64) {
-                match self { $(Self::$variant(state) => state.on_neighbours_mapped(pages),)* }
-            }
-
-            fn on_advice(&mut self, advice: Advice) {
-                match self { $(Self::$variant(state) => state.on_advice(advice),)* }
-            }
-
-            fn on_will_need<H: Host>(&mut self, host: &mut H, start: u64, pages: u64) {
-                match self { $(Self::$variant(state) => state.on_will_need(host, start, pages),)* }
-            }
-
-            fn on_close<H: Host>(&mut self, host: &mut H, position: u64) {
-                match self { $(Self::$variant(state) => state.on_close(host, position),)* }
-            }
-        }
-    };
-}
-
-algorithms! {
-    /// 2.2.
-    Linux2_2(Linux2_2),
-    /// The advice of 2000.
-    Advised(Advised),
-    /// 2.4.
-    Linux2_4(Linux2_4),
-    /// 2.6.9.
-    Linux2_6_9(Linux2_6_9),
-    /// 2.6.11 and 2.6.18.
-    Stock(Stock),
-    /// Adaptive read-ahead, first version.
-    AraV1(AraV1),
-    /// Adaptive read-ahead.
-    Ara(Ara),
-    /// On demand.
-    OnDemand(OnDemand),
-    /// Folios; with a limit of 0 pages, no read-ahead.
-    Folio(Folio),
-    /// One block look-ahead.
-    OneBlock(OneBlock),
-    /// Fixed and adaptive degrees.
-    Degree(Degree),
-    /// AMP.
-    Amp(Amp),
-    /// SARC.
-    Sarc(Sarc),
-    /// Leap.
-    MajorityTrend(MajorityTrend),
-    /// Competitive prefetching.
-    Competitive(Competitive),
-    /// RocksDB.
-    RocksDb(RocksDb),
-    /// Mountpoint.
-    Mountpoint(Mountpoint),
-}
+use super::{Algorithm, NAMES};
+use crate::world::{FrontChoice, Machine, OracleSettings};
 
 /// A policy that can be run.
 #[derive(Clone, Debug)]
@@ -229,7 +39,28 @@ pub struct Policy {
     pub front: FrontChoice,
     /// What is known about a device at the start.
     pub learned: Learned,
+    /// Its kernel maps what is cached around a fault: Linux since 3.15.
+    pub knows_fault_around: bool,
 }
+
+/// Kernels before fault-around. Their rules for mappings count hits that fault-around hides.
+const BEFORE_FAULT_AROUND: &[&str] = &[
+    "linux-2.2",
+    "advise-original",
+    "advise-true",
+    "linux-2.4",
+    "linux-2.6.9",
+    "linux-2.6.11",
+    "linux-2.6.18",
+    "ara-v1",
+    "ara-v15",
+    "ara-june",
+    "ara-v16",
+    "linux-2.6.24",
+    "linux-2.6.31",
+    "linux-3.12",
+    "thrash-safe-2010",
+];
 
 /// A policy was not understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -371,7 +202,20 @@ impl Policy {
             prototype,
             front,
             learned,
+            knows_fault_around: !BEFORE_FAULT_AROUND.contains(&name),
         })
+    }
+}
+
+impl Policy {
+    /// `machine` as this policy's kernel uses it.
+    #[must_use]
+    pub fn machine(&self, machine: &Machine) -> Machine {
+        let mut machine = machine.clone();
+        if !self.knows_fault_around {
+            machine.fault_around_pages = 1;
+        }
+        machine
     }
 }
 

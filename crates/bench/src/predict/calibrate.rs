@@ -1,0 +1,265 @@
+//! What reads cost on this machine, measured where no read-ahead takes part.
+//!
+//! * **Calls and copies**: the bench's own reader on a file in memory, in small and in large reads,
+//!   and on a mapping of it. The difference between the sizes is the call, the rest is the page.
+//! * **The way**: direct reads one at a time, of one page and of 1 MiB. What they take beyond the
+//!   time of the model is the way to the emulated disk and back: block layer, loop device, FUSE,
+//!   server, wake-ups; and, for each page, the server's copy.
+//! * **Asking**: `readahead(2)` of few and of many pages: what the call takes for a request, and
+//!   for putting a page into the cache.
+//!
+//! Single values on a busy machine are sometimes far too long and never too short: of each kind
+//! the middle of many is taken.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::time::Instant;
+
+use ahead_disks::{Disk, DiskModel, Request, TimeScale};
+use ahead_policy::units::{ByteLength, ByteOffset, Timestamp};
+use ahead_sys::direct_reader::DirectReader;
+use ahead_sys::extent_map::first_physical_offset;
+use ahead_sys::readahead::readahead;
+use ahead_sys::shared_counter::SharedCounter;
+use serde::{Deserialize, Serialize};
+
+use super::{PredictError, middle, whole_ns};
+use crate::content;
+use crate::execute::Bench;
+use crate::job::{Job, Mode, Source, Sources};
+use crate::pattern::{Pattern, Scenario};
+use crate::reader::{self, ReadError, io_error};
+use crate::results::approximate;
+
+const MIB: u64 = 1 << 20;
+const PAGE: u64 = 4096;
+/// What is read from memory: as much as is on its way at most, so that it is as warm as what a disk
+/// has just delivered.
+const WARM_BYTES: u64 = 16 * MIB;
+const WARM_MILLISECONDS: u64 = 120;
+/// So often the short measurements are done.
+const ROUNDS: u32 = 5;
+/// Where the reads of the way begin, and where those of asking do.
+const WAY_OFFSET: u64 = 64 * MIB;
+const ASK_OFFSET: u64 = 192 * MIB;
+
+/// Costs in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// A read call with what the reader does around it, without pages.
+    pub call_ns: u64,
+    /// Finding a page in the cache and copying it.
+    pub page_ns: u64,
+    /// The reader's look at the bytes of a page.
+    pub check_ns: u64,
+    /// A touch of a mapped page.
+    pub touch_ns: u64,
+    /// A fault that maps what is around it, 16 pages.
+    pub fault_ns: u64,
+    /// Putting a page (or a larger folio) into the cache.
+    pub insert_ns: u64,
+    /// Handing a request to the block layer.
+    pub request_ns: u64,
+    /// A direct read of one page, from the call to its return, beyond the model's time.
+    pub way_ns: u64,
+    /// What each further page adds to it.
+    pub way_page_ns: u64,
+}
+
+impl Calibration {
+    /// The middle of each figure.
+    #[must_use]
+    pub fn median(all: &[Self]) -> Self {
+        let of = |figure: fn(&Self) -> u64| middle(all.iter().map(figure));
+        Self {
+            call_ns: of(|one| one.call_ns),
+            page_ns: of(|one| one.page_ns),
+            check_ns: of(|one| one.check_ns),
+            touch_ns: of(|one| one.touch_ns),
+            fault_ns: of(|one| one.fault_ns),
+            insert_ns: of(|one| one.insert_ns),
+            request_ns: of(|one| one.request_ns),
+            way_ns: of(|one| one.way_ns),
+            way_page_ns: of(|one| one.way_page_ns),
+        }
+    }
+}
+
+/// Measures everything once, on the main file of the bench's disk.
+pub(super) fn calibrate(bench: &Bench<'_>, model: &DiskModel) -> Result<Calibration, PredictError> {
+    let scenario = Scenario::plain(Pattern::Sequential { read: 4 });
+    let Sources::Listed(sources) = bench.dataset.sources(scenario) else {
+        return Err(ReadError::Empty.into());
+    };
+    let source = sources.into_iter().next().ok_or(ReadError::Empty)?;
+    let machine = |what: &'static str| move |source| crate::run::BenchError::Machine { what, source };
+    bench
+        .target
+        .queue
+        .set_read_ahead_kb(1024)
+        .map_err(machine("cannot set read_ahead_kb"))?;
+    rustix::fs::sync();
+    ahead_sys::drop_caches::drop_caches(std::path::Path::new("/proc"))
+        .map_err(machine("cannot drop the page cache"))?;
+    let mut costs = Calibration::default();
+    calls_and_copies(bench, &source, &mut costs)?;
+    the_way(model, &source, &mut costs)?;
+    asking(&source, &mut costs)?;
+    Ok(costs)
+}
+
+/// `call_ns`, `page_ns`, `check_ns`, `touch_ns`, `fault_ns`.
+fn calls_and_copies(
+    bench: &Bench<'_>,
+    source: &Source,
+    costs: &mut Calibration,
+) -> Result<(), PredictError> {
+    let warm = Source {
+        bytes: WARM_BYTES.min(source.bytes),
+        ..source.clone()
+    };
+    let pages_ns = |pattern: Pattern, repeat: bool| -> Result<u64, ReadError> {
+        let one = || page_of(bench, &warm, pattern, repeat);
+        // The first brings the file into memory.
+        one()?;
+        let all: Result<Vec<u64>, ReadError> = (0..ROUNDS).map(|_| one()).collect();
+        Ok(middle(all?))
+    };
+    let small = pages_ns(Pattern::Sequential { read: 4 }, true)?;
+    let large = pages_ns(Pattern::Sequential { read: 2048 }, true)?;
+    let mut bytes = vec![0; 2 << 20];
+    content::fill(&mut bytes, source.id, 0);
+    costs.check_ns = middle((0..64).map(|_| {
+        let start = Instant::now();
+        std::hint::black_box(content::first_mismatch(&bytes, source.id, 0));
+        since(start) / 512
+    }));
+    costs.page_ns = large.saturating_sub(costs.check_ns);
+    costs.call_ns = small.saturating_sub(large);
+    costs.touch_ns = pages_ns(Pattern::MappedSequential, true)?;
+    let fresh = pages_ns(Pattern::MappedSequential, false)?;
+    costs.fault_ns = fresh.saturating_sub(costs.touch_ns) * 16;
+    Ok(())
+}
+
+/// Nanoseconds for each page that the bench's reader takes from memory.
+fn page_of(
+    bench: &Bench<'_>,
+    source: &Source,
+    pattern: Pattern,
+    repeat: bool,
+) -> Result<u64, ReadError> {
+    let path = &source.path;
+    let (_counter, file) =
+        SharedCounter::anonymous().map_err(io_error("cannot count reads of", path))?;
+    let job = Job {
+        scenario: Scenario {
+            cached: true,
+            ..Scenario::plain(pattern)
+        },
+        mode: Mode::Plain,
+        sources: Sources::Listed(vec![source.clone()]),
+        seed: bench.plan.seed,
+        bytes_max: None,
+        milliseconds_max: Some(WARM_MILLISECONDS),
+        repeat,
+        members_file: None,
+        counter: format!("/proc/self/fd/{}", file.as_raw_fd()).into(),
+        answer: bench.folder.join("calibration.json"),
+    };
+    let measured = reader::read(&job)?;
+    let pages = measured.useful_bytes / PAGE;
+    Ok(measured.elapsed_ns / pages.max(1))
+}
+
+/// `way_ns`, `way_page_ns`.
+fn the_way(model: &DiskModel, source: &Source, costs: &mut Calibration) -> Result<(), ReadError> {
+    let failed = |what| io_error(what, &source.path);
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::DIRECT.bits().cast_signed())
+        .open(&source.path)
+        .map_err(failed("cannot open for direct reads"))?;
+    let place = first_physical_offset(&file)
+        .map_err(failed("cannot find the place of"))?
+        .unwrap_or(0);
+    let mut ring = DirectReader::new(1, 1 << 20).map_err(ReadError::Ring)?;
+    let mut disk = Disk::new(model, ByteLength::new(1 << 42), TimeScale::REAL);
+    // Moments of the model's clock; long enough between two reads for every gate to be open.
+    let mut now_ns = 0;
+    let mut beyond = |length: u64, count: u64, from: u64| -> Result<u64, ReadError> {
+        let mut excess = Vec::new();
+        for number in 0..=count {
+            let offset = from + number * length;
+            let start = Instant::now();
+            let bytes = usize::try_from(length).unwrap_or(usize::MAX);
+            ring.push(&file, offset, bytes, 0).map_err(ReadError::Ring)?;
+            ring.wait(|_| ()).map_err(ReadError::Ring)?;
+            let took_ns = since(start);
+            now_ns += 20_000_000;
+            let modelled_ns = served_ns(&mut disk, now_ns, place + offset, length);
+            now_ns += modelled_ns;
+            // The first of a run is also the one that has to be found.
+            if number > 0 {
+                excess.push(took_ns.saturating_sub(modelled_ns));
+            }
+        }
+        Ok(middle(excess))
+    };
+    let page_ns = beyond(PAGE, 96, WAY_OFFSET)?;
+    let large_ns = beyond(MIB, 24, WAY_OFFSET + 16 * MIB)?;
+    costs.way_page_ns = large_ns.saturating_sub(page_ns) / (MIB / PAGE - 1);
+    costs.way_ns = page_ns;
+    Ok(())
+}
+
+/// How long the model takes for one read of an idle disk.
+fn served_ns(disk: &mut Disk, now_ns: u64, offset: u64, length: u64) -> u64 {
+    let request = Request {
+        id: 0,
+        offset: ByteOffset::new(offset),
+        length: ByteLength::new(length),
+    };
+    disk.submit(Timestamp::new(now_ns), request);
+    let mut done = Vec::new();
+    while let Some(due) = disk.next_event() {
+        disk.advance(due, &mut done);
+    }
+    done.last().map_or(0, |done| {
+        done.completed_at.get().saturating_sub(now_ns)
+    })
+}
+
+/// `insert_ns`, `request_ns`.
+fn asking(source: &Source, costs: &mut Calibration) -> Result<(), ReadError> {
+    let failed = |what| io_error(what, &source.path);
+    let file = File::open(&source.path).map_err(failed("cannot open"))?;
+    let mut offset = ASK_OFFSET;
+    let mut byte = [0];
+    let mut ask = |pages: u64, count: u32| -> Result<u64, ReadError> {
+        let mut took = Vec::new();
+        for _ in 0..count {
+            let bytes = pages * PAGE;
+            let start = Instant::now();
+            readahead(&file, offset, bytes).map_err(failed("cannot read ahead in"))?;
+            took.push(since(start));
+            // The next call finds an idle queue.
+            file.read_at(&mut byte, offset + bytes - 1)
+                .map_err(failed("cannot read"))?;
+            offset += bytes + 16 * PAGE;
+        }
+        Ok(middle(took))
+    };
+    let few = ask(4, 48)?;
+    let many = ask(128, 24)?;
+    costs.insert_ns = many.saturating_sub(few) / 124;
+    costs.request_ns = few.saturating_sub(4 * costs.insert_ns);
+    Ok(())
+}
+
+fn since(start: Instant) -> u64 {
+    whole_ns(approximate(
+        u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
+    ))
+}

@@ -1,0 +1,172 @@
+//! The tables of `ahead compare`, for people.
+
+use ahead_study::plan::Plan;
+use ahead_study::results::{Contest, Group, Match, Standing, is_kernel_default};
+use ahead_study::sweep::Outcome;
+
+use crate::stat::seconds;
+use crate::table;
+
+/// One table for each plan: every run, and how it stands.
+pub(super) fn of_plans(plans: &[Plan], groups: &[Group<'_>]) -> String {
+    let mut text = String::new();
+    for plan in plans {
+        let of_plan = groups.iter().filter(|group| group.cell().plan == plan.name);
+        text += &format!(
+            "{}: {}\n{}\n\n",
+            plan.name,
+            plan.about,
+            of_plan_table(of_plan)
+        );
+    }
+    text
+}
+
+fn of_plan_table<'a>(groups: impl Iterator<Item = &'a Group<'a>>) -> comfy_table::Table {
+    let titles = [
+        "disk",
+        "MiB",
+        "workload",
+        "policy",
+        "time",
+        "MB/s",
+        "read / wanted",
+        "requests",
+        "of ceiling",
+        "time / best kernel",
+    ];
+    let mut rows = table::with_titles(&titles, 4..10);
+    for group in groups {
+        for (number, run) in group.runs().iter().enumerate() {
+            // The place is said once.
+            let place = |text: &str| if number == 0 { text } else { "" }.to_owned();
+            let report = &run.report;
+            let standing = Standing::new(run, group);
+            rows.add_row([
+                place(&run.cell.disk),
+                place(&run.cell.memory_mib.to_string()),
+                place(&run.cell.workload),
+                run.cell.policy.clone(),
+                seconds(report.elapsed_ns),
+                megabytes(report.bytes_per_second()),
+                ratio(Some(report.amplification_permille())),
+                report.device.requests.to_string(),
+                per_cent(standing.of_ceiling_permille),
+                ratio(standing.of_best_kernel_permille) + &mark(run, group),
+            ]);
+        }
+    }
+    rows
+}
+
+/// Who the yardsticks are.
+fn mark(run: &Outcome, group: &Group<'_>) -> String {
+    let is = |other: Option<&Outcome>| other.is_some_and(|other| std::ptr::eq(other, run));
+    let is_best = is_kernel_default(&run.cell.policy) && is(group.best_kernel());
+    match (is_best, is(group.best_size())) {
+        (true, _) => " best kernel".to_owned(),
+        (false, true) => " best size".to_owned(),
+        (false, false) => String::new(),
+    }
+}
+
+/// Each contender in every place, and the sum of it.
+pub(super) fn of_contests(contests: &[Contest<'_>]) -> String {
+    let mut text = String::new();
+    for contest in contests {
+        text += &format!("{}\n{}\n\n", contest_table(contest), told(contest));
+    }
+    text
+}
+
+fn contest_table(contest: &Contest<'_>) -> comfy_table::Table {
+    let titles = [
+        "plan",
+        "disk",
+        "MiB",
+        "workload",
+        contest.policy,
+        "best kernel",
+        "its time",
+        "ours / its",
+        "best size",
+        "its time",
+        "ours / its",
+        "of ceiling",
+    ];
+    let mut rows = table::with_titles(&titles, 4..12);
+    for it in &contest.matches {
+        rows.add_row(match_row(it));
+    }
+    rows
+}
+
+fn match_row(it: &Match<'_>) -> [String; 12] {
+    let cell = &it.run.cell;
+    let standing = Standing::new(it.run, &it.group);
+    let named = |run: Option<&Outcome>| {
+        run.map_or_else(
+            || (String::new(), String::new()),
+            |run| (run.cell.policy.clone(), seconds(run.report.elapsed_ns)),
+        )
+    };
+    let (kernel, kernel_time) = named(Some(it.best_kernel));
+    let (size, size_time) = named(it.group.best_size());
+    let lost = if it.is_lost() { " !" } else { "" };
+    [
+        cell.plan.clone(),
+        cell.disk.clone(),
+        cell.memory_mib.to_string(),
+        cell.workload.clone(),
+        seconds(it.run.report.elapsed_ns),
+        kernel,
+        kernel_time,
+        ratio(standing.of_best_kernel_permille) + lost,
+        size,
+        size_time,
+        ratio(standing.of_best_size_permille),
+        per_cent(standing.of_ceiling_permille),
+    ]
+}
+
+fn told(contest: &Contest<'_>) -> String {
+    let places = contest.matches.len();
+    let mean = contest.mean_ratio();
+    let mean = mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}"));
+    format!(
+        "{}: faster than the best kernel algorithm in {} of {places} places, slower by more than \
+         2 % in {}; its time is {mean} of the best kernel algorithm's (geometric mean)",
+        contest.policy,
+        contest.won(),
+        contest.lost()
+    )
+}
+
+fn megabytes(bytes_per_s: u64) -> String {
+    format!("{}.{}", bytes_per_s / 1_000_000, bytes_per_s / 100_000 % 10)
+}
+
+/// Thousandths as a number.
+fn ratio(permille: Option<u64>) -> String {
+    let text = |permille| format!("{}.{:03}", permille / 1000, permille % 1000);
+    permille.map_or_else(|| "-".to_owned(), text)
+}
+
+/// Thousandths as a per cent.
+fn per_cent(permille: Option<u64>) -> String {
+    let text = |permille| format!("{}.{} %", permille / 10, permille % 10);
+    permille.map_or_else(|| "-".to_owned(), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shown_without_floating_point() {
+        assert_eq!(megabytes(149_960_000), "149.9");
+        assert_eq!(ratio(Some(1020)), "1.020");
+        assert_eq!(per_cent(Some(987)), "98.7 %");
+        assert_eq!(ratio(None), "-");
+    }
+}

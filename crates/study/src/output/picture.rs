@@ -1,0 +1,169 @@
+//! Pictures of results.
+//!
+//! A few groups are bars: how near each policy comes to the ceiling. Many groups would be too
+//! small to see; there the picture says for each policy in how many of them it comes how near.
+//! Where there are more policies than colours, the best of the kernels stand for all of them.
+//! The account of one run is what its processors did over time.
+
+use std::collections::BTreeMap;
+
+use ahead_sim::report::{Report, Timeline};
+
+use crate::chart::{BarChart, Chart, LineChart, Series, Style};
+use crate::plan::{CEILING, FLOOR, KERNEL};
+use crate::results::{Group, Standing, is_contender};
+
+/// More groups than this make bars too thin, and names that overlap.
+const BAR_GROUPS_MAX: usize = 6;
+/// More policies than this share colours.
+const POLICIES_MAX: usize = 8;
+
+/// Each policy's speed as a share of the ceiling's.
+#[must_use]
+pub fn of_groups(groups: &[Group<'_>]) -> Chart {
+    if groups.len() <= BAR_GROUPS_MAX {
+        bars(groups)
+    } else {
+        profile(groups)
+    }
+}
+
+/// Whose speed is drawn.
+enum Who<'a> {
+    Policy(&'a str),
+    BestKernel,
+    BestSize,
+}
+
+impl Who<'_> {
+    fn name(&self) -> String {
+        match self {
+            Self::Policy(name) => (*name).to_owned(),
+            Self::BestKernel => "best kernel algorithm".to_owned(),
+            Self::BestSize => "best size".to_owned(),
+        }
+    }
+
+    /// Of the ceiling's speed, in hundredths, for the axis.
+    fn share(&self, group: &Group<'_>) -> Option<f64> {
+        let run = match self {
+            Self::Policy(name) => group.run(name),
+            Self::BestKernel => group.best_kernel(),
+            Self::BestSize => group.best_size(),
+        };
+        let permille = Standing::new(run?, group).of_ceiling_permille?;
+        Some(permille as f64 / 10.0)
+    }
+}
+
+/// The policies in the order of their first appearance, the ceiling left out: it is the measure.
+fn drawn<'a>(groups: &[Group<'a>]) -> Vec<Who<'a>> {
+    let mut policies = Vec::new();
+    for run in groups.iter().flat_map(|group| group.runs()) {
+        let policy = run.cell.policy.as_str();
+        if policy != CEILING && !policies.contains(&policy) {
+            policies.push(policy);
+        }
+    }
+    if policies.len() <= POLICIES_MAX {
+        return policies.into_iter().map(Who::Policy).collect();
+    }
+    let own = policies.into_iter();
+    let own = own.filter(|policy| [FLOOR, KERNEL].contains(policy) || is_contender(policy));
+    let best = [Who::BestKernel, Who::BestSize];
+    own.take(POLICIES_MAX - best.len())
+        .map(Who::Policy)
+        .chain(best)
+        .collect()
+}
+
+fn bars(groups: &[Group<'_>]) -> Chart {
+    let varies = |value: fn(&Group<'_>) -> String| {
+        let mut values: Vec<_> = groups.iter().map(value).collect();
+        values.dedup();
+        values.len() > 1
+    };
+    // Only what tells the groups apart: there is little room below a bar.
+    let parts: [fn(&Group<'_>) -> String; 4] = [
+        |group| group.cell().plan.clone(),
+        |group| group.cell().workload.clone(),
+        |group| group.cell().disk.clone(),
+        |group| format!("{} MiB", group.cell().memory_mib),
+    ];
+    let telling: Vec<_> = parts.into_iter().filter(|part| varies(*part)).collect();
+    let name = |group: &Group<'_>| {
+        let words: Vec<_> = telling.iter().map(|part| part(group)).collect();
+        words.join(" ")
+    };
+    let series = |who: Who<'_>| {
+        let heights = groups
+            .iter()
+            .map(|group| who.share(group).unwrap_or(f64::NAN));
+        (who.name(), heights.collect())
+    };
+    Chart::Bars(BarChart {
+        title: title(groups),
+        y_label: "speed, % of the ceiling".to_owned(),
+        groups: groups.iter().map(name).collect(),
+        bars: drawn(groups).into_iter().map(series).collect(),
+    })
+}
+
+fn profile(groups: &[Group<'_>]) -> Chart {
+    let line = |who: Who<'_>| {
+        let shares = groups.iter().filter_map(|group| who.share(group));
+        let mut shares: Vec<f64> = shares.collect();
+        shares.sort_unstable_by(|one, other| other.total_cmp(one));
+        let points = (1_u32..).map(f64::from).zip(shares);
+        Series {
+            name: who.name(),
+            points: points.collect(),
+            style: Style::Line,
+        }
+    };
+    Chart::Lines(LineChart {
+        title: title(groups),
+        x_label: format!("in so many of {} places …", groups.len()),
+        y_label: "… the speed is at least so many % of the ceiling's".to_owned(),
+        series: drawn(groups).into_iter().map(line).collect(),
+        ..LineChart::default()
+    })
+}
+
+fn title(groups: &[Group<'_>]) -> String {
+    let mut plans: BTreeMap<&str, ()> = BTreeMap::new();
+    plans.extend(groups.iter().map(|group| (group.cell().plan.as_str(), ())));
+    match plans.len() {
+        1 => plans.into_keys().collect(),
+        count => format!("{count} plans"),
+    }
+}
+
+/// What processors did over the run; `None` for a report without a timeline.
+#[must_use]
+pub fn of_run(title: &str, report: &Report) -> Option<Chart> {
+    let timeline = report.timeline.as_ref()?;
+    let rows: [(&str, fn(&Timeline) -> &Vec<u64>); 4] = [
+        ("user", |timeline| &timeline.user_ns),
+        ("system", |timeline| &timeline.system_ns),
+        ("interrupts", |timeline| &timeline.interrupt_ns),
+        ("idle", |timeline| &timeline.idle_ns),
+    ];
+    let bucket_s = timeline.bucket_ns as f64 / 1e9;
+    let series = rows.iter().map(|(name, row)| {
+        let heights = row(timeline).iter().map(|ns| *ns as f64 / 1e9 / bucket_s);
+        let moments = (0_u32..).map(|bucket| (f64::from(bucket) + 0.5) * bucket_s);
+        Series {
+            name: (*name).to_owned(),
+            points: moments.zip(heights).collect(),
+            style: Style::Stacked,
+        }
+    });
+    Some(Chart::Lines(LineChart {
+        title: title.to_owned(),
+        x_label: "time in s".to_owned(),
+        y_label: "processors".to_owned(),
+        series: series.collect(),
+        ..LineChart::default()
+    }))
+}
