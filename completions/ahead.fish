@@ -29,6 +29,12 @@ complete -c ahead -n "__fish_ahead_needs_command" -s V -l version -d 'Print vers
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "run" -d 'Run a command with its file reads predicted and prefetched'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "disk" -d 'Emulated disks under the real page cache, to try things on (needs root)'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "bench" -d 'Measure read-ahead here: patterns, policies, distance to the ceiling'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "simulate" -d 'Run one workload under one policy in the simulator, and say all about it'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "compare" -d 'Run policies, workloads, disks and memory sizes against each other in the simulator'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "reproduce" -d 'Compute published read-ahead figures again in the simulator'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "convert" -d 'Write a trace of reads in another format'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "stat" -d 'Say what a trace is like: sizes, runs, re-use'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "replay" -d 'Do the reads of a trace again, on a real file system'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "settings" -d 'Print the settings of `run`, with the values that would be used'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "completions" -d 'Print the completion script of a shell'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "man" -d 'Print the manual page (roff), or write the pages of all commands to a folder'
@@ -39,6 +45,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand run" -l set -d 'Change one s
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l config -d 'Read settings from this file too' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l report -d 'When CMD has ended, say what was seen and done per file' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain-to -d 'Print decisions to this file instead (implies --explain)' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand run" -l record -d 'Record the reads of CMD as a trace: .csv, .parquet, .fio, each also with .zst' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l json -d 'Write the report as JSON (implies --report)'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain -d 'Print decisions while they are made'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l no-children -d 'Leave the processes that CMD starts alone'
@@ -62,10 +69,11 @@ complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcom
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from stats" -l reset -d 'Set the counters to zero afterwards'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from stats" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from destroy" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list report" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list report" -f -a "run" -d 'Run patterns under several arms, interleaved, and compare them'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list report" -f -a "list" -d 'List the patterns and arms'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list report" -f -a "report" -d 'Print the table of an earlier run again, or draw it'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict report" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict report" -f -a "run" -d 'Run patterns under several arms, interleaved, and compare them'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict report" -f -a "list" -d 'List the patterns and arms'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict report" -f -a "predict" -d 'Hold the simulator against the running kernel: throughput of both, cell by cell (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict report" -f -a "report" -d 'Print the table of an earlier run again, or draw it'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l arm -d 'Arms, comma separated' -r
@@ -81,8 +89,124 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l patterns -d 'Patterns, comma separated; `ahead bench list` names them' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l disks -d 'Emulated disks, comma separated' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l windows -d 'Read-ahead sizes in KiB, comma separated' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l repeat -d 'How often each cell is measured' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l seconds -d 'Longest run of a cell' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l seed -d 'Seed of all chance: the same seed reads the same places' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l size -d 'Size of an emulated disk; it lives in memory, and the test files shrink to fit' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l json -d 'Write the results for machines' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l svg -d 'Write a picture' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l png -d 'Write the picture as pixels' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -l svg -d 'Write a picture' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l policy -d 'Who decides what is read ahead' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l workload -d 'What is read: a workload, a trace, or the name of one in the plan' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l disk -d 'A disk model, or a model file ending in .toml (hdd when neither this nor PLAN says)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l memory -d 'Memory for the page cache (256M when neither this nor PLAN says)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l seed -d 'Seed of all chance: the same seed reads the same places' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l cpus -d 'Processors of the machine' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l from -d 'Format of the trace; recognised by its beginning when not given' -r -f -a "fio\t''
+blkparse\t''
+strace\t''
+msr\t''
+oracle-general\t''
+csv\t''
+parquet\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l columns -d 'What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l objects -d 'What an object of a cache trace is: files, or blocks:BYTES' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l action -d 'The action of a block request that counts, in text of blkparse: Q, D or C' -r -f -a "Q\t''
+D\t''
+C\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l svg -d 'Write a picture of what the processors did' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l png -d 'The same picture as pixels' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l timing -d 'The accesses of a trace at their recorded moments, instead of as fast as they are answered'
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l list -d 'List policies, workloads and disks'
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l policies -d 'Policies' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l workloads -d 'Workloads and traces' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks -d 'Disk models (hdd and ssd when neither this nor a plan says)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l memory -d 'Memory sizes (256M when neither this nor a plan says)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l seed -d 'Seed of all chance: the same seed reads the same places' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l cpus -d 'Processors of the machine' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l from -d 'Format of the trace; recognised by its beginning when not given' -r -f -a "fio\t''
+blkparse\t''
+strace\t''
+msr\t''
+oracle-general\t''
+csv\t''
+parquet\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l columns -d 'What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l objects -d 'What an object of a cache trace is: files, or blocks:BYTES' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l action -d 'The action of a block request that counts, in text of blkparse: Q, D or C' -r -f -a "Q\t''
+D\t''
+C\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l journal -d 'Note finished runs here; interrupted, the same command goes on from there' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l parquet -d 'Write the table of --csv as Parquet' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l svg -d 'Write a picture' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l png -d 'The same picture as pixels' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l timing -d 'The accesses of a trace at their recorded moments, instead of as fast as they are answered'
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l summary -d 'Only the table of `adaptive` against the best of the kernels'
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l csv -d 'Print CSV'
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l out -d 'Folder for the pictures, SVG and PNG; created when missing' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l strict -d 'Exit with 1 when a figure does not hold'
+complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand convert" -l to -d 'Format to write; by the ending of OUTPUT when not given (.csv, .parquet, .fio, …)' -r -f -a "fio\t''
+oracle-general\t''
+csv\t''
+parquet\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand convert" -l from -d 'Format of the trace; recognised by its beginning when not given' -r -f -a "fio\t''
+blkparse\t''
+strace\t''
+msr\t''
+oracle-general\t''
+csv\t''
+parquet\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand convert" -l columns -d 'What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0' -r
+complete -c ahead -n "__fish_ahead_using_subcommand convert" -l objects -d 'What an object of a cache trace is: files, or blocks:BYTES' -r
+complete -c ahead -n "__fish_ahead_using_subcommand convert" -l action -d 'The action of a block request that counts, in text of blkparse: Q, D or C' -r -f -a "Q\t''
+D\t''
+C\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand convert" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ahead -n "__fish_ahead_using_subcommand stat" -l from -d 'Format of the trace; recognised by its beginning when not given' -r -f -a "fio\t''
+blkparse\t''
+strace\t''
+msr\t''
+oracle-general\t''
+csv\t''
+parquet\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand stat" -l columns -d 'What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0' -r
+complete -c ahead -n "__fish_ahead_using_subcommand stat" -l objects -d 'What an object of a cache trace is: files, or blocks:BYTES' -r
+complete -c ahead -n "__fish_ahead_using_subcommand stat" -l action -d 'The action of a block request that counts, in text of blkparse: Q, D or C' -r -f -a "Q\t''
+D\t''
+C\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand stat" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand stat" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l root -d 'Folder in which the recorded names are looked for, instead of /' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l from -d 'Format of the trace; recognised by its beginning when not given' -r -f -a "fio\t''
+blkparse\t''
+strace\t''
+msr\t''
+oracle-general\t''
+csv\t''
+parquet\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l columns -d 'What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0' -r
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l objects -d 'What an object of a cache trace is: files, or blocks:BYTES' -r
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l action -d 'The action of a block request that counts, in text of blkparse: Q, D or C' -r -f -a "Q\t''
+D\t''
+C\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l fast -d 'One read after the other, without the pauses of the recording'
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l timing -d 'At the recorded times (the default)'
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l create -d 'Create missing files below --root, sparse and as large as the trace needs them'
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l cold -d 'Drop each file from the page cache before its first read'
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ahead -n "__fish_ahead_using_subcommand settings" -l config -d 'Read settings from this file too' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand settings" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand settings" -s h -l help -d 'Print help'

@@ -12,7 +12,9 @@
 //!                          costs ──► simulate every cell ──► measured | simulated | error
 //! ```
 //!
-//! Disks run at real speed here: the way to the disk stays as small, beside the disk, as it can be.
+//! A disk may run slower than real (`ssd@1/8`): its proportions stay, and the way to it and the
+//! processors' part become small beside it, which is what matters where two processors have to be
+//! reader, kernel and disk at once.
 //! Patterns that run from memory, and `small`, whose opens read directories that the simulator does
 //! not have, cannot be predicted.
 
@@ -20,9 +22,11 @@ mod calibrate;
 mod page;
 mod simulated;
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::atomic::Ordering;
 
-use ahead_disks::DiskModel;
+use ahead_disks::{DiskModel, TimeScale};
 use ahead_sim::world::WorldError;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +44,7 @@ use crate::reader::ReadError;
 use crate::results::{Disk, Limits, Machine, RunRecord, approximate, ratio};
 use crate::run::{BenchError, machine};
 use crate::statistics::{Median, median};
-use crate::target::Target;
+use crate::target::{Target, TargetError};
 
 /// Version of the JSON form.
 pub const VERSION: u32 = 1;
@@ -50,10 +54,44 @@ pub const VERSION: u32 = 1;
 pub struct PredictPlan {
     /// Patterns, limits, repeats and how to start a reader.
     pub bench: Plan,
-    /// Names of disk models.
-    pub disks: Vec<String>,
+    /// Disks to emulate.
+    pub disks: Vec<ScaledDisk>,
     /// Read-ahead limits in KiB.
     pub windows_kib: Vec<u64>,
+}
+
+/// A disk model and how many times faster than real it runs, as `ssd@1/8`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaledDisk {
+    /// Name of the model: hdd, ssd, cloud.
+    pub model: String,
+    /// Its speed.
+    pub scale: TimeScale,
+}
+
+impl FromStr for ScaledDisk {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (model, scale) = text.split_once('@').unwrap_or((text, "1"));
+        if !["hdd", "ssd", "cloud"].contains(&model) {
+            return Err(format!("'{model}' is none of hdd, ssd, cloud"));
+        }
+        Ok(Self {
+            model: model.to_owned(),
+            scale: scale.parse().map_err(|error| format!("{error}"))?,
+        })
+    }
+}
+
+impl fmt::Display for ScaledDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.model)?;
+        if self.scale != TimeScale::REAL {
+            write!(f, "@{}", self.scale)?;
+        }
+        Ok(())
+    }
 }
 
 /// Nothing could be predicted.
@@ -257,13 +295,14 @@ pub fn predict(
         disks: Vec::new(),
         cells: Vec::new(),
     };
-    for name in &plan.disks {
-        let model = DiskModel::preset(name)
-            .map_err(|error| BenchError::Target(crate::target::TargetError::Model(error.to_string())))?;
+    for choice in &plan.disks {
+        let model = DiskModel::preset(&choice.model)
+            .map_err(|error| BenchError::Target(TargetError::Model(error.to_string())))?;
+        let model = simulated::at_scale(&model, choice.scale);
         let mut disk_plan = bench.clone();
-        disk_plan.time_scale = Some("1".to_owned());
+        disk_plan.time_scale = Some(choice.scale.to_string());
         disk_plan.keep = false;
-        let made = Target::create(&disk_plan, name, &mut |disk| {
+        let made = Target::create(&disk_plan, &choice.model, &mut |disk| {
             journal.note_disk(Some(disk.to_owned()))
         });
         let target = match made {
@@ -273,7 +312,7 @@ pub fn predict(
                 return Err(BenchError::Target(error).into());
             }
         };
-        let outcome = on_disk(plan, name, &model, &target, &mut journal, on_progress);
+        let outcome = on_disk(plan, &choice.to_string(), &model, &target, &mut journal, on_progress);
         target.destroy().map_err(BenchError::Target)?;
         journal.note_disk(None).map_err(notes)?;
         let (disk, cells) = outcome?;

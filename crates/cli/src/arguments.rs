@@ -7,6 +7,7 @@ mod traces;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use ahead_bench::predict::ScaledDisk;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use simulator::{Choice, Compare, Reproduce, Simulate};
@@ -221,9 +222,14 @@ pub struct BenchPredict {
         default_value = "seq4k,seq64k,back64k,stride64-192,one8,sep8,thr8,rand16k,mixed"
     )]
     pub patterns: String,
-    /// Emulated disks, comma separated
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "hdd,ssd,cloud")]
-    pub disks: Vec<String>,
+    /// Emulated disks, comma separated; `@1/8` behind one makes it eight times slower than real
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "hdd,ssd@1/8,cloud"
+    )]
+    pub disks: Vec<ScaledDisk>,
     /// Read-ahead sizes in KiB, comma separated
     #[arg(
         long,

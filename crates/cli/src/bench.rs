@@ -122,7 +122,7 @@ fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {
         program,
         arguments: vec![READER_ARGUMENT.into()],
     };
-    let disk = DiskChoice::Emulated(arguments.disks.join(","));
+    let disk = DiskChoice::Emulated(String::new());
     let mut bench = Plan::new(disk, reader);
     bench.scenarios = ahead_bench::pattern::parse_list(&arguments.patterns)?;
     bench.repeat = arguments.repeat;

@@ -4,8 +4,8 @@
 //! that the kernel and a preloaded library see what they saw of the program. Reads are issued at
 //! their recorded offsets. Nothing is ever written to a file that exists.
 //!
-//! This file reads the trace and hands its records out; [`names`] says which file a name is, and
-//! [`player`] is what one thread does.
+//! This file reads the trace and hands its records out; `names` says which file a name is, and
+//! `player` is what one thread does.
 
 mod names;
 mod player;

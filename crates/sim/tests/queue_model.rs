@@ -306,6 +306,7 @@ impl Reference {
         let lowest = free().min_by_key(|one| one.start);
         let chosen = match self.settings.scheduler {
             Scheduler::Noop => Some(oldest),
+            Scheduler::Slices { .. } => unreachable!("not generated: it has named tests"),
             Scheduler::CLook => ahead.or(lowest),
             Scheduler::Deadline {
                 expire_ns,

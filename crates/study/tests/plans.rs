@@ -136,3 +136,17 @@ fn a_disk_model_beside_the_plan_is_found() {
     let plan = Plan::read(&path).expect("a plan");
     assert_eq!(plan.disk("mine.toml").ok(), plan.disk("hdd").ok());
 }
+
+#[test]
+fn the_plan_of_the_guide_is_one() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/simulate.md");
+    let guide = fs::read_to_string(guide).expect("the guide");
+    let (_, block) = guide.split_once("```toml\n").expect("a plan");
+    let (text, _) = block.split_once("```").expect("its end");
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = ahead_disks::DiskModel::ssd().to_toml().expect("text");
+    fs::write(folder.path().join("mine.toml"), model).expect("a writable folder");
+    fs::write(folder.path().join("database.csv"), "").expect("a writable folder");
+    let plan = Plan::from_toml(text, folder.path(), "the guide").expect("a plan");
+    assert_eq!(plan.cells().len(), 2 * 2 * 2 * 5);
+}

@@ -5,10 +5,12 @@
 //! between the end of a request and its pages. The processor's part of that way is what the server
 //! takes, and it takes it from the readers where no processor is idle.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::path::Path;
+use std::rc::Rc;
 
-use ahead_disks::DiskModel;
+use ahead_disks::{DiskModel, Order, TimeScale};
 use ahead_policy::kernel::Advice;
 use ahead_policy::units::{ByteLength, PAGE_BYTES, PageCount};
 use ahead_sim::algorithm::Policy;
@@ -37,7 +39,26 @@ const SWITCH_NS: u64 = 1_500;
 /// of that is the reader's own.
 const WAY_WORK_NS: u64 = 20_000;
 
-/// Simulates `scenario` under a limit of `window_kib` for as long as the measured run took at most.
+/// Steps until somebody says stop: a reader looks at the clock when a read has come.
+#[derive(Clone)]
+struct Stoppable {
+    steps: Listed,
+    is_over: Rc<Cell<bool>>,
+}
+
+impl Iterator for Stoppable {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        if self.is_over.get() {
+            return None;
+        }
+        self.steps.next()
+    }
+}
+
+/// Simulates `scenario` under a limit of `window_kib`. Like the measured run it ends with the last
+/// read that was begun before the time was over.
 pub(super) fn simulate(
     bench: &Bench<'_>,
     model: &DiskModel,
@@ -60,17 +81,26 @@ pub(super) fn simulate(
     } else {
         limits.milliseconds.saturating_mul(1_000_000)
     };
+    let is_over = Rc::new(Cell::new(false));
     let job = Job {
         files: files(&sources)?,
         cached: Vec::new(),
-        processes: processes(scenario.pattern, &sources, bench.plan.seed, bytes_max)?,
+        processes: processes(
+            scenario.pattern,
+            &sources,
+            bench.plan.seed,
+            bytes_max,
+            &is_over,
+        )?,
     };
     let failed = |error| PredictError::simulate(scenario, &error);
     let account = Account::new(&job);
     let mut world = World::new(&machine, policy.prototype, &policy.front, &job, account)
         .map_err(failed)?;
     world.set_learned(policy.learned);
-    let elapsed_ns = world.run_until(until_ns).map_err(failed)?;
+    world.run_until(until_ns).map_err(failed)?;
+    is_over.set(true);
+    let elapsed_ns = world.run().map_err(failed)?;
     let report = world.observer().report(elapsed_ns, world.queue());
     Ok(Simulated {
         useful_bytes: report.bytes,
@@ -105,6 +135,38 @@ fn machine(
         capacity: ByteLength::new(bench.target.emulated_bytes().unwrap_or(u64::MAX)),
         ..Machine::modern(model.clone(), memory)
     }
+}
+
+/// The model of a disk that runs `scale` times as fast as `model`.
+pub(super) fn at_scale(model: &DiskModel, scale: TimeScale) -> DiskModel {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let second_ns = u128::from(scale.apply(SECOND_NS).max(1));
+    let us = |us: u64| scale.apply(us.saturating_mul(1_000)) / 1_000;
+    let rate = |per_second: u64| {
+        let scaled = u128::from(per_second) * u128::from(SECOND_NS) / second_ns;
+        u64::try_from(scaled).unwrap_or(u64::MAX)
+    };
+    let mut model = model.clone();
+    match &mut model {
+        DiskModel::Arm(arm) => {
+            arm.media_bytes_per_s = rate(arm.media_bytes_per_s);
+            arm.seek_us_min = us(arm.seek_us_min);
+            arm.seek_us_max = us(arm.seek_us_max);
+            arm.rotation_rpm = rate(arm.rotation_rpm);
+            if let Order::CLook { age_ms_max } = &mut arm.order {
+                *age_ms_max = us(*age_ms_max * 1_000) / 1_000;
+            }
+        }
+        DiskModel::Flash(flash) => flash.page_us = us(flash.page_us),
+        DiskModel::Volume(volume) => {
+            volume.latency_us = us(volume.latency_us);
+            volume.requests_per_s = rate(volume.requests_per_s);
+            volume.bytes_per_s = rate(volume.bytes_per_s);
+        }
+        // The bench emulates none of these.
+        DiskModel::Fixed(_) | DiskModel::Drive(_) | DiskModel::Ramp(_) | DiskModel::Array(_) => {}
+    }
+    model
 }
 
 /// The way as it was measured contains a call, a request and a wake-up, which the simulator charges
@@ -160,6 +222,7 @@ fn processes(
     sources: &[Source],
     seed: u64,
     bytes_max: u64,
+    is_over: &Rc<Cell<bool>>,
 ) -> Result<Vec<Process>, ReadError> {
     let layout = operations::Layout {
         file_bytes: sources.iter().map(|source| source.bytes).collect(),
@@ -169,7 +232,10 @@ fn processes(
     let steps = |thread: u32, share: u64| {
         let operations = Operations::new(pattern, &layout, seed, thread);
         let bytes = layout.file_bytes.first().copied().unwrap_or(0);
-        Listed::new(steps(pattern, operations, bytes, share))
+        Stoppable {
+            steps: Listed::new(steps(pattern, operations, bytes, share)),
+            is_over: Rc::clone(is_over),
+        }
     };
     let count = u32::try_from(sources.len()).map_err(|_| ReadError::Empty)?;
     if pattern == Pattern::Server {
@@ -273,7 +339,7 @@ mod tests {
 
     fn of(name: &str, bytes_max: u64) -> Vec<Process> {
         let pattern = name.parse::<Scenario>().unwrap().pattern;
-        processes(pattern, &[source(8 << 20)], 1, bytes_max).unwrap()
+        processes(pattern, &[source(8 << 20)], 1, bytes_max, &Rc::default()).unwrap()
     }
 
     #[test]

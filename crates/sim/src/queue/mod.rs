@@ -15,7 +15,7 @@
 //! 5. **Order.** Whenever the disk has fewer requests than it takes at once, the [`Scheduler`]
 //!    chooses the next.
 //! 6. **Completion.** All pages of a request complete together, when the disk has finished it. A run
-//!    that needed several requests may have to wait for the last of them ([`whole`]).
+//!    that needed several requests may have to wait for the last of them (`whole`).
 //!
 //! ```text
 //!   submit ──► merge? ──► slot? ──► held ──unplug──► waiting ──scheduler──► disk ──► Done

@@ -271,9 +271,9 @@ pub fn figure() -> Result<Figure, ReproduceError> {
             format!(
                 "Inferred mix: {} files; those up to 32 KiB are read whole, the others mapped and \
                  touched in clusters of up to {CLUSTER_PAGES} pages, one and one more for every \
-                 {PAGES_PER_PLACE} pages. It is the fifth of five tables that were tried to fit the \
-                 columns of 4 and 128 KiB; the others are predictions, and where the mix misses \
-                 them they miss with it.",
+                 {PAGES_PER_PLACE} pages. It is the last \
+                 of four that were tried to fit the columns of 4 and 128 KiB, after one that was \
+                 not made for the boot; the predictions were in sight, the bounds stayed.",
                 FILES.iter().map(|(_, count, _)| count).sum::<u64>(),
             ),
             "A session after the boot reads more and uses less of it than the boot; its level is \

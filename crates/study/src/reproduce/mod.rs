@@ -94,12 +94,12 @@ pub type Compute = fn() -> Result<Figure, ReproduceError>;
 /// Every figure, in the order of its publication.
 pub const ALL: &[(&str, Compute)] = &[
     ("ext2-2000", ext2_2000::figure),
+    ("ara-2006", ara_2006::figure),
     ("disk-table-2010", disk_table_2010::figure),
     ("x25m-2010", x25m_2010::figure),
     ("streams-2010", streams_2010::figure),
     ("hit-ratio-2010", hit_ratio_2010::figure),
     ("thrash-2010", thrash_2010::figure),
-    ("ara-2006", ara_2006::figure),
     ("dead-ahead-2017", dead_ahead_2017::figure),
     ("oci-2017", oci_2017::figure),
 ];

@@ -60,6 +60,17 @@ pub fn figure() -> Result<Figure, ReproduceError> {
          ratio 50 and hit rate 1; adaptive runs over linux-6.18 on the same machine"
             .to_owned(),
     );
+    figure.notes.push(
+        "the machine of the mails is not named beyond its processors: it gets a SCSI disk of 10 000 \
+         rpm and requests of 512 KiB; files are scaled to 512 MiB to 1 GiB where only times are \
+         compared"
+            .to_owned(),
+    );
+    figure.notes.push(
+        "slow streams: each process of adaptive has a memory budget of its own, so hundreds of \
+         processes together ask for more than there is"
+            .to_owned(),
+    );
     Ok(figure)
 }
 

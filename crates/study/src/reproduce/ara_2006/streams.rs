@@ -81,8 +81,11 @@ fn two_files() -> Job {
     work.job(0)
 }
 
+/// Name, job, and published times of stock and ARA.
+type Kind = (&'static str, fn() -> Job, (f64, f64));
+
 fn interleaved(figure: &mut Figure) -> Result<(), ReproduceError> {
-    let kinds: [(&str, fn() -> Job, (f64, f64)); 2] = [
+    let kinds: [Kind; 2] = [
         ("two large files in turn", two_files, TWO_FILES_S),
         ("30 segments of one file", segments, SEGMENTS_S),
     ];

@@ -129,8 +129,6 @@ pub(super) struct Usage {
     pub(super) system: f64,
     pub(super) idle: f64,
     pub(super) elapsed: f64,
-    /// Pages that came by the processor's hand while nobody ran: inside `idle`.
-    pub(super) moving_in_idle: f64,
 }
 
 /// Interrupts of a running program count as its system time; on an idle processor they count as
@@ -144,7 +142,6 @@ pub(super) fn usage(report: &Report) -> Usage {
         system: seconds(processors.system_ns + processors.interrupt_ns - in_idle),
         idle: seconds(processors.idle_ns + in_idle),
         elapsed: seconds(report.elapsed_ns),
-        moving_in_idle: seconds(in_idle),
     }
 }
 

@@ -415,7 +415,8 @@ fn figure_7(figure: &mut Figure, runs: &Runs) {
             before.iter().all(|waits| *waits > 7000),
         )
         .because(format!(
-            "one wait for every request that found the queue full; with the queue of the 2.2.1 sources (64 places of 30 pages): {}",
+            "129 for each window of 512 pages, which is too few, and above 9000 beyond; with the \
+             queue of the 2.2.1 sources (64 places of 30 pages): {}",
             range(&sources)
         )),
     );

@@ -99,11 +99,11 @@ fn periods(figure: &mut Figure, machine: &Machine, pages: u64) -> Result<(), Rep
             .map(mb_per_s)
             .collect();
         let best = rates.iter().copied().fold(0.0, f64::max);
-        let good = PERIODS
+        let mut good = PERIODS
             .iter()
             .zip(&rates)
             .filter(|(_, rate)| **rate >= best * 0.98);
-        let last = good.last().map_or(0, |(period, _)| *period);
+        let last = good.next_back().map_or(0, |(period, _)| *period);
         let rule = mb_per_s(&following(machine, group, &mmapit(Place::Inner, pages))?);
         figure.rows.push(answer(
             &format!("open: the period P, groups of {group} pages"),

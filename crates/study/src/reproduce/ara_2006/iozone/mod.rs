@@ -321,3 +321,64 @@ fn shares(figure: &mut Figure, of: &dyn Fn(Test) -> Vec<(Cell, Rates)>) {
         }),
     ));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grid_is_the_one_of_iozone_and_the_article_counts_44_of_its_cells() {
+        let cells = cells(Test::Read);
+        assert_eq!(cells.len(), 126);
+        let rates = Rates {
+            stock: 1.0,
+            stock_large: 1.0,
+            ara: 1.0,
+        };
+        let with_rates: Vec<_> = cells.into_iter().map(|cell| (cell, rates)).collect();
+        assert_eq!(looked_at(&with_rates).len(), 44);
+    }
+
+    #[test]
+    fn every_published_share_is_a_whole_number_of_the_44_cells() {
+        for (_, name, percent) in TESTS {
+            let fits = (0..=44).any(|won| (float(won) / 0.44).round() == percent);
+            assert!(fits, "{name}: {percent} %");
+        }
+    }
+
+    #[test]
+    fn a_stride_of_17_comes_back_for_the_records_between() {
+        let order = records(Test::Stride, 64);
+        assert_eq!(order[..8], [0, 17, 34, 51, 1, 18, 35, 52]);
+        assert_eq!(records(Test::Stride, 16), vec![0; 16]);
+    }
+
+    #[test]
+    fn each_record_once_is_a_permutation() {
+        let mut order = records(Test::Once, 100);
+        assert!(!order.is_sorted());
+        order.sort_unstable();
+        assert_eq!(order, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_tie_is_half_a_win() {
+        let cell = cells(Test::Read)[0];
+        let rated = |ara: f64| {
+            let rates = Rates {
+                stock: 100.0,
+                stock_large: 100.0,
+                ara,
+            };
+            (cell, rates)
+        };
+        let score = Score::of(
+            &[rated(110.0), rated(101.0), rated(99.0), rated(90.0)],
+            |r| r.stock,
+        );
+        assert_eq!((score.won, score.tied, score.lost), (1, 2, 1));
+        assert!((score.share() - 50.0).abs() < 1e-9);
+        assert_eq!(score.won_strictly, 2);
+    }
+}
