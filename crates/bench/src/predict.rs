@@ -312,7 +312,14 @@ pub fn predict(
                 return Err(BenchError::Target(error).into());
             }
         };
-        let outcome = on_disk(plan, &choice.to_string(), &model, &target, &mut journal, on_progress);
+        let outcome = on_disk(
+            plan,
+            &choice.to_string(),
+            &model,
+            &target,
+            &mut journal,
+            on_progress,
+        );
         target.destroy().map_err(BenchError::Target)?;
         journal.note_disk(None).map_err(notes)?;
         let (disk, cells) = outcome?;
@@ -351,7 +358,8 @@ fn on_disk(
     let (mut cells, calibrations) = measured?;
     let costs = Calibration::median(&calibrations);
     for cell in &mut cells {
-        cell.simulated = simulated::simulate(&bench, model, &costs, cell.scenario, cell.window_kib)?;
+        cell.simulated =
+            simulated::simulate(&bench, model, &costs, cell.scenario, cell.window_kib)?;
     }
     let disk = PredictedDisk {
         disk: Disk {

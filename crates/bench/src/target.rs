@@ -261,11 +261,7 @@ fn kind(model: &DiskModel) -> &'static str {
 /// A rotating disk four times as fast keeps all its proportions and a bench four times as short.
 /// Faster disks are as fast as two processors can serve already.
 const fn default_scale(model: &DiskModel) -> &'static str {
-    if model.is_rotational() {
-        "4"
-    } else {
-        "1"
-    }
+    if model.is_rotational() { "4" } else { "1" }
 }
 
 /// The longest hole that is cheaper to read than to ask again behind it. Independent of how fast

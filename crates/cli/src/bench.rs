@@ -144,7 +144,10 @@ fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {
     screen.bar.finish_and_clear();
     let predictions = predictions?;
     if let Some(path) = &arguments.json {
-        write(path, &serde_json::to_vec_pretty(&predictions).unwrap_or_default())?;
+        write(
+            path,
+            &serde_json::to_vec_pretty(&predictions).unwrap_or_default(),
+        )?;
     }
     draw_predictions(&predictions, arguments)?;
     Ok(ahead_bench::predict::render_page(&predictions))

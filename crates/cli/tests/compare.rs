@@ -39,7 +39,7 @@ fn a_plan_becomes_a_table_with_floor_kernel_and_ceiling() {
         "linux-4.19",
         "oracle",
         "best kernel",
-        "adaptive: faster than the best kernel algorithm in",
+        "adaptive: against the best kernel algorithm of each of 1 places",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }

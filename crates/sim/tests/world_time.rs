@@ -315,6 +315,21 @@ fn two_tasks_that_wait_for_each_other_are_stuck() {
     assert_eq!(world.run().unwrap_err(), WorldError::Stuck { tasks: 2 });
 }
 
+/// Four pages through an interrupt of 2 ms and 1 ms for each, and 5 ms more of nobody's time.
+#[test]
+fn pages_can_be_used_when_they_have_been_carried_and_delivered() {
+    let mut machine = machine();
+    machine.costs = Costs {
+        interrupt_ns: 2 * MS,
+        interrupt_page_ns: MS,
+        delivery_ns: 5 * MS,
+        ..Costs::free()
+    };
+    let report = run(&machine, SYNC, &job(4, vec![pages(4)]));
+    assert_eq!(report.elapsed_ns, (9 + 2 + 4 + 5) * MS);
+    assert_eq!(report.processors.interrupt_ns, 6 * MS);
+}
+
 #[test]
 fn costs_of_the_kernel_are_system_time() {
     let mut machine = machine();

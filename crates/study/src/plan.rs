@@ -16,7 +16,7 @@
 //!
 //! The floor (`none`), the running kernel's algorithm and the ceiling (`oracle`) stand in every
 //! plan, named or not. Whatever can be known to be wrong before the first run is refused while a
-//! plan is read: a name, a number ([`limits`](crate::limits)), a file that is not there.
+//! plan is read: a name, a number ([`limits`]), a file that is not there.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -214,7 +214,7 @@ impl Plan {
             path: path.to_owned(),
             source,
         })?;
-        let folder = path.parent().unwrap_or(Path::new(""));
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
         Self::from_toml(&text, folder, &format!("plan '{}'", path.display()))
     }
 
@@ -313,7 +313,7 @@ impl Plan {
             let path = self.folder.join(&source.path);
             let found = fs::metadata(&path)
                 .map_err(|error| format!("cannot read '{}': {error}", path.display()));
-            if let Err(reason) = source.options().and_then(|_| found) {
+            if let Err(reason) = source.options().and(found) {
                 let here = objection("trace", &format!("trace.{name}"));
                 return Some(here(format!("{name}: {reason}")));
             }

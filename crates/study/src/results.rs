@@ -13,7 +13,8 @@ use crate::sweep::Outcome;
 pub const CONTENDER: &str = "adaptive";
 /// Beginnings of the names of kernel algorithms.
 const KERNEL_FAMILIES: [&str; 4] = ["linux-", "ara-", "advise-", "thrash-safe-"];
-/// A contender may take so much more time than the best, in thousandths.
+/// Up to so much of another's time, in thousandths, counts as the same: a contender must not take
+/// more.
 pub const TIME_PERMILLE_MAX: u64 = 1020;
 
 /// All runs of one workload on one disk with one memory size. Never empty.
@@ -147,16 +148,23 @@ pub struct Match<'a> {
 }
 
 impl Match<'_> {
-    fn is_won(&self) -> bool {
-        self.run.report.elapsed_ns < self.best_kernel.report.elapsed_ns
+    /// Whether the best kernel algorithm took more time than it may beside the contender.
+    #[must_use]
+    pub fn is_won(&self) -> bool {
+        is_beyond(self.best_kernel, self.run)
     }
 
-    /// Whether the contender took more time than it may.
+    /// Whether the contender took more time than it may beside the best kernel algorithm.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        let best = u128::from(self.best_kernel.report.elapsed_ns);
-        u128::from(self.run.report.elapsed_ns) * 1000 > best * u128::from(TIME_PERMILLE_MAX)
+        is_beyond(self.run, self.best_kernel)
     }
+}
+
+/// Whether `run` takes longer than `other` by more than counts as the same.
+fn is_beyond(run: &Outcome, other: &Outcome) -> bool {
+    let limit = u128::from(other.report.elapsed_ns) * u128::from(TIME_PERMILLE_MAX);
+    u128::from(run.report.elapsed_ns) * 1000 > limit
 }
 
 /// A contender against the best kernel algorithm of every group.
@@ -169,13 +177,14 @@ pub struct Contest<'a> {
 }
 
 impl Contest<'_> {
-    /// Groups in which the contender is faster than the best kernel algorithm.
+    /// Groups in which the contender is faster than the best kernel algorithm, by more than counts
+    /// as the same.
     #[must_use]
     pub fn won(&self) -> usize {
         self.matches.iter().filter(|it| it.is_won()).count()
     }
 
-    /// Groups in which it is slower by more than it may be.
+    /// Groups in which it is slower by more than that.
     #[must_use]
     pub fn lost(&self) -> usize {
         self.matches.iter().filter(|it| it.is_lost()).count()

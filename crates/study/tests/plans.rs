@@ -148,5 +148,5 @@ fn the_plan_of_the_guide_is_one() {
     fs::write(folder.path().join("mine.toml"), model).expect("a writable folder");
     fs::write(folder.path().join("database.csv"), "").expect("a writable folder");
     let plan = Plan::from_toml(text, folder.path(), "the guide").expect("a plan");
-    assert_eq!(plan.cells().len(), 2 * 2 * 2 * 5);
+    assert_eq!(plan.cells().len(), 2 * 2 * 2 * 6);
 }

@@ -2,26 +2,28 @@
 //!
 //! * **Calls and copies**: the bench's own reader on a file in memory, in small and in large reads,
 //!   and on a mapping of it. The difference between the sizes is the call, the rest is the page.
-//! * **The way**: direct reads one at a time, of one page and of 1 MiB. What they take beyond the
-//!   time of the model is the way to the emulated disk and back: block layer, loop device, FUSE,
-//!   server, wake-ups; and, for each page, the server's copy.
+//! * **The way**: reads at random places, one at a time, of one page and of 1 MiB, from a file that
+//!   the kernel was told not to read ahead in. What they take beyond the time of the model is the
+//!   way to the emulated disk and back: block layer, loop device, FUSE, server, wake-ups; and, for
+//!   each page, a place in the cache and the server's copy. Direct reads would be some 50 µs too
+//!   fast: their memory is always the same, and warm.
 //! * **Asking**: `readahead(2)` of few and of many pages: what the call takes for a request, and
 //!   for putting a page into the cache.
 //!
 //! Single values on a busy machine are sometimes far too long and never too short: of each kind
 //! the middle of many is taken.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use ahead_disks::{Disk, DiskModel, Request, TimeScale};
 use ahead_policy::units::{ByteLength, ByteOffset, Timestamp};
-use ahead_sys::direct_reader::DirectReader;
 use ahead_sys::extent_map::first_physical_offset;
 use ahead_sys::readahead::readahead;
 use ahead_sys::shared_counter::SharedCounter;
+use rustix::fs::Advice;
 use serde::{Deserialize, Serialize};
 
 use super::{PredictError, middle, whole_ns};
@@ -29,6 +31,7 @@ use crate::content;
 use crate::execute::Bench;
 use crate::job::{Job, Mode, Source, Sources};
 use crate::pattern::{Pattern, Scenario};
+use crate::random::below;
 use crate::reader::{self, ReadError, io_error};
 use crate::results::approximate;
 
@@ -40,9 +43,9 @@ const WARM_BYTES: u64 = 16 * MIB;
 const WARM_MILLISECONDS: u64 = 120;
 /// So often the short measurements are done.
 const ROUNDS: u32 = 5;
-/// Where the reads of the way begin, and where those of asking do.
-const WAY_OFFSET: u64 = 64 * MIB;
-const ASK_OFFSET: u64 = 192 * MIB;
+/// Where the reads of asking begin, and where those of the way do.
+const ASK_OFFSET: u64 = 64 * MIB;
+const WAY_OFFSET: u64 = 128 * MIB;
 
 /// Costs in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +64,7 @@ pub struct Calibration {
     pub insert_ns: u64,
     /// Handing a request to the block layer.
     pub request_ns: u64,
-    /// A direct read of one page, from the call to its return, beyond the model's time.
+    /// A read of one page that has to come, beyond the model's time, the call and the copy.
     pub way_ns: u64,
     /// What each further page adds to it.
     pub way_page_ns: u64,
@@ -93,7 +96,8 @@ pub(super) fn calibrate(bench: &Bench<'_>, model: &DiskModel) -> Result<Calibrat
         return Err(ReadError::Empty.into());
     };
     let source = sources.into_iter().next().ok_or(ReadError::Empty)?;
-    let machine = |what: &'static str| move |source| crate::run::BenchError::Machine { what, source };
+    let machine =
+        |what: &'static str| move |source| crate::run::BenchError::Machine { what, source };
     bench
         .target
         .queue
@@ -104,7 +108,8 @@ pub(super) fn calibrate(bench: &Bench<'_>, model: &DiskModel) -> Result<Calibrat
         .map_err(machine("cannot drop the page cache"))?;
     let mut costs = Calibration::default();
     calls_and_copies(bench, &source, &mut costs)?;
-    the_way(model, &source, &mut costs)?;
+    let capacity_bytes = bench.target.emulated_bytes().unwrap_or(u64::MAX);
+    the_way(model, capacity_bytes, bench.plan.seed, &source, &mut costs)?;
     asking(&source, &mut costs)?;
     Ok(costs)
 }
@@ -173,42 +178,45 @@ fn page_of(
     Ok(measured.elapsed_ns / pages.max(1))
 }
 
-/// `way_ns`, `way_page_ns`.
-fn the_way(model: &DiskModel, source: &Source, costs: &mut Calibration) -> Result<(), ReadError> {
+/// `way_ns`, `way_page_ns`. Needs the costs of calls and copies.
+fn the_way(
+    model: &DiskModel,
+    capacity_bytes: u64,
+    seed: u64,
+    source: &Source,
+    costs: &mut Calibration,
+) -> Result<(), ReadError> {
     let failed = |what| io_error(what, &source.path);
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(rustix::fs::OFlags::DIRECT.bits().cast_signed())
-        .open(&source.path)
-        .map_err(failed("cannot open for direct reads"))?;
+    let file = File::open(&source.path).map_err(failed("cannot open"))?;
+    rustix::fs::fadvise(&file, 0, None, Advice::Random)
+        .map_err(|errno| failed("cannot advise on")(errno.into()))?;
     let place = first_physical_offset(&file)
         .map_err(failed("cannot find the place of"))?
         .unwrap_or(0);
-    let mut ring = DirectReader::new(1, 1 << 20).map_err(ReadError::Ring)?;
-    let mut disk = Disk::new(model, ByteLength::new(1 << 42), TimeScale::REAL);
+    let slots = (source.bytes.saturating_sub(WAY_OFFSET) / MIB).max(1);
+    let mut buffer = vec![0; 1 << 20];
+    let mut disk = Disk::new(model, ByteLength::new(capacity_bytes), TimeScale::REAL);
     // Moments of the model's clock; long enough between two reads for every gate to be open.
     let mut now_ns = 0;
-    let mut beyond = |length: u64, count: u64, from: u64| -> Result<u64, ReadError> {
+    let mut beyond = |pages: u64, places: std::ops::Range<u64>| -> Result<u64, ReadError> {
         let mut excess = Vec::new();
-        for number in 0..=count {
-            let offset = from + number * length;
+        for number in places {
+            let offset = WAY_OFFSET + below(seed, number, slots) * MIB;
+            let length = usize::try_from(pages * PAGE).unwrap_or(usize::MAX);
+            let bytes = buffer.get_mut(..length).ok_or(ReadError::Empty)?;
             let start = Instant::now();
-            let bytes = usize::try_from(length).unwrap_or(usize::MAX);
-            ring.push(&file, offset, bytes, 0).map_err(ReadError::Ring)?;
-            ring.wait(|_| ()).map_err(ReadError::Ring)?;
+            file.read_exact_at(bytes, offset)
+                .map_err(failed("cannot read"))?;
             let took_ns = since(start);
-            now_ns += 20_000_000;
-            let modelled_ns = served_ns(&mut disk, now_ns, place + offset, length);
-            now_ns += modelled_ns;
-            // The first of a run is also the one that has to be found.
-            if number > 0 {
-                excess.push(took_ns.saturating_sub(modelled_ns));
-            }
+            now_ns += 1_000_000_000;
+            let modelled_ns = served_ns(&mut disk, now_ns, place + offset, pages * PAGE);
+            let known_ns = modelled_ns + costs.call_ns + pages * costs.page_ns;
+            excess.push(took_ns.saturating_sub(known_ns));
         }
         Ok(middle(excess))
     };
-    let page_ns = beyond(PAGE, 96, WAY_OFFSET)?;
-    let large_ns = beyond(MIB, 24, WAY_OFFSET + 16 * MIB)?;
+    let page_ns = beyond(1, 0..64)?;
+    let large_ns = beyond(MIB / PAGE, 64..96)?;
     costs.way_page_ns = large_ns.saturating_sub(page_ns) / (MIB / PAGE - 1);
     costs.way_ns = page_ns;
     Ok(())
@@ -226,9 +234,8 @@ fn served_ns(disk: &mut Disk, now_ns: u64, offset: u64, length: u64) -> u64 {
     while let Some(due) = disk.next_event() {
         disk.advance(due, &mut done);
     }
-    done.last().map_or(0, |done| {
-        done.completed_at.get().saturating_sub(now_ns)
-    })
+    done.last()
+        .map_or(0, |done| done.completed_at.get().saturating_sub(now_ns))
 }
 
 /// `insert_ns`, `request_ns`.

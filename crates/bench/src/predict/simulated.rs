@@ -95,8 +95,8 @@ pub(super) fn simulate(
     };
     let failed = |error| PredictError::simulate(scenario, &error);
     let account = Account::new(&job);
-    let mut world = World::new(&machine, policy.prototype, &policy.front, &job, account)
-        .map_err(failed)?;
+    let mut world =
+        World::new(&machine, policy.prototype, &policy.front, &job, account).map_err(failed)?;
     world.set_learned(policy.learned);
     world.run_until(until_ns).map_err(failed)?;
     is_over.set(true);
@@ -169,11 +169,11 @@ pub(super) fn at_scale(model: &DiskModel, scale: TimeScale) -> DiskModel {
     model
 }
 
-/// The way as it was measured contains a call, a request and a wake-up, which the simulator charges
-/// where they happen.
+/// The way as it was measured contains the wake-up and the server's work, which the simulator
+/// charges by themselves. What a request costs its caller passes while the disk works already.
 fn simulated_costs(costs: &Calibration, is_mapped: bool) -> Costs {
     let work_ns = WAY_WORK_NS.min(costs.way_ns / 2);
-    let elsewhere_ns = costs.call_ns + costs.request_ns + SWITCH_NS + work_ns;
+    let elsewhere_ns = SWITCH_NS + work_ns;
     Costs {
         syscall_ns: costs.call_ns,
         page_lookup_ns: 0,
@@ -183,7 +183,9 @@ fn simulated_costs(costs: &Calibration, is_mapped: bool) -> Costs {
         request_ns: costs.request_ns,
         interrupt_ns: work_ns,
         interrupt_page_ns: costs.way_page_ns,
-        delivery_ns: costs.way_ns.saturating_sub(elsewhere_ns + costs.way_page_ns),
+        delivery_ns: costs
+            .way_ns
+            .saturating_sub(elsewhere_ns + costs.way_page_ns),
         switch_ns: SWITCH_NS,
         user_page_ns: if is_mapped {
             costs.touch_ns
@@ -346,7 +348,10 @@ mod tests {
     fn eight_threads_are_eight_processes_with_a_descriptor_each() {
         let all = of("thr8", u64::MAX);
         assert_eq!(all.len(), 8);
-        assert!(all.iter().all(|process| process.open == [0] && reads(process) == 16));
+        assert!(
+            all.iter()
+                .all(|process| process.open == [0] && reads(process) == 16)
+        );
     }
 
     #[test]
@@ -361,7 +366,9 @@ mod tests {
         let all = of("reopen", u64::MAX);
         let mut program = all[0].crews[0].program.fork();
         let steps: Vec<Step> = std::iter::from_fn(|| program.step()).collect();
-        let opens = steps.iter().filter(|step| matches!(step, Step::Open { .. }));
+        let opens = steps
+            .iter()
+            .filter(|step| matches!(step, Step::Open { .. }));
         assert_eq!(opens.count(), 8);
     }
 
@@ -369,6 +376,26 @@ mod tests {
     fn a_limit_in_bytes_ends_the_list() {
         assert_eq!(reads(&of("seq64k", 1 << 20)[0]), 16);
         assert_eq!(reads(&of("mseq", 1 << 20)[0]), 256);
+    }
+
+    #[test]
+    fn a_slower_disk_keeps_its_proportions() {
+        let scale = "1/8".parse().unwrap();
+        let DiskModel::Flash(flash) = at_scale(&DiskModel::ssd(), scale) else {
+            panic!("still flash")
+        };
+        assert_eq!((flash.page_us, flash.channels), (640, 8));
+        let DiskModel::Arm(arm) = at_scale(&DiskModel::hdd(), scale) else {
+            panic!("still an arm")
+        };
+        assert_eq!(
+            (arm.media_bytes_per_s, arm.seek_us_min),
+            (12_500_000, 12_000)
+        );
+        assert_eq!(arm.rotation_rpm, 900);
+        for model in [DiskModel::hdd(), DiskModel::ssd(), DiskModel::cloud()] {
+            assert_eq!(at_scale(&model, TimeScale::REAL), model);
+        }
     }
 
     #[test]
@@ -381,9 +408,7 @@ mod tests {
             ..Calibration::default()
         };
         let simulated = simulated_costs(&costs, false);
-        let once = simulated.syscall_ns
-            + simulated.request_ns
-            + simulated.switch_ns
+        let once = simulated.switch_ns
             + simulated.interrupt_ns
             + simulated.interrupt_page_ns
             + simulated.delivery_ns;

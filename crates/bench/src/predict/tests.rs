@@ -56,7 +56,10 @@ fn an_error_is_against_the_median_of_the_runs() {
 fn every_cell_is_in_the_table_and_the_picture_can_be_drawn() {
     let predictions = predictions();
     let page = render_page(&predictions);
-    assert!(page.contains("3 cells; absolute error: median 5.0 %, largest 10.0 %"), "{page}");
+    assert!(
+        page.contains("3 cells; absolute error: median 5.0 %, largest 10.0 %"),
+        "{page}"
+    );
     assert!(page.contains("-10.0"), "{page}");
     let svg = render_picture(&predictions).to_svg().unwrap();
     assert!(svg.contains("largest 10.0 %"));

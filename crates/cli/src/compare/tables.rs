@@ -134,8 +134,8 @@ fn told(contest: &Contest<'_>) -> String {
     let mean = contest.mean_ratio();
     let mean = mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}"));
     format!(
-        "{}: faster than the best kernel algorithm in {} of {places} places, slower by more than \
-         2 % in {}; its time is {mean} of the best kernel algorithm's (geometric mean)",
+        "{}: against the best kernel algorithm of each of {places} places, over 2 % faster in {}, \
+         over 2 % slower in {}; its time is {mean} of theirs (geometric mean)",
         contest.policy,
         contest.won(),
         contest.lost()

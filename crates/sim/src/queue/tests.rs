@@ -268,6 +268,20 @@ fn congestion_begins_at_one_mark_and_ends_at_a_lower_one() {
     assert!(!queue.is_congested(), "102 requests are left");
 }
 
+/// What a reader of a window of 4 MiB on Linux 6.18 meets: nothing, and then everything.
+#[test]
+fn a_run_in_several_requests_may_complete_as_a_whole() {
+    let settings = QueueSettings {
+        whole_runs: true,
+        ..QueueSettings::direct().with_request_pages_max(32)
+    };
+    let mut queue = queue(&settings);
+    queue.submit(at(0), run(0, 80), false);
+    queue.submit(at(0), run(200, 32), false);
+    assert_eq!(drain(&mut queue), [(0, 80, 3), (200, 32, 4)]);
+    assert_eq!(queue.stats().requests, 4);
+}
+
 fn order_of(scheduler: Scheduler, starts: &[u64]) -> Vec<u64> {
     let settings = QueueSettings {
         device_depth: 1,

@@ -139,11 +139,14 @@ fn title(groups: &[Group<'_>]) -> String {
     }
 }
 
+/// One kind of work of a timeline, bucket by bucket.
+type Row = fn(&Timeline) -> &Vec<u64>;
+
 /// What processors did over the run; `None` for a report without a timeline.
 #[must_use]
 pub fn of_run(title: &str, report: &Report) -> Option<Chart> {
     let timeline = report.timeline.as_ref()?;
-    let rows: [(&str, fn(&Timeline) -> &Vec<u64>); 4] = [
+    let rows: [(&str, Row); 4] = [
         ("user", |timeline| &timeline.user_ns),
         ("system", |timeline| &timeline.system_ns),
         ("interrupts", |timeline| &timeline.interrupt_ns),

@@ -159,7 +159,7 @@ pub fn figure() -> Result<Figure, ReproduceError> {
     blessing(&mut figure)?;
     curse(&mut figure)?;
     figure.notes.push(
-        "md0 is assumed: 5 disks of 2010, striped in chunks of 64 KiB; 40 ms of processor time for \
+        "md0 is assumed: 5 disks of 2010 (with 4 the first rate was lower than published), striped in chunks of 64 KiB; 40 ms of processor time for \
          each MiB follow from the report"
             .to_owned(),
     );

@@ -2,8 +2,9 @@
 //!
 //! Each file gives the set-up as the authors gave it, what they printed, and what the simulator
 //! says of it. The bounds within which a shape is said to hold are written beside the figure and
-//! follow from what the publication claims, not from what came out. Machines and disks are those
-//! of the publication as far as they are known; every substitute is named in the notes.
+//! follow from what the publication claims; where a bound or a set-up was chosen after a first
+//! look, the notes say so. Machines and disks are those of the publication as far as they are
+//! known; every substitute is named in the notes.
 
 pub mod ara_2006;
 pub mod dead_ahead_2017;

@@ -15,8 +15,8 @@ pub(super) const WINDOWS: [u64; 15] = [
     1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384,
 ];
 
-/// What lies before a file at the inner end: all but the last 300 MB of the 9.3 GB substitute. There
-/// it gives 13 MB/s, which is what the authors' disk gave NTFS; at the outer end it gives 20.
+/// What lies before a file at the inner end: all but the last 300 MB of the 9.3 GB substitute.
+/// There it gives 13 MB/s, which is what the authors' disk gave NTFS; at the outer end it gives 20.
 const BYTES_BEFORE: u64 = 8969829120;
 
 /// Page cache of a machine with 128 MB: what 2.2 and an idle desktop leave is not published; the

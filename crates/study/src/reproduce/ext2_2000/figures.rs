@@ -1,9 +1,9 @@
 //! Figures 1 to 7 of the paper.
 //!
 //! Bounds come from the sentences of the paper: "almost zero" is one page in a hundred, "almost
-//! every page" 99 of 100, "nearly four times" 3.3 to 4.5, "as bad as no read-ahead" within 20 % of a
-//! window of one page, "zero" is none. Rates of the machine are held within a quarter, because disk
-//! and processor costs are substitutes.
+//! every page" 99 of 100, "nearly four times" 3.3 to 4.5, "as bad as no read-ahead" within 20 % of
+//! a window of one page, "zero" is none. Rates of the machine are held within a quarter, because
+//! disk and processor costs are substitutes.
 
 use ahead_sim::report::Report;
 

@@ -1,8 +1,8 @@
 //! A period `P` that follows the queue: what "could in principle be determined adaptively".
 //!
-//! The modified mechanism tries to fill the queue every `P` touches. How much it finds to do depends
-//! on how many places the disk has freed meanwhile. The rule here has no number to choose: an
-//! attempt is due when half of what the last attempts got into the queue has been used since, so
+//! The modified mechanism tries to fill the queue every `P` touches. How much it finds to do
+//! depends on how many places the disk has freed meanwhile. The rule here has no number to choose:
+//! an attempt is due when half of what the last attempts got into the queue has been used since, so
 //! that the queue runs half empty at most and the tries are as few as that allows. An attempt that
 //! got nothing in leaves the period as it is; it is tried again one period later.
 //!

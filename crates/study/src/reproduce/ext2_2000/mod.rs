@@ -14,10 +14,10 @@
 //! * [`charts`]: what all pictures have in common
 //!
 //! Two numbers of the paper contradict the kernel it names: a queue of 128 requests, of which the
-//! authors measured "more like 260" before anybody waited, and more than 7000 waits. Linux 2.2.1 has
-//! 64 places and merges 30 pages into each, so it takes 1900 pages before anybody waits. 260 pages
-//! in 128 requests are two pages in each, so the machine here has 128 places of two pages; the queue
-//! of 2.2.1 stands beside it where it makes a difference.
+//! authors measured "more like 260" before anybody waited, and more than 7000 waits. Linux 2.2.1
+//! has 64 places and merges 30 pages into each, so it takes 1900 pages before anybody waits. 260
+//! pages in 128 requests are two pages in each, so the machine here has 128 places of two pages;
+//! the queue of 2.2.1 stands beside it where it makes a difference.
 
 mod cells;
 mod charts;
@@ -32,16 +32,17 @@ const FILE_PAGES: u64 = 25_600;
 
 /// What is modelled how.
 const NOTES: [&str; 5] = [
-    "Disk: the authors' 10 GB Fireball is not described anywhere; an IBM DNES of the same year, size \
-     and speed stands for it, with the file at its inner end, where it gives 13 MB/s as theirs gave \
-     NTFS. PIO takes 0.15 ms of processor for each sector (derived from figure 3).",
-    "Queue: 128 places of two pages, which \"more like 260\" pages in 128 requests imply; the sources \
-     of 2.2.1 have 64 places of 30 pages, and stand beside it in figure 7.",
-    "Times as getrusage gave them: interrupts count as system time while a program runs and as idle \
-     time otherwise.",
-    "Waits for the queue are counted as 2.2 would sleep: once for each request that finds it full.",
-    "The adaptive period tries again when half of what the last attempt got into the queue has been \
-     used; it has no number to choose.",
+    "Disk: the authors' 10 GB Fireball is not described anywhere; an IBM DNES of the same year, \
+     size and speed stands for it, with the file at its inner end, where it gives 13 MB/s as \
+     theirs gave NTFS. PIO takes 0.15 ms of processor for each sector (derived from figure 3).",
+    "Queue: 128 places of two pages, which \"more like 260\" pages in 128 requests imply; the \
+     sources of 2.2.1 have 64 places of 30 pages, and stand beside it in figure 7.",
+    "Times as getrusage gave them: interrupts count as system time while a program runs and as \
+     idle time otherwise.",
+    "Waits for the queue are counted as 2.2 would sleep: once for each request that finds it \
+     full.",
+    "The adaptive period tries again when half of what the last attempt got into the queue has \
+     been used; it has no number to choose.",
 ];
 
 /// The figure.
