@@ -44,7 +44,7 @@ fn step(feed: &mut Feed<'_>, next: &mut u64) -> Step {
             start: page(feed),
             pages: feed.number(1) % 40,
         },
-        6 => Step::Congested(feed.byte() % 2 == 0),
+        6 => Step::Congested(feed.byte().is_multiple_of(2)),
         7 => Step::Reclaimable(feed.number(2)),
         8 => Step::OthersRead(feed.number(2)),
         9 => Step::Reopen,

@@ -4,7 +4,7 @@
 //! [reader](crate::reader) on the disk of `crates/disk`, through the kernel's own page cache, and
 //! by the simulator with the same reads, the same places on the disk, the same disk model and the
 //! replica of the kernel's read-ahead. What a simulator cannot know, the costs of this machine
-//! (a page copied, a call, the way to the disk and back), is [measured](calibrate) on the same disk
+//! (a page copied, a call, the way to the disk and back), is measured (`calibrate`) on the same disk
 //! between the runs, by reads that no read-ahead touches. Nothing is fitted to the cells.
 //!
 //! ```text

@@ -226,7 +226,7 @@ impl Reference {
                 requests_max,
                 flush_pages,
             } => {
-                let last = self.requests.iter().filter(|one| one.is_held).last();
+                let last = self.requests.iter().rfind(|one| one.is_held);
                 let is_long = last.is_some_and(|last| last.end - last.start >= flush_pages);
                 if is_long || self.held() >= usize::try_from(requests_max).expect("small") {
                     self.release();

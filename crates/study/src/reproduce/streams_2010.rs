@@ -150,6 +150,9 @@ pub fn figure_of(file_mib: u64) -> Result<Figure, ReproduceError> {
         rows,
         charts,
         notes: vec![
+            "chosen after a first look: time slices for the scheduler, windows that do not merge, the words \
+             on longest reads; with merging off the rates mostly restate the fit of the array, so gains \
+             and latencies are the test".to_owned(),
             "Arrays: the EVA and the SATA stripe are two-number fits (0.35 ms and 212.5 MB/s, 0.16 \
              ms and 163 MB/s) to these windows taken one at a time, with disks behind them; that \
              the rate does not depend on the number of readers is the simulation's, as is the \

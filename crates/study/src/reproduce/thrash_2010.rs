@@ -140,6 +140,7 @@ pub fn figure_of(seconds: u64) -> Result<Figure, ReproduceError> {
             ("thrash-2010-classes".to_owned(), classes(ours, other)),
         ],
         notes: vec![
+            "the 32 MiB left to the cache are inferred from the published 14 pages of a window".to_owned(),
             format!(
                 "The page cache is inferred: {} MiB, where context windows have {:.1} pages on \
                  average (published: 14). The other {} MiB of the 128 are the kernel and 300 \

@@ -127,6 +127,8 @@ pub fn figure() -> Result<Figure, ReproduceError> {
         rows,
         charts: vec![("x25m-2010".to_owned(), Chart::Lines(chart))],
         notes: vec![
+            "the model of the disk is a fit to these very rates, window by window: what is tested is that \
+             the kernel keeps such windows coming".to_owned(),
             "The disk model is fitted to these rates as windows that wait for each other; the \
              test is what the kernel's pipeline makes of it. 1 MB is 10^6 bytes (400 MiB in the \
              3.40 s that the mail prints for 4 KiB are 123 MB/s)."
