@@ -90,7 +90,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l patterns -d 'Patterns, comma separated; `ahead bench list` names them' -r
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l disks -d 'Emulated disks, comma separated' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l disks -d 'Emulated disks, comma separated; `@1/8` behind one makes it eight times slower than real' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l windows -d 'Read-ahead sizes in KiB, comma separated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l repeat -d 'How often each cell is measured' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l seconds -d 'Longest run of a cell' -r

@@ -6,11 +6,11 @@
 //! shall bring (the *original* mechanism); the authors then let read-ahead start on hits too, and
 //! drop requests instead of waiting for a place in the queue (the *modified* one).
 //!
-//! * [`cells`]: the machine, and every run
-//! * [`figures`]: figures 1 to 7
-//! * [`open_questions`]: window sizes between the powers of two, the period `P`, an external sort,
+//! * `cells`: the machine, and every run
+//! * `figures`: figures 1 to 7
+//! * `open_questions`: window sizes between the powers of two, the period `P`, an external sort,
 //!   and why 64 to 128 pages were best
-//! * [`following_period`]: a `P` that follows the queue
+//! * `following_period`: a `P` that follows the queue
 //! * [`charts`]: what all pictures have in common
 //!
 //! Two numbers of the paper contradict the kernel it names: a queue of 128 requests, of which the
