@@ -11,7 +11,7 @@
 //! * `open_questions`: window sizes between the powers of two, the period `P`, an external sort,
 //!   and why 64 to 128 pages were best
 //! * `following_period`: a `P` that follows the queue
-//! * [`charts`]: what all pictures have in common
+//! * `charts`: what all pictures have in common
 //!
 //! Two numbers of the paper contradict the kernel it names: a queue of 128 requests, of which the
 //! authors measured "more like 260" before anybody waited, and more than 7000 waits. Linux 2.2.1
