@@ -335,11 +335,38 @@ where
             .background_style(WHITE.mix(0.85))
             .border_style(RGBColor(200, 200, 200))
             .label_font((FONT, 14))
-            .position(SeriesLabelPosition::UpperLeft)
+            .position(emptiest_corner(chart))
             .draw()
             .map_err(text)?;
     }
     Ok(())
+}
+
+/// Where the legend hides the fewest points.
+fn emptiest_corner(chart: &LineChart) -> SeriesLabelPosition {
+    let (x, y) = extent(chart);
+    let part = |value: f64, (low, high): (f64, f64), scale: Scale| match scale {
+        Scale::Linear => (value - low) / (high - low),
+        Scale::Logarithmic => (value / low).ln() / (high / low).ln(),
+    };
+    let mut corners = [
+        (0, (false, true), SeriesLabelPosition::UpperLeft),
+        (0, (true, true), SeriesLabelPosition::UpperRight),
+        (0, (true, false), SeriesLabelPosition::LowerRight),
+        (0, (false, false), SeriesLabelPosition::LowerLeft),
+    ];
+    for (px, py) in heights(chart).into_iter().flatten() {
+        let at = (part(px, x, chart.x_scale), part(py, y, chart.y_scale));
+        for (points, (right, upper), _) in &mut corners {
+            let near_x = if *right { at.0 > 0.6 } else { at.0 < 0.4 };
+            let near_y = if *upper { at.1 > 0.6 } else { at.1 < 0.4 };
+            *points += u32::from(near_x && near_y);
+        }
+    }
+    let emptiest = corners.iter().min_by_key(|(points, ..)| *points);
+    emptiest.map_or(SeriesLabelPosition::UpperLeft, |(.., corner)| {
+        corner.clone()
+    })
 }
 
 fn draw_bars(chart: &BarChart, area: &Area<'_>) -> Result<(), String> {
