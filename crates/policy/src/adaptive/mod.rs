@@ -33,6 +33,7 @@ mod stream;
 mod window;
 
 use crate::decision::Decision;
+use crate::kernel::window_sizes;
 use crate::reason::{Pattern, Reason};
 use crate::units::{PageCount, PageRange};
 use hit_rate::Debt;
@@ -59,6 +60,9 @@ const ROUNDS_REMEMBERED: u32 = 1 << 16;
 /// First request of a repeated scan, at most: 1 MiB. The header of a file is read more often than
 /// the file.
 const SCAN_AGAIN_PAGES_MAX: u32 = 256;
+
+/// The kernel's largest window, if not changed: 128 KiB.
+const KERNEL_PAGES_MAX: u64 = 32;
 
 /// Accesses without a wait or a request after which a file counts as being in memory. A new stream
 /// begins with a wait, so nothing is missed on a device; cached random reads cost next to nothing. It
@@ -258,7 +262,9 @@ impl FileStreams {
         {
             let moment = moment();
             let place8 = u8::try_from(place).unwrap_or(0);
-            let small = moment.file_pages <= moment.expected;
+            // Where the kernel's first window holds the file, a call of ours brings nothing.
+            let first = window_sizes::initial(access.len().get(), KERNEL_PAGES_MAX);
+            let small = moment.file_pages <= moment.expected && moment.file_pages.get() > first;
             if self.scan_window > 0 {
                 let window = self.scan_window.min(SCAN_AGAIN_PAGES_MAX);
                 let begun = Begun {
@@ -266,7 +272,7 @@ impl FileStreams {
                     reason: Reason::Reopened,
                 };
                 return self.begin_scan(&mut streams[place], place8, access, &moment, begun);
-            } else if small && access.end.get() < moment.file_pages.get() {
+            } else if small {
                 let begun = Begun {
                     window: pages32(moment.file_pages),
                     reason: Reason::ExpectedWhole,

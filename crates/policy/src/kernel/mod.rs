@@ -36,7 +36,7 @@ pub mod on_demand;
 mod on_demand_fault;
 mod read_around;
 pub mod thrash_safe;
-mod window_sizes;
+pub(crate) mod window_sizes;
 
 /// Whether a page is in the cache, and usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

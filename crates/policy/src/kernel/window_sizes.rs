@@ -17,7 +17,7 @@ pub(super) const FORCED_PAGES: u64 = 512;
 
 /// The first window of a run: `request` rounded up to a power of two, times four while that is
 /// small against `max`, times two in the middle, and `max` otherwise.
-pub(super) fn initial(request: u64, max: u64) -> u64 {
+pub(crate) fn initial(request: u64, max: u64) -> u64 {
     let Some(size) = request.checked_next_power_of_two() else {
         return max;
     };
