@@ -61,9 +61,6 @@ const ROUNDS_REMEMBERED: u32 = 1 << 16;
 /// the file.
 const SCAN_AGAIN_PAGES_MAX: u32 = 256;
 
-/// The kernel's largest window, if not changed: 128 KiB.
-const KERNEL_PAGES_MAX: u64 = 32;
-
 /// Accesses without a wait or a request after which a file counts as being in memory. A new stream
 /// begins with a wait, so nothing is missed on a device; cached random reads cost next to nothing. It
 /// has to be more than a window has requests of a shuffling server: 512 of 4 KiB in 2 MiB.
@@ -263,7 +260,7 @@ impl FileStreams {
             let moment = moment();
             let place8 = u8::try_from(place).unwrap_or(0);
             // Where the kernel's first window holds the file, a call of ours brings nothing.
-            let first = window_sizes::initial(access.len().get(), KERNEL_PAGES_MAX);
+            let first = window_sizes::initial(access.len().get(), window::FIRST_WINDOW_PAGES);
             let small = moment.file_pages <= moment.expected && moment.file_pages.get() > first;
             if self.scan_window > 0 {
                 let window = self.scan_window.min(SCAN_AGAIN_PAGES_MAX);

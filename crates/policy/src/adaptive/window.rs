@@ -20,7 +20,7 @@ use crate::reason::Reason;
 use crate::units::{PageCount, PageRange};
 
 /// First request of a stream: 128 KiB, what the kernel has begun with for twenty years.
-const FIRST_WINDOW_PAGES: u64 = 32;
+pub(super) const FIRST_WINDOW_PAGES: u64 = 32;
 
 /// Requests end on multiples of this once they are this large, so that they fill the kernel's
 /// pieces and large folios.
