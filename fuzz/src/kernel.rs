@@ -1,12 +1,12 @@
 //! One life of a file under every read-ahead algorithm, on the page cache that the tests of
 //! `policy` use and with the promises that they check.
 
-#[path = "../../crates/policy/tests/support/life.rs"]
+#[path = "../../lab/replicas/tests/support/life.rs"]
 mod life;
-#[path = "../../crates/policy/tests/support/page_cache.rs"]
+#[path = "../../lab/replicas/tests/support/page_cache.rs"]
 mod page_cache;
 
-use ahead_policy::kernel::{Advice, Fault};
+use ahead_replicas::kernel::{Advice, Fault};
 use life::{Place, Step, every_algorithm};
 
 use crate::Feed;

@@ -13,7 +13,7 @@ pub use traces::{parquet, traces};
 use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
-use ahead_policy::units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange};
 
 /// Numbers taken from the front of some bytes; zeros when they are used up.
 struct Feed<'a>(&'a [u8]);
@@ -126,8 +126,8 @@ pub fn parsers(data: &[u8]) {
     let back = ahead_engine::settings::Settings::from_environment(&settings.to_environment());
     assert_eq!(back, settings);
     let _ = ahead_engine::settings::Settings::from_environment(text);
-    if let Ok(model) = ahead_disks::DiskModel::from_toml(text) {
+    if let Ok(model) = ahead_disk_model::DiskModel::from_toml(text) {
         let again = model.to_toml().expect("what was read can be written");
-        assert_eq!(ahead_disks::DiskModel::from_toml(&again), Ok(model));
+        assert_eq!(ahead_disk_model::DiskModel::from_toml(&again), Ok(model));
     }
 }

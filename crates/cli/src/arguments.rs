@@ -7,7 +7,7 @@ mod traces;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use ahead_bench::predict::ScaledDisk;
+use ahead_harness::predict::ScaledDisk;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use simulator::{Choice, Compare, Reproduce, Simulate};

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahead_bench::arm::{Arm, ParseArmError};
-use ahead_bench::pattern::{PATTERNS, ParsePatternError, Pattern};
-use ahead_bench::predict::{PredictError, PredictPlan, Predictions};
-use ahead_bench::results::{Limits, RunRecord};
-use ahead_bench::{DiskChoice, Plan, Preload, Progress, ReaderCommand, Results};
+use ahead_harness::arm::{Arm, ParseArmError};
+use ahead_harness::pattern::{PATTERNS, ParsePatternError, Pattern};
+use ahead_harness::predict::{PredictError, PredictPlan, Predictions};
+use ahead_harness::results::{Limits, RunRecord};
+use ahead_harness::{DiskChoice, Plan, Preload, Progress, ReaderCommand, Results};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
@@ -39,7 +39,7 @@ pub enum BenchCommandError {
     Library(#[from] LibraryError),
     /// The bench itself.
     #[error(transparent)]
-    Bench(#[from] ahead_bench::BenchError),
+    Bench(#[from] ahead_harness::BenchError),
     /// Nothing was predicted.
     #[error(transparent)]
     Predict(#[from] PredictError),
@@ -73,7 +73,7 @@ impl BenchCommandError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Pattern(_) | Self::Arm(_) | Self::Size(_) => Exit::Usage,
-            Self::Bench(ahead_bench::BenchError::NothingToRun) => Exit::Usage,
+            Self::Bench(ahead_harness::BenchError::NothingToRun) => Exit::Usage,
             Self::Predict(PredictError::NoTwin { .. }) => Exit::Usage,
             _ => Exit::Failed,
         }
@@ -106,7 +106,7 @@ fn run(arguments: &BenchRun) -> Result<String, BenchCommandError> {
     check_writable([&arguments.json, &arguments.svg])?;
     stop_on_signals(&plan)?;
     let mut screen = Screen::new();
-    let results = ahead_bench::run(&plan, &mut |progress| screen.show(&progress));
+    let results = ahead_harness::run(&plan, &mut |progress| screen.show(&progress));
     screen.bar.finish_and_clear();
     let results = results?;
     if let Some(path) = &arguments.json {
@@ -124,7 +124,7 @@ fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {
     };
     let disk = DiskChoice::Emulated(String::new());
     let mut bench = Plan::new(disk, reader);
-    bench.scenarios = ahead_bench::pattern::parse_list(&arguments.patterns)?;
+    bench.scenarios = ahead_harness::pattern::parse_list(&arguments.patterns)?;
     bench.repeat = arguments.repeat;
     bench.seed = arguments.seed;
     bench.disk_bytes = Some(size::parse(&arguments.size)?);
@@ -140,7 +140,8 @@ fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {
         windows_kib: arguments.windows.clone(),
     };
     let mut screen = Screen::new();
-    let predictions = ahead_bench::predict::predict(&plan, &mut |progress| screen.show(&progress));
+    let predictions =
+        ahead_harness::predict::predict(&plan, &mut |progress| screen.show(&progress));
     screen.bar.finish_and_clear();
     let predictions = predictions?;
     if let Some(path) = &arguments.json {
@@ -150,14 +151,14 @@ fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {
         )?;
     }
     draw_predictions(&predictions, arguments)?;
-    Ok(ahead_bench::predict::render_page(&predictions))
+    Ok(ahead_harness::predict::render_page(&predictions))
 }
 
 fn draw_predictions(
     predictions: &Predictions,
     arguments: &BenchPredict,
 ) -> Result<(), BenchCommandError> {
-    let picture = ahead_bench::predict::render_picture(predictions);
+    let picture = ahead_harness::predict::render_picture(predictions);
     if let Some(path) = &arguments.svg {
         write(path, picture.to_svg()?.as_bytes())?;
     }
@@ -199,8 +200,8 @@ fn plan(arguments: &BenchRun) -> Result<Plan, BenchCommandError> {
     };
     let Ok(disk) = arguments.disk.parse::<DiskChoice>();
     let mut plan = Plan::new(disk, reader);
-    plan.scenarios = ahead_bench::pattern::parse_list(&arguments.pattern)?;
-    plan.arms = ahead_bench::arm::parse_list(&arguments.arm)?;
+    plan.scenarios = ahead_harness::pattern::parse_list(&arguments.pattern)?;
+    plan.arms = ahead_harness::arm::parse_list(&arguments.arm)?;
     plan.repeat = arguments.repeat;
     plan.seed = arguments.seed;
     plan.keep = arguments.keep;
@@ -310,9 +311,9 @@ fn as_u64(number: usize) -> u64 {
 /// Writes the picture if one is wanted, and returns the table.
 fn draw(results: &Results, svg: Option<&Path>) -> Result<String, BenchCommandError> {
     if let Some(path) = svg {
-        write(path, ahead_bench::render_svg(results).as_bytes())?;
+        write(path, ahead_harness::render_svg(results).as_bytes())?;
     }
-    Ok(ahead_bench::render_table(results))
+    Ok(ahead_harness::render_table(results))
 }
 
 fn write(path: &Path, content: &[u8]) -> Result<(), BenchCommandError> {

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ahead_disk::{CreateOptions, DiskInfo, DiskStats};
-use ahead_disks::{DiskModel, ModelError, Order, TimeScale};
+use ahead_disk_emulator::{CreateOptions, DiskInfo, DiskStats};
+use ahead_disk_model::{DiskModel, ModelError, Order, TimeScale};
 use indicatif::HumanBytes;
 use serde::Serialize;
 
@@ -49,16 +49,16 @@ pub enum DiskCommandError {
     OrderWithoutArm,
     /// Creating failed.
     #[error(transparent)]
-    Create(#[from] ahead_disk::CreateError),
+    Create(#[from] ahead_disk_emulator::CreateError),
     /// Listing failed.
     #[error(transparent)]
-    List(#[from] ahead_disk::ListError),
+    List(#[from] ahead_disk_emulator::ListError),
     /// The counters cannot be read.
     #[error(transparent)]
-    Stats(#[from] ahead_disk::StatsError),
+    Stats(#[from] ahead_disk_emulator::StatsError),
     /// Destroying failed.
     #[error(transparent)]
-    Destroy(#[from] ahead_disk::DestroyError),
+    Destroy(#[from] ahead_disk_emulator::DestroyError),
     /// This program cannot be found again, to be the server.
     #[error("cannot find this program's own file, which serves the disk: {0}")]
     Executable(io::Error),
@@ -88,7 +88,7 @@ pub fn disk(verb: &Disk) -> Result<String, DiskCommandError> {
     match verb {
         Disk::Create(arguments) => create(arguments),
         Disk::List { json } => {
-            let disks = ahead_disk::list()?;
+            let disks = ahead_disk_emulator::list()?;
             Ok(if *json {
                 to_json(&disks)
             } else {
@@ -96,9 +96,9 @@ pub fn disk(verb: &Disk) -> Result<String, DiskCommandError> {
             })
         }
         Disk::Stats { name, json, reset } => {
-            let stats = ahead_disk::stats(name)?;
+            let stats = ahead_disk_emulator::stats(name)?;
             if *reset {
-                ahead_disk::reset_stats(name)?;
+                ahead_disk_emulator::reset_stats(name)?;
             }
             Ok(if *json {
                 to_json(&stats)
@@ -107,7 +107,7 @@ pub fn disk(verb: &Disk) -> Result<String, DiskCommandError> {
             })
         }
         Disk::Destroy { name } => {
-            ahead_disk::destroy(name)?;
+            ahead_disk_emulator::destroy(name)?;
             Ok(format!("{name}: destroyed\n"))
         }
     }
@@ -133,7 +133,7 @@ fn create(arguments: &DiskCreate) -> Result<String, DiskCommandError> {
         mount_dir: arguments.mount.clone(),
         server_exe: std::env::current_exe().map_err(DiskCommandError::Executable)?,
     };
-    let info = ahead_disk::create(&options)?;
+    let info = ahead_disk_emulator::create(&options)?;
     if arguments.json {
         return Ok(to_json(&info));
     }

@@ -97,16 +97,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 fn inner_process(typed: &[OsString]) -> Option<Exit> {
     let first = typed.get(1)?.to_str()?;
     if first == bench::READER_ARGUMENT {
-        let failed = ahead_bench::reader_main(typed.iter().skip(2).cloned());
+        let failed = ahead_harness::reader_main(typed.iter().skip(2).cloned());
         return Some(if failed == ExitCode::SUCCESS {
             Exit::Fine
         } else {
             Exit::Failed
         });
     }
-    if first == ahead_disk::SERVER_ARGUMENT {
+    if first == ahead_disk_emulator::SERVER_ARGUMENT {
         let folder = typed.get(2).map(Path::new)?;
-        return Some(match ahead_disk::serve(folder) {
+        return Some(match ahead_disk_emulator::serve(folder) {
             Ok(()) => Exit::Fine,
             Err(error) => {
                 output::problem(&error);

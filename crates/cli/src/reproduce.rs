@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ahead_papers::{ALL, Compute, Figure, ReproduceError, find};
 use ahead_study::parallel;
-use ahead_study::reproduce::{ALL, Compute, Figure, ReproduceError, find};
 use ahead_study::verdict::Verdict;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! `ahead simulate`: one workload under one policy, with its whole account, beside the floor, the
 //! running kernel and the ceiling.
 
-use ahead_disks::DiskModel;
+use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::NAMES;
 use ahead_sim::report::Report;
 use ahead_study::output::picture;

@@ -3,7 +3,7 @@
 //! The process host implements them with system calls, the simulator with its own page cache.
 
 use ahead_policy::decision::Prefetch;
-use ahead_policy::units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange};
 
 /// Brings pages in.
 pub trait Adviser {

@@ -7,7 +7,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use ahead_policy::units::PageCount;
+use ahead_units::PageCount;
 
 /// Most pages left unread when nobody says otherwise: 256 MiB. Sixty-four streams then have
 /// 4 MiB each, which keeps one arm at 70 % of its bandwidth; more would only help slower disks,

@@ -8,7 +8,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use ahead_policy::units::PageCount;
+use ahead_units::PageCount;
 
 /// Files up to 512 KiB. Larger ones are soon read by their streams anyway, and cost more when the
 /// belief is wrong.

@@ -5,7 +5,7 @@
 use ahead_policy::adaptive::{FileStreams, Moment, Outcome, Quick, STREAMS_FEW, Stream};
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_policy::units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange};
 
 use crate::adviser::{Asked, Residency};
 use crate::budget::{Budget, Published};

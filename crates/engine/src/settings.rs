@@ -6,7 +6,7 @@
 use core::fmt::Write as _;
 
 use ahead_policy::knobs::Knobs;
-use ahead_policy::units::{ByteLength, PageCount};
+use ahead_units::{ByteLength, PageCount};
 
 /// Who decides what is read ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use ahead_engine::device::{Device, DeviceFacts};
 use ahead_engine::file::{Engine, FileState, Wait};
 use ahead_policy::adaptive::{Outcome, Quick, STREAMS_MANY, Stream};
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_policy::units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange};
 
 /// Says of every range that so many pages of it were evicted.
 struct Evicted(u64);

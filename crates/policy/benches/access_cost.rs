@@ -8,7 +8,7 @@ use std::hint::black_box;
 use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
-use ahead_policy::units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 fn moment() -> Moment {

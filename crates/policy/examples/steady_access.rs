@@ -7,7 +7,7 @@ use std::hint::black_box;
 use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
-use ahead_policy::units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);

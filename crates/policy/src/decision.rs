@@ -1,7 +1,7 @@
 //! What a policy hands out: which pages to bring in, and why. Values only; hosts apply them.
 
 use crate::reason::{Pattern, Reason};
-use crate::units::{PageCount, PageIndex, PageRange};
+use ahead_units::{PageCount, PageIndex, PageRange};
 
 /// Pages to bring in: `count` ranges of equal length whose starts are `period` pages apart.
 ///

@@ -3,7 +3,7 @@
 //! Where the numbers come from is the host's business: a kind of device to begin with, waits that
 //! were observed, or a person's word. The policy only turns them into sizes.
 
-use crate::units::{ByteLength, PageCount};
+use ahead_units::{ByteLength, PageCount};
 
 /// Access time, bandwidth and useful depth of one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The knobs a person turns, with the meaning they were given in 2005.
 
-use crate::units::PageCount;
+use ahead_units::PageCount;
 
 /// Limits that come from outside and hold for every file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

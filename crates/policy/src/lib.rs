@@ -13,8 +13,6 @@
 pub mod adaptive;
 pub mod decision;
 pub mod device;
-pub mod kernel;
 pub mod knobs;
-pub mod literature;
 pub mod reason;
-pub mod units;
+pub mod stock;

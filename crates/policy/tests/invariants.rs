@@ -5,7 +5,7 @@
 
 mod support;
 
-use ahead_policy::units::PageCount;
+use ahead_units::PageCount;
 use proptest::prelude::*;
 use support::Reader;
 

@@ -201,7 +201,7 @@ fn a_file_that_grows_is_followed() {
     for i in 0..16 {
         reader.read(i * 4, 4);
     }
-    reader.moment.file_pages = ahead_policy::units::PageCount::new(6400);
+    reader.moment.file_pages = ahead_units::PageCount::new(6400);
     let share = reader.coverage((16..1600).map(|i| (i * 4, 4)), 2);
     assert!(share >= 99, "{share} %");
 }
@@ -274,7 +274,7 @@ fn the_ratio_is_a_percentage_of_what_memory_can_hold() {
         let mut reader = Reader::new(FILE);
         reader.moment.contested = true;
         reader.moment.knobs.readahead_ratio = ratio;
-        reader.moment.threshold = ahead_policy::units::PageCount::new(1000);
+        reader.moment.threshold = ahead_units::PageCount::new(1000);
         let mut largest = 0;
         for i in 0..4000 {
             reader.read(i * 4, 4);

@@ -35,7 +35,7 @@ fn run(device: DeviceEstimate, think_ns: u64, backward: bool, length: u64, reads
             .decision
             .prefetch
             .ranges()
-            .chain([ahead_policy::units::PageRange::new(start, start + length)]);
+            .chain([ahead_units::PageRange::new(start, start + length)]);
         for range in demand {
             let (from, to) = (range.start.get(), range.end.get());
             let missing: Vec<u64> = (from..to)

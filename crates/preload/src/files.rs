@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use ahead_engine::file::{Engine, FileState};
 use ahead_policy::adaptive::{STREAMS_MANY, Stream};
-use ahead_policy::units::PageRange;
+use ahead_units::PageRange;
 
 use crate::memory::zeroed_array;
 

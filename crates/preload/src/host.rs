@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use ahead_engine::device::{DEVICES_MAX, Device, DeviceFacts};
 use ahead_engine::file::Engine;
 use ahead_engine::settings::{PolicyChoice, Settings, SubmitChoice};
-use ahead_policy::units::{ByteLength, PageCount};
+use ahead_units::{ByteLength, PageCount};
 
 use crate::fd_table::FdTable;
 use crate::files::Files;

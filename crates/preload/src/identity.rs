@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
 use ahead_engine::adviser::Residency;
-use ahead_policy::units::{ByteLength, PageCount, PageRange};
+use ahead_units::{ByteLength, PageCount, PageRange};
 
 /// A file whose pages can be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

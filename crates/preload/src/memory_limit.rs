@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ahead_policy::units::{ByteLength, PageCount};
+use ahead_units::{ByteLength, PageCount};
 
 /// Pages that windows may count on. Half of what is allowed is left to the program itself and to
 /// pages that were read already.

@@ -13,7 +13,7 @@ use ahead_engine::report::{flags, header};
 use ahead_engine::settings::PolicyChoice;
 use ahead_policy::adaptive::Quick;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_policy::units::{ByteLength, ByteOffset, PageRange};
+use ahead_units::{ByteLength, ByteOffset, PageRange};
 
 use crate::fd_table::{Entry, FileEntry};
 use crate::files::Place;

@@ -17,7 +17,7 @@ use ahead_engine::recording::{
     header, name_slots, slot, slot_word,
 };
 use ahead_policy::decision::Decision;
-use ahead_policy::units::PAGE_BYTES;
+use ahead_units::PAGE_BYTES;
 
 use crate::files::Place;
 use crate::identity;

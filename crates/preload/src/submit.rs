@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use ahead_engine::adviser::{Adviser, Asked};
-use ahead_policy::units::{ByteOffset, PageCount, PageRange};
+use ahead_units::{ByteOffset, PageCount, PageRange};
 
 use crate::ticks::{self, TickRate};
 

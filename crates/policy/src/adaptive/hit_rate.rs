@@ -7,7 +7,7 @@
 
 use super::stream::{Shape, Stream, pages32};
 use crate::knobs::Knobs;
-use crate::units::PageRange;
+use ahead_units::PageRange;
 
 /// Pages that a file may owe before it gets nothing more: 2 MiB. Less, and one abandoned window
 /// stops a good stream; more, and a file of short runs costs real bandwidth.

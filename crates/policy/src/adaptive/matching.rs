@@ -11,7 +11,7 @@
 //!    give way only when they have not moved for a long time.
 
 use super::stream::{Fit, Shape, Stream};
-use crate::units::PageRange;
+use ahead_units::PageRange;
 
 /// Unexplained accesses that are remembered for question 3.
 pub(super) const RECENT: usize = 8;

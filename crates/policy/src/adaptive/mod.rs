@@ -33,9 +33,9 @@ mod stream;
 mod window;
 
 use crate::decision::Decision;
-use crate::kernel::window_sizes;
 use crate::reason::{Pattern, Reason};
-use crate::units::{PageCount, PageRange};
+use crate::stock;
+use ahead_units::{PageCount, PageRange};
 use hit_rate::Debt;
 use matching::{RECENT, Unexplained};
 pub use stream::Stream;
@@ -260,7 +260,7 @@ impl FileStreams {
             let moment = moment();
             let place8 = u8::try_from(place).unwrap_or(0);
             // Where the kernel's first window holds the file, a call of ours brings nothing.
-            let first = window_sizes::initial(access.len().get(), window::FIRST_WINDOW_PAGES);
+            let first = stock::first_window(access.len().get(), window::FIRST_WINDOW_PAGES);
             let small = moment.file_pages <= moment.expected && moment.file_pages.get() > first;
             if self.scan_window > 0 {
                 let window = self.scan_window.min(SCAN_AGAIN_PAGES_MAX);

@@ -13,7 +13,7 @@
 //! ```
 
 use crate::reason::Pattern;
-use crate::units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange};
 
 /// Pages by which an access may miss the expected place and still belong to an established
 /// stream: 512 KiB. A parallel server that shuffles eight requests of 32 KiB stays inside with

@@ -17,7 +17,7 @@ use crate::decision::Prefetch;
 use crate::device::DeviceEstimate;
 use crate::knobs::Knobs;
 use crate::reason::Reason;
-use crate::units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange};
 
 /// First request of a stream: 128 KiB, what the kernel has begun with for twenty years.
 pub(super) const FIRST_WINDOW_PAGES: u64 = 32;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use ahead_policy::adaptive::{FileStreams, Moment, Outcome, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
-use ahead_policy::units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange};
 
 /// One file and everything the policy knows of it.
 pub struct Reader {

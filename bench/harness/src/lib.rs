@@ -1,0 +1,46 @@
+//! Measuring read patterns on a disk, against the alternatives.
+//!
+//! A [`Plan`] names a disk, patterns and arms. [`run`](run::run) prepares files, starts one reader
+//! process per run, arms interleaved, and returns every single run; [`render_table`] and
+//! [`render_svg`] show them. A figure is only ever compared with others of the same bench run.
+//!
+//! ```text
+//! plan --> run --> execute --> reader process: operations -> reads -> checks -> times
+//!                     |             (plain, mapped, or the ceiling that knows the future)
+//!                     +--> device counters, progress, CPU time
+//! results <-----------+
+//!    +--> summary --> table, svg
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod arm;
+mod calendar;
+pub mod ceiling;
+mod ceiling_reader;
+pub mod content;
+pub mod dataset;
+mod execute;
+pub mod job;
+mod journal;
+mod mapped_reader;
+pub mod operations;
+pub mod pattern;
+pub mod plan;
+pub mod predict;
+pub mod reader;
+pub mod results;
+pub mod run;
+pub mod statistics;
+pub mod summary;
+mod svg;
+mod table;
+pub mod target;
+
+pub use plan::{Plan, Preload, Progress, ReaderCommand};
+pub use reader::reader_main;
+pub use results::Results;
+pub use run::{BenchError, run};
+pub use svg::render_svg;
+pub use table::render_table;
+pub use target::DiskChoice;

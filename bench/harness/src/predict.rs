@@ -1,0 +1,455 @@
+//! Predicted against measured: the simulator judged by the running kernel, cell by cell.
+//!
+//! A cell is a pattern on an emulated disk under one read-ahead limit. It is run twice: by the
+//! [reader](crate::reader) on the disk of `crates/disk`, through the kernel's own page cache, and
+//! by the simulator with the same reads, the same places on the disk, the same disk model and the
+//! replica of the kernel's read-ahead. What a simulator cannot know, the costs of this machine
+//! (a page copied, a call, the way to the disk and back), is measured (`calibrate`) on the same disk
+//! between the runs, by reads that no read-ahead touches. Nothing is fitted to the cells.
+//!
+//! ```text
+//! disk ──► files ──► repeat: calibrate, every cell ──► medians
+//!                          costs ──► simulate every cell ──► measured | simulated | error
+//! ```
+//!
+//! A disk may run slower than real (`ssd@1/8`): its proportions stay, and the way to it and the
+//! processors' part become small beside it, which is what matters where two processors have to be
+//! reader, kernel and disk at once.
+//! Patterns that run from memory, and `small`, whose opens read directories that the simulator does
+//! not have, cannot be predicted.
+
+mod calibrate;
+mod page;
+mod simulated;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::Ordering;
+
+use ahead_disk_model::{DiskModel, TimeScale};
+use ahead_sim::world::WorldError;
+use serde::{Deserialize, Serialize};
+
+pub use calibrate::Calibration;
+pub use page::{render_page, render_picture};
+
+use crate::arm::Arm;
+use crate::calendar::utc_minutes;
+use crate::dataset::Dataset;
+use crate::execute::Bench;
+use crate::journal::Journal;
+use crate::pattern::{Pattern, Scenario};
+use crate::plan::{Plan, Progress};
+use crate::reader::ReadError;
+use crate::results::{Disk, Limits, Machine, RunRecord, approximate, ratio};
+use crate::run::{BenchError, machine};
+use crate::statistics::{Median, median};
+use crate::target::{Target, TargetError};
+
+/// Version of the JSON form.
+pub const VERSION: u32 = 1;
+
+/// What to predict. Of the bench plan the disk and the arms are not used.
+#[derive(Clone, Debug)]
+pub struct PredictPlan {
+    /// Patterns, limits, repeats and how to start a reader.
+    pub bench: Plan,
+    /// Disks to emulate.
+    pub disks: Vec<ScaledDisk>,
+    /// Read-ahead limits in KiB.
+    pub windows_kib: Vec<u64>,
+}
+
+/// A disk model and how many times faster than real it runs, as `ssd@1/8`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaledDisk {
+    /// Name of the model: hdd, ssd, cloud.
+    pub model: String,
+    /// Its speed.
+    pub scale: TimeScale,
+}
+
+impl FromStr for ScaledDisk {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (model, scale) = text.split_once('@').unwrap_or((text, "1"));
+        if !["hdd", "ssd", "cloud"].contains(&model) {
+            return Err(format!("'{model}' is none of hdd, ssd, cloud"));
+        }
+        Ok(Self {
+            model: model.to_owned(),
+            scale: scale.parse().map_err(|error| format!("{error}"))?,
+        })
+    }
+}
+
+impl fmt::Display for ScaledDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.model)?;
+        if self.scale != TimeScale::REAL {
+            write!(f, "@{}", self.scale)?;
+        }
+        Ok(())
+    }
+}
+
+/// Nothing could be predicted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PredictError {
+    /// Measuring failed.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+    /// A pattern has no twin in the simulator.
+    #[error(
+        "{scenario} cannot be predicted: what it waits for is not a read of its files; leave it out"
+    )]
+    NoTwin {
+        /// Which.
+        scenario: Scenario,
+    },
+    /// The costs of this machine could not be measured.
+    #[error("cannot measure what reads cost here: {0}")]
+    Calibrate(#[from] ReadError),
+    /// A file's place on the disk is not known.
+    #[error("cannot find out where {file} lies on the disk: {source}")]
+    Place {
+        /// Which file.
+        file: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The simulator refused.
+    #[error("the simulator cannot run {scenario}: {reason}")]
+    Simulate {
+        /// Which pattern.
+        scenario: Scenario,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// All cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Predictions {
+    /// Version of this form.
+    pub version: u32,
+    /// When it began, in UTC.
+    pub began: String,
+    /// Where.
+    pub machine: Machine,
+    /// Seed of all chance.
+    pub seed: u64,
+    /// What stopped each run.
+    pub limits: Limits,
+    /// The disks, and what this machine takes for reads on each.
+    pub disks: Vec<PredictedDisk>,
+    /// The cells.
+    pub cells: Vec<Cell>,
+}
+
+/// One disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PredictedDisk {
+    /// Its name and what it is.
+    pub disk: Disk,
+    /// The medians that the simulator got.
+    pub costs: Calibration,
+    /// What was measured before each repeat.
+    pub calibrations: Vec<Calibration>,
+}
+
+/// One pattern on one disk under one limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Name of the disk.
+    pub disk: String,
+    /// The pattern.
+    pub scenario: Scenario,
+    /// Read-ahead limit in KiB.
+    pub window_kib: u64,
+    /// What the runs on the emulated disk did.
+    pub measured: Vec<RunRecord>,
+    /// What the simulator did.
+    pub simulated: Simulated,
+}
+
+/// What the simulator says about a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Simulated {
+    /// Bytes that the pattern wanted and got.
+    pub useful_bytes: u64,
+    /// Virtual nanoseconds.
+    pub elapsed_ns: u64,
+    /// Bytes that the disk read.
+    pub device_bytes: u64,
+    /// Requests that the disk got.
+    pub device_requests: u64,
+}
+
+impl Cell {
+    /// Median of the measured throughput in 10^6 bytes per second, and its spread.
+    #[must_use]
+    pub fn measured_mb_s(&self) -> Median {
+        let values: Vec<f64> = self
+            .measured
+            .iter()
+            .map(RunRecord::megabytes_per_second)
+            .collect();
+        median(&values).unwrap_or_default()
+    }
+
+    /// Simulated throughput in 10^6 bytes per second.
+    #[must_use]
+    pub fn simulated_mb_s(&self) -> f64 {
+        ratio(self.simulated.useful_bytes, self.simulated.elapsed_ns) * 1000.0
+    }
+
+    /// Simulated ÷ measured − 1.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        let measured = self.measured_mb_s().value;
+        if measured > 0.0 {
+            self.simulated_mb_s() / measured - 1.0
+        } else {
+            f64::NAN
+        }
+    }
+
+    /// Median of the measured mean request, in KiB; 0 when the disk got none.
+    #[must_use]
+    pub fn measured_request_kib(&self) -> f64 {
+        let values: Vec<f64> = self
+            .measured
+            .iter()
+            .map(|run| ratio(run.device_bytes, run.device_requests) / 1024.0)
+            .collect();
+        median(&values).unwrap_or_default().value
+    }
+
+    /// The simulated mean request, in KiB.
+    #[must_use]
+    pub fn simulated_request_kib(&self) -> f64 {
+        ratio(self.simulated.device_bytes, self.simulated.device_requests) / 1024.0
+    }
+}
+
+impl Predictions {
+    /// The absolute errors in ascending order.
+    #[must_use]
+    pub fn errors(&self) -> Vec<f64> {
+        let mut errors: Vec<f64> = self.cells.iter().map(|cell| cell.error().abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        errors
+    }
+
+    /// The absolute error in the middle.
+    #[must_use]
+    pub fn median_error(&self) -> f64 {
+        median(&self.errors()).unwrap_or_default().value
+    }
+
+    /// The largest absolute error.
+    #[must_use]
+    pub fn worst_error(&self) -> f64 {
+        self.errors().last().copied().unwrap_or_default()
+    }
+}
+
+/// Runs and simulates every cell. After an error, as after success, the machine is as it was.
+///
+/// # Errors
+/// [`PredictError`].
+pub fn predict(
+    plan: &PredictPlan,
+    on_progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Predictions, PredictError> {
+    let bench = &plan.bench;
+    if bench.scenarios.is_empty() || plan.windows_kib.is_empty() || bench.repeat == 0 {
+        return Err(BenchError::NothingToRun.into());
+    }
+    let no_twin = |scenario: &&Scenario| scenario.cached || scenario.pattern == Pattern::Small;
+    if let Some(scenario) = bench.scenarios.iter().find(no_twin) {
+        return Err(PredictError::NoTwin {
+            scenario: *scenario,
+        });
+    }
+    if !rustix::process::geteuid().is_root() {
+        return Err(BenchError::NotRoot.into());
+    }
+    let notes = |source| BenchError::Machine {
+        what: "cannot keep notes in the state folder",
+        source,
+    };
+    let (mut journal, orphans) = Journal::open(&bench.state_folder).map_err(notes)?;
+    for disk in orphans {
+        let _ = ahead_disk_emulator::destroy(&disk);
+    }
+    let mut predictions = Predictions {
+        version: VERSION,
+        began: utc_minutes(std::time::SystemTime::now()),
+        machine: machine(),
+        seed: bench.seed,
+        limits: bench.limits,
+        disks: Vec::new(),
+        cells: Vec::new(),
+    };
+    for choice in &plan.disks {
+        let model = DiskModel::preset(&choice.model)
+            .map_err(|error| BenchError::Target(TargetError::Model(error.to_string())))?;
+        let model = simulated::at_scale(&model, choice.scale);
+        let mut disk_plan = bench.clone();
+        disk_plan.time_scale = Some(choice.scale.to_string());
+        disk_plan.keep = false;
+        let made = Target::create(&disk_plan, &choice.model, &mut |disk| {
+            journal.note_disk(Some(disk.to_owned()))
+        });
+        let target = match made {
+            Ok(target) => target,
+            Err(error) => {
+                let _ = journal.note_disk(None);
+                return Err(BenchError::Target(error).into());
+            }
+        };
+        let outcome = on_disk(
+            plan,
+            &choice.to_string(),
+            &model,
+            &target,
+            &mut journal,
+            on_progress,
+        );
+        target.destroy().map_err(BenchError::Target)?;
+        journal.note_disk(None).map_err(notes)?;
+        let (disk, cells) = outcome?;
+        predictions.disks.push(disk);
+        predictions.cells.extend(cells);
+    }
+    Ok(predictions)
+}
+
+fn on_disk(
+    plan: &PredictPlan,
+    name: &str,
+    model: &DiskModel,
+    target: &Target,
+    journal: &mut Journal,
+    on_progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<(PredictedDisk, Vec<Cell>), PredictError> {
+    let dataset = Dataset::prepare(&target.folder, target.percent_max, &mut |done, total| {
+        on_progress(Progress::Preparing { done, total });
+    })
+    .map_err(BenchError::Prepare)?;
+    let notes = |source| BenchError::Machine {
+        what: "cannot note read_ahead_kb, or put it back",
+        source,
+    };
+    journal.note_read_ahead(&target.queue).map_err(notes)?;
+    let folder = journal.folder().to_owned();
+    let bench = Bench {
+        plan: &plan.bench,
+        target,
+        dataset: &dataset,
+        folder: &folder,
+    };
+    let measured = measure(plan, &bench, name, model, on_progress);
+    journal.restore_read_ahead().map_err(notes)?;
+    let (mut cells, calibrations) = measured?;
+    let costs = Calibration::median(&calibrations);
+    for cell in &mut cells {
+        cell.simulated =
+            simulated::simulate(&bench, model, &costs, cell.scenario, cell.window_kib)?;
+    }
+    let disk = PredictedDisk {
+        disk: Disk {
+            name: name.to_owned(),
+            description: target.disk.description.clone(),
+        },
+        costs,
+        calibrations,
+    };
+    Ok((disk, cells))
+}
+
+/// Every cell so often as the plan says, calibrations in between. Every other repeat goes
+/// backwards, so that a machine that gets slower or faster with time favours none.
+fn measure(
+    plan: &PredictPlan,
+    bench: &Bench<'_>,
+    name: &str,
+    model: &DiskModel,
+    on_progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<(Vec<Cell>, Vec<Calibration>), PredictError> {
+    let mut cells: Vec<Cell> = Vec::new();
+    for &scenario in &plan.bench.scenarios {
+        cells.extend(plan.windows_kib.iter().map(|&window_kib| Cell {
+            disk: name.to_owned(),
+            scenario,
+            window_kib,
+            measured: Vec::new(),
+            simulated: Simulated::default(),
+        }));
+    }
+    let mut calibrations = Vec::new();
+    let total = cells.len() * usize::try_from(plan.bench.repeat).unwrap_or(1);
+    let mut number = 0;
+    for repeat in 0..plan.bench.repeat {
+        calibrations.push(calibrate::calibrate(bench, model)?);
+        let mut order: Vec<usize> = (0..cells.len()).collect();
+        if repeat % 2 == 1 {
+            order.reverse();
+        }
+        for index in order {
+            if plan.bench.stop.load(Ordering::Relaxed) {
+                return Err(BenchError::Stopped.into());
+            }
+            let (scenario, window_kib) = (cells[index].scenario, cells[index].window_kib);
+            let arm = Arm::Stock { kib: window_kib };
+            on_progress(Progress::Started {
+                number,
+                total,
+                scenario,
+                arm: &arm,
+            });
+            let record = bench.execute(scenario, &arm, repeat)?;
+            on_progress(Progress::Ended {
+                number,
+                total,
+                record: &record,
+            });
+            cells[index].measured.push(record);
+            number += 1;
+        }
+    }
+    Ok((cells, calibrations))
+}
+
+impl PredictError {
+    fn simulate(scenario: Scenario, error: &WorldError) -> Self {
+        Self::Simulate {
+            scenario,
+            reason: error.to_string(),
+        }
+    }
+}
+
+/// Nanoseconds of a float, for means; never negative.
+fn whole_ns(ns: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the value is positive and far below 2^63"
+    )]
+    let whole = ns.max(0.0).round() as u64;
+    whole
+}
+
+/// The middle of some whole numbers; 0 when there are none.
+fn middle(values: impl IntoIterator<Item = u64>) -> u64 {
+    let values: Vec<f64> = values.into_iter().map(approximate).collect();
+    whole_ns(median(&values).unwrap_or_default().value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,32 @@
+//! What the stock kernel does by itself, as far as the policy has to know it: we ask only for what
+//! it will not do.
+//!
+//! The full algorithms are the replicas' business; a rule that both need stands here.
+
+/// The first window of a run: `request` rounded up to a power of two, times four while that is
+/// small against `max`, times two in the middle, and `max` otherwise.
+#[must_use]
+pub fn first_window(request: u64, max: u64) -> u64 {
+    let Some(size) = request.checked_next_power_of_two() else {
+        return max;
+    };
+    if size <= max / 32 {
+        size * 4
+    } else if size <= max / 4 {
+        size * 2
+    } else {
+        max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_read_of_one_page_brings_four_of_thirty_two() {
+        assert_eq!(first_window(1, 32), 4);
+        assert_eq!(first_window(16, 32), 32);
+        assert_eq!(first_window(u64::MAX, 32), 32);
+    }
+}

@@ -1,0 +1,134 @@
+//! Flash: several channels, each reading one flash page at a time; no arm, no order to choose.
+//!
+//! A request is cut at flash-page borders, and each piece takes one page time on the channel that is
+//! free first. That is one queue with several servers. A real disk fixes the channel when the page
+//! is *written*; with that, results would depend on where a file happens to lie, and the purpose
+//! here is a disk that is exactly known. A page read in part costs a whole page.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use ahead_units::Timestamp;
+
+use crate::disk::{Busy, Completion, Mechanism, Request};
+use crate::model::FlashModel;
+use crate::time_scale::TimeScale;
+
+/// The state of the mechanism. Moments are nanoseconds on the caller's clock.
+#[derive(Clone, Debug)]
+pub struct Flash {
+    page_ns: u64,
+    page_bytes: u64,
+    /// When each channel is free again.
+    channels_free_ns: BinaryHeap<Reverse<u64>>,
+    /// Ordered by end, then by arrival: (end, sequence, id, arrival).
+    in_service: BinaryHeap<Reverse<(u64, u64, u64, u64)>>,
+    sequence: u64,
+    busy: Busy,
+}
+
+impl Flash {
+    /// Idle channels.
+    pub(crate) fn new(model: &FlashModel, scale: TimeScale) -> Self {
+        Self {
+            page_ns: scale.apply(model.page_us.saturating_mul(1_000)),
+            page_bytes: model.page_bytes.max(1),
+            channels_free_ns: (0..model.channels.max(1)).map(|_| Reverse(0)).collect(),
+            in_service: BinaryHeap::new(),
+            sequence: 0,
+            busy: Busy::default(),
+        }
+    }
+}
+
+impl Mechanism for Flash {
+    fn submit(&mut self, now_ns: u64, request: Request) {
+        let start = request.offset.get();
+        let end = start.saturating_add(request.length.get().max(1));
+        let pieces = (end.div_ceil(self.page_bytes) - start / self.page_bytes).max(1);
+        let mut done_ns = now_ns;
+        for _ in 0..pieces {
+            // The heap keeps its size: the channel that is taken goes back with its new time.
+            if let Some(mut earliest) = self.channels_free_ns.peek_mut() {
+                let piece_done_ns = earliest.0.max(now_ns).saturating_add(self.page_ns);
+                earliest.0 = piece_done_ns;
+                done_ns = done_ns.max(piece_done_ns);
+            }
+        }
+        self.busy.cover(now_ns, done_ns);
+        self.in_service
+            .push(Reverse((done_ns, self.sequence, request.id, now_ns)));
+        self.sequence += 1;
+    }
+
+    fn next_event_ns(&self) -> Option<u64> {
+        self.in_service.peek().map(|Reverse((end_ns, ..))| *end_ns)
+    }
+
+    /// Finishes the request that ends first.
+    fn finish_one(&mut self) -> Option<Completion> {
+        let Reverse((end_ns, _, id, arrived_ns)) = self.in_service.pop()?;
+        Some(Completion {
+            id,
+            arrived_at: Timestamp::new(arrived_ns),
+            completed_at: Timestamp::new(end_ns),
+        })
+    }
+
+    fn busy_ns(&self, now_ns: u64) -> u64 {
+        self.busy.until(now_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::DiskModel;
+    use ahead_units::{ByteLength, ByteOffset};
+
+    fn ssd() -> Flash {
+        let DiskModel::Flash(model) = DiskModel::ssd() else {
+            unreachable!("the ssd preset is flash")
+        };
+        Flash::new(&model, TimeScale::REAL)
+    }
+
+    fn read(offset: u64, length: u64) -> Request {
+        Request {
+            id: 0,
+            offset: ByteOffset::new(offset),
+            length: ByteLength::new(length),
+        }
+    }
+
+    #[test]
+    fn a_small_read_costs_a_whole_flash_page() {
+        let mut flash = ssd();
+        flash.submit(0, read(0, 4096));
+        assert_eq!(flash.next_event_ns(), Some(80_000));
+    }
+
+    #[test]
+    fn eight_pages_are_read_at_once_and_the_ninth_waits() {
+        let mut flash = ssd();
+        flash.submit(0, read(0, 128 << 10));
+        assert_eq!(flash.next_event_ns(), Some(80_000));
+        flash.submit(0, read(1 << 20, 4096));
+        flash.finish_one();
+        assert_eq!(flash.next_event_ns(), Some(160_000));
+    }
+
+    #[test]
+    fn a_read_across_a_page_border_costs_two_pages_in_parallel() {
+        let mut flash = ssd();
+        flash.submit(0, read(16_384 - 512, 1024));
+        assert_eq!(flash.next_event_ns(), Some(80_000));
+        for _ in 0..7 {
+            flash.submit(0, read(1 << 20, 4096));
+        }
+        let last = std::iter::from_fn(|| flash.finish_one())
+            .last()
+            .expect("eight were sent");
+        assert_eq!(last.completed_at, Timestamp::new(160_000));
+    }
+}

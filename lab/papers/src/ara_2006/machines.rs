@@ -1,0 +1,92 @@
+//! The machines of 2005 and 2006.
+//!
+//! Costs are not published; they are the usual ones of these processors (a copy of cold memory at
+//! about 500 MB/s on the desktop, twice that on the servers). Memory is what is left for the page
+//! cache.
+
+use ahead_disk_model::DiskModel;
+use ahead_replicas::page_cache::{Aging, Replacement};
+use ahead_sim::queue::QueueSettings;
+use ahead_sim::world::{Costs, Machine};
+use ahead_units::ByteLength;
+
+const MIB_PAGES: u64 = 256;
+
+const ATHLON: Costs = Costs {
+    syscall_ns: 400,
+    page_lookup_ns: 150,
+    page_copy_ns: 8_000,
+    page_insert_ns: 700,
+    fault_ns: 1_500,
+    request_ns: 4_000,
+    interrupt_ns: 6_000,
+    switch_ns: 3_000,
+    library_ns: 100,
+    ..Costs::free()
+};
+
+const XEON: Costs = Costs {
+    syscall_ns: 500,
+    page_lookup_ns: 100,
+    page_copy_ns: 4_000,
+    page_insert_ns: 500,
+    fault_ns: 1_500,
+    request_ns: 3_000,
+    interrupt_ns: 5_000,
+    switch_ns: 3_000,
+    library_ns: 80,
+    ..Costs::free()
+};
+
+/// The article's desktop: Athlon XP 1800+, 256 MB, a `DiamondMax` Plus 8 that takes 128 KiB at a
+/// time; run level 1 leaves about 230 MB to the page cache.
+pub(super) fn desktop() -> Machine {
+    with_memory(230)
+}
+
+/// The same with `cache_mib` of page cache.
+pub(super) fn with_memory(cache_mib: u64) -> Machine {
+    Machine {
+        cpus: 1,
+        slice_ns: 100_000_000,
+        memory_pages: cache_mib * MIB_PAGES,
+        replacement: Replacement::TwoList,
+        aging: Aging::FirstReferences,
+        folio_order_max: 0,
+        fault_around_pages: 1,
+        costs: ATHLON,
+        queue: QueueSettings::linux_2_6_18().with_request_pages_max(32),
+        disk: DiskModel::preset("diamondmax").unwrap_or_else(|_| DiskModel::hdd()),
+        // 80 293 248 sectors.
+        capacity: ByteLength::new(80_293_248 * 512),
+    }
+}
+
+/// The mails' dual Xeon with 2 GB. Its disk is not named; such servers had SCSI disks of 10 000 rpm,
+/// which take 512 KiB at a time.
+pub(super) fn dual_xeon() -> Machine {
+    Machine {
+        cpus: 2,
+        costs: XEON,
+        queue: QueueSettings::linux_2_6_18(),
+        disk: DiskModel::preset("atlas-10k-v").unwrap_or_else(|_| DiskModel::hdd()),
+        capacity: ByteLength::new(73_000_000_000),
+        ..with_memory(1_900)
+    }
+}
+
+/// The article's file server: Xeon 3.2 GHz, 2 GB, three Cheetahs as RAID 5 behind a PERC 4/Di.
+pub(super) fn file_server() -> Machine {
+    Machine {
+        cpus: 2,
+        costs: XEON,
+        queue: QueueSettings {
+            // The controller takes commands and orders them itself.
+            device_depth: 32,
+            ..QueueSettings::linux_2_6_18()
+        },
+        disk: DiskModel::cheetah_raid5(),
+        capacity: ByteLength::new(146_000_000_000),
+        ..with_memory(1_900)
+    }
+}

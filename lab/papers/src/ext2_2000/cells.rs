@@ -1,0 +1,222 @@
+//! The machine of the paper, and every run that its figures need.
+
+use ahead_disk_model::DiskModel;
+use ahead_sim::algorithm::Policy;
+use ahead_sim::queue::QueueSettings;
+use ahead_sim::report::Report;
+use ahead_sim::world::{Account, Machine};
+use ahead_units::PageCount;
+use ahead_workload::{FileSpec, Job, Process, Step};
+
+use crate::{ReproduceError, float};
+use ahead_study::parallel;
+
+/// The advice: powers of two, as the paper's kernel wants them. 16 384 is the last below the file.
+pub(super) const WINDOWS: [u64; 15] = [
+    1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384,
+];
+
+/// What lies before a file at the inner end: all but the last 300 MB of the 9.3 GB substitute.
+/// There it gives 13 MB/s, which is what the authors' disk gave NTFS; at the outer end it gives 20.
+const BYTES_BEFORE: u64 = 8969829120;
+
+/// Page cache of a machine with 128 MB: what 2.2 and an idle desktop leave is not published; the
+/// file has to fit, and does.
+const CACHE_PAGES: u64 = 112 << 8;
+
+/// How the disk's bytes reach memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Transfer {
+    /// The processor moves them.
+    Pio,
+    /// The controller does.
+    Dma,
+}
+
+/// Whose read-ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mechanism {
+    /// On misses, waiting for the queue.
+    Original,
+    /// On hits too, dropped when the queue is full.
+    Modified,
+}
+
+impl Mechanism {
+    /// The policy that advises `pages` pages.
+    pub(super) fn policy(self, pages: u64) -> String {
+        match self {
+            Self::Original => format!("advise-original:n={pages}"),
+            Self::Modified => format!("advise-true:n={pages},period={}", pages.min(16)),
+        }
+    }
+}
+
+/// Which request queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Queue {
+    /// 128 places of two pages, which the paper's own numbers imply.
+    Paper,
+    /// 64 places of 30 pages, which the sources of 2.2.1 have.
+    Sources,
+}
+
+/// The machine.
+pub(super) fn machine(transfer: Transfer, queue: Queue) -> Machine {
+    let disk = match transfer {
+        Transfer::Pio => "fireball-pio",
+        Transfer::Dma => "fireball",
+    };
+    let disk = DiskModel::preset(disk).unwrap_or_else(|error| unreachable!("{error}"));
+    let sources = QueueSettings::linux_2_2();
+    Machine {
+        queue: match queue {
+            Queue::Paper => sources.with_slots(Some(128)).with_request_pages_max(2),
+            Queue::Sources => sources,
+        },
+        ..Machine::pentium_iii(disk, PageCount::new(CACHE_PAGES))
+    }
+}
+
+/// Where files lie on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Slow.
+    Inner,
+    /// Fast.
+    Outer,
+}
+
+/// Files of so many pages: files 1, 2, … of a job.
+pub(super) fn files(place: Place, pages: impl IntoIterator<Item = u64>) -> Vec<FileSpec> {
+    let before = [FileSpec::contiguous(match place {
+        Place::Inner => BYTES_BEFORE,
+        Place::Outer => 0,
+    })];
+    let files = pages
+        .into_iter()
+        .map(|pages| FileSpec::contiguous(pages * 4096));
+    before.into_iter().chain(files).collect()
+}
+
+/// *mmapit* on a file of `pages` pages.
+pub(super) fn mmapit(place: Place, pages: u64) -> Job {
+    let steps = [
+        Step::Map {
+            area: 0,
+            slot: 0,
+            start: 0,
+            pages,
+            advice: ahead_replicas::kernel::Advice::Normal,
+            executable: false,
+        },
+        Step::Touch {
+            area: 0,
+            page: 0,
+            pages,
+        },
+    ];
+    Job {
+        files: files(place, [pages]),
+        processes: vec![Process::new("mmapit", vec![1], steps.into_iter())],
+        ..Job::default()
+    }
+}
+
+/// What `getrusage` and the clock told the authors, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usage {
+    pub(super) user: f64,
+    pub(super) system: f64,
+    pub(super) idle: f64,
+    pub(super) elapsed: f64,
+}
+
+/// Interrupts of a running program count as its system time; on an idle processor they count as
+/// idle, as 2.2 did.
+pub(super) fn usage(report: &Report) -> Usage {
+    let seconds = |ns: u64| float(ns) / 1e9;
+    let processors = &report.processors;
+    let in_idle = processors.interrupt_in_idle_ns;
+    Usage {
+        user: seconds(processors.user_ns),
+        system: seconds(processors.system_ns + processors.interrupt_ns - in_idle),
+        idle: seconds(processors.idle_ns + in_idle),
+        elapsed: seconds(report.elapsed_ns),
+    }
+}
+
+/// 10^6 bytes per second.
+pub(super) fn mb_per_s(report: &Report) -> f64 {
+    float(report.bytes_per_second()) / 1e6
+}
+
+/// One policy on one machine, with what the processor did in every `bucket_ns`.
+pub(super) fn run_with_timeline(
+    machine: &Machine,
+    policy: &str,
+    job: &Job,
+    bucket_ns: u64,
+) -> Result<Report, ReproduceError> {
+    let policy = Policy::for_disk(policy, &machine.disk)?;
+    let account = Account::new(job).with_timeline(bucket_ns);
+    Ok(ahead_sim::simulate_with(machine, &policy, job, account)?)
+}
+
+/// *mmapit* at the inner end, under each policy.
+pub(super) fn sweep(
+    machine: &Machine,
+    policies: &[String],
+    pages: u64,
+) -> Result<Vec<Report>, ReproduceError> {
+    sweep_at(Place::Inner, machine, policies, pages)
+}
+
+fn sweep_at(
+    place: Place,
+    machine: &Machine,
+    policies: &[String],
+    pages: u64,
+) -> Result<Vec<Report>, ReproduceError> {
+    let reports = parallel::map(policies, |policy| {
+        super::super::run(machine, policy, &mmapit(place, pages))
+    });
+    reports.into_iter().collect()
+}
+
+/// The runs of figures 1 to 7, each list in the order of [`WINDOWS`].
+pub(super) struct Runs {
+    pub(super) pages: u64,
+    pub(super) pio: Vec<Report>,
+    pub(super) dma: Vec<Report>,
+    pub(super) modified: Vec<Report>,
+    /// Both mechanisms with the file at the outer end, DMA.
+    pub(super) outer: [Vec<Report>; 2],
+    /// Original mechanism, DMA, and the queue of the sources.
+    pub(super) dma_sources: Vec<Report>,
+}
+
+impl Runs {
+    pub(super) fn new(pages: u64) -> Result<Self, ReproduceError> {
+        let policies = |mechanism: Mechanism| WINDOWS.map(|window| mechanism.policy(window));
+        let (original, modified) = (policies(Mechanism::Original), policies(Mechanism::Modified));
+        let dma = machine(Transfer::Dma, Queue::Paper);
+        Ok(Self {
+            pages,
+            pio: sweep(&machine(Transfer::Pio, Queue::Paper), &original, pages)?,
+            dma: sweep(&dma, &original, pages)?,
+            modified: sweep(&dma, &modified, pages)?,
+            outer: [
+                sweep_at(Place::Outer, &dma, &original, pages)?,
+                sweep_at(Place::Outer, &dma, &modified, pages)?,
+            ],
+            dma_sources: sweep(&machine(Transfer::Dma, Queue::Sources), &original, pages)?,
+        })
+    }
+
+    /// The run with `window` pages in one of the lists.
+    pub(super) fn at(runs: &[Report], window: u64) -> &Report {
+        let place = WINDOWS.iter().position(|known| *known == window);
+        &runs[place.unwrap_or(0)]
+    }
+}

@@ -1,0 +1,416 @@
+//! The page cache: which pages of which files are in memory, in what state, and who leaves first.
+//!
+//! Memory is a fixed number of pages, all of them for file contents. Pages enter in flight, in the
+//! order of their window; the caller says when their I/O is complete, dropped, or repeated. Before
+//! pages enter, others leave until they fit; a folio leaves whole, and never while a page of it is
+//! in flight. Nothing else removes pages, except [`forget`](PageCache::forget). So the cache is
+//! larger than memory only while all of it is in flight.
+//!
+//! Who leaves is the [`Replacement`]'s choice; [`reclaim`] tells both variants, rule by rule. What
+//! an access does is told here:
+//!
+//! * **Two lists** (2.6): a new page stands on the inactive list, at its young end, without the
+//!   reference mark. An access sets the mark; an access to an inactive page that has it moves the
+//!   page to the active list and takes the mark away; further ones set it again.
+//! * **Generational**: an access is only counted, up to two, since the page came to its generation.
+//!   Reclaim looks at the count when the page is the oldest.
+//!
+//! The **aging clock** is the one of adaptive read-ahead, see [`Aging`].
+//!
+//! This is a twin of Linux, and differs:
+//!
+//! * One zone, one memory, no watermarks: reclaim happens at the moment of need, just as much as is
+//!   needed, in the time of nobody. The kernel's runs ahead of need in batches of 32 pages.
+//! * Pages are never dirty and never mapped: the accessed bits of page tables do not exist. Who
+//!   simulates a mapping calls [`access`](PageCache::access) when a page is mapped, and again if
+//!   hot mapped pages are to stay.
+//! * The batches (`pagevec`) that delay list work by up to 14 pages are left out.
+//! * Evicted pages leave no shadow. Whether a page came back is for an observer to notice.
+//!
+//! Memory use is proportional to what is cached: pages are kept in chunks of 64, about 170 bytes
+//! each, found by a hash, and where a folio begins, eight neighbouring pages share 68 bytes of
+//! links. Questions about runs of pages look at 64 at a time.
+
+use crate::kernel::{Class, PageState, Window};
+
+mod chunk;
+mod lists;
+mod pages;
+pub mod reclaim;
+mod table;
+
+use chunk::{CHUNK_PAGES, run_mask, split};
+use lists::{BLOCK_PAGES, LISTS, Lists, NO_BLOCK};
+use table::Table;
+
+/// A file in the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u32);
+
+/// Who leaves first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replacement {
+    /// The inactive and the active list of Linux 2.6.
+    #[default]
+    TwoList,
+    /// Four generations, like the multi-generational LRU of Linux 6.
+    Generational,
+}
+
+/// What makes the aging clock of adaptive read-ahead tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Aging {
+    /// A page gets its reference mark, or reclaim examines a page without one. ("Smooth aging",
+    /// V14 and V15.)
+    #[default]
+    FirstReferences,
+    /// Reclaim examines an inactive page. (The updates of June 2006, and V16.)
+    Scanned,
+}
+
+/// How large the cache is, and how it forgets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheSettings {
+    /// Pages of memory; at least 1.
+    pub memory_pages: u64,
+    /// Who leaves first.
+    pub replacement: Replacement,
+    /// What the aging clock counts.
+    pub aging: Aging,
+}
+
+/// A page that leaves the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evicted {
+    /// Its file.
+    pub file: FileId,
+    /// Its number there.
+    pub page: u64,
+    /// Why it had been brought.
+    pub class: Class,
+    /// A reader got it at least once.
+    pub was_used: bool,
+}
+
+/// Hears which pages leave, in the order in which they do.
+pub trait CacheObserver {
+    /// Reclaim took the page.
+    fn on_evicted(&mut self, page: &Evicted) {
+        let _ = page;
+    }
+
+    /// The page was [forgotten](PageCache::forget) on request.
+    fn on_dropped(&mut self, page: &Evicted) {
+        let _ = page;
+    }
+}
+
+/// Hears nothing.
+impl CacheObserver for () {}
+
+impl<O: CacheObserver> CacheObserver for &mut O {
+    fn on_evicted(&mut self, page: &Evicted) {
+        (**self).on_evicted(page);
+    }
+
+    fn on_dropped(&mut self, page: &Evicted) {
+        (**self).on_dropped(page);
+    }
+}
+
+/// What an access found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Nobody had got this page since it came.
+    pub first_use: bool,
+    /// Why it had been brought.
+    pub class: Class,
+    /// Its I/O was still under way.
+    pub was_locked: bool,
+}
+
+/// The cache. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct PageCache {
+    settings: CacheSettings,
+    table: Table,
+    lists: Lists,
+    /// The list of the oldest generation; generations follow each other around the lists.
+    oldest: usize,
+    files: u32,
+    clock: u64,
+    resident: u64,
+    unread: u64,
+    in_flight: u64,
+}
+
+impl PageCache {
+    /// An empty cache.
+    #[must_use]
+    pub fn new(settings: &CacheSettings) -> Self {
+        assert!(settings.memory_pages > 0, "a page cache without memory");
+        Self {
+            settings: *settings,
+            table: Table::default(),
+            lists: Lists::new(),
+            oldest: 0,
+            files: 0,
+            clock: 0,
+            resident: 0,
+            unread: 0,
+            in_flight: 0,
+        }
+    }
+
+    /// A name for one more file. Files have no size here: the caller cuts windows.
+    pub fn add_file(&mut self) -> FileId {
+        let file = FileId(self.files);
+        self.files += 1;
+        file
+    }
+
+    /// Brings the absent pages of `window` in, in flight, and returns how many there were.
+    ///
+    /// Others leave before each run of absent pages enters, possibly pages of the same window
+    /// further on, which are then brought in as well. With an order, `window` is one folio if it
+    /// has just that many pages, begins at a multiple of them, and all are absent; otherwise its
+    /// pages come single. The mark is set if its page came in.
+    pub fn insert(
+        &mut self,
+        file: FileId,
+        window: &Window,
+        observer: &mut impl CacheObserver,
+    ) -> u64 {
+        self.insert_as(file, window, true, observer)
+    }
+
+    /// As [`insert`](Self::insert), for I/O that takes no time: the pages are up to date at once.
+    pub fn insert_valid(
+        &mut self,
+        file: FileId,
+        window: &Window,
+        observer: &mut impl CacheObserver,
+    ) -> u64 {
+        self.insert_as(file, window, false, observer)
+    }
+
+    fn insert_as(
+        &mut self,
+        file: FileId,
+        window: &Window,
+        is_locked: bool,
+        observer: &mut impl CacheObserver,
+    ) -> u64 {
+        let end = window.start.saturating_add(window.pages);
+        let mut from = window.start;
+        let mut inserted = 0;
+        while let Some((start, pages)) = self.next_absent_run(file, from, end) {
+            self.make_room(pages, observer);
+            let is_folio = window.order > 0
+                && pages == window.pages
+                && window.order < 64
+                && pages == 1 << window.order
+                && start % pages == 0;
+            let order = if is_folio { window.order } else { 0 };
+            self.insert_run(file, start, pages, order, is_locked, window.class);
+            if let Some(mark) = window.mark
+                && (start..start + pages).contains(&mark)
+            {
+                self.set_mark(file, mark);
+            }
+            inserted += pages;
+            from = start + pages;
+        }
+        inserted
+    }
+
+    fn insert_run(
+        &mut self,
+        file: FileId,
+        start: u64,
+        pages: u64,
+        order: u8,
+        is_locked: bool,
+        class: Class,
+    ) {
+        let is_folio = order > 0;
+        let list = self.list_of_new(class);
+        let mut page = start;
+        while page < start + pages {
+            let (number, first) = split(page);
+            let mask = run_mask(first, start + pages - page);
+            let place = self.table.find_or_add(file, number);
+            let chunk = self.table.chunk_mut(place);
+            chunk.insert(mask, class);
+            if is_locked {
+                chunk.locked |= mask;
+            }
+            if !is_folio {
+                for bit in first..first + mask.count_ones() {
+                    self.join(place, bit, list, 1);
+                }
+            } else if page == start {
+                chunk.tail |= mask & (mask - 1);
+            } else {
+                chunk.tail |= mask;
+            }
+            if is_folio && pages > CHUNK_PAGES {
+                self.table.chunk_mut(place).span_order = order;
+            }
+            if is_folio && page == start {
+                self.join(place, first, list, pages);
+            }
+            page += u64::from(mask.count_ones());
+        }
+        self.resident += pages;
+        self.unread += pages;
+        if is_locked {
+            self.in_flight += pages;
+        }
+    }
+
+    /// Puts a folio that is on no list at the young end of `list`.
+    fn join(&mut self, place: u32, bit: u32, list: usize, pages: u64) {
+        self.table.chunk_mut(place).set_list(bit, list);
+        let block = &mut self.table.blocks[place as usize][(bit / BLOCK_PAGES) as usize];
+        if *block == NO_BLOCK {
+            *block = self
+                .lists
+                .add_block(place * BLOCK_PAGES + bit / BLOCK_PAGES);
+        }
+        let slot = *block * BLOCK_PAGES + bit % BLOCK_PAGES;
+        self.lists.push_young(list, slot, pages);
+    }
+
+    fn slot(&self, place: u32, bit: u32) -> u32 {
+        let block = self.table.blocks[place as usize][(bit / BLOCK_PAGES) as usize];
+        block * BLOCK_PAGES + bit % BLOCK_PAGES
+    }
+
+    /// Chunk and bit of the folio that `slot` stands for.
+    fn folio_at(&self, slot: u32) -> (u32, u32) {
+        let (owner, place) = self.lists.owner(slot);
+        (
+            owner / BLOCK_PAGES,
+            owner % BLOCK_PAGES * BLOCK_PAGES + place,
+        )
+    }
+
+    /// Moves a folio to the young end of `list`.
+    fn move_to(&mut self, place: u32, bit: u32, list: usize) {
+        let pages = self.table.chunk(place).folio_pages(bit);
+        let slot = self.slot(place, bit);
+        self.lists
+            .unlink(self.table.chunk(place).list(bit), slot, pages);
+        self.table.chunk_mut(place).set_list(bit, list);
+        self.lists.push_young(list, slot, pages);
+    }
+
+    /// A reader gets a cached page, and this counts for its age.
+    ///
+    /// # Panics
+    ///
+    /// If the page is absent: a reader waits until it is there.
+    #[inline]
+    pub fn access(&mut self, file: FileId, page: u64) -> Access {
+        self.access_after(file, page, None)
+    }
+
+    /// A reader gets a cached page, after it got `previous` of the same file. If both are in one
+    /// folio, this does not count for its age: the many small reads that a folio answers are one
+    /// access to it.
+    ///
+    /// # Panics
+    ///
+    /// If the page is absent.
+    #[inline]
+    pub fn access_after(&mut self, file: FileId, page: u64, previous: Option<u64>) -> Access {
+        self.access_if_cached(file, page, previous)
+            .expect("access to an absent page")
+    }
+
+    /// As [`access_after`](Self::access_after); `None` if the page is absent.
+    // Always inlined: nearly every access ends in a few bit tests, and most callers do not look at
+    // all that is answered.
+    #[inline(always)]
+    pub fn access_if_cached(
+        &mut self,
+        file: FileId,
+        page: u64,
+        previous: Option<u64>,
+    ) -> Option<Access> {
+        let (place, bit) = self.locate(file, page)?;
+        let mask = 1 << bit;
+        let chunk = self.table.chunk_mut(place);
+        let access = Access {
+            first_use: chunk.used & mask == 0,
+            class: chunk.class(bit),
+            was_locked: chunk.locked & mask != 0,
+        };
+        self.unread -= u64::from(access.first_use);
+        chunk.used |= mask;
+        if chunk.tail != 0 {
+            self.access_folio(file, page, previous);
+        } else if previous != Some(page) {
+            self.mark_accessed(place, bit);
+        }
+        Some(access)
+    }
+
+    #[inline(never)]
+    fn access_folio(&mut self, file: FileId, page: u64, previous: Option<u64>) {
+        let (start, end) = self.folio(file, page);
+        if previous.is_none_or(|previous| !(start..end).contains(&previous))
+            && let Some((place, bit)) = self.locate(file, start)
+        {
+            self.mark_accessed(place, bit);
+        }
+    }
+
+    /// `mark_page_accessed` for the folio that begins at `bit`.
+    #[inline]
+    fn mark_accessed(&mut self, place: u32, bit: u32) {
+        let mask = 1 << bit;
+        let chunk = self.table.chunk_mut(place);
+        if chunk.referenced & mask == 0 {
+            chunk.referenced |= mask;
+            self.clock += u64::from(self.settings.aging == Aging::FirstReferences);
+        } else if self.settings.replacement == Replacement::Generational {
+            chunk.twice |= mask;
+        } else if chunk.lists[0] & mask == 0 {
+            self.activate(place, bit);
+        }
+    }
+
+    #[inline(never)]
+    fn activate(&mut self, place: u32, bit: u32) {
+        self.table.chunk_mut(place).referenced &= !(1 << bit);
+        self.move_to(place, bit, reclaim::ACTIVE);
+    }
+
+    /// Where a cached page is.
+    #[inline]
+    fn locate(&self, file: FileId, page: u64) -> Option<(u32, u32)> {
+        let (number, bit) = split(page);
+        let place = self.table.find(file, number)?;
+        (self.table.chunk(place).present >> bit & 1 != 0).then_some((place, bit))
+    }
+
+    /// Where the folio around a cached page begins.
+    fn locate_folio(&self, file: FileId, page: u64) -> Option<(u32, u32)> {
+        let (place, bit) = self.locate(file, page)?;
+        let chunk = self.table.chunk(place);
+        if chunk.tail >> bit & 1 == 0 {
+            Some((place, bit))
+        } else if chunk.span_order == 0 {
+            Some((place, chunk.head(bit)))
+        } else {
+            self.locate(file, page & !((1 << chunk.span_order) - 1))
+        }
+    }
+}
+
+/// Rounds up to the place of the next chunk.
+const fn next_chunk(page: u64) -> u64 {
+    (page | (CHUNK_PAGES - 1)).saturating_add(1)
+}

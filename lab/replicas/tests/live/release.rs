@@ -1,0 +1,68 @@
+//! Which kernel runs, and what the test can say about it.
+
+use std::fmt;
+use std::fs;
+
+use ahead_replicas::kernel::folio::Release;
+
+/// The running kernel, as far as the replica knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// As `uname -r` prints it.
+    pub text: String,
+    /// Whose rules it should follow.
+    pub release: Release,
+}
+
+/// There is no replica of this kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownRelease(String);
+
+impl fmt::Display for UnknownRelease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "this kernel is {}, and the replica knows 6.18 and 6.12: run this test on one of them, or \
+             add what has changed since as a switch of `policy::kernel::folio::Release`",
+            self.0
+        )
+    }
+}
+
+impl Running {
+    /// The kernel of this machine.
+    pub fn now() -> Result<Self, UnknownRelease> {
+        let text = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Self::from_text(text.trim_end())
+    }
+
+    /// A kernel by the text of `uname -r`.
+    pub fn from_text(text: &str) -> Result<Self, UnknownRelease> {
+        let mut numbers = text.split(['.', '-']);
+        let release = match (numbers.next(), numbers.next()) {
+            (Some("6"), Some("18")) => Release::Linux6_18,
+            (Some("6"), Some("12")) => Release::Linux6_12,
+            _ => return Err(UnknownRelease(text.to_owned())),
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            release,
+        })
+    }
+
+    /// Whether faults are compared: what a fault maps beside its page, which decides which touches
+    /// become faults, is written down for 6.18 only.
+    pub fn compares_faults(&self) -> bool {
+        self.release == Release::Linux6_18
+    }
+}
+
+#[test]
+fn a_release_is_known_by_its_first_two_numbers() {
+    let release = |text| Running::from_text(text).map(|running| running.release);
+    assert_eq!(release("6.18.44-fc-v669"), Ok(Release::Linux6_18));
+    assert_eq!(release("6.18-rc3"), Ok(Release::Linux6_18));
+    assert_eq!(release("6.12.117"), Ok(Release::Linux6_12));
+    let unknown = release("6.1.0-38-amd64").unwrap_err().to_string();
+    assert!(unknown.starts_with("this kernel is 6.1.0-38-amd64, and the replica knows 6.18"));
+}

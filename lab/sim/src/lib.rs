@@ -1,0 +1,72 @@
+//! The simulator: any policy, on any workload or trace, on any disk, in virtual time.
+//!
+//! * [`queue`] — request queue, schedulers, and the disk behind them
+//! * [`world`] — processes, processors, virtual time
+//! * [`algorithm`] — every policy by its name
+//! * [`report`] — the account of a run
+#![forbid(unsafe_code)]
+
+pub mod algorithm;
+pub mod queue;
+pub mod report;
+pub mod world;
+
+use ahead_workload::Job;
+use world::{Account, FrontChoice, Machine, OracleSettings, OracleStyle, World, WorldError};
+
+/// Runs `job` under `policy` to its end and returns the account.
+///
+/// # Errors
+/// [`WorldError`]: the job does not fit the disk, names what it does not have, or waits for ever.
+pub fn simulate(
+    machine: &Machine,
+    policy: &algorithm::Policy,
+    job: &Job,
+) -> Result<report::Report, WorldError> {
+    simulate_with(machine, policy, job, Account::new(job))
+}
+
+/// As [`simulate`], with an account that may keep a timeline.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with(
+    machine: &Machine,
+    policy: &algorithm::Policy,
+    job: &Job,
+    account: Account,
+) -> Result<report::Report, WorldError> {
+    let FrontChoice::Oracle(settings) = policy.front else {
+        return run(machine, policy, &policy.front, job, account);
+    };
+    if settings.style != OracleStyle::Best {
+        return run(machine, policy, &policy.front, job, account);
+    }
+    let mut best: Option<report::Report> = None;
+    for style in OracleStyle::ALL {
+        let front = FrontChoice::Oracle(OracleSettings { style, ..settings });
+        let report = run(machine, policy, &front, job, account.clone())?;
+        if best
+            .as_ref()
+            .is_none_or(|best| report.elapsed_ns < best.elapsed_ns)
+        {
+            best = Some(report);
+        }
+    }
+    Ok(best.unwrap_or_default())
+}
+
+fn run(
+    machine: &Machine,
+    policy: &algorithm::Policy,
+    front: &FrontChoice,
+    job: &Job,
+    account: Account,
+) -> Result<report::Report, WorldError> {
+    let prototype = policy.prototype.clone();
+    let machine = policy.machine(machine);
+    let mut world = World::new(&machine, prototype, front, job, account)?;
+    world.set_learned(policy.learned);
+    let elapsed_ns = world.run()?;
+    Ok(world.observer().report(elapsed_ns, world.queue()))
+}

@@ -1,0 +1,462 @@
+//! The ceiling: a reader's helper that knows what will be read, under the same memory.
+//!
+//! It has its own copy of every program and runs ahead in it. With that future it does three
+//! things, and never lets the kernel read ahead on its own:
+//!
+//! * **Fetch in the order of need, in the order of the disk.** When less than half of a program's
+//!   window is in memory or on its way, it takes what the program reads next, up to the window
+//!   (or the program's share of memory), and starts it sorted by place. A hole is read through where that costs the disk less than a
+//!   second request.
+//! * **Keep what is needed soonest.** A page that will not be read again leaves when its reader is
+//!   done with it. When memory is full the page that is needed last makes room (Belady), and
+//!   never for one that is needed later still: then fetching stops.
+//! * **Fetch nothing twice**, as long as the future is known: it looks two memories ahead, and
+//!   takes what comes after that for never.
+//!
+//! Of several programs each is believed to go on as fast as the others. It costs no processor
+//! time. It is not a proof of optimality: a disk may like another order better. It is a ceiling
+//! in the sense that nobody without its knowledge should come out above it.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use ahead_replicas::kernel::{Class, PageState, Window};
+use ahead_units::PAGE_BYTES;
+
+use super::future::{Crew, PageName, Uses, crews_of};
+use super::kernel::Kernel;
+use super::machine::Machine;
+use super::observer::{Moment, Observer, Started};
+use super::page_set::PageMap;
+use super::pricing::Pricing;
+use super::task::at;
+use crate::queue::PageRun;
+use ahead_replicas::page_cache::FileId;
+use ahead_workload::Job;
+
+/// What the oracle may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OracleSettings {
+    /// Pages that it has in memory or on their way for one program, before they are read.
+    pub window_pages: u64,
+    /// How it goes about it.
+    pub style: OracleStyle,
+}
+
+impl Default for OracleSettings {
+    /// 128 MiB, the horizon of the bench's reader that knows its future; the best style.
+    fn default() -> Self {
+        Self {
+            window_pages: 32_768,
+            style: OracleStyle::Best,
+        }
+    }
+}
+
+/// How the oracle asks. Knowing the future is not knowing which order a disk likes best, so there
+/// is more than one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OracleStyle {
+    /// A run with each of the others; the fastest counts. A single world takes the first.
+    #[default]
+    Best,
+    /// Programs share memory; windows are asked for whole.
+    Shared,
+    /// Programs share memory; windows begin with 64 KiB and double, so that the first pages need
+    /// not wait for the last.
+    SharedSlowly,
+    /// The first program in need may take all memory; windows are asked for whole.
+    Greedy,
+    /// The first program in need may take all memory; windows begin with 64 KiB and double.
+    GreedySlowly,
+    /// As the slow ones, and never more than 256 KiB ahead: for readers that take their time.
+    Steady,
+}
+
+impl OracleStyle {
+    /// All but [`Best`](Self::Best).
+    pub const ALL: [Self; 5] = [
+        Self::Shared,
+        Self::SharedSlowly,
+        Self::Greedy,
+        Self::GreedySlowly,
+        Self::Steady,
+    ];
+
+    const fn is_greedy(self) -> bool {
+        matches!(self, Self::Greedy | Self::GreedySlowly)
+    }
+
+    const fn first_pages(self) -> u64 {
+        match self {
+            Self::SharedSlowly | Self::GreedySlowly | Self::Steady => 16,
+            Self::Best | Self::Shared | Self::Greedy => u64::MAX,
+        }
+    }
+}
+
+/// Most pages ahead of a reader that takes its time: 256 KiB.
+const STEADY_PAGES: u64 = 64;
+
+/// Batches end where a multiple of so many pages begins, as long as reading goes on in order:
+/// disks have pages of their own, and a request that begins inside one reads it twice.
+const CUT_PAGES: u64 = 16;
+
+/// The oracle of a world.
+pub(super) struct Oracle {
+    window_pages: u64,
+    memory_pages: u64,
+    pricing: Pricing,
+    file_pages: Vec<u64>,
+    crews: Vec<Crew>,
+    /// When each page is read, soonest first.
+    uses: PageMap<Uses>,
+    /// Pages in memory that will be read, by when.
+    kept: BTreeSet<(u64, PageName)>,
+    /// Pages that a task is reading: they cannot leave.
+    delivered: Vec<Vec<PageName>>,
+    /// Pages of holes, to be dropped when they have come.
+    rubbish: VecDeque<PageName>,
+    unsubmitted: VecDeque<PageRun>,
+    /// In memory from the beginning.
+    cached: Vec<(u32, u64, u64)>,
+}
+
+impl Oracle {
+    pub(super) fn new(settings: &OracleSettings, machine: &Machine, job: &Job) -> Self {
+        let mut crews: Vec<_> = job.processes.iter().flat_map(crews_of).collect();
+        let sharers = if settings.style.is_greedy() {
+            1
+        } else {
+            u64::try_from(crews.len().max(1)).unwrap_or(1)
+        };
+        let share = machine.memory_pages / sharers;
+        let mut window_pages = settings.window_pages.min(share).max(1);
+        if settings.style == OracleStyle::Steady {
+            window_pages = window_pages.min(STEADY_PAGES);
+        }
+        let pages = |spec: &ahead_workload::FileSpec| spec.bytes.div_ceil(PAGE_BYTES);
+        for crew in &mut crews {
+            crew.batch_pages = settings.style.first_pages().min(window_pages);
+        }
+        Self {
+            window_pages,
+            memory_pages: machine.memory_pages,
+            pricing: Pricing::of(&machine.disk, machine.capacity),
+            file_pages: job.files.iter().map(pages).collect(),
+            crews,
+            uses: PageMap::default(),
+            kept: BTreeSet::new(),
+            delivered: Vec::new(),
+            rubbish: VecDeque::new(),
+            unsubmitted: VecDeque::new(),
+            cached: job.cached.clone(),
+        }
+    }
+
+    /// A task of `crew` takes its next step of interest.
+    pub(super) fn on_step<O: Observer>(
+        &mut self,
+        task: u32,
+        crew: u32,
+        kernel: &mut Kernel<O>,
+        now_ns: u64,
+    ) {
+        if self.delivered.len() <= at(task) {
+            self.delivered.resize(at(task) + 1, Vec::new());
+        }
+        self.learn(at(crew));
+        for page in std::mem::take(&mut self.delivered[at(task)]) {
+            match self.uses.get(&page).map(Uses::first) {
+                Some(first) => {
+                    self.kept.insert((first, page));
+                }
+                None => kernel.forget(now_ns, FileId(page.0), page.1, 1),
+            }
+        }
+        if !self.cached.is_empty() {
+            self.take_over_cached(kernel, now_ns);
+        }
+        if self.crews[at(crew)].fetched == 0 {
+            self.fetch(at(crew), kernel, now_ns);
+        }
+        let known = &mut self.crews[at(crew)];
+        let Some(item) = known.items.pop_front() else {
+            return;
+        };
+        known.known_pages -= item.pages;
+        known.note_taken(&item);
+        for step in 0..item.pages {
+            let page = (item.file, item.start + step);
+            self.note_use(task, page, item.position + step);
+        }
+        self.pump(kernel, now_ns);
+    }
+
+    /// Fetches for whoever has less than half a window.
+    pub(super) fn pump<O: Observer>(&mut self, kernel: &mut Kernel<O>, now_ns: u64) {
+        while let Some(&(file, page)) = self.rubbish.front() {
+            if kernel.cache.state(FileId(file), page) == PageState::InFlight {
+                break;
+            }
+            self.rubbish.pop_front();
+            if !self.uses.contains_key(&(file, page)) {
+                kernel.forget(now_ns, FileId(file), page, 1);
+            }
+        }
+        if !kernel.resubmit(now_ns, &mut self.unsubmitted) {
+            return;
+        }
+        for crew in 0..self.crews.len() {
+            if self.crews[crew].fetched_pages <= self.crews[crew].batch_pages / 2 {
+                self.learn(crew);
+                self.fetch(crew, kernel, now_ns);
+            }
+        }
+    }
+
+    /// The page is being read at `position`.
+    fn note_use(&mut self, task: u32, page: PageName, position: u64) {
+        if let Some(uses) = self.uses.get_mut(&page) {
+            self.kept.remove(&(uses.first(), page));
+            if uses.remove(position) {
+                self.uses.remove(&page);
+            }
+        }
+        self.delivered[at(task)].push(page);
+    }
+
+    /// Runs ahead in a program until two memories are known.
+    fn learn(&mut self, crew: usize) {
+        let known = &mut self.crews[crew];
+        let enough = self.memory_pages.saturating_mul(2).max(self.window_pages);
+        while known.known_pages < enough && !known.is_at_end {
+            let Some(item) = known.next_item(&self.file_pages) else {
+                known.is_at_end = true;
+                break;
+            };
+            known.items.push_back(item);
+            known.known_pages += item.pages;
+            for step in 0..item.pages {
+                let page = (item.file, item.start + step);
+                let position = item.position + step;
+                let Some(uses) = self.uses.get_mut(&page) else {
+                    self.uses.insert(page, Uses::new(position));
+                    continue;
+                };
+                let before = uses.first();
+                uses.insert(position);
+                if position < before && self.kept.remove(&(before, page)) {
+                    self.kept.insert((position, page));
+                }
+            }
+        }
+    }
+
+    /// Pages that were in memory when the clock started are kept for their use, or leave.
+    fn take_over_cached<O: Observer>(&mut self, kernel: &mut Kernel<O>, now_ns: u64) {
+        for crew in 0..self.crews.len() {
+            self.learn(crew);
+        }
+        for (file, start, pages) in std::mem::take(&mut self.cached) {
+            for page in start..start + pages {
+                let name = (file, page);
+                if kernel.cache.state(FileId(file), page) != PageState::Valid {
+                    continue;
+                }
+                match self.uses.get(&name).map(Uses::first) {
+                    Some(first) => {
+                        self.kept.insert((first, name));
+                    }
+                    None => kernel.forget(now_ns, FileId(file), page, 1),
+                }
+            }
+        }
+    }
+
+    /// Starts what a program reads next, up to its window, sorted by place.
+    fn fetch<O: Observer>(&mut self, crew: usize, kernel: &mut Kernel<O>, now_ns: u64) {
+        let mut wanted: Vec<(u64, PageName)> = Vec::new();
+        let batch_pages = self.crews[crew].batch_pages;
+        self.crews[crew].batch_pages = batch_pages.saturating_mul(2).min(self.window_pages);
+        let resident = kernel.cache.resident_pages();
+        let mut room = self.memory_pages.saturating_sub(resident);
+        let mut before = (u32::MAX, 0);
+        while let Some((item, step)) = self.crews[crew].next_to_fetch() {
+            let page = (item.file, item.start + step);
+            let position = item.position + step;
+            // What is read next has to come in any case.
+            if self.crews[crew].fetched > 0 {
+                let is_cut = page != (before.0, before.1 + 1) || page.1.is_multiple_of(CUT_PAGES);
+                let is_enough = self.crews[crew].fetched_pages >= batch_pages
+                    || room < CUT_PAGES && !self.has_later(position);
+                if item.pages == 0 || is_cut && is_enough {
+                    break;
+                }
+            }
+            if item.pages > 0 && !self.take(page, position, &mut room, &mut wanted, kernel, now_ns)
+            {
+                break;
+            }
+            before = page;
+            self.crews[crew].note_fetched(&item);
+        }
+        self.start(wanted, room, kernel, now_ns);
+    }
+
+    /// Makes a page part of a batch unless it is in memory; false if there is no room for it.
+    fn take<O: Observer>(
+        &mut self,
+        page: PageName,
+        position: u64,
+        room: &mut u64,
+        wanted: &mut Vec<(u64, PageName)>,
+        kernel: &mut Kernel<O>,
+        now_ns: u64,
+    ) -> bool {
+        let (file, number) = (FileId(page.0), page.1);
+        if kernel.cache.state(file, number) != PageState::Absent {
+            return true;
+        }
+        if *room == 0 && !self.make_room(position, kernel, now_ns) {
+            return false;
+        }
+        *room = room.saturating_sub(1);
+        wanted.push((kernel.files.disk_offset(file, number), page));
+        if let Some(first) = self.uses.get(&page).map(Uses::first) {
+            self.kept.insert((first, page));
+        }
+        // In the cache at once, so that a second use in the same batch finds it.
+        kernel.put_in_flight(now_ns, file, &page_window(number));
+        true
+    }
+
+    /// Whether some page in memory is needed later than at `position`.
+    fn has_later(&self, position: u64) -> bool {
+        self.kept.last().is_some_and(|(last, _)| *last > position)
+    }
+
+    /// Lets the page go that is needed last, if that is after `position`.
+    fn make_room<O: Observer>(
+        &mut self,
+        position: u64,
+        kernel: &mut Kernel<O>,
+        now_ns: u64,
+    ) -> bool {
+        while let Some(&(last, page)) = self.kept.last() {
+            let (file, number) = (FileId(page.0), page.1);
+            match kernel.cache.state(file, number) {
+                PageState::Absent => {
+                    self.kept.pop_last();
+                }
+                PageState::Valid if last > position => {
+                    self.kept.pop_last();
+                    kernel.forget(now_ns, file, number, 1);
+                    return true;
+                }
+                PageState::Valid | PageState::InFlight | PageState::Stale => return false,
+            }
+        }
+        false
+    }
+
+    /// Submits pages that are in flight already, sorted by place, through holes where it pays.
+    fn start<O: Observer>(
+        &mut self,
+        mut wanted: Vec<(u64, PageName)>,
+        mut room: u64,
+        kernel: &mut Kernel<O>,
+        now_ns: u64,
+    ) {
+        wanted.sort_unstable();
+        let mut run: Option<PageRun> = None;
+        for (offset, (file, page)) in wanted {
+            if let Some(last) = &mut run
+                && last.file == FileId(file)
+                && last.start + last.pages <= page
+            {
+                let hole = page - last.start - last.pages;
+                let end = last.disk_offset + last.pages * PAGE_BYTES;
+                if end + hole * PAGE_BYTES == offset
+                    && hole <= room
+                    && self.pricing.is_worth_it(last.pages, hole)
+                    && self.fill(last, hole, kernel, now_ns)
+                {
+                    room -= hole;
+                    last.pages += hole + 1;
+                    continue;
+                }
+            }
+            let next = PageRun {
+                file: FileId(file),
+                start: page,
+                pages: 1,
+                disk_offset: offset,
+            };
+            if let Some(last) = run.replace(next) {
+                self.submit(last, kernel, now_ns);
+            }
+        }
+        if let Some(last) = run {
+            self.submit(last, kernel, now_ns);
+        }
+    }
+
+    fn submit<O: Observer>(&mut self, run: PageRun, kernel: &mut Kernel<O>, now_ns: u64) {
+        kernel.submit(now_ns, run, &mut self.unsubmitted);
+        let moment = Moment {
+            now_ns,
+            task: 0,
+            process: 0,
+            file: run.file,
+        };
+        let end = run.start + run.pages;
+        let started = Started {
+            start: run.start,
+            pages: run.pages,
+            io_pages: run.pages,
+            async_pages: run.pages,
+            class: Class::Advice,
+            is_asynchronous: true,
+            at_end_of_file: end >= kernel.files.pages(run.file),
+        };
+        kernel.observer.on_started(&moment, &started);
+    }
+
+    /// Takes the pages of a hole behind `run` along; not possible when one of them is there.
+    fn fill<O: Observer>(
+        &mut self,
+        run: &PageRun,
+        hole: u64,
+        kernel: &mut Kernel<O>,
+        now_ns: u64,
+    ) -> bool {
+        let (start, end) = (run.start + run.pages, run.start + run.pages + hole);
+        if hole == 0 {
+            return true;
+        }
+        if kernel.cache.first_present(run.file, start, hole).is_some() {
+            return false;
+        }
+        for page in start..end {
+            kernel.put_in_flight(now_ns, run.file, &page_window(page));
+            let name = (run.file.0, page);
+            // Somebody may read it later; then it was no hole.
+            match self.uses.get(&name).map(Uses::first) {
+                Some(first) => {
+                    self.kept.insert((first, name));
+                }
+                None => self.rubbish.push_back(name),
+            }
+        }
+        true
+    }
+}
+
+fn page_window(page: u64) -> Window {
+    Window {
+        start: page,
+        pages: 1,
+        class: Class::Advice,
+        ..Window::default()
+    }
+}

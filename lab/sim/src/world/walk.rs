@@ -1,0 +1,326 @@
+//! A `read()` in virtual time: the walk of [`ahead_replicas::kernel`], with waits and costs.
+//!
+//! ```text
+//! Look ──► Fetch ──► Settle ──► Deliver ──► Look at the next page
+//!   └ queue full ┘ └┘ in flight └┘
+//! ```
+//!
+//! Each page goes as far as it comes. The task stops where it has
+//! to wait for a page or for the queue, and goes on from that phase. A page is copied after its
+//! wait even if reclaim took it in between: the reader has held it all the time.
+
+use ahead_engine::adviser::{Adviser, Asked, apply};
+use ahead_replicas::kernel::{Host, PageState, Read, ReadAhead, Window};
+use ahead_units::{PAGE_BYTES, PageRange};
+
+use super::kernel::KernelHost;
+use super::observer::{Found, Moment, Observer, Work};
+use super::task::{Activity, Flow, Phase, ReadWalk, at};
+use super::{Front, World};
+use ahead_replicas::page_cache::FileId;
+
+/// The page that a read needs and nobody has brought.
+pub(super) const fn single(page: u64) -> Window {
+    Window {
+        start: page,
+        pages: 1,
+        mark: None,
+        order: 0,
+        class: ahead_replicas::kernel::Class::Single,
+        may_drop: false,
+    }
+}
+
+/// `readahead(2)` on the way of a task.
+struct Calls<'a, 'h, A, O: Observer> {
+    host: &'a mut KernelHost<'h, O>,
+    algorithm: &'a mut A,
+    calls: u64,
+}
+
+impl<A: ReadAhead, O: Observer> Adviser for Calls<'_, '_, A, O> {
+    fn prefetch(&mut self, range: PageRange) -> Asked {
+        self.calls += 1;
+        let before = self.host.started();
+        self.algorithm
+            .on_will_need(self.host, range.start.get(), range.len().get());
+        if self.host.started() > before {
+            Asked::OnItsWay
+        } else {
+            Asked::WasCached
+        }
+    }
+}
+
+impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
+    /// A task begins a read. The library or the oracle looks first, if there is one.
+    pub(super) fn begin_read(
+        &mut self,
+        task: u32,
+        descriptor: u32,
+        offset: u64,
+        length: u64,
+    ) -> Flow {
+        let process = self.tasks[at(task)].process;
+        let began_ns = self.now_ns;
+        let file = self.descriptors[at(descriptor)].file;
+        let bytes = self.kernel.files.bytes(file);
+        let read = Read {
+            start: offset,
+            end: offset.saturating_add(length),
+        };
+        let moment = self.moment(task, file);
+        self.kernel.observer.on_read(&moment, &read);
+        let token = match &mut self.front {
+            Front::Kernel => None,
+            Front::Adaptive(hosts) if !self.descriptors[at(descriptor)].program_advises => {
+                let host = &mut hosts[at(process)];
+                let access = PageRange::new(read.first_page(), read.end_page());
+                let pages = self.kernel.files.pages(file);
+                let (token, outcome) = host.before_read(file.0, pages, access);
+                self.charge(Work::User, process, self.kernel.costs.library_ns);
+                if let Some(outcome) = outcome {
+                    self.ask(task, descriptor, &outcome);
+                }
+                Some(token)
+            }
+            Front::Adaptive(_) | Front::Oracle(_) => None,
+        };
+        self.charge(Work::System, process, self.kernel.costs.syscall_ns);
+        let moment = self.moment(task, file);
+        let end = read.end.min(bytes).max(offset);
+        let (mut host, algorithm) = self.host(task, descriptor, moment, true);
+        algorithm.on_read(&mut host, &read);
+        let cost = host.finish().0;
+        self.charge(Work::System, process, cost);
+        let walk = ReadWalk {
+            descriptor,
+            read,
+            page: read.first_page(),
+            end_page: if end > offset {
+                end.div_ceil(PAGE_BYTES)
+            } else {
+                read.first_page()
+            },
+            end,
+            phase: Phase::Look,
+            began_ns,
+            token,
+        };
+        self.tasks[at(task)].activity = Activity::Read(walk);
+        self.flow_of(task)
+    }
+
+    /// Asks for what the library decided, in the reading task.
+    fn ask(&mut self, task: u32, descriptor: u32, outcome: &ahead_policy::adaptive::Outcome) {
+        let process = self.tasks[at(task)].process;
+        let file = self.descriptors[at(descriptor)].file;
+        let Front::Adaptive(hosts) = &self.front else {
+            return;
+        };
+        let call_pages_max = hosts[at(process)].call_pages_max();
+        let moment = self.moment(task, file);
+        let (mut host, algorithm) = self.host(task, descriptor, moment, true);
+        let mut calls = Calls {
+            host: &mut host,
+            algorithm,
+            calls: 0,
+        };
+        let asked = apply(&outcome.decision.prefetch, call_pages_max, &mut calls);
+        let count = calls.calls;
+        let cost = host.finish().0;
+        self.end_of_call();
+        let syscalls = self.kernel.costs.syscall_ns * count;
+        self.charge(Work::System, process, cost + syscalls);
+        let pages = self.kernel.files.pages(file);
+        let now_ns = self.now_ns;
+        if let Front::Adaptive(hosts) = &mut self.front {
+            hosts[at(process)].on_asked(file.0, pages, outcome, asked, now_ns);
+        }
+    }
+
+    /// Takes the read of `task` further: to its end, to a wait, or to the moment when something
+    /// else is due; by one page at least.
+    pub(super) fn read_on(&mut self, task: u32, walk: &mut ReadWalk) -> Flow {
+        if walk.page >= walk.end_page {
+            return self.end_read(task, walk);
+        }
+        loop {
+            let flow = self.read_page(task, walk);
+            let is_turn = self.now_ns < self.horizon_ns && !self.kernel.queue_moved;
+            if flow != Flow::Go || walk.page >= walk.end_page || !is_turn {
+                return flow;
+            }
+        }
+    }
+
+    /// Takes the present page as far as it comes.
+    fn read_page(&mut self, task: u32, walk: &mut ReadWalk) -> Flow {
+        let process = self.tasks[at(task)].process;
+        let file = self.descriptors[at(walk.descriptor)].file;
+        let page = walk.page;
+        if walk.phase == Phase::Look {
+            let moment = self.moment(task, file);
+            let found = self.look(&moment, page);
+            let is_cached = found != Found::Missing;
+            let (mut host, algorithm) = self.host(task, walk.descriptor, moment, is_cached);
+            algorithm.on_page(&mut host, &walk.read, page);
+            let (cost, started) = host.finish();
+            if started > 0 {
+                self.end_of_call();
+            } else if found == Found::Unlocked {
+                // Nothing came, so nothing left either.
+                self.charge(Work::System, process, cost);
+                self.deliver(task, walk, file, true);
+                return Flow::Go;
+            }
+            self.charge(Work::System, process, cost);
+            walk.phase = Phase::Fetch;
+            if self.has_unsubmitted(task) {
+                return Flow::Queue;
+            }
+        }
+        if walk.phase == Phase::Fetch {
+            walk.phase = Phase::Settle;
+            let flow = self.fetch(task, walk.descriptor, file, page);
+            if flow != Flow::Go {
+                return flow;
+            }
+        }
+        if walk.phase == Phase::Settle {
+            let flow = self.settle(task, file, page);
+            if flow == Flow::Queue {
+                return flow;
+            }
+            walk.phase = Phase::Deliver;
+            if flow != Flow::Go {
+                return flow;
+            }
+        }
+        let is_cached = self.kernel.cache.state(file, page) != PageState::Absent;
+        self.deliver(task, walk, file, is_cached);
+        Flow::Go
+    }
+
+    /// How the page is before the algorithm looks at it.
+    pub(super) fn look(&mut self, moment: &Moment, page: u64) -> Found {
+        let found = match self.kernel.cache.state(moment.file, page) {
+            PageState::Valid => Found::Unlocked,
+            PageState::InFlight => Found::Locked,
+            PageState::Stale => Found::Stale,
+            PageState::Absent => Found::Missing,
+        };
+        self.kernel.observer.on_page(moment, page, found);
+        found
+    }
+
+    /// Reads the page alone if the algorithm has not brought it.
+    pub(super) fn fetch(&mut self, task: u32, descriptor: u32, file: FileId, page: u64) -> Flow {
+        let state = self.kernel.cache.state(file, page);
+        if matches!(state, PageState::Valid | PageState::InFlight) {
+            return Flow::Go;
+        }
+        let process = self.tasks[at(task)].process;
+        let moment = self.moment(task, file);
+        let (mut host, algorithm) = self.host(task, descriptor, moment, false);
+        if state == PageState::Absent {
+            algorithm.on_missing(&mut host, page);
+        }
+        host.start(&single(page));
+        let cost = host.finish().0;
+        self.end_of_call();
+        self.charge(Work::System, process, cost);
+        if self.has_unsubmitted(task) {
+            return Flow::Queue;
+        }
+        Flow::Go
+    }
+
+    /// Whether the page can be delivered. A page whose I/O was dropped meanwhile is read again.
+    pub(super) fn settle(&mut self, task: u32, file: FileId, page: u64) -> Flow {
+        match self.kernel.cache.state(file, page) {
+            PageState::Valid | PageState::Absent => Flow::Go,
+            PageState::InFlight => Flow::Page(file, page),
+            PageState::Stale => {
+                let moment = self.moment(task, file);
+                let mut host = self.bare_host(task, moment);
+                host.start(&single(page));
+                let cost = host.finish().0;
+                self.end_of_call();
+                let process = self.tasks[at(task)].process;
+                self.charge(Work::System, process, cost);
+                if self.has_unsubmitted(task) {
+                    Flow::Queue
+                } else {
+                    Flow::Page(file, page)
+                }
+            }
+        }
+    }
+
+    /// Copies the page to the program.
+    fn deliver(&mut self, task: u32, walk: &mut ReadWalk, file: FileId, is_cached: bool) {
+        let process = self.tasks[at(task)].process;
+        let page = walk.page;
+        if is_cached {
+            let previous = if page > walk.read.first_page() {
+                Some(page - 1)
+            } else {
+                let position = self.descriptors[at(walk.descriptor)].position;
+                position.checked_sub(1).map(|last| last / PAGE_BYTES)
+            };
+            let access = self.kernel.cache.access_after(file, page, previous);
+            let moment = self.moment(task, file);
+            self.kernel.observer.on_access(&moment, page, &access);
+        }
+        let from = walk.read.start.max(page * PAGE_BYTES);
+        let bytes = walk.end.min((page + 1) * PAGE_BYTES) - from;
+        let costs = &self.kernel.costs;
+        let share = |ns: u64| {
+            if bytes == PAGE_BYTES {
+                ns
+            } else {
+                ns * bytes / PAGE_BYTES
+            }
+        };
+        let system_ns = costs.page_lookup_ns + share(costs.page_copy_ns);
+        let user_ns = share(costs.user_page_ns);
+        self.charge(Work::System, process, system_ns);
+        self.charge(Work::User, process, user_ns);
+        walk.page += 1;
+        walk.phase = Phase::Look;
+    }
+
+    fn end_read(&mut self, task: u32, walk: &ReadWalk) -> Flow {
+        let process = self.tasks[at(task)].process;
+        let file = self.descriptors[at(walk.descriptor)].file;
+        let moment = self.moment(task, file);
+        let (mut host, algorithm) = self.host(task, walk.descriptor, moment, true);
+        algorithm.on_read_done(&mut host, &walk.read, walk.end);
+        let cost = host.finish().0;
+        self.end_of_call();
+        self.charge(Work::System, process, cost);
+        let bytes = walk.end - walk.read.start;
+        if bytes > 0 {
+            self.descriptors[at(walk.descriptor)].position = walk.end;
+        }
+        let elapsed_ns = self.now_ns - walk.began_ns;
+        if let (Front::Adaptive(hosts), Some(token)) = (&mut self.front, &walk.token)
+            && bytes > 0
+        {
+            hosts[at(process)].after_read(
+                file.0,
+                token,
+                elapsed_ns,
+                &self.kernel.evicted,
+                self.now_ns,
+            );
+        }
+        let moment = self.moment(task, file);
+        self.kernel
+            .observer
+            .on_read_done(&moment, bytes, elapsed_ns);
+        self.tasks[at(task)].activity = Activity::Between;
+        self.flow_of(task)
+    }
+}

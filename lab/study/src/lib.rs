@@ -1,0 +1,26 @@
+//! Experiments in the simulator, and what they show: published figures held against the
+//! simulator, policies held against each other.
+//!
+//! * [`chart`] — pictures, as SVG and PNG
+//! * [`journal`] — finished cells, so that a sweep can go on
+//! * [`limits`] — which numbers a workload may hold
+//! * [`output`] — results as a table for other programs, and as a picture
+//! * [`parallel`] — independent work on all processors
+//! * [`plan`] — what to run
+//! * [`reproduce`] — published figures
+//! * [`results`] — who was how fast, beside whom
+//! * [`sweep`] — every cell of some plans
+//! * [`typed`] — a plan from the words of a command line
+//! * [`verdict`] — published | simulated | ratio | verdict
+#![forbid(unsafe_code)]
+
+pub mod chart;
+pub mod journal;
+pub mod limits;
+pub mod output;
+pub mod parallel;
+pub mod plan;
+pub mod results;
+pub mod sweep;
+pub mod typed;
+pub mod verdict;

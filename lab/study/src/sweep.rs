@@ -1,0 +1,269 @@
+//! A sweep: every cell of some plans, on all processors, with a journal.
+//!
+//! What comes out depends on the plans alone: neither the number of processors, nor the order in
+//! which runs end, nor an interruption changes a byte of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ahead_sim::algorithm::{Policy, PolicyError};
+use ahead_sim::report::Report;
+use ahead_sim::world::{Account, WorldError};
+use ahead_workload::Job;
+use ahead_workload::trace::{self, Timing};
+
+use crate::journal::{Journal, JournalError};
+use crate::parallel;
+use crate::plan::{Cell, Plan, PlanError};
+
+/// Why a sweep ended without results.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// A plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The simulator refused a cell.
+    #[error("{}/{}/{} MiB/{}/{}: {source}", cell.plan, cell.disk, cell.memory_mib, cell.workload,
+        cell.policy)]
+    Simulate {
+        /// Which one.
+        cell: Box<Cell>,
+        /// What it said.
+        source: WorldError,
+    },
+    /// A trace that cannot be read.
+    #[error("plan '{plan}': trace '{trace}': {reason}")]
+    Trace {
+        /// The plan's name.
+        plan: String,
+        /// The trace's name in the plan.
+        trace: String,
+        /// What the reader said.
+        reason: String,
+    },
+    /// Somebody said stop; what was finished is in the journal, if there is one.
+    #[error("interrupted with {finished} of {total} runs finished{hint}")]
+    Interrupted {
+        /// Runs finished.
+        finished: usize,
+        /// Runs wanted.
+        total: usize,
+        /// How to go on.
+        hint: &'static str,
+    },
+}
+
+/// A cell and what came out of it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Outcome {
+    /// Which run.
+    pub cell: Cell,
+    /// What came out.
+    pub report: Report,
+}
+
+/// What a sweep is doing.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// Runs finished.
+    pub finished: usize,
+    /// Runs in all.
+    pub total: usize,
+    /// The newest.
+    pub cell: &'a Cell,
+}
+
+/// Runs one cell of `plan`.
+///
+/// # Errors
+/// [`SweepError`].
+pub fn run_cell(plan: &Plan, cell: &Cell) -> Result<Report, SweepError> {
+    run_with(plan, cell, None)
+}
+
+/// As [`run_cell`], with a timeline of at most `buckets`. The run is done twice: only its end
+/// says how long a bucket is.
+///
+/// # Errors
+/// [`SweepError`].
+pub fn run_cell_in_detail(plan: &Plan, cell: &Cell, buckets: u64) -> Result<Report, SweepError> {
+    let elapsed_ns = run_with(plan, cell, None)?.elapsed_ns;
+    run_with(plan, cell, Some(elapsed_ns.div_ceil(buckets.max(1))))
+}
+
+fn run_with(plan: &Plan, cell: &Cell, bucket_ns: Option<u64>) -> Result<Report, SweepError> {
+    let disk = plan.disk(&cell.disk)?;
+    let policy = Policy::for_disk(&cell.policy, &disk)?;
+    let machine = plan.machine(disk, cell.memory_mib);
+    let job = job(plan, &cell.workload)?;
+    let account = Account::new(&job);
+    let account = match bucket_ns {
+        Some(bucket_ns) => account.with_timeline(bucket_ns),
+        None => account,
+    };
+    ahead_sim::simulate_with(&machine, &policy, &job, account).map_err(|source| {
+        SweepError::Simulate {
+            cell: Box::new(cell.clone()),
+            source,
+        }
+    })
+}
+
+fn job(plan: &Plan, name: &str) -> Result<Job, SweepError> {
+    if let Some(workload) = plan.workload.get(name) {
+        return Ok(workload.job(plan.seed));
+    }
+    let source = plan.trace.get(name);
+    let failed = |reason: String| SweepError::Trace {
+        plan: plan.name.clone(),
+        trace: name.to_owned(),
+        reason,
+    };
+    let source = source.ok_or_else(|| failed("no workload or trace has this name".to_owned()))?;
+    let options = source.options().map_err(failed)?;
+    let reader = ahead_trace::open(&plan.folder.join(&source.path), &options)
+        .map_err(|error| failed(error.to_string()))?;
+    let timing = if source.timing {
+        Timing::AsRecorded
+    } else {
+        Timing::Fast
+    };
+    match trace::job(reader, timing) {
+        (job, None) => Ok(job),
+        (_, Some(error)) => Err(failed(error.to_string())),
+    }
+}
+
+/// Runs every cell of `plans` that the journal does not have yet. Results are in the order of the
+/// plans, whatever was finished first.
+///
+/// # Errors
+/// [`SweepError`]; the first that happens ends the sweep.
+pub fn run(
+    plans: &[Plan],
+    journal: Option<&Path>,
+    stop: &AtomicBool,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<Vec<Outcome>, SweepError> {
+    if let Some(name) = same_name(plans) {
+        return Err(PlanError::SameName(name.to_owned()).into());
+    }
+    let cells: Vec<(usize, Cell)> = plans
+        .iter()
+        .enumerate()
+        .flat_map(|(number, plan)| plan.cells().into_iter().map(move |cell| (number, cell)))
+        .collect();
+    let (mut journal, mut finished) = match journal {
+        Some(path) => {
+            let (journal, finished) = Journal::open(path, &digest(plans)?)?;
+            (Some(journal), finished)
+        }
+        None => (None, BTreeMap::new()),
+    };
+    let is_resumable = journal.is_some();
+    let open: Vec<&(usize, Cell)> = cells
+        .iter()
+        .filter(|(_, cell)| !finished.contains_key(cell))
+        .collect();
+    let mut first_error = None;
+    parallel::for_each(
+        &open,
+        |(number, cell)| run_cell(&plans[*number], cell),
+        |index, result| {
+            let cell = &open[index].1;
+            let noted = result.and_then(|report| {
+                if let Some(journal) = &mut journal {
+                    journal.note(cell, &report)?;
+                }
+                Ok(report)
+            });
+            match noted {
+                Ok(report) => {
+                    finished.insert(cell.clone(), report);
+                    progress(Progress {
+                        finished: finished.len(),
+                        total: cells.len(),
+                        cell,
+                    });
+                }
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
+            first_error.is_none() && !stop.load(Ordering::Relaxed)
+        },
+    );
+    if let Some(error) = first_error {
+        return Err(error);
+    }
+    let total = cells.len();
+    let mut outcomes = Vec::with_capacity(total);
+    for (_, cell) in cells {
+        if let Some(report) = finished.get(&cell) {
+            outcomes.push(Outcome {
+                report: report.clone(),
+                cell,
+            });
+        }
+    }
+    if outcomes.len() < total {
+        return Err(SweepError::Interrupted {
+            finished: outcomes.len(),
+            total,
+            hint: if is_resumable {
+                ": the same command goes on from there"
+            } else {
+                "; with --journal FILE the next one could go on from there"
+            },
+        });
+    }
+    Ok(outcomes)
+}
+
+/// A name that two of `plans` have: their cells would be the same.
+fn same_name(plans: &[Plan]) -> Option<&str> {
+    let mut seen = Vec::new();
+    plans.iter().find_map(|plan| {
+        let name = plan.name.as_str();
+        let is_known = seen.contains(&name);
+        seen.push(name);
+        is_known.then_some(name)
+    })
+}
+
+/// Stands for everything that the cells of `plans` depend on: their values, the disk models beside
+/// them, the traces by size and date, and the version of the simulator. Where the plans lie and
+/// what messages call them does not count.
+fn digest(plans: &[Plan]) -> Result<String, PlanError> {
+    let mut text = env!("CARGO_PKG_VERSION").to_owned();
+    for plan in plans {
+        let values = Plan {
+            folder: std::path::PathBuf::new(),
+            origin: String::new(),
+            ..plan.clone()
+        };
+        text += &format!("{values:?}");
+        for disk in &plan.disks {
+            text += &format!("{:?}", plan.disk(disk)?);
+        }
+        for source in plan.trace.values() {
+            let facts = fs::metadata(plan.folder.join(&source.path));
+            let facts = facts.map(|facts| (facts.len(), facts.modified().ok()));
+            text += &format!("{:?}", facts.ok());
+        }
+    }
+    // FNV-1a.
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Ok(format!("{hash:016x}"))
+}
