@@ -1,7 +1,7 @@
 //! Predicted against measured: the simulator judged by the running kernel, cell by cell.
 //!
 //! A cell is a pattern on an emulated disk under one read-ahead limit. It is run twice: by the
-//! [reader](crate::reader) on the disk of `crates/disk`, through the kernel's own page cache, and
+//! [reader](crate::reader) on the disk of `bench/disk-emulator`, through the kernel's own page cache, and
 //! by the simulator with the same reads, the same places on the disk, the same disk model and the
 //! replica of the kernel's read-ahead. What a simulator cannot know, the costs of this machine
 //! (a page copied, a call, the way to the disk and back), is measured (`calibrate`) on the same disk

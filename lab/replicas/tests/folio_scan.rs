@@ -1,6 +1,6 @@
 //! Literal events of the running kernel (6.18.44, ext4 with large folios, limit 32 pages, largest
 //! request 320) where its scan of the page cache stumbles over large folios. Found by
-//! `crates/bench/tests/live_kernel.rs`, which carries the same patterns out for real.
+//! `tests/live_kernel.rs`, which carries the same patterns out for real.
 
 #[path = "support/page_cache.rs"]
 mod page_cache;

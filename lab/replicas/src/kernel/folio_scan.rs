@@ -20,7 +20,7 @@
 //! also end on the way, or skip pages. With single pages there is none of this.
 //!
 //! The rule is not in any text; it was found where 6.18.44 and the plain count differed, and is
-//! held to the running kernel by `crates/bench/tests/live_kernel.rs`. The tree's code is the same in
+//! held to the running kernel by `tests/live_kernel.rs`. The tree's code is the same in
 //! 6.12.
 //!
 //! What the counts are used for is decided in [`folio`](super::folio).
