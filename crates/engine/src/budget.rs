@@ -21,6 +21,8 @@ pub struct Budget {
     unread_pages_max: AtomicU64,
     unread: AtomicU64,
     windows: AtomicU32,
+    /// Grows when everything is forgotten at once.
+    epoch: AtomicU32,
 }
 
 /// What one file has published last.
@@ -28,11 +30,32 @@ pub struct Budget {
 pub struct Published {
     unread: u64,
     windows: u32,
+    epoch: u32,
 }
 
 impl Budget {
-    /// Sets the limits. `memory` is what reclaim leaves to readers, `configured` a person's word
-    /// (0 pages: none), `ratio` the share of memory that may be unread, in percent.
+    /// A budget of nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            memory_pages: AtomicU64::new(0),
+            unread_pages_max: AtomicU64::new(0),
+            unread: AtomicU64::new(0),
+            windows: AtomicU32::new(0),
+            epoch: AtomicU32::new(0),
+        }
+    }
+
+    /// Forgets what every file has published, without going to the files: the child of a fork
+    /// begins with windows of its own only.
+    pub fn forget_all(&self) {
+        self.epoch.fetch_add(1, Relaxed);
+        self.unread.store(0, Relaxed);
+        self.windows.store(0, Relaxed);
+    }
+
+    /// Sets the limits. `memory` is what reclaim leaves to readers, `configured` what the settings
+    /// say (0 pages: nothing), `ratio` the share of memory that may be unread, in percent.
     pub fn set_limits(&self, memory: PageCount, configured: PageCount, ratio: u32) {
         let unread = if configured.get() > 0 {
             configured.get()
@@ -73,9 +96,17 @@ impl Budget {
 
     /// Replaces what a file published before by what holds now.
     pub fn publish(&self, before: &mut Published, unread: PageCount, windows: u32) {
+        let epoch = self.epoch.load(Relaxed);
+        if before.epoch != epoch {
+            *before = Published {
+                epoch,
+                ..Published::default()
+            };
+        }
         let now = Published {
             unread: unread.get(),
             windows,
+            epoch,
         };
         if now == *before {
             return;
@@ -107,6 +138,20 @@ mod tests {
         for file in &mut files {
             budget.publish(file, PageCount::new(0), 0);
         }
+        assert_eq!(budget.unread(), PageCount::new(0));
+        assert_eq!(budget.threshold(), PageCount::new(131_072));
+    }
+
+    #[test]
+    fn the_child_of_a_fork_does_not_inherit_what_its_parent_has_asked_for() {
+        let budget = Budget::default();
+        budget.set_limits(PageCount::new(1 << 22), PageCount::new(0), 50);
+        let mut file = Published::default();
+        budget.publish(&mut file, PageCount::new(1000), 1);
+        budget.forget_all();
+        assert_eq!(budget.unread(), PageCount::new(0));
+        budget.publish(&mut file, PageCount::new(10), 1);
+        budget.publish(&mut file, PageCount::new(0), 0);
         assert_eq!(budget.unread(), PageCount::new(0));
         assert_eq!(budget.threshold(), PageCount::new(131_072));
     }

@@ -1,12 +1,16 @@
 //! What is believed about each device, and whether a stream has it to itself.
 //!
-//! An estimate begins with the kind of device (one arm or flash) or a person's word, and follows
+//! An estimate begins with the kind of device (one arm or flash) or with what was configured, and follows
 //! the waits that the host observes: a read that nothing had asked for, on a device that nobody
 //! else used, waits for one access.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use Ordering::Relaxed;
 
 use ahead_policy::device::DeviceEstimate;
+
+use crate::settings::Settings;
 
 /// Devices that are told apart; further ones share the last place.
 pub const DEVICES_MAX: usize = 16;
@@ -31,12 +35,38 @@ pub struct DeviceFacts {
     pub rotational: Option<bool>,
     /// Pages that one call may ask for: the kernel cuts the rest silently. At least 1.
     pub call_pages_max: u32,
-    /// A person's word on access time, 0 if none.
+    /// The configured access time, 0 if none.
     pub access_ns: u64,
-    /// A person's word on bandwidth, 0 if none.
+    /// The configured bandwidth, 0 if none.
     pub bytes_per_second: u64,
-    /// A person's word on depth, 0 if none.
+    /// The configured depth, 0 if none.
     pub depth: u32,
+}
+
+impl DeviceFacts {
+    /// Nothing was found out: what the settings say, and a call that every kernel takes.
+    #[must_use]
+    pub fn configured(settings: &Settings) -> Self {
+        Self {
+            rotational: None,
+            call_pages_max: 32,
+            access_ns: u64::from(settings.access_us) * 1000,
+            bytes_per_second: u64::from(settings.bandwidth_mb) * 1_000_000,
+            depth: settings.depth,
+        }
+    }
+
+    /// With the limits of the queue and of the kernel's read-ahead, in pages: a call is cut at the
+    /// larger one. A call for more than 4 MiB would hold the reader for too long.
+    #[must_use]
+    pub fn with_call_limits(self, request_pages_max: u64, ra_pages: u64) -> Self {
+        let pages = request_pages_max.max(ra_pages);
+        let pages = if pages == 0 { 32 } else { pages.min(1024) };
+        Self {
+            call_pages_max: u32::try_from(pages).unwrap_or(1024),
+            ..self
+        }
+    }
 }
 
 /// One device, shared by all threads of a host. All zero is a free place.
@@ -46,12 +76,101 @@ pub struct Device {
     bytes_per_second: AtomicU64,
     depth: AtomicU32,
     call_pages_max: AtomicU32,
-    access_is_told: AtomicU32,
+    access_is_configured: AtomicU32,
     last_asker: AtomicU64,
     score: AtomicU32,
 }
 
+/// All devices of a host, shared by its threads. The last place serves those that find none.
+#[derive(Debug)]
+pub struct Devices {
+    entries: [DeviceEntry; DEVICES_MAX],
+}
+
+#[derive(Debug)]
+struct DeviceEntry {
+    /// The device's number plus one; 0 is free.
+    number: AtomicU64,
+    facts_known: AtomicBool,
+    device: Device,
+}
+
+/// Where a device stands in [`Devices`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DevicePlace(u8);
+
+impl Default for Devices {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Devices {
+    /// No device yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            entries: [const {
+                DeviceEntry {
+                    number: AtomicU64::new(0),
+                    facts_known: AtomicBool::new(false),
+                    device: Device::new(),
+                }
+            }; DEVICES_MAX],
+        }
+    }
+
+    /// The place of the device with this number, taken for it if it had none.
+    #[must_use]
+    pub fn place(&self, number: u64) -> DevicePlace {
+        let wanted = number.wrapping_add(1).max(1);
+        let last = DEVICES_MAX - 1;
+        let place = self.entries[..last].iter().position(|entry| {
+            match entry
+                .number
+                .compare_exchange(0, wanted, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => true,
+                Err(taken) => taken == wanted,
+            }
+        });
+        DevicePlace(u8::try_from(place.unwrap_or(last)).unwrap_or(0))
+    }
+
+    fn entry(&self, place: DevicePlace) -> &DeviceEntry {
+        &self.entries[usize::from(place.0).min(DEVICES_MAX - 1)]
+    }
+
+    /// The device at a place.
+    #[must_use]
+    pub fn get(&self, place: DevicePlace) -> &Device {
+        &self.entry(place).device
+    }
+
+    /// Sets the facts of a device with `find` unless that was done before.
+    pub fn learn(&self, place: DevicePlace, find: impl FnOnce() -> DeviceFacts) {
+        let entry = self.entry(place);
+        if !entry.facts_known.swap(true, Ordering::AcqRel) {
+            entry.device.set_facts(&find());
+        }
+    }
+}
+
 impl Device {
+    /// A device of which nothing is known.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            access_ns: AtomicU64::new(0),
+            bytes_per_second: AtomicU64::new(0),
+            depth: AtomicU32::new(0),
+            call_pages_max: AtomicU32::new(0),
+            access_is_configured: AtomicU32::new(0),
+            last_asker: AtomicU64::new(0),
+            score: AtomicU32::new(0),
+        }
+    }
+
     /// Takes what the host found out.
     pub fn set_facts(&self, facts: &DeviceFacts) {
         let kind = if facts.rotational == Some(true) {
@@ -59,7 +178,7 @@ impl Device {
         } else {
             DeviceEstimate::FLASH
         };
-        let or = |told: u64, kind: u64| if told > 0 { told } else { kind };
+        let or = |configured: u64, kind: u64| if configured > 0 { configured } else { kind };
         self.access_ns
             .store(or(facts.access_ns, kind.access_ns), Relaxed);
         self.bytes_per_second
@@ -72,7 +191,7 @@ impl Device {
             },
             Relaxed,
         );
-        self.access_is_told
+        self.access_is_configured
             .store(u32::from(facts.access_ns > 0), Relaxed);
         self.call_pages_max
             .store(facts.call_pages_max.max(1), Relaxed);
@@ -118,7 +237,7 @@ impl Device {
     pub fn on_lone_wait(&self, waited_ns: u64, pages: u64) {
         let score = self.score.load(Relaxed);
         self.score.store((score + SWITCH).min(SCORE_MAX), Relaxed);
-        if self.access_is_told.load(Relaxed) != 0 || pages > 16 {
+        if self.access_is_configured.load(Relaxed) != 0 || pages > 16 {
             return;
         }
         // A wait behind a queue says nothing about one access: it counts for at most double.

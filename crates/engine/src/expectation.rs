@@ -3,8 +3,9 @@
 //! A program that reads one small file to its end mostly does so with the next one too: a copy, a
 //! search, a compiler. Then the first read of a file can bring all of it in one request, instead of
 //! a first window and a second wait. Adaptive read-ahead learned the same in 2006
-//! (`ra_expect_bytes`). Three things end the belief: files that were brought and not finished,
-//! files that were in memory already (asking costs a call for nothing), and larger files.
+//! (`ra_expect_bytes`). Three things end the belief: files of which only parts are read (each halves
+//! it), files that were brought and not finished, and files that were in memory already (asking
+//! costs a call for nothing).
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -16,6 +17,10 @@ const PAGES_MAX: u64 = 128;
 
 /// Files read whole before the first is believed to be.
 const WHOLE_MIN: u32 = 4;
+
+/// Files read whole are counted up to here, so that a program which changes its ways is believed
+/// after three files.
+const WHOLE_MAX: u32 = 32;
 
 /// Files that may be brought and not finished, beside one in eight.
 const UNFINISHED_MAX: u32 = 8;
@@ -38,6 +43,18 @@ pub struct Expectation {
 }
 
 impl Expectation {
+    /// Nothing is believed yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            whole: AtomicU32::new(0),
+            asked: AtomicU32::new(0),
+            finished: AtomicU32::new(0),
+            left_alone: AtomicU32::new(0),
+            leave_next: AtomicU32::new(0),
+        }
+    }
+
     /// A file of at most so many pages is expected to be read whole; 0: no file is.
     #[must_use]
     pub fn pages(&self) -> PageCount {
@@ -79,11 +96,20 @@ impl Expectation {
         self.left_alone.store(next, Relaxed);
     }
 
-    /// A file that was read from its start was read to its end. `was_asked`: and brought for it.
+    /// A small file that was read from its start was left, or its end was reached without what
+    /// lies between: a header, or a header and a footer.
+    pub fn on_part(&self, file_pages: PageCount) {
+        if file_pages.get() <= PAGES_MAX {
+            let whole = self.whole.load(Relaxed);
+            self.whole.store(whole / 2, Relaxed);
+        }
+    }
+
+    /// A file that was read from its start was read to its end, with all that lies between. `was_asked`: and brought for it.
     pub fn on_whole(&self, file_pages: PageCount, was_asked: bool) {
         if file_pages.get() <= PAGES_MAX {
             let whole = self.whole.load(Relaxed);
-            self.whole.store(whole.saturating_add(1), Relaxed);
+            self.whole.store((whole + 1).min(WHOLE_MAX), Relaxed);
         }
         if was_asked {
             self.finished.fetch_add(1, Relaxed);
@@ -125,6 +151,18 @@ mod tests {
             }
         }
         assert!((9..=11).contains(&asked), "{asked}");
+    }
+
+    /// Bug 16: touching the first and the last page taught "read whole", for ever.
+    #[test]
+    fn files_read_in_parts_end_the_belief() {
+        let expectation = after_whole(1000);
+        assert_eq!(expectation.pages().get(), PAGES_MAX);
+        for _ in 0..4 {
+            expectation.on_begun();
+            expectation.on_part(SMALL);
+        }
+        assert_eq!(expectation.pages().get(), 0);
     }
 
     #[test]

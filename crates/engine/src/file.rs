@@ -1,27 +1,17 @@
 //! One file as the engine sees it: its streams, its account, and the steps of one access.
 //!
-//! The host makes sure that one thread at a time is in here; nothing in this file waits.
+//! The host makes sure that one thread at a time is in here; nothing in this file waits. What runs
+//! when is the [session](crate::session)'s business.
 
-use ahead_policy::adaptive::{FileStreams, Moment, Outcome, Quick, STREAMS_FEW, Stream};
+use ahead_policy::adaptive::{FileStreams, Moment, Outcome, Quick, STREAMS_FEW, Stream, StreamId};
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange, Timestamp};
 
-use crate::adviser::{Asked, Residency};
-use crate::budget::{Budget, Published};
-use crate::device::Device;
-use crate::expectation::Expectation;
-
-/// What the engine shares between files: the knobs and the budget.
-#[derive(Debug, Default)]
-pub struct Engine {
-    /// The knobs of this run.
-    pub knobs: Knobs,
-    /// The memory budget of all files.
-    pub budget: Budget,
-    /// Whether small files are read whole.
-    pub expectation: Expectation,
-}
+use crate::budget::Published;
+use crate::device::{Device, DevicePlace};
+use crate::group::Group;
+use crate::host::{Answer, Residency};
 
 /// What happened to one file since the host took the account last. Additive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,27 +48,35 @@ impl Tally {
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
     /// The stream it belonged to.
-    pub stream: Option<u8>,
+    pub stream: Option<StreamId>,
     /// It lay inside a window.
     pub covered: bool,
     /// How long it took.
     pub waited_ns: u64,
 }
 
-/// State of one file. The default is a file never read.
+/// State of one file. The default is a file never read; all zero bytes are one too, for which
+/// nothing is asked until it was opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileState {
     streams: FileStreams,
     few: [Stream; STREAMS_FEW],
-    /// Pages of the file as the host saw it last; nothing beyond is asked for.
-    pub file_pages: PageCount,
+    knobs: Knobs,
+    device: DevicePlace,
+    file_pages: PageCount,
     tally: Tally,
     published: Published,
     wasted_told: u64,
+    /// When it asked, waited, or was opened last.
+    active: Timestamp,
+    /// Was closed, and not read since.
+    closed: bool,
     /// Was read from its start, and not yet to its end.
     from_start: bool,
     /// Was brought whole because that was expected.
     expected: bool,
+    /// While it is read from its start: all pages before this one were read.
+    read_up_to: u64,
     /// Largest request so far, for the account.
     pub window: PageCount,
     /// The newest decision's pattern, for the account.
@@ -90,7 +88,48 @@ pub struct FileState {
 /// A larger table of streams, lent by the host once [`FileState::wants_many`] says so.
 pub type Many<'a> = Option<&'a mut [Stream]>;
 
+/// What holds around one step of a file: what it shares with others, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    /// Its group.
+    pub group: &'a Group,
+    /// Its device.
+    pub device: &'a Device,
+    /// The moment.
+    pub now: Timestamp,
+}
+
+/// What a host says of a file when it opens it.
+#[derive(Clone, Copy, Debug)]
+pub struct FileFacts {
+    /// Its length; nothing beyond is asked for.
+    pub file_pages: PageCount,
+    /// The device it lies on.
+    pub device: DevicePlace,
+    /// The limits that hold for it.
+    pub knobs: Knobs,
+}
+
 impl FileState {
+    /// The file was opened, or looked at again.
+    pub fn on_open(&mut self, facts: &FileFacts, now: Timestamp) {
+        self.file_pages = facts.file_pages;
+        self.device = facts.device;
+        self.knobs = facts.knobs;
+        self.active = now;
+    }
+
+    /// The device that the file lies on.
+    #[must_use]
+    pub fn device(&self) -> DevicePlace {
+        self.device
+    }
+
+    /// The file has so many pages now.
+    pub fn set_file_pages(&mut self, file_pages: PageCount) {
+        self.file_pages = file_pages;
+    }
+
     /// The quick half of [`Self::on_access`]. [`Quick::No`] has changed nothing.
     #[inline]
     pub fn on_quick_access(&mut self, many: Many<'_>, access: PageRange) -> Quick {
@@ -109,34 +148,44 @@ impl FileState {
                 self.tally.useful += pages;
                 self.tally.covered += 1;
             }
+            self.note_progress(access);
         }
         quick
+    }
+
+    #[inline]
+    fn note_progress(&mut self, access: PageRange) {
+        if access.start.get() <= self.read_up_to {
+            self.read_up_to = self.read_up_to.max(access.end.get());
+        }
     }
 
     /// The program reads `access`. `asker` is any number that tells this file from others.
     pub fn on_access(
         &mut self,
-        many: Many<'_>,
+        mut many: Many<'_>,
         access: PageRange,
-        engine: &Engine,
-        device: &Device,
+        around: &Around<'_>,
         asker: u64,
     ) -> Outcome {
-        let file_pages = self.file_pages;
+        let Around { group, device, now } = *around;
+        let (file_pages, knobs) = (self.file_pages, self.knobs);
+        self.closed = false;
         if access.start.get() == 0 && !self.from_start {
-            self.from_start = true;
-            engine.expectation.on_begun();
+            (self.from_start, self.read_up_to) = (true, 0);
+            group.expectation.on_begun();
         }
+        self.note_progress(access);
         let moment = || Moment {
-            knobs: engine.knobs,
+            knobs,
             device: device.estimate(),
             file_pages,
-            expected: engine.expectation.pages(),
-            threshold: engine.budget.threshold(),
-            available: engine.budget.available(),
+            expected: group.expectation.pages(),
+            threshold: group.budget.threshold(),
+            available: group.budget.available(),
             contested: device.is_contested(),
         };
-        let streams = table(&mut self.few, many);
+        let streams = table(&mut self.few, many.as_deref_mut());
         let outcome = self.streams.on_access(streams, access, moment);
         self.tally.accesses += 1;
         self.tally.pages += access.len().get();
@@ -148,54 +197,86 @@ impl FileState {
             self.pattern = outcome.decision.pattern;
             self.reason = outcome.decision.reason;
         }
-        if outcome.decision.prefetch.count > 0 {
+        let asks = outcome.decision.prefetch.count > 0;
+        if asks {
             let pages = outcome.decision.prefetch.pages();
             self.tally.prefetched += pages.get();
             self.window = self.window.max(pages);
-            device.on_ask(asker << 8 | u64::from(outcome.stream.unwrap_or(0)));
-            let (unread, windows) = self.streams.unread(streams);
-            engine.budget.publish(&mut self.published, unread, windows);
+            self.active = now;
+            let stream = outcome.stream.unwrap_or(0);
+            device.on_ask(asker << 8 | u64::from(stream));
             if outcome.decision.reason == Reason::ExpectedWhole {
                 self.expected = true;
-                engine.expectation.on_asked();
+                group.expectation.on_asked();
             }
         }
-        if self.from_start && access.end.get() >= file_pages.get() {
-            engine.expectation.on_whole(file_pages, self.expected);
-            (self.from_start, self.expected) = (false, false);
+        let at_end = access.end.get() >= file_pages.get();
+        if asks || at_end {
+            self.publish(many, group);
+        }
+        if at_end {
+            self.end_scan(group);
         }
         outcome
     }
 
-    /// What asking for the newest window of `stream` showed.
-    pub fn on_asked(&mut self, many: Many<'_>, stream: Option<u8>, asked: Asked, engine: &Engine) {
+    /// The end of the file was reached.
+    fn end_scan(&mut self, group: &Group) {
+        if !self.from_start {
+            return;
+        }
+        if self.read_up_to >= self.file_pages.get() {
+            group.expectation.on_whole(self.file_pages, self.expected);
+        } else {
+            group.expectation.on_part(self.file_pages);
+        }
+        (self.from_start, self.expected) = (false, false);
+    }
+
+    /// Says to the budget what the windows of this file hold now.
+    fn publish(&mut self, many: Many<'_>, group: &Group) {
+        let (unread, windows) = self.streams.unread(table(&mut self.few, many));
+        group.budget.publish(&mut self.published, unread, windows);
+    }
+
+    /// What asking for the newest request of `stream` showed.
+    pub fn on_answer(
+        &mut self,
+        mut many: Many<'_>,
+        stream: Option<StreamId>,
+        answer: Answer,
+        group: &Group,
+    ) {
         if self.expected && self.reason == Reason::ExpectedWhole {
-            engine.expectation.on_found(asked == Asked::WasCached);
+            group.expectation.on_found(answer == Answer::WasCached);
         }
-        let streams = table(&mut self.few, many);
-        match asked {
-            Asked::WasCached => self.streams.on_cached(streams, stream),
-            Asked::OnItsWay | Asked::Unknown => self.streams.on_not_cached(streams, stream),
-            Asked::Refused => self.streams.on_refused(streams, stream),
+        let streams = table(&mut self.few, many.as_deref_mut());
+        match answer {
+            Answer::WasCached => self.streams.on_cached(streams, stream),
+            Answer::OnItsWay | Answer::Unknown => self.streams.on_not_cached(streams, stream),
+            Answer::Refused | Answer::NotHere => self.streams.on_refused(streams, stream),
         }
+        self.publish(many, group);
     }
 
     /// The read of `access` had to wait. Evicted pages are looked for with `residency`.
     pub fn on_wait(
         &mut self,
-        many: Many<'_>,
+        mut many: Many<'_>,
         wait: Wait,
         access: PageRange,
-        device: &Device,
+        around: &Around<'_>,
         residency: &impl Residency,
     ) {
+        let Around { group, device, now } = *around;
         let Wait {
             stream,
             covered,
             waited_ns,
         } = wait;
+        self.active = now;
         self.tally.waits += 1;
-        let streams = table(&mut self.few, many);
+        let streams = table(&mut self.few, many.as_deref_mut());
         self.streams.on_wait(streams, stream, access, covered);
         if !covered {
             if stream.is_none() {
@@ -213,13 +294,33 @@ impl FileState {
         if let Some(evicted) = residency.evicted(ahead).filter(|pages| pages.get() > 0) {
             self.tally.thrashed += evicted.get();
             self.streams.on_thrashed(streams, stream, evicted);
+            self.publish(many, group);
         }
     }
 
-    /// Nobody reads the file any more: give its windows back to the budget.
-    pub fn on_idle(&mut self, many: Many<'_>, engine: &Engine) {
+    /// A descriptor of the file was closed. Windows stay: many readers come back.
+    pub fn on_close(&mut self, many: Many<'_>, group: &Group, now: Timestamp) {
+        self.closed = true;
+        self.active = now;
+        self.publish(many, group);
+        if self.from_start && self.read_up_to < self.file_pages.get() {
+            group.expectation.on_part(self.file_pages);
+            (self.from_start, self.expected) = (false, false);
+        }
+    }
+
+    /// Whether the file has windows that nobody seems to read any more: it was closed at least
+    /// `closed_ns` ago, or has neither asked nor waited for `open_ns`.
+    #[must_use]
+    pub fn is_idle(&self, now: Timestamp, closed_ns: u64, open_ns: u64) -> bool {
+        let quiet_ns = now.since(self.active);
+        quiet_ns >= open_ns || self.closed && quiet_ns >= closed_ns
+    }
+
+    /// Nobody reads the file any more: its windows are given up and returned to the budget.
+    pub fn on_idle(&mut self, many: Many<'_>, group: &Group) {
         self.streams.on_idle(table(&mut self.few, many));
-        engine
+        group
             .budget
             .publish(&mut self.published, PageCount::new(0), 0);
     }

@@ -1,23 +1,26 @@
-//! Many files, many streams, one memory budget.
+//! The loop that every host runs: many files, many streams, one memory budget.
 //!
-//! The engine feeds accesses to the policy, hands its decisions to an [`adviser::Adviser`] and
-//! takes feedback back. It is the same for every host; a host brings the world: system calls, or
-//! a simulated page cache.
+//! A [`session::Session`] is told what a program does, feeds it to the policy, hands back what to do
+//! about it, and takes in what came of that. It is the same for every host; a host brings its table of
+//! files and its means ([`host`]): system calls, or a simulated page cache.
 //!
-//! * [`expectation`] — whether small files are read whole
-//! * [`mod@file`] — the steps of one access
-//! * [`budget`] — memory shared by all windows
+//! * [`session`] — the loop
+//! * [`host`] — what a host brings
+//! * [`mod@file`] — one file: its streams, its account, the steps of one access
+//! * [`group`] — what files share: [`budget`] and [`expectation`]
 //! * [`device`] — what is believed about each device
-//! * [`settings`] — what a person may set, and how it travels
+//! * [`settings`] — what can be set, and how it travels
 //! * [`report`] — the account of a run
 //! * [`recording`] — the ring through which a recorded run's accesses travel
 #![forbid(unsafe_code)]
 
-pub mod adviser;
 pub mod budget;
 pub mod device;
 pub mod expectation;
 pub mod file;
+pub mod group;
+pub mod host;
 pub mod recording;
 pub mod report;
+pub mod session;
 pub mod settings;

@@ -269,6 +269,18 @@ impl Settings {
         settings
     }
 
+    /// The budget that was set, in pages; 0 when it follows the memory limit.
+    #[must_use]
+    pub const fn budget_pages(&self) -> PageCount {
+        PageCount::holding(ByteLength::new((self.budget_mib as u64) << 20))
+    }
+
+    /// Whether anything may be asked for at all.
+    #[must_use]
+    pub fn may_prefetch(&self) -> bool {
+        self.policy == PolicyChoice::Adaptive && self.readahead_ratio >= 2
+    }
+
     /// The part that the policy needs.
     #[must_use]
     pub fn knobs(&self) -> Knobs {

@@ -39,6 +39,8 @@ use ahead_units::{PageCount, PageRange};
 use hit_rate::Debt;
 use matching::{RECENT, Unexplained};
 pub use stream::Stream;
+/// Place of a stream in its table.
+pub type StreamId = u8;
 use stream::{Fit, Shape, pages32};
 pub use window::Moment;
 

@@ -301,6 +301,9 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
             return;
         }
         let (file, position) = (closing.file, closing.position);
+        if let Front::Adaptive(hosts) = &self.front {
+            hosts[at(self.tasks[at(task)].process)].on_close(file.0, self.now_ns);
+        }
         let moment = self.moment(task, file);
         let (mut host, algorithm) = self.host(task, descriptor, moment, true);
         algorithm.on_close(&mut host, position);

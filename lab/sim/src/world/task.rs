@@ -9,7 +9,7 @@ use crate::queue::PageRun;
 use ahead_replicas::page_cache::FileId;
 use ahead_workload::Step;
 
-use super::adaptive::Token;
+use ahead_engine::session::Token;
 
 /// An open file: the state of its algorithm, and who uses it.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(super) struct ReadWalk {
     pub(super) end: u64,
     pub(super) phase: Phase,
     pub(super) began_ns: u64,
-    pub(super) token: Option<Token>,
+    pub(super) token: Option<Token<u32>>,
 }
 
 /// Touches of mapped pages under way.

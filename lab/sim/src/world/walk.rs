@@ -9,9 +9,11 @@
 //! to wait for a page or for the queue, and goes on from that phase. A page is copied after its
 //! wait even if reclaim took it in between: the reader has held it all the time.
 
-use ahead_engine::adviser::{Adviser, Asked, apply};
+use ahead_engine::host::{Act, Adviser, Answer};
+use ahead_engine::session::Pending;
+use ahead_policy::decision::Decision;
 use ahead_replicas::kernel::{Host, PageState, Read, ReadAhead, Window};
-use ahead_units::{PAGE_BYTES, PageRange};
+use ahead_units::{PAGE_BYTES, PageCount, PageRange};
 
 use super::kernel::KernelHost;
 use super::observer::{Found, Moment, Observer, Work};
@@ -35,19 +37,27 @@ pub(super) const fn single(page: u64) -> Window {
 struct Calls<'a, 'h, A, O: Observer> {
     host: &'a mut KernelHost<'h, O>,
     algorithm: &'a mut A,
+    file_pages: PageCount,
     calls: u64,
 }
 
 impl<A: ReadAhead, O: Observer> Adviser for Calls<'_, '_, A, O> {
-    fn prefetch(&mut self, range: PageRange) -> Asked {
+    fn prepare(&mut self, _decision: &Decision) -> Option<PageCount> {
+        Some(self.file_pages)
+    }
+
+    fn act(&mut self, act: Act) -> Answer {
+        let Act::Prefetch(range) = act else {
+            return Answer::Unknown;
+        };
         self.calls += 1;
         let before = self.host.started();
         self.algorithm
             .on_will_need(self.host, range.start.get(), range.len().get());
         if self.host.started() > before {
-            Asked::OnItsWay
+            Answer::OnItsWay
         } else {
-            Asked::WasCached
+            Answer::WasCached
         }
     }
 }
@@ -71,16 +81,16 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
         };
         let moment = self.moment(task, file);
         self.kernel.observer.on_read(&moment, &read);
-        let token = match &mut self.front {
+        let token = match &self.front {
             Front::Kernel => None,
             Front::Adaptive(hosts) if !self.descriptors[at(descriptor)].program_advises => {
-                let host = &mut hosts[at(process)];
+                let host = &hosts[at(process)];
                 let access = PageRange::new(read.first_page(), read.end_page());
                 let pages = self.kernel.files.pages(file);
-                let (token, outcome) = host.before_read(file.0, pages, access);
+                let (token, pending) = host.before_read(file.0, pages, access, self.now_ns);
                 self.charge(Work::User, process, self.kernel.costs.library_ns);
-                if let Some(outcome) = outcome {
-                    self.ask(task, descriptor, &outcome);
+                if let Some(pending) = pending {
+                    self.carry_out(task, descriptor, &pending);
                 }
                 Some(token)
             }
@@ -111,31 +121,27 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
         self.flow_of(task)
     }
 
-    /// Asks for what the library decided, in the reading task.
-    fn ask(&mut self, task: u32, descriptor: u32, outcome: &ahead_policy::adaptive::Outcome) {
+    /// Carries out what the library decided, in the reading task.
+    fn carry_out(&mut self, task: u32, descriptor: u32, pending: &Pending) {
         let process = self.tasks[at(task)].process;
         let file = self.descriptors[at(descriptor)].file;
-        let Front::Adaptive(hosts) = &self.front else {
-            return;
-        };
-        let call_pages_max = hosts[at(process)].call_pages_max();
+        let file_pages = PageCount::new(self.kernel.files.pages(file));
         let moment = self.moment(task, file);
         let (mut host, algorithm) = self.host(task, descriptor, moment, true);
         let mut calls = Calls {
             host: &mut host,
             algorithm,
+            file_pages,
             calls: 0,
         };
-        let asked = apply(&outcome.decision.prefetch, call_pages_max, &mut calls);
+        let carried = pending.carry_out(&mut calls);
         let count = calls.calls;
         let cost = host.finish().0;
         self.end_of_call();
         let syscalls = self.kernel.costs.syscall_ns * count;
         self.charge(Work::System, process, cost + syscalls);
-        let pages = self.kernel.files.pages(file);
-        let now_ns = self.now_ns;
-        if let Front::Adaptive(hosts) = &mut self.front {
-            hosts[at(process)].on_asked(file.0, pages, outcome, asked, now_ns);
+        if let Front::Adaptive(hosts) = &self.front {
+            hosts[at(process)].on_carried_out(file.0, &carried);
         }
     }
 
@@ -305,16 +311,10 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
             self.descriptors[at(walk.descriptor)].position = walk.end;
         }
         let elapsed_ns = self.now_ns - walk.began_ns;
-        if let (Front::Adaptive(hosts), Some(token)) = (&mut self.front, &walk.token)
+        if let (Front::Adaptive(hosts), Some(token)) = (&self.front, &walk.token)
             && bytes > 0
         {
-            hosts[at(process)].after_read(
-                file.0,
-                token,
-                elapsed_ns,
-                &self.kernel.evicted,
-                self.now_ns,
-            );
+            hosts[at(process)].after_read(token, elapsed_ns, &self.kernel.evicted, self.now_ns);
         }
         let moment = self.moment(task, file);
         self.kernel

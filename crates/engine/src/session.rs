@@ -1,0 +1,392 @@
+//! The loop, once: what happens around a read, in every host.
+//!
+//! ```text
+//!  before a read   on_quick_access ── Step, Calm ─────────────────────────────┐
+//!                    └─ No: on_access ─► Pending ─► carry_out ─► on_carried_out ┤
+//!  the read                                                                     │
+//!  after it        is_wait(elapsed)? ─► on_wait ◄───────────────────────────────┘
+//!  at the end      on_close, on_exit
+//! ```
+//!
+//! A [`Pending`] decision is carried out by the host with its [`Adviser`], outside of the file: other
+//! threads go on reading it meanwhile, and a host with a virtual clock lets the time of the calls
+//! pass. [`Session::read`] is all of it in one call, for hosts whose calls return at once.
+//!
+//! Windows of files that nobody reads any more are given back to the budget here, whenever a file
+//! asks, or would ask and finds the budget used up.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use ahead_policy::adaptive::{Outcome, Quick, StreamId};
+use ahead_policy::decision::Decision;
+use ahead_policy::reason::Reason;
+use ahead_units::{Advice, PageCount, PageRange, Timestamp};
+
+use crate::device::{DeviceFacts, Devices};
+use crate::file::{Around, FileFacts, Wait};
+use crate::group::Group;
+use crate::host::{
+    Act, Adviser, Answer, Deferred, EnterError, EnteredFile, FileTable, Residency, apply,
+};
+use crate::settings::{PolicyChoice, Settings};
+
+/// A read that takes longer than this, plus [`COPY_PAGE_NS`] for each page, waited for a device:
+/// copying 4 KiB from the cache takes 350 ns, the fastest device 20 µs.
+const WAIT_NS: u64 = 20_000;
+const COPY_PAGE_NS: u64 = 1_000;
+
+/// A reader that has neither asked nor waited for so long is believed to be gone. A slow one that
+/// is not asks again for what it has: cached pages, a few microseconds.
+const IDLE_NS: u64 = 5_000_000_000;
+
+/// As [`IDLE_NS`], for a file that was closed: half a second. Readers that close and open again do
+/// so at once; a program that goes through many files must not be silenced by those behind it.
+const CLOSED_NS: u64 = 500_000_000;
+
+/// Looking through the table of files costs some ten microseconds: not more often than this.
+const SWEEP_EVERY_NS: u64 = 100_000_000;
+
+/// Reads between two additions to a host's account.
+const ACCOUNT_EVERY: u64 = 4096;
+
+/// Deferred facts that are taken in at once. Other threads may keep leaving more.
+const DEFERRED_MAX: usize = 8;
+
+/// The loop and what it knows, over a host's table of files.
+#[derive(Debug, Default)]
+pub struct Session<F> {
+    /// The files.
+    pub files: F,
+    /// What they share.
+    pub group: Group,
+    /// The devices they lie on.
+    pub devices: Devices,
+    /// When idle windows were looked for last, in nanoseconds.
+    swept_ns: AtomicU64,
+}
+
+/// What is known about a read while it goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Token<F> {
+    /// The file.
+    pub file: F,
+    /// The pages read.
+    pub access: PageRange,
+    /// The stream it belongs to, if one explains it.
+    pub stream: Option<StreamId>,
+    /// It lies inside what was asked for earlier.
+    pub covered: bool,
+}
+
+impl<F> Token<F> {
+    /// A read of which nothing is known.
+    pub const fn new(file: F, access: PageRange) -> Self {
+        Self {
+            file,
+            access,
+            stream: None,
+            covered: false,
+        }
+    }
+}
+
+/// A decision that waits for the host to carry it out.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
+    /// What, and why.
+    pub decision: Decision,
+    stream: Option<StreamId>,
+    call_pages_max: u64,
+}
+
+/// What came of a [`Pending`] decision.
+#[derive(Clone, Copy, Debug)]
+pub struct Carried {
+    stream: Option<StreamId>,
+    answer: Answer,
+    file_pages: Option<PageCount>,
+}
+
+impl Pending {
+    /// Carries the decision out, call by call.
+    pub fn carry_out(&self, adviser: &mut impl Adviser) -> Carried {
+        let file_pages = adviser.prepare(&self.decision);
+        let answer = match file_pages {
+            Some(_) => apply(&self.decision.prefetch, self.call_pages_max, adviser),
+            None => Answer::NotHere,
+        };
+        adviser.finish(&self.decision, answer);
+        Carried {
+            stream: self.stream,
+            answer,
+            file_pages,
+        }
+    }
+}
+
+impl<F: FileTable> Session<F> {
+    /// A session over `files` that knows nothing yet.
+    pub const fn new(files: F) -> Self {
+        Self {
+            files,
+            group: Group::new(),
+            devices: Devices::new(),
+            swept_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether a read of `pages` that took `elapsed_ns` waited for a device.
+    #[must_use]
+    pub const fn is_wait(elapsed_ns: u64, pages: PageCount) -> bool {
+        elapsed_ns > Self::wait_limit_ns(pages)
+    }
+
+    /// The longest that a read of `pages` takes without waiting for a device.
+    #[must_use]
+    #[inline]
+    pub const fn wait_limit_ns(pages: PageCount) -> u64 {
+        WAIT_NS + COPY_PAGE_NS * pages.get()
+    }
+
+    /// A file of `file_pages` pages on the device numbered `device` was opened, or met for the
+    /// first time. `find` looks at the device if that was not done before. Returns what is to be
+    /// done about the file at once.
+    pub fn on_open(
+        &self,
+        file: F::File,
+        device: u64,
+        file_pages: PageCount,
+        settings: &Settings,
+        now: Timestamp,
+        find: impl FnOnce() -> DeviceFacts,
+    ) -> Option<(Act, Reason)> {
+        let device = self.devices.place(device);
+        self.devices.learn(device, find);
+        let facts = FileFacts {
+            file_pages,
+            device,
+            knobs: settings.knobs(),
+        };
+        if let Ok(mut entered) = self.files.enter(file) {
+            entered.state().0.on_open(&facts, now);
+        }
+        (settings.policy == PolicyChoice::Off)
+            .then_some((Act::Advise(Advice::Random), Reason::TurnedOff))
+    }
+
+    /// Whether a read can be answered by its stream alone. [`Quick::No`] has
+    /// changed nothing; [`Self::on_access`] is due.
+    #[inline]
+    pub fn on_quick_access(
+        &self,
+        file: F::File,
+        access: PageRange,
+    ) -> Result<(Quick, Token<F::File>), EnterError> {
+        let mut entered = self.files.enter(file)?;
+        let mut token = Token::new(file, access);
+        if entered.has_deferred() {
+            return Ok((Quick::No, token));
+        }
+        let (state, many) = entered.state();
+        let quick = state.on_quick_access(many, access);
+        if let Quick::Step(stream) = quick {
+            (token.stream, token.covered) = (Some(stream), true);
+        }
+        Ok((quick, token))
+    }
+
+    /// The program is about to read `access`. A decision that comes back is to be
+    /// [carried out](Pending::carry_out) before the read.
+    ///
+    /// # Errors
+    /// [`EnterError::Gone`]: the host has to look at the file again. A busy file takes the access in
+    /// later.
+    pub fn on_access(
+        &self,
+        file: F::File,
+        access: PageRange,
+        now: Timestamp,
+    ) -> Result<(Token<F::File>, Option<Pending>), EnterError> {
+        let mut token = Token::new(file, access);
+        let mut entered = match self.files.enter(file) {
+            Ok(entered) => entered,
+            Err(EnterError::Busy) => {
+                self.files.defer(file, Deferred::Access(access));
+                return Ok((token, None));
+            }
+            Err(gone) => return Err(gone),
+        };
+        let (outcome, pending) = self.decide(&mut entered, file, access, now);
+        drop(entered);
+        (token.stream, token.covered) = (outcome.stream, outcome.covered);
+        let out_of_memory = outcome.decision.reason == Reason::BudgetUsed;
+        if pending.is_some() || out_of_memory {
+            self.give_back_idle_windows(now);
+        }
+        Ok((token, pending))
+    }
+
+    fn decide(
+        &self,
+        entered: &mut F::Entered<'_>,
+        file: F::File,
+        access: PageRange,
+        now: Timestamp,
+    ) -> (Outcome, Option<Pending>) {
+        let (state, many) = entered.state();
+        let device = self.devices.get(state.device());
+        let asker = self.files.number(file);
+        let around = Around {
+            group: &self.group,
+            device,
+            now,
+        };
+        let outcome = state.on_access(many, access, &around, asker);
+        let asks = outcome.decision.prefetch.count > 0;
+        let pending = asks.then(|| Pending {
+            decision: outcome.decision,
+            stream: outcome.stream,
+            call_pages_max: device.call_pages_max(),
+        });
+        (outcome, pending)
+    }
+
+    /// A decision was carried out.
+    pub fn on_carried_out(&self, file: F::File, carried: &Carried) {
+        match self.files.enter(file) {
+            Ok(mut entered) => {
+                let (state, many) = entered.state();
+                if let Some(file_pages) = carried.file_pages {
+                    state.set_file_pages(file_pages);
+                }
+                state.on_answer(many, carried.stream, carried.answer, &self.group);
+                self.settle(&mut entered, 0);
+            }
+            Err(EnterError::Busy) => {
+                if let Some(stream) = carried.stream {
+                    self.files
+                        .defer(file, Deferred::Answer(stream, carried.answer));
+                }
+            }
+            Err(EnterError::Gone) => {}
+        }
+    }
+
+    /// All that is due before a read, for a host whose calls return at once: decides, carries out,
+    /// and takes in what other threads left meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::on_access`].
+    pub fn read(
+        &self,
+        file: F::File,
+        access: PageRange,
+        now: Timestamp,
+        adviser: &mut impl Adviser,
+    ) -> Result<Token<F::File>, EnterError> {
+        let (token, pending) = self.on_access(file, access, now)?;
+        if let Some(pending) = pending {
+            let carried = pending.carry_out(adviser);
+            self.on_carried_out(file, &carried);
+        }
+        self.take_in_deferred(file, now, adviser);
+        Ok(token)
+    }
+
+    fn take_in_deferred(&self, file: F::File, now: Timestamp, adviser: &mut impl Adviser) {
+        for _ in 0..DEFERRED_MAX {
+            let Ok(mut entered) = self.files.enter(file) else {
+                return;
+            };
+            match entered.next_deferred() {
+                None => return,
+                Some(Deferred::Access(access)) => {
+                    let (_, pending) = self.decide(&mut entered, file, access, now);
+                    drop(entered);
+                    if let Some(pending) = pending {
+                        let carried = pending.carry_out(adviser);
+                        self.on_carried_out(file, &carried);
+                    }
+                }
+                Some(Deferred::Answer(stream, answer)) => {
+                    let (state, many) = entered.state();
+                    state.on_answer(many, Some(stream), answer, &self.group);
+                }
+            }
+        }
+    }
+
+    /// The read that `token` stands for [waited](Self::is_wait): it took `waited_ns`, until `now`.
+    pub fn on_wait(
+        &self,
+        token: &Token<F::File>,
+        waited_ns: u64,
+        now: Timestamp,
+        residency: &impl Residency,
+    ) {
+        let Ok(mut entered) = self.files.enter(token.file) else {
+            return;
+        };
+        let (state, many) = entered.state();
+        let device = self.devices.get(state.device());
+        let wait = Wait {
+            stream: token.stream,
+            covered: token.covered,
+            waited_ns,
+        };
+        let around = Around {
+            group: &self.group,
+            device,
+            now,
+        };
+        state.on_wait(many, wait, token.access, &around, residency);
+        self.settle(&mut entered, ACCOUNT_EVERY);
+    }
+
+    /// A descriptor of `file` was closed.
+    pub fn on_close(&self, file: F::File, now: Timestamp) {
+        if let Ok(mut entered) = self.files.enter(file) {
+            let (state, many) = entered.state();
+            state.on_close(many, &self.group, now);
+            self.files.account(&mut entered, 1);
+        }
+    }
+
+    /// The host ends: all windows are given up and all accounts taken.
+    pub fn on_exit(&self) {
+        self.files.visit(|entered| {
+            let (state, many) = entered.state();
+            state.on_idle(many, &self.group);
+            self.files.account(entered, 0);
+        });
+    }
+
+    /// This is the child of a fork: its budget is its own.
+    pub fn on_fork_in_child(&self) {
+        self.group.budget.forget_all();
+    }
+
+    /// A file grows into a larger table when it needs one, and its account is taken.
+    fn settle(&self, entered: &mut F::Entered<'_>, accesses_min: u64) {
+        if entered.state().0.wants_many() {
+            entered.grow();
+        }
+        self.files.account(entered, accesses_min);
+    }
+
+    /// Gives the windows of files that nobody reads any more back to the budget, when it gets
+    /// tight. They outlive the close of a file, as many readers come back to it.
+    fn give_back_idle_windows(&self, now: Timestamp) {
+        let swept = Timestamp::new(self.swept_ns.load(Relaxed));
+        if !self.group.budget.is_tight() || now.since(swept) < SWEEP_EVERY_NS {
+            return;
+        }
+        self.swept_ns.store(now.get(), Relaxed);
+        self.files.visit(|entered| {
+            let (state, many) = entered.state();
+            if state.is_idle(now, CLOSED_NS, IDLE_NS) {
+                state.on_idle(many, &self.group);
+            }
+        });
+    }
+}
