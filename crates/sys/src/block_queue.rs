@@ -120,6 +120,13 @@ impl BlockQueue {
         Ok(Self { folder, queue })
     }
 
+    /// The disk that the kernel calls `name`.
+    pub fn of_disk(sys_root: &Path, name: &str) -> io::Result<Self> {
+        let folder = fs::canonicalize(sys_root.join("block").join(name))?;
+        let queue = folder.join("queue");
+        Ok(Self { folder, queue })
+    }
+
     /// The kernel's name of the device, as below `/dev`.
     #[must_use]
     pub fn name(&self) -> String {

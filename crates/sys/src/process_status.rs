@@ -18,7 +18,7 @@ pub fn ignored_signals(proc_root: &Path) -> io::Result<u64> {
 
 /// Which of `files` this process has mapped, in their order. Paths are compared as the kernel
 /// writes them: absolute and without links.
-pub fn mapped(proc_root: &Path, files: &[&Path]) -> io::Result<Vec<bool>> {
+pub fn mapped(proc_root: &Path, files: &[impl AsRef<Path>]) -> io::Result<Vec<bool>> {
     let maps = fs::read_to_string(proc_root.join("self/maps"))?;
     // 7f00-7f10 r-xp 00000000 08:02 135522    /usr/lib/a b.so
     let paths: Vec<&str> = maps
@@ -27,7 +27,7 @@ pub fn mapped(proc_root: &Path, files: &[&Path]) -> io::Result<Vec<bool>> {
         .collect();
     Ok(files
         .iter()
-        .map(|file| paths.iter().any(|path| Path::new(path) == *file))
+        .map(|file| paths.iter().any(|path| Path::new(path) == file.as_ref()))
         .collect())
 }
 
