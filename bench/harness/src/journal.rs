@@ -8,8 +8,9 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use ahead_sys::block_queue::BlockQueue;
+use ahead_sys::block_queue::{BlockQueue, QueueSetting};
 use ahead_sys::cgroup::MemoryController;
+use ahead_sys::process_identity::ProcessIdentity;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{read_json, write_json};
@@ -70,7 +71,7 @@ impl Journal {
     /// Notes the device's read-ahead before it is changed. `ResourceBusy` when another bench that
     /// is alive changes the same device.
     pub(crate) fn note_read_ahead(&mut self, queue: &BlockQueue) -> io::Result<()> {
-        let file = queue.read_ahead_file();
+        let QueueSetting { file, value } = queue.setting("read_ahead_kb")?;
         for (_, other) in entries(self.folder.parent().unwrap_or(&self.folder))? {
             let same = other
                 .read_ahead
@@ -80,8 +81,7 @@ impl Journal {
                 return Err(io::ErrorKind::ResourceBusy.into());
             }
         }
-        let before = fs::read_to_string(&file)?.trim().to_owned();
-        self.entry.read_ahead = Some((file, before));
+        self.entry.read_ahead = Some((file, value));
         self.write()
     }
 
@@ -158,15 +158,9 @@ fn clear_up(state_folder: &Path) -> io::Result<Vec<String>> {
 
 /// When process `pid` started, in clock ticks after boot; `None` when there is none.
 fn start_ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; the fields behind it are numbers, and the
-    // start is number 22 of all.
-    stat.rsplit_once(')')?
-        .1
-        .split_ascii_whitespace()
-        .nth(19)?
-        .parse()
-        .ok()
+    let pid = i32::try_from(pid).ok()?;
+    let process = ProcessIdentity::of(Path::new("/proc"), pid).ok()?;
+    Some(process.start_ticks)
 }
 
 #[cfg(test)]

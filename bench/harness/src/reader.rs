@@ -14,6 +14,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use ahead_sys::process_status;
 use ahead_sys::shared_counter::SharedCounter;
 use hdrhistogram::Histogram;
 
@@ -120,13 +121,14 @@ fn library_is_loaded() -> bool {
     let Ok(wanted) = std::env::var("LD_PRELOAD") else {
         return false;
     };
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    wanted
+    let libraries: io::Result<Vec<PathBuf>> = wanted
         .split([':', ' '])
         .filter(|path| !path.is_empty())
-        .all(|path| {
-            fs::canonicalize(path).is_ok_and(|path| maps.contains(&*path.to_string_lossy()))
-        })
+        .map(fs::canonicalize)
+        .collect();
+    libraries
+        .and_then(|libraries| process_status::mapped(Path::new("/proc"), &libraries))
+        .is_ok_and(|mapped| mapped.into_iter().all(|is_mapped| is_mapped))
 }
 
 fn listed(sources: &Sources) -> Result<Vec<Source>, ReadError> {

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+
+use ahead_sys::meminfo::MemoryInfo;
 
 use crate::arm::{Arm, expand};
 use crate::calendar::utc_minutes;
@@ -226,22 +228,21 @@ fn order<'a>(
 }
 
 pub(crate) fn machine() -> Machine {
-    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let memory = MemoryInfo::read(Path::new("/proc")).unwrap_or_default();
+    let release = rustix::system::uname()
+        .release()
+        .to_string_lossy()
+        .into_owned();
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Machine {
-        kernel: release.trim().to_owned(),
+        kernel: release,
         cpus: u64::try_from(cpus).unwrap_or(1),
-        memory_bytes: kib.unwrap_or(0) * 1024,
+        memory_bytes: memory.total_bytes.unwrap_or(0),
     }
 }
 
 /// The loader only warns about a library that it cannot load, so we look beforehand.
-fn check_library(path: &std::path::Path) -> Result<(), BenchError> {
+fn check_library(path: &Path) -> Result<(), BenchError> {
     let bad = |reason| BenchError::BadLibrary {
         path: path.to_owned(),
         reason,
@@ -260,7 +261,7 @@ fn check_library(path: &std::path::Path) -> Result<(), BenchError> {
     Ok(())
 }
 
-fn head(path: &std::path::Path) -> Option<[u8; 20]> {
+fn head(path: &Path) -> Option<[u8; 20]> {
     let mut bytes = [0; 20];
     let mut file = fs::File::open(path).ok()?;
     io::Read::read_exact(&mut file, &mut bytes).ok()?;
@@ -304,7 +305,7 @@ mod tests {
             check_library(file.path()),
             Err(BenchError::BadLibrary { .. })
         ));
-        let missing = check_library(std::path::Path::new("/does/not/exist.so"));
+        let missing = check_library(Path::new("/does/not/exist.so"));
         assert!(matches!(missing, Err(BenchError::NoLibrary)));
     }
 }

@@ -11,6 +11,7 @@ use std::str::FromStr;
 use ahead_disk_emulator::{CreateError, CreateOptions, DiskInfo};
 use ahead_disk_model::{DiskModel, TimeScale};
 use ahead_sys::block_queue::{BlockQueue, DeviceNumber};
+use ahead_sys::meminfo::MemoryInfo;
 
 use crate::ceiling::Pricing;
 use crate::plan::Plan;
@@ -127,13 +128,9 @@ impl Target {
         if let Some(disk) = emulated {
             return Ok(Self::of_emulated(folder, queue, &disk));
         }
-        let name = fs::canonicalize(format!("/sys/dev/block/{device}"))
-            .ok()
-            .and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
-            .unwrap_or_else(|| device.to_string());
         let disk = Disk {
             name: folder.display().to_string(),
-            description: format!("a folder on /dev/{name}"),
+            description: format!("a folder on /dev/{}", queue.name()),
         };
         Ok(Self {
             folder,
@@ -285,12 +282,8 @@ fn hole_bytes_max(model: &DiskModel) -> u64 {
 
 /// A third of what is free, because what is read from the disk is in memory a second time.
 fn size_for_this_machine() -> u64 {
-    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    let third = kib.unwrap_or(0) * 1024 / 3;
+    let memory = MemoryInfo::read(Path::new("/proc")).unwrap_or_default();
+    let third = memory.available_bytes.unwrap_or(0) / 3;
     (third >> 20 << 20).clamp(DISK_BYTES_MIN, DISK_BYTES)
 }
 

@@ -3,10 +3,14 @@
 //! Finds the folder by device number and reads or writes single values. What to set, when to put
 //! it back and how to survive a crash in between is the business of callers.
 //! The root folder (normally `/sys`) is an argument, so that a test can build a small one.
+//! [`QueueFacts`] allocates nothing, for a library inside another program.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::small_file::{SmallPath, number};
 
 /// Bytes in one sector of the counters. Always 512, whatever the device's own block size is.
 pub const SECTOR_BYTES: u64 = 512;
@@ -37,6 +41,50 @@ impl std::fmt::Display for DeviceNumber {
     }
 }
 
+/// A number and a newline.
+const VALUE_BYTES_MAX: usize = 32;
+
+/// What the queue of a device says about it; `None` for what cannot be read, and for all of it
+/// where there is no block device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueFacts {
+    /// Whether it says that it has an arm.
+    pub rotational: Option<bool>,
+    /// Largest read-ahead window of files opened from now on, in KiB.
+    pub read_ahead_kb: Option<u64>,
+    /// Largest request that the block layer builds, in KiB.
+    pub max_sectors_kb: Option<u64>,
+}
+
+impl QueueFacts {
+    /// Reads them, of the device itself or of the disk that it is a part of.
+    #[must_use]
+    pub fn read(sys_root: &Path, device: DeviceNumber) -> Self {
+        let value = |name: &str| -> Option<u64> {
+            // A link to the device; behind a partition's is the disk's folder.
+            ["queue", "../queue"].into_iter().find_map(|queue| {
+                let mut path = SmallPath::below(sys_root);
+                write!(path, "/dev/block/{device}/{queue}/{name}").ok()?;
+                number(path.read(&mut [0; VALUE_BYTES_MAX]).ok()?)
+            })
+        };
+        Self {
+            rotational: value("rotational").map(|flag| flag != 0),
+            read_ahead_kb: value("read_ahead_kb"),
+            max_sectors_kb: value("max_sectors_kb"),
+        }
+    }
+}
+
+/// One setting of a queue as it was, for whoever notes it before a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueSetting {
+    /// The file that holds it.
+    pub file: PathBuf,
+    /// What to write there to have it back.
+    pub value: String,
+}
+
 /// Counters since the device appeared. They only grow, except `in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockStat {
@@ -51,7 +99,7 @@ pub struct BlockStat {
 /// One block device: a disk, or a partition, whose queue is then that of its disk.
 #[derive(Clone, Debug)]
 pub struct BlockQueue {
-    stat: PathBuf,
+    folder: PathBuf,
     queue: PathBuf,
 }
 
@@ -69,41 +117,71 @@ impl BlockQueue {
                 .filter(|queue| queue.is_dir())
                 .ok_or(io::ErrorKind::NotFound)?
         };
-        Ok(Self {
-            stat: folder.join("stat"),
-            queue,
+        Ok(Self { folder, queue })
+    }
+
+    /// The disk that the kernel calls `name`.
+    pub fn of_disk(sys_root: &Path, name: &str) -> io::Result<Self> {
+        let folder = fs::canonicalize(sys_root.join("block").join(name))?;
+        let queue = folder.join("queue");
+        Ok(Self { folder, queue })
+    }
+
+    /// The kernel's name of the device, as below `/dev`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let name = self.folder.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// A setting as it is now. Of a choice (`[none] mq-deadline`) the value is the one in use.
+    pub fn setting(&self, name: &str) -> io::Result<QueueSetting> {
+        let file = self.queue.join(name);
+        let text = fs::read_to_string(&file)?;
+        let chosen = text
+            .split_once('[')
+            .and_then(|(_, rest)| rest.split_once(']'));
+        let value = chosen.map_or_else(|| text.trim(), |(value, _)| value);
+        Ok(QueueSetting {
+            value: value.to_owned(),
+            file,
         })
     }
 
-    /// The file that holds the read-ahead size, for whoever journals a change to it.
-    #[must_use]
-    pub fn read_ahead_file(&self) -> PathBuf {
-        self.queue.join("read_ahead_kb")
+    /// Changes a setting.
+    pub fn set(&self, name: &str, value: &str) -> io::Result<()> {
+        fs::write(self.queue.join(name), value)
     }
 
     /// Largest read-ahead window of files opened from now on, in KiB.
     pub fn read_ahead_kb(&self) -> io::Result<u64> {
-        number(&self.queue.join("read_ahead_kb"))
+        self.number("read_ahead_kb")
     }
 
     /// Sets the read-ahead window, in KiB. Files that are already open keep theirs.
     pub fn set_read_ahead_kb(&self, kib: u64) -> io::Result<()> {
-        fs::write(self.queue.join("read_ahead_kb"), kib.to_string())
+        self.set("read_ahead_kb", &kib.to_string())
     }
 
     /// Largest request that the block layer builds, in KiB.
     pub fn max_sectors_kb(&self) -> io::Result<u64> {
-        number(&self.queue.join("max_sectors_kb"))
+        self.number("max_sectors_kb")
     }
 
     /// Sets the largest request, in KiB. The kernel refuses more than `max_hw_sectors_kb`.
     pub fn set_max_sectors_kb(&self, kib: u64) -> io::Result<()> {
-        fs::write(self.queue.join("max_sectors_kb"), kib.to_string())
+        self.set("max_sectors_kb", &kib.to_string())
+    }
+
+    fn number(&self, name: &str) -> io::Result<u64> {
+        let mut buffer = [0; VALUE_BYTES_MAX];
+        let path = SmallPath::below(&self.queue.join(name));
+        number(path.read(&mut buffer)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// The counters now.
     pub fn stat(&self) -> io::Result<BlockStat> {
-        let text = fs::read_to_string(&self.stat)?;
+        let text = fs::read_to_string(self.folder.join("stat"))?;
         let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
         let mut field = |skip: usize| {
             fields
@@ -122,13 +200,6 @@ impl BlockQueue {
             in_flight,
         })
     }
-}
-
-fn number(path: &Path) -> io::Result<u64> {
-    let text = fs::read_to_string(path)?;
-    text.trim()
-        .parse()
-        .map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]
@@ -169,6 +240,37 @@ mod tests {
         let disk = BlockQueue::open(root.path(), DeviceNumber { major: 8, minor: 0 }).unwrap();
         assert_eq!(disk.read_ahead_kb().unwrap(), 512);
         assert_eq!(disk.stat().unwrap().read_bytes, 800 * 512);
+    }
+
+    #[test]
+    fn the_facts_of_a_partition_are_those_of_its_disk() {
+        let root = small_sysfs();
+        let queue = root.path().join("devices/disk0/queue");
+        fs::write(queue.join("rotational"), "1\n").unwrap();
+        let known = QueueFacts {
+            rotational: Some(true),
+            read_ahead_kb: Some(128),
+            max_sectors_kb: None,
+        };
+        for minor in [0, 1] {
+            let device = DeviceNumber { major: 8, minor };
+            assert_eq!(QueueFacts::read(root.path(), device), known);
+        }
+        let other = DeviceNumber { major: 0, minor: 9 };
+        assert_eq!(QueueFacts::read(root.path(), other), QueueFacts::default());
+    }
+
+    #[test]
+    fn of_a_choice_the_one_in_use_is_noted() {
+        let root = small_sysfs();
+        let file = root.path().join("devices/disk0/queue/scheduler");
+        fs::write(&file, "none [mq-deadline] bfq\n").unwrap();
+        let disk = BlockQueue::open(root.path(), DeviceNumber { major: 8, minor: 0 }).unwrap();
+        assert_eq!(disk.name(), "disk0");
+        let before = disk.setting("scheduler").unwrap();
+        assert_eq!(before.value, "mq-deadline");
+        disk.set("scheduler", "none").unwrap();
+        assert_eq!(fs::read_to_string(before.file).unwrap(), "none");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! System calls and readers of /proc and /sys, one file per call or interface, and nothing else.
 //!
 //! No retry, no policy, no log: `AsFd` in, result out. Readers of /proc and /sys take their root
-//! folder, so that a test can build a small fake one.
+//! folder, so that a test can build a small fake one. Those that the interposed library needs as
+//! well (`small_file`, `meminfo`, `memory_limit`, `block_queue::QueueFacts`) allocate nothing and ask
+//! the kernel past the C library. That is why they are not the `procfs` crate's.
 
 pub mod anonymous_memory;
 pub mod block_queue;
@@ -14,8 +16,12 @@ pub mod extent_map;
 pub mod loop_device;
 pub mod mapped_area;
 pub mod mapped_file;
+pub mod meminfo;
+pub mod memory_limit;
 pub mod mounts;
 pub mod process_identity;
+pub mod process_status;
 pub mod readahead;
 pub mod real_time;
 pub mod shared_counter;
+pub mod small_file;

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ahead_sys::meminfo::MemoryInfo;
 use ahead_sys::mounts;
 
 use super::{CreateError, CreateOptions};
@@ -30,7 +31,10 @@ pub(super) fn check(options: &CreateOptions) -> Result<u64, CreateError> {
             size_bytes: options.size_bytes,
         });
     }
-    let size_bytes_max = free_memory_bytes().saturating_sub(MEMORY_LEFT_BYTES);
+    let memory = MemoryInfo::read(Path::new("/proc")).unwrap_or_default();
+    // Unlimited when the kernel does not say.
+    let free_bytes = memory.available_bytes.unwrap_or(u64::MAX);
+    let size_bytes_max = free_bytes.saturating_sub(MEMORY_LEFT_BYTES);
     if size_bytes > size_bytes_max {
         return Err(CreateError::TooLarge {
             size_bytes,
@@ -53,16 +57,6 @@ pub(super) fn check(options: &CreateOptions) -> Result<u64, CreateError> {
     }
     mkfs()?;
     Ok(size_bytes)
-}
-
-/// What the kernel thinks programs can still take. Unlimited when it does not say.
-fn free_memory_bytes() -> u64 {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kib.map_or(u64::MAX, |kib| kib.saturating_mul(1024))
 }
 
 /// Finds mkfs.ext4; it is often outside of the search path of programs that were not started by a

@@ -1,11 +1,12 @@
 //! Putting the layers on top of each other. What fails is taken apart by the caller.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use ahead_sys::block_queue::{BlockQueue, QueueSetting};
 use ahead_sys::loop_device;
 use rustix::mount::MountFlags;
 
@@ -74,14 +75,16 @@ fn attach(record: &mut Record) -> Result<File, CreateError> {
     for _ in 0..LOOP_ATTEMPTS {
         let known = loop_device::numbers(sys).unwrap_or_default();
         let number = loop_device::get_free().map_err(step("find a free loop device"))?;
-        let queue = PathBuf::from(format!("/sys/block/loop{number}/queue"));
+        let queue = BlockQueue::of_disk(sys, &format!("loop{number}"))
+            .map_err(step("find the queue of the loop device"))?;
         let names = ["max_sectors_kb", "rotational", "scheduler", "read_ahead_kb"];
         record.loop_device = Some(LoopDevice {
             number,
             is_new: !known.contains(&number),
             settings_before: names
                 .iter()
-                .filter_map(|name| setting(queue.join(name)))
+                .filter_map(|name| queue.setting(name).ok())
+                .map(|QueueSetting { file, value }| Setting { file, value })
                 .collect(),
         });
         record.write()?;
@@ -102,19 +105,7 @@ fn attach(record: &mut Record) -> Result<File, CreateError> {
     ))
 }
 
-fn setting(file: PathBuf) -> Option<Setting> {
-    let text = fs::read_to_string(&file).ok()?;
-    // `[none] mq-deadline`: the brackets mark the one in use.
-    let chosen = text
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'));
-    let value = chosen
-        .map_or_else(|| text.trim(), |(value, _)| value)
-        .to_owned();
-    Some(Setting { file, value })
-}
-
-fn set_queue(record: &Record, queue: &Path) -> Result<(), CreateError> {
+fn set_queue(record: &Record, queue: &BlockQueue) -> Result<(), CreateError> {
     let request_kib_max = (REQUEST_BYTES_MAX / 1024).to_string();
     let rotational = if record.model.is_rotational() {
         "1"
@@ -128,7 +119,7 @@ fn set_queue(record: &Record, queue: &Path) -> Result<(), CreateError> {
         ("scheduler", "none"),
     ];
     for (name, value) in values {
-        fs::write(queue.join(name), value).map_err(|source| CreateError::Step {
+        queue.set(name, value).map_err(|source| CreateError::Step {
             step: format!("set {name} of the loop device to {value}"),
             source,
         })?;

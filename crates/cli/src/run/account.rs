@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use ahead_engine::report::{DecodeError, FILE_BYTES, Report, decode};
+use ahead_sys::process_identity::ProcessIdentity;
 
 /// Why there is no account of a run.
 #[derive(Debug, thiserror::Error)]
@@ -101,8 +102,9 @@ fn remove_left_behind(folder: &Path) {
             .to_str()
             .and_then(|name| name.strip_prefix(PREFIX))
             .and_then(|rest| rest.split('-').next())
-            .and_then(|number| number.parse::<u32>().ok());
-        if number.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
+            .and_then(|number| number.parse().ok());
+        let has_ended = |pid| ProcessIdentity::of(Path::new("/proc"), pid).is_err();
+        if number.is_some_and(has_ended) {
             let _ = std::fs::remove_file(entry.path());
         }
     }

@@ -6,9 +6,11 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex};
 
+use ahead_sys::process_status::ignored_signals;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 use signal_hook::consts::signal::{
     SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH,
@@ -37,7 +39,7 @@ impl SignalRelay {
     /// # Errors
     /// The handlers cannot be installed.
     pub fn install() -> io::Result<Self> {
-        let ignored = ignored_signals();
+        let ignored = ignored_signals(Path::new("/proc")).unwrap_or(0);
         let caught = FORWARDED
             .into_iter()
             .filter(|signal| ignored & (1 << (signal - 1)) == 0);
@@ -93,16 +95,6 @@ fn pass_on(signal: i32, cause: Cause, target: &Mutex<Option<Pid>>) {
         // The shell that started us waits for us to stop, not for CMD.
         let _ = emulate_default_handler(SIGTSTP);
     }
-}
-
-/// Bit n-1 is set when signal n is ignored by this process.
-fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0)
 }
 
 /// Ends this process the way CMD ended: returns its exit status, or dies by its signal.

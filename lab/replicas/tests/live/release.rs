@@ -1,7 +1,6 @@
 //! Which kernel runs, and what the test can say about it.
 
 use std::fmt;
-use std::fs;
 
 use ahead_replicas::kernel::folio::Release;
 
@@ -32,8 +31,8 @@ impl fmt::Display for UnknownRelease {
 impl Running {
     /// The kernel of this machine.
     pub fn now() -> Result<Self, UnknownRelease> {
-        let text = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        Self::from_text(text.trim_end())
+        let name = rustix::system::uname();
+        Self::from_text(&name.release().to_string_lossy())
     }
 
     /// A kernel by the text of `uname -r`.
