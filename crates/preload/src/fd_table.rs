@@ -1,159 +1,230 @@
 //! What each descriptor number stands for, as far as we saw: a hint, never a fact.
 //!
-//! A number that we have not looked at is unknown and is looked at when it is first read from. A
-//! program can close and reuse numbers behind our back (raw system calls, other threads between
-//! two instructions), so every decision checks the file's identity again before anything is
-//! asked for. A wrong entry costs a hint, nothing else.
+//! A number that was not looked at is *unwatched*: its reads are timed and nothing else, until one
+//! waits for a device. Then the number is looked at, and what it stands for is kept here. A program
+//! can close and reuse numbers behind our back (raw system calls, other threads between two
+//! instructions), so every decision checks the file's identity again before anything is asked for.
+//! A wrong entry costs a hint, nothing else.
+//!
+//! The lines of the first numbers are part of the library's zeroed data; lines of higher ones come
+//! in chunks, when a number of the chunk is first opened or read. Nothing is locked or allocated.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 
 use crate::memory::zeroed_array;
 
-/// Descriptor numbers that have an entry: as many as the kernel allows by default. Reads through
-/// higher ones are not noticed.
-pub(crate) const DESCRIPTORS_MAX: usize = 1 << 20;
+/// Numbers of one chunk: 64 KiB of lines.
+const CHUNK: usize = 1024;
+
+/// Chunks: a million numbers, as many as the kernel allows by default. Reads through higher ones
+/// are not noticed.
+const CHUNKS: usize = 1024;
 
 /// What a number stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// Not looked at.
-    Unknown,
+    Unwatched,
+    /// Not looked at, and not to be: the program gives advice of its own.
+    Advised,
     /// Nothing that we can help: a pipe, a socket, a directory, a file that bypasses the cache.
     Ignored,
     /// A file.
     File(FileEntry),
 }
 
-/// A descriptor of a file.
+/// A file's place in the table of files, and which file of that place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileEntry {
-    /// Place in the table of files.
+pub(crate) struct FileRef {
+    /// The place.
     pub(crate) slot: u32,
     /// The low bits of that place's generation: another value means another file lives there.
     pub(crate) generation: u16,
-    /// Others move the position too (duplicates, a parent or child): ask the kernel for it.
+}
+
+/// A descriptor of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileEntry {
+    /// The file.
+    pub(crate) file: FileRef,
+    /// Others move the position too: ask the kernel for it.
     pub(crate) shares_position: bool,
     /// The program gives advice of its own: no requests through this descriptor.
     pub(crate) program_advises: bool,
 }
 
-const KNOWN: u64 = 1 << 63;
+const WATCHED: u64 = 1 << 63;
 const IGNORED: u64 = 1 << 62;
 const SHARES_POSITION: u64 = 1 << 61;
 const PROGRAM_ADVISES: u64 = 1 << 60;
 
-struct Line {
+/// One number, in a cache line of its own. All zero: never seen, inherited from whoever started the
+/// program.
+#[repr(align(64))]
+pub(crate) struct Line {
     what: AtomicU64,
     position: AtomicU64,
+    /// When its newest read ended, in ticks; 0: time the next read from its beginning.
+    pub(crate) read_ended: AtomicU64,
+    /// Which age of the process opened it; see [`on_fork`].
+    age: AtomicU32,
+    /// Reads that are still to be timed from their beginning.
+    pub(crate) timed_reads: AtomicU32,
+    /// The thread whose read ended last.
+    pub(crate) reader: AtomicU64,
 }
 
-/// The table. Untouched parts cost no memory.
-pub(crate) struct FdTable {
-    lines: &'static [Line],
+impl Line {
+    const fn new() -> Self {
+        Self {
+            what: AtomicU64::new(0),
+            position: AtomicU64::new(0),
+            read_ended: AtomicU64::new(0),
+            age: AtomicU32::new(0),
+            timed_reads: AtomicU32::new(0),
+            reader: AtomicU64::new(0),
+        }
+    }
 }
 
-impl FdTable {
-    /// An empty table; `None` without address space.
-    pub(crate) fn new() -> Option<Self> {
+static FIRST: [Line; CHUNK] = [const { Line::new() }; CHUNK];
+static FURTHER: [AtomicPtr<Line>; CHUNKS] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
+
+/// Grows with every fork. A descriptor that is older than the newest one has a position that the
+/// other process may move. Inherited ones are of age 0.
+static AGE: AtomicU32 = AtomicU32::new(1);
+
+/// This process was forked, or forked one: what is open now is shared.
+pub(crate) fn on_fork() {
+    AGE.fetch_add(1, Relaxed);
+}
+
+/// The line of `fd`; `None` for what is not a number of ours.
+#[inline]
+pub(crate) fn line(fd: i32) -> Option<&'static Line> {
+    let number = usize::try_from(fd).ok()?;
+    match FIRST.get(number) {
+        Some(line) => Some(line),
+        None => further(number, true),
+    }
+}
+
+#[cold]
+fn further(number: usize, make: bool) -> Option<&'static Line> {
+    let chunk = FURTHER.get(number / CHUNK)?;
+    let mut lines = chunk.load(Ordering::Acquire);
+    if lines.is_null() {
+        if !make {
+            return None;
+        }
         // SAFETY: all-zero bytes are valid atomics.
-        let lines = unsafe { zeroed_array::<Line>(DESCRIPTORS_MAX)? };
-        Some(Self { lines })
+        let made = unsafe { zeroed_array::<Line>(CHUNK)? }.as_ptr().cast_mut();
+        let won = chunk.compare_exchange(lines, made, Ordering::AcqRel, Ordering::Acquire);
+        // Who comes second leaves 64 KiB of untouched address space behind.
+        lines = won.err().unwrap_or(made);
     }
+    // SAFETY: a chunk is never unmapped and has `CHUNK` lines.
+    Some(unsafe { &*lines.add(number % CHUNK) })
+}
 
+impl Line {
+    /// What the number stands for.
     #[inline]
-    fn line(&self, fd: i32) -> Option<&Line> {
-        self.lines.get(usize::try_from(fd).ok()?)
-    }
-
-    /// What `fd` stands for.
-    #[inline]
-    pub(crate) fn get(&self, fd: i32) -> Entry {
-        let Some(line) = self.line(fd) else {
-            return Entry::Ignored;
-        };
-        let what = line.what.load(Relaxed);
-        if what & KNOWN != 0 {
+    pub(crate) fn entry(&self) -> Entry {
+        let what = self.what.load(Relaxed);
+        if what & WATCHED != 0 {
             Entry::File(FileEntry {
-                slot: u32::try_from(what & 0xffff_ffff).unwrap_or(0),
-                generation: u16::try_from(what >> 32 & 0xffff).unwrap_or(0),
+                file: FileRef {
+                    slot: u32::try_from(what & 0xffff_ffff).unwrap_or(0),
+                    generation: u16::try_from(what >> 32 & 0xffff).unwrap_or(0),
+                },
                 shares_position: what & SHARES_POSITION != 0,
                 program_advises: what & PROGRAM_ADVISES != 0,
             })
         } else if what & IGNORED != 0 {
             Entry::Ignored
+        } else if what & PROGRAM_ADVISES != 0 {
+            Entry::Advised
         } else {
-            Entry::Unknown
+            Entry::Unwatched
         }
     }
 
-    /// Says what `fd` stands for.
-    pub(crate) fn set(&self, fd: i32, entry: Entry) {
-        let Some(line) = self.line(fd) else {
-            return;
-        };
+    /// Says what the number stands for.
+    pub(crate) fn set(&self, entry: Entry) {
         let what = match entry {
-            Entry::Unknown => 0,
+            Entry::Unwatched => 0,
             Entry::Ignored => IGNORED,
-            Entry::File(file) => {
-                KNOWN
-                    | u64::from(file.slot)
-                    | u64::from(file.generation) << 32
-                    | if file.shares_position {
-                        SHARES_POSITION
-                    } else {
-                        0
-                    }
-                    | if file.program_advises {
-                        PROGRAM_ADVISES
-                    } else {
-                        0
-                    }
+            Entry::Advised => PROGRAM_ADVISES,
+            Entry::File(entry) => {
+                let flag = |set: bool, bit: u64| if set { bit } else { 0 };
+                WATCHED
+                    | u64::from(entry.file.slot)
+                    | u64::from(entry.file.generation) << 32
+                    | flag(entry.shares_position, SHARES_POSITION)
+                    | flag(entry.program_advises, PROGRAM_ADVISES)
             }
         };
         // Only write what changes: closing a thousand unknown numbers must not touch a page each.
-        if line.what.load(Relaxed) != what {
-            line.what.store(what, Relaxed);
+        if self.what.load(Relaxed) != what {
+            self.what.store(what, Relaxed);
         }
     }
 
-    /// Forgets `first` to `last`, both inclusive.
-    pub(crate) fn forget_range(&self, first: u32, last: u32) {
-        let first = usize::try_from(first).unwrap_or(usize::MAX);
-        let last = usize::try_from(last)
-            .unwrap_or(usize::MAX)
-            .min(DESCRIPTORS_MAX - 1);
-        for line in self.lines.get(first..=last).unwrap_or_default() {
-            if line.what.load(Relaxed) != 0 {
-                line.what.store(0, Relaxed);
-            }
+    /// The number was opened by this process: nobody else has its position.
+    pub(crate) fn on_open(&self) {
+        self.forget();
+        self.age.store(AGE.load(Relaxed), Relaxed);
+    }
+
+    /// The number was closed, or stands for something that was not looked at.
+    pub(crate) fn forget(&self) {
+        self.set(Entry::Unwatched);
+        if self.read_ended.load(Relaxed) != 0 {
+            self.read_ended.store(0, Relaxed);
         }
     }
 
-    /// The position as we counted it; meaningful for files that do not share it.
+    /// The number is one of several for one open file, with one position.
+    pub(crate) fn share(&self) {
+        self.age.store(0, Relaxed);
+    }
+
+    /// Whether others may move the position: a copy of the number, or another process since a fork.
     #[inline]
-    pub(crate) fn position(&self, fd: i32) -> u64 {
-        self.line(fd).map_or(0, |line| line.position.load(Relaxed))
+    pub(crate) fn is_shared(&self) -> bool {
+        self.age.load(Relaxed) != AGE.load(Relaxed)
+    }
+
+    /// The position as we counted it; meaningful for watched files that do not share it.
+    #[inline]
+    pub(crate) fn position(&self) -> u64 {
+        self.position.load(Relaxed)
     }
 
     /// Sets the position.
     #[inline]
-    pub(crate) fn set_position(&self, fd: i32, position: u64) {
-        if let Some(line) = self.line(fd) {
-            line.position.store(position, Relaxed);
-        }
+    pub(crate) fn set_position(&self, position: u64) {
+        self.position.store(position, Relaxed);
     }
+}
 
-    /// After a fork both processes move the positions of what was open: mark all up to the
-    /// highest number in use.
-    pub(crate) fn share_all(&self, highest: usize) {
-        for line in self
-            .lines
-            .get(..=highest.min(DESCRIPTORS_MAX - 1))
-            .unwrap_or_default()
-        {
-            let what = line.what.load(Relaxed);
-            if what & KNOWN != 0 {
-                line.what.store(what | SHARES_POSITION, Relaxed);
+/// Forgets `first` to `last`, both inclusive.
+pub(crate) fn forget_range(first: u32, last: u32) {
+    let first = usize::try_from(first).unwrap_or(usize::MAX);
+    let last = usize::try_from(last).unwrap_or(usize::MAX);
+    for line in FIRST.iter().take(last.saturating_add(1)).skip(first) {
+        line.forget();
+    }
+    for (chunk, lines) in FURTHER.iter().enumerate() {
+        if lines.load(Ordering::Acquire).is_null() {
+            continue;
+        }
+        let begin = chunk * CHUNK;
+        for number in begin.max(first)..(begin + CHUNK).min(last.saturating_add(1)) {
+            if let Some(line) = further(number, false) {
+                line.forget();
             }
         }
     }
@@ -165,18 +236,35 @@ mod tests {
 
     #[test]
     fn what_is_put_in_comes_out() {
-        let table = FdTable::new().unwrap();
         let file = FileEntry {
-            slot: 4711,
-            generation: 65_535,
+            file: FileRef {
+                slot: 4711,
+                generation: 65_535,
+            },
             shares_position: true,
             program_advises: false,
         };
-        table.set(1_000_000, Entry::File(file));
-        assert_eq!(table.get(1_000_000), Entry::File(file));
-        assert_eq!(table.get(3), Entry::Unknown);
-        assert_eq!(table.get(-1), Entry::Ignored);
-        table.forget_range(3, u32::MAX);
-        assert_eq!(table.get(1_000_000), Entry::Unknown);
+        let high = line(1_000_000).unwrap();
+        high.set(Entry::File(file));
+        assert_eq!(line(1_000_000).unwrap().entry(), Entry::File(file));
+        assert_eq!(line(900).unwrap().entry(), Entry::Unwatched);
+        assert!(line(-1).is_none());
+        assert!(line(i32::MAX).is_none());
+        forget_range(900_000, u32::MAX);
+        assert_eq!(high.entry(), Entry::Unwatched);
+    }
+
+    #[test]
+    fn what_was_inherited_copied_or_open_at_a_fork_shares_its_position() {
+        let inherited = line(2_001).unwrap();
+        assert!(inherited.is_shared());
+        let opened = line(2_002).unwrap();
+        opened.on_open();
+        assert!(!opened.is_shared());
+        opened.share();
+        assert!(opened.is_shared());
+        opened.on_open();
+        on_fork();
+        assert!(opened.is_shared());
     }
 }

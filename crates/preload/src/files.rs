@@ -1,18 +1,26 @@
 //! The table of files that this process reads: fixed places, found by device and inode.
 //!
-//! Eight places belong to each hash value; the one used longest ago gives way. A place is entered
-//! by one thread at a time, and nobody waits for it: who finds it busy leaves the access in a
-//! small mailbox, which the thread inside empties before it leaves. That also serves a signal
-//! handler that reads the file which its own thread was reading.
+//! Eight places belong to each hash value; when all are taken, the one that was entered longest ago
+//! gives way. A place is entered by one thread at a time, and nobody waits for it: who finds it busy
+//! defers what it has to say, and the thread inside takes it in before it leaves. That also serves a
+//! signal handler that reads the file which its own thread was reading.
+//!
+//! A thread may leave the library without coming back, by `siglongjmp` out of a handler that
+//! interrupted it. Its place stays busy; once that has lasted for [`STUCK_NS`], the place is given up
+//! for good and the file gets another.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 
-use ahead_engine::file::{Engine, FileState};
-use ahead_policy::adaptive::{STREAMS_MANY, Stream};
+use ahead_engine::file::FileState;
+use ahead_engine::host::{Answer, Deferred, EnterError, EnteredFile, FileTable};
+use ahead_policy::adaptive::{STREAMS_MANY, Stream, StreamId};
 use ahead_units::PageRange;
 
+use crate::fd_table::FileRef;
 use crate::memory::zeroed_array;
+use crate::ops;
+use crate::ticks;
 
 /// Places in the table: 8192 files at once. Programs with more open at a time lose the history of
 /// those that they used longest ago.
@@ -22,21 +30,28 @@ const WAYS: usize = 8;
 /// Large stream tables that are lent to files with many streams. Each has 3.5 KiB.
 const MANY_TABLES: usize = 1024;
 
-/// Accesses that can wait for a busy place.
+/// Facts that can wait for a busy place. The last one is kept for answers: a request that was
+/// refused and is believed to be on its way costs more than an access that was not seen.
 const MAILBOX: usize = 8;
+
+/// Nobody is inside a place for so long: the longest stay is a few microseconds, and a thread that
+/// lost its processor gets it back.
+const STUCK_NS: u64 = 2_000_000_000;
 
 /// One file's place.
 pub(crate) struct Place {
     busy: AtomicBool,
+    /// Entered since the places of its hash value were looked through last.
+    entered: AtomicBool,
+    /// Nobody comes in any more.
+    abandoned: AtomicBool,
     /// Grows with each file that lives here, so that an old descriptor entry is recognised.
     generation: AtomicU32,
     device: AtomicU64,
     inode: AtomicU64,
     last_used: AtomicU64,
-    /// When its reader asked or waited last, in nanoseconds on the monotonic clock.
-    pub(crate) active_ns: AtomicU64,
-    /// Which device of the host it lies on.
-    pub(crate) device_place: AtomicU32,
+    /// When a thread found it busy, and nobody has come in since; 0 otherwise.
+    stuck_since_ns: AtomicU64,
     /// Its record in the account.
     pub(crate) record: AtomicU32,
     /// Its large table, plus one; 0 is none.
@@ -67,19 +82,54 @@ pub(crate) struct Files {
 
 /// The right to change one file's state, until dropped.
 pub(crate) struct Inside<'a> {
-    place: &'a Place,
+    pub(crate) place: &'a Place,
     files: &'a Files,
 }
 
-/// An access packed into one word: present, start page (46 bits), length in pages (16 bits).
-fn pack(access: PageRange) -> u64 {
-    let length = access.len().get().clamp(1, 0xffff);
-    1 << 63 | (access.start.get() & ((1 << 46) - 1)) << 16 | length
+const PRESENT: u64 = 1 << 63;
+const IS_ANSWER: u64 = 1 << 62;
+
+/// A deferred fact in one word. An access: start page (46 bits), length in pages (16 bits). An
+/// answer: the stream (16 bits), what it was (8 bits).
+fn pack(deferred: Deferred) -> u64 {
+    match deferred {
+        Deferred::Access(access) => {
+            let length = access.len().get().clamp(1, 0xffff);
+            PRESENT | (access.start.get() & ((1 << 46) - 1)) << 16 | length
+        }
+        Deferred::Answer(stream, answer) => {
+            let code = match answer {
+                Answer::Unknown => 0,
+                Answer::OnItsWay => 1,
+                Answer::WasCached => 2,
+                Answer::Refused => 3,
+                Answer::NotHere => 4,
+            };
+            PRESENT | IS_ANSWER | u64::from(stream.to_bits()) << 8 | code
+        }
+    }
 }
 
-fn unpack(word: u64) -> Option<PageRange> {
-    let start = word >> 16 & ((1 << 46) - 1);
-    (word >> 63 == 1).then(|| PageRange::new(start, start + (word & 0xffff)))
+fn unpack(word: u64) -> Option<Deferred> {
+    if word & PRESENT == 0 {
+        return None;
+    }
+    if word & IS_ANSWER == 0 {
+        let start = word >> 16 & ((1 << 46) - 1);
+        return Some(Deferred::Access(PageRange::new(
+            start,
+            start + (word & 0xffff),
+        )));
+    }
+    let answer = match word & 0xff {
+        1 => Answer::OnItsWay,
+        2 => Answer::WasCached,
+        3 => Answer::Refused,
+        4 => Answer::NotHere,
+        _ => Answer::Unknown,
+    };
+    let stream = StreamId::from_bits(u16::try_from(word >> 8 & 0xffff).unwrap_or(0));
+    Some(Deferred::Answer(stream, answer))
 }
 
 impl Files {
@@ -99,68 +149,76 @@ impl Files {
         })
     }
 
-    /// The place of a file, made for it if it had none. `None` if all suitable places are busy.
-    /// The second value is true when the file is new here.
-    pub(crate) fn find(&self, device: u64, inode: u64, engine: &Engine) -> Option<(u32, bool)> {
+    /// The place of a file, made for it if it had none: `settle` ends what the file before it was
+    /// doing. `None` if all suitable places are busy. The second value is true when the file is new
+    /// here.
+    pub(crate) fn find(
+        &self,
+        device: u64,
+        inode: u64,
+        settle: impl FnOnce(&mut Inside<'_>),
+    ) -> Option<(FileRef, bool)> {
         let hash = (device ^ inode.wrapping_mul(0x9e37_79b9_7f4a_7c15))
             .wrapping_mul(0xd6e8_feb8_6659_fd93);
         let bucket = usize::try_from(hash >> 40).unwrap_or(0) % (PLACES / WAYS) * WAYS;
         let ways = &self.places[bucket..bucket + WAYS];
-        let now = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut oldest = (u64::MAX, 0);
+        let now = self.clock.fetch_add(1, Relaxed) + 1;
+        let reference = |way: usize, place: &Place| {
+            Some(FileRef {
+                slot: u32::try_from(bucket + way).ok()?,
+                generation: place.generation(),
+            })
+        };
         for (way, place) in ways.iter().enumerate() {
-            let used = place.last_used.load(Ordering::Relaxed);
-            if used != 0
-                && place.inode.load(Ordering::Relaxed) == inode
-                && place.device.load(Ordering::Relaxed) == device
-            {
-                place.last_used.store(now, Ordering::Relaxed);
-                return Some((u32::try_from(bucket + way).ok()?, false));
-            }
-            if used < oldest.0 {
-                oldest = (used, way);
+            if place.last_used.load(Relaxed) != 0 && place.is(device, inode) {
+                place.last_used.store(now, Relaxed);
+                return Some((reference(way, place)?, false));
             }
         }
-        let way = oldest.1;
+        let way = victim(ways, now)?;
         let place = ways.get(way)?;
         let mut inside = self.enter_any(place)?;
-        inside.settle_for_another_file(engine);
-        place.generation.fetch_add(1, Ordering::Relaxed);
-        place.device.store(device, Ordering::Relaxed);
-        place.inode.store(inode, Ordering::Relaxed);
-        place.record.store(0, Ordering::Relaxed);
-        place.last_used.store(now, Ordering::Relaxed);
+        settle(&mut inside);
+        inside.clear();
+        place.generation.fetch_add(1, Relaxed);
+        place.device.store(device, Relaxed);
+        place.inode.store(inode, Relaxed);
+        place.record.store(0, Relaxed);
+        place.last_used.store(now, Relaxed);
         let number = bucket + way;
-        self.used[number / 64].fetch_or(1 << (number % 64), Ordering::Relaxed);
-        Some((u32::try_from(number).ok()?, true))
+        self.used[number / 64].fetch_or(1 << (number % 64), Relaxed);
+        Some((reference(way, place)?, true))
     }
 
     /// The place with this number.
     #[inline]
-    pub(crate) fn place(&self, slot: u32) -> Option<&Place> {
-        self.places.get(usize::try_from(slot).ok()?)
-    }
-
-    /// Enters `place` if nobody is inside and `generation` still lives there.
-    #[inline]
-    pub(crate) fn enter<'a>(&'a self, place: &'a Place, generation: u16) -> Option<Inside<'a>> {
-        let inside = self.enter_any(place)?;
-        (place.generation() == generation).then_some(inside)
+    pub(crate) fn place(&self, file: FileRef) -> Option<&Place> {
+        self.places.get(usize::try_from(file.slot).ok()?)
     }
 
     #[inline]
     fn enter_any<'a>(&'a self, place: &'a Place) -> Option<Inside<'a>> {
-        place
+        if place
             .busy
-            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
-            .ok()
-            .map(|_| Inside { place, files: self })
+            .compare_exchange(false, true, Ordering::Acquire, Relaxed)
+            .is_err()
+        {
+            return None;
+        }
+        // Only write what changes.
+        if !place.entered.load(Relaxed) {
+            place.entered.store(true, Relaxed);
+        }
+        if place.stuck_since_ns.load(Relaxed) != 0 {
+            place.stuck_since_ns.store(0, Relaxed);
+        }
+        Some(Inside { place, files: self })
     }
 
     /// All places that ever held a file.
-    pub(crate) fn used(&self) -> impl Iterator<Item = &Place> {
+    fn used(&self) -> impl Iterator<Item = &Place> {
         self.used.iter().enumerate().flat_map(move |(word, bits)| {
-            let bits = bits.load(Ordering::Relaxed);
+            let bits = bits.load(Relaxed);
             let set = (0..64).filter(move |bit| bits >> bit & 1 == 1);
             set.filter_map(move |bit| self.places.get(word * 64 + bit))
         })
@@ -169,7 +227,148 @@ impl Files {
     /// Opens all places: in a forked child the threads that were inside do not exist.
     pub(crate) fn release_all(&self) {
         for place in self.used() {
-            place.busy.store(false, Ordering::Relaxed);
+            // Only write what changes: most pages stay shared with the parent.
+            if place.busy.load(Relaxed) {
+                place.busy.store(false, Relaxed);
+            }
+        }
+    }
+
+    /// A thread found `place` busy at `now_ns`. A place that has been busy for too long is given up.
+    fn note_busy(place: &Place, now_ns: u64) {
+        let since = place.stuck_since_ns.load(Relaxed);
+        if since == 0 {
+            place.stuck_since_ns.store(now_ns.max(1), Relaxed);
+        } else if now_ns.saturating_sub(since) >= STUCK_NS && !place.abandoned.swap(true, Relaxed) {
+            place.generation.fetch_add(1, Relaxed);
+            place.device.store(0, Relaxed);
+            place.inode.store(0, Relaxed);
+        }
+    }
+}
+
+/// The way that gives way to a new file: the one used longest ago among those that were not entered
+/// since the last time. A file that is read all the time is looked up only once.
+fn victim(ways: &[Place], now: u64) -> Option<usize> {
+    let candidates = || {
+        let ways = ways.iter().enumerate();
+        ways.filter(|(_, place)| !place.abandoned.load(Relaxed))
+    };
+    let oldest = |quiet: bool| {
+        candidates()
+            .filter(|(_, place)| !quiet || !place.entered.load(Relaxed))
+            .min_by_key(|(_, place)| place.last_used.load(Relaxed))
+            .map(|(way, _)| way)
+    };
+    let way = oldest(true).or_else(|| oldest(false))?;
+    for (_, place) in candidates() {
+        if place.entered.swap(false, Relaxed) {
+            place.last_used.store(now, Relaxed);
+        }
+    }
+    Some(way)
+}
+
+impl FileTable for Files {
+    type File = FileRef;
+    type Entered<'a> = Inside<'a>;
+
+    #[inline]
+    fn number(&self, file: FileRef) -> u64 {
+        u64::from(file.slot)
+    }
+
+    #[inline]
+    fn enter(&self, file: FileRef) -> Result<Inside<'_>, EnterError> {
+        let place = self.place(file).ok_or(EnterError::Gone)?;
+        if place.generation() != file.generation {
+            return Err(EnterError::Gone);
+        }
+        let inside = self.enter_any(place).ok_or(EnterError::Busy)?;
+        // Another file may have come in between the two.
+        if place.generation() != file.generation {
+            return Err(EnterError::Gone);
+        }
+        Ok(inside)
+    }
+
+    fn defer(&self, file: FileRef, deferred: Deferred) {
+        let Some(place) = self.place(file) else {
+            return;
+        };
+        Self::note_busy(place, ticks::monotonic_ns());
+        let word = pack(deferred);
+        let boxes = match deferred {
+            Deferred::Access(_) => &place.mailbox[..MAILBOX - 1],
+            Deferred::Answer(..) => &place.mailbox[..],
+        };
+        for slot in boxes {
+            if slot
+                .compare_exchange(0, word, Ordering::Release, Relaxed)
+                .is_ok()
+            {
+                return;
+            }
+        }
+    }
+
+    fn visit(&self, mut visit: impl FnMut(&mut Inside<'_>)) {
+        for place in self.used() {
+            if let Some(mut inside) = self.enter_any(place) {
+                visit(&mut inside);
+            }
+        }
+    }
+
+    fn account(&self, inside: &mut Inside<'_>, accesses_min: u64) {
+        ops::account(inside, accesses_min);
+    }
+}
+
+impl EnteredFile for Inside<'_> {
+    #[inline]
+    fn state(&mut self) -> (&mut FileState, Option<&mut [Stream]>) {
+        let many = self.place.many.load(Relaxed);
+        // SAFETY: `self` is the only `Inside` of this place, borrowed mutably.
+        let state = unsafe { &mut *self.place.state.get() };
+        let many = many.checked_sub(1).and_then(|table| {
+            let table = self.files.many.get(usize::try_from(table).ok()?)?;
+            // SAFETY: the table belongs to this place alone.
+            Some(unsafe { &mut *table.0.get() }.as_mut_slice())
+        });
+        (state, many)
+    }
+
+    #[inline]
+    fn has_deferred(&self) -> bool {
+        // Filled from the front, but for the last one.
+        let [first, .., last] = &self.place.mailbox;
+        first.load(Relaxed) | last.load(Relaxed) != 0
+    }
+
+    fn next_deferred(&mut self) -> Option<Deferred> {
+        self.place.mailbox.iter().find_map(|slot| {
+            // Reading first keeps the line shared while nobody writes.
+            if slot.load(Relaxed) == 0 {
+                return None;
+            }
+            unpack(slot.swap(0, Ordering::Acquire))
+        })
+    }
+
+    fn grow(&mut self) {
+        if self.place.many.load(Relaxed) != 0 {
+            return;
+        }
+        let table = self.files.many_used.fetch_add(1, Relaxed);
+        if usize::try_from(table).unwrap_or(usize::MAX) >= MANY_TABLES {
+            self.files.many_used.fetch_sub(1, Relaxed);
+            return;
+        }
+        self.place.many.store(table + 1, Relaxed);
+        let (state, many) = self.state();
+        if let Some(many) = many {
+            state.move_to_many(many);
         }
     }
 }
@@ -181,97 +380,31 @@ impl Place {
         clippy::cast_possible_truncation,
         reason = "the low bits are what is wanted"
     )]
-    pub(crate) fn generation(&self) -> u16 {
-        self.generation.load(Ordering::Relaxed) as u16
+    fn generation(&self) -> u16 {
+        self.generation.load(Relaxed) as u16
     }
 
     /// Whether the file of this device and inode lives here.
     pub(crate) fn is(&self, device: u64, inode: u64) -> bool {
-        self.device.load(Ordering::Relaxed) == device && self.inode.load(Ordering::Relaxed) == inode
+        self.file() == (device, inode)
     }
 
     /// Device and inode of the file that lives here.
     pub(crate) fn file(&self) -> (u64, u64) {
-        (
-            self.device.load(Ordering::Relaxed),
-            self.inode.load(Ordering::Relaxed),
-        )
-    }
-
-    /// Leaves an access for whoever is inside. A full mailbox drops it.
-    pub(crate) fn leave(&self, access: PageRange) {
-        let word = pack(access);
-        for letter in &self.mailbox {
-            if letter
-                .compare_exchange(0, word, Ordering::Release, Ordering::Relaxed)
-                .is_ok()
-            {
-                return;
-            }
-        }
+        (self.device.load(Relaxed), self.inode.load(Relaxed))
     }
 }
 
 impl Inside<'_> {
-    /// The file's state, and its large table if it has one.
-    #[inline]
-    pub(crate) fn state(&mut self) -> (&mut FileState, Option<&mut [Stream]>) {
-        let many = self.place.many.load(Ordering::Relaxed);
-        // SAFETY: `self` is the only `Inside` of this place, borrowed mutably.
-        let state = unsafe { &mut *self.place.state.get() };
-        let many = many.checked_sub(1).and_then(|table| {
-            let table = self.files.many.get(usize::try_from(table).ok()?)?;
-            // SAFETY: the table belongs to this place alone.
-            Some(unsafe { &mut *table.0.get() }.as_mut_slice())
-        });
-        (state, many)
-    }
-
-    /// The next access that somebody left here.
-    pub(crate) fn letter(&mut self) -> Option<PageRange> {
-        self.place.mailbox.iter().find_map(|letter| {
-            // Reading first keeps the line shared while nobody writes.
-            if letter.load(Ordering::Relaxed) == 0 {
-                return None;
-            }
-            unpack(letter.swap(0, Ordering::Acquire))
-        })
-    }
-
-    /// Whether somebody left an access here.
-    #[inline]
-    pub(crate) fn has_letters(&self) -> bool {
-        // Boxes are filled from the front.
-        self.place.mailbox[0].load(Ordering::Relaxed) != 0
-    }
-
-    /// Gives the file a large table if it wants one and there is one left.
-    pub(crate) fn grow_if_wanted(&mut self) {
-        if self.place.many.load(Ordering::Relaxed) != 0 || !self.state().0.wants_many() {
-            return;
-        }
-        let table = self.files.many_used.fetch_add(1, Ordering::Relaxed);
-        if usize::try_from(table).unwrap_or(usize::MAX) >= MANY_TABLES {
-            self.files.many_used.fetch_sub(1, Ordering::Relaxed);
-            return;
-        }
-        self.place.many.store(table + 1, Ordering::Relaxed);
-        let (state, many) = self.state();
-        if let Some(many) = many {
-            state.move_to_many(many);
-        }
-    }
-
     /// Another file will live here: the old one's state goes, its large table stays with the place.
-    fn settle_for_another_file(&mut self, engine: &Engine) {
-        let (state, mut many) = self.state();
-        state.on_idle(many.as_deref_mut(), engine);
+    fn clear(&mut self) {
+        let (state, many) = self.state();
         *state = FileState::default();
         if let Some(many) = many {
             many.fill(Stream::default());
         }
-        for letter in &self.place.mailbox {
-            letter.store(0, Ordering::Relaxed);
+        for slot in &self.place.mailbox {
+            slot.store(0, Relaxed);
         }
     }
 }
@@ -287,32 +420,59 @@ impl Drop for Inside<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_file_keeps_its_place_and_another_one_gets_another() {
-        let files = Files::new().unwrap();
-        let (first, new) = files.find(1, 100, &Engine::default()).unwrap();
-        assert!(new);
-        assert_eq!(files.find(1, 100, &Engine::default()), Some((first, false)));
-        assert_ne!(files.find(1, 101, &Engine::default()).unwrap().0, first);
+    fn find(files: &Files, inode: u64) -> FileRef {
+        files.find(1, inode, |_| {}).unwrap().0
     }
 
     #[test]
-    fn who_finds_a_place_busy_leaves_a_letter_that_the_other_finds() {
+    fn a_file_keeps_its_place_and_another_one_gets_another() {
         let files = Files::new().unwrap();
-        let (slot, _) = files.find(1, 100, &Engine::default()).unwrap();
-        let place = files.place(slot).unwrap();
-        let mut inside = files.enter(place, place.generation()).unwrap();
-        assert!(files.enter(place, place.generation()).is_none());
-        place.leave(PageRange::new(7, 9));
-        assert_eq!(inside.letter(), Some(PageRange::new(7, 9)));
-        assert_eq!(inside.letter(), None);
+        let first = files.find(1, 100, |_| {}).unwrap();
+        assert!(first.1);
+        assert_eq!(files.find(1, 100, |_| {}), Some((first.0, false)));
+        assert_ne!(find(&files, 101).slot, first.0.slot);
+    }
+
+    #[test]
+    fn what_is_deferred_while_a_place_is_busy_is_found_by_the_next_one_inside() {
+        let files = Files::new().unwrap();
+        let file = find(&files, 100);
+        let mut inside = files.enter(file).unwrap();
+        assert_eq!(files.enter(file).err(), Some(EnterError::Busy));
+        let access = Deferred::Access(PageRange::new(7, 9));
+        let answer = Deferred::Answer(StreamId::from_bits(0x0203), Answer::Refused);
+        files.defer(file, access);
+        files.defer(file, answer);
+        assert!(inside.has_deferred());
+        assert_eq!(inside.next_deferred(), Some(access));
+        assert_eq!(inside.next_deferred(), Some(answer));
+        assert_eq!(inside.next_deferred(), None);
+    }
+
+    /// Bug 3: the answer to a request was lost when its file was busy.
+    #[test]
+    fn accesses_that_fill_the_mailbox_leave_room_for_an_answer() {
+        let files = Files::new().unwrap();
+        let file = find(&files, 100);
+        let mut inside = files.enter(file).unwrap();
+        for page in 0..20 {
+            files.defer(file, Deferred::Access(PageRange::new(page, page + 1)));
+        }
+        let answer = Deferred::Answer(StreamId::from_bits(3), Answer::NotHere);
+        files.defer(file, answer);
+        let mut found = Vec::new();
+        while let Some(deferred) = inside.next_deferred() {
+            found.push(deferred);
+        }
+        assert_eq!(found.len(), MAILBOX);
+        assert!(found.contains(&answer));
     }
 
     #[test]
     fn used_places_are_found_without_looking_at_the_others() {
         let files = Files::new().unwrap();
         for inode in 0..100 {
-            files.find(1, inode, &Engine::default()).unwrap();
+            find(&files, inode);
         }
         assert_eq!(files.used().count(), 100);
     }
@@ -320,13 +480,41 @@ mod tests {
     #[test]
     fn a_descriptor_of_a_file_that_gave_way_is_not_let_in() {
         let files = Files::new().unwrap();
-        let (slot, _) = files.find(1, 100, &Engine::default()).unwrap();
-        let place = files.place(slot).unwrap();
-        assert!(
-            files
-                .enter(place, place.generation().wrapping_add(1))
-                .is_none()
-        );
-        assert!(files.enter(place, place.generation()).is_some());
+        let file = find(&files, 100);
+        let old = FileRef {
+            generation: file.generation.wrapping_add(1),
+            ..file
+        };
+        assert_eq!(files.enter(old).err(), Some(EnterError::Gone));
+        assert!(files.enter(file).is_ok());
+    }
+
+    /// Bug 7: only looking a file up counted as use, so the file that was read most was the first to
+    /// lose its place.
+    #[test]
+    fn a_file_that_is_read_all_the_time_keeps_its_place() {
+        let files = Files::new().unwrap();
+        let busy = find(&files, 100);
+        for inode in 101..200_000 {
+            drop(files.enter(busy));
+            find(&files, inode);
+        }
+        assert!(files.enter(busy).is_ok());
+    }
+
+    /// Bug 12: `siglongjmp` out of a hook left its file busy for ever.
+    #[test]
+    fn a_place_whose_thread_never_comes_back_is_given_up_and_its_file_gets_another() {
+        let files = Files::new().unwrap();
+        let file = find(&files, 100);
+        std::mem::forget(files.enter(file).unwrap());
+        let place = files.place(file).unwrap();
+        Files::note_busy(place, 1_000);
+        assert_eq!(files.enter(file).err(), Some(EnterError::Busy));
+        Files::note_busy(place, 1_000 + STUCK_NS);
+        assert_eq!(files.enter(file).err(), Some(EnterError::Gone));
+        let again = find(&files, 100);
+        assert_ne!(again.slot, file.slot);
+        assert!(files.enter(again).is_ok());
     }
 }

@@ -1,10 +1,12 @@
-//! What the kernel says about a descriptor: raw system calls, no hooks, no allocation.
+//! What the kernel says about a descriptor: raw system calls, no hooks, no allocation, no `errno`.
 
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 
-use ahead_engine::adviser::Residency;
-use ahead_units::{ByteLength, PageCount, PageRange};
+use ahead_engine::host::Residency;
+use ahead_sys::cachestat::cachestat_range;
+use ahead_units::{Advice, ByteLength, PageCount, PageRange};
+use rustix::fs::{FileType, OFlags};
 
 /// A file whose pages can be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub(crate) struct SeenFile {
     /// Length of the file in pages.
     pub(crate) pages: PageCount,
     /// Flags it was opened with.
-    pub(crate) flags: c_int,
+    pub(crate) flags: OFlags,
 }
 
 /// What a descriptor is.
@@ -26,8 +28,10 @@ pub(crate) struct SeenFile {
 pub(crate) enum Identity {
     /// A regular file on a file system that reads from somewhere.
     File(SeenFile),
-    /// Anything else.
-    Other,
+    /// A regular file whose pages are memory already, or are made up as they are read.
+    WithoutDevice,
+    /// Not a regular file.
+    NoFile,
 }
 
 /// File systems whose files are memory already, or are made up as they are read.
@@ -46,20 +50,23 @@ const WITHOUT_DEVICE: [i64; 12] = [
     libc::DEVPTS_SUPER_MAGIC,
 ];
 
+/// The program's descriptor, for the time of a call. `None` for what cannot be one.
+pub(crate) fn borrowed<'a>(fd: c_int) -> Option<BorrowedFd<'a>> {
+    // SAFETY: not -1. The program may close it meanwhile; then the number stands for nothing or for
+    // something else, which the kernel says, or which makes a hint about another file of the same
+    // program.
+    (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
 /// What `fd` is; `None` when it is not a descriptor.
 pub(crate) fn look(fd: c_int) -> Option<Identity> {
-    let mut facts = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the buffer is ours and as large as the call expects.
-    if unsafe { libc::fstat(fd, facts.as_mut_ptr()) } != 0 {
-        return None;
-    }
-    // SAFETY: filled by the call that succeeded.
-    let facts = unsafe { facts.assume_init() };
-    if facts.st_mode & libc::S_IFMT != libc::S_IFREG {
-        return Some(Identity::Other);
+    let fd = borrowed(fd)?;
+    let facts = rustix::fs::fstat(fd).ok()?;
+    if FileType::from_raw_mode(facts.st_mode) != FileType::RegularFile {
+        return Some(Identity::NoFile);
     }
     if libc::major(facts.st_dev) == 0 && has_no_device(fd) {
-        return Some(Identity::Other);
+        return Some(Identity::WithoutDevice);
     }
     let length = ByteLength::new(u64::try_from(facts.st_size).unwrap_or(0));
     Some(Identity::File(SeenFile {
@@ -67,83 +74,62 @@ pub(crate) fn look(fd: c_int) -> Option<Identity> {
         inode: facts.st_ino,
         length,
         pages: PageCount::holding(length),
-        // SAFETY: asks for flags, touches no memory.
-        flags: c_int::try_from(unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL) })
-            .unwrap_or(0),
+        flags: rustix::fs::fcntl_getfl(fd).ok()?,
     }))
 }
 
-fn has_no_device(fd: c_int) -> bool {
-    let mut facts = MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: the buffer is ours and as large as the call expects.
-    if unsafe { libc::fstatfs(fd, facts.as_mut_ptr()) } != 0 {
-        return true;
-    }
-    // SAFETY: filled by the call that succeeded.
-    let kind = unsafe { facts.assume_init() }.f_type;
-    WITHOUT_DEVICE.contains(&kind)
+fn has_no_device(fd: BorrowedFd<'_>) -> bool {
+    rustix::fs::fstatfs(fd).map_or(true, |facts| WITHOUT_DEVICE.contains(&facts.f_type))
 }
 
 /// Where `fd` stands.
 pub(crate) fn position(fd: c_int) -> Option<u64> {
-    // SAFETY: asks for a number. The raw call keeps our own hook out of it.
-    let position = unsafe { libc::syscall(libc::SYS_lseek, fd, 0, libc::SEEK_CUR) };
-    u64::try_from(position).ok()
+    rustix::fs::tell(borrowed(fd)?).ok()
 }
 
 /// This process.
 pub(crate) fn process() -> u32 {
-    // SAFETY: asks for a number.
-    u32::try_from(unsafe { libc::getpid() }).unwrap_or(0)
+    rustix::process::getpid().as_raw_nonzero().get().unsigned_abs()
 }
 
 /// This thread.
 pub(crate) fn thread() -> u32 {
-    // SAFETY: asks for a number.
-    u32::try_from(unsafe { libc::syscall(libc::SYS_gettid) }).unwrap_or(0)
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Turns the kernel's read-ahead off for what `fd` stands for.
-pub(crate) fn advise_random(fd: c_int) {
-    // SAFETY: a hint about a descriptor; touches no memory.
-    unsafe { libc::syscall(libc::SYS_fadvise64, fd, 0, 0, libc::POSIX_FADV_RANDOM) };
-}
-
-/// `cachestat(2)`, since Linux 6.5: the same number on every architecture.
-const SYS_CACHESTAT: libc::c_long = 451;
-
-#[repr(C)]
-struct CacheStatRange {
-    offset: u64,
-    length: u64,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct CacheStatAnswer {
-    cached: u64,
-    dirty: u64,
-    writeback: u64,
-    evicted: u64,
-    recently_evicted: u64,
+/// Tells the kernel how `fd` is going to be read.
+pub(crate) fn advise(fd: c_int, advice: Advice) {
+    let advice = match advice {
+        Advice::Normal => rustix::fs::Advice::Normal,
+        Advice::Sequential => rustix::fs::Advice::Sequential,
+        Advice::Random => rustix::fs::Advice::Random,
+    };
+    if let Some(fd) = borrowed(fd) {
+        let _ = rustix::fs::fadvise(fd, 0, None, advice);
+    }
 }
 
 /// Asks the kernel what became of pages of `fd`. Older kernels and files of others do not answer.
-pub(crate) struct CacheStat {
+pub(crate) struct Resident {
     pub(crate) fd: c_int,
 }
 
-impl Residency for CacheStat {
+impl Resident {
+    fn count(&self, range: PageRange) -> Option<ahead_sys::cachestat::CacheStat> {
+        let offset = PageCount::new(range.start.get()).bytes().get();
+        let length = range.len().bytes().get();
+        cachestat_range(borrowed(self.fd)?, offset, length).ok()
+    }
+
+    /// Whether all pages of `range` are in memory, or on their way; `None` when the kernel does not
+    /// say.
+    pub(crate) fn holds(&self, range: PageRange) -> Option<bool> {
+        Some(self.count(range)?.cached >= range.len().get())
+    }
+}
+
+impl Residency for Resident {
     fn evicted(&self, range: PageRange) -> Option<PageCount> {
-        let range = CacheStatRange {
-            offset: PageCount::new(range.start.get()).bytes().get(),
-            length: range.len().bytes().get(),
-        };
-        let mut answer = CacheStatAnswer::default();
-        // SAFETY: both buffers are ours and have the layout that the call expects.
-        let failed = unsafe {
-            libc::syscall(SYS_CACHESTAT, self.fd, &raw const range, &raw mut answer, 0) != 0
-        };
-        (!failed).then_some(PageCount::new(answer.evicted))
+        Some(PageCount::new(self.count(range)?.evicted))
     }
 }

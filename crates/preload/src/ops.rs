@@ -1,67 +1,55 @@
 //! What happens around a read, in terms of the engine.
 //!
-//! The hooks in [`hooks`](crate::hooks) know C; this file knows files, streams and requests. It
-//! runs inside somebody else's read, so it never waits, never allocates once the facts about a
-//! device are known, and treats every failure as "no hint today". `errno` is kept by the hooks.
+//! The hooks in [`hooks`](crate::hooks) know C; this file knows descriptors and files; the loop is
+//! [`ahead_engine::session`]'s. It runs inside somebody else's read, so it never waits, never
+//! allocates, and treats every failure as "no hint today". `errno` is kept by the hooks.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
-use ahead_engine::file::Wait;
-use ahead_engine::recording::Kind;
-use ahead_engine::report::{flags, header};
-use ahead_engine::settings::PolicyChoice;
+use ahead_engine::host::{Act, Adviser, EnterError, EnteredFile};
+use ahead_engine::report::{Aside, flags, header};
+use ahead_engine::session;
 use ahead_policy::adaptive::Quick;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_units::{ByteLength, ByteOffset, PageRange};
+use ahead_units::{ByteLength, ByteOffset, PageRange, Timestamp};
+use rustix::fs::OFlags;
 
-use crate::fd_table::{Entry, FileEntry};
-use crate::files::Place;
+use crate::adviser::Direct;
+use crate::fd_table::{self, Entry, FileEntry, FileRef, Line, line};
+use crate::files::{Inside, Place};
 use crate::host::{self, Host};
-use crate::identity::{self, Identity};
-use crate::record::Happened;
-use crate::requests::{account, request, serve_letters};
+use crate::identity::{self, Identity, Resident};
+use crate::recording::{self, Kind};
 use crate::shared::RecordPlace;
-use crate::ticks;
-
-/// A read that takes longer than this, plus [`COPY_PAGE_NS`] for each page, waited for a device:
-/// copying 4 KiB from the cache takes 350 ns, the fastest device 20 µs.
-const WAIT_NS: u64 = 20_000;
-const COPY_PAGE_NS: u64 = 1_000;
-
-/// Reads between two additions to the shared account.
-const ACCOUNT_EVERY: u64 = 4096;
+use crate::watch::{self, Timer};
+use crate::{aside, ticks, wake};
 
 /// What is known about a read while it goes on.
 #[derive(Clone, Copy)]
 pub(crate) struct Token {
     pub(crate) fd: c_int,
-    pub(crate) file: FileEntry,
-    stream: Option<u8>,
-    covered: bool,
+    line: &'static Line,
+    read: session::Token<FileRef>,
     /// The descriptor's own position has to move by what is read.
-    pub(crate) moves_position: bool,
-    pub(crate) position: u64,
-    access: PageRange,
-    ticks: u64,
+    moves_position: bool,
+    position: u64,
+    timer: Timer,
 }
 
-impl Token {
-    /// For an access that another thread left behind: the same descriptor, but nothing is known of
-    /// its position.
-    pub(crate) fn of_another_thread(self) -> Self {
-        Self {
-            moves_position: false,
-            ..self
-        }
-    }
+/// What is known about a read through a descriptor that is not watched.
+#[derive(Clone, Copy)]
+pub(crate) struct Unwatched {
+    timer: Timer,
 }
 
 /// What a first look at a read shows, without a system call.
-pub(crate) enum Glance {
-    /// Nothing of interest: not a file, or nobody is there to care.
+pub(crate) enum Begin {
+    /// Of no interest: not a file, or the program gives advice of its own.
     Ignore,
-    /// One more step of a learned stream, or nothing that needs a look. Noted.
+    /// Not watched: [`Unwatched::has_waited`] after the read.
+    Unwatched(Unwatched),
+    /// One more step of a learned stream. Noted.
     Quick(Token),
     /// [`before_read`] has to look.
     Closer,
@@ -70,97 +58,182 @@ pub(crate) enum Glance {
 /// Looks at a read of `length` bytes that is about to begin at `position`, or where the descriptor
 /// stands. Changes no `errno` and cannot panic.
 #[inline]
-pub(crate) fn glance(fd: c_int, position: Option<u64>, length: usize) -> Glance {
+pub(crate) fn begin(fd: c_int, position: Option<u64>, length: usize) -> Begin {
+    let Some(line) = line(fd) else {
+        return Begin::Ignore;
+    };
+    match line.entry() {
+        Entry::File(entry) => begin_watched(fd, line, entry, position, length),
+        Entry::Unwatched => begin_unwatched(line),
+        Entry::Advised | Entry::Ignored => Begin::Ignore,
+    }
+}
+
+#[inline]
+fn begin_unwatched(line: &'static Line) -> Begin {
+    if wake::is_over() {
+        return Begin::Ignore;
+    }
+    if wake::sees_all() || watch::is_of_interest(line) {
+        return Begin::Closer;
+    }
+    let timer = Timer::start(line);
+    Begin::Unwatched(Unwatched { timer })
+}
+
+#[inline]
+fn begin_watched(
+    fd: c_int,
+    line: &'static Line,
+    entry: FileEntry,
+    position: Option<u64>,
+    length: usize,
+) -> Begin {
     let Some(host) = host::get() else {
-        return Glance::Ignore;
+        return Begin::Ignore;
     };
-    let file = match host.descriptors.get(fd) {
-        // A program that gives advice of its own is left to it.
-        Entry::File(file) if file.program_advises => return Glance::Ignore,
-        Entry::File(file) => file,
-        Entry::Ignored => return Glance::Ignore,
-        Entry::Unknown => return Glance::Closer,
-    };
+    // A program that gives advice of its own is left to it.
+    if entry.program_advises {
+        return Begin::Ignore;
+    }
     let (moves_position, start) = match position {
         Some(position) => (false, position),
-        None if file.shares_position => return Glance::Closer,
-        None => (true, host.descriptors.position(fd)),
+        None if entry.shares_position || line.is_shared() => return Begin::Closer,
+        None => (true, line.position()),
     };
-    let access = PageRange::of_bytes(ByteOffset::new(start), ByteLength::new(length as u64));
-    let Some(place) = host.files.place(file.slot) else {
-        return Glance::Ignore;
-    };
-    let Some(mut inside) = host.files.enter(place, file.generation) else {
-        return Glance::Closer;
-    };
-    if inside.has_letters() {
-        return Glance::Closer;
+    let access = pages(start, length);
+    match host.session.on_quick_access(entry.file, access) {
+        Ok((Quick::Step(_), read)) => Begin::Quick(Token {
+            fd,
+            line,
+            read,
+            moves_position,
+            position: start,
+            timer: Timer::start(line),
+        }),
+        Ok((Quick::Calm, read)) if wake::sees_all() => Begin::Quick(Token {
+            fd,
+            line,
+            read,
+            moves_position,
+            position: start,
+            timer: Timer::start(line),
+        }),
+        Ok((Quick::Calm, _)) => {
+            // Nothing has waited for long: the descriptor is looked at again when something does.
+            line.set(Entry::Unwatched);
+            let timer = Timer::start(line);
+            Begin::Unwatched(Unwatched { timer })
+        }
+        Ok((Quick::No, _)) | Err(EnterError::Busy | EnterError::Gone) => Begin::Closer,
     }
-    let (state, many) = inside.state();
-    let stream = match state.on_quick_access(many, access) {
-        Quick::Step(stream) => Some(stream),
-        Quick::Calm => None,
-        Quick::No => return Glance::Closer,
+}
+
+fn pages(start: u64, length: usize) -> PageRange {
+    PageRange::of_bytes(ByteOffset::new(start), ByteLength::new(length as u64))
+}
+
+fn now() -> Timestamp {
+    Timestamp::new(ticks::monotonic_ns())
+}
+
+impl Unwatched {
+    /// The read of `length` bytes returned `result`: whether it seems to have waited for a device.
+    /// Then [`on_first_wait`] is due. Changes no `errno` and cannot panic.
+    #[inline]
+    pub(crate) fn has_waited(&self, length: usize, result: isize) -> bool {
+        let limit = watch::wait_limit(length);
+        self.timer.stop(limit) > limit && result > 0
+    }
+}
+
+/// Times a read through a descriptor whose reads are reported when they are over. `None`: it is
+/// watched, or of no interest.
+#[inline]
+pub(crate) fn time_unwatched(fd: c_int) -> Option<Unwatched> {
+    let line = line(fd)?;
+    if line.entry() != Entry::Unwatched || wake::is_over() || wake::sees_all() {
+        return None;
+    }
+    let timer = Timer::start(line);
+    Some(Unwatched { timer })
+}
+
+/// A read of `bytes` at `position`, or up to where the descriptor stands now, seems to have waited,
+/// and its descriptor is not watched. If that was for a device, it is from now on.
+#[cold]
+pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, bytes: usize, unwatched: Unwatched) {
+    if !watch::has_really_waited() {
+        return;
+    }
+    let elapsed = ticks::now().saturating_sub(unwatched.timer.began());
+    watch::stay_alert();
+    let (Some(host), Some(line)) = (wake::host(), line(fd)) else {
+        return;
     };
-    drop(inside);
-    Glance::Quick(Token {
-        fd,
-        file,
-        stream,
-        covered: stream.is_some(),
-        moves_position,
-        position: start,
-        access,
-        ticks: ticks::now(),
-    })
+    let Some(entry) = look_at(host, fd, line) else {
+        return;
+    };
+    let stood = || identity::position(fd)?.checked_sub(bytes as u64);
+    let Some(start) = position.or_else(stood) else {
+        return;
+    };
+    let mut adviser = Direct::new(host, line, fd, entry, None);
+    let read = host
+        .session
+        .read(entry.file, pages(start, bytes), now(), &mut adviser);
+    if let Ok(read) = read {
+        ticks::RATE.settle();
+        let waited_ns = ticks::RATE.ns(elapsed);
+        let resident = Resident { fd };
+        host.session.on_wait(&read, waited_ns, now(), &resident);
+    }
 }
 
 /// A read of `length` bytes is about to begin at `position`, or where the descriptor stands.
 /// `None`: it is of no interest.
 pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Option<Token> {
-    let host = host::get()?;
-    let file = match host.descriptors.get(fd) {
-        Entry::File(file) if file.program_advises => return None,
-        Entry::File(file) => file,
-        Entry::Ignored => return None,
-        Entry::Unknown => look_at(host, fd)?,
+    let (host, line) = (wake::host()?, line(fd)?);
+    let entry = match line.entry() {
+        Entry::File(entry) if entry.program_advises => return None,
+        Entry::File(entry) => entry,
+        Entry::Advised | Entry::Ignored => return None,
+        Entry::Unwatched => look_at(host, fd, line)?,
     };
     let (moves_position, start) = match position {
         Some(position) => (false, position),
-        None if file.shares_position => (false, identity::position(fd)?),
-        None => (true, host.descriptors.position(fd)),
+        None if entry.shares_position || line.is_shared() => (false, identity::position(fd)?),
+        None => (true, line.position()),
     };
-    let access = PageRange::of_bytes(ByteOffset::new(start), ByteLength::new(length as u64));
-    let place = host.files.place(file.slot)?;
-    let mut token = Token {
+    let access = pages(start, length);
+    let counted = moves_position.then_some(start);
+    let mut adviser = Direct::new(host, line, fd, entry, counted);
+    let read = match host.session.read(entry.file, access, now(), &mut adviser) {
+        Ok(read) => read,
+        Err(_) => {
+            // Another file took the place: look again at the next read.
+            line.set(Entry::Unwatched);
+            session::Token::new(entry.file, access)
+        }
+    };
+    Some(Token {
         fd,
-        file,
-        stream: None,
-        covered: false,
+        line,
+        read,
         moves_position,
         position: start,
-        access,
-        ticks: 0,
-    };
-    match host.files.enter(place, file.generation) {
-        Some(mut inside) => {
-            let (state, many) = inside.state();
-            let device = host.device(place.device_place.load(Ordering::Relaxed));
-            let asker = u64::from(file.slot);
-            let outcome = state.on_access(many, access, &host.engine, device, asker);
-            (token.stream, token.covered) = (outcome.stream, outcome.covered);
-            if outcome.decision.prefetch.count > 0 || inside.has_letters() {
-                drop(inside);
-                request(host, place, &token, outcome);
-                serve_letters(host, place, &token);
-            }
+        timer: Timer::start_exactly(line),
+    })
+}
+
+impl Token {
+    /// For a read that is over already, and took `elapsed` ticks.
+    pub(crate) fn that_took(self, elapsed: u64) -> Self {
+        Self {
+            timer: self.timer.began_earlier(elapsed),
+            ..self
         }
-        None if place.generation() == file.generation => place.leave(access),
-        // Another file took the place: look again at the next read.
-        None => host.descriptors.set(fd, Entry::Unknown),
     }
-    token.ticks = ticks::now();
-    Some(token)
 }
 
 /// The read that `token` stands for returned `result`. True if it seems to have waited for the
@@ -170,70 +243,17 @@ pub(crate) fn after_read(token: &Token, result: isize) -> bool {
     if result <= 0 {
         return false;
     }
-    let elapsed = ticks::now().saturating_sub(token.ticks);
-    let Some(host) = host::get() else {
-        return false;
-    };
-    let bytes = result.unsigned_abs() as u64;
+    let bytes = result.unsigned_abs();
     if token.moves_position {
-        let position = token.position.saturating_add(bytes);
-        host.descriptors.set_position(token.fd, position);
+        let position = token.position.saturating_add(bytes as u64);
+        token.line.set_position(position);
     }
-    if host.recorder.is_some() {
-        record_read(host, token.file, token.position, bytes, Some(elapsed));
+    let limit = watch::wait_limit(bytes);
+    let elapsed = token.timer.stop(limit);
+    if recording::is_on() {
+        recording::on_read(token.read.file, token.position, bytes as u64, Some(elapsed));
     }
-    let limit_ns = WAIT_NS + COPY_PAGE_NS * token.access.len().get();
-    elapsed > limit_ns.saturating_mul(host.rate.per_us()) / 1000
-}
-
-/// Records a read that is over. Changes no `errno` and cannot panic.
-#[cold]
-fn record_read(host: &Host, file: FileEntry, start: u64, bytes: u64, elapsed: Option<u64>) {
-    let (Some(recorder), Some(place)) = (&host.recorder, host.files.place(file.slot)) else {
-        return;
-    };
-    host.rate.settle();
-    let mut happened = Happened::now(start, bytes);
-    if let Some(elapsed) = elapsed {
-        happened.duration_ns = host.rate.ns(elapsed);
-        happened.at_ns = happened.at_ns.saturating_sub(happened.duration_ns);
-    }
-    recorder.on_file(place, Kind::Read, 0, &happened);
-}
-
-/// Whether reads are recorded that are of no other interest.
-#[inline]
-pub(crate) fn is_recording() -> bool {
-    host::get().is_some_and(|host| host.recorder.is_some())
-}
-
-/// A read that no token stands for is over: it began at `start`, or where the descriptor stands
-/// now without what it read, and took `ticks`, if that is known.
-#[cold]
-pub(crate) fn record_untold(fd: c_int, start: Option<u64>, bytes: usize, ticks: Option<u64>) {
-    let Some(host) = host::get() else {
-        return;
-    };
-    let bytes = bytes as u64;
-    let stood = || identity::position(fd)?.checked_sub(bytes);
-    if let Entry::File(file) = host.descriptors.get(fd)
-        && bytes > 0
-        && let Some(start) = start.or_else(stood)
-    {
-        record_read(host, file, start, bytes, ticks);
-    }
-}
-
-/// Records what happened to the file of `fd`, if it is one that is looked at.
-fn record(fd: c_int, kind: Kind, detail: u8, offset: u64, length: u64) {
-    if let Some(host) = host::get()
-        && let Some(recorder) = &host.recorder
-        && is_watched(fd)
-        && let Entry::File(file) = host.descriptors.get(fd)
-        && let Some(place) = host.files.place(file.slot)
-    {
-        recorder.on_file(place, kind, detail, &Happened::now(offset, length));
-    }
+    elapsed > limit
 }
 
 /// The read waited for the device until now.
@@ -242,167 +262,174 @@ pub(crate) fn after_wait(token: &Token) {
     let Some(host) = host::get() else {
         return;
     };
-    let elapsed = ticks::now().saturating_sub(token.ticks);
-    host.rate.settle();
-    let Some(place) = host.files.place(token.file.slot) else {
-        return;
-    };
-    let device = host.device(place.device_place.load(Ordering::Relaxed));
-    if let Some(mut inside) = host.files.enter(place, token.file.generation) {
-        let (state, many) = inside.state();
-        let residency = identity::CacheStat { fd: token.fd };
-        let waited = host.rate.ns(elapsed);
-        let wait = Wait {
-            stream: token.stream,
-            covered: token.covered,
-            waited_ns: waited,
-        };
-        state.on_wait(many, wait, token.access, device, &residency);
-        place
-            .active_ns
-            .store(ticks::monotonic_ns(), Ordering::Relaxed);
-        account(host, place, &mut inside, ACCOUNT_EVERY);
-    }
+    let elapsed = ticks::now().saturating_sub(token.timer.began());
+    ticks::RATE.settle();
+    watch::stay_alert();
+    let resident = Resident { fd: token.fd };
+    host.session
+        .on_wait(&token.read, ticks::RATE.ns(elapsed), now(), &resident);
 }
 
 /// First look at a descriptor: what is it, and does its file have a place?
 #[cold]
-fn look_at(host: &Host, fd: c_int) -> Option<FileEntry> {
+fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEntry> {
+    let ignore = |reason| {
+        aside::count(reason);
+        line.set(Entry::Ignored);
+        None
+    };
     let seen = match identity::look(fd) {
         Some(Identity::File(seen)) => seen,
-        Some(Identity::Other) => {
-            host.descriptors.set(fd, Entry::Ignored);
-            return None;
-        }
+        Some(Identity::NoFile) => return ignore(Aside::NoFile),
+        Some(Identity::WithoutDevice) => return ignore(Aside::WithoutDevice),
         // Not a descriptor: the read will say so.
         None => return None,
     };
-    let (slot, is_new) = host.files.find(seen.device, seen.inode, &host.engine)?;
-    let place = host.files.place(slot)?;
-    let bypasses_cache = seen.flags & libc::O_DIRECT != 0;
-    if is_new {
-        let device = host.device_place(seen.device);
-        place.device_place.store(device, Ordering::Relaxed);
-        if let Some(shared) = &host.shared {
-            let record = shared.claim(fd, seen.device, seen.inode);
-            place
-                .record
-                .store(RecordPlace::to_word(record), Ordering::Relaxed);
-        }
-    }
-    if bypasses_cache {
-        flag(host, place, flags::DIRECT);
-        host.descriptors.set(fd, Entry::Ignored);
+    let session = &host.session;
+    let settle = |inside: &mut Inside<'_>| {
+        let (state, many) = inside.state();
+        state.on_idle(many, &session.group);
+    };
+    let Some((file, is_new)) = session.files.find(seen.device, seen.inode, settle) else {
+        aside::count(Aside::TableFull);
         return None;
+    };
+    let place = session.files.place(file)?;
+    if is_new && let Some(shared) = &host.shared {
+        let record = shared.claim(fd, seen.device, seen.inode);
+        place
+            .record
+            .store(RecordPlace::to_word(record), Ordering::Relaxed);
     }
-    if let Some(mut inside) = host.files.enter(place, place.generation()) {
-        inside.state().0.file_pages = seen.pages;
-    }
-    if host.settings.policy == PolicyChoice::Off {
-        identity::advise_random(fd);
+    if seen.flags.contains(OFlags::DIRECT) {
+        flag(host, place, flags::DIRECT);
+        return ignore(Aside::DirectIo);
     }
     let entry = FileEntry {
-        slot,
-        generation: place.generation(),
-        shares_position: false,
+        file,
+        // What is written through the descriptor moves its position, and is not seen.
+        shares_position: seen.flags.contains(OFlags::RDWR),
         program_advises: false,
     };
-    host.descriptors
-        .set_position(fd, identity::position(fd).unwrap_or(0));
-    host.descriptors.set(fd, Entry::File(entry));
-    host.highest_fd
-        .fetch_max(fd.unsigned_abs(), Ordering::Relaxed);
+    let find = || host.device_facts(seen.device);
+    let act = session.on_open(file, seen.device, seen.pages, &host.settings, now(), find);
+    if let Some((act @ Act::Advise(_), _)) = act {
+        Direct::new(host, line, fd, entry, None).act(act);
+    }
+    line.set_position(identity::position(fd).unwrap_or(0));
+    line.set(Entry::File(entry));
     if let Some(recorder) = &host.recorder {
         recorder.on_open(fd, seen.device, seen.inode, seen.length.get());
     }
     Some(entry)
 }
 
+/// The record of a file in the account.
+pub(crate) fn record_of(place: &Place) -> Option<RecordPlace> {
+    RecordPlace::from_word(place.record.load(Ordering::Relaxed))
+}
+
 fn flag(host: &Host, place: &Place, bits: u64) {
-    let record = RecordPlace::from_word(place.record.load(Ordering::Relaxed));
-    if let (Some(shared), Some(record)) = (&host.shared, record) {
+    if let (Some(shared), Some(record)) = (&host.shared, record_of(place)) {
         shared.flag(record, bits);
     }
 }
 
-/// Whether reads of `fd` are of interest.
+/// Adds the file's account to the shared one, if there is one and enough has happened.
+pub(crate) fn account(inside: &mut Inside<'_>, accesses_min: u64) {
+    let Some(host) = host::get() else {
+        return;
+    };
+    let (state, _) = inside.state();
+    if state.untold_accesses() < accesses_min {
+        return;
+    }
+    let window = state.window.get();
+    let (pattern, reason) = (state.pattern.code(), state.reason.code());
+    let (tally, wasted) = state.take_tally();
+    if let (Some(shared), Some(record)) = (&host.shared, record_of(inside.place)) {
+        shared.add(record, &tally, wasted, window);
+        shared.set_pattern(record, pattern, reason);
+    }
+}
+
+/// Whether reads of `fd` are watched, after a look at it if it is of interest.
 pub(crate) fn is_watched(fd: c_int) -> bool {
-    host::get().is_some_and(|host| match host.descriptors.get(fd) {
-        Entry::File(_) => true,
-        Entry::Ignored => false,
-        Entry::Unknown => look_at(host, fd).is_some(),
-    })
+    let Some(line) = line(fd) else {
+        return false;
+    };
+    match line.entry() {
+        Entry::File(entry) => !entry.program_advises || recording::is_on(),
+        Entry::Advised | Entry::Ignored => false,
+        Entry::Unwatched if wake::sees_all() || watch::is_of_interest(line) => {
+            wake::host().is_some_and(|host| look_at(host, fd, line).is_some())
+        }
+        Entry::Unwatched => false,
+    }
 }
 
 /// Where `fd` stands, if that was counted.
 pub(crate) fn tracked_position(fd: c_int) -> Option<u64> {
-    let host = host::get()?;
-    match host.descriptors.get(fd) {
-        Entry::File(file) if !file.shares_position => Some(host.descriptors.position(fd)),
+    let line = line(fd)?;
+    match line.entry() {
+        Entry::File(entry) if !entry.shares_position && !line.is_shared() => Some(line.position()),
         _ => None,
     }
 }
 
 /// `fd` stands at `position` now.
 pub(crate) fn set_position(fd: c_int, position: u64) {
-    if let Some(host) = host::get() {
-        host.descriptors.set_position(fd, position);
+    if let Some(line) = line(fd) {
+        line.set_position(position);
     }
 }
 
 /// A descriptor was opened: the number means something new.
 pub(crate) fn on_open(fd: c_int) {
-    forget(fd);
+    if let Some(line) = line(fd) {
+        line.on_open();
+    }
 }
 
-/// A descriptor was closed.
+/// A descriptor is about to be closed.
 pub(crate) fn on_close(fd: c_int) {
-    forget(fd);
-}
-
-fn forget(fd: c_int) {
-    let Some(host) = host::get() else {
+    let Some(line) = line(fd) else {
         return;
     };
-    if let Entry::File(file) = host.descriptors.get(fd)
-        && let Some(place) = host.files.place(file.slot)
+    if let Entry::File(entry) = line.entry()
+        && let Some(host) = host::get()
     {
-        if let Some(mut inside) = host.files.enter(place, file.generation) {
-            account(host, place, &mut inside, 1);
-        }
-        if let Some(recorder) = &host.recorder {
-            recorder.on_file(place, Kind::Close, 0, &Happened::now(0, 0));
-        }
+        host.session.on_close(entry.file, now());
+        recording::on_close(entry.file);
     }
-    host.descriptors.set(fd, Entry::Unknown);
+    line.forget();
 }
 
 /// Descriptors `first` to `last`, both inclusive, were closed.
 pub(crate) fn on_close_range(first: u32, last: u32) {
-    if let Some(host) = host::get() {
-        host.descriptors.forget_range(first, last);
-    }
+    fd_table::forget_range(first, last);
 }
 
-/// `new` stands for the same open file as `old`.
+/// `new` stands for the same open file as `old`. In the child of a `vfork`, whose memory is its
+/// parent's, that costs the parent another look at `new`, and questions for the position of `old`.
 pub(crate) fn on_dup(old: c_int, new: c_int) {
-    let Some(host) = host::get() else {
-        return;
-    };
     if old == new {
         return;
     }
-    let entry = match host.descriptors.get(old) {
-        Entry::File(file) => Entry::File(FileEntry {
-            shares_position: true,
-            ..file
-        }),
-        other => other,
-    };
-    host.descriptors.set(old, entry);
-    host.descriptors.set(new, entry);
-    host.highest_fd
-        .fetch_max(new.unsigned_abs(), Ordering::Relaxed);
+    if let Some(line) = line(old) {
+        line.share();
+    }
+    if let Some(line) = line(new) {
+        line.forget();
+        line.share();
+    }
+}
+
+/// The flags of `fd` were changed: it may bypass the cache now.
+pub(crate) fn on_set_flags(fd: c_int) {
+    if let Some(line) = line(fd) {
+        line.forget();
+    }
 }
 
 /// The position of `fd` was set.
@@ -412,10 +439,10 @@ pub(crate) fn on_seek(fd: c_int, position: i64) {
     }
 }
 
-/// The program gave advice. Its word on random reads and on pages it wants is respected: no
-/// requests of ours through this descriptor until it takes that back.
+/// The program gave advice. What it says about random reads and about pages it wants is respected:
+/// no requests of ours through this descriptor until it takes that back.
 pub(crate) fn on_fadvise(fd: c_int, offset: i64, length: i64, advice: c_int) {
-    record_advice(fd, offset, length, advice);
+    recording::on_advice(fd, offset, length, advice);
     match advice {
         libc::POSIX_FADV_RANDOM | libc::POSIX_FADV_WILLNEED => set_program_advises(fd, true),
         libc::POSIX_FADV_NORMAL | libc::POSIX_FADV_SEQUENTIAL => set_program_advises(fd, false),
@@ -426,77 +453,89 @@ pub(crate) fn on_fadvise(fd: c_int, offset: i64, length: i64, advice: c_int) {
 /// The program reads ahead itself.
 pub(crate) fn on_readahead(fd: c_int, offset: i64, count: usize) {
     let count = i64::try_from(count).unwrap_or(i64::MAX);
-    record_advice(fd, offset, count, libc::POSIX_FADV_WILLNEED);
+    recording::on_advice(fd, offset, count, libc::POSIX_FADV_WILLNEED);
     set_program_advises(fd, true);
 }
 
-fn record_advice(fd: c_int, offset: i64, length: i64, advice: c_int) {
-    let range = u64::try_from(offset).ok().zip(u64::try_from(length).ok());
-    if let (Some((offset, length)), Ok(advice)) = (range, u8::try_from(advice)) {
-        record(fd, Kind::Advise, advice, offset, length);
-    }
-}
-
 fn set_program_advises(fd: c_int, program_advises: bool) {
-    let Some(host) = host::get() else {
+    let Some(line) = line(fd) else {
         return;
     };
-    if !is_watched(fd) {
-        return;
-    }
-    if let Entry::File(file) = host.descriptors.get(fd) {
-        let entry = FileEntry {
-            program_advises,
-            ..file
-        };
-        host.descriptors.set(fd, Entry::File(entry));
-        if program_advises && let Some(place) = host.files.place(file.slot) {
-            flag(host, place, flags::PROGRAM_ADVISES);
-            let record = RecordPlace::from_word(place.record.load(Ordering::Relaxed));
-            if let (Some(shared), Some(record)) = (&host.shared, record) {
-                let reason = Reason::ProgramAdvises.code();
-                shared.set_pattern(record, Pattern::Unknown.code(), reason);
-            }
+    if program_advises {
+        aside::count(Aside::ProgramAdvises);
+        // An account names the files that were left to their programs.
+        if wake::sees_all() {
+            is_watched(fd);
         }
     }
+    match line.entry() {
+        Entry::File(entry) => {
+            let entry = FileEntry {
+                program_advises,
+                ..entry
+            };
+            line.set(Entry::File(entry));
+            if program_advises {
+                note_program_advises(entry);
+            }
+        }
+        Entry::Unwatched if program_advises => line.set(Entry::Advised),
+        Entry::Advised if !program_advises => line.set(Entry::Unwatched),
+        Entry::Unwatched | Entry::Advised | Entry::Ignored => {}
+    }
 }
 
-/// The program advised about a mapping. Faults cannot be seen from here, so there is nothing of
-/// ours to take back.
-pub(crate) fn on_madvise(_address: usize, _length: usize, _advice: c_int) {}
+fn note_program_advises(entry: FileEntry) {
+    let Some(host) = host::get() else {
+        return;
+    };
+    let Some(place) = host.session.files.place(entry.file) else {
+        return;
+    };
+    flag(host, place, flags::PROGRAM_ADVISES);
+    if let (Some(shared), Some(record)) = (&host.shared, record_of(place)) {
+        let reason = Reason::ProgramAdvises.code();
+        shared.set_pattern(record, Pattern::Unknown.code(), reason);
+    }
+}
 
 /// The program mapped a file: its faults will be missing in the account, which says so.
-pub(crate) fn on_mmap(fd: c_int, length: usize, _flags: c_int, offset: i64) {
-    if let (0.., Ok(offset)) = (fd, u64::try_from(offset)) {
-        record(fd, Kind::Map, 0, offset, length as u64);
+pub(crate) fn on_mmap(fd: c_int, length: usize, offset: i64) {
+    if fd < 0 || !wake::sees_all() || !is_watched(fd) {
+        return;
+    }
+    if let Ok(offset) = u64::try_from(offset) {
+        recording::on_descriptor(fd, Kind::Map, 0, offset, length as u64);
     }
     let Some(host) = host::get() else {
         return;
     };
-    let Some(shared) = &host.shared else {
-        return;
-    };
-    if fd >= 0 && is_watched(fd) {
+    if let Some(shared) = &host.shared {
         shared
             .header(header::MAPPINGS)
             .fetch_add(1, Ordering::Relaxed);
-        if let Entry::File(file) = host.descriptors.get(fd)
-            && let Some(place) = host.files.place(file.slot)
-        {
-            flag(host, place, flags::MAPPED);
-        }
+    }
+    if let Some(Entry::File(entry)) = line(fd).map(Line::entry)
+        && let Some(place) = host.session.files.place(entry.file)
+    {
+        flag(host, place, flags::MAPPED);
     }
 }
 
-/// This is the child of a fork: the other threads are gone, positions are shared.
+/// This process has forked a child: both move the positions of what is open.
+pub(crate) fn after_fork_in_parent() {
+    fd_table::on_fork();
+}
+
+/// This is the child of a fork: the other threads are gone, positions are shared, and nothing has
+/// been asked for here.
 pub(crate) fn after_fork_in_child() {
+    fd_table::on_fork();
     let Some(host) = host::get() else {
         return;
     };
-    host.files.release_all();
-    let highest = usize::try_from(host.highest_fd.load(Ordering::Relaxed)).unwrap_or(0);
-    host.descriptors.share_all(highest);
-    host.helper.store(std::ptr::null_mut(), Ordering::Relaxed);
+    host.session.files.release_all();
+    host.session.on_fork_in_child();
     if let Some(shared) = &host.shared {
         shared
             .header(header::PROCESSES)
@@ -506,22 +545,16 @@ pub(crate) fn after_fork_in_child() {
 
 /// The process is about to forbid itself system calls: ours could end it, so there will be none.
 pub(crate) fn on_sandbox() {
+    aside::count(Aside::SandboxAnnounced);
+    wake::never();
     host::retire();
 }
 
 /// The process ends: what is not in the account yet goes there.
 pub(crate) fn at_exit() {
-    let Some(host) = host::get() else {
-        return;
-    };
-    if host.shared.is_none() {
-        return;
-    }
-    for place in host.files.used() {
-        if let Some(mut inside) = host.files.enter(place, place.generation()) {
-            let (state, many) = inside.state();
-            state.on_idle(many, &host.engine);
-            account(host, place, &mut inside, 0);
-        }
+    if let Some(host) = host::get()
+        && host.shared.is_some()
+    {
+        host.session.on_exit();
     }
 }

@@ -138,7 +138,7 @@ impl Shared {
     }
 
     /// Keeps one decision for `--explain`.
-    pub(crate) fn tell(
+    pub(crate) fn note(
         &self,
         place: Option<RecordPlace>,
         decision: &Decision,

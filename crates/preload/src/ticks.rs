@@ -15,20 +15,19 @@ const COMPARE_AFTER_NS: u64 = 5_000_000;
 
 /// Converts ticks to nanoseconds.
 pub(crate) struct TickRate {
-    start_ticks: u64,
-    start_ns: u64,
+    start_ticks: AtomicU64,
+    start_ns: AtomicU64,
     per_us: AtomicU64,
 }
 
+/// The rate of this machine.
+pub(crate) static RATE: TickRate = TickRate {
+    start_ticks: AtomicU64::new(0),
+    start_ns: AtomicU64::new(0),
+    per_us: AtomicU64::new(0),
+};
+
 impl TickRate {
-    /// Starts comparing.
-    pub(crate) fn start() -> Self {
-        Self {
-            start_ticks: now(),
-            start_ns: monotonic_ns(),
-            per_us: AtomicU64::new(0),
-        }
-    }
 
     /// Ticks per microsecond, as well as known.
     #[inline]
@@ -44,14 +43,21 @@ impl TickRate {
         ticks.saturating_mul(1000) / self.per_us().max(1)
     }
 
-    /// Takes the rate from both clocks, once enough time has passed. For slow paths.
+    /// Takes the rate from both clocks, once enough time has passed since this was called first. For
+    /// slow paths.
     pub(crate) fn settle(&self) {
         if self.per_us.load(Relaxed) != 0 {
             return;
         }
-        let elapsed_ns = monotonic_ns().saturating_sub(self.start_ns);
+        let start_ns = self.start_ns.load(Relaxed);
+        if start_ns == 0 {
+            self.start_ticks.store(now(), Relaxed);
+            self.start_ns.store(monotonic_ns(), Relaxed);
+            return;
+        }
+        let elapsed_ns = monotonic_ns().saturating_sub(start_ns);
         if elapsed_ns >= COMPARE_AFTER_NS {
-            let ticks = now().saturating_sub(self.start_ticks);
+            let ticks = now().saturating_sub(self.start_ticks.load(Relaxed));
             let rate = ticks.saturating_mul(1000) / elapsed_ns;
             self.per_us.store(rate.max(1), Relaxed);
         }

@@ -31,13 +31,15 @@ pub struct CacheStat {
     pub recently_evicted: u64,
 }
 
-/// Counts the pages of the whole file. `EPERM` without the right to write to it; `ENOSYS` before
-/// 6.5; `EOPNOTSUPP` on hugetlbfs.
+/// Counts the pages of the whole file. Errors as [`cachestat_range`].
 pub fn cachestat(file: impl AsFd) -> io::Result<CacheStat> {
-    let range = Range {
-        offset: 0,
-        length: 0,
-    };
+    cachestat_range(file, 0, 0)
+}
+
+/// Counts the pages of `length` bytes from `offset`; length 0 reaches to the end. `EPERM` without the right to write to it; `ENOSYS` before
+/// 6.5; `EOPNOTSUPP` on hugetlbfs.
+pub fn cachestat_range(file: impl AsFd, offset: u64, length: u64) -> io::Result<CacheStat> {
+    let range = Range { offset, length };
     let mut answer = CacheStat::default();
     // SAFETY: both structures have the kernel's layout (64-bit fields only) and outlive the call;
     // the kernel reads the first and writes the second.
@@ -67,5 +69,6 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[7; 3 * 4096 + 1]).unwrap();
         assert_eq!(cachestat(&file).unwrap().cached, 4);
+        assert_eq!(cachestat_range(&file, 4096, 8192).unwrap().cached, 2);
     }
 }

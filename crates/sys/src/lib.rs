@@ -19,6 +19,7 @@ pub mod mapped_file;
 pub mod meminfo;
 pub mod memory_limit;
 pub mod mounts;
+pub mod own_usage;
 pub mod process_identity;
 pub mod process_status;
 pub mod readahead;

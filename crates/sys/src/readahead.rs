@@ -1,7 +1,8 @@
 //! `readahead` - asks for bytes of a file ahead of use.
 //!
 //! Returns before they are there, in principle; the kernel may ask for fewer, and says nothing
-//! about it. See `man 2 readahead`. The interposed library asks in its own way, see there.
+//! about it. See `man 2 readahead`. The raw call: the interposed library stands in front of the C
+//! function of this name, and asks from here.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -12,7 +13,8 @@ pub fn readahead(file: impl AsFd, offset: u64, bytes: u64) -> io::Result<()> {
     let offset = libc::off64_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
     let bytes = usize::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: the arguments are a descriptor and numbers.
-    let result = unsafe { libc::readahead(file.as_fd().as_raw_fd(), offset, bytes) };
+    let result =
+        unsafe { libc::syscall(libc::SYS_readahead, file.as_fd().as_raw_fd(), offset, bytes) };
     if result == 0 {
         Ok(())
     } else {

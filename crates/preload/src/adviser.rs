@@ -1,0 +1,146 @@
+//! From a decision to the kernel: the library's [`Adviser`].
+//!
+//! Slow path only: a steady reader comes here once per window. Everything is checked once more
+//! before anything is asked for, because a descriptor may stand for something else by now.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+
+use ahead_engine::host::{Act, Adviser, Answer};
+use ahead_engine::report::{Aside, header};
+use ahead_policy::decision::Decision;
+use ahead_units::PageCount;
+
+use crate::fd_table::{Entry, FileEntry, FileRef, Line};
+use crate::host::{self, Host};
+use crate::identity::{self, Identity};
+use crate::ops::record_of;
+use crate::{aside, submit, ticks, watch};
+
+/// Refused requests in a row after which the library steps aside.
+const REFUSALS_MAX: u32 = 16;
+
+/// Asks through a descriptor of the program, in the calling thread.
+pub(crate) struct Direct<'a> {
+    pub(crate) host: &'static Host,
+    pub(crate) line: &'a Line,
+    pub(crate) fd: c_int,
+    pub(crate) entry: FileEntry,
+    /// Where the descriptor has to stand, if that was counted here.
+    pub(crate) position: Option<u64>,
+    counts_sectors: bool,
+    calls: u64,
+}
+
+impl<'a> Direct<'a> {
+    pub(crate) fn new(
+        host: &'static Host,
+        line: &'a Line,
+        fd: c_int,
+        entry: FileEntry,
+        position: Option<u64>,
+    ) -> Self {
+        Self {
+            host,
+            line,
+            fd,
+            entry,
+            position,
+            counts_sectors: false,
+            calls: 0,
+        }
+    }
+
+    fn file(&self) -> FileRef {
+        self.entry.file
+    }
+}
+
+impl Adviser for Direct<'_> {
+    fn prepare(&mut self, _decision: &Decision) -> Option<PageCount> {
+        // The number may stand for something else by now.
+        let files = &self.host.session.files;
+        let seen = match identity::look(self.fd) {
+            Some(Identity::File(seen))
+                if files
+                    .place(self.file())
+                    .is_some_and(|place| place.is(seen.device, seen.inode)) =>
+            {
+                seen
+            }
+            _ => {
+                self.line.set(Entry::Unwatched);
+                return None;
+            }
+        };
+        if let Some(position) = self.position
+            && identity::position(self.fd) != Some(position)
+        {
+            // Somebody else moves this position: from now on the kernel is asked for it.
+            self.line.set(Entry::File(FileEntry {
+                shares_position: true,
+                ..self.entry
+            }));
+            return None;
+        }
+        self.host.learn_memory();
+        ticks::RATE.settle();
+        self.counts_sectors = libc::major(seen.device) != 0;
+        Some(seen.pages)
+    }
+
+    fn act(&mut self, act: Act) -> Answer {
+        match act {
+            Act::Prefetch(range) => {
+                self.calls += 1;
+                submit::request(self.fd, range, self.counts_sectors)
+            }
+            Act::Advise(advice) => {
+                identity::advise(self.fd, advice);
+                Answer::Unknown
+            }
+            // Nothing else is decided for this host.
+            _ => Answer::Refused,
+        }
+    }
+
+    fn finish(&mut self, decision: &Decision, answer: Answer) {
+        match answer {
+            Answer::OnItsWay => watch::stay_alert(),
+            Answer::Refused => self.note_refusal(),
+            _ => {}
+        }
+        if answer != Answer::Refused {
+            self.host.refusals.store(0, Ordering::Relaxed);
+        }
+        let Some(place) = self.host.session.files.place(self.file()) else {
+            return;
+        };
+        if let Some(recorder) = &self.host.recorder
+            && answer != Answer::NotHere
+        {
+            recorder.on_decision(place, decision);
+        }
+        if let Some(shared) = &self.host.shared {
+            let now = ticks::monotonic_ns();
+            shared.note(record_of(place), decision, now, identity::process());
+            let unread = self.host.session.group.budget.unread().get();
+            shared
+                .header(header::UNREAD_PAGES_MAX)
+                .fetch_max(unread, Ordering::Relaxed);
+            shared
+                .header(header::CALLS)
+                .fetch_add(self.calls, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Direct<'_> {
+    /// A kernel, or a sandbox around us, that keeps saying no is not asked again.
+    fn note_refusal(&self) {
+        if self.host.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= REFUSALS_MAX {
+            aside::count(Aside::RefusedTooOften);
+            host::retire();
+        }
+    }
+}
