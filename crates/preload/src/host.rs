@@ -3,7 +3,6 @@
 //! Making it allocates; nothing after that does. If any part cannot be made, there is no host and
 //! every hook is a plain call.
 
-use std::ffi::{CStr, c_char};
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -12,6 +11,7 @@ use ahead_engine::file::Engine;
 use ahead_engine::settings::{PolicyChoice, Settings, SubmitChoice};
 use ahead_policy::units::{ByteLength, PageCount};
 
+use crate::environment;
 use crate::fd_table::FdTable;
 use crate::files::Files;
 use crate::record::Recorder;
@@ -65,7 +65,7 @@ pub(crate) fn retire() {
 
 /// Makes the host. Called once, by the constructor.
 pub(crate) fn make() {
-    let settings = environment(c"AHEAD_SETTINGS").map_or_else(Settings::default, |text| {
+    let settings = environment::value(c"AHEAD_SETTINGS").map_or_else(Settings::default, |text| {
         Settings::from_environment(&text.to_string_lossy())
     });
     let Some((files, descriptors)) = Files::new().zip(FdTable::new()) else {
@@ -79,8 +79,8 @@ pub(crate) fn make() {
         },
         files,
         descriptors,
-        shared: environment(c"AHEAD_SHARED").and_then(Shared::open),
-        recorder: environment(c"AHEAD_RECORD").and_then(Recorder::open),
+        shared: environment::value(c"AHEAD_SHARED").and_then(Shared::open),
+        recorder: environment::value(c"AHEAD_RECORD").and_then(Recorder::open),
         rate: TickRate::start(),
         helper: AtomicPtr::new(std::ptr::null_mut()),
         devices: Default::default(),
@@ -154,15 +154,6 @@ impl Host {
         let place = usize::try_from(place).unwrap_or(0).min(DEVICES_MAX - 1);
         self.devices[place].facts_known.load(Ordering::Acquire)
             && self.limits_known.load(Ordering::Acquire)
-    }
-}
-
-fn environment(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: a C string in, null or a C string of the environment out; the constructor runs
-    // before the program can change it.
-    unsafe {
-        let value: *const c_char = libc::getenv(name.as_ptr());
-        (!value.is_null()).then(|| CStr::from_ptr(value))
     }
 }
 

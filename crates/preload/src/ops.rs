@@ -47,6 +47,14 @@ pub(crate) struct Token {
 }
 
 impl Token {
+    /// For a read that is over already and took `elapsed` ticks.
+    pub(crate) fn that_took(self, elapsed: u64) -> Self {
+        Self {
+            ticks: ticks::now().saturating_sub(elapsed),
+            ..self
+        }
+    }
+
     /// For an access that another thread left behind: the same descriptor, but nothing is known of
     /// its position.
     pub(crate) fn of_another_thread(self) -> Self {
