@@ -120,6 +120,74 @@ pub mod event {
     pub const TIME_NS: usize = 7;
 }
 
+/// Why the library left a descriptor, a call or a whole process alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Aside {
+    /// The descriptor is no regular file.
+    NoFile,
+    /// The file's file system reads from no device.
+    NoDevice,
+    /// The file was opened with `O_DIRECT`.
+    Direct,
+    /// The program gives advice of its own about the descriptor.
+    ProgramAdvises,
+    /// The process forbids itself system calls from now on.
+    SandboxAnnounced,
+    /// The process was started under a filter of system calls that nobody vouches for.
+    SandboxInherited,
+    /// An invariant of ours was found broken.
+    BrokenInvariant,
+    /// The kernel refused our requests again and again.
+    RefusedTooOften,
+    /// There was no address space for our tables.
+    NoAddressSpace,
+    /// All suitable places of a table were in use.
+    TableFull,
+}
+
+impl Aside {
+    /// How many reasons there are.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// All reasons, in the order of their codes.
+    pub const ALL: [Self; 10] = [
+        Self::NoFile,
+        Self::NoDevice,
+        Self::Direct,
+        Self::ProgramAdvises,
+        Self::SandboxAnnounced,
+        Self::SandboxInherited,
+        Self::BrokenInvariant,
+        Self::RefusedTooOften,
+        Self::NoAddressSpace,
+        Self::TableFull,
+    ];
+
+    /// The reason's place in [`Self::ALL`].
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl std::fmt::Display for Aside {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::NoFile => "not a regular file",
+            Self::NoDevice => "on a file system without a device",
+            Self::Direct => "opened with O_DIRECT",
+            Self::ProgramAdvises => "the program gives its own advice",
+            Self::SandboxAnnounced => "the program entered a sandbox",
+            Self::SandboxInherited => "started inside an unknown sandbox",
+            Self::BrokenInvariant => "a mistake in ahead's library: please report it",
+            Self::RefusedTooOften => "the kernel refused too often",
+            Self::NoAddressSpace => "no address space for the library's tables",
+            Self::TableFull => "the library's tables were full",
+        })
+    }
+}
+
 /// Why an account could not be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
@@ -331,6 +399,13 @@ mod tests {
     #[test]
     fn a_file_nobody_wrote_to_is_an_account_of_nothing() {
         assert_eq!(decode(&vec![0; FILE_BYTES]), Ok(Report::default()));
+    }
+
+    #[test]
+    fn the_code_of_a_reason_is_its_place_in_the_list() {
+        for (place, aside) in Aside::ALL.iter().enumerate() {
+            assert_eq!(usize::from(aside.code()), place, "{aside}");
+        }
     }
 
     #[test]

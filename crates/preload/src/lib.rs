@@ -4,31 +4,43 @@
 //! nothing, ends nothing, holds no lock and allocates nothing on a read. All it does is watch
 //! which pages are read and tell the kernel earlier what will be wanted next.
 //!
-//! * `hooks`, `stdio`, `real` — the C side: what programs call, and what is called in the end
-//! * `ops`, `requests` — the steps around a read, and what they ask the kernel for
-//! * `host`, `files`, `fd_table`, `shared` — what is known in this process
+//! * `hooks`, `stdio`, `real`, `symbols` — the C side: what programs call, and what is called in
+//!   the end
+//! * `wake`, `watch`, `environment`, `sandbox`, `aside` — when anything is done at all, and why not
+//! * `ops`, `adviser` — what a read means to the engine's loop, and how its decisions are carried out
+//! * `host`, `files`, `fd_table` — what is known in this process
 //! * `submit`, `identity` — what the kernel is asked
+//! * `shared`, `recording`, `record` — what is kept for `ahead run`: the account, and a trace
 
+mod adviser;
+mod aside;
+mod environment;
 mod fd_table;
 mod files;
 mod hooks;
 mod host;
 mod identity;
 mod memory;
-mod memory_limit;
 mod ops;
 mod real;
 mod record;
-mod requests;
+mod recording;
+mod sandbox;
 mod shared;
 mod stdio;
 mod submit;
+mod symbols;
 mod ticks;
+mod wake;
+mod watch;
+
+use std::ffi::{c_char, c_int};
 
 #[cfg(not(test))]
 #[used]
 #[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: extern "C" fn() = on_load;
+static CONSTRUCTOR: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) =
+    on_load;
 
 #[cfg(not(test))]
 #[used]
@@ -36,12 +48,18 @@ static CONSTRUCTOR: extern "C" fn() = on_load;
 static DESTRUCTOR: extern "C" fn() = on_unload;
 
 #[cfg_attr(test, allow(dead_code))]
-extern "C" fn on_load() {
-    hooks::install();
-    hooks::guarded(host::make);
+unsafe extern "C" fn on_load(
+    _count: c_int,
+    _arguments: *const *const c_char,
+    environment: *const *const c_char,
+) {
+    // SAFETY: the loader of the GNU C library calls constructors with what the program gets.
+    unsafe { hooks::install(environment) };
 }
 
 #[cfg_attr(test, allow(dead_code))]
 extern "C" fn on_unload() {
-    hooks::guarded(ops::at_exit);
+    if host::get().is_some() {
+        hooks::guarded(ops::at_exit);
+    }
 }

@@ -155,6 +155,9 @@ pub(crate) fn time_unwatched(fd: c_int) -> Option<Unwatched> {
     if line.entry() != Entry::Unwatched || wake::is_over() || wake::sees_all() {
         return None;
     }
+    if watch::is_of_interest(line) {
+        return None;
+    }
     let timer = Timer::start(line);
     Some(Unwatched { timer })
 }
@@ -281,7 +284,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
     let seen = match identity::look(fd) {
         Some(Identity::File(seen)) => seen,
         Some(Identity::NoFile) => return ignore(Aside::NoFile),
-        Some(Identity::WithoutDevice) => return ignore(Aside::WithoutDevice),
+        Some(Identity::WithoutDevice) => return ignore(Aside::NoDevice),
         // Not a descriptor: the read will say so.
         None => return None,
     };
@@ -303,7 +306,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
     }
     if seen.flags.contains(OFlags::DIRECT) {
         flag(host, place, flags::DIRECT);
-        return ignore(Aside::DirectIo);
+        return ignore(Aside::Direct);
     }
     let entry = FileEntry {
         file,
@@ -368,6 +371,40 @@ pub(crate) fn is_watched(fd: c_int) -> bool {
     }
 }
 
+/// Whether `fd` is a file that was looked at.
+#[inline]
+pub(crate) fn is_file(fd: c_int) -> bool {
+    line(fd).is_some_and(|line| matches!(line.entry(), Entry::File(_)))
+}
+
+/// Whether reads of `fd` are of no interest.
+#[inline]
+pub(crate) fn is_ignored(fd: c_int) -> bool {
+    line(fd).is_none_or(|line| match line.entry() {
+        Entry::Advised | Entry::Ignored => true,
+        Entry::File(entry) => entry.program_advises && !recording::is_on(),
+        Entry::Unwatched => wake::is_over(),
+    })
+}
+
+/// Whether [`is_watched`] is worth asking. Changes no `errno` and cannot panic.
+#[inline]
+pub(crate) fn may_be_watched(fd: c_int) -> bool {
+    line(fd).is_some_and(|line| match line.entry() {
+        Entry::File(_) => true,
+        Entry::Advised | Entry::Ignored => false,
+        Entry::Unwatched => wake::sees_all() || watch::is_alert(),
+    })
+}
+
+/// Forgets what `fd` stands for: its flags were changed, or it is about to be closed.
+#[inline]
+pub(crate) fn forget(fd: c_int) {
+    if let Some(line) = line(fd) {
+        line.forget();
+    }
+}
+
 /// Where `fd` stands, if that was counted.
 pub(crate) fn tracked_position(fd: c_int) -> Option<u64> {
     let line = line(fd)?;
@@ -422,13 +459,6 @@ pub(crate) fn on_dup(old: c_int, new: c_int) {
     if let Some(line) = line(new) {
         line.forget();
         line.share();
-    }
-}
-
-/// The flags of `fd` were changed: it may bypass the cache now.
-pub(crate) fn on_set_flags(fd: c_int) {
-    if let Some(line) = line(fd) {
-        line.forget();
     }
 }
 

@@ -1,13 +1,15 @@
-//! Streams of the C library: knowing from outside when the next call will refill the buffer.
+//! Streams of the C library: what can be seen of their buffers from outside.
 //!
-//! The C library refills through its own internal `read`, which nobody can interpose. What can be
+//! The C library refills through its own internal `read`, which nothing can interpose. What can be
 //! seen is the head of `FILE`, which is public ABI: old programs inline `getc` as accesses to these
-//! very fields, so they can never move. A call that the buffer can serve costs two loads and a
-//! comparison here. Before any other one the decisions hear of the read that will come, and
-//! afterwards of what it brought: the fields tell how much, or the descriptor's position.
+//! very fields, so they can never move. The fields say how much of the buffer is left, so a refill
+//! that is certain is known before the call; one that happens in the middle of a line is seen
+//! afterwards by a position in the buffer that went back.
 //!
-//! The fields are looked at without the stream's lock. Taking it would be wrong (a thread that is
-//! cancelled inside the call would leave it locked), and a stale look costs a hint, never a byte.
+//! Only the fields are looked at, never what they point to: another thread may be closing the
+//! stream or pushing a character back, and its buffer may be freed. They are looked at without the
+//! stream's lock. Taking it would be wrong (a thread that is cancelled inside the call would leave
+//! it locked), and a stale look costs a hint, never a byte.
 //!
 //! Not seen: wide streams (`getwc`, `fgetws`), formatted input (`fscanf` takes variable arguments,
 //! which cannot be passed on) and reads inside the C library itself. The position is asked for
@@ -19,7 +21,6 @@
     allow(dead_code, reason = "the tests' own program is not interposed")
 )]
 
-use crate::ops;
 use libc::{FILE, c_char, c_int, c_void, off_t};
 use std::ptr::{addr_of, null_mut};
 
@@ -41,16 +42,22 @@ struct StreamHead {
     markers: *mut c_void,
     chain: *mut c_void,
     fd: c_int,
+    flags2: c_int,
+    old_offset: libc::c_long,
+    column: libc::c_ushort,
+    vtable_offset: libc::c_schar,
+    short_buffer: c_char,
+    lock: *mut c_void,
+    offset: off_t,
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(std::mem::offset_of!(StreamHead, fd) == 112);
+const _: () = assert!(
+    std::mem::offset_of!(StreamHead, fd) == 112 && std::mem::offset_of!(StreamHead, offset) == 144
+);
 
 /// What a stream without a buffer yet will allocate: `st_blksize` of nearly every file.
 const BUFFER_BYTES_USUAL: usize = 4096;
-
-/// The most that is announced at once: a call may ask for the whole file, in several reads.
-const REFILL_BYTES_MAX: usize = 1 << 30;
 
 /// How often the kernel is asked where a descriptor stands that seems to be read in order. Each
 /// time costs a system call; in between, a position moved by others means hints for wrong pages.
@@ -76,37 +83,29 @@ fn distance(from: *mut c_char, to: *mut c_char) -> usize {
     to.addr().saturating_sub(from.addr())
 }
 
-/// Bytes that the stream can give without asking the kernel.
+/// The address of the next byte that the stream will give.
 ///
 /// # Safety
 /// `stream` must be an open stream.
-#[inline]
-pub(crate) unsafe fn buffered(stream: *mut FILE) -> usize {
-    distance(field!(stream, read_ptr), field!(stream, read_end))
+#[inline(always)]
+pub(crate) unsafe fn next(stream: *mut FILE) -> usize {
+    field!(stream, read_ptr).addr()
 }
 
-/// Whether the buffer holds a whole line ending in `end`, or `limit` bytes of it.
+/// The address where the bytes end that the stream can give without asking the kernel.
 ///
 /// # Safety
 /// `stream` must be an open stream.
-#[inline]
-pub(crate) unsafe fn holds_line(stream: *mut FILE, end: c_int, limit: usize) -> bool {
-    let start = field!(stream, read_ptr);
-    let held = distance(start, field!(stream, read_end));
-    if held == 0 {
-        return false;
-    }
-    if held >= limit {
-        return true;
-    }
-    // SAFETY: the bytes from `read_ptr` to `read_end` are the stream's buffer.
-    !unsafe { libc::memchr(start.cast(), end, held) }.is_null()
+#[inline(always)]
+pub(crate) unsafe fn end(stream: *mut FILE) -> usize {
+    field!(stream, read_end).addr()
 }
 
 /// The stream's descriptor; negative for one that lives in memory or in callbacks.
 ///
 /// # Safety
 /// `stream` must be an open stream.
+#[inline]
 pub(crate) unsafe fn descriptor(stream: *mut FILE) -> c_int {
     field!(stream, fd)
 }
@@ -122,122 +121,69 @@ pub(crate) unsafe fn refill_bytes(stream: *mut FILE) -> usize {
     }
 }
 
-/// A refill that is about to happen, or may be.
-pub(crate) struct Refill {
-    fd: c_int,
-    start: u64,
-    held: usize,
-    token: Option<ops::Token>,
-}
-
-/// The kernel's own position of `fd`: `None` for what has none.
-fn kernel_position(fd: c_int) -> Option<u64> {
-    // The raw call: the C library's one would be our own hook, which reports it as a seek.
-    // SAFETY: moves nothing, touches no memory.
-    let position = unsafe { libc::syscall(libc::SYS_lseek, fd, 0 as off_t, libc::SEEK_CUR) };
-    u64::try_from(position).ok()
-}
-
-impl Refill {
-    /// Announces that `stream` will read about `length` bytes. `None`: a stream that is no file.
-    ///
-    /// # Safety
-    /// `stream` must be an open stream.
-    pub(crate) unsafe fn announce(stream: *mut FILE, length: usize) -> Option<Self> {
-        // SAFETY: by this function's own condition.
-        let fd = unsafe { descriptor(stream) };
-        if fd < 0 || !ops::is_watched(fd) {
-            return None;
-        }
-        let start = match ops::tracked_position(fd) {
-            Some(position) => position,
-            None => kernel_position(fd)?,
-        };
-        let token = ops::before_read(fd, Some(start), length.min(REFILL_BYTES_MAX));
-        Some(Self {
-            fd,
-            start,
-            // SAFETY: as above.
-            held: unsafe { buffered(stream) },
-            token,
-        })
-    }
-
-    /// Reports what the refill has brought. With the number of bytes that the program got, if it
-    /// is known, that is a matter of arithmetic; otherwise, and now and then, the kernel is asked.
-    ///
-    /// # Safety
-    /// `stream` must be the stream that was announced, and still be open.
-    pub(crate) unsafe fn report(self, stream: *mut FILE, consumed: Option<usize>) {
-        // SAFETY: by this function's own condition.
-        let counted = consumed.and_then(|consumed| unsafe { self.count(stream, consumed) });
-        let end = counted.or_else(|| kernel_position(self.fd));
-        let read = end.and_then(|end| end.checked_sub(self.start));
-        let read = read.and_then(|read| isize::try_from(read).ok());
-        if let Some(token) = self.token
-            && ops::after_read(&token, read.unwrap_or(0))
-        {
-            ops::after_wait(&token);
-        }
-        if let Some(end) = end {
-            ops::set_position(self.fd, end);
-        }
-    }
-
-    /// Where the descriptor must stand after `consumed` bytes were taken from the stream: what was
-    /// taken and what lies in the buffer now came from there or from the buffer as it was. `None`
-    /// where that does not hold, and at each boundary of [`CHECK_BYTES`], to be corrected by the
-    /// kernel if somebody else moved the position.
-    ///
-    /// # Safety
-    /// `stream` must be an open stream.
-    unsafe fn count(&self, stream: *mut FILE, consumed: usize) -> Option<u64> {
-        let flags = field!(stream, flags);
-        if flags & ONLY_READS == 0 || flags & IN_BACKUP != 0 {
-            return None;
-        }
-        // SAFETY: by this function's own condition.
-        let holds = unsafe { buffered(stream) };
-        let read = consumed.checked_add(holds)?.checked_sub(self.held)?;
-        let end = self.start.checked_add(u64::try_from(read).ok()?)?;
-        (self.start / CHECK_BYTES == end / CHECK_BYTES).then_some(end)
-    }
-}
-
-/// Reports a seek, after it. Seeking also reads: the library aligns the position to the buffer
-/// and fills it, unless the target was in the buffer already.
+/// Bytes that the last refill has brought.
 ///
 /// # Safety
 /// `stream` must be an open stream.
-pub(crate) unsafe fn report_seek(stream: *mut FILE) {
+pub(crate) unsafe fn filled(stream: *mut FILE) -> usize {
+    distance(field!(stream, read_base), field!(stream, read_end))
+}
+
+/// Where the C library believes that the descriptor stands; `None` until it has once asked.
+///
+/// # Safety
+/// `stream` must be an open stream.
+pub(crate) unsafe fn known_position(stream: *mut FILE) -> Option<u64> {
+    u64::try_from(field!(stream, offset)).ok()
+}
+
+/// The kernel's own position of `fd`: `None` for what has none. Changes no `errno`.
+pub(crate) fn kernel_position(fd: c_int) -> Option<u64> {
+    if fd < 0 {
+        return None;
+    }
+    // SAFETY: the descriptor is only asked about; if it is none by now, the kernel says so.
+    rustix::fs::tell(unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) }).ok()
+}
+
+/// Where the descriptor of `stream` stands after a call that began with `held` bytes in the buffer
+/// and the descriptor at `start`. The C library may know. Otherwise, with the bytes that the
+/// program got, if that is known, it is a matter of arithmetic: what was taken and what lies in
+/// the buffer now came from there or from the buffer as it was. If it is not known, one refill is
+/// assumed. At each boundary of [`CHECK_BYTES`] the kernel is asked, in case something else moved
+/// the position. Changes no `errno`.
+///
+/// # Safety
+/// `stream` must be an open stream.
+pub(crate) unsafe fn position_after(
+    stream: *mut FILE,
+    start: u64,
+    held: usize,
+    consumed: Option<usize>,
+) -> Option<u64> {
     // SAFETY: by this function's own condition.
-    let fd = unsafe { descriptor(stream) };
-    if fd < 0 || !ops::is_watched(fd) {
-        return;
+    if let Some(position) = unsafe { known_position(stream) } {
+        return Some(position);
     }
-    let Some(end) = kernel_position(fd) else {
-        return;
-    };
-    if ops::tracked_position(fd) == Some(end) {
-        return;
-    }
-    let filled = distance(field!(stream, read_base), field!(stream, read_end));
-    let start = u64::try_from(filled)
-        .ok()
-        .and_then(|filled| end.checked_sub(filled));
-    match start {
-        Some(start) if filled > 0 => {
-            ops::before_read(fd, Some(start), filled);
-            if ops::is_recording() {
-                ops::record_untold(fd, Some(start), filled, None);
-            }
-            ops::set_position(fd, end);
+    let flags = field!(stream, flags);
+    let read = match consumed {
+        _ if flags & ONLY_READS == 0 || flags & IN_BACKUP != 0 => None,
+        Some(consumed) => {
+            let holds = distance(field!(stream, read_ptr), field!(stream, read_end));
+            consumed
+                .checked_add(holds)
+                .and_then(|all| all.checked_sub(held))
         }
-        _ => ops::on_seek(fd, i64::try_from(end).unwrap_or(0)),
-    }
+        // SAFETY: by this function's own condition.
+        None => Some(unsafe { filled(stream) }),
+    };
+    read.and_then(|read| start.checked_add(read as u64))
+        .filter(|end| start / CHECK_BYTES == end / CHECK_BYTES)
+        .or_else(|| kernel_position(field!(stream, fd)))
 }
 
 /// The stream that `getchar` reads: the program may have assigned another one.
+#[inline]
 pub(crate) fn standard_input() -> *mut FILE {
     unsafe extern "C" {
         static stdin: *mut FILE;

@@ -35,10 +35,16 @@ pub(crate) fn stay_alert() {
     }
 }
 
+/// Whether something has waited lately.
+#[inline]
+pub(crate) fn is_alert() -> bool {
+    FRESH_LEFT.load(Relaxed) > 0
+}
+
 /// Whether a descriptor is to be looked at before it is read for the first time.
 #[inline]
 pub(crate) fn is_of_interest(line: &Line) -> bool {
-    FRESH_LEFT.load(Relaxed) > 0 && takes_fresh(line)
+    is_alert() && takes_fresh(line)
 }
 
 #[cold]
@@ -134,6 +140,13 @@ fn this_thread() -> u64 {
 pub(crate) fn wait_limit(bytes: usize) -> u64 {
     let pages = PageCount::holding(ByteLength::new(bytes as u64));
     Session::<Files>::wait_limit_ns(pages).saturating_mul(ticks::RATE.per_us()) / 1000
+}
+
+/// Whether a refill of unknown duration is looked at more closely: one in 32, as that costs a system
+/// call.
+pub(crate) fn is_sample() -> bool {
+    static REFILLS: AtomicU32 = AtomicU32::new(0);
+    REFILLS.fetch_add(1, Relaxed) % 32 == 31
 }
 
 /// Whether this process has waited for something, or had sectors read, since this was asked last. A

@@ -12,11 +12,14 @@
 //! * `offset` pointers are passed on as they are; the kernel writes through them after each piece.
 //!   We read one only after the kernel has done so.
 
-use super::reads::{CALL_BYTES_MAX, noted, noted_afterwards, report};
-use super::tell::{Errno, tell};
-use crate::{ops, real};
-use libc::{c_int, c_uint, off_t, size_t, ssize_t, stat};
-use std::mem::MaybeUninit;
+use super::guard::guarded;
+use super::reads::{CALL_BYTES_MAX, Start, afterwards, announced, report, waited};
+use crate::identity::borrowed;
+use crate::real::Errno;
+use crate::{ops, ticks};
+use libc::{c_int, off_t, size_t, ssize_t};
+use rustix::fs::{FileType, Stat};
+use rustix::process::Resource;
 
 /// Bytes of one piece. Smaller, and the calls show (a piece costs about a microsecond beside a
 /// millisecond of copying); larger, and the disk idles while the next piece is not yet asked for.
@@ -46,23 +49,25 @@ struct Copy {
 }
 
 /// What a descriptor is, or `None` if it is nothing.
-fn facts(fd: c_int) -> Option<stat> {
-    let mut facts = MaybeUninit::uninit();
-    // SAFETY: the buffer is ours and of the right size.
-    let result = unsafe { libc::fstat(fd, facts.as_mut_ptr()) };
-    // SAFETY: filled by the call that succeeded.
-    (result == 0).then(|| unsafe { facts.assume_init() })
+fn facts(fd: c_int) -> Option<Stat> {
+    rustix::fs::fstat(borrowed(fd)?).ok()
+}
+
+fn is_regular(facts: &Stat) -> bool {
+    FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile
 }
 
 /// Whether a process may write files of any size.
 fn is_unlimited() -> bool {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the buffer is ours and of the right type.
-    let result = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
-    result == 0 && limit.rlim_cur == libc::RLIM_INFINITY
+    rustix::process::getrlimit(Resource::Fsize)
+        .current
+        .is_none()
+}
+
+/// Whether an error may be about the length of the whole request, so that a piece of it met the
+/// wrong one. All others would be the same for the whole, and an interruption must not be repeated.
+fn is_about_length(error: c_int) -> bool {
+    matches!(error, libc::EINVAL | libc::EFBIG | libc::EOVERFLOW)
 }
 
 impl Copy {
@@ -74,7 +79,6 @@ impl Copy {
         let (Some(source), Some(target)) = (facts(self.source), facts(self.target)) else {
             return false;
         };
-        let is_regular = |facts: &stat| facts.st_mode & libc::S_IFMT == libc::S_IFREG;
         is_regular(&source)
             && is_regular(&target)
             && (source.st_dev, source.st_ino) != (target.st_dev, target.st_ino)
@@ -86,46 +90,62 @@ impl Copy {
         if !self.source_offset.is_null() {
             return self.run_at_offset(call);
         }
-        if tell(|| self.can_be_cut()) != Some(true) {
-            return noted(self.source, None, self.length, || call(self.length));
+        if guarded(|| self.can_be_cut()) != Some(true) {
+            return announced(self.source, Start::Here, self.length, || call(self.length));
         }
-        let piece = |length| noted(self.source, None, length, || call(length));
-        match usize::try_from(piece(PIECE_BYTES)) {
+        let piece = |length| announced(self.source, Start::Here, length, || call(length));
+        let first = piece(PIECE_BYTES);
+        match usize::try_from(first) {
             Ok(PIECE_BYTES) => self.go_on(PIECE_BYTES, piece),
-            Err(_) | Ok(0) => call(self.length),
-            Ok(done) => done.cast_signed(),
+            Ok(0) => call(self.length),
+            Ok(_) => first,
+            Err(_) => self.after_error(first, call),
+        }
+    }
+
+    /// The first piece met an error and moved nothing: the program gets what the whole would meet.
+    fn after_error(&self, result: ssize_t, call: impl Fn(usize) -> ssize_t) -> ssize_t {
+        if is_about_length(Errno::keep().value()) {
+            call(self.length)
+        } else {
+            result
         }
     }
 
     /// The same for a start that stands behind a pointer.
     fn run_at_offset(&self, call: impl Fn(usize) -> ssize_t) -> ssize_t {
-        let is_cut = tell(|| self.can_be_cut()) == Some(true);
+        let is_cut = guarded(|| self.can_be_cut()) == Some(true);
         let first = if is_cut {
             PIECE_BYTES_FIRST
         } else {
             self.length
         };
+        let begun = ticks::now();
         let result = call(first);
+        let elapsed = ticks::now().saturating_sub(begun);
         let Ok(done) = usize::try_from(result) else {
-            return if is_cut { call(self.length) } else { result };
+            return if is_cut {
+                self.after_error(result, call)
+            } else {
+                result
+            };
         };
         if done == 0 {
             return if is_cut { call(self.length) } else { result };
         }
-        // SAFETY: the kernel has just written the new offset there.
-        let end = unsafe { self.source_offset.read() };
-        let start = u64::try_from(end)
-            .ok()
-            .and_then(|end| end.checked_sub(done as u64));
-        if let Some(start) = start {
-            tell(|| report(self.source, start, done));
+        let moved = moved(self.source_offset, done);
+        if let Some((start, _)) = moved {
+            report(self.source, Start::At(start), done, Some(elapsed));
         }
         if !is_cut || done < first {
             return result;
         }
-        let position = std::cell::Cell::new(u64::try_from(end).ok());
+        let position = std::cell::Cell::new(moved.map(|(_, end)| end));
         self.go_on(done, |length| {
-            let result = noted(self.source, position.get(), length, || call(length));
+            let result = match position.get() {
+                Some(start) => announced(self.source, Start::At(start), length, || call(length)),
+                None => call(length),
+            };
             let moved = u64::try_from(result).unwrap_or(0);
             position.set(
                 position
@@ -137,7 +157,7 @@ impl Copy {
     }
 
     /// Copies piece by piece what is left after `done` bytes. Returns the bytes of all. The error
-    /// that a later piece may meet is nobody's business, so `errno` stays.
+    /// that a later piece may meet does not concern the program, so `errno` stays.
     fn go_on(&self, mut done: usize, piece: impl Fn(usize) -> ssize_t) -> ssize_t {
         let length = self.length.min(CALL_BYTES_MAX);
         let errno = Errno::keep();
@@ -154,31 +174,57 @@ impl Copy {
     }
 }
 
+/// Where `done` bytes began that the kernel has moved from before `offset`, and where it stands.
+fn moved(offset: *const off_t, done: usize) -> Option<(u64, u64)> {
+    // SAFETY: the kernel has just written the new offset there.
+    let end = u64::try_from(unsafe { offset.read() }).ok()?;
+    Some((end.checked_sub(done as u64)?, end))
+}
+
 /// Whether copying inside this file's file system reads it. Some only share the blocks, and some
-/// let the server copy: looking ahead there would read what nobody wants.
+/// let the server copy: looking ahead there would read what is not wanted.
 fn is_copied_through_memory(fd: c_int) -> bool {
     const EXT: u64 = 0xef53;
     const F2FS: u64 = 0xf2f5_2010;
-    let mut facts = MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: the buffer is ours and of the right size.
-    let result = unsafe { libc::fstatfs(fd, facts.as_mut_ptr()) };
-    // SAFETY: filled by the call that succeeded.
-    let kind = (result == 0).then(|| unsafe { facts.assume_init() }.f_type);
-    kind.and_then(|kind| u64::try_from(kind).ok())
+    let kind = borrowed(fd).and_then(|fd| rustix::fs::fstatfs(fd).ok());
+    kind.and_then(|facts| u64::try_from(facts.f_type).ok())
         .is_some_and(|kind| kind == EXT || kind == F2FS)
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn sendfile(
+/// Whether the source of a copy is a file whose reads are watched. The kernel's own read-ahead is
+/// good enough for a first long copy; when it waits, the next ones are cut.
+fn is_watched(source: c_int) -> bool {
+    ops::may_be_watched(source) && guarded(|| ops::is_watched(source)) == Some(true)
+}
+
+/// A copy that is only timed.
+fn unwatched(source: c_int, offset: *const off_t, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    if offset.is_null() {
+        return afterwards(source, Start::Here, call);
+    }
+    let Some(unwatched) = ops::time_unwatched(source) else {
+        return call();
+    };
+    let result = call();
+    if let Ok(done @ 1..) = usize::try_from(result)
+        && unwatched.has_waited(done, result)
+        && let Some((start, _)) = moved(offset, done)
+    {
+        waited(source, Start::At(start), result, unwatched);
+    }
+    result
+}
+
+/// `sendfile`.
+pub(super) fn sendfile(
     target: c_int,
     source: c_int,
     offset: *mut off_t,
     count: size_t,
+    call: impl Fn(size_t) -> ssize_t,
 ) -> ssize_t {
-    // SAFETY: the caller's arguments, with the contract of sendfile(2).
-    let call = |count| unsafe { real::sendfile(target, source, offset, count) };
-    if source < 0 || tell(|| ops::is_watched(source)) != Some(true) {
-        return call(count);
+    if !is_watched(source) {
+        return unwatched(source, offset, || call(count));
     }
     let copy = Copy {
         source,
@@ -190,34 +236,16 @@ unsafe extern "C-unwind" fn sendfile(
     copy.run(call)
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn sendfile64(
-    target: c_int,
-    source: c_int,
-    offset: *mut off_t,
-    count: size_t,
-) -> ssize_t {
-    // SAFETY: the caller's arguments, with the contract of sendfile(2).
-    unsafe { sendfile(target, source, offset, count) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn copy_file_range(
+/// `copy_file_range`.
+pub(super) fn copy_file_range(
     source: c_int,
     source_offset: *mut off_t,
     target: c_int,
-    target_offset: *mut off_t,
     count: size_t,
-    flags: c_uint,
+    call: impl Fn(size_t) -> ssize_t,
 ) -> ssize_t {
-    let call = |count| {
-        // SAFETY: the caller's arguments, with the contract of copy_file_range(2).
-        unsafe { real::copy_file_range(source, source_offset, target, target_offset, count, flags) }
-    };
-    let is_noted = source >= 0
-        && tell(|| ops::is_watched(source) && is_copied_through_memory(source)) == Some(true);
-    if !is_noted {
-        return call(count);
+    if !is_watched(source) || guarded(|| is_copied_through_memory(source)) != Some(true) {
+        return unwatched(source, source_offset, || call(count));
     }
     let copy = Copy {
         source,
@@ -229,34 +257,25 @@ unsafe extern "C-unwind" fn copy_file_range(
     copy.run(call)
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn splice(
+/// `splice`.
+pub(super) fn splice(
     source: c_int,
     source_offset: *mut off_t,
-    target: c_int,
-    target_offset: *mut off_t,
-    count: size_t,
-    flags: c_uint,
+    call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
-    // SAFETY: the caller's arguments, with the contract of splice(2).
-    let call =
-        || unsafe { real::splice(source, source_offset, target, target_offset, count, flags) };
-    if source < 0 || tell(|| ops::is_watched(source)) != Some(true) {
-        return call();
-    }
     if source_offset.is_null() {
-        return noted_afterwards(source, call);
+        return afterwards(source, Start::Here, call);
     }
+    if !is_watched(source) {
+        return unwatched(source, source_offset, call);
+    }
+    let begun = ticks::now();
     let result = call();
-    if let Ok(moved @ 1..) = usize::try_from(result) {
-        // SAFETY: the kernel has just written the new offset there.
-        let end = unsafe { source_offset.read() };
-        if let Some(start) = u64::try_from(end)
-            .ok()
-            .and_then(|end| end.checked_sub(moved as u64))
-        {
-            tell(|| report(source, start, moved));
-        }
+    if let Ok(done @ 1..) = usize::try_from(result)
+        && let Some((start, _)) = moved(source_offset, done)
+    {
+        let elapsed = ticks::now().saturating_sub(begun);
+        report(source, Start::At(start), done, Some(elapsed));
     }
     result
 }

@@ -1,18 +1,21 @@
-//! The C functions that we stand in front of, by topic.
+//! The C functions that we stand in front of: [`table`] lists them, the other files say what each
+//! kind of hook does.
 //!
-//! Every hook has the same shape: tell the decisions ([`crate::ops`]) what is about to happen,
-//! call the real function with the arguments as they came, tell what came of it, return exactly
-//! that. A hook never looks through a pointer that the kernel has not looked through before:
-//! where the C library answers a bad pointer with `EFAULT`, so do we. What is told goes
-//! through [`tell`], which keeps `errno` and catches what must not happen.
+//! A hook reports to the decisions ([`crate::ops`]) what is about to happen, makes the real call
+//! with the arguments as they came, reports what came of it, and returns exactly that. A hook
+//! never looks through a pointer that the kernel has not looked through before: where the C library
+//! answers a bad pointer with `EFAULT`, so do we. What could fail inside goes through [`guard`],
+//! which keeps `errno` and catches what must not happen.
 //!
 //! Hooks may run in a signal handler, in the child of a `vfork` (which lives in its parent's
 //! memory), before any constructor, and may be left by `longjmp` or by the cancelling of the
-//! thread: nothing is held between the first word and the last.
+//! thread: nothing is held between the beginning and the end of a real call, and no frame that
+//! lies below one has anything to clean up.
 //!
 //! Left out on purpose: `write` and its family (a descriptor open for both has to be asked for its
-//! position), `readdir`, `mremap`/`munmap` (notes about mappings are hints), `pipe`, `socket` and
-//! others that make descriptors which are no files, raw `syscall` and `io_uring`, `preadv` on
+//! position), `aio_read` and `lio_listio` (threads of the C library read there, and the program
+//! does not wait), `readdir`, `mremap`/`munmap` (notes about mappings are hints), `pipe`, `socket`
+//! and others that make descriptors which are no files, raw `syscall` and `io_uring`, `preadv` on
 //! 32-bit machines.
 
 #![cfg_attr(
@@ -23,14 +26,52 @@
 mod advice;
 mod copies;
 mod descriptors;
+mod guard;
 mod process;
 mod reads;
 mod streams;
-mod tell;
+pub(crate) mod table;
 
+pub(crate) use guard::{guarded, prepare};
 pub(crate) use process::install;
 
-/// Runs `work` where neither `errno` nor a broken invariant can reach the program.
-pub(crate) fn guarded(work: impl FnOnce()) {
-    tell::tell(work);
+use crate::{real, stdio};
+use libc::{FILE, c_char, c_int, c_long, c_uint, c_void, iovec, mode_t, off_t, size_t, ssize_t};
+use table::table;
+
+/// Defines the exported functions, each name of each line of the table.
+macro_rules! define_hooks {
+    ($(
+        $name:ident($($argument:ident: $type:ty),* $(; $($last:ident: $last_type:ty),+)?) -> $result:ty
+        {$($alias:ident)*}
+        $module:ident :: $kind:ident ($($fact:expr),*) $(with |$chosen:ident|)?, or $how:ident($($fallback:expr),*);
+    )*) => {
+        $(
+            define_hooks!(@one [$name $($alias)*]
+                [$($argument: $type,)* $($($last: $last_type,)+)?] $result,
+                {
+                    // SAFETY: the caller's arguments, with the contract of the C function.
+                    unsafe {
+                        $module::$kind($($fact,)* |$($chosen: size_t)?| real::$name(
+                            $($argument,)* $($($last,)+)?
+                        ))
+                    }
+                }
+            );
+        )*
+    };
+    (@one [$($name:ident)*] $arguments:tt $result:ty, $body:tt) => {
+        $(define_hooks!(@export $name $arguments $result, $body);)*
+    };
+    (@export $name:ident [$($argument:ident: $type:ty,)*] $result:ty, $body:tt) => {
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(
+            non_snake_case,
+            clippy::allow_attributes,
+            reason = "some names of the C library begin with capitals; the others do not"
+        )]
+        unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $result $body
+    };
 }
+
+table!(define_hooks);

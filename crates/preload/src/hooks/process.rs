@@ -1,78 +1,68 @@
-//! Coming to life in a process, being forked with it, and staying out of its children if told so.
+//! Being loaded into a process, being forked with it, noticing its sandbox, and staying out of its
+//! children where that is wanted. When it comes to life is in [`crate::wake`].
 
-use super::tell::{prepare, tell};
-use crate::{ops, real};
-use libc::{c_int, c_void};
+use super::guard::guarded;
+use crate::{environment, ops, wake};
+use libc::{c_char, c_int, c_void};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The process that this memory belongs to. 0 until the library is set up.
-static OWNER: AtomicI32 = AtomicI32::new(0);
-
-/// Sets the hooks up. Called once, by the library's constructor.
-pub(crate) fn install() {
-    prepare();
-    tell(|| {
-        real::resolve();
-        // SAFETY: asks for a number.
-        OWNER.store(unsafe { libc::getpid() }, Ordering::Relaxed);
-        // SAFETY: the handler is async-signal-safe and stays loaded as long as the process.
-        // Without memory for the registration a child keeps its parent's state: hints only.
-        let _ = unsafe { libc::pthread_atfork(None, None, Some(on_fork_in_child)) };
-        stay_out_of_children_if_told();
-    });
-}
-
-unsafe extern "C" fn on_fork_in_child() {
-    tell(|| {
-        // SAFETY: asks for a number.
-        OWNER.store(unsafe { libc::getpid() }, Ordering::Relaxed);
-        ops::after_fork_in_child();
-    });
-}
-
-/// A sandbox may answer any system call that its program does not make itself with the end of the
-/// process. So when one is announced, our own calls stop. It cannot be seen when it is entered by
-/// a raw `seccomp` call without giving up new privileges first, which takes root. The child of a
-/// `vfork` that announces one silences its parent too: that costs speed, the other way a process.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
-    if option == libc::PR_SET_SECCOMP || option == libc::PR_SET_NO_NEW_PRIVS {
-        tell(ops::on_sandbox);
+/// All that is done when the library is loaded. Every process that is started under `ahead run`
+/// comes here, and most are over before they could gain anything: no system call, no memory.
+///
+/// # Safety
+/// For the library's constructor, which the loader calls with the program's own environment.
+pub(crate) unsafe fn install(variables: *const *const c_char) {
+    // SAFETY: by this function's own condition, before the process has threads.
+    unsafe { environment::keep(variables) };
+    // SAFETY: the handler is async-signal-safe and stays loaded as long as the process.
+    // Without memory for the registration a child keeps its parent's state: hints only.
+    let _ = unsafe { libc::pthread_atfork(None, Some(on_fork_in_parent), Some(on_fork_in_child)) };
+    let is_given = |name| environment::value(name).is_some();
+    let settings = environment::value(c"AHEAD_SETTINGS").map_or(&b""[..], CStr::to_bytes);
+    let turns_off = settings.split(|byte| *byte == b',').any(|pair| pair == b"policy=off");
+    if is_given(c"AHEAD_SHARED") || is_given(c"AHEAD_RECORD") || turns_off {
+        wake::see_all();
     }
-    // SAFETY: the caller's arguments, with the contract of prctl(2). Variable arguments that were
-    // not passed are registers with some value, which the kernel does not look at.
-    unsafe { real::prctl(option, a, b, c, d) }
+    if environment::value(c"AHEAD_CHILDREN") == Some(c"no") {
+        guarded(stay_out_of_children);
+    }
 }
 
-/// Whether this memory belongs to another process: we are the child of a `vfork`, and what
-/// happens to our descriptors does not happen to those that the memory tells of. The same is said
-/// of a child made by a bare `clone`, whose descriptors are then recognised less well.
-pub(super) fn is_borrowed() -> bool {
-    // SAFETY: asks for a number.
-    OWNER.load(Ordering::Relaxed) != unsafe { libc::getpid() }
+extern "C" fn on_fork_in_parent() {
+    ops::after_fork_in_parent();
+}
+
+extern "C" fn on_fork_in_child() {
+    guarded(ops::after_fork_in_child);
+}
+
+/// `prctl`. A sandbox may answer any system call that its program does not make itself with the end
+/// of the process. So when one is announced, our own calls stop. It cannot be seen when it is
+/// entered by a raw `seccomp` call without giving up new privileges first, which takes root. The
+/// child of a `vfork` that announces one silences its parent too: that costs speed, the other way
+/// a process.
+#[inline]
+pub(super) fn control(option: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    if option == libc::PR_SET_SECCOMP || option == libc::PR_SET_NO_NEW_PRIVS {
+        guarded(ops::on_sandbox);
+    }
+    call()
 }
 
 /// With `AHEAD_CHILDREN=no`: takes this library out of `LD_PRELOAD`, so that programs started from
 /// here run without it. Other entries stay. The text is changed in place: nothing is allocated,
 /// and a program that kept a copy of the pointer sees the same.
-fn stay_out_of_children_if_told() {
-    // SAFETY: constructors run before the program's threads, so nobody changes the environment.
-    let told = unsafe { libc::getenv(c"AHEAD_CHILDREN".as_ptr()) };
-    // SAFETY: `getenv` returns null or a C string.
-    if told.is_null() || unsafe { CStr::from_ptr(told) } != c"no" {
-        return;
-    }
+fn stay_out_of_children() {
     let Some(own_name) = own_name() else {
         return;
     };
-    // SAFETY: as above.
+    // SAFETY: constructors run before the program's threads, so the environment does not change.
     let list = unsafe { libc::getenv(c"LD_PRELOAD".as_ptr()) };
     if list.is_null() {
         return;
     }
-    // SAFETY: a C string that nobody else uses now; it lies in writable memory of this process.
+    // SAFETY: a C string that nothing else uses now; it lies in writable memory of this process.
     let length = unsafe { CStr::from_ptr(list) }.count_bytes();
     // SAFETY: as above, without the final zero.
     let text = unsafe { std::slice::from_raw_parts_mut(list.cast::<u8>(), length) };
@@ -89,7 +79,7 @@ fn stay_out_of_children_if_told() {
 /// The file name of this very library, as the loader knows it.
 fn own_name() -> Option<&'static CStr> {
     let mut facts = MaybeUninit::<libc::Dl_info>::uninit();
-    let address: *const c_void = std::ptr::from_ref(&OWNER).cast();
+    let address: *const c_void = install as *const c_void;
     // SAFETY: the address lies in this library; the buffer is ours.
     let found = unsafe { libc::dladdr(address, facts.as_mut_ptr()) };
     if found == 0 {

@@ -1,14 +1,146 @@
-//! The stream functions of the C library: `fread`, `fgets`, `getline`, `getc`, seeking, opening
-//! and closing. Whether a call will refill the buffer, and what that means, is [`crate::stdio`].
+//! The stream functions of the C library: reading characters, lines and records, seeking, opening
+//! and closing. What can be seen of a stream's buffer is in [`crate::stdio`].
+//!
+//! A call that the buffer can serve costs a comparison. One that finds it empty is sure to read,
+//! so it is announced like any read. In between lie lines, which may or may not be complete in the
+//! buffer: these calls are made, and if the buffer was refilled meanwhile, that is reported
+//! afterwards. The clock is read for them only where little is left in the buffer.
 
 use super::descriptors::{closing, opened};
-use super::tell::tell;
-use crate::real::{self, StreamPosition};
-use crate::stdio::{self, Refill};
-use libc::{FILE, c_char, c_int, c_long, c_void, off_t, size_t, ssize_t};
+use super::guard::guarded;
+use super::reads::{Start, report, waited};
+use crate::ops::{self, Begin, Token, Unwatched};
+use crate::{stdio, ticks, watch};
+use libc::{FILE, c_int, size_t, ssize_t};
 
-/// Makes a call that will read about `length` bytes from the kernel. `consumed` tells from its
-/// result how many bytes it took from the stream, where that can be told.
+/// The most that is announced at once: a call may ask for the whole file, in several reads.
+const REFILL_BYTES_MAX: usize = 1 << 30;
+
+/// With fewer bytes than this left in the buffer the next line may well need a refill, so the
+/// clock is read before it. Lower, and the waits of refills inside long lines are not noticed;
+/// higher, and more calls that need no refill pay for the clock (20 ns). Lines of text have less
+/// than a hundred bytes, and a buffer has 4096.
+const LITTLE_BYTES: usize = 512;
+
+/// A refill that is about to happen.
+struct Refill {
+    fd: c_int,
+    /// Where the descriptor stands, if that is known.
+    start: Option<u64>,
+    held: usize,
+    token: Option<Token>,
+    unwatched: Option<Unwatched>,
+}
+
+impl Refill {
+    /// Announces that `stream` will read about `length` bytes. `None`: that is of no interest.
+    ///
+    /// # Safety
+    /// `stream` must be an open stream.
+    unsafe fn announce(stream: *mut FILE, length: usize) -> Option<Self> {
+        // SAFETY: by this function's own condition.
+        let (fd, held) = unsafe {
+            let held = stdio::end(stream).saturating_sub(stdio::next(stream));
+            (stdio::descriptor(stream), held)
+        };
+        if fd < 0 {
+            return None;
+        }
+        let mut refill = Self {
+            fd,
+            start: None,
+            held,
+            token: None,
+            unwatched: ops::time_unwatched(fd),
+        };
+        if refill.unwatched.is_some() {
+            return Some(refill);
+        }
+        if ops::is_ignored(fd) {
+            return None;
+        }
+        let length = length.min(REFILL_BYTES_MAX);
+        let start = match ops::tracked_position(fd) {
+            Some(start) => start,
+            None if guarded(|| ops::is_watched(fd)) != Some(true) => return None,
+            None => ops::tracked_position(fd).or_else(|| stdio::kernel_position(fd))?,
+        };
+        refill.start = Some(start);
+        refill.token = match ops::begin(fd, Some(start), length) {
+            Begin::Ignore | Begin::Unwatched(_) => None,
+            Begin::Quick(token) => Some(token),
+            Begin::Closer => guarded(|| ops::before_read(fd, Some(start), length)).flatten(),
+        };
+        Some(refill)
+    }
+
+    /// Reports what the refill has brought. `consumed`: the bytes that the program got, if known.
+    ///
+    /// # Safety
+    /// `stream` must be the stream that was announced, and still be open.
+    unsafe fn report(self, stream: *mut FILE, consumed: Option<usize>) {
+        if let Some(unwatched) = self.unwatched {
+            // SAFETY: by this function's own condition.
+            unsafe { refilled_unwatched(stream, unwatched) };
+        }
+        let Some(start) = self.start else {
+            return;
+        };
+        // SAFETY: as above.
+        let end = unsafe { stdio::position_after(stream, start, self.held, consumed) };
+        let Some(end) = end else {
+            return;
+        };
+        let read = end
+            .checked_sub(start)
+            .and_then(|read| isize::try_from(read).ok());
+        if let Some(token) = self.token
+            && ops::after_read(&token, read.unwrap_or(0))
+        {
+            guarded(|| ops::after_wait(&token));
+        }
+        ops::set_position(self.fd, end);
+    }
+}
+
+/// The buffer of `stream`, whose descriptor is not watched, was refilled.
+unsafe fn refilled_unwatched(stream: *mut FILE, unwatched: Unwatched) {
+    // SAFETY: the stream is open, as the caller of the hook promised to the C library.
+    let (fd, filled) = unsafe { (stdio::descriptor(stream), stdio::filled(stream)) };
+    let result = filled.cast_signed();
+    if unwatched.has_waited(filled, result) {
+        waited(fd, Start::Here, result, unwatched);
+    }
+}
+
+/// The buffer of `stream`, whose descriptor is watched, was refilled in a call that took `elapsed`
+/// ticks, if that is known, and began with `held` bytes in the buffer.
+#[inline(never)]
+unsafe fn refilled(stream: *mut FILE, held: usize, elapsed: Option<u64>, consumed: Option<usize>) {
+    // SAFETY: the stream is open, as the caller of the hook promised to the C library.
+    let (fd, filled) = unsafe { (stdio::descriptor(stream), stdio::filled(stream)) };
+    if fd < 0 {
+        return;
+    }
+    // What is not known yet stands behind what the buffer has.
+    let Some(start) = ops::tracked_position(fd) else {
+        report(fd, Start::Here, filled, elapsed);
+        return;
+    };
+    // SAFETY: as above.
+    let end = unsafe { stdio::position_after(stream, start, held, consumed) };
+    let read = end.and_then(|end| usize::try_from(end.checked_sub(start)?).ok());
+    if let (Some(end), Some(read)) = (end, read) {
+        if read > 0 {
+            report(fd, Start::At(start), read, elapsed);
+        }
+        ops::set_position(fd, end);
+    }
+}
+
+/// Makes a call that finds the buffer empty, or too short for what it wants, and so will read
+/// about `length` bytes from the kernel. `consumed` says from its result how many bytes it took
+/// from the stream, where that can be said.
 #[cold]
 #[inline(never)]
 unsafe fn refilling<R>(
@@ -18,20 +150,24 @@ unsafe fn refilling<R>(
     consumed: impl FnOnce(&R) -> Option<usize>,
 ) -> R {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
-    let refill = tell(|| unsafe { Refill::announce(stream, length) });
+    let refill = unsafe { Refill::announce(stream, length) };
     let result = call();
-    if let Some(Some(refill)) = refill {
+    if let Some(refill) = refill {
         // SAFETY: as above.
-        tell(|| unsafe { refill.report(stream, consumed(&result)) });
+        unsafe { refill.report(stream, consumed(&result)) };
     }
     result
 }
 
 /// Reads one character, or looks at it (`takes` is 0).
-#[inline]
-unsafe fn reading_one(stream: *mut FILE, takes: usize, call: impl FnOnce() -> c_int) -> c_int {
+#[inline(always)]
+pub(super) unsafe fn character(
+    stream: *mut FILE,
+    takes: usize,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
-    if unsafe { stdio::buffered(stream) } > 0 {
+    if unsafe { stdio::next(stream) < stdio::end(stream) } {
         return call();
     }
     let consumed = |result: &c_int| Some(if *result == libc::EOF { 0 } else { takes });
@@ -39,36 +175,110 @@ unsafe fn reading_one(stream: *mut FILE, takes: usize, call: impl FnOnce() -> c_
     unsafe { refilling(stream, stdio::refill_bytes(stream), call, consumed) }
 }
 
-/// Reads a line that ends with `end` and has at most `limit` bytes.
-#[inline]
+/// Reads a line with `getline`, which returns how many bytes it took. An error may have taken some.
+#[inline(always)]
+pub(super) unsafe fn line(stream: *mut FILE, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    let consumed = |result: &ssize_t| usize::try_from(*result).ok();
+    // SAFETY: as for the caller.
+    unsafe { reading_line(stream, usize::MAX, call, consumed) }
+}
+
+/// Reads a line with `fgets` into a buffer of `size` bytes, of which the last is for the final
+/// zero. How many it took cannot be said, as there may be zeros in the line.
+#[inline(always)]
+pub(super) unsafe fn text<R>(stream: *mut FILE, size: c_int, call: impl FnOnce() -> R) -> R {
+    let limit = usize::try_from(size).map_or(0, |size| size.saturating_sub(1));
+    // SAFETY: as for the caller.
+    unsafe { reading_line(stream, limit, call, |_| None) }
+}
+
+#[inline(always)]
 unsafe fn reading_line<R>(
     stream: *mut FILE,
-    end: c_int,
     limit: usize,
     call: impl FnOnce() -> R,
     consumed: impl FnOnce(&R) -> Option<usize>,
 ) -> R {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
-    if limit == 0 || unsafe { stdio::holds_line(stream, end, limit) } {
+    let next = unsafe { stdio::next(stream) };
+    // SAFETY: as above.
+    if next.wrapping_add(LITTLE_BYTES) >= unsafe { stdio::end(stream) } {
+        // SAFETY: as above.
+        return unsafe { reading_with_little_left(stream, limit, call, consumed) };
+    }
+    let result = call();
+    // SAFETY: as above.
+    if unsafe { stdio::next(stream) } < next {
+        // SAFETY: as above.
+        unsafe { wrapped(stream, next, consumed(&result)) };
+    }
+    result
+}
+
+/// A line that was thought to be in the buffer was not: the next byte lies before what was `next`.
+/// When the call began is not known. Whether the process has waited since it was asked last is.
+#[cold]
+#[inline(never)]
+unsafe fn wrapped(stream: *mut FILE, next: usize, consumed: Option<usize>) {
+    // SAFETY: the stream is open, as the caller of the hook promised to the C library.
+    let fd = unsafe { stdio::descriptor(stream) };
+    if let Some(unwatched) = ops::time_unwatched(fd) {
+        // SAFETY: as above.
+        let filled = unsafe { stdio::filled(stream) }.cast_signed();
+        if watch::is_sample() {
+            waited(fd, Start::Here, filled, unwatched);
+        }
+        return;
+    }
+    // A refill ends where the one before it ended, unless the file does.
+    // SAFETY: as above.
+    unsafe {
+        let held = stdio::end(stream).saturating_sub(next);
+        refilled(stream, held, None, consumed);
+    }
+}
+
+#[inline(never)]
+unsafe fn reading_with_little_left<R>(
+    stream: *mut FILE,
+    limit: usize,
+    call: impl FnOnce() -> R,
+    consumed: impl FnOnce(&R) -> Option<usize>,
+) -> R {
+    // SAFETY: the stream is open, as the caller of the hook promised to the C library.
+    let (next, end) = unsafe { (stdio::next(stream), stdio::end(stream)) };
+    let held = end.saturating_sub(next);
+    if held >= limit {
         return call();
     }
+    if held == 0 {
+        // SAFETY: as above.
+        return unsafe { refilling(stream, stdio::refill_bytes(stream), call, consumed) };
+    }
     // SAFETY: as above.
-    unsafe { refilling(stream, stdio::refill_bytes(stream), call, consumed) }
-}
-
-/// Bytes that a `getline` took: all that it returned. An error may have taken some.
-fn counted(result: &ssize_t) -> Option<usize> {
-    usize::try_from(*result).ok()
-}
-
-/// Bytes that an `fgets` took: it does not say, as there may be zeros in the line.
-fn uncounted(_: &*mut c_char) -> Option<usize> {
-    None
+    let unwatched = ops::time_unwatched(unsafe { stdio::descriptor(stream) });
+    let begun = if unwatched.is_none() { ticks::now() } else { 0 };
+    let result = call();
+    // SAFETY: as above.
+    let is_served = unsafe { stdio::end(stream) == end && stdio::next(stream) >= next };
+    if !is_served {
+        // SAFETY: as above.
+        unsafe {
+            match unwatched {
+                Some(unwatched) => refilled_unwatched(stream, unwatched),
+                None => {
+                    let elapsed = ticks::now().saturating_sub(begun);
+                    refilled(stream, held, Some(elapsed), consumed(&result));
+                }
+            }
+        }
+    }
+    result
 }
 
 /// Reads `count` records of `size` bytes.
-#[inline]
-unsafe fn reading_records(
+#[inline(always)]
+pub(super) unsafe fn records(
     stream: *mut FILE,
     size: size_t,
     count: size_t,
@@ -80,7 +290,7 @@ unsafe fn reading_records(
         return call();
     }
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
-    let held = unsafe { stdio::buffered(stream) };
+    let held = unsafe { stdio::end(stream).saturating_sub(stdio::next(stream)) };
     if held >= wanted {
         return call();
     }
@@ -95,305 +305,55 @@ unsafe fn reading_records(
     unsafe { refilling(stream, length, call, consumed) }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fread(
-    buffer: *mut c_void,
-    size: size_t,
-    count: size_t,
-    stream: *mut FILE,
-) -> size_t {
-    // SAFETY: the caller's arguments, with the contract of fread(3).
-    unsafe {
-        reading_records(stream, size, count, || {
-            real::fread(buffer, size, count, stream)
-        })
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fread_unlocked(
-    buffer: *mut c_void,
-    size: size_t,
-    count: size_t,
-    stream: *mut FILE,
-) -> size_t {
-    // SAFETY: the caller's arguments, with the contract of fread_unlocked(3).
-    unsafe {
-        reading_records(stream, size, count, || {
-            real::fread_unlocked(buffer, size, count, stream)
-        })
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn __fread_chk(
-    buffer: *mut c_void,
-    length: size_t,
-    size: size_t,
-    count: size_t,
-    stream: *mut FILE,
-) -> size_t {
-    // SAFETY: the caller's arguments, with the contract of the checked fread(3).
-    unsafe {
-        reading_records(stream, size, count, || {
-            real::__fread_chk(buffer, length, size, count, stream)
-        })
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn __fread_unlocked_chk(
-    buffer: *mut c_void,
-    length: size_t,
-    size: size_t,
-    count: size_t,
-    stream: *mut FILE,
-) -> size_t {
-    // SAFETY: the caller's arguments, with the contract of the checked fread_unlocked(3).
-    unsafe {
-        reading_records(stream, size, count, || {
-            real::__fread_unlocked_chk(buffer, length, size, count, stream)
-        })
-    }
-}
-
-/// Bytes that `fgets` reads at most into a buffer of `size`: the last one is for the final zero.
-fn line_limit(size: c_int) -> usize {
-    usize::try_from(size).map_or(0, |size| size.saturating_sub(1))
-}
-
-const LINE_END: c_int = b'\n' as c_int;
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fgets(
-    line: *mut c_char,
-    size: c_int,
-    stream: *mut FILE,
-) -> *mut c_char {
-    // SAFETY: the caller's arguments, with the contract of fgets(3).
-    unsafe {
-        reading_line(
-            stream,
-            LINE_END,
-            line_limit(size),
-            || real::fgets(line, size, stream),
-            uncounted,
-        )
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fgets_unlocked(
-    line: *mut c_char,
-    size: c_int,
-    stream: *mut FILE,
-) -> *mut c_char {
-    // SAFETY: the caller's arguments, with the contract of fgets_unlocked(3).
-    unsafe {
-        reading_line(
-            stream,
-            LINE_END,
-            line_limit(size),
-            || real::fgets_unlocked(line, size, stream),
-            uncounted,
-        )
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn __fgets_chk(
-    line: *mut c_char,
-    length: size_t,
-    size: c_int,
-    stream: *mut FILE,
-) -> *mut c_char {
-    // SAFETY: the caller's arguments, with the contract of the checked fgets(3).
-    unsafe {
-        reading_line(
-            stream,
-            LINE_END,
-            line_limit(size),
-            || real::__fgets_chk(line, length, size, stream),
-            uncounted,
-        )
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn __fgets_unlocked_chk(
-    line: *mut c_char,
-    length: size_t,
-    size: c_int,
-    stream: *mut FILE,
-) -> *mut c_char {
-    // SAFETY: the caller's arguments, with the contract of the checked fgets_unlocked(3).
-    unsafe {
-        reading_line(
-            stream,
-            LINE_END,
-            line_limit(size),
-            || real::__fgets_unlocked_chk(line, length, size, stream),
-            uncounted,
-        )
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn getline(
-    line: *mut *mut c_char,
-    size: *mut size_t,
-    stream: *mut FILE,
-) -> ssize_t {
-    // SAFETY: the caller's arguments, with the contract of getline(3).
-    unsafe {
-        reading_line(
-            stream,
-            LINE_END,
-            usize::MAX,
-            || real::getline(line, size, stream),
-            counted,
-        )
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn getdelim(
-    line: *mut *mut c_char,
-    size: *mut size_t,
-    end: c_int,
-    stream: *mut FILE,
-) -> ssize_t {
-    // SAFETY: the caller's arguments, with the contract of getdelim(3).
-    unsafe {
-        reading_line(
-            stream,
-            end,
-            usize::MAX,
-            || real::getdelim(line, size, end, stream),
-            counted,
-        )
-    }
-}
-
-/// What `getline` becomes when a program is compiled with inlining.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn __getdelim(
-    line: *mut *mut c_char,
-    size: *mut size_t,
-    end: c_int,
-    stream: *mut FILE,
-) -> ssize_t {
-    // SAFETY: the caller's arguments, with the contract of getdelim(3).
-    unsafe { getdelim(line, size, end, stream) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fgetc(stream: *mut FILE) -> c_int {
-    // SAFETY: the caller's argument, with the contract of fgetc(3).
-    unsafe { reading_one(stream, 1, || real::fgetc(stream)) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn getc(stream: *mut FILE) -> c_int {
-    // SAFETY: the caller's argument, with the contract of getc(3).
-    unsafe { fgetc(stream) }
-}
-
-/// The name of `getc` in programs from before 2018.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-#[allow(
-    non_snake_case,
-    reason = "the C library's name; exported ones are not looked at"
-)]
-unsafe extern "C-unwind" fn _IO_getc(stream: *mut FILE) -> c_int {
-    // SAFETY: the caller's argument, with the contract of getc(3).
-    unsafe { fgetc(stream) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn getchar() -> c_int {
-    // SAFETY: the standard input is a stream, or closed by a program that must not read it.
-    unsafe { fgetc(stdio::standard_input()) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fgetc_unlocked(stream: *mut FILE) -> c_int {
-    // SAFETY: the caller's argument, with the contract of fgetc_unlocked(3).
-    unsafe { reading_one(stream, 1, || real::fgetc_unlocked(stream)) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn getc_unlocked(stream: *mut FILE) -> c_int {
-    // SAFETY: the caller's argument, with the contract of getc_unlocked(3).
-    unsafe { fgetc_unlocked(stream) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn getchar_unlocked() -> c_int {
-    // SAFETY: as in `getchar`.
-    unsafe { fgetc_unlocked(stdio::standard_input()) }
-}
-
-/// What an inlined `getc_unlocked` calls when the buffer is empty.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn __uflow(stream: *mut FILE) -> c_int {
-    // SAFETY: called by code that the C library's headers put into the program.
-    unsafe { reading_one(stream, 1, || real::__uflow(stream)) }
-}
-
-/// The same without taking the character.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn __underflow(stream: *mut FILE) -> c_int {
-    // SAFETY: called by code that the C library's headers put into the program.
-    unsafe { reading_one(stream, 0, || real::__underflow(stream)) }
-}
-
-/// Makes a call that may move the position, and tells where it went.
-unsafe fn seeking<R>(stream: *mut FILE, call: impl FnOnce() -> R) -> R {
-    let result = call();
+/// Moves the position of a stream. Seeking also reads: the library aligns the position to the
+/// buffer and fills it, unless the target was in the buffer already.
+#[inline]
+pub(super) unsafe fn seek<R>(stream: *mut FILE, call: impl FnOnce() -> R) -> R {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
-    tell(|| unsafe { stdio::report_seek(stream) });
+    let (fd, before) = unsafe { (stdio::descriptor(stream), stdio::known_position(stream)) };
+    let unwatched = ops::time_unwatched(fd);
+    let begun = if unwatched.is_none() { ticks::now() } else { 0 };
+    let result = call();
+    // SAFETY: as above.
+    let after = unsafe { stdio::known_position(stream) };
+    // Else the C library asked the kernel for nothing.
+    if after.is_none() || after != before {
+        // SAFETY: as above.
+        unsafe {
+            match unwatched {
+                Some(unwatched) => refilled_unwatched(stream, unwatched),
+                None => sought(stream, after, begun),
+            }
+        }
+    }
     result
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fseek(stream: *mut FILE, offset: c_long, whence: c_int) -> c_int {
-    // SAFETY: the caller's arguments, with the contract of fseek(3).
-    unsafe { seeking(stream, || real::fseek(stream, offset, whence)) }
+#[inline(never)]
+unsafe fn sought(stream: *mut FILE, after: Option<u64>, begun: u64) {
+    // SAFETY: the stream is open, as the caller of the hook promised to the C library.
+    let (fd, filled) = unsafe { (stdio::descriptor(stream), stdio::filled(stream)) };
+    let elapsed = ticks::now().saturating_sub(begun);
+    if !ops::may_be_watched(fd) || guarded(|| ops::is_watched(fd)) != Some(true) {
+        return;
+    }
+    let Some(end) = after.or_else(|| stdio::kernel_position(fd)) else {
+        return;
+    };
+    if ops::tracked_position(fd) == Some(end) {
+        return;
+    }
+    match end.checked_sub(filled as u64) {
+        Some(start) if filled > 0 => report(fd, Start::At(start), filled, Some(elapsed)),
+        _ => {}
+    }
+    ops::set_position(fd, end);
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fseeko(stream: *mut FILE, offset: off_t, whence: c_int) -> c_int {
-    // SAFETY: the caller's arguments; `long` and `off_t` are the same here.
-    unsafe { fseek(stream, offset, whence) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fseeko64(stream: *mut FILE, offset: off_t, whence: c_int) -> c_int {
-    // SAFETY: the caller's arguments; `long` and `off64_t` are the same here.
-    unsafe { fseek(stream, offset, whence) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fsetpos(stream: *mut FILE, position: *const StreamPosition) -> c_int {
-    // SAFETY: the caller's arguments, with the contract of fsetpos(3).
-    unsafe { seeking(stream, || real::fsetpos(stream, position)) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fsetpos64(stream: *mut FILE, position: *const StreamPosition) -> c_int {
-    // SAFETY: the caller's arguments; both kinds of position are the same here.
-    unsafe { fsetpos(stream, position) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn rewind(stream: *mut FILE) {
-    // SAFETY: the caller's argument, with the contract of rewind(3).
-    unsafe { seeking(stream, || real::rewind(stream)) }
-}
-
-/// Tells of the descriptor of a stream that was opened. Returns the stream.
-unsafe fn stream_opened(stream: *mut FILE) -> *mut FILE {
+/// Opens a stream.
+#[inline]
+pub(super) unsafe fn open(call: impl FnOnce() -> *mut FILE) -> *mut FILE {
+    let stream = call();
     if !stream.is_null() {
         // SAFETY: the C library has just opened it.
         opened(unsafe { stdio::descriptor(stream) });
@@ -401,57 +361,20 @@ unsafe fn stream_opened(stream: *mut FILE) -> *mut FILE {
     stream
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
-    // SAFETY: the caller's arguments, with the contract of fopen(3).
-    unsafe { stream_opened(real::fopen(path, mode)) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
-    // SAFETY: the caller's arguments, with the contract of fopen(3).
-    unsafe { stream_opened(real::fopen(path, mode)) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn freopen(
-    path: *const c_char,
-    mode: *const c_char,
-    stream: *mut FILE,
-) -> *mut FILE {
-    // The old file is closed even if the new one cannot be opened.
-    // SAFETY: the caller's arguments, with the contract of freopen(3).
+/// Opens another file in the place of `stream`. The old one is closed even if that fails.
+#[inline]
+pub(super) unsafe fn open_again(stream: *mut FILE, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
+    // SAFETY: the stream is open, as the caller of the hook promised to the C library.
     unsafe {
         closing(stdio::descriptor(stream));
-        stream_opened(real::freopen(path, mode, stream))
+        open(call)
     }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn freopen64(
-    path: *const c_char,
-    mode: *const c_char,
-    stream: *mut FILE,
-) -> *mut FILE {
-    // SAFETY: the caller's arguments, with the contract of freopen(3).
-    unsafe { freopen(path, mode, stream) }
-}
-
-/// The C library closes the descriptor of a stream by itself.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn fclose(stream: *mut FILE) -> c_int {
-    // SAFETY: the caller's argument, with the contract of fclose(3).
-    unsafe {
-        closing(stdio::descriptor(stream));
-        real::fclose(stream)
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-unsafe extern "C-unwind" fn pclose(stream: *mut FILE) -> c_int {
-    // SAFETY: the caller's argument, with the contract of pclose(3).
-    unsafe {
-        closing(stdio::descriptor(stream));
-        real::pclose(stream)
-    }
+/// Closes a stream. The C library closes its descriptor by itself.
+#[inline]
+pub(super) unsafe fn close(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the stream is open, as the caller of the hook promised to the C library.
+    closing(unsafe { stdio::descriptor(stream) });
+    call()
 }

@@ -1,0 +1,83 @@
+//! When this process comes to life: not when the library is loaded, but when a read waits.
+//!
+//! Most processes find all they read in memory and are over soon. They should not pay for what
+//! they do not use, so until then nothing is made: no table, no mapping, no system call. An account
+//! or a recording is about all reads, so there the first read makes the host, whatever it took.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use ahead_engine::report::Aside;
+use ahead_engine::settings::PolicyChoice;
+
+use crate::host::Host;
+use crate::{aside, environment, hooks, host, sandbox};
+
+/// Nothing was made yet.
+const ASLEEP: u8 = 0;
+/// The host was made, or is being made.
+const AWAKE: u8 = 1;
+/// There is no host, and there will never be one.
+const OVER: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(ASLEEP);
+
+/// Whether all reads are to be seen: set by the constructor.
+static SEES_ALL: AtomicBool = AtomicBool::new(false);
+
+/// Whether every hook is a plain call from now on.
+#[inline]
+pub(crate) fn is_over() -> bool {
+    STATE.load(Ordering::Relaxed) == OVER
+}
+
+/// All reads are to be seen, from the first one on: called by the constructor.
+pub(crate) fn see_all() {
+    SEES_ALL.store(true, Ordering::Relaxed);
+}
+
+/// Whether all reads are to be seen, for an account, a recording, or to turn read-ahead off.
+#[inline]
+pub(crate) fn sees_all() -> bool {
+    SEES_ALL.load(Ordering::Relaxed)
+}
+
+/// Nothing will ever be made in this process, or be done again.
+pub(crate) fn never() {
+    STATE.store(OVER, Ordering::Relaxed);
+}
+
+/// The host of this process, made now if it was not. `None`: it cannot be made, or is being made by
+/// another thread, whose next read finds it.
+pub(crate) fn host() -> Option<&'static Host> {
+    let made = host::get();
+    if made.is_some() || STATE.load(Ordering::Relaxed) != ASLEEP {
+        return made;
+    }
+    make();
+    host::get()
+}
+
+#[cold]
+fn make() {
+    let claimed =
+        STATE.compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed);
+    if claimed.is_err() {
+        return;
+    }
+    hooks::prepare(environment::value(c"AHEAD_STRICT").is_some());
+    if host::settings().policy == PolicyChoice::Kernel && !sees_all() {
+        // Watching without an account is for nothing.
+        never();
+        return;
+    }
+    if !sandbox::is_known() {
+        aside::count(Aside::SandboxInherited);
+        never();
+        return;
+    }
+    host::make();
+    if host::get().is_none() {
+        aside::count(Aside::NoAddressSpace);
+        never();
+    }
+}
