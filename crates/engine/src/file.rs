@@ -2,10 +2,10 @@
 //!
 //! The host makes sure that one thread at a time is in here; nothing in this file waits.
 
-use ahead_policy::adaptive::{FileStreams, Moment, Outcome, Quick, STREAMS_FEW, Stream};
+use ahead_policy::adaptive::{FileStreams, Moment, Outcome, Quick, STREAMS_FEW, Stream, StreamId};
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_policy::units::{PageCount, PageRange};
+use ahead_policy::units::{PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Asked, Residency};
 use crate::budget::{Budget, Published};
@@ -58,7 +58,7 @@ impl Tally {
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
     /// The stream it belonged to.
-    pub stream: Option<u8>,
+    pub stream: Option<StreamId>,
     /// It lay inside a window.
     pub covered: bool,
     /// How long it took.
@@ -113,11 +113,12 @@ impl FileState {
         quick
     }
 
-    /// The program reads `access`. `asker` is any number that tells this file from others.
+    /// The program reads `access` at `now`. `asker` is any number that no other file has.
     pub fn on_access(
         &mut self,
         many: Many<'_>,
         access: PageRange,
+        now: Timestamp,
         engine: &Engine,
         device: &Device,
         asker: u64,
@@ -137,7 +138,7 @@ impl FileState {
             contested: device.is_contested(),
         };
         let streams = table(&mut self.few, many);
-        let outcome = self.streams.on_access(streams, access, moment);
+        let outcome = self.streams.on_access(streams, access, now, moment);
         self.tally.accesses += 1;
         self.tally.pages += access.len().get();
         if outcome.covered {
@@ -152,7 +153,8 @@ impl FileState {
             let pages = outcome.decision.prefetch.pages();
             self.tally.prefetched += pages.get();
             self.window = self.window.max(pages);
-            device.on_ask(asker << 8 | u64::from(outcome.stream.unwrap_or(0)));
+            let place = outcome.stream.map_or(0, |stream| stream.place);
+            device.on_ask(asker << 8 | u64::from(place));
             let (unread, windows) = self.streams.unread(streams);
             engine.budget.publish(&mut self.published, unread, windows);
             if outcome.decision.reason == Reason::ExpectedWhole {
@@ -168,7 +170,13 @@ impl FileState {
     }
 
     /// What asking for the newest window of `stream` showed.
-    pub fn on_asked(&mut self, many: Many<'_>, stream: Option<u8>, asked: Asked, engine: &Engine) {
+    pub fn on_asked(
+        &mut self,
+        many: Many<'_>,
+        stream: Option<StreamId>,
+        asked: Asked,
+        engine: &Engine,
+    ) {
         if self.expected && self.reason == Reason::ExpectedWhole {
             engine.expectation.on_found(asked == Asked::WasCached);
         }

@@ -5,7 +5,10 @@ use ahead_engine::device::{Device, DeviceFacts};
 use ahead_engine::file::{Engine, FileState, Wait};
 use ahead_policy::adaptive::{Outcome, Quick, STREAMS_MANY, Stream};
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_policy::units::{PageCount, PageRange};
+use ahead_policy::units::{PageCount, PageRange, Timestamp};
+
+/// A clock that stands still.
+const NEVER: Timestamp = Timestamp::new(0);
 
 /// Says of every range that so many pages of it were evicted.
 struct Evicted(u64);
@@ -48,7 +51,7 @@ impl World {
     fn read(&mut self, start: u64, length: u64) -> Outcome {
         let access = PageRange::new(start, start + length);
         self.file
-            .on_access(None, access, &self.engine, &self.device, 1)
+            .on_access(None, access, NEVER, &self.engine, &self.device, 1)
     }
 
     fn wait(&mut self, start: u64, outcome: &Outcome, evicted: u64) {
@@ -150,7 +153,7 @@ fn a_file_with_many_streams_moves_to_the_large_table() {
             let lent = moved.then_some(&mut many[..]);
             let outcome = world
                 .file
-                .on_access(lent, access, &world.engine, &world.device, 1);
+                .on_access(lent, access, NEVER, &world.engine, &world.device, 1);
             if round >= 20 {
                 reads += 1;
                 covered += u64::from(outcome.covered);

@@ -11,7 +11,7 @@ use ahead_engine::file::Wait;
 use ahead_engine::recording::Kind;
 use ahead_engine::report::{flags, header};
 use ahead_engine::settings::PolicyChoice;
-use ahead_policy::adaptive::Quick;
+use ahead_policy::adaptive::{Quick, StreamId};
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_policy::units::{ByteLength, ByteOffset, PageRange};
 
@@ -37,7 +37,7 @@ const ACCOUNT_EVERY: u64 = 4096;
 pub(crate) struct Token {
     pub(crate) fd: c_int,
     pub(crate) file: FileEntry,
-    stream: Option<u8>,
+    stream: Option<StreamId>,
     covered: bool,
     /// The descriptor's own position has to move by what is read.
     pub(crate) moves_position: bool,
@@ -147,7 +147,8 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
             let (state, many) = inside.state();
             let device = host.device(place.device_place.load(Ordering::Relaxed));
             let asker = u64::from(file.slot);
-            let outcome = state.on_access(many, access, &host.engine, device, asker);
+            let now = host.rate.since_start();
+            let outcome = state.on_access(many, access, now, &host.engine, device, asker);
             (token.stream, token.covered) = (outcome.stream, outcome.covered);
             if outcome.decision.prefetch.count > 0 || inside.has_letters() {
                 drop(inside);

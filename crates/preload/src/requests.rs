@@ -168,7 +168,8 @@ pub(crate) fn serve_letters(host: &'static Host, place: &Place, token: &Token) {
         };
         let (state, many) = inside.state();
         let device = host.device(place.device_place.load(Ordering::Relaxed));
-        let outcome = state.on_access(many, access, &host.engine, device, u64::from(file.slot));
+        let (now, asker) = (host.rate.since_start(), u64::from(file.slot));
+        let outcome = state.on_access(many, access, now, &host.engine, device, asker);
         drop(inside);
         request(host, place, &token.of_another_thread(), outcome);
     }

@@ -5,6 +5,7 @@
 //! clocks once some milliseconds have passed; until then a common rate is assumed, which only
 //! shifts the threshold between "waited" and "did not wait".
 
+use ahead_policy::units::Timestamp;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Ticks per microsecond until the rate is known.
@@ -42,6 +43,11 @@ impl TickRate {
     /// Nanoseconds in `ticks`.
     pub(crate) fn ns(&self, ticks: u64) -> u64 {
         ticks.saturating_mul(1000) / self.per_us().max(1)
+    }
+
+    /// The time since [`Self::start`]. It makes one small jump when the rate becomes known.
+    pub(crate) fn since_start(&self) -> Timestamp {
+        Timestamp::new(self.ns(now().saturating_sub(self.start_ticks)))
     }
 
     /// Takes the rate from both clocks, once enough time has passed. For slow paths.

@@ -10,8 +10,8 @@ use ahead_engine::adviser::{Asked, Residency};
 use ahead_engine::device::{Device, DeviceFacts};
 use ahead_engine::file::{Engine, FileState, Many, Wait};
 use ahead_engine::settings::Settings;
-use ahead_policy::adaptive::{Outcome, Quick, STREAMS_MANY, Stream};
-use ahead_policy::units::{ByteLength, PageCount, PageRange};
+use ahead_policy::adaptive::{Outcome, Quick, STREAMS_MANY, Stream, StreamId};
+use ahead_policy::units::{ByteLength, PageCount, PageRange, Timestamp};
 
 use super::page_set::PageSet;
 use super::task::at;
@@ -40,7 +40,7 @@ pub(super) struct Facts {
 /// What is known about a read while it goes on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
-    stream: Option<u8>,
+    stream: Option<StreamId>,
     covered: bool,
     access: PageRange,
 }
@@ -109,6 +109,7 @@ impl Adaptive {
         file: u32,
         file_pages: u64,
         access: PageRange,
+        now_ns: u64,
     ) -> (Token, Option<Outcome>) {
         let entry = self.files[at(file)].get_or_insert_default();
         let mut token = Token {
@@ -130,7 +131,8 @@ impl Adaptive {
         }
         let (state, many) = entry.parts();
         let asker = u64::from(file);
-        let outcome = state.on_access(many, access, &self.engine, &self.device, asker);
+        let now = Timestamp::new(now_ns);
+        let outcome = state.on_access(many, access, now, &self.engine, &self.device, asker);
         (token.stream, token.covered) = (outcome.stream, outcome.covered);
         let asks = outcome.decision.prefetch.count > 0 && self.may_prefetch;
         (token, asks.then_some(outcome))
