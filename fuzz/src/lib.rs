@@ -13,7 +13,7 @@ pub use traces::{parquet, traces};
 use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
-use ahead_units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange, Timestamp};
 
 /// Numbers taken from the front of some bytes; zeros when they are used up.
 struct Feed<'a>(&'a [u8]);
@@ -45,7 +45,7 @@ pub fn policy(data: &[u8]) {
         knobs: Knobs {
             readahead_ratio: u32::from(feed.byte()),
             readahead_hit_rate: u32::from(feed.byte() % 17),
-            window_pages_max: PageCount::new(feed.number(3)),
+            request_pages_max: PageCount::new(feed.number(3)),
         },
         device: DeviceEstimate {
             access_ns: feed.number(8),
@@ -59,7 +59,7 @@ pub fn policy(data: &[u8]) {
         contested: false,
     };
     let mut newest = (PageRange::new(0, 0), None, false);
-    let mut at = 0_u64;
+    let (mut at, mut now) = (0_u64, 0_u64);
     while !feed.0.is_empty() {
         let stream = newest.1;
         match feed.byte() % 16 {
@@ -86,7 +86,10 @@ pub fn policy(data: &[u8]) {
                 if file.on_quick_access(&mut streams, access) != Quick::No {
                     continue;
                 }
-                let outcome = file.on_access(&mut streams, access, || moment);
+                // Clocks of two processors: mostly forward.
+                now = now.wrapping_add(feed.number(1) << 16).wrapping_sub(1 << 18);
+                let now = Timestamp::new(now);
+                let outcome = file.on_access(&mut streams, access, now, || moment);
                 for range in outcome.decision.prefetch.ranges() {
                     assert!(range.end.get() <= moment.file_pages.get(), "{outcome:?}");
                 }

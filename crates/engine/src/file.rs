@@ -186,7 +186,7 @@ impl FileState {
             contested: device.is_contested(),
         };
         let streams = table(&mut self.few, many.as_deref_mut());
-        let outcome = self.streams.on_access(streams, access, moment);
+        let outcome = self.streams.on_access(streams, access, now, moment);
         self.tally.accesses += 1;
         self.tally.pages += access.len().get();
         if outcome.covered {
@@ -203,7 +203,7 @@ impl FileState {
             self.tally.prefetched += pages.get();
             self.window = self.window.max(pages);
             self.active = now;
-            let stream = outcome.stream.unwrap_or(0);
+            let stream = outcome.stream.map_or(0, |stream| stream.place);
             device.on_ask(asker << 8 | u64::from(stream));
             if outcome.decision.reason == Reason::ExpectedWhole {
                 self.expected = true;

@@ -284,12 +284,14 @@ impl<F: FileTable> Session<F> {
         now: Timestamp,
         adviser: &mut impl Adviser,
     ) -> Result<Token<F::File>, EnterError> {
+        // What other threads left came before this read.
+        self.take_in_deferred(file, now, adviser);
         let (token, pending) = self.on_access(file, access, now)?;
         if let Some(pending) = pending {
             let carried = pending.carry_out(adviser);
             self.on_carried_out(file, &carried);
+            self.take_in_deferred(file, now, adviser);
         }
-        self.take_in_deferred(file, now, adviser);
         Ok(token)
     }
 

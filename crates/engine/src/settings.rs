@@ -293,7 +293,7 @@ impl Settings {
         Knobs {
             readahead_ratio: ratio,
             readahead_hit_rate: self.readahead_hit_rate,
-            window_pages_max: PageCount::holding(window),
+            request_pages_max: PageCount::holding(window),
         }
     }
 }

@@ -1,11 +1,16 @@
 //! The steps of one file through the engine, without a kernel: budget, device, account, feedback.
 
-use ahead_engine::adviser::{Asked, Residency};
-use ahead_engine::device::{Device, DeviceFacts};
-use ahead_engine::file::{Engine, FileState, Wait};
+use ahead_engine::device::{Device, DeviceFacts, DevicePlace};
+use ahead_engine::file::{Around, FileFacts, FileState, Wait};
+use ahead_engine::group::Group;
+use ahead_engine::host::{Answer, Residency};
 use ahead_policy::adaptive::{Outcome, Quick, STREAMS_MANY, Stream};
+use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange, Timestamp};
+
+/// A clock that stands still.
+const NEVER: Timestamp = Timestamp::new(0);
 
 /// Says of every range that so many pages of it were evicted.
 struct Evicted(u64);
@@ -17,15 +22,15 @@ impl Residency for Evicted {
 }
 
 struct World {
-    engine: Engine,
+    group: Group,
     device: Device,
     file: FileState,
 }
 
 impl World {
     fn new() -> Self {
-        let engine = Engine::default();
-        engine
+        let group = Group::new();
+        group
             .budget
             .set_limits(PageCount::new(1 << 20), PageCount::new(0), 50);
         let device = Device::default();
@@ -37,9 +42,14 @@ impl World {
             depth: 0,
         });
         let mut file = FileState::default();
-        file.file_pages = PageCount::new(1 << 20);
+        let facts = FileFacts {
+            file_pages: PageCount::new(1 << 20),
+            device: DevicePlace::default(),
+            knobs: Knobs::default(),
+        };
+        file.on_open(&facts, NEVER);
         Self {
-            engine,
+            group,
             device,
             file,
         }
@@ -47,8 +57,12 @@ impl World {
 
     fn read(&mut self, start: u64, length: u64) -> Outcome {
         let access = PageRange::new(start, start + length);
-        self.file
-            .on_access(None, access, &self.engine, &self.device, 1)
+        let around = Around {
+            group: &self.group,
+            device: &self.device,
+            now: NEVER,
+        };
+        self.file.on_access(None, access, &around, 1)
     }
 
     fn wait(&mut self, start: u64, outcome: &Outcome, evicted: u64) {
@@ -58,8 +72,13 @@ impl World {
             waited_ns: 8_000_000,
         };
         let access = PageRange::new(start, start + 16);
+        let around = Around {
+            group: &self.group,
+            device: &self.device,
+            now: NEVER,
+        };
         self.file
-            .on_wait(None, wait, access, &self.device, &Evicted(evicted));
+            .on_wait(None, wait, access, &around, &Evicted(evicted));
     }
 }
 
@@ -69,9 +88,9 @@ fn what_a_scan_has_asked_for_is_in_the_budget_until_nobody_reads() {
     for i in 0..200 {
         world.read(i * 16, 16);
     }
-    assert!(world.engine.budget.unread().get() > 0);
-    world.file.on_idle(None, &world.engine);
-    assert_eq!(world.engine.budget.unread().get(), 0);
+    assert!(world.group.budget.unread().get() > 0);
+    world.file.on_idle(None, &world.group);
+    assert_eq!(world.group.budget.unread().get(), 0);
     let (tally, wasted) = world.file.take_tally();
     assert_eq!(tally.accesses, 200);
     assert_eq!(tally.pages, 3200);
@@ -127,13 +146,13 @@ fn a_wait_without_a_stream_tells_about_the_device() {
         covered: false,
         waited_ns: before / 2,
     };
-    world.file.on_wait(
-        None,
-        wait,
-        PageRange::new(5000, 5001),
-        &world.device,
-        &Evicted(0),
-    );
+    let around = Around {
+        group: &world.group,
+        device: &world.device,
+        now: NEVER,
+    };
+    let access = PageRange::new(5000, 5001);
+    world.file.on_wait(None, wait, access, &around, &Evicted(0));
     assert!(world.device.estimate().access_ns < before);
 }
 
@@ -148,9 +167,12 @@ fn a_file_with_many_streams_moves_to_the_large_table() {
             let start = stream * 30_011 + round * 16;
             let access = PageRange::new(start, start + 16);
             let lent = moved.then_some(&mut many[..]);
-            let outcome = world
-                .file
-                .on_access(lent, access, &world.engine, &world.device, 1);
+            let around = Around {
+                group: &world.group,
+                device: &world.device,
+                now: NEVER,
+            };
+            let outcome = world.file.on_access(lent, access, &around, 1);
             if round >= 20 {
                 reads += 1;
                 covered += u64::from(outcome.covered);
@@ -174,14 +196,14 @@ fn a_scan_found_in_memory_says_so() {
         if outcome.decision.prefetch.count > 0 {
             world
                 .file
-                .on_asked(None, outcome.stream, Asked::WasCached, &world.engine);
+                .on_answer(None, outcome.stream, Answer::WasCached, &world.group);
             reason = outcome.decision.reason;
         }
     }
     assert_eq!(reason, Reason::AlreadyCached);
     assert_eq!(world.file.pattern, Pattern::Sequential);
     assert_eq!(
-        world.engine.budget.unread().get(),
+        world.group.budget.unread().get(),
         0,
         "pages of others are not in the budget"
     );

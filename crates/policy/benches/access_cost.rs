@@ -8,8 +8,11 @@ use std::hint::black_box;
 use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
-use ahead_units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange, Timestamp};
 use criterion::{Criterion, criterion_group, criterion_main};
+
+/// A clock that stands still.
+const NEVER: Timestamp = Timestamp::new(0);
 
 fn moment() -> Moment {
     Moment {
@@ -27,14 +30,14 @@ fn steady(c: &mut Criterion, name: &str, places: usize, mut next: impl FnMut() -
     let mut file = FileStreams::default();
     let mut streams = vec![Stream::default(); places];
     for _ in 0..20_000 {
-        file.on_access(&mut streams, next(), moment);
+        file.on_access(&mut streams, next(), NEVER, moment);
     }
     c.bench_function(name, |bencher| {
         // As the process host does: the quick half first.
         bencher.iter(|| {
             let access = black_box(next());
             if black_box(file.on_quick_access(&mut streams, access)) == Quick::No {
-                black_box(file.on_access(&mut streams, access, moment));
+                black_box(file.on_access(&mut streams, access, NEVER, moment));
             }
         });
     });

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
-use ahead_units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange, Timestamp};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -40,14 +40,16 @@ fn main() {
         if black_box(file.on_quick_access(&mut streams, black_box(access))) != Quick::No {
             continue;
         }
-        black_box(file.on_access(&mut streams, access, || Moment {
-            knobs: Knobs::default(),
-            device: DeviceEstimate::ARM,
-            file_pages: PageCount::new(1 << 40),
-            expected: PageCount::new(0),
-            threshold: PageCount::new(131_072),
-            available: PageCount::new(65_536),
-            contested: false,
-        }));
+        black_box(
+            file.on_access(&mut streams, access, Timestamp::new(0), || Moment {
+                knobs: Knobs::default(),
+                device: DeviceEstimate::ARM,
+                file_pages: PageCount::new(1 << 40),
+                expected: PageCount::new(0),
+                threshold: PageCount::new(131_072),
+                available: PageCount::new(65_536),
+                contested: false,
+            }),
+        );
     }
 }

@@ -5,8 +5,8 @@ use ahead_units::{PageCount, PageIndex, PageRange};
 
 /// Pages to bring in: `count` ranges of equal length whose starts are `period` pages apart.
 ///
-/// Sequential and backward windows are one range; a strided window is a comb. Nothing is asked
-/// for when `count` is 0.
+/// Sequential and backward windows are one range; a strided window is a number of
+/// strided ranges. Nothing is asked for when `count` is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefetch {
     /// The first range.
@@ -28,8 +28,8 @@ impl Prefetch {
         }
     }
 
-    /// The part before the end of a file of `file_pages` pages. A comb whose first range reaches
-    /// beyond loses its other ranges: they were as long as the first.
+    /// The part before the end of a file of `file_pages` pages. Of strided ranges the first of which reaches
+    /// beyond only that one is left: the others were as long as the first.
     #[must_use]
     pub const fn before(self, file_pages: PageCount) -> Self {
         let limit = PageIndex::new(file_pages.get());
@@ -94,14 +94,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backward_comb_ends_at_the_start_of_the_file() {
-        let comb = Prefetch {
+    fn backward_strided_ranges_end_at_the_start_of_the_file() {
+        let strided = Prefetch {
             first: PageRange::new(20, 24),
             period: -16,
             count: 5,
         };
         let ranges: [Option<PageRange>; 3] = {
-            let mut it = comb.ranges();
+            let mut it = strided.ranges();
             [it.next(), it.next(), it.next()]
         };
         assert_eq!(

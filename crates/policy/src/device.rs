@@ -1,8 +1,9 @@
 //! What the policy believes about a device: an estimate of three numbers, never a model of it.
 //!
 //! Where the numbers come from is the host's business: a kind of device to begin with, waits that
-//! were observed, or a person's word. The policy only turns them into sizes.
+//! were observed, or settings. The policy only turns them into sizes.
 
+use crate::steering::steering;
 use ahead_units::{ByteLength, PageCount};
 
 /// Access time, bandwidth and useful depth of one device.
@@ -16,14 +17,23 @@ pub struct DeviceEstimate {
     pub depth: u32,
 }
 
-/// Share of its time that a device should spend transferring, in parts of 10: of ten parts, nine
-/// move data and one positions. Higher asks for windows that grow without bound (a·b·u/(1−u)) and
-/// fill memory; lower leaves bandwidth unused whenever several streams share one arm.
-const UTILISATION_TENTHS: u64 = 9;
+steering! {
+    /// Parts of its time that a device should spend transferring for each one that it positions:
+    /// u/(1−u), nine parts of ten. Higher asks for requests that grow without bound and fill memory;
+    /// lower leaves bandwidth unused whenever several streams share one arm.
+    TRANSFER_PARTS: u64 = 9;
 
-/// Smallest window of a learned stream: 256 KiB. Below, the fixed cost of a
-/// request (system call, queue, wake-up) is no longer small beside the transfer.
-const WINDOW_PAGES_MIN: u64 = 64;
+    /// Access times of transfer that a stream asks for at once where it has the device to itself:
+    /// the reader is in one request while the next is under way. Lower, and a device that is a
+    /// little slower than believed makes every request late; higher, and more is read in vain when
+    /// the stream ends.
+    PIPELINE_ACCESSES: u64 = 2;
+
+    /// Smallest request of a learned stream: 256 KiB. Below, the fixed cost of a request (system
+    /// call, queue, wake-up) is no longer small beside the transfer; above, small memory is full of
+    /// few streams.
+    pub(crate) REQUEST_PAGES_MIN: u64 = 64;
+}
 
 impl DeviceEstimate {
     /// A disk with one arm, as sold for twenty years: 8 ms, 120 MB/s, one request at a time.
@@ -55,10 +65,10 @@ impl DeviceEstimate {
     /// Smallest request worth making where each one has to be positioned for:
     /// a·b·u/(1−u) with the access time shared by what the device serves at once.
     #[must_use]
-    pub const fn efficient_window(&self) -> PageCount {
+    pub fn efficient_request(&self) -> PageCount {
         let pages = pages_in(self.request_cost_ns(), self.bytes_per_second).get();
-        let wanted = pages.saturating_mul(UTILISATION_TENTHS) / (10 - UTILISATION_TENTHS);
-        let pipeline = self.pipeline_window().get();
+        let wanted = pages.saturating_mul(TRANSFER_PARTS.get());
+        let pipeline = self.pipeline_request().get();
         PageCount::new(if wanted > pipeline {
             power_of_two_at_least(wanted)
         } else {
@@ -66,17 +76,13 @@ impl DeviceEstimate {
         })
     }
 
-    /// Window of a stream that has the device to itself and costs no positioning: enough to
+    /// Request of a stream that has the device to itself and costs no positioning: enough to
     /// cover one access while the next is asked for.
     #[must_use]
-    pub const fn pipeline_window(&self) -> PageCount {
-        let pages = self.pages_per_access().get().saturating_mul(2);
-        let pages = if pages > WINDOW_PAGES_MIN {
-            pages
-        } else {
-            WINDOW_PAGES_MIN
-        };
-        PageCount::new(power_of_two_at_least(pages))
+    pub fn pipeline_request(&self) -> PageCount {
+        let accesses = PIPELINE_ACCESSES.get();
+        let pages = self.pages_per_access().get().saturating_mul(accesses);
+        PageCount::new(power_of_two_at_least(pages.max(REQUEST_PAGES_MIN.get())))
     }
 
     /// Largest hole that is cheaper to read through than to skip with a request of its own.
@@ -101,7 +107,7 @@ const fn pages_in(time_ns: u64, bytes_per_second: u64) -> PageCount {
     PageCount::holding(ByteLength::new(bytes))
 }
 
-/// Windows are powers of two so that their ends fall on boundaries that large folios like. Beyond
+/// Requests are powers of two so that their ends fall on boundaries that large folios like. Beyond
 /// 2^20 pages nothing is rounded.
 const fn power_of_two_at_least(pages: u64) -> u64 {
     if pages > 1 << 20 {
@@ -122,35 +128,35 @@ mod tests {
             bytes_per_second: 100_000_000,
             depth: 1,
         };
-        assert_eq!(arm.efficient_window(), PageCount::new(2048));
+        assert_eq!(arm.efficient_request(), PageCount::new(2048));
     }
 
     #[test]
-    fn a_disk_four_times_faster_in_every_way_needs_the_same_window() {
+    fn a_disk_four_times_faster_in_every_way_needs_the_same_request() {
         let fast = DeviceEstimate {
             access_ns: 2_000_000,
             bytes_per_second: 400_000_000,
             depth: 1,
         };
-        assert_eq!(fast.efficient_window(), PageCount::new(2048));
+        assert_eq!(fast.efficient_request(), PageCount::new(2048));
     }
 
     #[test]
     fn flash_needs_enough_to_cover_its_latency_and_no_more() {
         assert_eq!(
-            DeviceEstimate::FLASH.efficient_window(),
+            DeviceEstimate::FLASH.efficient_request(),
             PageCount::new(128)
         );
     }
 
     #[test]
-    fn a_device_without_numbers_still_gets_the_smallest_window() {
+    fn a_device_without_numbers_still_gets_the_smallest_request() {
         let unknown = DeviceEstimate {
             access_ns: 0,
             bytes_per_second: 0,
             depth: 0,
         };
-        assert_eq!(unknown.pipeline_window(), PageCount::new(64));
-        assert_eq!(unknown.efficient_window(), PageCount::new(64));
+        assert_eq!(unknown.pipeline_request(), PageCount::new(64));
+        assert_eq!(unknown.efficient_request(), PageCount::new(64));
     }
 }

@@ -1,18 +1,18 @@
-//! The knobs a person turns, with the meaning they were given in 2005.
+//! The knobs of read-ahead, with the meaning they were given in 2005.
 
 use ahead_units::PageCount;
 
 /// Limits that come from outside and hold for every file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knobs {
-    /// 0: nothing is read ahead. 1: the kernel's own logic. 2 and more: the window is this
+    /// 0: nothing is read ahead. 1: the kernel's own logic. 2 and more: a window is this
     /// percentage of the thrashing threshold (the pages a reader can leave unread before reclaim
     /// takes them back).
     pub readahead_ratio: u32,
     /// Prefetched pages allowed per accessed page over a sliding history, at least 1.
     pub readahead_hit_rate: u32,
     /// Largest single request for one stream.
-    pub window_pages_max: PageCount,
+    pub request_pages_max: PageCount,
 }
 
 impl Default for Knobs {
@@ -21,7 +21,7 @@ impl Default for Knobs {
         Self {
             readahead_ratio: 50,
             readahead_hit_rate: 1,
-            window_pages_max: PageCount::new(2048),
+            request_pages_max: PageCount::new(2048),
         }
     }
 }

@@ -1,18 +1,21 @@
 //! What to read ahead, and why: pages in, decisions out.
 //!
-//! This room knows nobody. It has no clock, no file, no thread, no allocator; time, sizes and
-//! device figures are arguments, and a decision is a value that carries its reason. The same code
-//! runs inside somebody else's process, in a simulator and in tests.
+//! This crate depends on `units` alone. It has no clock, no file, no thread, no allocator; time, sizes
+//! and device figures are arguments, and a decision is a value that carries its reason. The same
+//! code runs inside another program's process, in a simulator and in tests.
 //!
 //! * [`adaptive`] is the shipped policy; its head comment is the page to read first.
 //! * [`device`] turns an estimate of a device into window sizes.
-//! * [`knobs`] are the limits a person sets.
+//! * [`knobs`] are the limits that settings set.
+//! * [`evidence`] lists the numbers that were chosen, so that other ones can be tried.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 pub mod adaptive;
 pub mod decision;
 pub mod device;
+pub mod evidence;
 pub mod knobs;
 pub mod reason;
+pub mod steering;
 pub mod stock;

@@ -1,8 +1,8 @@
-//! Why a decision is what it is, and what a file's reads look like: the words a person is told.
+//! Why a decision is what it is, and what a file's reads look like: the words of every report.
 //!
 //! Every report, log line and explanation is made from these, so what is said is what was done.
 
-macro_rules! told {
+macro_rules! in_words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal, $text:literal;)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ macro_rules! told {
         }
 
         impl $name {
-            /// The words for a person.
+            /// The words for a report.
             #[must_use]
             pub const fn text(self) -> &'static str {
                 match self {
@@ -38,7 +38,7 @@ macro_rules! told {
     };
 }
 
-told! {
+in_words! {
     /// How the accesses of a stream follow each other.
     Pattern {
         /// Not enough accesses to tell.
@@ -63,7 +63,7 @@ told! {
     }
 }
 
-told! {
+in_words! {
     /// Why something was asked for, or nothing was.
     Reason {
         /// No decision was taken yet.
@@ -91,7 +91,7 @@ told! {
         EndOfFile = 11, "the window reaches the end of the file";
         /// Prefetched pages were evicted before they were read.
         Thrashed = 12, "prefetched pages were evicted before use: half the window";
-        /// The owner or the program said so.
+        /// A setting says so.
         TurnedOff = 13, "turned off by setting";
         /// The kernel does this pattern as well.
         LeftToKernel = 14, "left to the kernel, which reads through the holes";

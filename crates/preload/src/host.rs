@@ -101,8 +101,7 @@ impl Host {
         let machine = MemoryInfo::read(Path::new("/proc"))
             .ok()
             .and_then(|memory| memory.available_bytes);
-        let group =
-            memory_limit::of_this_process(Path::new("/proc"), Path::new("/sys/fs/cgroup"));
+        let group = memory_limit::of_this_process(Path::new("/proc"), Path::new("/sys/fs/cgroup"));
         let bytes = machine.into_iter().chain(group).min();
         let memory = PageCount::holding(ByteLength::new(bytes.unwrap_or(MEMORY_BYTES_UNKNOWN)));
         self.session.group.set_memory(memory, &self.settings);

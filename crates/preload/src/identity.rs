@@ -89,12 +89,18 @@ pub(crate) fn position(fd: c_int) -> Option<u64> {
 
 /// This process.
 pub(crate) fn process() -> u32 {
-    rustix::process::getpid().as_raw_nonzero().get().unsigned_abs()
+    rustix::process::getpid()
+        .as_raw_nonzero()
+        .get()
+        .unsigned_abs()
 }
 
 /// This thread.
 pub(crate) fn thread() -> u32 {
-    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+    rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .unsigned_abs()
 }
 
 /// Tells the kernel how `fd` is going to be read.

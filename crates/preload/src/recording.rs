@@ -43,12 +43,7 @@ pub(crate) fn on_read(file: FileRef, start: u64, bytes: u64, elapsed: Option<u64
 /// A read that no token stands for is over: it began at `start`, or where the descriptor stands
 /// now without what it read.
 #[cold]
-pub(crate) fn on_untracked_read(
-    fd: c_int,
-    start: Option<u64>,
-    bytes: usize,
-    elapsed: Option<u64>,
-) {
+pub(crate) fn on_untracked_read(fd: c_int, start: Option<u64>, bytes: usize, elapsed: Option<u64>) {
     let bytes = bytes as u64;
     let stood = || identity::position(fd)?.checked_sub(bytes);
     if let Some(Entry::File(entry)) = line(fd).map(|line| line.entry())

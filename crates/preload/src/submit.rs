@@ -57,10 +57,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         file.write_all(&[7; 64 << 10]).unwrap();
         let fd = file.as_file().as_raw_fd();
-        assert_eq!(
-            request(fd, PageRange::new(0, 16), true),
-            Answer::WasCached
-        );
+        assert_eq!(request(fd, PageRange::new(0, 16), true), Answer::WasCached);
     }
 
     #[test]

@@ -28,7 +28,6 @@ pub(crate) static RATE: TickRate = TickRate {
 };
 
 impl TickRate {
-
     /// Ticks per microsecond, as well as known.
     #[inline]
     pub(crate) fn per_us(&self) -> u64 {

@@ -59,8 +59,7 @@ pub(crate) fn host() -> Option<&'static Host> {
 
 #[cold]
 fn make() {
-    let claimed =
-        STATE.compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed);
+    let claimed = STATE.compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed);
     if claimed.is_err() {
         return;
     }

@@ -93,7 +93,11 @@ impl Timer {
 
     /// When the read began, in ticks, as well as known.
     pub(crate) fn began(&self) -> u64 {
-        if self.began == 0 { ticks::now() } else { self.began }
+        if self.began == 0 {
+            ticks::now()
+        } else {
+            self.began
+        }
     }
 
     /// The same for a read that began `elapsed` ticks before now.

@@ -5,16 +5,20 @@
 //! are owed. Each accessed page pays for as many pages as the rate allows, less one if it was
 //! prefetched itself. What is on its way is neither good nor bad yet.
 
-use super::stream::{Shape, Stream, pages32};
+use super::stream::{Step, pages32};
 use crate::knobs::Knobs;
+use crate::steering::steering;
 use ahead_units::PageRange;
 
-/// Pages that a file may owe before it gets nothing more: 2 MiB. Less, and one abandoned window
-/// stops a good stream; more, and a file of short runs costs real bandwidth.
-const DEBT_PAGES_MAX: u32 = 512;
+steering! {
+    /// Pages that a file may owe before it gets nothing more: 2 MiB. Less, and one abandoned window
+    /// stops a good stream; more, and a file of short runs costs real bandwidth.
+    DEBT_PAGES_MAX: u32 = 512;
 
-/// A debt that could never be paid back would shut a file for ever: it is counted up to here.
-const DEBT_PAGES_COUNTED: u32 = DEBT_PAGES_MAX * 16;
+    /// A debt that could never be paid back would shut a file for ever: it is counted up to here.
+    /// Less, and a file that is mostly wasted on asks again too soon.
+    DEBT_PAGES_COUNTED: u32 = 512 * 16;
+}
 
 /// Pages owed. All zero is a file that owes nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,7 +27,7 @@ pub(super) struct Debt(u32);
 impl Debt {
     /// Whether nothing more may be asked for.
     pub(super) fn is_at_limit(self) -> bool {
-        self.0 > DEBT_PAGES_MAX
+        self.0 > DEBT_PAGES_MAX.get()
     }
 
     /// Whether nothing is owed.
@@ -33,24 +37,16 @@ impl Debt {
 
     /// `pages` were brought in for nothing.
     pub(super) fn owe(&mut self, pages: u32) {
-        self.0 = self.0.saturating_add(pages).min(DEBT_PAGES_COUNTED);
+        self.0 = self.0.saturating_add(pages).min(DEBT_PAGES_COUNTED.get());
     }
 
-    /// `access` moved `stream`, which stood at `before`; `covered` if it had been asked for.
-    pub(super) fn settle(
-        &mut self,
-        stream: &Stream,
-        before: u64,
-        access: PageRange,
-        covered: bool,
-        knobs: &Knobs,
-    ) {
-        let hole = hole_before(stream.shape, access, before);
-        if covered && hole > 0 {
-            self.owe(u32::try_from(hole).unwrap_or(u32::MAX));
+    /// `access` moved its stream by `step`; `covered` if it had been asked for.
+    pub(super) fn settle(&mut self, step: Step, access: PageRange, covered: bool, knobs: &Knobs) {
+        if covered {
+            self.owe(u32::try_from(step.hole).unwrap_or(u32::MAX));
         }
         // A shuffled request that comes late fills a hole that was owed when it was passed.
-        let prefetched = covered && !fills_hole(stream.shape, access, before);
+        let prefetched = covered && !step.is_late;
         let rate = knobs
             .readahead_hit_rate
             .saturating_sub(u32::from(prefetched));
@@ -59,40 +55,23 @@ impl Debt {
     }
 }
 
-/// Pages that `access` passed over, `before` being where the stream stood.
-fn hole_before(shape: Shape, access: PageRange, before: u64) -> u64 {
-    match shape {
-        Shape::Forward => access.start.get().saturating_sub(before),
-        Shape::Backward => before.saturating_sub(access.end.get()),
-        Shape::Vacant | Shape::Candidate | Shape::Strided => 0,
-    }
-}
-
-/// Whether `access` lies behind `before` in reading direction.
-fn fills_hole(shape: Shape, access: PageRange, before: u64) -> bool {
-    match shape {
-        Shape::Forward => access.end.get() < before,
-        Shape::Backward => access.start.get() > before,
-        Shape::Vacant | Shape::Candidate | Shape::Strided => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn forward_at(next: u64) -> Stream {
-        let mut stream = Stream::candidate(PageRange::new(next - 1, next), 1);
-        stream.shape = Shape::Forward;
-        stream
+    fn over_hole(pages: u64) -> Step {
+        Step {
+            hole: pages,
+            ..Step::default()
+        }
     }
 
     #[test]
     fn at_a_rate_of_one_a_hole_that_was_read_through_is_never_paid_by_prefetched_pages() {
         let mut debt = Debt::default();
         let knobs = Knobs::default();
-        debt.settle(&forward_at(10), 10, PageRange::new(14, 15), true, &knobs);
-        debt.settle(&forward_at(15), 15, PageRange::new(15, 16), true, &knobs);
+        debt.settle(over_hole(4), PageRange::new(14, 15), true, &knobs);
+        debt.settle(over_hole(0), PageRange::new(15, 16), true, &knobs);
         assert_eq!(debt.0, 4);
     }
 
@@ -100,14 +79,18 @@ mod tests {
     fn a_late_request_of_a_shuffled_stream_pays_for_the_hole_it_left() {
         let mut debt = Debt::default();
         let knobs = Knobs::default();
-        debt.settle(&forward_at(8), 8, PageRange::new(16, 24), true, &knobs);
+        debt.settle(over_hole(8), PageRange::new(16, 24), true, &knobs);
         assert_eq!(debt.0, 8);
-        debt.settle(&forward_at(24), 24, PageRange::new(8, 16), true, &knobs);
+        let late = Step {
+            is_late: true,
+            ..Step::default()
+        };
+        debt.settle(late, PageRange::new(8, 16), true, &knobs);
         assert!(debt.is_zero());
     }
 
     #[test]
-    fn a_read_that_nobody_prefetched_pays_the_whole_rate() {
+    fn a_read_that_was_not_prefetched_pays_the_whole_rate() {
         let mut debt = Debt::default();
         debt.owe(1000);
         assert!(debt.is_at_limit());
@@ -115,7 +98,7 @@ mod tests {
             readahead_hit_rate: 3,
             ..Knobs::default()
         };
-        debt.settle(&forward_at(10), 10, PageRange::new(10, 210), false, &knobs);
+        debt.settle(Step::default(), PageRange::new(10, 210), false, &knobs);
         assert_eq!(debt.0, 400);
     }
 }

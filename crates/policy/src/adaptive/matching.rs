@@ -1,45 +1,47 @@
-//! Which stream does an access belong to, and when is it the birth of a new one?
+//! Which stream does an access belong to, and where does a new one go?
 //!
-//! Four questions, cheapest first:
+//! Four questions, cheapest first, the first and the third asked elsewhere:
 //!
-//! 1. Does it continue the stream that followed the last one the last time (`successor`)? Round
-//!    robin over sixty-four streams is answered here, as is a single scan.
+//! 1. Does it continue the stream that followed the last one the last time? Round robin over
+//!    sixty-four streams is answered here, as is a single scan.
 //! 2. Does it continue any other stream: exactly, or within the tolerance? The best fit wins.
 //! 3. Do three recent unexplained accesses have equal steps and lengths? Then a strided stream is
 //!    born: this finds strides of any period, forwards and backwards.
 //! 4. Otherwise it becomes a candidate, in the place of the oldest candidate. Established streams
 //!    give way only when they have not moved for a long time.
 
-use super::stream::{Fit, Shape, Stream};
+use super::shape::fit::Fit;
+use super::stream::Stream;
+use crate::steering::steering;
 use ahead_units::PageRange;
 
-/// Unexplained accesses that are remembered for question 3.
-pub(super) const RECENT: usize = 8;
+/// Streams of a file that has few.
+pub const STREAMS_FEW: usize = 4;
+/// Streams of a file that has many.
+pub const STREAMS_MANY: usize = 64;
 
-/// A stream that has not moved for this many accesses of its file, times the size of the table,
-/// may be replaced. Sixty-four streams in turn need at least one round; random lookups between
-/// them need some more.
-const STALE_ROUNDS: u32 = 16;
+steering! {
+    /// A stream that has not moved for this many accesses of its file, times the size of the table,
+    /// may be replaced. Sixty-four streams in turn need at least one round, random lookups between
+    /// them need some more; with too many, streams that ended keep new ones out.
+    STALE_ROUNDS: u32 = 16;
 
-/// A start and a length, remembered until it explains something or is overwritten.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Unexplained {
-    start: u64,
-    length: u32,
+    /// The same for wide strides, which are easily seen where there are none.
+    STALE_ROUNDS_STRIDED: u32 = 2;
 }
 
 /// The stream that fits best, by place in the table.
-pub(super) fn best(streams: &[Stream], access: PageRange) -> Option<(usize, Fit)> {
+pub(super) fn best(streams: &[Stream], access: PageRange) -> Option<usize> {
     let mut near = None;
     for (place, stream) in streams.iter().enumerate() {
         match stream.fit(access) {
-            Fit::Exact if stream.shape != Shape::Candidate => return Some((place, Fit::Exact)),
+            Fit::Exact if !stream.is_candidate() => return Some(place),
             Fit::None => {}
             fit => {
                 let better = match near {
                     None => true,
                     Some((other, held)) => {
-                        rank(&streams[place], fit, access) < rank(&streams[other], held, access)
+                        rank(stream, fit, access) < rank(&streams[other], held, access)
                     }
                 };
                 if better {
@@ -48,70 +50,21 @@ pub(super) fn best(streams: &[Stream], access: PageRange) -> Option<(usize, Fit)
             }
         }
     }
-    near
+    near.map(|(place, _)| place)
+}
+
+/// Lower is better: exact before near, then the shorter way.
+fn rank(stream: &Stream, fit: Fit, access: PageRange) -> (bool, u64) {
+    (fit != Fit::Exact, stream.distance(access))
 }
 
 /// Another stream in whose window the one at `place` runs.
 pub(super) fn leader(streams: &[Stream], place: usize) -> Option<usize> {
     let follower = streams.get(place)?;
-    let others = streams
-        .iter()
-        .enumerate()
-        .filter(|(other, _)| *other != place);
+    let mut others = streams.iter().enumerate();
     others
-        .filter(|(_, stream)| stream.leads(follower))
+        .find(|(other, stream)| *other != place && stream.leads(follower))
         .map(|(other, _)| other)
-        .next()
-}
-
-/// Lower is better: exact before near, then the shorter way.
-fn rank(stream: &Stream, fit: Fit, access: PageRange) -> (bool, u64) {
-    let at = if stream.shape == Shape::Backward {
-        access.end
-    } else {
-        access.start
-    };
-    (fit != Fit::Exact, at.get().abs_diff(stream.next))
-}
-
-/// The period of a comb whose third element is `access`, if two recent accesses are its first
-/// two. Steps shorter than the access itself are not strides.
-pub(super) fn comb_period(
-    recent: &[Unexplained; RECENT],
-    newest: usize,
-    access: PageRange,
-) -> Option<i64> {
-    let start = access.start.get();
-    let length = super::stream::pages32(access.len());
-    for back in 0..RECENT {
-        let second = recent[(newest + RECENT - back) % RECENT];
-        let period = start.wrapping_sub(second.start).cast_signed();
-        if second.length != length || period.unsigned_abs() <= u64::from(length) {
-            continue;
-        }
-        let first_start = second.start.checked_add_signed(period.checked_neg()?);
-        for further in back + 1..RECENT {
-            let first = recent[(newest + RECENT - further) % RECENT];
-            if first.length == length && Some(first.start) == first_start {
-                return Some(period);
-            }
-        }
-    }
-    None
-}
-
-/// Remembers an access that nothing explained; `newest` is the place of the one before.
-pub(super) fn remember(
-    recent: &mut [Unexplained; RECENT],
-    newest: usize,
-    access: PageRange,
-) -> usize {
-    let place = (newest + 1) % RECENT;
-    recent[place] = Unexplained {
-        start: access.start.get(),
-        length: super::stream::pages32(access.len()),
-    };
-    place
 }
 
 /// The place for a new candidate: a vacant one, else a candidate, else a stream that has not moved
@@ -129,16 +82,20 @@ pub(super) fn place_for_candidate(
         let stream = &streams[place];
         Some(place) != taken && may_give_way(stream, tick, streams.len())
     };
-    if streams.len() > super::STREAMS_FEW {
+    if streams.len() > STREAMS_FEW {
         let first = usize::try_from(tick.wrapping_mul(0x9e37_79b9) >> 8).unwrap_or(0);
         let places = (0..streams.len()).map(|step| (first + step) % streams.len());
         let mut found = places.filter(|place| may_go(*place));
         return found.next();
     }
-    let age = |place: &usize| match streams[*place].shape {
-        Shape::Vacant => (2, 0),
-        Shape::Candidate => (1, tick.wrapping_sub(streams[*place].last_used)),
-        _ => (0, tick.wrapping_sub(streams[*place].last_used)),
+    let age = |place: &usize| {
+        let stream = &streams[*place];
+        let age = tick.wrapping_sub(stream.last_used());
+        if stream.is_vacant() {
+            (2, 0)
+        } else {
+            (u8::from(stream.is_candidate()), age)
+        }
     };
     (0..streams.len())
         .filter(|place| may_go(*place))
@@ -147,15 +104,18 @@ pub(super) fn place_for_candidate(
 
 /// Whether a new candidate may take the place of `stream`.
 fn may_give_way(stream: &Stream, tick: u32, places: usize) -> bool {
-    let age = tick.wrapping_sub(stream.last_used);
+    if stream.is_vacant() || stream.is_candidate() {
+        return true;
+    }
+    let age = tick.wrapping_sub(stream.last_used());
     let rounds = |count: u32| {
         u32::try_from(places)
             .unwrap_or(u32::MAX)
             .saturating_mul(count)
     };
-    match stream.shape {
-        Shape::Vacant | Shape::Candidate => true,
-        Shape::Strided if stream.is_wide_comb() => stream.is_doubtful() || age >= rounds(2),
-        _ => age >= rounds(STALE_ROUNDS),
+    if stream.is_wide_stride() {
+        stream.is_doubtful() || age >= rounds(STALE_ROUNDS_STRIDED.get())
+    } else {
+        age >= rounds(STALE_ROUNDS.get())
     }
 }

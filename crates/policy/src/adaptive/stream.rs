@@ -1,487 +1,677 @@
 //! One stream: a run of accesses that one shape explains, and the window in front of it.
 //!
-//! This file knows how a stream recognises the access that continues it and how it moves. How
-//! large its window becomes is decided in [`window`](super::window), which stream an access belongs to in
-//! [`matching`](super::matching).
-//!
-//! ```text
-//!  forward     already read #####|----------------------|  not asked for
-//!                                ^next   ^marker        ^frontier
-//!  backward    not asked for  |----------------------|#### already read
-//!                             ^frontier     ^marker  ^next
-//!  strided     next, marker and frontier are starts of elements, `period` apart
-//! ```
+//! This file asks the [shape](super::shape) of the stream, moves the stream from one shape to
+//! another, and keeps what all shapes need. Which stream an access belongs to is decided in
+//! [`matching`](super::matching), how large its requests become in [`request`](super::request).
 
-use crate::reason::Pattern;
-use ahead_units::{PageCount, PageRange};
+use super::direction::{Direction, Span};
+use super::id::StreamId;
+use super::moment::Moment;
+use super::observer::{Observer, Report, Transition};
+use super::pace::Pace;
+use super::recent::Stride;
+use super::request::{self, Need};
+use super::served::Served;
+use super::shape::Shape;
+use super::shape::fit::Fit;
+use super::shape::shuffled::{Disorder, REORDER_PAGES};
+use super::shape::sparse::Density;
+use super::shape::{candidate, run, strided};
+use super::window::Window;
+use crate::decision::Prefetch;
+use crate::reason::{Pattern, Reason};
+use crate::steering::steering;
+use ahead_units::{PageCount, PageRange, Timestamp};
 
-/// Pages by which an access may miss the expected place and still belong to an established
-/// stream: 512 KiB. A parallel server that shuffles eight requests of 32 KiB stays inside with
-/// room for a slow thread; much more would swallow random lookups near a scan.
-pub(super) const REORDER_PAGES: u64 = 128;
+steering! {
+    /// Accesses after which a stream counts as established: it may leave larger holes, and holes are
+    /// asked for at all. Fewer, and random reads of a small file that happen to lie near each other
+    /// are; more, and a parallel server begins as several streams.
+    ESTABLISHED_HITS: u8 = 4;
 
-/// Pages that a hole may have while a stream is still young. Larger, and random reads of a small
-/// file look like sparse streams; smaller, and a reader of one page in ten is never noticed.
-pub(super) const YOUNG_GAP_PAGES: u64 = 32;
+    /// Elements of a widely spaced stride until it is believed. Fewer, and eight evenly spaced
+    /// streams read in turn are taken for one strided stream per round; more, and short ones get
+    /// nothing.
+    DOUBTFUL_HITS: u8 = 8;
 
-/// Accesses after which a stream counts as established.
-pub(super) const ESTABLISHED_HITS: u16 = 4;
+    /// Elements of a strided stream until it asks. Fewer, and two accesses that happen to be as far
+    /// apart as two others cost a request; more delay the first one.
+    STRIDED_HITS: u8 = 3;
 
-/// Elements of a widely spaced comb until it is believed. Fewer, and eight evenly spaced streams
-/// read in turn are taken for one comb per round; more, and short combs get nothing.
-const DOUBTFUL_HITS: u16 = 8;
-
-/// Equal steps in a row that make a comb out of a run with holes. A reader that skips pages at
-/// random makes the same small step four times in a row every few hundred pages; six times it
-/// does not. More would only delay the first request.
-const REGULAR_STEPS: u8 = 6;
-
-/// Halve the density counters beyond this, so that they describe the recent past.
-const DENSITY_HISTORY_PAGES: u16 = 8192;
-
-/// How the accesses of a stream follow each other, as far as it steers the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// A free place in the table.
-    #[default]
-    Vacant,
-    /// One access that nothing explained. `next` is its end, `frontier` its start.
-    Candidate,
-    /// Towards the end of the file, with or without holes, in order or shuffled.
-    Forward,
-    /// Towards the start of the file.
-    Backward,
-    /// A fixed length every fixed period, in either direction.
-    Strided,
-}
-
-/// How well an access continues a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fit {
-    /// Not this stream.
-    None,
-    /// Within the tolerance.
-    Near,
-    /// Exactly where the stream expected it.
-    Exact,
+    /// Equal steps in a row that make a strided stream out of a run with holes. A reader that skips
+    /// pages at random makes the same small step four times in a row every few hundred pages; six
+    /// times it does not. More would only delay the first request.
+    REGULAR_STEPS: u8 = 6;
 }
 
 /// State of one stream: 56 bytes, so that four streams and their file fit in 512 bytes and
 /// sixty-four in 4 KiB. All zero is a vacant place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stream {
-    /// Where the next access is expected; see the head of the file.
-    pub(super) next: u64,
-    /// First page (or element) not asked for, in reading direction.
-    pub(super) frontier: u64,
-    /// An access that reaches this page asks for more.
-    pub(super) marker: u64,
-    /// Pages from one access's start to the next one's, as last seen.
-    pub(super) period: i64,
+    /// Where the reader is, and what has been asked for.
+    window: Window,
+    /// How fast the reader is.
+    pace: Pace,
     /// Pages of the newest access.
-    pub(super) length: u32,
-    /// Pages of the next request.
-    pub(super) window: u32,
+    length: u32,
+    /// Pages of the next request; 0 before the first.
+    request: u32,
     /// The file's access count when this stream moved last.
-    pub(super) last_used: u32,
-    /// Pages read and pages passed over or read, recently: their ratio is the density.
-    pub(super) held: u16,
-    /// See `held`.
-    pub(super) spanned: u16,
+    last_used: u32,
+    /// How much is left out.
+    density: Density,
     /// Accesses that continued the stream.
-    pub(super) hits: u16,
-    /// Of the recent accesses, those that came out of order.
-    pub(super) shuffled: u8,
+    hits: u8,
+    /// How much comes out of order.
+    disorder: Disorder,
     /// Steps in a row that had the same period and length.
-    pub(super) regular: u8,
+    regular: u8,
     /// What the accesses look like.
-    pub(super) shape: Shape,
-    /// The stream that was touched after this one the last time.
-    pub(super) successor: u8,
-    /// Requests in a row whose pages were all in memory already.
-    pub(super) cached: u8,
-    /// Doublings of the window that waits have earned.
-    pub(super) boost: u8,
+    shape: Shape,
+    /// Which way it goes.
+    direction: Direction,
+    /// The place of the stream that was touched after this one the last time.
+    successor: u8,
+    /// What came of its requests.
+    served: Served,
+    /// Which stream of its place this is.
+    generation: u8,
 }
 
-impl Stream {
-    /// A candidate made of one access.
-    pub(super) fn candidate(access: PageRange, tick: u32) -> Self {
+/// What one access did to its stream, beside moving it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Step {
+    /// Pages that it passed over.
+    pub(super) hole: u64,
+    /// It lies behind the reader: it came late, and may fill a hole.
+    pub(super) is_late: bool,
+    /// Pages of the window that the stream gave up with its old shape.
+    pub(super) lost: PageCount,
+}
+
+/// What came of asking.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) prefetch: Prefetch,
+    pub(super) reason: Reason,
+}
+
+impl Asked {
+    fn nothing(reason: Reason) -> Self {
         Self {
-            next: access.end.get(),
-            frontier: access.start.get(),
-            length: pages32(access.len()),
-            last_used: tick,
-            shape: Shape::Candidate,
+            prefetch: Prefetch::default(),
+            reason,
+        }
+    }
+}
+
+/// Being born, changing shape, going.
+impl Stream {
+    /// Makes the stream one of shape `to`. The only place where a shape changes.
+    fn transition<O: Observer>(&mut self, to: Shape, report: &mut Report<'_, O>) {
+        let from = self.shape;
+        debug_assert!(from.may_become(to), "{from:?} cannot become {to:?}");
+        self.shape = to;
+        report.observer.on_transition(Transition {
+            stream: self.id(report.place),
+            from,
+            to,
+            direction: self.direction,
+        });
+    }
+
+    /// Empties the place, for another stream. Pages of the window are nobody's now; the caller
+    /// counts them first.
+    pub(super) fn vacate<O: Observer>(&mut self, report: &mut Report<'_, O>) {
+        if self.shape == Shape::Vacant {
+            return;
+        }
+        self.transition(Shape::Vacant, report);
+        *self = Self {
+            generation: self.generation.wrapping_add(1),
+            successor: report.place,
             ..Self::default()
+        };
+    }
+
+    /// A candidate made of one access, in a vacant place.
+    pub(super) fn become_candidate<O: Observer>(
+        &mut self,
+        access: PageRange,
+        tick: u32,
+        report: &mut Report<'_, O>,
+    ) {
+        self.successor = report.place;
+        self.window.next = access.end.get();
+        self.window.frontier = access.start.get();
+        self.length = pages32(access.len());
+        self.last_used = tick;
+        self.transition(Shape::Candidate, report);
+    }
+
+    /// A strided stream of which three elements were seen, `access` being the newest, in a vacant
+    /// place.
+    pub(super) fn become_strided<O: Observer>(
+        &mut self,
+        access: PageRange,
+        stride: Stride,
+        tick: u32,
+        report: &mut Report<'_, O>,
+    ) {
+        self.successor = report.place;
+        self.length = pages32(access.len());
+        self.last_used = tick;
+        self.direction = stride.direction;
+        self.window.step = stride.period;
+        self.regular = REGULAR_STEPS.get();
+        self.hits = 2;
+        let place = self.direction.place(access.start.get());
+        strided::begin(&mut self.window, place, 0);
+        self.transition(Shape::Strided, report);
+    }
+
+    /// The candidate at `access` begins a scan whose first request has `request` pages: that is
+    /// expected, so it does not wait for a second access.
+    pub(super) fn become_scan<O: Observer>(
+        &mut self,
+        access: PageRange,
+        request: u32,
+        report: &mut Report<'_, O>,
+    ) {
+        self.hits = 1;
+        self.window.frontier = access.start.get();
+        self.window.tail = 0;
+        self.request = request;
+        self.transition(Shape::Run, report);
+    }
+
+    /// The kind of run that this is now.
+    fn kind_of_run(&self) -> Shape {
+        if self.disorder.is_shuffled() {
+            Shape::Shuffled
+        } else if self.density.has_holes() {
+            Shape::Sparse
+        } else {
+            Shape::Run
         }
     }
 
-    /// A strided stream of which three elements were seen, `access` being the newest.
-    pub(super) fn strided(access: PageRange, period: i64, tick: u32) -> Self {
-        let mut stream = Self::candidate(access, tick);
-        stream.shape = Shape::Strided;
-        stream.period = period;
-        stream.regular = REGULAR_STEPS;
-        stream.hits = 2;
-        stream.next = access.start.get().saturating_add_signed(period);
-        stream.frontier = stream.next;
-        stream.marker = stream.next;
-        stream
+    fn become_kind_of_run<O: Observer>(&mut self, report: &mut Report<'_, O>) {
+        let kind = self.kind_of_run();
+        if kind != self.shape {
+            self.transition(kind, report);
+        }
     }
+}
 
+/// Recognising the next access, and moving to it.
+impl Stream {
     /// Takes the one step that is almost always taken: exactly where it was expected, inside the
-    /// window, before the marker, in a stream that is learned. False: nothing has changed.
+    /// window, not beyond the marker, in a stream that is learned. False: nothing has changed.
     #[inline]
     pub(super) fn step(&mut self, access: PageRange, tick: u32) -> bool {
-        let (start, end) = (access.start.get(), access.end.get());
-        match self.shape {
-            Shape::Forward if start == self.next && end <= self.marker && end <= self.frontier => {
-                self.next = end;
-            }
-            Shape::Backward
-                if end == self.next && start >= self.marker && start >= self.frontier =>
-            {
-                self.next = start;
-            }
-            _ => return false,
+        // Nothing is left to learn from an exact step of such a stream.
+        let is_settled = self.hits >= ESTABLISHED_HITS.get() && !self.density.has_holes();
+        if !self.shape.is_run() || !is_settled {
+            return false;
+        }
+        if !run::step(&mut self.window, self.direction.span(access)) {
+            return false;
         }
         self.last_used = tick;
         self.length = pages32(access.len());
         true
     }
 
-    /// Whether [`Self::step`] may be taken: nothing is left to learn from an exact step.
-    #[inline]
-    pub(super) fn is_settled(&self) -> bool {
-        self.hits >= ESTABLISHED_HITS && !self.has_holes()
-    }
-
     /// How well `access` continues this stream.
     #[inline]
     pub(super) fn fit(&self, access: PageRange) -> Fit {
-        // Nearly all comparisons end here: too far away from anything but a comb.
-        let reach = REORDER_PAGES + u64::from(self.length) + access.len().get();
-        if self.shape != Shape::Strided && access.start.get().abs_diff(self.next) > reach {
-            return Fit::None;
-        }
-        self.fit_nearby(access)
-    }
-
-    fn fit_nearby(&self, access: PageRange) -> Fit {
-        let (start, end) = (access.start.get(), access.end.get());
         match self.shape {
             Shape::Vacant => Fit::None,
-            Shape::Candidate => {
-                let low = self.frontier;
-                if start == self.next || end == low {
-                    Fit::Exact
-                } else if within(start, low, self.next + YOUNG_GAP_PAGES)
-                    || within(end, low.saturating_sub(YOUNG_GAP_PAGES), self.next)
-                {
-                    Fit::Near
-                } else {
-                    Fit::None
-                }
+            Shape::Candidate => candidate::fit(&self.window, access),
+            Shape::Strided => strided::fit(&self.window, self.place(access)),
+            Shape::Run | Shape::Shuffled | Shape::Sparse => {
+                run::fit(&self.window, self.span(access), self.slack())
             }
-            Shape::Forward => {
-                let slack = self.slack();
-                if start == self.next || (start + 1 == self.next && end >= self.next) {
-                    Fit::Exact // or it begins inside the page where the last one ended
-                } else if within(start, self.next.saturating_sub(slack), self.next + slack) {
-                    Fit::Near
-                } else {
-                    Fit::None
-                }
-            }
-            Shape::Backward => {
-                let slack = self.slack();
-                if end == self.next || (end == self.next + 1 && start <= self.next) {
-                    Fit::Exact
-                } else if within(end, self.next.saturating_sub(slack), self.next + slack) {
-                    Fit::Near
-                } else {
-                    Fit::None
-                }
-            }
-            Shape::Strided => {
-                if start == self.next {
-                    return Fit::Exact;
-                }
-                let off = start.wrapping_sub(self.next).cast_signed();
-                let period = self.period;
-                let skips = off.checked_div(period).unwrap_or(-1);
-                let on_the_comb = off.checked_rem(period) == Some(0) && (0..=4).contains(&skips);
-                let close = period.unsigned_abs() <= YOUNG_GAP_PAGES
-                    && off.unsigned_abs() <= YOUNG_GAP_PAGES;
-                if on_the_comb || close {
-                    Fit::Near
-                } else {
-                    Fit::None
-                }
-            }
-        }
-    }
-
-    /// Moves the stream to `access`, which fits it, and learns from the step.
-    pub(super) fn advance(&mut self, access: PageRange, tick: u32) {
-        let (start, end) = (access.start.get(), access.end.get());
-        let length = pages32(access.len());
-        self.last_used = tick;
-        match self.shape {
-            Shape::Vacant => {}
-            Shape::Candidate => {
-                let (low, high) = (self.frontier, self.next);
-                if start >= low && end <= high {
-                    return; // the same pages again: nothing to learn
-                }
-                self.shape = if end > high {
-                    Shape::Forward
-                } else {
-                    Shape::Backward
-                };
-                self.hits = 1;
-                self.period = start.wrapping_sub(low).cast_signed();
-                if self.shape == Shape::Forward {
-                    self.count_density(u64::from(length), end - high);
-                    (self.next, self.frontier, self.marker) = (end, start, start);
-                } else {
-                    self.count_density(u64::from(length), low - start);
-                    (self.next, self.frontier, self.marker) = (start, end, end);
-                }
-            }
-            Shape::Forward | Shape::Backward => self.advance_run(start, end, length),
-            Shape::Strided => {
-                let off = start.wrapping_sub(self.next).cast_signed();
-                if off.checked_rem(self.period) == Some(0) {
-                    self.next = start.saturating_add_signed(self.period);
-                    self.length = length.max(1);
-                    self.hits = self.hits.saturating_add(1);
-                } else {
-                    self.become_sparse(start, end);
-                }
-            }
-        }
-        self.length = length;
-    }
-
-    fn advance_run(&mut self, start: u64, end: u64, length: u32) {
-        let forward = self.shape == Shape::Forward;
-        let old = self.next;
-        let progress = if forward {
-            end.saturating_sub(old)
-        } else {
-            old.saturating_sub(start)
-        };
-        if progress == 0 {
-            // Behind the reader already: a shuffled request, or the same page in small pieces.
-            if length > 1 || self.length != length || !touches(start, end, old) {
-                self.shuffled = self.shuffled.saturating_add(2).min(64);
-                self.count_density(u64::from(length), 0);
-            }
-            return;
-        }
-        let previous_start = if forward {
-            old - u64::from(self.length).min(old)
-        } else {
-            old
-        };
-        let step = start.wrapping_sub(previous_start).cast_signed();
-        let has_hole = if forward { start > old } else { end < old };
-        if has_hole && step == self.period && length == self.length {
-            self.regular = self.regular.saturating_add(1);
-        } else {
-            self.regular = 0;
-            self.period = step;
-        }
-        self.next = if forward { end } else { start };
-        self.hits = self.hits.saturating_add(1);
-        self.shuffled = self.shuffled.saturating_sub(u8::from(!has_hole));
-        self.count_density(u64::from(length), progress);
-        if self.regular >= REGULAR_STEPS {
-            self.become_strided(start);
-        }
-    }
-
-    /// A run whose holes turned out to be equal. What its window holds is not asked for again: the
-    /// comb goes on at the first element behind it, from half of it on.
-    fn become_strided(&mut self, start: u64) {
-        let asked = self.unread().get();
-        self.shape = Shape::Strided;
-        self.next = start.saturating_add_signed(self.period);
-        let elements = asked / self.period.unsigned_abs().max(1);
-        let behind = |elements: u64| {
-            let elements = i64::try_from(elements).unwrap_or(i64::MAX);
-            let next = self.next;
-            next.saturating_add_signed(self.period.saturating_mul(elements))
-        };
-        (self.frontier, self.marker) = (behind(elements), behind(elements / 2));
-    }
-
-    /// A strided stream whose newest step broke the rule, but stayed close.
-    fn become_sparse(&mut self, start: u64, end: u64) {
-        self.shape = if self.period > 0 {
-            Shape::Forward
-        } else {
-            Shape::Backward
-        };
-        self.regular = 0;
-        let at = if self.period > 0 { end } else { start };
-        (self.next, self.frontier, self.marker) = (at, at, at);
-    }
-
-    fn count_density(&mut self, held: u64, spanned: u64) {
-        let add = |to: u16, pages: u64| to.saturating_add(u16::try_from(pages).unwrap_or(u16::MAX));
-        self.held = add(self.held, held);
-        self.spanned = add(self.spanned, spanned);
-        if self.held > DENSITY_HISTORY_PAGES || self.spanned > DENSITY_HISTORY_PAGES {
-            self.held /= 2;
-            self.spanned /= 2;
         }
     }
 
     fn slack(&self) -> u64 {
-        let tolerance = if self.hits >= ESTABLISHED_HITS {
-            REORDER_PAGES
+        let tolerance = if self.hits >= ESTABLISHED_HITS.get() {
+            REORDER_PAGES.get()
         } else {
-            YOUNG_GAP_PAGES
+            candidate::YOUNG_GAP_PAGES.get()
         };
         // A read that repeats the end of the last one belongs to it, however long it is.
         tolerance.max(u64::from(self.length))
     }
 
-    /// Whether less than seven pages of eight are read.
-    pub(super) fn has_holes(&self) -> bool {
-        u32::from(self.held) * 8 < u32::from(self.spanned) * 7
+    /// How far `access` is from where the next one was expected.
+    pub(super) fn distance(&self, access: PageRange) -> u64 {
+        let at = if self.shape.is_run() {
+            self.span(access).start
+        } else {
+            self.place(access)
+        };
+        at.abs_diff(self.window.next)
     }
 
-    /// Whether the marker has been crossed by an access that ends at `next`.
+    /// Moves the stream to `access`, which fits it, and learns from the step.
+    pub(super) fn advance<O: Observer>(
+        &mut self,
+        access: PageRange,
+        tick: u32,
+        report: &mut Report<'_, O>,
+    ) -> Step {
+        self.last_used = tick;
+        let unread = self.unread();
+        let before = self.window.next;
+        let was_strided = self.shape == Shape::Strided;
+        match self.shape {
+            Shape::Vacant => return Step::default(),
+            Shape::Candidate => {
+                let Some(direction) = candidate::direction(&self.window, access) else {
+                    return Step::default(); // the same pages again: nothing to learn
+                };
+                self.advance_candidate(access, direction, report);
+                self.length = pages32(access.len());
+                return Step::default();
+            }
+            Shape::Run | Shape::Shuffled | Shape::Sparse => self.advance_run(access, report),
+            Shape::Strided => self.advance_strided(access, report),
+        }
+        self.length = pages32(access.len());
+        let is_strided = self.shape == Shape::Strided;
+        let mut step = Step::default();
+        if was_strided != is_strided {
+            // The holes of a window that became strided, the elements of a rule that broke.
+            step.lost = unread - self.unread() - access.len();
+        }
+        if !is_strided {
+            let span = self.span(access);
+            step.hole = span.start.saturating_sub(before);
+            step.is_late = span.end < before;
+        }
+        step
+    }
+
+    fn advance_candidate<O: Observer>(
+        &mut self,
+        access: PageRange,
+        direction: Direction,
+        report: &mut Report<'_, O>,
+    ) {
+        self.direction = direction;
+        let first = direction.span(candidate::access(&self.window));
+        let span = direction.span(access);
+        self.hits = 1;
+        self.window.step = step_between(first.start, span.start);
+        self.density.count(access.len().get(), span.end - first.end);
+        (self.window.next, self.window.frontier, self.window.tail) = (span.end, span.start, 0);
+        self.transition(self.kind_of_run(), report);
+    }
+
+    fn advance_run<O: Observer>(&mut self, access: PageRange, report: &mut Report<'_, O>) {
+        let span = self.span(access);
+        let length = pages32(access.len());
+        let old = self.window.next;
+        if span.end <= old {
+            // Behind the reader already: a late request, or the same page in small pieces.
+            let touches = span.start == old || span.end == old;
+            if length > 1 || self.length != length || !touches {
+                self.disorder.on_late();
+                self.density.count(u64::from(length), 0);
+                self.become_kind_of_run(report);
+            }
+            return;
+        }
+        let step = step_between(old.saturating_sub(u64::from(self.length)), span.start);
+        let has_hole = span.start > old;
+        if has_hole && step == self.window.step && length == self.length {
+            self.regular = self.regular.saturating_add(1);
+        } else {
+            self.regular = 0;
+            self.window.step = step;
+        }
+        self.window.next = span.end;
+        self.hits = self.hits.saturating_add(1);
+        if !has_hole {
+            self.disorder.on_order();
+        }
+        self.density.count(u64::from(length), span.end - old);
+        if self.regular >= REGULAR_STEPS.get() {
+            let (place, unread) = (self.place(access), self.unread().get());
+            strided::begin(&mut self.window, place, unread);
+            self.transition(Shape::Strided, report);
+        } else {
+            self.become_kind_of_run(report);
+        }
+    }
+
+    fn advance_strided<O: Observer>(&mut self, access: PageRange, report: &mut Report<'_, O>) {
+        let place = self.place(access);
+        if strided::has_element(&self.window, place) {
+            strided::move_to(&mut self.window, place);
+            self.hits = self.hits.saturating_add(1);
+            return;
+        }
+        // The newest step broke the rule, but stayed close.
+        self.regular = 0;
+        self.window.next = self.span(access).end;
+        self.window.forget();
+        self.become_kind_of_run(report);
+    }
+}
+
+/// The window.
+impl Stream {
+    /// Whether the marker has been crossed.
     pub(super) fn marker_crossed(&self) -> bool {
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
-            // A reader beyond the frontier, as in a file that grew, needs no marker.
-            Shape::Forward => self.next > self.marker || self.next > self.frontier,
-            Shape::Backward => self.next < self.marker,
-            Shape::Strided if self.period > 0 => self.next > self.marker,
-            Shape::Strided => self.next < self.marker,
+            Shape::Run | Shape::Shuffled | Shape::Sparse => run::marker_crossed(&self.window),
+            Shape::Strided => strided::marker_crossed(&self.window),
         }
     }
 
     /// Whether `access` lies in what has been asked for (judged before the stream moves).
     pub(super) fn covers(&self, access: PageRange) -> bool {
-        let (start, end) = (access.start.get(), access.end.get());
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
-            Shape::Forward => {
-                end <= self.frontier && start.saturating_add(REORDER_PAGES) > self.next
+            Shape::Run | Shape::Shuffled | Shape::Sparse => {
+                run::covers(&self.window, self.span(access))
             }
-            Shape::Backward => {
-                start >= self.frontier && end < self.next.saturating_add(REORDER_PAGES)
-            }
-            Shape::Strided if self.period > 0 => start < self.frontier && start >= self.next,
-            Shape::Strided => start > self.frontier && start <= self.next,
+            Shape::Strided => strided::covers(&self.window, self.place(access)),
         }
     }
 
     /// Whether `other` runs the same way inside what this stream has asked for.
     pub(super) fn leads(&self, other: &Self) -> bool {
-        self.shape == other.shape
-            && match self.shape {
-                Shape::Forward => within(
-                    other.next,
-                    self.next.saturating_sub(REORDER_PAGES),
-                    self.frontier,
-                ),
-                Shape::Backward => within(other.next, self.frontier, self.next + REORDER_PAGES),
-                Shape::Vacant | Shape::Candidate | Shape::Strided => false,
-            }
+        self.shape.is_run()
+            && other.shape.is_run()
+            && self.direction == other.direction
+            && run::leads(&self.window, other.window.next)
     }
 
     /// Whether `access` lies in this stream's window, too far from its reader to be its own.
     pub(super) fn holds(&self, access: PageRange) -> bool {
-        let (start, end) = (access.start.get(), access.end.get());
-        self.cached == 0
-            && match self.shape {
-                Shape::Forward => start >= self.next && end <= self.frontier,
-                Shape::Backward => start >= self.frontier && end <= self.next,
-                Shape::Vacant | Shape::Candidate | Shape::Strided => false,
-            }
+        self.shape.is_run()
+            && self.served.cached() == 0
+            && run::holds(&self.window, self.span(access))
     }
 
-    /// What was asked for is gone, or never came: the window ends where the reader is.
-    pub(super) fn forget_window(&mut self) {
-        if matches!(
-            self.shape,
-            Shape::Forward | Shape::Backward | Shape::Strided
-        ) {
-            (self.frontier, self.marker) = (self.next, self.next);
-        }
-    }
-
-    /// Pages asked for and not yet reached.
+    /// Pages asked for and not yet reached; 0 while they are found in memory, where others
+    /// brought them.
     pub(super) fn unread(&self) -> PageCount {
-        if self.cached > 0 {
+        if self.served.cached() > 0 {
             return PageCount::new(0);
         }
         PageCount::new(match self.shape {
             Shape::Vacant | Shape::Candidate => 0,
-            Shape::Forward => self.frontier.saturating_sub(self.next),
-            Shape::Backward => self.next.saturating_sub(self.frontier),
-            Shape::Strided => {
-                let ahead = self.frontier.wrapping_sub(self.next).cast_signed();
-                let elements = ahead.checked_div(self.period).unwrap_or(0).max(0);
-                elements
-                    .unsigned_abs()
-                    .saturating_mul(u64::from(self.length))
-            }
+            Shape::Run | Shape::Shuffled | Shape::Sparse => run::unread(&self.window),
+            Shape::Strided => strided::unread(&self.window, self.length),
         })
     }
 
-    /// The asked-for pages nearest to the reader, at most [`REORDER_PAGES`]; empty for combs.
+    /// The asked-for pages nearest to the reader; empty for strided streams.
     pub(super) fn ahead(&self) -> PageRange {
-        match self.shape {
-            Shape::Forward => {
-                PageRange::new(self.next, self.frontier.min(self.next + REORDER_PAGES))
+        if self.shape.is_run() {
+            self.direction.pages(run::ahead(&self.window))
+        } else {
+            PageRange::new(0, 0)
+        }
+    }
+
+    /// Asks for the next request; `access` is the newest one. `thrash_pages`: more unread pages
+    /// than this were evicted, 0 if that never happened.
+    pub(super) fn ask(
+        &mut self,
+        access: PageRange,
+        now: Timestamp,
+        moment: &Moment,
+        thrash_pages: u32,
+    ) -> Asked {
+        let need = Need {
+            is_positioned: self.shape.is_run() && self.direction == Direction::Backward,
+            length: self.length,
+            request: self.request,
+            is_boosted: self.served.is_boosted(),
+            rate: self.own_rate(now),
+        };
+        let Some(limit) = request::limit(&need, moment, thrash_pages) else {
+            return Asked::nothing(Reason::BudgetUsed);
+        };
+        if access.start.get() >= moment.file_pages.get() {
+            return Asked::nothing(Reason::EndOfFile);
+        }
+        let pages = request::size(&need, limit);
+        let (first, cached) = (self.request == 0, self.served.cached());
+        let asked = match self.shape {
+            Shape::Run | Shape::Shuffled | Shape::Sparse => self.extend_run(access, pages, moment),
+            Shape::Strided => self.extend_strided(access, pages, limit, moment),
+            Shape::Vacant | Shape::Candidate => return Asked::nothing(Reason::NoPattern),
+        };
+        self.request = request::next_size(pages, limit);
+        let Some((prefetch, is_probe)) = asked else {
+            return Asked::nothing(Reason::EndOfFile);
+        };
+        let reason = if self.served.has_thrashed() {
+            Reason::Thrashed
+        } else if first {
+            Reason::StreamBegan
+        } else if cached > 1 {
+            Reason::AlreadyCached
+        } else if need.is_boosted {
+            Reason::ReaderWaited
+        } else {
+            Reason::MarkerCrossed
+        };
+        self.served.on_request(is_probe);
+        self.pace.restart(self.window.next, now);
+        Asked {
+            prefetch: prefetch.before(moment.file_pages),
+            reason,
+        }
+    }
+
+    fn extend_run(
+        &mut self,
+        access: PageRange,
+        pages: u64,
+        moment: &Moment,
+    ) -> Option<(Prefetch, bool)> {
+        let extent = run::Extent {
+            pages,
+            cached: self.served.cached(),
+            end_of_file: self.direction.end_of_file(moment.file_pages.get()),
+        };
+        let span = self.span(access);
+        let extended = run::extend(&mut self.window, span, extent)?;
+        let range = self.direction.pages(extended.ask);
+        Some((Prefetch::range(range), extended.is_probe))
+    }
+
+    fn extend_strided(
+        &mut self,
+        access: PageRange,
+        pages: u64,
+        limit: u64,
+        moment: &Moment,
+    ) -> Option<(Prefetch, bool)> {
+        let extent = strided::Extent {
+            direction: self.direction,
+            length: u64::from(self.length.max(1)),
+            pages,
+            limit,
+        };
+        let place = self.place(access);
+        let ranges = strided::extend(&mut self.window, place, extent, moment)?;
+        Some((ranges, false))
+    }
+
+    /// The rate of the reader since the last request, if nothing but itself slowed it down.
+    fn own_rate(&self, now: Timestamp) -> Option<super::pace::Rate> {
+        let is_own = self.shape.is_run() && self.request > 0 && !self.served.has_waited();
+        is_own.then(|| self.pace.rate(self.window.next, now))?
+    }
+}
+
+/// Feedback.
+impl Stream {
+    /// The read of `access` had to wait; `covered` if it had been asked for.
+    pub(super) fn on_wait(&mut self, access: PageRange, covered: bool) {
+        self.served.on_wait();
+        if self.served.cached() > 0 {
+            // The part that was in memory is over: back to work, from here.
+            self.served.on_not_cached();
+            self.request = 0;
+            if self.shape.is_run() {
+                let span = self.span(access);
+                run::begin_at(&mut self.window, span);
+            } else {
+                strided::begin_again(&mut self.window);
             }
-            Shape::Backward => PageRange::new(
-                self.frontier.max(self.next.saturating_sub(REORDER_PAGES)),
-                self.next,
-            ),
-            Shape::Vacant | Shape::Candidate | Shape::Strided => PageRange::new(0, 0),
+        } else if covered {
+            self.request = request::size_after_wait(self.request);
+            self.served.boost();
         }
     }
 
-    /// What a person is told about the stream.
+    /// All pages of the newest request were in memory already.
+    pub(super) fn on_cached(&mut self) {
+        self.served.on_cached();
+    }
+
+    /// Pages of the newest request had to be read.
+    pub(super) fn on_not_cached(&mut self) {
+        self.served.on_not_cached();
+    }
+
+    /// `evicted` pages of the window are gone before they were read: half of what was asked for
+    /// last, again from where the reader is.
+    pub(super) fn on_thrashed(&mut self) {
+        self.request = (self.request / 2).max(4);
+        self.served.on_thrashed();
+        self.forget_window();
+    }
+
+    /// Nobody reads the file any more.
+    pub(super) fn on_idle(&mut self) {
+        self.forget_window();
+        self.request = 0;
+    }
+
+    /// What was asked for is gone, or never came: the window ends where the reader is.
+    pub(super) fn forget_window(&mut self) {
+        if self.shape.is_run() || self.shape == Shape::Strided {
+            self.window.forget();
+        }
+    }
+}
+
+/// Questions.
+impl Stream {
+    /// The name of the stream, which is at `place` in its table.
+    #[inline]
+    pub(super) fn id(&self, place: u8) -> StreamId {
+        StreamId {
+            place,
+            generation: self.generation,
+        }
+    }
+
+    /// Whether `id` names this stream and not another one of its place.
+    pub(super) fn is(&self, id: StreamId) -> bool {
+        self.generation == id.generation && self.shape != Shape::Vacant
+    }
+
+    /// The file's access count when this stream moved last.
+    pub(super) fn last_used(&self) -> u32 {
+        self.last_used
+    }
+
+    /// The place of the stream that was touched after this one the last time.
+    #[inline]
+    pub(super) fn successor(&self) -> u8 {
+        self.successor
+    }
+
+    /// The stream at `place` was touched after this one.
+    pub(super) fn set_successor(&mut self, place: u8) {
+        self.successor = place;
+    }
+
+    /// Pages of the next request.
+    pub(super) fn request(&self) -> u32 {
+        self.request
+    }
+
+    /// Whether the place is free.
+    pub(super) fn is_vacant(&self) -> bool {
+        self.shape == Shape::Vacant
+    }
+
+    /// Whether it is one access that nothing explained.
+    pub(super) fn is_candidate(&self) -> bool {
+        self.shape == Shape::Candidate
+    }
+
+    /// Whether this is a run towards the end of the file.
+    pub(super) fn is_forward_run(&self) -> bool {
+        self.shape.is_run() && self.direction == Direction::Forward
+    }
+
+    /// Whether only one access has continued it.
+    pub(super) fn is_newborn(&self) -> bool {
+        self.hits == 1
+    }
+
+    /// The start of a candidate.
+    pub(super) fn candidate_start(&self) -> u64 {
+        candidate::access(&self.window).start.get()
+    }
+
+    /// Whether less than seven pages of eight are read.
+    pub(super) fn has_holes(&self) -> bool {
+        self.density.has_holes()
+    }
+
+    /// Whether this is a run with holes, and reading through them does not pay.
+    pub(super) fn is_left_to_kernel(&self, moment: &Moment) -> bool {
+        self.shape != Shape::Strided
+            && self.has_holes()
+            && !self.density.holes_pay(self.length, moment)
+    }
+
+    /// What the accesses look like, for reports.
     pub(super) fn pattern(&self) -> Pattern {
-        match self.shape {
-            Shape::Vacant | Shape::Candidate => Pattern::Unknown,
-            Shape::Forward if self.shuffled > 8 => Pattern::Shuffled,
-            Shape::Forward if self.has_holes() => Pattern::Sparse,
-            Shape::Forward => Pattern::Sequential,
-            Shape::Backward => Pattern::Backward,
-            Shape::Strided if self.period > 0 => Pattern::Strided,
-            Shape::Strided => Pattern::StridedBackward,
+        match (self.shape, self.direction) {
+            (Shape::Vacant | Shape::Candidate, _) => Pattern::Unknown,
+            (Shape::Run, Direction::Forward) => Pattern::Sequential,
+            (Shape::Shuffled, Direction::Forward) => Pattern::Shuffled,
+            (Shape::Sparse, Direction::Forward) => Pattern::Sparse,
+            (Shape::Run | Shape::Shuffled | Shape::Sparse, Direction::Backward) => {
+                Pattern::Backward
+            }
+            (Shape::Strided, Direction::Forward) => Pattern::Strided,
+            (Shape::Strided, Direction::Backward) => Pattern::StridedBackward,
         }
     }
 
-    /// A comb of few elements, far apart: it may as well be several streams that are read in turn
+    /// A stride of few elements, far apart: it may as well be several streams that are read in turn
     /// and lie evenly spaced. Its accesses stay candidates of their own until that is clear.
     pub(super) fn is_doubtful(&self) -> bool {
-        self.hits < DOUBTFUL_HITS && self.is_wide_comb()
+        self.hits < DOUBTFUL_HITS.get() && self.is_wide_stride()
     }
 
-    /// A comb that could be several evenly spaced streams read in turn.
-    pub(super) fn is_wide_comb(&self) -> bool {
-        self.shape == Shape::Strided && self.period.unsigned_abs() > YOUNG_GAP_PAGES
+    /// A stride that could be several evenly spaced streams read in turn.
+    pub(super) fn is_wide_stride(&self) -> bool {
+        self.shape == Shape::Strided && strided::is_wide(&self.window)
     }
 
-    /// Whether `start` is an element of this comb, behind or ahead.
+    /// Whether `start` is the first page of an element of this stride, behind or ahead.
     pub(super) fn has_element(&self, start: u64) -> bool {
-        start
-            .wrapping_sub(self.next)
-            .cast_signed()
-            .checked_rem(self.period)
-            == Some(0)
+        strided::has_element(&self.window, self.direction.place(start))
     }
 
     /// Whether the stream is old enough to be worth a request.
@@ -489,20 +679,27 @@ impl Stream {
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
             // Two adjacent accesses are a stream; with holes between them it takes more.
-            Shape::Forward | Shape::Backward => !self.has_holes() || self.hits >= ESTABLISHED_HITS,
-            Shape::Strided => self.hits >= 3,
+            Shape::Run | Shape::Shuffled | Shape::Sparse => {
+                !self.has_holes() || self.hits >= ESTABLISHED_HITS.get()
+            }
+            Shape::Strided => self.hits >= STRIDED_HITS.get(),
         }
+    }
+
+    #[inline]
+    fn span(&self, access: PageRange) -> Span {
+        self.direction.span(access)
+    }
+
+    #[inline]
+    fn place(&self, access: PageRange) -> u64 {
+        self.direction.place(access.start.get())
     }
 }
 
-/// Whether `low <= value <= high`.
-fn within(value: u64, low: u64, high: u64) -> bool {
-    low <= value && value <= high
-}
-
-/// Whether the range ends or begins at `border`: small reads inside one page do.
-fn touches(start: u64, end: u64, border: u64) -> bool {
-    start == border || end == border
+/// The step from `from` to `to`; 0 when it goes back, or too far to be that of a stride.
+fn step_between(from: u64, to: u64) -> u32 {
+    u32::try_from(to.saturating_sub(from)).unwrap_or(0)
 }
 
 /// A page count in 32 bits; requests of 16 TiB and more count as that.

@@ -9,12 +9,14 @@ use std::collections::BTreeSet;
 use ahead_policy::adaptive::{FileStreams, Moment, Outcome, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
-use ahead_units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange, Timestamp};
 
 /// One file and everything the policy knows of it.
 pub struct Reader {
     /// What the policy is told from outside.
     pub moment: Moment,
+    /// The time of the next read; stands still unless a test moves it.
+    pub now: Timestamp,
     policy: FileStreams,
     streams: Vec<Stream>,
     /// Whether all that is asked for is in memory already.
@@ -44,6 +46,7 @@ impl Reader {
                 available: PageCount::new(65_536),
                 contested: false,
             },
+            now: Timestamp::new(0),
             policy: FileStreams::default(),
             streams: vec![Stream::default(); STREAMS_FEW],
             in_memory: false,
@@ -59,7 +62,9 @@ impl Reader {
     pub fn read(&mut self, start: u64, length: u64) -> Outcome {
         let access = PageRange::new(start, start + length);
         let moment = self.moment;
-        let outcome = self.policy.on_access(&mut self.streams, access, || moment);
+        let outcome = self
+            .policy
+            .on_access(&mut self.streams, access, self.now, || moment);
         self.check_promises(&outcome);
         if outcome.decision.prefetch.count > 0 {
             self.requests += 1;
@@ -93,7 +98,7 @@ impl Reader {
             prefetch.pages() <= self.moment.available,
             "over the budget: {outcome:?}"
         );
-        let window_max = self.moment.knobs.window_pages_max;
+        let window_max = self.moment.knobs.request_pages_max;
         let demand = prefetch.first.len().get() + 4096;
         assert!(
             prefetch.pages().get() <= window_max.get().max(demand),

@@ -20,7 +20,9 @@ pub(crate) unsafe fn install(variables: *const *const c_char) {
     let _ = unsafe { libc::pthread_atfork(None, Some(on_fork_in_parent), Some(on_fork_in_child)) };
     let is_given = |name| environment::value(name).is_some();
     let settings = environment::value(c"AHEAD_SETTINGS").map_or(&b""[..], CStr::to_bytes);
-    let turns_off = settings.split(|byte| *byte == b',').any(|pair| pair == b"policy=off");
+    let turns_off = settings
+        .split(|byte| *byte == b',')
+        .any(|pair| pair == b"policy=off");
     if is_given(c"AHEAD_SHARED") || is_given(c"AHEAD_RECORD") || turns_off {
         wake::see_all();
     }

@@ -1,0 +1,285 @@
+//! The loop over a host of plain memory: budgets that come back, answers that are refused or late,
+//! files that are busy. No kernel, no clock but the one that the test moves.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::collections::VecDeque;
+
+use ahead_engine::device::DeviceFacts;
+use ahead_engine::file::FileState;
+use ahead_engine::host::{
+    Act, Adviser, Answer, Deferred, EnterError, EnteredFile, FileTable, Residency,
+};
+use ahead_engine::session::Session;
+use ahead_engine::settings::Settings;
+use ahead_policy::adaptive::{Quick, Stream};
+use ahead_policy::decision::Decision;
+use ahead_units::{PageCount, PageRange, Timestamp};
+
+const MIB: u64 = 256;
+
+/// A file of the table, and what was deferred for it.
+#[derive(Default)]
+struct Plain {
+    state: RefCell<FileState>,
+    deferred: RefCell<VecDeque<Deferred>>,
+    busy: Cell<bool>,
+}
+
+struct Table(Vec<Plain>);
+
+struct Entered<'a>(RefMut<'a, FileState>, &'a Plain);
+
+impl FileTable for Table {
+    type File = usize;
+    type Entered<'a> = Entered<'a>;
+
+    fn number(&self, file: usize) -> u64 {
+        file as u64
+    }
+
+    fn enter(&self, file: usize) -> Result<Entered<'_>, EnterError> {
+        let plain = self.0.get(file).ok_or(EnterError::Gone)?;
+        if plain.busy.get() {
+            return Err(EnterError::Busy);
+        }
+        Ok(Entered(plain.state.borrow_mut(), plain))
+    }
+
+    fn defer(&self, file: usize, deferred: Deferred) {
+        self.0[file].deferred.borrow_mut().push_back(deferred);
+    }
+
+    fn visit(&self, mut visit: impl FnMut(&mut Entered<'_>)) {
+        for plain in &self.0 {
+            visit(&mut Entered(plain.state.borrow_mut(), plain));
+        }
+    }
+}
+
+impl EnteredFile for Entered<'_> {
+    fn state(&mut self) -> (&mut FileState, Option<&mut [Stream]>) {
+        (&mut self.0, None)
+    }
+
+    fn has_deferred(&self) -> bool {
+        !self.1.deferred.borrow().is_empty()
+    }
+
+    fn next_deferred(&mut self) -> Option<Deferred> {
+        self.1.deferred.borrow_mut().pop_front()
+    }
+
+    fn grow(&mut self) {}
+}
+
+/// Carries everything out with one answer, and keeps what it was asked for.
+struct Log {
+    file_pages: Option<u64>,
+    answer: Answer,
+    asked: Vec<PageRange>,
+}
+
+impl Log {
+    fn new(file_pages: u64) -> Self {
+        Self {
+            file_pages: Some(file_pages),
+            answer: Answer::OnItsWay,
+            asked: Vec::new(),
+        }
+    }
+}
+
+impl Adviser for Log {
+    fn prepare(&mut self, _decision: &Decision) -> Option<PageCount> {
+        self.file_pages.map(PageCount::new)
+    }
+
+    fn act(&mut self, act: Act) -> Answer {
+        if let Act::Prefetch(range) = act {
+            self.asked.push(range);
+        }
+        self.answer
+    }
+}
+
+struct NothingEvicted;
+
+impl Residency for NothingEvicted {
+    fn evicted(&self, _range: PageRange) -> Option<PageCount> {
+        Some(PageCount::new(0))
+    }
+}
+
+fn at(ms: u64) -> Timestamp {
+    Timestamp::new(ms * 1_000_000)
+}
+
+/// A session over `files` files of `file_pages` pages, with a budget of 256 MiB.
+fn session(files: usize, file_pages: u64) -> Session<Table> {
+    let session = Session::new(Table((0..files).map(|_| Plain::default()).collect()));
+    let settings = Settings::default();
+    session.group.set_memory(PageCount::new(1 << 22), &settings);
+    for file in 0..files {
+        let find = || DeviceFacts {
+            rotational: Some(true),
+            ..DeviceFacts::configured(&settings)
+        };
+        let pages = PageCount::new(file_pages);
+        session.on_open(file, 1, pages, &settings, at(0), find);
+    }
+    session
+}
+
+fn read(session: &Session<Table>, file: usize, start: u64, ms: u64, log: &mut Log) {
+    let access = PageRange::new(start, start + 16);
+    if let Ok((Quick::Step(_) | Quick::Calm, _)) = session.on_quick_access(file, access) {
+        return;
+    }
+    session.read(file, access, at(ms), log).unwrap();
+}
+
+/// Bug 1: after some 300 files of 4 MiB, each read to its end, the budget was used up by windows
+/// that nobody could give back, and nothing was asked for any more.
+#[test]
+fn eight_hundred_files_read_one_after_another_never_go_silent() {
+    let session = session(800, 4 * MIB);
+    for file in 0..800 {
+        let mut log = Log::new(4 * MIB);
+        for start in (0..4 * MIB).step_by(16) {
+            read(&session, file, start, file as u64 * 10, &mut log);
+        }
+        session.on_close(file, at(file as u64 * 10 + 9));
+        assert!(!log.asked.is_empty(), "file {file} was not asked for");
+    }
+    assert_eq!(session.group.budget.unread().get(), 0);
+}
+
+/// Bug 1, second half: files that are left in the middle keep their windows for a while, and give
+/// them back when others need the memory, although nothing can be asked for by then.
+#[test]
+fn files_left_in_the_middle_give_their_windows_back_when_the_budget_is_used_up() {
+    let session = session(400, 64 * MIB);
+    let mut silent = 0;
+    for file in 0..400 {
+        let mut log = Log::new(64 * MIB);
+        for start in (0..8 * MIB).step_by(16) {
+            read(&session, file, start, file as u64 * 100, &mut log);
+        }
+        session.on_close(file, at(file as u64 * 100 + 50));
+        silent += u32::from(log.asked.is_empty());
+    }
+    assert_eq!(silent, 0);
+}
+
+/// Bug 1: the child of a fork began with the windows of its parent in its budget.
+#[test]
+fn the_child_of_a_fork_has_its_whole_budget() {
+    let session = session(1, 64 * MIB);
+    let mut log = Log::new(64 * MIB);
+    for start in (0..8 * MIB).step_by(16) {
+        read(&session, 0, start, 0, &mut log);
+    }
+    let whole = 65_536;
+    assert!(session.group.budget.available().get() < whole);
+    session.on_fork_in_child();
+    assert_eq!(session.group.budget.available().get(), whole);
+    // What the file asks for from now on counts once.
+    for start in (8 * MIB..64 * MIB).step_by(16) {
+        read(&session, 0, start, 0, &mut log);
+    }
+    assert_eq!(session.group.budget.unread().get(), 0);
+}
+
+/// Bug 3: a window that was not submitted counted as asked for.
+#[test]
+fn what_could_not_be_asked_for_is_asked_for_again() {
+    for refusal in [Answer::Refused, Answer::NotHere] {
+        let session = session(1, 64 * MIB);
+        let mut log = Log::new(64 * MIB);
+        log.answer = Answer::Refused;
+        if refusal == Answer::NotHere {
+            log.file_pages = None;
+        }
+        for start in (0..64).step_by(16) {
+            read(&session, 0, start, 0, &mut log);
+        }
+        assert_eq!(session.group.budget.unread().get(), 0, "{refusal:?}");
+        let mut log = Log::new(64 * MIB);
+        read(&session, 0, 64, 0, &mut log);
+        let first = log.asked.first().expect("asked again");
+        assert!(first.start.get() <= 80, "{refusal:?}: {first:?}");
+    }
+}
+
+/// Bug 3: the answer was lost when another thread was inside.
+#[test]
+fn an_answer_to_a_busy_file_is_taken_in_by_the_next_read() {
+    let session = session(1, 64 * MIB);
+    let mut log = Log::new(64 * MIB);
+    read(&session, 0, 0, 0, &mut log);
+    let access = PageRange::new(16, 32);
+    let (_, pending) = session.on_access(0, access, at(0)).unwrap();
+    log.answer = Answer::Refused;
+    let carried = pending.expect("a second read asks").carry_out(&mut log);
+    session.files.0[0].busy.set(true);
+    session.on_carried_out(0, &carried);
+    session.files.0[0].busy.set(false);
+    assert!(session.group.budget.unread().get() > 0, "not known yet");
+    let mut log = Log::new(64 * MIB);
+    read(&session, 0, 32, 0, &mut log);
+    assert!(log.asked.iter().any(|range| range.start.get() <= 48));
+}
+
+#[test]
+fn a_read_of_a_busy_file_is_taken_in_by_the_next_one() {
+    let session = session(1, 64 * MIB);
+    let mut log = Log::new(64 * MIB);
+    read(&session, 0, 0, 0, &mut log);
+    session.files.0[0].busy.set(true);
+    read(&session, 0, 16, 0, &mut log);
+    session.files.0[0].busy.set(false);
+    assert!(log.asked.is_empty());
+    read(&session, 0, 32, 0, &mut log);
+    assert!(!log.asked.is_empty(), "three reads in a row are a stream");
+}
+
+#[test]
+fn a_file_that_is_gone_is_said_to_be() {
+    let session = session(1, MIB);
+    let mut log = Log::new(MIB);
+    let access = PageRange::new(0, 1);
+    let gone = session.read(7, access, at(0), &mut log).err();
+    assert_eq!(gone, Some(EnterError::Gone));
+}
+
+#[test]
+fn a_wait_inside_a_window_is_late_and_grows_it() {
+    let session = session(1, 64 * MIB);
+    let mut log = Log::new(64 * MIB);
+    for start in (0..MIB).step_by(16) {
+        read(&session, 0, start, 0, &mut log);
+    }
+    let access = PageRange::new(MIB, MIB + 16);
+    let token = session.read(0, access, at(0), &mut log).unwrap();
+    assert!(token.covered);
+    assert!(Session::<Table>::is_wait(8_000_000, access.len()));
+    session.on_wait(&token, 8_000_000, at(8), &NothingEvicted);
+    let (tally, _) = session.files.0[0].state.borrow_mut().take_tally();
+    assert_eq!((tally.waits, tally.late), (1, 16));
+}
+
+/// Bug 16: programs that touch the first page and the end of each file taught "read whole".
+#[test]
+fn headers_and_footers_do_not_make_small_files_expected_whole() {
+    let session = session(40, 100);
+    for file in 0..40 {
+        let mut log = Log::new(100);
+        for (start, end) in [(0, 1), (99, 100)] {
+            let access = PageRange::new(start, end);
+            session.read(file, access, at(0), &mut log).unwrap();
+        }
+        session.on_close(file, at(1));
+        let asked: u64 = log.asked.iter().map(|range| range.len().get()).sum();
+        assert!(asked < 50, "file {file}: {asked} pages");
+    }
+}

@@ -1,0 +1,150 @@
+//! What the host learns after an access: waits, pages found in memory, refusals, evictions.
+//!
+//! Each call names the stream that an [`Outcome`](super::Outcome) named. If that stream was
+//! replaced meanwhile, nothing is learned of it.
+
+use super::FileStreams;
+use crate::adaptive::id::StreamId;
+use crate::adaptive::stream::{Stream, pages32};
+use crate::steering::steering;
+use ahead_units::{PageCount, PageRange};
+
+steering! {
+    /// Two waits within so many accesses are the device's doing. Fewer, and a device that makes a
+    /// scan wait once in a request is not noticed in a file that counts as being in memory; more,
+    /// and a busy processor looks like a device.
+    WAITS_TOGETHER: u32 = 64;
+
+    /// Candidates pushed out unused after which a file deserves the larger table. Fewer, and some
+    /// random lookups cost 4 KiB; more, and the streams of a merge forget each other for longer.
+    CROWDED_EVICTIONS: u8 = 8;
+
+    /// Least number of unread pages that a thrashing threshold is learned from. Lower, and a stream
+    /// that lost its last page is silenced; higher, and memory that is shorter than this thrashes
+    /// on.
+    THRASH_PAGES_MIN: u32 = 8;
+}
+
+/// The stream that `id` names, if it is still there.
+fn find(streams: &mut [Stream], id: Option<StreamId>) -> Option<&mut Stream> {
+    let id = id?;
+    streams
+        .get_mut(usize::from(id.place))
+        .filter(|stream| stream.is(id))
+}
+
+impl FileStreams {
+    /// The read of `access`, which [`Self::on_access`] gave to `stream`, had to wait for the device.
+    pub fn on_wait(
+        &mut self,
+        streams: &mut [Stream],
+        stream: Option<StreamId>,
+        access: PageRange,
+        covered: bool,
+    ) {
+        // One wait alone may be the processor's; a device makes several wait.
+        if self.tick.wrapping_sub(self.last_wait) <= WAITS_TOGETHER.get() {
+            self.last_busy = self.tick;
+        }
+        self.last_wait = self.tick;
+        if let Some(stream) = find(streams, stream) {
+            stream.on_wait(access, covered);
+        }
+    }
+
+    /// All pages of the newest request of `stream` were in memory already.
+    pub fn on_cached(&mut self, streams: &mut [Stream], stream: Option<StreamId>) {
+        if let Some(stream) = find(streams, stream) {
+            stream.on_cached();
+        }
+    }
+
+    /// Pages of the newest request of `stream` had to be read, or that is not known: then they count
+    /// as not in memory.
+    pub fn on_not_cached(&mut self, streams: &mut [Stream], stream: Option<StreamId>) {
+        self.last_busy = self.tick;
+        if let Some(stream) = find(streams, stream) {
+            stream.on_not_cached();
+        }
+    }
+
+    /// The newest request of `stream` did not reach the kernel: the window ends where the reader is.
+    pub fn on_refused(&mut self, streams: &mut [Stream], stream: Option<StreamId>) {
+        if let Some(stream) = find(streams, stream) {
+            stream.forget_window();
+        }
+    }
+
+    /// `evicted` pages of the window of `stream` are gone before they were read. The next request
+    /// says so.
+    pub fn on_thrashed(
+        &mut self,
+        streams: &mut [Stream],
+        stream: Option<StreamId>,
+        evicted: PageCount,
+    ) {
+        let Some(stream) = find(streams, stream) else {
+            return;
+        };
+        let least = THRASH_PAGES_MIN.get();
+        let held = pages32(stream.unread()).max(least);
+        let known = if self.thrash_pages == 0 {
+            u32::MAX
+        } else {
+            self.thrash_pages
+        };
+        self.thrash_pages = (held / 2).min(known).max(least);
+        stream.on_thrashed();
+        self.debt.owe(pages32(evicted));
+    }
+
+    /// Nothing reads the file any more: its windows are given up. Streams stay, for a reopen.
+    pub fn on_idle(&mut self, streams: &mut [Stream]) -> PageCount {
+        let mut wasted = PageCount::new(0);
+        for stream in streams {
+            let unread = stream.unread();
+            if unread.get() > 0 {
+                wasted = wasted + unread;
+                stream.on_idle();
+            }
+        }
+        self.wasted += wasted.get();
+        self.debt.owe(pages32(wasted));
+        wasted
+    }
+
+    /// Pages asked for and not yet reached, and how many streams have such pages.
+    #[must_use]
+    pub fn unread(&self, streams: &[Stream]) -> (PageCount, u32) {
+        streams
+            .iter()
+            .fold((PageCount::new(0), 0), |(pages, windows), stream| {
+                let unread = stream.unread();
+                (pages + unread, windows + u32::from(unread.get() > 0))
+            })
+    }
+
+    /// The asked-for pages nearest to the reader of `stream`: where an eviction would show.
+    #[must_use]
+    pub fn ahead(&self, streams: &[Stream], stream: Option<StreamId>) -> PageRange {
+        stream
+            .and_then(|id| {
+                let stream = streams.get(usize::from(id.place));
+                stream.filter(|stream| stream.is(id))
+            })
+            .map_or(PageRange::new(0, 0), Stream::ahead)
+    }
+
+    /// Pages given up unread, ever.
+    #[must_use]
+    pub fn wasted(&self) -> PageCount {
+        PageCount::new(self.wasted)
+    }
+
+    /// Whether candidates push each other out: the host should copy the streams to a table of
+    /// [`STREAMS_MANY`](super::super::STREAMS_MANY) places and pass that one from now on.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.evictions >= CROWDED_EVICTIONS.get()
+    }
+}

@@ -1,0 +1,510 @@
+//! One file: its table of streams, and what one access does to them.
+//!
+//! An access takes the fast path or the slow path. The fast path ([`FileStreams::on_quick_access`])
+//! answers what asks for nothing: the exact step of a learned stream inside its window, and most
+//! reads of a calm file. Everything else is looked at by [`FileStreams::on_access`]. What the host
+//! learns afterwards comes back through [`feedback`].
+
+pub(crate) mod feedback;
+
+use super::direction::PAGES_MAX;
+use super::hit_rate::Debt;
+use super::id::StreamId;
+use super::matching;
+use super::moment::Moment;
+use super::observer::{Observer, Report};
+use super::recent::Recent;
+use super::request;
+use super::shape::candidate::YOUNG_GAP_PAGES;
+use super::shape::fit::Fit;
+use super::stream::{Stream, pages32};
+use crate::decision::Decision;
+use crate::reason::{Pattern, Reason};
+use crate::steering::steering;
+use ahead_units::{PageRange, Timestamp};
+
+steering! {
+    /// Accesses in a row without a stream after which a file is said to be read at random. It
+    /// changes what is reported, not what is asked for.
+    RANDOM_RUN: u16 = 64;
+
+    /// Accesses for which no wide stride is believed after one turned out to be a round over
+    /// streams. Fewer, and every round of a merge begins a false one; more, and a file that was
+    /// merged once is never seen to be read by columns.
+    ROUNDS_REMEMBERED: u32 = 1 << 16;
+
+    /// First request of a repeated scan, at most: 1 MiB. The header of a file is read more often
+    /// than the file; smaller, and a scan that is repeated begins slowly each time.
+    SCAN_AGAIN_PAGES_MAX: u32 = 256;
+
+    /// Accesses without a wait or a request after which a file counts as being in memory. A new
+    /// stream begins with a wait, so nothing is missed on a device; cached random reads cost next to
+    /// nothing. It has to be more than a window has requests of a shuffling server: 512 of 4 KiB in
+    /// 2 MiB. More, and a program whose files are in memory pays for being looked at.
+    CALM_ACCESSES: u32 = 1024;
+}
+
+/// What the host is told about one access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What to do.
+    pub decision: Decision,
+    /// The stream it belongs to, for the feedback calls; `None` when no stream explains it.
+    pub stream: Option<StreamId>,
+    /// The access lies inside what was asked for earlier.
+    pub covered: bool,
+}
+
+/// What [`FileStreams::on_quick_access`] could do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quick {
+    /// One more step of this stream, inside its window.
+    Step(StreamId),
+    /// Nothing that needs a look.
+    Calm,
+    /// Nothing was done: [`FileStreams::on_access`] has to look.
+    No,
+}
+
+/// A scan that is expected.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    /// Pages of its first request.
+    request: u32,
+    /// Why it is expected.
+    reason: Reason,
+}
+
+/// What the policy remembers of one file, beside its streams. All zero is a file never read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileStreams {
+    /// Accesses so far, wrapping: the clock of this file.
+    tick: u32,
+    /// Pages owed to the hit-rate limit.
+    debt: Debt,
+    /// Accesses in a row that no stream explained.
+    unexplained_run: u16,
+    /// The place of the stream of the newest access.
+    last: u8,
+    /// Candidates that were pushed out before anything continued them.
+    evictions: u8,
+    /// When evenly spaced streams, read in turn, were last taken for one stride. 0: never.
+    rounds_seen: u32,
+    /// When accesses last had to wait for the device, or asked it for pages.
+    last_busy: u32,
+    /// When an access last took as long as a wait.
+    last_wait: u32,
+    /// Learned: more unread pages than this per stream were evicted. 0: never happened.
+    thrash_pages: u32,
+    /// Pages given up unread, ever.
+    wasted: u64,
+    /// A scan from page 0 was seen: its request size, for the next scan.
+    scan_request: u32,
+    /// What no stream explained.
+    recent: Recent,
+}
+
+/// One access, and what is known beside it.
+struct Arrival<'a, M, O> {
+    access: PageRange,
+    now: Timestamp,
+    moment: M,
+    observer: &'a mut O,
+}
+
+/// Places fit in a byte: a table has at most [`matching::STREAMS_MANY`].
+fn place8(place: usize) -> u8 {
+    u8::try_from(place).unwrap_or(0)
+}
+
+fn report<O>(place: usize, observer: &mut O) -> Report<'_, O> {
+    Report {
+        place: place8(place),
+        observer,
+    }
+}
+
+impl FileStreams {
+    /// The fast path of [`Self::on_access`], for callers that count nanoseconds. It answers what
+    /// asks for nothing: the exact step of a learned stream inside its window, and most reads of
+    /// a file in which nothing waits. [`Quick::No`] has changed nothing.
+    #[inline]
+    pub fn on_quick_access(&mut self, streams: &mut [Stream], access: PageRange) -> Quick {
+        let tick = self.tick.wrapping_add(1);
+        let hint = self.hint(streams);
+        if let Some(stream) = streams.get_mut(usize::from(hint))
+            && stream.step(access, tick)
+        {
+            self.tick = tick;
+            self.last = hint;
+            self.unexplained_run = 0;
+            return Quick::Step(stream.id(hint));
+        }
+        if self.is_calm(tick) {
+            // A stream that would have to ask must not be missed.
+            let awaited = streams
+                .get(usize::from(hint))
+                .map_or(Fit::None, |s| s.fit(access));
+            if awaited == Fit::None {
+                self.tick = tick;
+                return Quick::Calm;
+            }
+        }
+        Quick::No
+    }
+
+    /// The place of the stream that followed the newest one the last time.
+    #[inline]
+    fn hint(&self, streams: &[Stream]) -> u8 {
+        streams
+            .get(usize::from(self.last))
+            .map_or(0, Stream::successor)
+    }
+
+    /// Nothing has waited for long, so everything is in memory: only eight accesses of 256 are
+    /// looked at closely.
+    fn is_calm(&self, tick: u32) -> bool {
+        tick.wrapping_sub(self.last_busy) >= CALM_ACCESSES.get() && tick & 255 >= 8
+    }
+
+    /// The program reads `access` at `now`. Call before the read, so that what it wants and what
+    /// comes next reach the device together.
+    ///
+    /// `streams` is this file's table, always the same one or a longer copy of it, between 1 and
+    /// [`STREAMS_MANY`](super::STREAMS_MANY) places.
+    /// `now` may stand still where there is no clock: then nothing is concluded from it.
+    /// `moment` is only asked for when more than a counter has to change.
+    pub fn on_access(
+        &mut self,
+        streams: &mut [Stream],
+        access: PageRange,
+        now: Timestamp,
+        moment: impl FnOnce() -> Moment,
+    ) -> Outcome {
+        self.on_observed_access(streams, access, now, moment, &mut ())
+    }
+
+    /// [`Self::on_access`], with a witness.
+    pub fn on_observed_access<O: Observer>(
+        &mut self,
+        streams: &mut [Stream],
+        access: PageRange,
+        now: Timestamp,
+        moment: impl FnOnce() -> Moment,
+        observer: &mut O,
+    ) -> Outcome {
+        if access.end.get() > PAGES_MAX {
+            return Outcome::default();
+        }
+        self.tick = self.tick.wrapping_add(1);
+        let arrival = Arrival {
+            access,
+            now,
+            moment,
+            observer,
+        };
+        let hint = self.hint(streams);
+        if let Some(stream) = streams.get_mut(usize::from(hint))
+            && !stream.is_candidate()
+            && !stream.is_doubtful()
+            && stream.fit(access) == Fit::Exact
+        {
+            self.last = hint;
+            return self.continue_stream(stream, hint, arrival);
+        }
+        self.search(streams, arrival)
+    }
+
+    /// Not where it was expected: look at all streams, then for a new one.
+    fn search<O: Observer>(
+        &mut self,
+        streams: &mut [Stream],
+        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+    ) -> Outcome {
+        let access = arrival.access;
+        if access.is_empty() || streams.is_empty() {
+            return Outcome::default();
+        }
+        if self.is_calm(self.tick) {
+            return self.unexplained();
+        }
+        if let Some(place) = matching::best(streams, access) {
+            return self.continue_at(streams, place, arrival);
+        }
+        if let Some(leader) = streams.iter().position(|stream| stream.holds(access)) {
+            let stream = &streams[leader];
+            let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
+            return Outcome {
+                decision,
+                stream: Some(stream.id(place8(leader))),
+                covered: true,
+            };
+        }
+        self.begin(streams, arrival)
+    }
+
+    /// `access` continues the stream at `place`, which is not the one that was expected.
+    fn continue_at<O: Observer>(
+        &mut self,
+        streams: &mut [Stream],
+        place: usize,
+        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+    ) -> Outcome {
+        let Arrival {
+            access,
+            now,
+            moment,
+            observer,
+        } = arrival;
+        if let Some(last) = streams.get_mut(usize::from(self.last)) {
+            last.set_successor(place8(place));
+        }
+        self.last = place8(place);
+        if streams[place].is_candidate() {
+            let start = streams[place].candidate_start();
+            self.unmask_rounds(streams, start, observer);
+        } else if streams[place].is_doubtful() {
+            self.add_candidate(streams, access, Some(place), observer);
+        }
+        let arrival = Arrival {
+            access,
+            now,
+            moment,
+            observer: &mut *observer,
+        };
+        let outcome = self.continue_stream(&mut streams[place], place8(place), arrival);
+        if streams[place].is_newborn()
+            && outcome.decision.prefetch.count > 0
+            && let Some(leader) = matching::leader(streams, place)
+        {
+            streams[place].vacate(&mut report(place, observer));
+            return self.follow(&streams[leader], place8(leader));
+        }
+        outcome
+    }
+
+    /// No stream explains `access`: it becomes a candidate, the third element of a stride, or the
+    /// first access of a scan that is expected.
+    fn begin<O: Observer>(
+        &mut self,
+        streams: &mut [Stream],
+        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+    ) -> Outcome {
+        let Arrival {
+            access,
+            now,
+            moment,
+            observer,
+        } = arrival;
+        let since_rounds = self.tick.wrapping_sub(self.rounds_seen);
+        let rounds = since_rounds < ROUNDS_REMEMBERED.get() && self.rounds_seen != 0;
+        let stride = self.recent.stride(access);
+        let stride =
+            stride.filter(|stride| !rounds || u64::from(stride.period) <= YOUNG_GAP_PAGES.get());
+        self.recent.remember(access);
+        let place = self.add_candidate(streams, access, None, observer);
+        if let Some(stride) = stride {
+            if let Some(place) = self.free_place(streams, place, observer) {
+                let tick = self.tick;
+                let report = &mut report(place, observer);
+                streams[place].become_strided(access, stride, tick, report);
+            }
+            return self.unexplained();
+        }
+        let Some(place) = place.filter(|_| access.start.get() == 0) else {
+            return self.unexplained();
+        };
+        let moment = moment();
+        let Some(begun) = self.expected_scan(access, &moment) else {
+            return self.unexplained();
+        };
+        streams[place].become_scan(access, begun.request, &mut report(place, observer));
+        self.last = place8(place);
+        let stream = &mut streams[place];
+        let mut outcome = self.ask(stream, place8(place), access, now, &moment, false);
+        if begun.reason == Reason::Reopened {
+            outcome.decision.pattern = Pattern::Looping;
+        }
+        if outcome.decision.prefetch.count > 0 {
+            outcome.decision.reason = begun.reason;
+        }
+        outcome
+    }
+
+    /// Whether `access`, at the start of the file, is believed to begin a scan without waiting for
+    /// the second one.
+    fn expected_scan(&self, access: PageRange, moment: &Moment) -> Option<Begun> {
+        if self.scan_request > 0 {
+            return Some(Begun {
+                request: self.scan_request.min(SCAN_AGAIN_PAGES_MAX.get()),
+                reason: Reason::Reopened,
+            });
+        }
+        // Where the kernel's first window holds the file, a call of ours brings nothing.
+        let first = request::kernel_first_window(access.len().get());
+        let is_small = moment.file_pages <= moment.expected && moment.file_pages.get() > first;
+        is_small.then(|| Begun {
+            request: pages32(moment.file_pages),
+            reason: Reason::ExpectedWhole,
+        })
+    }
+
+    /// A young stream ran inside the window of `leader`, at `place`: two threads of one parallel
+    /// reader, or a second reader close behind. Overlapping windows would bring the same pages in
+    /// twice, so the young one is gone.
+    fn follow(&mut self, leader: &Stream, place: u8) -> Outcome {
+        self.last = place;
+        Outcome {
+            decision: Decision::nothing(leader.pattern(), Reason::MarkerNotReached),
+            stream: Some(leader.id(place)),
+            covered: false,
+        }
+    }
+
+    /// Something continues the access at `start`. If that was an element of a wide stride, the
+    /// stride was a round over several streams: it goes, and none is believed for a while.
+    fn unmask_rounds<O: Observer>(&mut self, streams: &mut [Stream], start: u64, observer: &mut O) {
+        for (place, stream) in streams.iter_mut().enumerate() {
+            if stream.is_wide_stride() && stream.has_element(start) {
+                self.rounds_seen = self.tick.max(1);
+                self.give_up(stream, &mut report(place, observer));
+            }
+        }
+    }
+
+    /// Makes a candidate of `access`, not at the place `taken`. `None` when every stream in the
+    /// table is alive.
+    fn add_candidate<O: Observer>(
+        &mut self,
+        streams: &mut [Stream],
+        access: PageRange,
+        taken: Option<usize>,
+        observer: &mut O,
+    ) -> Option<usize> {
+        let place = self.free_place(streams, taken, observer)?;
+        let report = &mut report(place, observer);
+        streams[place].become_candidate(access, self.tick, report);
+        Some(place)
+    }
+
+    /// A vacant place, made by giving a stream up if need be; not the place `taken`.
+    fn free_place<O: Observer>(
+        &mut self,
+        streams: &mut [Stream],
+        taken: Option<usize>,
+        observer: &mut O,
+    ) -> Option<usize> {
+        let Some(place) = matching::place_for_candidate(streams, self.tick, taken) else {
+            self.evictions = self.evictions.saturating_add(1);
+            return None;
+        };
+        self.give_up(&mut streams[place], &mut report(place, observer));
+        Some(place)
+    }
+
+    fn unexplained(&mut self) -> Outcome {
+        self.unexplained_run = self.unexplained_run.saturating_add(1);
+        let random = self.unexplained_run >= RANDOM_RUN.get();
+        let (pattern, reason) = if random {
+            (Pattern::Random, Reason::RandomReads)
+        } else {
+            (Pattern::Unknown, Reason::NoPattern)
+        };
+        Outcome {
+            decision: Decision::nothing(pattern, reason),
+            ..Outcome::default()
+        }
+    }
+
+    fn continue_stream<O: Observer>(
+        &mut self,
+        stream: &mut Stream,
+        place: u8,
+        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+    ) -> Outcome {
+        let Arrival {
+            access,
+            now,
+            moment,
+            observer,
+        } = arrival;
+        let covered = stream.covers(access);
+        let step = stream.advance(access, self.tick, &mut Report { place, observer });
+        let lost = pages32(step.lost);
+        self.wasted += u64::from(lost);
+        self.debt.owe(lost);
+        self.unexplained_run = 0;
+        let crossed = stream.marker_crossed();
+        if crossed || !self.debt.is_zero() || stream.has_holes() {
+            let moment = moment();
+            self.debt.settle(step, access, covered, &moment.knobs);
+            if crossed {
+                return self.ask(stream, place, access, now, &moment, covered);
+            }
+        }
+        let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
+        Outcome {
+            decision,
+            stream: Some(stream.id(place)),
+            covered,
+        }
+    }
+
+    fn ask(
+        &mut self,
+        stream: &mut Stream,
+        place: u8,
+        access: PageRange,
+        now: Timestamp,
+        moment: &Moment,
+        covered: bool,
+    ) -> Outcome {
+        let pattern = stream.pattern();
+        let id = stream.id(place);
+        let outcome = |decision| Outcome {
+            decision,
+            stream: Some(id),
+            covered,
+        };
+        if let Some(reason) = self.refusal(stream, moment) {
+            return outcome(Decision::nothing(pattern, reason));
+        }
+        let asked = stream.ask(access, now, moment, self.thrash_pages);
+        if access.start.get() < u64::from(stream.request()) && stream.is_forward_run() {
+            self.scan_request = stream.request();
+        }
+        if self.thrash_pages > 0 {
+            // Memory may have come back: creep up, as the thresholds of 2006 did.
+            self.thrash_pages = self
+                .thrash_pages
+                .saturating_add(self.thrash_pages / 128 + 1);
+        }
+        outcome(Decision {
+            prefetch: asked.prefetch,
+            pattern,
+            reason: asked.reason,
+        })
+    }
+
+    /// Why `stream` may not ask now.
+    fn refusal(&self, stream: &Stream, moment: &Moment) -> Option<Reason> {
+        match moment.knobs.readahead_ratio {
+            0 => Some(Reason::TurnedOff),
+            1 => Some(Reason::LeftToKernel),
+            _ if !stream.is_trusted() => Some(Reason::NoPattern),
+            _ if self.debt.is_at_limit() => Some(Reason::HitRateLimit),
+            _ if stream.is_left_to_kernel(moment) => Some(Reason::LeftToKernel),
+            _ => None,
+        }
+    }
+
+    fn give_up<O: Observer>(&mut self, stream: &mut Stream, report: &mut Report<'_, O>) {
+        let unread = pages32(stream.unread());
+        if stream.is_candidate() || stream.is_doubtful() {
+            self.evictions = self.evictions.saturating_add(1);
+        }
+        self.wasted += u64::from(unread);
+        self.debt.owe(unread);
+        stream.vacate(report);
+    }
+}

@@ -1,0 +1,26 @@
+//! The name of a stream: its place in the table of its file, and which stream of that place.
+
+/// Names one stream of one file, also after its place was given to another. Feedback for a stream
+/// that is no longer there changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StreamId {
+    /// Place in the table.
+    pub place: u8,
+    /// Counts the streams that this place has held, wrapping.
+    pub generation: u8,
+}
+
+impl StreamId {
+    /// Both in one number.
+    #[must_use]
+    pub const fn to_bits(self) -> u16 {
+        u16::from_be_bytes([self.generation, self.place])
+    }
+
+    /// Back from one number.
+    #[must_use]
+    pub const fn from_bits(bits: u16) -> Self {
+        let [generation, place] = bits.to_be_bytes();
+        Self { place, generation }
+    }
+}

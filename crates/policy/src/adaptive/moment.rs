@@ -1,0 +1,26 @@
+//! What holds at the moment of an access, all of it from outside.
+
+use crate::device::DeviceEstimate;
+use crate::knobs::Knobs;
+use ahead_units::PageCount;
+
+/// What holds at the moment of an access, all of it from outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The knobs.
+    pub knobs: Knobs,
+    /// The device under the file.
+    pub device: DeviceEstimate,
+    /// Pages of the file; nothing beyond is asked for.
+    pub file_pages: PageCount,
+    /// A file of at most so many pages that begins to be read is expected to be read whole; 0:
+    /// nothing is expected.
+    pub expected: PageCount,
+    /// Thrashing threshold as far as known: pages that this stream can leave unread before
+    /// reclaim takes them back.
+    pub threshold: PageCount,
+    /// Pages of the memory budget that no window uses.
+    pub available: PageCount,
+    /// Others made the device move since this stream asked last.
+    pub contested: bool,
+}

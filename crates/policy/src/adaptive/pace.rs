@@ -1,0 +1,110 @@
+//! How fast a reader consumes its stream, measured between two requests.
+//!
+//! Only a pace that is the reader's own counts: one that waited since its last request was as fast
+//! as the device, and one whose clock does not advance has no pace. Then requests are as large as
+//! the device alone wants them.
+
+use crate::device::DeviceEstimate;
+use crate::steering::steering;
+use ahead_units::Timestamp;
+
+steering! {
+    /// Access times of reading that one request of a slow reader holds: consumption rate × access
+    /// time is the least distance to stay ahead, this times more is asked for. Lower, and an arm
+    /// spends more than a tenth of its time on positioning for one slow reader, or a slow access
+    /// makes it wait; higher, and memory holds pages that the reader reaches much later.
+    ACCESSES_AHEAD: u64 = 8;
+}
+
+/// Nanoseconds in a unit of [`Pace`], as a power of two. 32 bits of them are 73 minutes; a stream
+/// that rests for longer has a wrong pace once, which halves one request.
+const UNIT_BITS: u32 = 10;
+
+/// Where and when a stream asked last; all of it wraps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pace {
+    place: u32,
+    moment: u32,
+}
+
+/// Pages consumed in a time that is not 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rate {
+    pages: u32,
+    time_ns: u64,
+}
+
+impl Pace {
+    /// The reader asks at `place` and `now`.
+    pub(super) fn restart(&mut self, place: u64, now: Timestamp) {
+        *self = Self::at(place, now);
+    }
+
+    /// The rate since the reader asked last; `None` when the clock stood still or went back.
+    pub(super) fn rate(self, place: u64, now: Timestamp) -> Option<Rate> {
+        let now = Self::at(place, now);
+        let pages = now.place.wrapping_sub(self.place);
+        let time = now.moment.wrapping_sub(self.moment);
+        let is_forward = |difference: u32| difference > 0 && difference < 1 << 31;
+        (is_forward(pages) && is_forward(time)).then(|| Rate {
+            pages,
+            time_ns: u64::from(time) << UNIT_BITS,
+        })
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "both wrap")]
+    fn at(place: u64, now: Timestamp) -> Self {
+        Self {
+            place: place as u32,
+            moment: (now.get() >> UNIT_BITS) as u32,
+        }
+    }
+}
+
+impl Rate {
+    /// Pages of one request that this reader can use: what it consumes in some access times.
+    pub(super) fn request_pages(self, device: &DeviceEstimate) -> u64 {
+        let page_ns = (self.time_ns / u64::from(self.pages)).max(1);
+        let ahead_ns = device.access_ns.saturating_mul(ACCESSES_AHEAD.get());
+        ahead_ns / page_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ns: u64) -> Timestamp {
+        Timestamp::new(ns)
+    }
+
+    #[test]
+    fn a_page_a_millisecond_on_an_arm_of_eight_is_a_request_of_sixty_four_pages() {
+        let mut pace = Pace::default();
+        pace.restart(1000, at(5_000_000_000));
+        let rate = pace.rate(1500, at(5_500_000_000)).expect("time passed");
+        let wanted = rate.request_pages(&DeviceEstimate::ARM);
+        assert!((60..=68).contains(&wanted), "{wanted}");
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_or_goes_back_gives_no_rate() {
+        let mut pace = Pace::default();
+        pace.restart(1000, at(5_000_000));
+        assert_eq!(pace.rate(1500, at(5_000_000)), None);
+        assert_eq!(pace.rate(1500, at(4_000_000)), None);
+        assert_eq!(pace.rate(1000, at(6_000_000)), None);
+    }
+
+    #[test]
+    fn place_and_moment_may_wrap_between_two_requests() {
+        let mut pace = Pace::default();
+        pace.restart(0xffff_ffff, at(0xffff_ffff << UNIT_BITS));
+        let rate = pace.rate(0x1_0000_0009, at(0x1_0000_0004 << UNIT_BITS));
+        let expected = Rate {
+            pages: 10,
+            time_ns: 5 << UNIT_BITS,
+        };
+        assert_eq!(rate, Some(expected));
+    }
+}

@@ -1,0 +1,158 @@
+//! How much to ask for at once.
+//!
+//! Goals that pull against each other:
+//!
+//! * The reader never waits: ask early, and for enough to cover one access of the device.
+//! * The device works, not seeks: where a request has to be positioned for (backward, or several
+//!   streams on one arm), ask for a·b·u/(1−u) at once.
+//! * Pages wait in memory, not in vain: never more than the stream's share, halved for the two
+//!   requests that overlap; a percentage (`readahead_ratio`) of the thrashing threshold; no more
+//!   than a slow reader consumes in some access times.
+//! * Small files and false starts stay cheap: begin small and double with each marker crossed.
+//!
+//! A window always consists of two requests: the reader is inside one while the next is on its
+//! way. The marker is the first page of the newest request.
+
+use super::moment::Moment;
+use super::pace::Rate;
+use crate::device::REQUEST_PAGES_MIN;
+use crate::steering::steering;
+use crate::stock;
+
+steering! {
+    /// First request of a stream: 128 KiB, what the kernel has begun with for twenty years. Smaller,
+    /// and a short file costs several accesses; larger, and a false start costs bandwidth.
+    pub(super) FIRST_REQUEST_PAGES: u64 = 32;
+
+    /// Requests smaller than this are not worth a call: where memory is that short, nothing is asked
+    /// for.
+    REQUEST_PAGES_WORTH: u64 = 4;
+
+    /// A stream whose reader waits inside its window asks for so many times more at once. 1, and a
+    /// device that is slower than believed makes every request late; 4, and a reader that waits for
+    /// the bandwidth alone fills memory.
+    WAIT_FACTOR: u64 = 2;
+
+    /// The next request is so many times larger while that leaves it below the limit: each step
+    /// costs the device an access.
+    GROWTH_SMALL: u64 = 4;
+
+    /// And so many times larger near the limit: each step risks that many pages.
+    GROWTH_LARGE: u64 = 2;
+}
+
+/// Waits double a request up to here (256 MiB); the limits of the next request hold anyway.
+const GROWN_PAGES_MAX: u32 = 65536;
+
+/// What a stream says of itself when its next request is sized.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Need {
+    /// Each request has to be positioned for, also where nobody else uses the device.
+    pub(super) is_positioned: bool,
+    /// Pages of the newest access.
+    pub(super) length: u32,
+    /// Pages of the request that would follow; 0 before the first.
+    pub(super) request: u32,
+    /// Waits have earned larger requests.
+    pub(super) is_boosted: bool,
+    /// How fast the reader is, when that is its own pace.
+    pub(super) rate: Option<Rate>,
+}
+
+/// Largest single request now; `None` when memory is too short for one. `thrash_pages`: more
+/// unread pages than this were evicted, 0 if that never happened.
+pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u64> {
+    let device = &moment.device;
+    // Alone, a stream has to cover the device's latency by itself. In company the others do that
+    // too, and what counts is the cost of a request. A backward stream needs both: each of its
+    // requests is positioned for.
+    let model = if moment.contested {
+        device.efficient_request()
+    } else if need.is_positioned {
+        device.efficient_request().max(device.pipeline_request())
+    } else {
+        device.pipeline_request()
+    };
+    // Waits of streams that share a device with many channels come from sharing its bandwidth.
+    let shared = moment.contested && device.depth > 1;
+    let factor = if need.is_boosted && !shared {
+        WAIT_FACTOR.get()
+    } else {
+        1
+    };
+    let wanted = model.get().saturating_mul(factor);
+    let wanted = match need.rate {
+        // Who shares a device is slow because of the others.
+        Some(rate) if !moment.contested => wanted.min(usable(rate, need, moment)),
+        _ => wanted,
+    };
+    let wanted = wanted.max(u64::from(need.length));
+    let mut threshold = moment.threshold.get();
+    if thrash_pages > 0 {
+        threshold = threshold.min(u64::from(thrash_pages));
+    }
+    // What the reader wants now may become part of the request.
+    let left = moment
+        .available
+        .get()
+        .saturating_sub(u64::from(need.length));
+    let lead = threshold.saturating_mul(u64::from(moment.knobs.readahead_ratio)) / 100;
+    let limit = wanted
+        .min(moment.knobs.request_pages_max.get())
+        .min(lead / 2)
+        .min(left);
+    (limit >= REQUEST_PAGES_WORTH.get()).then_some(limit)
+}
+
+/// Most that a reader of this rate can use. It shrinks by halves, so that one pause of a fast
+/// reader costs little.
+fn usable(rate: Rate, need: &Need, moment: &Moment) -> u64 {
+    let pages = rate.request_pages(&moment.device).min(1 << 20);
+    pages
+        .next_power_of_two()
+        .max(REQUEST_PAGES_MIN.get())
+        .max(u64::from(need.request / 2))
+}
+
+/// The size of this request, below `limit`.
+pub(super) fn size(need: &Need, limit: u64) -> u64 {
+    u64::from(need.request)
+        .max(FIRST_REQUEST_PAGES.get())
+        .max(u64::from(need.length) * 2)
+        .min(limit)
+}
+
+/// The size of the next request, after one of `pages`.
+pub(super) fn next_size(pages: u64, limit: u64) -> u32 {
+    let growth = if pages * GROWTH_SMALL.get() <= limit {
+        GROWTH_SMALL.get()
+    } else {
+        GROWTH_LARGE.get()
+    };
+    u32::try_from((pages * growth).min(limit)).unwrap_or(u32::MAX)
+}
+
+/// The size of the next request after a wait inside the window.
+pub(super) fn size_after_wait(request: u32) -> u32 {
+    request.saturating_mul(2).min(GROWN_PAGES_MAX)
+}
+
+/// What the kernel asks for by itself when a file of which nothing is in memory begins to be read
+/// with `pages`: up to four times as much, and never more than [`FIRST_REQUEST_PAGES`].
+pub(super) fn kernel_first_window(pages: u64) -> u64 {
+    stock::first_window(pages, FIRST_REQUEST_PAGES.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_begins_with_four_pages_for_one_and_twice_the_read_after_that() {
+        let windows: Vec<u64> = [1, 2, 3, 8, 9, 32, 1000]
+            .into_iter()
+            .map(kernel_first_window)
+            .collect();
+        assert_eq!(windows, [4, 4, 8, 16, 32, 32, 32]);
+    }
+}

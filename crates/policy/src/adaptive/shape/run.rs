@@ -1,0 +1,163 @@
+//! Runs: each access begins where the last one ended, forward or backward alike.
+//!
+//! The window is one stretch of pages in front of the reader. The marker is the first page of the
+//! newest request; what lies behind it is the tail. A run may have holes and come out of order
+//! (see [`sparse`](super::sparse), [`shuffled`](super::shuffled)): the reader is at the farthest
+//! place that was read.
+
+use super::fit::{Fit, within};
+use super::shuffled::REORDER_PAGES;
+use crate::adaptive::direction::Span;
+use crate::adaptive::window::Window;
+use crate::steering::steering;
+
+steering! {
+    /// Requests end on multiples of this once they are twice as large, so that they fill the kernel's
+    /// pieces and large folios. Larger ones cut short more of a small request.
+    ALIGN_PAGES: u64 = 64;
+
+    /// A probe into a range that is probably in memory: 64 KiB. Fewer pages, and one stray cached
+    /// page hides that the rest is gone; more, and a probe that misses brings in what the next
+    /// request brings in again.
+    PROBE_PAGES: u64 = 16;
+
+    /// Doublings of the reach of a probe, at most: of the requests that would have been made, one
+    /// in 64 is. More saves nothing that could be measured, and a hole is found later.
+    PROBE_DOUBLINGS: u8 = 6;
+}
+
+/// Whether `access` continues the run; `slack` is how far it may miss.
+#[inline]
+pub(in crate::adaptive) fn fit(window: &Window, access: Span, slack: u64) -> Fit {
+    if access.start.abs_diff(window.next) > slack {
+        return Fit::None;
+    }
+    // Or it begins inside the page where the last one ended.
+    let shares_page = access.start.wrapping_add(1) == window.next && access.end >= window.next;
+    if access.start == window.next || shares_page {
+        Fit::Exact
+    } else {
+        Fit::Near
+    }
+}
+
+/// Takes the one step that is almost always taken: exactly where it was expected, not beyond the
+/// marker. False: nothing has changed.
+#[inline]
+pub(in crate::adaptive) fn step(window: &mut Window, access: Span) -> bool {
+    if access.start == window.next && access.end <= marker(window) {
+        window.next = access.end;
+        return true;
+    }
+    false
+}
+
+#[inline]
+fn marker(window: &Window) -> u64 {
+    window.frontier.saturating_sub(u64::from(window.tail))
+}
+
+/// Whether the reader has crossed the marker.
+pub(in crate::adaptive) fn marker_crossed(window: &Window) -> bool {
+    window.next > marker(window)
+}
+
+/// Whether `access` lies in what has been asked for (judged before the stream moves).
+pub(in crate::adaptive) fn covers(window: &Window, access: Span) -> bool {
+    access.end <= window.frontier && access.start.saturating_add(REORDER_PAGES.get()) > window.next
+}
+
+/// Whether `access` lies in the window, ahead of the reader.
+pub(in crate::adaptive) fn holds(window: &Window, access: Span) -> bool {
+    access.start >= window.next && access.end <= window.frontier
+}
+
+/// Whether a run that is at `other` moves inside what this one has asked for.
+pub(in crate::adaptive) fn leads(window: &Window, other: u64) -> bool {
+    let behind = window.next.saturating_sub(REORDER_PAGES.get());
+    within(other, behind, window.frontier)
+}
+
+/// Pages asked for and not yet reached.
+pub(in crate::adaptive) fn unread(window: &Window) -> u64 {
+    window.frontier.saturating_sub(window.next)
+}
+
+/// The asked-for pages nearest to the reader.
+pub(in crate::adaptive) fn ahead(window: &Window) -> Span {
+    let end = window.frontier.min(window.next + REORDER_PAGES.get());
+    Span {
+        start: window.next.min(end),
+        end,
+    }
+}
+
+/// The reader read `access` of its own: the window begins again there, and its next step asks.
+pub(in crate::adaptive) fn begin_at(window: &mut Window, access: Span) {
+    window.frontier = access.end;
+    window.tail = pages32(access.end - access.start);
+}
+
+/// How far the next request goes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::adaptive) struct Extent {
+    /// Its size in pages.
+    pub(in crate::adaptive) pages: u64,
+    /// Requests in a row that were found in memory.
+    pub(in crate::adaptive) cached: u8,
+    /// The first place behind the file.
+    pub(in crate::adaptive) end_of_file: u64,
+}
+
+/// What a window was extended by.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::adaptive) struct Extended {
+    /// What to ask for.
+    pub(in crate::adaptive) ask: Span,
+    /// That is only the far end of what the window was extended by.
+    pub(in crate::adaptive) is_probe: bool,
+}
+
+/// Extends the window by the next request; `access` is what the reader wants now. `None`: the
+/// window reaches the end of the file.
+pub(in crate::adaptive) fn extend(
+    window: &mut Window,
+    access: Span,
+    extent: Extent,
+) -> Option<Extended> {
+    // What the reader wants now goes first, in the same request.
+    let start = window.frontier.max(access.start);
+    if start >= extent.end_of_file {
+        window.tail = 0;
+        return None;
+    }
+    let reach = extent.pages << extent.cached.min(PROBE_DOUBLINGS.get());
+    let mut end = start.max(access.end).saturating_add(reach);
+    if reach >= ALIGN_PAGES.get() * 2 {
+        end -= end % ALIGN_PAGES.get();
+    }
+    let end = end.min(extent.end_of_file);
+    window.frontier = end;
+    let is_probe = extent.cached > 1;
+    let ask = if is_probe {
+        // Everything so far was in memory. Look at the far end only: a hole there will show.
+        Span {
+            start: end - PROBE_PAGES.get().min(end - start),
+            end,
+        }
+    } else {
+        Span { start, end }
+    };
+    window.tail = if end == extent.end_of_file {
+        0
+    } else if is_probe {
+        1
+    } else {
+        pages32(end.saturating_sub(start.max(window.next)))
+    };
+    Some(Extended { ask, is_probe })
+}
+
+fn pages32(pages: u64) -> u32 {
+    u32::try_from(pages).unwrap_or(u32::MAX)
+}

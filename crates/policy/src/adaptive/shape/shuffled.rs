@@ -1,0 +1,47 @@
+//! Shuffled runs: sequential as a whole, out of order in detail, as parallel readers and servers
+//! make them.
+//!
+//! A shuffled run moves like any [run](super::run): the reader is at the farthest place that was
+//! read. What comes late is tolerated up to [`REORDER_PAGES`] behind, and counted here.
+
+use crate::steering::steering;
+
+steering! {
+    /// Pages by which an access may miss the expected place and still belong to an established
+    /// stream: 512 KiB. A parallel server that shuffles eight requests of 32 KiB stays inside with
+    /// space for a slow thread; much more would swallow random lookups near a scan.
+    pub(in crate::adaptive) REORDER_PAGES: u64 = 128;
+
+    /// What a late request adds to the disorder of a run, beside which each request in order takes
+    /// one away. Lower, and a server that shuffles a third of its requests is called sequential
+    /// now and then; higher, and one late thread makes a scan look shuffled for long.
+    LATE_COUNTS: u8 = 2;
+
+    /// Disorder beyond which a run is called shuffled. It changes what is reported, not what is
+    /// asked for.
+    DISORDER_SHUFFLED: u8 = 8;
+}
+
+/// Disorder is counted up to here, so that a run that is in order again is soon called so.
+const DISORDER_MAX: u8 = 64;
+
+/// How much of the recent past came out of order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::adaptive) struct Disorder(u8);
+
+impl Disorder {
+    /// A request came late: behind the reader.
+    pub(in crate::adaptive) fn on_late(&mut self) {
+        self.0 = self.0.saturating_add(LATE_COUNTS.get()).min(DISORDER_MAX);
+    }
+
+    /// A request came in order and left no hole.
+    pub(in crate::adaptive) fn on_order(&mut self) {
+        self.0 = self.0.saturating_sub(1);
+    }
+
+    /// Whether the run is a shuffled one.
+    pub(in crate::adaptive) fn is_shuffled(self) -> bool {
+        self.0 > DISORDER_SHUFFLED.get()
+    }
+}

@@ -1,0 +1,58 @@
+//! Sparse runs: ascending or descending with holes of changing size.
+//!
+//! A sparse run moves like any [run](super::run); its window includes the holes. Whether that pays
+//! is decided here: the hit rate has to allow it, and a hole has to cost less than a request of
+//! its own. Otherwise it is left to the kernel, which reads through the holes.
+
+use crate::adaptive::moment::Moment;
+use crate::steering::steering;
+
+steering! {
+    /// Halve the density counters beyond this, so that they describe the recent past. Lower, and one
+    /// large hole makes a sequential stream sparse; higher, and a stream that became sparse reads
+    /// through holes for 32 MiB.
+    DENSITY_HISTORY_PAGES: u16 = 8192;
+
+    /// Pages of eight that a run has to read to count as one without holes. With eight, one page
+    /// left out ends a window; with six, the holes of a reader that skips every fourth page are
+    /// read and nobody pays for them.
+    DENSE_EIGHTHS: u32 = 7;
+}
+
+/// Pages read, and pages passed over or read, recently.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::adaptive) struct Density {
+    held: u16,
+    spanned: u16,
+}
+
+impl Density {
+    /// An access of `held` pages took the reader `spanned` pages further.
+    pub(in crate::adaptive) fn count(&mut self, held: u64, spanned: u64) {
+        let add = |to: u16, pages: u64| to.saturating_add(u16::try_from(pages).unwrap_or(u16::MAX));
+        self.held = add(self.held, held);
+        self.spanned = add(self.spanned, spanned);
+        let most = DENSITY_HISTORY_PAGES.get();
+        if self.held > most || self.spanned > most {
+            self.held /= 2;
+            self.spanned /= 2;
+        }
+    }
+
+    /// Whether less than seven pages of eight are read.
+    #[inline]
+    pub(in crate::adaptive) fn has_holes(self) -> bool {
+        u32::from(self.held) * 8 < u32::from(self.spanned) * DENSE_EIGHTHS.get()
+    }
+
+    /// Whether reading through the holes pays, for accesses of `length` pages: the limit allows it
+    /// and a hole costs less than a request of its own.
+    pub(in crate::adaptive) fn holes_pay(self, length: u32, moment: &Moment) -> bool {
+        let (held, spanned) = (u64::from(self.held), u64::from(self.spanned));
+        if held.saturating_mul(u64::from(moment.knobs.readahead_hit_rate)) < spanned {
+            return false;
+        }
+        let accesses = (held / u64::from(length.max(1))).max(1);
+        spanned.saturating_sub(held) / accesses <= moment.device.hole_worth_reading().get()
+    }
+}

@@ -1,0 +1,115 @@
+//! Steering constants: numbers that were chosen, not derived, and how to try others.
+//!
+//! Normally a steering constant is a constant: [`Steering::get`] is known when the program is
+//! built. With the feature `evidence` it is a value that can be set while the program runs, so
+//! that a command can sweep it (`cargo run -p xtask -- evidence NAME`). Nothing here reads an
+//! environment; whoever wants to set a value calls `evidence::set`.
+
+#[cfg(feature = "evidence")]
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A chosen number, read as `T`.
+#[derive(Debug)]
+pub struct Steering<T> {
+    #[cfg(not(feature = "evidence"))]
+    value: u64,
+    #[cfg(feature = "evidence")]
+    value: AtomicU64,
+    kind: core::marker::PhantomData<T>,
+}
+
+impl<T> Steering<T> {
+    /// The number as it was chosen.
+    pub(crate) const fn new(value: u64) -> Self {
+        Self {
+            #[cfg(not(feature = "evidence"))]
+            value,
+            #[cfg(feature = "evidence")]
+            value: AtomicU64::new(value),
+            kind: core::marker::PhantomData,
+        }
+    }
+}
+
+macro_rules! readable {
+    ($($type:ty),*) => {
+        $(
+            impl Steering<$type> {
+                /// The number.
+                #[cfg(not(feature = "evidence"))]
+                #[inline]
+                #[expect(clippy::cast_possible_truncation, reason = "`steering!` takes a value of this type")]
+                #[allow(clippy::unnecessary_cast, reason = "one of the types is u64")]
+                pub(crate) const fn get(&self) -> $type {
+                    self.value as $type
+                }
+
+                /// The number as it was set last.
+                #[cfg(feature = "evidence")]
+                #[inline]
+                pub(crate) fn get(&self) -> $type {
+                    <$type>::try_from(self.value.load(Relaxed)).unwrap_or(<$type>::MAX)
+                }
+            }
+        )*
+    };
+}
+
+readable!(u8, u16, u32, u64);
+
+/// One steering constant, for lists.
+#[derive(Clone, Copy, Debug)]
+pub struct Constant {
+    /// Its name in the source.
+    pub name: &'static str,
+    /// The file that says what it balances.
+    pub file: &'static str,
+    /// The number as it was chosen.
+    pub value: u64,
+    #[cfg(feature = "evidence")]
+    pub(crate) cell: &'static AtomicU64,
+}
+
+#[cfg(feature = "evidence")]
+impl<T> Steering<T> {
+    /// What [`Constant`] sets.
+    pub(crate) const fn cell(&self) -> &AtomicU64 {
+        &self.value
+    }
+}
+
+/// Defines steering constants, once in a file: `steering! { /// What it balances. NAME: u64 = 32; }`.
+/// They are read with `NAME.get()`, and listed in `STEERING` for [`crate::evidence`].
+macro_rules! steering {
+    ($($(#[$doc:meta])* $visibility:vis $name:ident: $type:ty = $value:expr;)*) => {
+        $(
+            $(#[$doc])*
+            #[cfg(not(feature = "evidence"))]
+            $visibility const $name: $crate::steering::Steering<$type> = {
+                const VALUE: $type = $value;
+                $crate::steering::Steering::new(VALUE as u64)
+            };
+            $(#[$doc])*
+            #[cfg(feature = "evidence")]
+            $visibility static $name: $crate::steering::Steering<$type> = {
+                const VALUE: $type = $value;
+                $crate::steering::Steering::new(VALUE as u64)
+            };
+        )*
+
+        /// The steering constants of this file.
+        pub(crate) static STEERING: &[$crate::steering::Constant] = &[$(
+            $crate::steering::Constant {
+                name: stringify!($name),
+                file: file!(),
+                value: {
+                    const VALUE: $type = $value;
+                    VALUE as u64
+                },
+                #[cfg(feature = "evidence")]
+                cell: $name.cell(),
+            },
+        )*];
+    };
+}
+pub(crate) use steering;
