@@ -13,7 +13,7 @@
 use ahead_policy::reason::{Pattern, Reason};
 
 /// First word of the file: "ahead" and the layout's version.
-pub const MAGIC: u64 = 0x6168_6561_6400_0001;
+pub const MAGIC: u64 = 0x6168_6561_6400_0002;
 /// Words in the header.
 pub const HEADER_WORDS: usize = 64;
 /// Words in the record of one file.
@@ -42,14 +42,12 @@ pub mod header {
     pub const FILES_BEYOND: usize = 3;
     /// Calls of `mmap` on regular files: their faults cannot be seen.
     pub const MAPPINGS: usize = 4;
-    /// How requests reach the kernel, as [`crate::settings::SubmitChoice`] order.
-    pub const SUBMIT: usize = 5;
-    /// Requests that found the queue to the helper full and were dropped.
-    pub const DROPPED: usize = 6;
     /// Calls that asked the kernel for pages.
     pub const CALLS: usize = 7;
     /// Pages of all windows asked for and not yet reached, largest seen in one process.
     pub const UNREAD_PAGES_MAX: usize = 8;
+    /// First of [`super::Aside::COUNT`] words: how often the library stepped aside, by reason.
+    pub const ASIDES: usize = 16;
 }
 
 /// Word numbers inside a file's record.
@@ -164,6 +162,23 @@ impl Aside {
         Self::TableFull,
     ];
 
+    /// The word for machines.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoFile => "no_file",
+            Self::NoDevice => "no_device",
+            Self::Direct => "direct",
+            Self::ProgramAdvises => "program_advises",
+            Self::SandboxAnnounced => "sandbox_announced",
+            Self::SandboxInherited => "sandbox_inherited",
+            Self::BrokenInvariant => "broken_invariant",
+            Self::RefusedTooOften => "refused_too_often",
+            Self::NoAddressSpace => "no_address_space",
+            Self::TableFull => "table_full",
+        }
+    }
+
     /// The reason's place in [`Self::ALL`].
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -277,8 +292,8 @@ pub struct Report {
     pub files_beyond: u64,
     /// Calls of `mmap` on regular files.
     pub mappings: u64,
-    /// Requests dropped because the helper was behind.
-    pub dropped: u64,
+    /// How often the library stepped aside, in the order of [`Aside::ALL`].
+    pub asides: [u64; Aside::COUNT],
     /// Calls that asked the kernel for pages.
     pub calls: u64,
     /// Largest number of pages asked for and not yet reached, in one process.
@@ -322,7 +337,7 @@ pub fn decode(bytes: &[u8]) -> Result<Report, DecodeError> {
         files,
         files_beyond: words[header::FILES_BEYOND],
         mappings: words[header::MAPPINGS],
-        dropped: words[header::DROPPED],
+        asides: std::array::from_fn(|code| words[header::ASIDES + code]),
         calls: words[header::CALLS],
         unread_pages_max: words[header::UNREAD_PAGES_MAX],
         events,
@@ -436,6 +451,15 @@ mod tests {
         assert_eq!(report.events[0].period, -1);
         assert_eq!(report.events[0].pattern, Pattern::Backward);
         assert_eq!(report.events[0].reason, Reason::MarkerCrossed);
+    }
+
+    #[test]
+    fn reasons_for_stepping_aside_are_read_back() {
+        let mut words = account();
+        words[header::ASIDES + usize::from(Aside::Direct.code())] = 5;
+        let report = decode(&bytes(&words)).unwrap();
+        assert_eq!(report.asides[usize::from(Aside::Direct.code())], 5);
+        assert_eq!(report.asides.iter().sum::<u64>(), 5);
     }
 
     #[test]

@@ -20,18 +20,6 @@ pub enum PolicyChoice {
     Kernel,
 }
 
-/// How a request for pages reaches the kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SubmitChoice {
-    /// The way that measured best and is allowed here.
-    #[default]
-    Auto,
-    /// `readahead(2)` by the reading thread itself.
-    Direct,
-    /// `readahead(2)` by one helper thread per process.
-    Thread,
-}
-
 /// One name that can be set.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyDoc {
@@ -69,11 +57,6 @@ pub const KEYS: &[KeyDoc] = &[
         name: "window_mib_max",
         default: "8",
         meaning: "largest request for one stream in MiB, 1 to 256",
-    },
-    KeyDoc {
-        name: "submit",
-        default: "auto",
-        meaning: "how requests reach the kernel: auto, direct, thread",
     },
     KeyDoc {
         name: "access_us",
@@ -134,8 +117,6 @@ pub struct Settings {
     pub budget_mib: u32,
     /// Largest request for one stream in MiB.
     pub window_mib_max: u32,
-    /// How requests reach the kernel.
-    pub submit: SubmitChoice,
     /// Access time in microseconds, 0 = learn.
     pub access_us: u32,
     /// Bandwidth in MB/s, 0 = by kind of device.
@@ -152,7 +133,6 @@ impl Default for Settings {
             readahead_hit_rate: 1,
             budget_mib: 0,
             window_mib_max: 8,
-            submit: SubmitChoice::Auto,
             access_us: 0,
             bandwidth_mb: 0,
             depth: 0,
@@ -188,14 +168,6 @@ impl Settings {
             "readahead_hit_rate" => self.readahead_hit_rate = number(1, 64, "1 to 64")?,
             "budget_mib" => self.budget_mib = number(0, 1 << 20, "0 to 1048576 MiB")?,
             "window_mib_max" => self.window_mib_max = number(1, 256, "1 to 256 MiB")?,
-            "submit" => {
-                self.submit = match value {
-                    "auto" => SubmitChoice::Auto,
-                    "direct" => SubmitChoice::Direct,
-                    "thread" => SubmitChoice::Thread,
-                    _ => return Err(bad("auto, direct or thread")),
-                }
-            }
             "access_us" => self.access_us = number(0, 10_000_000, "0 to 10000000 microseconds")?,
             "bandwidth_mb" => self.bandwidth_mb = number(0, 1_000_000, "0 to 1000000 MB/s")?,
             "depth" => self.depth = number(0, 1024, "0 to 1024")?,
@@ -220,16 +192,11 @@ impl Settings {
 
     /// The value of every key as text, in the order of [`KEYS`].
     #[must_use]
-    pub fn values(&self) -> [(&'static str, String); 9] {
+    pub fn values(&self) -> [(&'static str, String); 8] {
         let policy = match self.policy {
             PolicyChoice::Adaptive => "adaptive",
             PolicyChoice::Off => "off",
             PolicyChoice::Kernel => "kernel",
-        };
-        let submit = match self.submit {
-            SubmitChoice::Auto => "auto",
-            SubmitChoice::Direct => "direct",
-            SubmitChoice::Thread => "thread",
         };
         [
             ("policy", policy.to_owned()),
@@ -237,7 +204,6 @@ impl Settings {
             ("readahead_hit_rate", self.readahead_hit_rate.to_string()),
             ("budget_mib", self.budget_mib.to_string()),
             ("window_mib_max", self.window_mib_max.to_string()),
-            ("submit", submit.to_owned()),
             ("access_us", self.access_us.to_string()),
             ("bandwidth_mb", self.bandwidth_mb.to_string()),
             ("depth", self.depth.to_string()),
@@ -316,7 +282,7 @@ mod tests {
     #[test]
     fn what_travels_in_the_environment_comes_back_whole() {
         let mut settings = Settings::default();
-        settings.set("submit", "thread").unwrap();
+        settings.set("depth", "7").unwrap();
         settings.set("readahead_hit_rate", "7").unwrap();
         settings.set("policy", "kernel").unwrap();
         assert_eq!(

@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn values_are_kept_although_the_program_writes_over_them() {
-        let mut settings = *b"AHEAD_SETTINGS=submit=direct,depth=4\0";
+        let mut settings = *b"AHEAD_SETTINGS=ratio=1,depth=4\0";
         let environment = [
             c"PATH=/bin".as_ptr(),
             settings.as_ptr().cast(),
@@ -113,7 +113,7 @@ mod tests {
         // SAFETY: strings and array are valid; no other test keeps anything.
         unsafe { keep(environment.as_ptr()) };
         settings.fill(b'x');
-        assert_eq!(value(c"AHEAD_SETTINGS"), Some(c"submit=direct,depth=4"));
+        assert_eq!(value(c"AHEAD_SETTINGS"), Some(c"ratio=1,depth=4"));
         assert_eq!(value(c"AHEAD_FILTERS"), Some(c""));
         assert_eq!(value(c"AHEAD_SHARED"), None);
         assert_eq!(value(c"PATH"), None);

@@ -11,6 +11,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use ahead_engine::device::DeviceFacts;
+use ahead_engine::report::header;
 use ahead_engine::session::Session;
 use ahead_engine::settings::Settings;
 use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
@@ -18,10 +19,10 @@ use ahead_sys::meminfo::MemoryInfo;
 use ahead_sys::memory_limit;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 
-use crate::environment;
 use crate::files::Files;
 use crate::record::Recorder;
 use crate::shared::Shared;
+use crate::{aside, environment};
 
 /// Pages that may be asked for as long as memory was not looked at: 16 MiB.
 const PAGES_BEFORE_LOOKING: u64 = 4096;
@@ -87,6 +88,13 @@ pub(crate) fn make() {
         .group
         .budget
         .set_limits(little, PageCount::new(0), 100);
+    if let Some(shared) = &host.shared {
+        // What happened before there was an account.
+        for (code, count) in aside::counts().into_iter().enumerate() {
+            let word = shared.header(header::ASIDES + code);
+            word.fetch_add(count, Ordering::Relaxed);
+        }
+    }
     // SAFETY: only one thread makes the host, and nobody sees the place before the store below.
     let made = unsafe { (*PLACE.0.get()).write(host) };
     HOST.store(made, Ordering::Release);

@@ -54,6 +54,14 @@ fn assert_nothing_differs(seed: u64, variables: &[(&str, &str)]) {
         .env("AHEAD_SHARED", account.path())
         .envs(variables.iter().copied());
     let with = log_of(folder.path(), seed, command);
+    assert_same(seed, &without, &with);
+    assert!(
+        account.accesses() > 10_000,
+        "the library noticed too few reads"
+    );
+}
+
+fn assert_same(seed: u64, without: &[u8], with: &[u8]) {
     let pairs = without.chunks(RECORD_BYTES).zip(with.chunks(RECORD_BYTES));
     for (number, (without, with)) in pairs.enumerate() {
         assert_eq!(
@@ -62,10 +70,6 @@ fn assert_nothing_differs(seed: u64, variables: &[(&str, &str)]) {
             "seed {seed}: operation number {number} is the first that differs (left: without)"
         );
     }
-    assert!(
-        account.accesses() > 10_000,
-        "the library noticed too few reads"
-    );
 }
 
 #[test]
@@ -84,12 +88,17 @@ fn a_million_operations_give_the_same_results_last_third() {
 }
 
 #[test]
-fn requests_by_the_reading_thread_change_no_result() {
-    assert_nothing_differs(4, &[("AHEAD_SETTINGS", "submit=direct")]);
+fn large_requests_change_no_result() {
+    let settings = "readahead_hit_rate=64,readahead_ratio=100";
+    assert_nothing_differs(4, &[("AHEAD_SETTINGS", settings)]);
 }
 
+/// As programs run it: without an account nothing is looked at before a read waits.
 #[test]
-fn requests_by_a_helper_thread_change_no_result() {
-    let settings = "submit=thread,readahead_hit_rate=64,readahead_ratio=100";
-    assert_nothing_differs(5, &[("AHEAD_SETTINGS", settings)]);
+fn looking_only_after_waits_changes_no_result() {
+    let folder = common::folder();
+    let program: PathBuf = common::build(folder.path(), "differential");
+    let without = log_of(folder.path(), 5, Command::new(&program));
+    let with = log_of(folder.path(), 5, common::with_library(&program));
+    assert_same(5, &without, &with);
 }

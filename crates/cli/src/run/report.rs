@@ -6,7 +6,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use ahead_engine::report::{FileReport, Report};
+use ahead_engine::report::{Aside, FileReport, Report};
 use ahead_engine::settings::Settings;
 use serde_json::{Value, json};
 
@@ -73,13 +73,20 @@ impl RunReport<'_> {
                 self.report.files_beyond
             ));
         }
-        if self.report.dropped > 0 {
-            spots.push(format!(
-                "{} requests were dropped because the helper was behind",
-                self.report.dropped
-            ));
-        }
         spots
+    }
+
+    /// Reasons for which descriptors, files or processes were left alone, and how often.
+    fn left_alone(&self) -> impl Iterator<Item = (Aside, u64)> {
+        let counts = self.report.asides;
+        let all = Aside::ALL.into_iter().zip(counts);
+        all.filter(|(_, count)| *count > 0)
+    }
+
+    fn left_alone_json(&self) -> Value {
+        let counts = self.left_alone();
+        let counts = counts.map(|(aside, count)| (aside.name().to_owned(), Value::from(count)));
+        Value::Object(counts.collect())
     }
 
     /// The report for a person. Ends with a line end.
@@ -101,6 +108,13 @@ impl RunReport<'_> {
         if !report.files.is_empty() {
             text.push_str(&files_table(&report.files));
             text.push('\n');
+        }
+        let left_alone: Vec<String> = self
+            .left_alone()
+            .map(|(aside, count)| format!("{aside} ({count})"))
+            .collect();
+        if !left_alone.is_empty() {
+            text.push_str(&format!("ahead: left alone: {}\n", left_alone.join(", ")));
         }
         for spot in self.blind_spots() {
             text.push_str(&format!("ahead: {spot}\n"));
@@ -127,7 +141,7 @@ impl RunReport<'_> {
             "settings": settings,
             "processes": self.report.processes,
             "calls": self.report.calls,
-            "dropped": self.report.dropped,
+            "left_alone": self.left_alone_json(),
             "mappings": self.report.mappings,
             "files_beyond": self.report.files_beyond,
             "unread_pages_max": self.report.unread_pages_max,
@@ -342,6 +356,17 @@ mod tests {
         });
         assert!(text.contains("/data/log"), "{text}");
         assert!(text.contains("48 more, 384 K read"), "{text}");
+    }
+
+    #[test]
+    fn what_was_left_alone_is_said_with_its_reason() {
+        let mut report = one_file();
+        report.asides[usize::from(Aside::Direct.code())] = 3;
+        let text = with_report(Visibility::Seen(Machine::this()), &report, |shown| {
+            shown.text()
+        });
+        let line = "ahead: left alone: opened with O_DIRECT (3)\n";
+        assert!(text.contains(line), "{text}");
     }
 
     #[test]
