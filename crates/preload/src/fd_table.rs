@@ -231,8 +231,15 @@ pub(crate) fn forget_range(first: u32, last: u32) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// Tests that fork, or that must not see one, run one after another.
+    pub(crate) fn no_forks() -> MutexGuard<'static, ()> {
+        static FORKS: Mutex<()> = Mutex::new(());
+        FORKS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     #[test]
     fn what_is_put_in_comes_out() {
@@ -256,6 +263,7 @@ mod tests {
 
     #[test]
     fn what_was_inherited_copied_or_open_at_a_fork_shares_its_position() {
+        let _alone = no_forks();
         let inherited = line(2_001).unwrap();
         assert!(inherited.is_shared());
         let opened = line(2_002).unwrap();

@@ -588,3 +588,6 @@ pub(crate) fn at_exit() {
         host.session.on_exit();
     }
 }
+
+#[cfg(test)]
+mod tests;
