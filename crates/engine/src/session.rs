@@ -52,6 +52,19 @@ const ACCOUNT_EVERY: u64 = 4096;
 /// Deferred facts that are taken in at once. Other threads may keep leaving more.
 const DEFERRED_MAX: usize = 8;
 
+/// Whether a read of `pages` that took `elapsed_ns` waited for a device.
+#[must_use]
+pub const fn is_wait(elapsed_ns: u64, pages: PageCount) -> bool {
+    elapsed_ns > wait_limit_ns(pages)
+}
+
+/// The longest that a read of `pages` takes without waiting for a device.
+#[must_use]
+#[inline]
+pub const fn wait_limit_ns(pages: PageCount) -> u64 {
+    WAIT_NS + COPY_PAGE_NS * pages.get()
+}
+
 /// The loop and what it knows, over a host's table of files.
 #[derive(Debug, Default)]
 pub struct Session<F> {
@@ -133,19 +146,6 @@ impl<F: FileTable> Session<F> {
             devices: Devices::new(),
             swept_ns: AtomicU64::new(0),
         }
-    }
-
-    /// Whether a read of `pages` that took `elapsed_ns` waited for a device.
-    #[must_use]
-    pub const fn is_wait(elapsed_ns: u64, pages: PageCount) -> bool {
-        elapsed_ns > Self::wait_limit_ns(pages)
-    }
-
-    /// The longest that a read of `pages` takes without waiting for a device.
-    #[must_use]
-    #[inline]
-    pub const fn wait_limit_ns(pages: PageCount) -> u64 {
-        WAIT_NS + COPY_PAGE_NS * pages.get()
     }
 
     /// A file of `file_pages` pages on the device numbered `device` was opened, or met for the
@@ -318,7 +318,7 @@ impl<F: FileTable> Session<F> {
         }
     }
 
-    /// The read that `token` stands for [waited](Self::is_wait): it took `waited_ns`, until `now`.
+    /// The read that `token` stands for [waited](is_wait): it took `waited_ns`, until `now`.
     pub fn on_wait(
         &self,
         token: &Token<F::File>,

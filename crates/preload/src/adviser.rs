@@ -14,7 +14,6 @@ use ahead_units::PageCount;
 use crate::fd_table::{Entry, FileEntry, FileRef, Line};
 use crate::host::{self, Host};
 use crate::identity::{self, Identity};
-use crate::ops::record_of;
 use crate::{aside, submit, ticks, watch};
 
 /// Refused requests in a row after which the library steps aside.
@@ -121,14 +120,14 @@ impl Adviser for Direct<'_> {
         {
             recorder.on_decision(place, decision);
         }
-        if let Some(shared) = &self.host.shared {
+        if let Some(account) = self.host.account() {
             let now = ticks::monotonic_ns();
-            shared.note(record_of(place), decision, now, identity::process());
+            account.note(place.record(), decision, now, identity::process());
             let unread = self.host.session.group.budget.unread().get();
-            shared
+            account
                 .header(header::UNREAD_PAGES_MAX)
                 .fetch_max(unread, Ordering::Relaxed);
-            shared
+            account
                 .header(header::CALLS)
                 .fetch_add(self.calls, Ordering::Relaxed);
         }

@@ -19,7 +19,7 @@ use ahead_units::PageRange;
 
 use crate::fd_table::FileRef;
 use crate::memory::zeroed_array;
-use crate::ops;
+use crate::shared::{RecordPlace, Shared};
 use crate::ticks;
 
 /// Places in the table: 8192 files at once. Programs with more open at a time lose the history of
@@ -52,8 +52,8 @@ pub(crate) struct Place {
     last_used: AtomicU64,
     /// When a thread found it busy, and nobody has come in since; 0 otherwise.
     stuck_since_ns: AtomicU64,
-    /// Its record in the account.
-    pub(crate) record: AtomicU32,
+    /// Its record in the account, as [`RecordPlace::to_word`].
+    record: AtomicU32,
     /// Its large table, plus one; 0 is none.
     many: AtomicU32,
     mailbox: [AtomicU64; MAILBOX],
@@ -78,11 +78,13 @@ pub(crate) struct Files {
     many: &'static [ManyTable],
     many_used: AtomicU32,
     clock: AtomicU64,
+    /// Where what happens to files is added up, if anyone reads it.
+    pub(crate) account: Option<Shared>,
 }
 
 /// The right to change one file's state, until dropped.
 pub(crate) struct Inside<'a> {
-    pub(crate) place: &'a Place,
+    place: &'a Place,
     files: &'a Files,
 }
 
@@ -134,7 +136,7 @@ fn unpack(word: u64) -> Option<Deferred> {
 
 impl Files {
     /// An empty table; `None` without address space.
-    pub(crate) fn new() -> Option<Self> {
+    pub(crate) fn new(account: Option<Shared>) -> Option<Self> {
         // SAFETY: all-zero bytes are valid atomics and a valid (never used) file state, whose
         // types are plain numbers and enums with a variant 0.
         let places = unsafe { zeroed_array::<Place>(PLACES)? };
@@ -146,6 +148,7 @@ impl Files {
             many,
             many_used: AtomicU32::new(0),
             clock: AtomicU64::new(0),
+            account,
         })
     }
 
@@ -321,7 +324,17 @@ impl FileTable for Files {
     }
 
     fn account(&self, inside: &mut Inside<'_>, accesses_min: u64) {
-        ops::account(inside, accesses_min);
+        let (state, _) = inside.state();
+        if state.untold_accesses() < accesses_min {
+            return;
+        }
+        let window = state.window.get();
+        let (pattern, reason) = (state.pattern.code(), state.reason.code());
+        let (tally, wasted) = state.take_tally();
+        if let (Some(account), Some(record)) = (&self.account, inside.place.record()) {
+            account.add(record, &tally, wasted, window);
+            account.set_pattern(record, pattern, reason);
+        }
     }
 }
 
@@ -389,6 +402,16 @@ impl Place {
         self.file() == (device, inode)
     }
 
+    /// Its record in the account.
+    pub(crate) fn record(&self) -> Option<RecordPlace> {
+        RecordPlace::from_word(self.record.load(Relaxed))
+    }
+
+    /// Sets its record in the account.
+    pub(crate) fn set_record(&self, record: Option<RecordPlace>) {
+        self.record.store(RecordPlace::to_word(record), Relaxed);
+    }
+
     /// Device and inode of the file that lives here.
     pub(crate) fn file(&self) -> (u64, u64) {
         (self.device.load(Relaxed), self.inode.load(Relaxed))
@@ -426,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_file_keeps_its_place_and_another_one_gets_another() {
-        let files = Files::new().unwrap();
+        let files = Files::new(None).unwrap();
         let first = files.find(1, 100, |_| {}).unwrap();
         assert!(first.1);
         assert_eq!(files.find(1, 100, |_| {}), Some((first.0, false)));
@@ -435,7 +458,7 @@ mod tests {
 
     #[test]
     fn what_is_deferred_while_a_place_is_busy_is_found_by_the_next_one_inside() {
-        let files = Files::new().unwrap();
+        let files = Files::new(None).unwrap();
         let file = find(&files, 100);
         let mut inside = files.enter(file).unwrap();
         assert_eq!(files.enter(file).err(), Some(EnterError::Busy));
@@ -452,7 +475,7 @@ mod tests {
     /// Bug 3: the answer to a request was lost when its file was busy.
     #[test]
     fn accesses_that_fill_the_mailbox_leave_room_for_an_answer() {
-        let files = Files::new().unwrap();
+        let files = Files::new(None).unwrap();
         let file = find(&files, 100);
         let mut inside = files.enter(file).unwrap();
         for page in 0..20 {
@@ -470,7 +493,7 @@ mod tests {
 
     #[test]
     fn used_places_are_found_without_looking_at_the_others() {
-        let files = Files::new().unwrap();
+        let files = Files::new(None).unwrap();
         for inode in 0..100 {
             find(&files, inode);
         }
@@ -479,7 +502,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_of_a_file_that_gave_way_is_not_let_in() {
-        let files = Files::new().unwrap();
+        let files = Files::new(None).unwrap();
         let file = find(&files, 100);
         let old = FileRef {
             generation: file.generation.wrapping_add(1),
@@ -493,7 +516,7 @@ mod tests {
     /// lose its place.
     #[test]
     fn a_file_that_is_read_all_the_time_keeps_its_place() {
-        let files = Files::new().unwrap();
+        let files = Files::new(None).unwrap();
         let busy = find(&files, 100);
         for inode in 101..200_000 {
             drop(files.enter(busy));
@@ -505,7 +528,7 @@ mod tests {
     /// Bug 12: `siglongjmp` out of a hook left its file busy for ever.
     #[test]
     fn a_place_whose_thread_never_comes_back_is_given_up_and_its_file_gets_another() {
-        let files = Files::new().unwrap();
+        let files = Files::new(None).unwrap();
         let file = find(&files, 100);
         std::mem::forget(files.enter(file).unwrap());
         let place = files.place(file).unwrap();

@@ -34,7 +34,6 @@ const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
 pub(crate) struct Host {
     pub(crate) settings: Settings,
     pub(crate) session: Session<Files>,
-    pub(crate) shared: Option<Shared>,
     pub(crate) recorder: Option<Recorder>,
     memory_known: AtomicBool,
     /// Requests in a row that the kernel refused.
@@ -71,14 +70,17 @@ pub(crate) fn settings() -> Settings {
 
 /// Makes the host. Called at most once in a process; see [`crate::wake`].
 pub(crate) fn make() {
-    let Some(files) = Files::new() else {
+    let path = |name: &CStr| environment::value(name);
+    let account = path(c"AHEAD_SHARED").and_then(Shared::open);
+    if let Some(account) = &account {
+        aside::keep(account.words_from(header::ASIDES));
+    }
+    let Some(files) = Files::new(account) else {
         return;
     };
-    let path = |name: &CStr| environment::value(name);
     let host = Host {
         settings: settings(),
         session: Session::new(files),
-        shared: path(c"AHEAD_SHARED").and_then(Shared::open),
         recorder: path(c"AHEAD_RECORD").and_then(Recorder::open),
         memory_known: AtomicBool::new(false),
         refusals: AtomicU32::new(0),
@@ -88,19 +90,17 @@ pub(crate) fn make() {
         .group
         .budget
         .set_limits(little, PageCount::new(0), 100);
-    if let Some(shared) = &host.shared {
-        // What happened before there was an account.
-        for (code, count) in aside::counts().into_iter().enumerate() {
-            let word = shared.header(header::ASIDES + code);
-            word.fetch_add(count, Ordering::Relaxed);
-        }
-    }
     // SAFETY: only one thread makes the host, and nobody sees the place before the store below.
     let made = unsafe { (*PLACE.0.get()).write(host) };
     HOST.store(made, Ordering::Release);
 }
 
 impl Host {
+    /// Where what happens is added up, if anyone reads it.
+    pub(crate) fn account(&self) -> Option<&Shared> {
+        self.session.files.account.as_ref()
+    }
+
     /// Looks at the memory limits, once, before the first request.
     pub(crate) fn learn_memory(&self) {
         if self.memory_known.swap(true, Ordering::AcqRel) {

@@ -7,16 +7,18 @@
 //! * `hooks`, `stdio`, `real`, `symbols` — the C side: what programs call, and what is called in
 //!   the end
 //! * `wake`, `watch`, `environment`, `sandbox`, `aside` — when anything is done at all, and why not
-//! * `ops`, `adviser` — what a read means to the engine's loop, and how its decisions are carried out
+//! * `ops`, `descriptors`, `adviser` — what a read means to the engine's loop, and how its decisions are carried out
 //! * `host`, `files`, `fd_table` — what is known in this process
 //! * `submit`, `identity` — what the kernel is asked
 //! * `shared`, `recording`, `record` — what is kept for `ahead run`: the account, and a trace
 
 mod adviser;
 mod aside;
+mod descriptors;
 mod environment;
 mod fd_table;
 mod files;
+mod guard;
 mod hooks;
 mod host;
 mod identity;
@@ -60,6 +62,6 @@ unsafe extern "C" fn on_load(
 #[cfg_attr(test, allow(dead_code))]
 extern "C" fn on_unload() {
     if host::get().is_some() {
-        hooks::guarded(ops::at_exit);
+        guard::guarded(descriptors::at_exit);
     }
 }

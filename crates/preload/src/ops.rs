@@ -1,27 +1,25 @@
-//! What happens around a read, in terms of the engine.
+//! What happens around a read, in terms of the engine. What happens to descriptors otherwise is in
+//! [`descriptors`](crate::descriptors).
 //!
 //! The hooks in [`hooks`](crate::hooks) know C; this file knows descriptors and files; the loop is
 //! [`ahead_engine::session`]'s. It runs inside somebody else's read, so it never waits, never
 //! allocates, and treats every failure as "no hint today". `errno` is kept by the hooks.
 
 use std::ffi::c_int;
-use std::sync::atomic::Ordering;
 
 use ahead_engine::host::{Act, Adviser, EnterError, EnteredFile};
-use ahead_engine::report::{Aside, flags, header};
+use ahead_engine::report::{Aside, flags};
 use ahead_engine::session;
 use ahead_policy::adaptive::Quick;
-use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::{ByteLength, ByteOffset, PageRange, Timestamp};
 use rustix::fs::OFlags;
 
 use crate::adviser::Direct;
-use crate::fd_table::{self, Entry, FileEntry, FileRef, Line, line};
+use crate::fd_table::{Entry, FileEntry, FileRef, Line, line};
 use crate::files::{Inside, Place};
 use crate::host::{self, Host};
 use crate::identity::{self, Identity, Resident};
-use crate::recording::{self, Kind};
-use crate::shared::RecordPlace;
+use crate::recording;
 use crate::watch::{self, Timer};
 use crate::{aside, ticks, wake};
 
@@ -133,7 +131,7 @@ fn pages(start: u64, length: usize) -> PageRange {
     PageRange::of_bytes(ByteOffset::new(start), ByteLength::new(length as u64))
 }
 
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     Timestamp::new(ticks::monotonic_ns())
 }
 
@@ -298,11 +296,8 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
         return None;
     };
     let place = session.files.place(file)?;
-    if is_new && let Some(shared) = &host.shared {
-        let record = shared.claim(fd, seen.device, seen.inode);
-        place
-            .record
-            .store(RecordPlace::to_word(record), Ordering::Relaxed);
+    if is_new && let Some(account) = host.account() {
+        place.set_record(account.claim(fd, seen.device, seen.inode));
     }
     if seen.flags.contains(OFlags::DIRECT) {
         flag(host, place, flags::DIRECT);
@@ -327,32 +322,10 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
     Some(entry)
 }
 
-/// The record of a file in the account.
-pub(crate) fn record_of(place: &Place) -> Option<RecordPlace> {
-    RecordPlace::from_word(place.record.load(Ordering::Relaxed))
-}
-
-fn flag(host: &Host, place: &Place, bits: u64) {
-    if let (Some(shared), Some(record)) = (&host.shared, record_of(place)) {
-        shared.flag(record, bits);
-    }
-}
-
-/// Adds the file's account to the shared one, if there is one and enough has happened.
-pub(crate) fn account(inside: &mut Inside<'_>, accesses_min: u64) {
-    let Some(host) = host::get() else {
-        return;
-    };
-    let (state, _) = inside.state();
-    if state.untold_accesses() < accesses_min {
-        return;
-    }
-    let window = state.window.get();
-    let (pattern, reason) = (state.pattern.code(), state.reason.code());
-    let (tally, wasted) = state.take_tally();
-    if let (Some(shared), Some(record)) = (&host.shared, record_of(inside.place)) {
-        shared.add(record, &tally, wasted, window);
-        shared.set_pattern(record, pattern, reason);
+/// Sets bits of a file's flags in the account.
+pub(crate) fn flag(host: &Host, place: &Place, bits: u64) {
+    if let (Some(account), Some(record)) = (host.account(), place.record()) {
+        account.flag(record, bits);
     }
 }
 
@@ -418,174 +391,6 @@ pub(crate) fn tracked_position(fd: c_int) -> Option<u64> {
 pub(crate) fn set_position(fd: c_int, position: u64) {
     if let Some(line) = line(fd) {
         line.set_position(position);
-    }
-}
-
-/// A descriptor was opened: the number means something new.
-pub(crate) fn on_open(fd: c_int) {
-    if let Some(line) = line(fd) {
-        line.on_open();
-    }
-}
-
-/// A descriptor is about to be closed.
-pub(crate) fn on_close(fd: c_int) {
-    let Some(line) = line(fd) else {
-        return;
-    };
-    if let Entry::File(entry) = line.entry()
-        && let Some(host) = host::get()
-    {
-        host.session.on_close(entry.file, now());
-        recording::on_close(entry.file);
-    }
-    line.forget();
-}
-
-/// Descriptors `first` to `last`, both inclusive, were closed.
-pub(crate) fn on_close_range(first: u32, last: u32) {
-    fd_table::forget_range(first, last);
-}
-
-/// `new` stands for the same open file as `old`. In the child of a `vfork`, whose memory is its
-/// parent's, that costs the parent another look at `new`, and questions for the position of `old`.
-pub(crate) fn on_dup(old: c_int, new: c_int) {
-    if old == new {
-        return;
-    }
-    if let Some(line) = line(old) {
-        line.share();
-    }
-    if let Some(line) = line(new) {
-        line.forget();
-        line.share();
-    }
-}
-
-/// The position of `fd` was set.
-pub(crate) fn on_seek(fd: c_int, position: i64) {
-    if let Ok(position) = u64::try_from(position) {
-        set_position(fd, position);
-    }
-}
-
-/// The program gave advice. What it says about random reads and about pages it wants is respected:
-/// no requests of ours through this descriptor until it takes that back.
-pub(crate) fn on_fadvise(fd: c_int, offset: i64, length: i64, advice: c_int) {
-    recording::on_advice(fd, offset, length, advice);
-    match advice {
-        libc::POSIX_FADV_RANDOM | libc::POSIX_FADV_WILLNEED => set_program_advises(fd, true),
-        libc::POSIX_FADV_NORMAL | libc::POSIX_FADV_SEQUENTIAL => set_program_advises(fd, false),
-        _ => {}
-    }
-}
-
-/// The program reads ahead itself.
-pub(crate) fn on_readahead(fd: c_int, offset: i64, count: usize) {
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    recording::on_advice(fd, offset, count, libc::POSIX_FADV_WILLNEED);
-    set_program_advises(fd, true);
-}
-
-fn set_program_advises(fd: c_int, program_advises: bool) {
-    let Some(line) = line(fd) else {
-        return;
-    };
-    if program_advises {
-        aside::count(Aside::ProgramAdvises);
-        // An account names the files that were left to their programs.
-        if wake::sees_all() {
-            is_watched(fd);
-        }
-    }
-    match line.entry() {
-        Entry::File(entry) => {
-            let entry = FileEntry {
-                program_advises,
-                ..entry
-            };
-            line.set(Entry::File(entry));
-            if program_advises {
-                note_program_advises(entry);
-            }
-        }
-        Entry::Unwatched if program_advises => line.set(Entry::Advised),
-        Entry::Advised if !program_advises => line.set(Entry::Unwatched),
-        Entry::Unwatched | Entry::Advised | Entry::Ignored => {}
-    }
-}
-
-fn note_program_advises(entry: FileEntry) {
-    let Some(host) = host::get() else {
-        return;
-    };
-    let Some(place) = host.session.files.place(entry.file) else {
-        return;
-    };
-    flag(host, place, flags::PROGRAM_ADVISES);
-    if let (Some(shared), Some(record)) = (&host.shared, record_of(place)) {
-        let reason = Reason::ProgramAdvises.code();
-        shared.set_pattern(record, Pattern::Unknown.code(), reason);
-    }
-}
-
-/// The program mapped a file: its faults will be missing in the account, which says so.
-pub(crate) fn on_mmap(fd: c_int, length: usize, offset: i64) {
-    if fd < 0 || !wake::sees_all() || !is_watched(fd) {
-        return;
-    }
-    if let Ok(offset) = u64::try_from(offset) {
-        recording::on_descriptor(fd, Kind::Map, 0, offset, length as u64);
-    }
-    let Some(host) = host::get() else {
-        return;
-    };
-    if let Some(shared) = &host.shared {
-        shared
-            .header(header::MAPPINGS)
-            .fetch_add(1, Ordering::Relaxed);
-    }
-    if let Some(Entry::File(entry)) = line(fd).map(Line::entry)
-        && let Some(place) = host.session.files.place(entry.file)
-    {
-        flag(host, place, flags::MAPPED);
-    }
-}
-
-/// This process has forked a child: both move the positions of what is open.
-pub(crate) fn after_fork_in_parent() {
-    fd_table::on_fork();
-}
-
-/// This is the child of a fork: the other threads are gone, positions are shared, and nothing has
-/// been asked for here.
-pub(crate) fn after_fork_in_child() {
-    fd_table::on_fork();
-    let Some(host) = host::get() else {
-        return;
-    };
-    host.session.files.release_all();
-    host.session.on_fork_in_child();
-    if let Some(shared) = &host.shared {
-        shared
-            .header(header::PROCESSES)
-            .fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// The process is about to forbid itself system calls: ours could end it, so there will be none.
-pub(crate) fn on_sandbox() {
-    aside::count(Aside::SandboxAnnounced);
-    wake::never();
-    host::retire();
-}
-
-/// The process ends: what is not in the account yet goes there.
-pub(crate) fn at_exit() {
-    if let Some(host) = host::get()
-        && host.shared.is_some()
-    {
-        host.session.on_exit();
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) use ahead_engine::recording::Kind;
 use crate::fd_table::{Entry, FileRef, line};
 use crate::host::{self, Host};
 use crate::record::{Happened, Recorder};
-use crate::{identity, ops, ticks};
+use crate::{identity, ticks};
 
 fn recorder() -> Option<(&'static Host, &'static Recorder)> {
     let host = host::get()?;
@@ -54,10 +54,9 @@ pub(crate) fn on_untracked_read(fd: c_int, start: Option<u64>, bytes: usize, ela
     }
 }
 
-/// Something happened to the file of `fd`, if it is one that is looked at.
+/// Something happened to the file of `fd`, if it is watched.
 pub(crate) fn on_descriptor(fd: c_int, kind: Kind, detail: u8, offset: u64, length: u64) {
     if let Some((host, recorder)) = recorder()
-        && ops::is_watched(fd)
         && let Some(Entry::File(entry)) = line(fd).map(|line| line.entry())
         && let Some(place) = host.session.files.place(entry.file)
     {

@@ -51,6 +51,11 @@ impl Shared {
         &self.words[place]
     }
 
+    /// The words from this one on.
+    pub(crate) fn words_from(&self, place: usize) -> &'static [AtomicU64] {
+        self.words.get(place..).unwrap_or_default()
+    }
+
     /// A word of the header.
     pub(crate) fn header(&self, place: usize) -> &AtomicU64 {
         self.word(place)

@@ -10,7 +10,7 @@ use ahead_engine::report::Aside;
 use ahead_engine::settings::PolicyChoice;
 
 use crate::host::Host;
-use crate::{aside, environment, hooks, host, sandbox};
+use crate::{aside, environment, guard, host, sandbox};
 
 /// Nothing was made yet.
 const ASLEEP: u8 = 0;
@@ -63,7 +63,7 @@ fn make() {
     if claimed.is_err() {
         return;
     }
-    hooks::prepare(environment::value(c"AHEAD_STRICT").is_some());
+    guard::prepare(environment::value(c"AHEAD_STRICT").is_some());
     if host::settings().policy == PolicyChoice::Kernel && !sees_all() {
         // Watching without an account is for nothing.
         never();

@@ -9,12 +9,11 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use ahead_engine::session::Session;
+use ahead_engine::session::wait_limit_ns;
 use ahead_sys::own_usage::own_usage;
 use ahead_units::{ByteLength, PageCount};
 
 use crate::fd_table::Line;
-use crate::files::Files;
 use crate::ticks;
 
 /// Fresh descriptors that are looked at before their first read, after something waited. Fewer, and
@@ -143,7 +142,7 @@ fn this_thread() -> u64 {
 #[inline]
 pub(crate) fn wait_limit(bytes: usize) -> u64 {
     let pages = PageCount::holding(ByteLength::new(bytes as u64));
-    Session::<Files>::wait_limit_ns(pages).saturating_mul(ticks::RATE.per_us()) / 1000
+    wait_limit_ns(pages).saturating_mul(ticks::RATE.per_us()) / 1000
 }
 
 /// Whether a refill of unknown duration is looked at more closely: one in 32, as that costs a system

@@ -3,8 +3,7 @@
 //! Only calls that succeeded are passed on; the kernel has then done what the program wanted, and
 //! the decisions keep out of its way. Page faults of a mapping cannot be seen from here.
 
-use super::guard::guarded;
-use crate::ops;
+use crate::guard::guarded;
 use libc::{c_int, c_void, off_t, size_t, ssize_t};
 
 /// Advice about a range of a file. Such a call returns its error instead of setting `errno`.
@@ -18,7 +17,7 @@ pub(super) fn on_range(
 ) -> c_int {
     let error = call();
     if error == 0 {
-        guarded(|| ops::on_fadvise(fd, offset, length, advice));
+        guarded(|| crate::descriptors::on_fadvise(fd, offset, length, advice));
     }
     error
 }
@@ -33,7 +32,7 @@ pub(super) fn ahead(
 ) -> ssize_t {
     let result = call();
     if result == 0 {
-        guarded(|| ops::on_readahead(fd, offset, count));
+        guarded(|| crate::descriptors::on_readahead(fd, offset, count));
     }
     result
 }
@@ -54,7 +53,7 @@ pub(super) fn map(
         && mapped != libc::MAP_FAILED
         && crate::wake::sees_all()
     {
-        guarded(|| ops::on_mmap(fd, length, offset));
+        guarded(|| crate::descriptors::on_mmap(fd, length, offset));
     }
     mapped
 }

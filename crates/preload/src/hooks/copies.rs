@@ -12,8 +12,8 @@
 //! * `offset` pointers are passed on as they are; the kernel writes through them after each piece.
 //!   We read one only after the kernel has done so.
 
-use super::guard::guarded;
 use super::reads::{CALL_BYTES_MAX, Start, afterwards, announced, report, waited};
+use crate::guard::guarded;
 use crate::identity::borrowed;
 use crate::real::Errno;
 use crate::{ops, ticks};

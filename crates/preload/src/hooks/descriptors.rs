@@ -9,21 +9,21 @@
 //! parent. All that can come of it is that a number is forgotten, or counts as shared: the parent
 //! looks at it again when it waits.
 
-use super::guard::guarded;
+use crate::guard::guarded;
 use crate::ops;
 use libc::{c_int, c_uint, off_t};
 
 /// Reports that `fd`, if it is one, is new.
 #[inline]
 pub(super) fn opened(fd: c_int) {
-    ops::on_open(fd);
+    crate::descriptors::on_open(fd);
 }
 
 /// Reports that `fd` is about to be closed.
 #[inline]
 pub(super) fn closing(fd: c_int) {
     if ops::is_file(fd) {
-        guarded(|| ops::on_close(fd));
+        guarded(|| crate::descriptors::on_close(fd));
     } else {
         ops::forget(fd);
     }
@@ -33,7 +33,7 @@ pub(super) fn closing(fd: c_int) {
 #[inline]
 fn copied(old: c_int, new: c_int) {
     if new >= 0 {
-        ops::on_dup(old, new);
+        crate::descriptors::on_dup(old, new);
     }
 }
 
@@ -63,7 +63,7 @@ pub(super) fn close_range<R>(
 ) -> R {
     let stays_open = flags.cast_unsigned() & libc::CLOSE_RANGE_CLOEXEC != 0;
     if !stays_open && first <= last {
-        ops::on_close_range(first, last);
+        crate::descriptors::on_close_range(first, last);
     }
     call()
 }
@@ -94,7 +94,7 @@ pub(super) fn command(fd: c_int, command: c_int, call: impl FnOnce() -> c_int) -
 pub(super) fn seek(fd: c_int, call: impl FnOnce() -> off_t) -> off_t {
     let position = call();
     if position >= 0 {
-        ops::on_seek(fd, position);
+        crate::descriptors::on_seek(fd, position);
     }
     position
 }

@@ -4,7 +4,7 @@
 //! A hook reports to the decisions ([`crate::ops`]) what is about to happen, makes the real call
 //! with the arguments as they came, reports what came of it, and returns exactly that. A hook
 //! never looks through a pointer that the kernel has not looked through before: where the C library
-//! answers a bad pointer with `EFAULT`, so do we. What could fail inside goes through [`guard`],
+//! answers a bad pointer with `EFAULT`, so do we. What could fail inside goes through [`guard`](crate::guard),
 //! which keeps `errno` and catches what must not happen.
 //!
 //! Hooks may run in a signal handler, in the child of a `vfork` (which lives in its parent's
@@ -26,13 +26,11 @@
 mod advice;
 mod copies;
 mod descriptors;
-mod guard;
 mod process;
 mod reads;
 mod streams;
 pub(crate) mod table;
 
-pub(crate) use guard::{guarded, prepare};
 pub(crate) use process::install;
 
 use crate::{real, stdio};

@@ -1,8 +1,8 @@
 //! Being loaded into a process, being forked with it, noticing its sandbox, and staying out of its
 //! children where that is wanted. When it comes to life is in [`crate::wake`].
 
-use super::guard::guarded;
-use crate::{environment, ops, wake};
+use crate::guard::guarded;
+use crate::{environment, wake};
 use libc::{c_char, c_int, c_void};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -32,11 +32,11 @@ pub(crate) unsafe fn install(variables: *const *const c_char) {
 }
 
 extern "C" fn on_fork_in_parent() {
-    ops::after_fork_in_parent();
+    crate::descriptors::after_fork_in_parent();
 }
 
 extern "C" fn on_fork_in_child() {
-    guarded(ops::after_fork_in_child);
+    guarded(crate::descriptors::after_fork_in_child);
 }
 
 /// `prctl`. A sandbox may answer any system call that its program does not make itself with the end
@@ -47,7 +47,7 @@ extern "C" fn on_fork_in_child() {
 #[inline]
 pub(super) fn control(option: c_int, call: impl FnOnce() -> c_int) -> c_int {
     if option == libc::PR_SET_SECCOMP || option == libc::PR_SET_NO_NEW_PRIVS {
-        guarded(ops::on_sandbox);
+        guarded(crate::descriptors::on_sandbox);
     }
     call()
 }

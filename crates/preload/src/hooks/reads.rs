@@ -5,7 +5,7 @@
 //! stands in an array that may be a bad pointer, and the kernel has to find that out, not we. Reads
 //! through a descriptor that is not watched are only timed ([`watch`](crate::watch)).
 
-use super::guard::guarded;
+use crate::guard::guarded;
 use crate::ops::{self, Begin, Unwatched};
 use crate::{identity, recording, ticks};
 use libc::{c_int, off_t, size_t, ssize_t};

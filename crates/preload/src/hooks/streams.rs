@@ -7,8 +7,8 @@
 //! afterwards. The clock is read for them only where little is left in the buffer.
 
 use super::descriptors::{closing, opened};
-use super::guard::guarded;
 use super::reads::{Start, report, waited};
+use crate::guard::guarded;
 use crate::ops::{self, Begin, Token, Unwatched};
 use crate::{stdio, ticks, watch};
 use libc::{FILE, c_int, size_t, ssize_t};

@@ -14,6 +14,7 @@ use ahead_engine::host::{EnteredFile, FileTable};
 use rustix::fs::{Mode, OFlags};
 
 use super::*;
+use crate::descriptors::{after_fork_in_parent, on_close, on_dup, on_fadvise, on_open};
 use crate::fd_table::tests::no_forks;
 
 /// Counts the allocations of each thread.
