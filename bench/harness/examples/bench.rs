@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ahead_harness::results::{Limits, Results};
 use ahead_harness::{
-    DiskChoice, Plan, Preload, Progress, ReaderCommand, arm, pattern, render_svg, render_table,
+    DiskChoice, Plan, Preload, Progress, ReaderCommand, arm, pattern, render_results, render_table,
 };
 use clap::Parser;
 
@@ -179,6 +179,12 @@ fn start(run: Run) -> Result<(), String> {
 fn show(results: &Results, svg: Option<PathBuf>) {
     print!("{}", render_table(results));
     if let Some(path) = svg {
-        std::fs::write(path, render_svg(results)).expect("the picture can be written");
+        std::fs::write(
+            path,
+            render_results(results)
+                .to_svg()
+                .expect("the picture can be drawn"),
+        )
+        .expect("the picture can be written");
     }
 }

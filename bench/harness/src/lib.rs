@@ -2,7 +2,7 @@
 //!
 //! A [`Plan`] names a disk, patterns and arms. [`run`](run::run) prepares files, starts one reader
 //! process per run, arms interleaved, and returns every single run; [`render_table`] and
-//! [`render_svg`] show them. A figure is only ever compared with others of the same bench run.
+//! [`render_results`] show them. A figure is only ever compared with others of the same bench run.
 //!
 //! ```text
 //! plan --> run --> execute --> reader process: operations -> reads -> checks -> times
@@ -26,6 +26,7 @@ mod journal;
 mod mapped_reader;
 pub mod operations;
 pub mod pattern;
+mod picture;
 pub mod plan;
 pub mod predict;
 pub mod reader;
@@ -33,14 +34,13 @@ pub mod results;
 pub mod run;
 pub mod statistics;
 pub mod summary;
-mod svg;
 mod table;
 pub mod target;
 
+pub use picture::render_results;
 pub use plan::{Plan, Preload, Progress, ReaderCommand};
 pub use reader::reader_main;
 pub use results::Results;
 pub use run::{BenchError, run};
-pub use svg::render_svg;
 pub use table::render_table;
 pub use target::DiskChoice;

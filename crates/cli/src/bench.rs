@@ -311,7 +311,10 @@ fn as_u64(number: usize) -> u64 {
 /// Writes the picture if one is wanted, and returns the table.
 fn draw(results: &Results, svg: Option<&Path>) -> Result<String, BenchCommandError> {
     if let Some(path) = svg {
-        write(path, ahead_harness::render_svg(results).as_bytes())?;
+        write(
+            path,
+            ahead_harness::render_results(results).to_svg()?.as_bytes(),
+        )?;
     }
     Ok(ahead_harness::render_table(results))
 }

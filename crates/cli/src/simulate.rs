@@ -2,7 +2,7 @@
 //! running kernel and the ceiling.
 
 use ahead_disk_model::DiskModel;
-use ahead_sim::algorithm::NAMES;
+use ahead_sim::algorithm::policies;
 use ahead_sim::report::Report;
 use ahead_study::output::picture;
 use ahead_study::parallel;
@@ -152,9 +152,9 @@ fn as_json(cell: &Cell, plan: &Plan, report: &Report, beside: &[(&str, &Report)]
 }
 
 fn list() -> String {
-    let mut policies = table::with_titles(&["policy", "keys and what they are without", ""], 0..0);
-    for (name, keys, meaning) in NAMES {
-        policies.add_row([*name, *keys, *meaning]);
+    let mut listed = table::with_titles(&["policy", "keys and what they are without", ""], 0..0);
+    for about in policies() {
+        listed.add_row([about.name, &about.keys_text(), about.meaning]);
     }
     let titles = ["workload", "keys and what they are without", ""];
     let mut workloads = table::with_titles(&titles, 0..0);
@@ -162,7 +162,7 @@ fn list() -> String {
         workloads.add_row([*name, *keys, *meaning]);
     }
     format!(
-        "{policies}\n\n{workloads}\n\nDisks: {}, or a model file ending in .toml\n\
+        "{listed}\n\n{workloads}\n\nDisks: {}, or a model file ending in .toml\n\
          Plans can hold more workloads: several together, or with pauses; see plans/.\n",
         DiskModel::PRESETS.join(" ")
     )

@@ -2,7 +2,7 @@
 //! is above the ceiling.
 
 use ahead_disk_model::DiskModel;
-use ahead_sim::algorithm::{NAMES, Policy};
+use ahead_sim::algorithm::{Policy, policies};
 use ahead_sim::report::Report;
 use ahead_sim::world::{Costs, Machine};
 use ahead_units::PageCount;
@@ -246,7 +246,7 @@ fn every_policy_delivers_every_byte_of_every_workload_in_adding_time() {
             let job = workload.job(1);
             let plain = run(&machine, "none", &job);
             assert!(plain.bytes > 0, "{name}");
-            for (policy, ..) in NAMES {
+            for policy in policies().iter().map(|about| about.name) {
                 let report = run(&machine, policy, &job);
                 assert_eq!(report.bytes, plain.bytes, "{policy} on {name}");
                 assert_eq!(report.reads, plain.reads, "{policy} on {name}");
@@ -280,7 +280,7 @@ fn nobody_is_above_the_ceiling() {
         for (name, workload) in workloads() {
             let job = workload.job(1);
             let ceiling = run(&machine, "oracle", &job).elapsed_ns;
-            for (policy, ..) in NAMES {
+            for policy in policies().iter().map(|about| about.name) {
                 let elapsed = run(&machine, policy, &job).elapsed_ns;
                 // Two parts of a hundred for orders that a disk likes by chance, and one access
                 // of flash for how a run of some milliseconds begins.

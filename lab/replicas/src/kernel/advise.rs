@@ -29,7 +29,34 @@
 
 use super::linux_2_2::{Linux2_2, Settings};
 use super::{Class, Fault, Host, PageState, Read, ReadAhead, Window};
+use crate::replica::{Key, Replica};
 use ahead_units::PAGE_BYTES;
+
+/// The names of it.
+pub const REPLICAS: &[Replica<Advised>] = &[
+    Replica::new(
+        "advise-original",
+        2000,
+        "advice of 2000, stock: clusters of n pages on a miss",
+        &[Key::number("n", 16)],
+        |values| Advised::original(values.number("n")),
+    )
+    .before_fault_around(),
+    Replica::new(
+        "advise-true",
+        2000,
+        "advice of 2000, true read-ahead: groups of n pages, tried every period touches",
+        &[Key::number("n", 16), Key::computed("period", "n")],
+        |values| {
+            let pages = values.number("n");
+            match values.written_number("period") {
+                None | Some(0) => Advised::true_read_ahead(pages),
+                Some(period) => Advised::true_with_period(pages, period),
+            }
+        },
+    )
+    .before_fault_around(),
+];
 
 /// Touches between two attempts, at most: filling a queue of some hundred places needs no more.
 pub const PERIOD_MAX: u64 = 16;

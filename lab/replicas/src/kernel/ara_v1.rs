@@ -32,7 +32,18 @@ use super::ara::rescue_pages;
 use super::hints::advised_limit;
 use super::linux_2_6_11::{Release, Stock};
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
+use crate::replica::{Key, RA_KB, Replica};
 use ahead_units::PAGE_BYTES;
+
+/// The name of it.
+pub const REPLICAS: &[Replica<AraV1>] = &[Replica::new(
+    "ara-v1",
+    2005,
+    "adaptive read-ahead, first version",
+    &[RA_KB, Key::number("ratio", 50)],
+    |values| AraV1::new(values.number("ratio"), values.ra_pages()),
+)
+.before_fault_around()];
 
 /// The lowest ratio that selects this scheme.
 pub const RATIO_MIN: u64 = 10;

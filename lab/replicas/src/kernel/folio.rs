@@ -42,6 +42,17 @@ use super::hints::advised_limit;
 use super::miss_counter::MissCounter;
 use super::window_sizes::{self, NEVER_READ};
 use super::{Advice, Call, CallState, Class, Fault, Host, PageState, Read, ReadAhead};
+use crate::replica::{RA_KB, Replica};
+
+/// The names of it.
+pub const REPLICAS: &[Replica<Folio>] = &[
+    Replica::new("linux-6.12", 2024, "folios", &[RA_KB], |values| {
+        Folio::new(Release::Linux6_12, values.ra_pages())
+    }),
+    Replica::new("linux-6.18", 2025, "folios", &[RA_KB], |values| {
+        Folio::new(Release::Linux6_18, values.ra_pages())
+    }),
+];
 
 /// The smallest window that 6.12 reads as large folios.
 const LARGE_PAGES_MIN: u64 = 4;

@@ -47,7 +47,27 @@
 //! Source: 2.2.1, mm/filemap.c, and 2.4.27.
 
 use super::{Class, Fault, Host, PageState, Read, ReadAhead, Window};
+use crate::replica::{Key, Replica, Values};
 use ahead_units::PAGE_BYTES;
+
+/// The name of it, and keys that take the place of its figures.
+pub const REPLICAS: &[Replica<Linux2_2>] = &[Replica::new(
+    "linux-2.2",
+    1999,
+    "Linux 2.2; sizes in pages",
+    &keys(&Settings::LINUX_2_2),
+    |values| Linux2_2::new(Settings::LINUX_2_2.with(values)),
+)
+.before_fault_around()];
+
+/// Settings as keys.
+pub(super) const fn keys(settings: &Settings) -> [Key; 3] {
+    [
+        Key::number("n", settings.ahead_max),
+        Key::number("min", settings.ahead_min),
+        Key::number("cluster", settings.cluster),
+    ]
+}
 
 /// A read that ends here or before does not count as the beginning of a run.
 const HALF_PAGE_BYTES: u64 = PAGE_BYTES / 2;
@@ -128,6 +148,16 @@ impl Settings {
         ahead_max: 31,
         cluster: 16,
     };
+
+    /// These, with what was written in their place.
+    pub(super) fn with(self, values: &Values<'_>) -> Self {
+        Self {
+            ahead_max: values.number("n"),
+            ahead_min: values.number("min"),
+            cluster: values.number("cluster"),
+            ..self
+        }
+    }
 }
 
 /// The state of one open file.

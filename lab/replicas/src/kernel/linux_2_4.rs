@@ -21,8 +21,19 @@
 //!
 //! Source: 2.4.27, mm/filemap.c.
 
-use super::linux_2_2::{Linux2_2, Settings, read_cluster};
+use super::linux_2_2::{self, Linux2_2, Settings, read_cluster};
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
+use crate::replica::Replica;
+
+/// The name of it.
+pub const REPLICAS: &[Replica<Linux2_4>] = &[Replica::new(
+    "linux-2.4",
+    2001,
+    "Linux 2.4",
+    &linux_2_2::keys(&Settings::LINUX_2_4),
+    |values| Linux2_4::new(Settings::LINUX_2_4.with(values)),
+)
+.before_fault_around()];
 
 /// The mapped area that was touched last and told SEQUENTIAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

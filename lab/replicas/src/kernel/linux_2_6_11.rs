@@ -47,6 +47,27 @@ use super::linux_2_6_9::PAGES_MIN;
 use super::read_around::ReadAround;
 use super::window_sizes;
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
+use crate::replica::{RA_KB, Replica};
+
+/// The names of it.
+pub const REPLICAS: &[Replica<Stock>] = &[
+    Replica::new(
+        "linux-2.6.11",
+        2005,
+        "Linux 2.6.11, two windows",
+        &[RA_KB],
+        |values| Stock::new(Release::Linux2_6_11, values.ra_pages()),
+    )
+    .before_fault_around(),
+    Replica::new(
+        "linux-2.6.18",
+        2006,
+        "Linux 2.6.18, two windows",
+        &[RA_KB],
+        |values| Stock::new(Release::Linux2_6_18, values.ra_pages()),
+    )
+    .before_fault_around(),
+];
 
 /// Pages in windows that brought nothing after which a file counts as cached (1 MiB).
 pub const CACHED_MANY: u64 = 256;

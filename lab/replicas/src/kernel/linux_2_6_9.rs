@@ -36,6 +36,16 @@
 use super::hints::{advised_limit, read_within_memory};
 use super::read_around::ReadAround;
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
+use crate::replica::{RA_KB, Replica};
+
+/// The name of it.
+pub const REPLICAS: &[Replica<Linux2_6_9>] =
+    &[
+        Replica::new("linux-2.6.9", 2004, "Linux 2.6.9", &[RA_KB], |values| {
+            Linux2_6_9::new(values.ra_pages())
+        })
+        .before_fault_around(),
+    ];
 
 /// What eviction leaves of `next_size` at least: 16 KiB.
 pub const PAGES_MIN: u64 = 4;

@@ -210,12 +210,17 @@ pub struct Learned {
     pub thrash_bytes: u64,
 }
 
+impl Learned {
+    /// Of a device that nothing is known about.
+    pub const AT_START: Self = Self {
+        expect_bytes: 128 << 10,
+        thrash_bytes: 128 << 10,
+    };
+}
+
 impl Default for Learned {
     fn default() -> Self {
-        Self {
-            expect_bytes: 128 << 10,
-            thrash_bytes: 128 << 10,
-        }
+        Self::AT_START
     }
 }
 

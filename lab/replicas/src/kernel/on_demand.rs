@@ -45,7 +45,47 @@ use super::miss_counter::MissCounter;
 use super::read_around::ReadAround;
 use super::window_sizes::{self, NEVER_READ};
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
+use crate::replica::{Key, RA_KB, Replica};
 use ahead_units::PAGE_BYTES;
+
+/// The names of it.
+pub const REPLICAS: &[Replica<OnDemand>] = &[
+    Replica::new(
+        "linux-2.6.24",
+        2008,
+        "on-demand read-ahead",
+        &[RA_KB],
+        |values| OnDemand::new(Release::Linux2_6_24, values.ra_pages()),
+    )
+    .before_fault_around(),
+    Replica::new("linux-2.6.31", 2009, "with context", &[RA_KB], |values| {
+        OnDemand::new(Release::Linux2_6_31, values.ra_pages())
+    })
+    .before_fault_around(),
+    Replica::new(
+        "linux-3.12",
+        2013,
+        "with careful context",
+        &[RA_KB],
+        |values| OnDemand::new(Release::Linux3_12, values.ra_pages()),
+    )
+    .before_fault_around(),
+    Replica::new(
+        "linux-4.19",
+        2018,
+        "the last before folios",
+        &[RA_KB],
+        |values| OnDemand::new(Release::Linux4_19, values.ra_pages()),
+    ),
+    Replica::new(
+        "thrash-safe-2010",
+        2010,
+        "the thrashing-safe patches of 2010",
+        &[Key::number("ra_kb", 512)],
+        |values| OnDemand::new(Release::ThrashSafe2010, values.ra_pages()),
+    )
+    .before_fault_around(),
+];
 
 /// Whose rules. The methods are the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

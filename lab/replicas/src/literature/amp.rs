@@ -31,6 +31,16 @@
 use crate::kernel::{Class, Host, PageState, Read, ReadAhead};
 
 use super::{Run, ask, faults_are_reads, is_absent, start};
+use crate::replica::{Key, Replica};
+
+/// The name of it.
+pub const REPLICAS: &[Replica<Amp>] = &[Replica::new(
+    "amp",
+    2007,
+    "AMP, FAST 2007: n pages at most",
+    &[Key::number("n", 256)],
+    |values| Amp::new(values.number("n")),
+)];
 
 /// Smallest degree that is prefetched on hits too. Below it a request of its own costs more than
 /// the wait it saves.

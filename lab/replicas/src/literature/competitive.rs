@@ -13,6 +13,28 @@ use crate::kernel::{Host, Read, ReadAhead};
 use ahead_policy::device::DeviceEstimate;
 
 use super::degree::{Degree, Settings};
+use crate::replica::{Key, Replica};
+
+/// The name of it.
+pub const REPLICAS: &[Replica<Competitive>] = &[Replica::new(
+    "competitive",
+    2007,
+    "as much as passes in an access, EuroSys 2007",
+    &[
+        Key::computed("access_us", "disk"),
+        Key::computed("bandwidth_mb", "disk"),
+    ],
+    |values| {
+        let disk = values.device;
+        let access_us = values.written_number("access_us");
+        let megabytes = values.written_number("bandwidth_mb");
+        Competitive::new(&DeviceEstimate {
+            access_ns: access_us.unwrap_or(disk.access_ns / 1000) * 1000,
+            bytes_per_second: megabytes.unwrap_or(disk.bytes_per_second / 1_000_000) * 1_000_000,
+            ..disk
+        })
+    },
+)];
 
 /// One open file.
 #[derive(Clone, Copy, Debug)]

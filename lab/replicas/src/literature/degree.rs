@@ -16,6 +16,54 @@
 use crate::kernel::{Class, Host, Read, ReadAhead};
 
 use super::{Run, ask, faults_are_reads, is_absent, start};
+use crate::replica::{Key, Replica, Values};
+
+/// The names of it, one for each class.
+pub const REPLICAS: &[Replica<Degree>] = &[
+    Replica::new(
+        "fixed-sync",
+        2007,
+        "n pages more with each miss of a run",
+        &[Key::number("n", 32)],
+        |values| degree(values, false, None),
+    ),
+    Replica::new(
+        "fixed-async",
+        2007,
+        "n pages more at the trigger",
+        &[Key::number("n", 32), Key::computed("trigger", "n/2")],
+        |values| degree(values, false, Some(2)),
+    ),
+    Replica::new(
+        "adaptive-sync",
+        2007,
+        "degree doubles up to n",
+        &[Key::number("n", 128)],
+        |values| degree(values, true, None),
+    ),
+    Replica::new(
+        "adaptive-async",
+        2007,
+        "degree doubles up to n, at the trigger",
+        &[Key::number("n", 128), Key::computed("trigger", "n/4")],
+        |values| degree(values, true, Some(4)),
+    ),
+];
+
+/// With a trigger at this part of the degree, unless one was written.
+fn degree(values: &Values<'_>, adaptive: bool, trigger_part: Option<u64>) -> Degree {
+    let degree_pages = values.number("n");
+    let trigger_pages = trigger_part.map(|part| {
+        values
+            .written_number("trigger")
+            .unwrap_or((degree_pages / part).max(1))
+    });
+    Degree::new(Settings {
+        adaptive,
+        trigger_pages,
+        degree_pages,
+    })
+}
 
 /// Pages of an adaptive run's first prefetch.
 const FIRST_PAGES: u64 = 4;

@@ -17,6 +17,16 @@
 use crate::kernel::{Class, Host, Read, ReadAhead};
 
 use super::{ask, faults_are_reads, is_absent, start};
+use crate::replica::Replica;
+
+/// The name of it.
+pub const REPLICAS: &[Replica<MajorityTrend>] = &[Replica::new(
+    "leap",
+    2020,
+    "majority trend, ATC 2020",
+    &[],
+    |_| MajorityTrend::default(),
+)];
 
 /// Steps remembered.
 pub const HISTORY: usize = 32;

@@ -18,6 +18,16 @@
 use crate::kernel::{Class, Host, PageState, Read, ReadAhead};
 
 use super::{faults_are_reads, is_absent, start};
+use crate::replica::{Key, Replica};
+
+/// The name of it.
+pub const REPLICAS: &[Replica<Mountpoint>] = &[Replica::new(
+    "mountpoint",
+    2023,
+    "an object store client: 1 MiB, then parts, up to mib",
+    &[Key::number("mib", 2048)],
+    |values| Mountpoint::new(values.number("mib") * 256),
+)];
 
 /// Pages of the first request.
 pub const FIRST_PAGES: u64 = 288;

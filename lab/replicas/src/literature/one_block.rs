@@ -10,6 +10,22 @@
 use crate::kernel::{Class, Host, Read, ReadAhead};
 
 use super::{ask, faults_are_reads, is_absent, start};
+use crate::replica::{Key, Replica};
+
+/// The name of it.
+pub const REPLICAS: &[Replica<OneBlock>] = &[Replica::new(
+    "obl",
+    1978,
+    "one block look-ahead: always, miss, tagged",
+    &[Key::word("when", &["tagged", "always", "miss"])],
+    |values| {
+        OneBlock::new(match values.word("when") {
+            "always" => When::Always,
+            "miss" => When::OnMiss,
+            _ => When::Tagged,
+        })
+    },
+)];
 
 /// When the next page is fetched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

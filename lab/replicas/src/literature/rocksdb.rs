@@ -11,6 +11,16 @@
 use crate::kernel::{Host, Read, ReadAhead};
 
 use super::{Run, ask, faults_are_reads, is_absent};
+use crate::replica::Replica;
+
+/// The name of it.
+pub const REPLICAS: &[Replica<RocksDb>] = &[Replica::new(
+    "rocksdb",
+    2023,
+    "8 KiB doubling to 256 KiB after two reads",
+    &[],
+    |_| RocksDb::default(),
+)];
 
 /// Requests in a row that bring only what they want.
 pub const SEQUENTIAL_READS: u32 = 2;

@@ -27,6 +27,16 @@
 use crate::kernel::{Class, Host, Read, ReadAhead};
 
 use super::{faults_are_reads, is_absent, start};
+use crate::replica::{Key, Replica};
+
+/// The name of its prefetching.
+pub const REPLICAS: &[Replica<Sarc>] = &[Replica::new(
+    "sarc",
+    2005,
+    "SARC, ATC 2005: its prefetching, tracks of so many pages",
+    &[Key::number("track", 8)],
+    |values| Sarc::new(values.number("track")),
+)];
 
 /// Tracks prefetched at a time.
 pub const DEGREE_TRACKS: u64 = 8;

@@ -66,6 +66,46 @@ pub(super) use self::rescue::rescue_pages;
 use super::hints::advised_limit;
 use super::linux_2_6_11::{self, Stock};
 use super::{Advice, Class, Fault, Host, Learned, PageState, Read, ReadAhead, Window};
+use crate::replica::{Key, Replica, Values};
+
+const RA_KB: Key = Key::number("ra_kb", 1024);
+const RATIO: Key = Key::number("ratio", 50);
+const HIT_RATE: Key = Key::number("hit_rate", 1);
+
+/// The names of it.
+pub const REPLICAS: &[Replica<Ara>] = &[
+    Replica::new(
+        "ara-v15",
+        2006,
+        "adaptive read-ahead V15",
+        &[RA_KB, RATIO, HIT_RATE],
+        |values| Ara::with_knobs(Release::V15, Knobs::of(Release::V15).with(values)),
+    )
+    .before_fault_around(),
+    Replica::new(
+        "ara-june",
+        2006,
+        "adaptive read-ahead, June 2006",
+        &[RA_KB, RATIO, HIT_RATE],
+        |values| Ara::with_knobs(Release::June, Knobs::of(Release::June).with(values)),
+    )
+    .before_fault_around(),
+    Replica::new(
+        "ara-v16",
+        2006,
+        "adaptive read-ahead V16",
+        &[RA_KB, RATIO, HIT_RATE, Key::number("nfsd", 0)],
+        |values| {
+            let knobs = Knobs {
+                nfsd: values.number("nfsd") > 0,
+                ..Knobs::of(Release::V16).with(values)
+            };
+            Ara::with_knobs(Release::V16, knobs)
+        },
+    )
+    .before_fault_around()
+    .with_learned(Release::V16.learned()),
+];
 
 /// Where a mark goes when the disk sleeps: far enough that it is not moved at every page, near
 /// enough that little is lost when the disk wakes up (`LAPTOP_POLL_INTERVAL`).
@@ -145,6 +185,16 @@ impl Knobs {
             look_ahead: true,
             hit_feedback: matches!(release, Release::V15),
             nfsd: false,
+        }
+    }
+
+    /// These, with what was written in their place.
+    fn with(self, values: &Values<'_>) -> Self {
+        Self {
+            ratio: values.number("ratio"),
+            hit_rate: values.number("hit_rate"),
+            pages_max: values.ra_pages(),
+            ..self
         }
     }
 }
