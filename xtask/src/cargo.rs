@@ -24,7 +24,8 @@ pub struct Package {
     /// Its folder, from the root of the work tree.
     pub folder: PathBuf,
     /// The files that its libraries and programs begin with, from the root of the work tree.
-    /// Tests, examples and benches are not among them.
+    /// Tests, examples and benches are not among them, nor what is built only with a feature that
+    /// is off by default: the fuzz targets, whose `main` is libFuzzer's.
     pub roots: Vec<PathBuf>,
 }
 
@@ -49,7 +50,8 @@ fn package(value: &Value) -> Package {
     let products = ["lib", "rlib", "cdylib", "bin"];
     let is_product = |target: &&Value| {
         let mut kinds = list(&target["kind"]).filter_map(Value::as_str);
-        kinds.any(|kind| products.contains(&kind))
+        let is_kind = kinds.any(|kind| products.contains(&kind));
+        is_kind && target["required-features"].is_null()
     };
     let targets = list(&value["targets"]).filter(is_product);
     let manifest = in_tree(&value["manifest_path"]);

@@ -5,3 +5,4 @@
 pub mod approved;
 pub mod cargo;
 pub mod generate;
+pub mod sources;

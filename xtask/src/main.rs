@@ -10,7 +10,7 @@ const USAGE: &str = "usage: cargo run -p xtask -- generate | approve";
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.as_slice() {
-        [verb] if verb == "generate" => generate::generate().map_err(Into::into),
+        [verb] if verb == "generate" => generate::generate(),
         [verb] if verb == "approve" => approved::approve(),
         _ => {
             eprintln!("{USAGE}");

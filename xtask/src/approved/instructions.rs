@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::no_row;
+use super::row;
 use crate::cargo::run;
 
 /// Up to this share the counts may differ: another release of the compiler, or of the C library,
@@ -162,18 +162,15 @@ pub fn to_csv(counts: &[(String, Count)]) -> String {
 /// # Errors
 /// A line without a number.
 pub fn from_csv(text: &str) -> io::Result<Counts> {
-    let row = |line: &str| {
-        let (rest, compiler) = line.rsplit_once(',')?;
-        let (what, instructions) = rest.rsplit_once(',')?;
+    let row = |(what, instructions, compiler): (&str, &str, &str)| {
         let count = Count {
             instructions: instructions.parse().ok()?,
             compiler: compiler.to_owned(),
         };
         Some((what.to_owned(), count))
     };
-    let lines = text.lines().skip(1);
-    lines
-        .map(|line| row(line).ok_or_else(|| no_row(line)))
+    let rows = row::rows(text)?.into_iter();
+    rows.map(|it| row(it).ok_or_else(|| row::broken(it.0)))
         .collect()
 }
 

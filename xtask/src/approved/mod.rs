@@ -5,9 +5,10 @@
 
 pub mod instructions;
 pub mod plans;
+mod row;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cargo::{built, root};
 
@@ -105,13 +106,4 @@ fn in_tree(path: &str) -> PathBuf {
 fn read(path: &str) -> io::Result<String> {
     std::fs::read_to_string(in_tree(path))
         .map_err(|error| io::Error::other(format!("{path}: {error}; `make approve` writes it")))
-}
-
-fn no_row(line: &str) -> io::Error {
-    io::Error::other(format!("this is no row of approved numbers: {line}"))
-}
-
-fn text(path: &Path) -> io::Result<&str> {
-    let no_text = || io::Error::other(format!("{} is no text", path.display()));
-    path.to_str().ok_or_else(no_text)
 }

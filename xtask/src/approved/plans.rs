@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{no_row, text};
+use super::row;
 use crate::cargo::{root, run};
 
 /// What stands above the numbers.
@@ -71,7 +71,7 @@ impl Sweep {
     pub fn rows(&self, svg: Option<&Path>) -> io::Result<Rows> {
         let printed: Value = serde_json::from_slice(&self.compare("--json", svg)?)?;
         let runs = printed["runs"].as_array().into_iter().flatten();
-        let rows = runs.map(|run| row(run).ok_or_else(|| no_row(&run.to_string())));
+        let rows = runs.map(|run| cell(run).ok_or_else(|| row::broken(&run.to_string())));
         rows.collect()
     }
 
@@ -90,13 +90,13 @@ impl Sweep {
         compare.args([form, "--journal"]);
         compare.arg(self.journal.path().join("journal"));
         if let Some(svg) = svg {
-            compare.args(["--svg", text(svg)?]);
+            compare.arg("--svg").arg(svg);
         }
         Ok(run(&mut compare)?.stdout)
     }
 }
 
-fn row(run: &Value) -> Option<(String, Took)> {
+fn cell(run: &Value) -> Option<(String, Took)> {
     let name = [
         quoted(run["plan"].as_str()?),
         quoted(run["disk"].as_str()?),
@@ -136,18 +136,15 @@ pub fn to_csv(rows: &[(String, Took)]) -> String {
 /// # Errors
 /// A line without two numbers.
 pub fn from_csv(text: &str) -> io::Result<Rows> {
-    let row = |line: &str| {
-        let (rest, bytes) = line.rsplit_once(',')?;
-        let (name, elapsed) = rest.rsplit_once(',')?;
+    let row = |(name, elapsed, bytes): (&str, &str, &str)| {
         let took = Took {
             elapsed_ns: elapsed.parse().ok()?,
             device_bytes: bytes.parse().ok()?,
         };
         Some((name.to_owned(), took))
     };
-    let lines = text.lines().skip(1);
-    lines
-        .map(|line| row(line).ok_or_else(|| no_row(line)))
+    let rows = row::rows(text)?.into_iter();
+    rows.map(|it| row(it).ok_or_else(|| row::broken(it.0)))
         .collect()
 }
 
