@@ -218,8 +218,12 @@ fn no_two_files_of_a_crate_use_each_other() {
     );
 }
 
+/// Prints each with what ties it: `cargo test -p xtask --test circles -- --nocapture`.
 #[test]
 fn every_circle_on_the_lists_is_still_one() {
+    for circle in FOUND.iter() {
+        println!("{}", uses_of(circle));
+    }
     let recursions = RECURSIONS.iter().map(|it| (it.package, it.files));
     for (package, files) in recursions.chain(KNOWN.iter().copied()) {
         assert!(

@@ -84,8 +84,12 @@ fn a_public_type_name_means_one_thing() {
     );
 }
 
+/// Prints where each stands: `cargo test -p xtask --test types -- --nocapture`.
 #[test]
 fn every_name_on_the_lists_still_has_several_types() {
+    for (name, types) in DUPLICATES.iter() {
+        println!("{name}: {}", places(types));
+    }
     let shared = SHARED.iter().map(|(name, _)| *name);
     for name in shared.chain(KNOWN.iter().copied()) {
         assert!(
