@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 SEPARATOR = @printf '\n== %s\n'
 
-.PHONY: help deps build install test check format lint docs unit tests generate bench demo clean
+.PHONY: help deps build install test check format lint docs unit tests generate approve bench demo clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,15 +51,19 @@ unit:
 # Release: the differential and the disk tests do millions of operations. Without link-time
 # optimisation, which would be done again for each test program. The build comes first, so that the
 # library lies beside the program when tests look for it.
+# The approved numbers of instructions are those of the same build.
 tests: export RUST_BACKTRACE = 0
-tests: export CARGO_PROFILE_RELEASE_LTO = off
-tests: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 16
+tests approve: export CARGO_PROFILE_RELEASE_LTO = off
+tests approve: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 16
 tests: build
 	$(SEPARATOR) 'all tests (release)'
 	$(CARGO) test --release --locked --workspace --no-fail-fast
 
 generate: ## Write manual pages and completions again
 	$(CARGO) run --locked --quiet --package xtask -- generate
+
+approve: ## Compute the approved numbers again, say what changes, and write them
+	$(CARGO) run --locked --quiet --package xtask -- approve
 
 bench: build ## The full table on the emulated hdd (root, about an hour; BENCH= adds options)
 	$(SEPARATOR) 'bench: hdd'

@@ -149,7 +149,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand compare" -l parquet -d 'Writ
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l svg -d 'Write a picture' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l png -d 'The same picture as pixels' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l timing -d 'The accesses of a trace at their recorded moments, instead of as fast as they are answered'
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l summary -d 'Only the table of `adaptive` against the best of the kernels'
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l summary -d 'Only the tables, and the picture, of `adaptive` against the best of the kernels'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l csv -d 'Print CSV'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'

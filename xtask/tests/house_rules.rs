@@ -3,15 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use xtask::cargo::{Package, packages, root};
+
 /// A longer file is usually two ideas.
 const LINES_MAX: usize = 600;
 
-/// Rooms that talk to the kernel or to C; everywhere else the crate root forbids unsafe code.
-const UNSAFE_ROOMS: &[&str] = &["sys", "preload"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
+/// Packages that talk to the kernel or to C; everywhere else the crate root forbids unsafe code.
+const UNSAFE_PACKAGES: &[&str] = &["ahead-sys", "ahead-preload"];
 
 /// All files below `folder` with this ending, build output left out.
 fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
@@ -31,8 +29,8 @@ fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
 
 fn rust_files() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for folder in ["crates", "xtask"] {
-        files(&root().join(folder), ".rs", &mut found);
+    for package in packages().expect("cargo answers") {
+        files(&root().join(package.folder), ".rs", &mut found);
     }
     assert!(found.len() > 20, "the source tree was not found");
     found.sort();
@@ -68,25 +66,22 @@ fn every_file_opens_with_what_it_is_responsible_for() {
     );
 }
 
+/// Every library and every program: each has a root of its own.
 #[test]
-fn unsafe_code_lives_in_two_rooms() {
-    for room in std::fs::read_dir(root().join("crates"))
-        .expect("crates")
-        .flatten()
-    {
-        let name = room.file_name().to_string_lossy().into_owned();
-        if UNSAFE_ROOMS.contains(&name.as_str()) {
-            continue;
-        }
-        for crate_root in ["src/lib.rs", "src/main.rs"].map(|file| room.path().join(file)) {
-            if crate_root.exists() {
-                let forbids = text(&crate_root).contains("#![forbid(unsafe_code)]");
-                assert!(
-                    forbids,
-                    "{} does not forbid unsafe code",
-                    crate_root.display()
-                );
-            }
+fn unsafe_code_lives_in_two_crates() {
+    let packages = packages().expect("cargo answers");
+    for name in UNSAFE_PACKAGES {
+        let is_there = packages.iter().any(|package| package.name == *name);
+        assert!(is_there, "no package `{name}`");
+    }
+    let is_safe = |package: &&Package| !UNSAFE_PACKAGES.contains(&package.name.as_str());
+    for package in packages.iter().filter(is_safe) {
+        for crate_root in &package.roots {
+            assert!(
+                text(&root().join(crate_root)).contains("#![forbid(unsafe_code)]"),
+                "{} does not forbid unsafe code",
+                crate_root.display()
+            );
         }
     }
 }

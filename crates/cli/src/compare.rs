@@ -104,7 +104,11 @@ fn show(
         studies::write(path, &bytes.map_err(|error| studies::failed(path, error))?)?;
     }
     if arguments.svg.is_some() || arguments.png.is_some() {
-        let chart = results_as::picture::of_groups(&groups);
+        let contests = results::contests(&groups);
+        let chart = match contests.first().filter(|_| arguments.summary) {
+            Some(contest) => results_as::picture::of_contest(contest),
+            None => results_as::picture::of_groups(&groups),
+        };
         studies::draw(&chart, arguments.svg.as_deref(), arguments.png.as_deref())?;
     }
     let text = if arguments.json {

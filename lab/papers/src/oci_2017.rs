@@ -276,6 +276,7 @@ fn picture(reports: &[Report]) -> (String, Chart) {
                 Style::Points,
             ),
         ],
+        ..LineChart::default()
     };
     ("oci-2017".to_owned(), Chart::Lines(chart))
 }

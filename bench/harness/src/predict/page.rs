@@ -141,5 +141,6 @@ pub fn render_picture(predictions: &Predictions) -> Chart {
         x_scale: Scale::Logarithmic,
         y_scale: Scale::Logarithmic,
         series,
+        ..LineChart::default()
     })
 }

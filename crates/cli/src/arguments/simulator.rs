@@ -113,7 +113,7 @@ pub struct Compare {
     /// Note finished runs here; interrupted, the same command goes on from there
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
-    /// Only the table of `adaptive` against the best of the kernels
+    /// Only the tables, and the picture, of `adaptive` against the best of the kernels
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub summary: bool,
     /// Print JSON

@@ -3,9 +3,14 @@
 use ahead_study::plan::Plan;
 use ahead_study::results::{Contest, Group, Match, Standing, is_kernel_default};
 use ahead_study::sweep::Outcome;
+use comfy_table::{ContentArrangement, Table};
 
 use crate::stat::seconds;
 use crate::table;
+
+/// A table of contests is kept in the tree and read there and in mails: long names break into lines
+/// instead of making it wider than a screen.
+const CONTEST_COLUMNS_MAX: u16 = 100;
 
 /// One table for each plan: every run, and how it stands.
 pub(super) fn of_plans(plans: &[Plan], groups: &[Group<'_>]) -> String {
@@ -22,7 +27,7 @@ pub(super) fn of_plans(plans: &[Plan], groups: &[Group<'_>]) -> String {
     text
 }
 
-fn of_plan_table<'a>(groups: impl Iterator<Item = &'a Group<'a>>) -> comfy_table::Table {
+fn of_plan_table<'a>(groups: impl Iterator<Item = &'a Group<'a>>) -> Table {
     let titles = [
         "disk",
         "MiB",
@@ -70,72 +75,84 @@ fn mark(run: &Outcome, group: &Group<'_>) -> String {
     }
 }
 
-/// Each contender in every place, and the sum of it.
+/// Each contender in every place, and the sum of it: one table beside the best kernel algorithm,
+/// one beside the best size and the ceiling, since a screen is not wide enough for both.
 pub(super) fn of_contests(contests: &[Contest<'_>]) -> String {
     let mut text = String::new();
     for contest in contests {
-        text += &format!("{}\n{}\n\n", contest_table(contest), told(contest));
+        text += &format!(
+            "{}\n\n{}\n\n{}\n\n",
+            sum(contest),
+            beside_kernels(contest),
+            beside_sizes(contest)
+        );
     }
     text
 }
 
-fn contest_table(contest: &Contest<'_>) -> comfy_table::Table {
-    let titles = [
-        "plan",
-        "disk",
-        "MiB",
-        "workload",
-        contest.policy,
-        "best kernel",
-        "its time",
-        "ours / its",
-        "best size",
-        "its time",
-        "ours / its",
-        "of ceiling",
-    ];
-    let mut rows = table::with_titles(&titles, 4..12);
+fn beside_kernels(contest: &Contest<'_>) -> Table {
+    let titles = ["time", "best kernel", "time / its"];
+    contest_table(contest, titles, |it| {
+        let standing = Standing::new(it.run, &it.group);
+        let lost = if it.is_lost() { " !" } else { "" };
+        [
+            seconds(it.run.report.elapsed_ns),
+            it.best_kernel.cell.policy.clone(),
+            ratio(standing.of_best_kernel_permille) + lost,
+        ]
+    })
+}
+
+fn beside_sizes(contest: &Contest<'_>) -> Table {
+    let titles = ["best size", "time / its", "of ceiling"];
+    contest_table(contest, titles, |it| {
+        let standing = Standing::new(it.run, &it.group);
+        [
+            it.group.best_size().map_or_else(String::new, size),
+            ratio(standing.of_best_size_permille),
+            per_cent(standing.of_ceiling_permille),
+        ]
+    })
+}
+
+/// The place of each match, and three more columns.
+fn contest_table(
+    contest: &Contest<'_>,
+    titles: [&str; 3],
+    cells: impl Fn(&Match<'_>) -> [String; 3],
+) -> Table {
+    let places = ["plan", "disk", "MiB", "workload"];
+    let mut rows = table::with_titles(&[&places[..], &titles[..]].concat(), 4..7);
+    rows.set_content_arrangement(ContentArrangement::Dynamic);
+    rows.set_width(CONTEST_COLUMNS_MAX);
     for it in &contest.matches {
-        rows.add_row(match_row(it));
+        let cell = &it.run.cell;
+        let place = [
+            cell.plan.clone(),
+            cell.disk.clone(),
+            cell.memory_mib.to_string(),
+            cell.workload.clone(),
+        ];
+        rows.add_row(place.into_iter().chain(cells(it)));
     }
     rows
 }
 
-fn match_row(it: &Match<'_>) -> [String; 12] {
-    let cell = &it.run.cell;
-    let standing = Standing::new(it.run, &it.group);
-    let named = |run: Option<&Outcome>| {
-        run.map_or_else(
-            || (String::new(), String::new()),
-            |run| (run.cell.policy.clone(), seconds(run.report.elapsed_ns)),
-        )
-    };
-    let (kernel, kernel_time) = named(Some(it.best_kernel));
-    let (size, size_time) = named(it.group.best_size());
-    let lost = if it.is_lost() { " !" } else { "" };
-    [
-        cell.plan.clone(),
-        cell.disk.clone(),
-        cell.memory_mib.to_string(),
-        cell.workload.clone(),
-        seconds(it.run.report.elapsed_ns),
-        kernel,
-        kernel_time,
-        ratio(standing.of_best_kernel_permille) + lost,
-        size,
-        size_time,
-        ratio(standing.of_best_size_permille),
-        per_cent(standing.of_ceiling_permille),
-    ]
+/// What the best size is: the key alone, since its algorithm is always the running kernel's.
+fn size(run: &Outcome) -> String {
+    match run.cell.policy.split_once("ra_kb=") {
+        Some((_, kib)) => format!("{kib} KiB"),
+        None => "its own".to_owned(),
+    }
 }
 
-fn told(contest: &Contest<'_>) -> String {
+fn sum(contest: &Contest<'_>) -> String {
     let places = contest.matches.len();
     let mean = contest.mean_ratio();
     let mean = mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}"));
     format!(
-        "{}: against the best kernel algorithm of each of {places} places, over 2 % faster in {}, \
-         over 2 % slower in {}; its time is {mean} of theirs (geometric mean)",
+        "{}: against the best kernel algorithm of each of {places} places, over 2 % faster in {},\n\
+         over 2 % slower in {} (marked !); its time is {mean} of theirs (geometric mean)",
         contest.policy,
         contest.won(),
         contest.lost()

@@ -158,6 +158,7 @@ pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
             x_scale: Scale::Logarithmic,
             y_scale: Scale::Logarithmic,
             series: series.collect(),
+            ..LineChart::default()
         }),
     ));
     Ok(())

@@ -51,6 +51,9 @@ pub struct LineChart {
     pub x_scale: Scale,
     /// The vertical scale.
     pub y_scale: Scale,
+    /// Names of the heights 1, 2, … for a linear vertical axis that counts rows instead of
+    /// measuring; empty for one that measures.
+    pub rows: Vec<String>,
     /// What is drawn.
     pub series: Vec<Series>,
 }
@@ -119,10 +122,23 @@ fn extent(chart: &LineChart) -> ((f64, f64), (f64, f64)) {
         };
     }
     let y = match chart.y_scale {
+        #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
+        Scale::Linear if !chart.rows.is_empty() => (0.0, chart.rows.len() as f64 + 1.0),
         Scale::Linear => (y.0.min(0.0), if y.1 > 0.0 { y.1 * 1.08 } else { 1.0 }),
         Scale::Logarithmic => (y.0 / 1.5, y.1 * 1.5),
     };
     (x, y)
+}
+
+/// Which row a height of a counting axis names; `None` beside and between rows.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rounded, and at least one"
+)]
+fn row_at(value: f64) -> Option<usize> {
+    let is_row = value.round() >= 1.0 && (value - value.round()).abs() < 0.01;
+    is_row.then(|| value.round() as usize - 1)
 }
 
 fn draw_on<X, Y>(chart: &LineChart, area: &Area<'_>, x: X, y: Y) -> Result<(), String>
@@ -133,21 +149,33 @@ where
     Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
 {
     let text = |error: DrawingAreaErrorKind<_>| format!("{error}");
-    let mut context = frame(area, &chart.title)
-        .build_cartesian_2d(x, y)
-        .map_err(text)?;
-    context
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
+    let counts_rows = !chart.rows.is_empty();
+    let mut frame = frame(area, &chart.title);
+    if counts_rows {
+        frame.y_label_area_size(190);
+    }
+    let mut context = frame.build_cartesian_2d(x, y).map_err(text)?;
+    let y_name = |value: &f64| {
+        let name = |value: f64| chart.rows.get(row_at(value)?).cloned();
+        if counts_rows {
+            name(*value).unwrap_or_default()
+        } else {
+            label(*value)
+        }
+    };
+    let mut mesh = context.configure_mesh();
+    mesh.light_line_style(TRANSPARENT)
         .bold_line_style(GRID)
         .x_desc(&chart.x_label)
         .y_desc(&chart.y_label)
         .x_label_formatter(&|value| label(*value))
-        .y_label_formatter(&|value| label(*value))
+        .y_label_formatter(&y_name)
         .label_style((FONT, 14))
-        .axis_desc_style((FONT, 15))
-        .draw()
-        .map_err(text)?;
+        .axis_desc_style((FONT, 15));
+    if counts_rows {
+        mesh.y_labels(chart.rows.len() + 2);
+    }
+    mesh.draw().map_err(text)?;
     let lines = heights(chart);
     // The topmost part of a stack first, so that the lower ones cover it.
     let stacked = |index: &usize| chart.series[*index].style == Style::Stacked;
@@ -219,6 +247,12 @@ fn emptiest_corner(chart: &LineChart) -> SeriesLabelPosition {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_named_where_they_are_and_not_between() {
+        let named = [0.0, 0.5, 1.0, 2.0].map(row_at);
+        assert_eq!(named, [None, None, Some(0), Some(1)]);
+    }
 
     #[test]
     fn stacked_series_stand_on_each_other() {

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use ahead_sim::report::{Report, Timeline};
 
-use crate::chart::{BarChart, Chart, LineChart, Series, Style};
+use crate::chart::{BarChart, Chart, LineChart, Scale, Series, Style};
 use crate::plan::{CEILING, FLOOR, KERNEL};
-use crate::results::{Group, Standing, is_contender};
+use crate::results::{Contest, Group, Match, Standing, is_contender};
 
 /// More groups than this make bars too thin, and names that overlap.
 const BAR_GROUPS_MAX: usize = 6;
@@ -137,6 +137,58 @@ fn title(groups: &[Group<'_>]) -> String {
         1 => plans.into_keys().collect(),
         count => format!("{count} plans"),
     }
+}
+
+/// A contender's time beside the best kernel algorithm's: a row for each plan, in it a point for
+/// each place, a colour for each disk. Left of the line at 1 the contender is faster.
+#[must_use]
+pub fn of_contest(contest: &Contest<'_>) -> Chart {
+    let first_seen = |word: fn(&Match<'_>) -> String| {
+        let mut words = Vec::new();
+        for it in &contest.matches {
+            let word = word(it);
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        words
+    };
+    let disk = |it: &Match<'_>| it.run.cell.disk.clone();
+    let mut rows = first_seen(|it| it.run.cell.plan.clone());
+    // Heights count from below, readers from above.
+    rows.reverse();
+    let height = |it: &Match<'_>| {
+        let row = rows.iter().position(|plan| *plan == it.run.cell.plan);
+        row.map_or(f64::NAN, |row| row as f64 + 1.0)
+    };
+    let share = |it: &Match<'_>| {
+        let permille = Standing::new(it.run, &it.group).of_best_kernel_permille;
+        permille.map_or(f64::NAN, |permille| permille as f64 / 1000.0)
+    };
+    let points_on = |name: String| {
+        let here = contest.matches.iter().filter(|it| disk(it) == name);
+        Series {
+            points: here.map(|it| (share(it), height(it))).collect(),
+            style: Style::Points,
+            name,
+        }
+    };
+    let even = Series {
+        name: "as fast".to_owned(),
+        points: vec![(1.0, 0.0), (1.0, rows.len() as f64 + 1.0)],
+        style: Style::Line,
+    };
+    let disks = first_seen(disk);
+    // The line first, so that no point is behind it.
+    let series = std::iter::once(even).chain(disks.into_iter().map(points_on));
+    Chart::Lines(LineChart {
+        title: format!("{} beside the best kernel algorithm", contest.policy),
+        x_label: "its time / the best kernel algorithm's".to_owned(),
+        x_scale: Scale::Logarithmic,
+        series: series.collect(),
+        rows,
+        ..LineChart::default()
+    })
 }
 
 /// One kind of work of a timeline, bucket by bucket.

@@ -1,7 +1,7 @@
 //! How many page accesses per second the simulator does without a clock.
 //!
 //! ```text
-//! cargo run --release -p ahead-sim --example speed [ROW [ACCESSES]]
+//! cargo run --release -p ahead-sim --example instant_speed [ROW [ACCESSES]]
 //! ```
 //!
 //! All rows, or those whose name contains ROW. A row is the best of five runs of the same work,
