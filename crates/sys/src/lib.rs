@@ -19,3 +19,4 @@ pub mod process_identity;
 pub mod readahead;
 pub mod real_time;
 pub mod shared_counter;
+pub mod standard_io;
