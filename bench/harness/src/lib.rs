@@ -25,6 +25,7 @@ pub mod job;
 mod journal;
 mod mapped_reader;
 pub mod operations;
+pub mod overhead;
 pub mod pattern;
 mod picture;
 pub mod plan;

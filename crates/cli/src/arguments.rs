@@ -202,6 +202,8 @@ pub enum Bench {
     },
     /// Hold the simulator against the running kernel: throughput of both, cell by cell (needs root)
     Predict(BenchPredict),
+    /// Measure what being there costs where there is nothing to gain: starts, calls, cached reads
+    Overhead(BenchOverhead),
     /// Print the table of an earlier run again, or draw it
     Report {
         /// Results that `bench run --json` wrote
@@ -259,6 +261,50 @@ pub struct BenchPredict {
     /// Write the picture as pixels
     #[arg(long, value_name = "FILE")]
     pub png: Option<PathBuf>,
+}
+
+/// `ahead bench overhead`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each row is run without the library and under `ahead run`, in turn; what is \
+    shown is the median of the differences (or ratios) of neighbouring runs, and where that median \
+    would lie in 95 of 100 repetitions. Stop other programs first: a few per cent are within reach \
+    of anything that shares the processors.\n\
+    Examples:\n  \
+    ahead bench overhead --quick\n  \
+    ahead bench overhead --row pread,open --repeat 21\n  \
+    ahead bench overhead --row sort,dd,awk,grep --on /mnt/data\n  \
+    sudo ahead bench overhead --row files-800 --disk hdd\n  \
+    ahead bench overhead --against /old/libahead_preload.so --svg overhead.svg"
+)]
+pub struct BenchOverhead {
+    /// Rows, comma separated; `dd` means `dd-cold` and `dd-warm`
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    pub row: String,
+    /// How often each row is run in each arm
+    #[arg(long, value_name = "N", default_value = "9", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    /// A quarter of the operations and three repeats: a first look
+    #[arg(long)]
+    pub quick: bool,
+    /// Folder for the test files; the disk below it serves the cold rows
+    #[arg(long, value_name = "FOLDER", value_hint = clap::ValueHint::DirPath)]
+    pub on: Option<PathBuf>,
+    /// Emulated disk for the rows `files-800`: hdd, ssd, cloud (needs root and 8 GiB of memory)
+    #[arg(long, value_name = "MODEL", value_parser = ["hdd", "ssd", "cloud"])]
+    pub disk: Option<String>,
+    /// Measure another library in the same run, beside the usual one
+    #[arg(long, value_name = "LIBRARY", value_hint = clap::ValueHint::FilePath)]
+    pub against: Option<PathBuf>,
+    /// End with 1 when a row misses its bound
+    #[arg(long)]
+    pub check: bool,
+    /// Print JSON, with every single run
+    #[arg(long)]
+    pub json: bool,
+    /// Write a picture
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
 }
 
 /// `ahead bench run`.

@@ -1,5 +1,7 @@
 //! `ahead bench`: a command line into a plan, progress onto a terminal, results into files.
 
+pub mod overhead;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,6 +64,9 @@ pub enum BenchCommandError {
         /// What the system or the parser said.
         source: io::Error,
     },
+    /// What being there costs was not measured.
+    #[error(transparent)]
+    Overhead(#[from] overhead::OverheadCommandError),
     /// Something around the bench.
     #[error("cannot prepare the bench: {0}")]
     Prepare(io::Error),
@@ -75,17 +80,19 @@ impl BenchCommandError {
             Self::Pattern(_) | Self::Arm(_) | Self::Size(_) => Exit::Usage,
             Self::Bench(ahead_harness::BenchError::NothingToRun) => Exit::Usage,
             Self::Predict(PredictError::NoTwin { .. }) => Exit::Usage,
+            Self::Overhead(error) => error.exit(),
             _ => Exit::Failed,
         }
     }
 }
 
-/// Does what was asked and returns the text to print.
+/// Does what was asked and returns the text to print, and how to end.
 ///
 /// # Errors
 /// [`BenchCommandError`].
-pub fn bench(verb: &Bench) -> Result<String, BenchCommandError> {
-    match verb {
+pub fn bench(verb: &Bench) -> Result<(String, Exit), BenchCommandError> {
+    let text = match verb {
+        Bench::Overhead(arguments) => return Ok(overhead::overhead(arguments)?),
         Bench::Run(arguments) => run(arguments),
         Bench::Predict(arguments) => predict(arguments),
         Bench::List { json } => Ok(if *json { list_json() } else { list_table() }),
@@ -98,7 +105,8 @@ pub fn bench(verb: &Bench) -> Result<String, BenchCommandError> {
             })?;
             draw(&results, svg.as_deref())
         }
-    }
+    };
+    Ok((text?, Exit::Fine))
 }
 
 fn run(arguments: &BenchRun) -> Result<String, BenchCommandError> {

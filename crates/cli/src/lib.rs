@@ -104,6 +104,9 @@ fn inner_process(typed: &[OsString]) -> Option<Exit> {
             Exit::Failed
         });
     }
+    if first == bench::overhead::READER_ARGUMENT {
+        return Some(bench::overhead::reader(typed.iter().skip(2).cloned()));
+    }
     if first == ahead_disk_emulator::SERVER_ARGUMENT {
         let folder = typed.get(2).map(Path::new)?;
         return Some(match ahead_disk_emulator::serve(folder) {
@@ -135,7 +138,11 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
             output::to_stdout(&String::from_utf8_lossy(&generate::manual()?))?;
         }
         Verb::Disk(verb) => output::to_stdout(&disk::disk(&verb)?)?,
-        Verb::Bench(verb) => output::to_stdout(&bench::bench(&verb)?)?,
+        Verb::Bench(verb) => {
+            let (text, exit) = bench::bench(&verb)?;
+            output::to_stdout(&text)?;
+            return Ok(exit);
+        }
     }
     Ok(Exit::Fine)
 }

@@ -26,3 +26,4 @@ pub mod readahead;
 pub mod real_time;
 pub mod shared_counter;
 pub mod small_file;
+pub mod standard_io;
