@@ -8,10 +8,10 @@ use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::{PageCount, PageRange, Timestamp};
 
+use crate::adviser::{Answer, Residency};
 use crate::budget::Published;
 use crate::device::{Device, DevicePlace};
 use crate::group::Group;
-use crate::host::{Answer, Residency};
 
 /// What happened to one file since the host took the account last. Additive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 //!
 //! A [`session::Session`] is told what a program does, feeds it to the policy, hands back what to do
 //! about it, and takes in what came of that. It is the same for every host; a host brings its table of
-//! files and its means ([`host`]): system calls, or a simulated page cache.
+//! files ([`host`]) and its means ([`adviser`]): system calls, or a simulated page cache.
 //!
 //! * [`session`] — the loop
-//! * [`host`] — what a host brings
+//! * [`host`], [`adviser`] — what a host brings
 //! * [`mod@file`] — one file: its streams, its account, the steps of one access
 //! * [`group`] — what files share: [`budget`] and [`expectation`]
 //! * [`device`] — what is believed about each device
@@ -14,6 +14,7 @@
 //! * [`recording`] — the ring through which a recorded run's accesses travel
 #![forbid(unsafe_code)]
 
+pub mod adviser;
 pub mod budget;
 pub mod device;
 pub mod expectation;

@@ -22,12 +22,11 @@ use ahead_policy::decision::Decision;
 use ahead_policy::reason::Reason;
 use ahead_units::{Advice, PageCount, PageRange, Timestamp};
 
+use crate::adviser::{Act, Adviser, Answer, Residency, apply};
 use crate::device::{DeviceFacts, Devices};
 use crate::file::{Around, FileFacts, Wait};
 use crate::group::Group;
-use crate::host::{
-    Act, Adviser, Answer, Deferred, EnterError, EnteredFile, FileTable, Residency, apply,
-};
+use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
 use crate::settings::{PolicyChoice, Settings};
 
 /// A read that takes longer than this, plus [`COPY_PAGE_NS`] for each page, waited for a device:

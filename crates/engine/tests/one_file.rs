@@ -1,9 +1,9 @@
 //! The steps of one file through the engine, without a kernel: budget, device, account, feedback.
 
+use ahead_engine::adviser::{Answer, Residency};
 use ahead_engine::device::{Device, DeviceFacts, DevicePlace};
 use ahead_engine::file::{Around, FileFacts, FileState, Wait};
 use ahead_engine::group::Group;
-use ahead_engine::host::{Answer, Residency};
 use ahead_policy::adaptive::{Outcome, Quick, STREAMS_MANY, Stream};
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};

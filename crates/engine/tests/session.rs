@@ -4,11 +4,10 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
 
+use ahead_engine::adviser::{Act, Adviser, Answer, Residency};
 use ahead_engine::device::DeviceFacts;
 use ahead_engine::file::FileState;
-use ahead_engine::host::{
-    Act, Adviser, Answer, Deferred, EnterError, EnteredFile, FileTable, Residency,
-};
+use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::session::{Session, is_wait};
 use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::{Quick, Stream};

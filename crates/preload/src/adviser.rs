@@ -6,7 +6,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
-use ahead_engine::host::{Act, Adviser, Answer};
+use ahead_engine::adviser::{Act, Adviser, Answer};
 use ahead_engine::report::{Aside, header};
 use ahead_policy::decision::Decision;
 use ahead_units::PageCount;

@@ -12,8 +12,9 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 
+use ahead_engine::adviser::Answer;
 use ahead_engine::file::FileState;
-use ahead_engine::host::{Answer, Deferred, EnterError, EnteredFile, FileTable};
+use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_policy::adaptive::{STREAMS_MANY, Stream, StreamId};
 use ahead_units::PageRange;
 

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::os::fd::BorrowedFd;
 
-use ahead_engine::host::Residency;
+use ahead_engine::adviser::Residency;
 use ahead_sys::cachestat::cachestat_range;
 use ahead_units::{Advice, ByteLength, PageCount, PageRange};
 use rustix::fs::{FileType, OFlags};

@@ -7,7 +7,8 @@
 
 use std::ffi::c_int;
 
-use ahead_engine::host::{Act, Adviser, EnterError, EnteredFile};
+use ahead_engine::adviser::{Act, Adviser};
+use ahead_engine::host::{EnterError, EnteredFile};
 use ahead_engine::report::{Aside, flags};
 use ahead_engine::session;
 use ahead_policy::adaptive::Quick;

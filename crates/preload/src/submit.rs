@@ -10,7 +10,7 @@
 
 use std::ffi::c_int;
 
-use ahead_engine::host::Answer;
+use ahead_engine::adviser::Answer;
 use ahead_sys::own_usage::own_thread_usage;
 use ahead_sys::readahead::readahead;
 use ahead_units::{PageCount, PageRange};

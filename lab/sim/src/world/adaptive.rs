@@ -7,9 +7,10 @@
 
 use std::cell::{RefCell, RefMut};
 
+use ahead_engine::adviser::Residency;
 use ahead_engine::device::DeviceFacts;
 use ahead_engine::file::FileState;
-use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable, Residency};
+use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::session::{Carried, Pending, Session, Token, is_wait};
 use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::{Quick, STREAMS_MANY, Stream};

@@ -9,7 +9,7 @@
 //! to wait for a page or for the queue, and goes on from that phase. A page is copied after its
 //! wait even if reclaim took it in between: the reader has held it all the time.
 
-use ahead_engine::host::{Act, Adviser, Answer};
+use ahead_engine::adviser::{Act, Adviser, Answer};
 use ahead_engine::session::Pending;
 use ahead_policy::decision::Decision;
 use ahead_replicas::kernel::{Host, PageState, Read, ReadAhead, Window};
