@@ -5,10 +5,10 @@
 //! between the end of a request and its pages. The processor's part of that way is what the server
 //! takes, and it takes it from the readers where no processor is idle.
 
-use std::cell::Cell;
 use std::fs::File;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahead_disk_model::{DiskModel, Order, TimeScale};
 use ahead_replicas::kernel::Advice;
@@ -42,14 +42,14 @@ const WAY_WORK_NS: u64 = 20_000;
 #[derive(Clone)]
 struct Stoppable {
     steps: Listed,
-    is_over: Rc<Cell<bool>>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Iterator for Stoppable {
     type Item = Step;
 
     fn next(&mut self) -> Option<Step> {
-        if self.is_over.get() {
+        if self.is_over.load(Ordering::Relaxed) {
             return None;
         }
         self.steps.next()
@@ -80,7 +80,7 @@ pub(super) fn simulate(
     } else {
         limits.milliseconds.saturating_mul(1_000_000)
     };
-    let is_over = Rc::new(Cell::new(false));
+    let is_over = Arc::new(AtomicBool::new(false));
     let job = Job {
         files: files(&sources)?,
         cached: Vec::new(),
@@ -98,7 +98,7 @@ pub(super) fn simulate(
         World::new(&machine, policy.prototype, &policy.front, &job, account).map_err(failed)?;
     world.set_learned(policy.learned);
     world.run_until(until_ns).map_err(failed)?;
-    is_over.set(true);
+    is_over.store(true, Ordering::Relaxed);
     let elapsed_ns = world.run().map_err(failed)?;
     let report = world.observer().report(elapsed_ns, world.queue());
     Ok(Simulated {
@@ -223,7 +223,7 @@ fn processes(
     sources: &[Source],
     seed: u64,
     bytes_max: u64,
-    is_over: &Rc<Cell<bool>>,
+    is_over: &Arc<AtomicBool>,
 ) -> Result<Vec<Process>, ReadError> {
     let layout = operations::Layout {
         file_bytes: sources.iter().map(|source| source.bytes).collect(),
@@ -235,7 +235,7 @@ fn processes(
         let bytes = layout.file_bytes.first().copied().unwrap_or(0);
         Stoppable {
             steps: Listed::new(steps(pattern, operations, bytes, share)),
-            is_over: Rc::clone(is_over),
+            is_over: Arc::clone(is_over),
         }
     };
     let count = u32::try_from(sources.len()).map_err(|_| ReadError::Empty)?;
@@ -330,7 +330,7 @@ mod tests {
     }
 
     fn reads(process: &Process) -> u64 {
-        let mut program = process.crews[0].program.fork();
+        let mut program = process.groups[0].program.fork();
         let mut reads = 0;
         while let Some(step) = program.step() {
             reads += u64::from(matches!(step, Step::Read { .. } | Step::Touch { .. }));
@@ -340,7 +340,7 @@ mod tests {
 
     fn of(name: &str, bytes_max: u64) -> Vec<Process> {
         let pattern = name.parse::<Scenario>().unwrap().pattern;
-        processes(pattern, &[source(8 << 20)], 1, bytes_max, &Rc::default()).unwrap()
+        processes(pattern, &[source(8 << 20)], 1, bytes_max, &Arc::default()).unwrap()
     }
 
     #[test]
@@ -356,14 +356,14 @@ mod tests {
     #[test]
     fn a_server_is_one_list_and_eight_workers() {
         let all = of("nfsd", u64::MAX);
-        assert_eq!((all.len(), all[0].crews[0].tasks), (1, 8));
+        assert_eq!((all.len(), all[0].groups[0].tasks), (1, 8));
         assert_eq!(reads(&all[0]), 256);
     }
 
     #[test]
     fn a_reader_that_reopens_opens_once_for_each_mebibyte() {
         let all = of("reopen", u64::MAX);
-        let mut program = all[0].crews[0].program.fork();
+        let mut program = all[0].groups[0].program.fork();
         let steps: Vec<Step> = std::iter::from_fn(|| program.step()).collect();
         let opens = steps
             .iter()
