@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use ahead_harness::results::{Limits, Results};
 use ahead_harness::{
-    DiskChoice, Plan, Preload, Progress, ReaderCommand, arm, pattern, render_svg, render_table,
+    DiskChoice, Plan, Preload, Progress, ReaderCommand, arm, render_svg, render_table,
 };
+use ahead_workload::{presets, scenario};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -86,8 +87,8 @@ fn main() -> ExitCode {
     }
     match Command::parse() {
         Command::List => {
-            for (name, pattern) in pattern::PATTERNS {
-                println!("{name:14} {pattern:?}");
+            for preset in presets::PRESETS {
+                println!("{:14} {}", preset.name, preset.about);
             }
             ExitCode::SUCCESS
         }
@@ -114,7 +115,7 @@ fn start(run: Run) -> Result<(), String> {
         arguments: vec!["--reader".into()],
     };
     let mut plan = Plan::new(run.disk, reader);
-    plan.scenarios = pattern::parse_list(&run.pattern).map_err(|e| e.to_string())?;
+    plan.scenarios = scenario::parse_list(&run.pattern).map_err(|e| e.to_string())?;
     plan.arms = arm::parse_list(&run.arm).map_err(|e| e.to_string())?;
     plan.repeat = run.repeat;
     let seconds = run.seconds.unwrap_or(if run.quick { 1.5 } else { 5.0 });

@@ -12,7 +12,7 @@ use ahead_sys::block_queue::BlockQueue;
 use ahead_sys::cgroup::MemoryController;
 use serde::{Deserialize, Serialize};
 
-use crate::job::{read_json, write_json};
+use crate::assignment::{read_json, write_json};
 
 /// Groups that belong to bench process 12 are called `ahead-bench-12`.
 pub(crate) const GROUP_PREFIX: &str = "ahead-bench-";

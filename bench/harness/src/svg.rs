@@ -3,11 +3,11 @@
 //! Drawn from rectangles, lines and text directly: a chart library's own axes leave no place for a
 //! title with figures, and put the legend over the bars.
 
+use ahead_workload::Scenario;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::arm::Arm;
-use crate::pattern::Scenario;
 use crate::results::Results;
 use crate::summary::{Row, Summary, summarize};
 use crate::table::mean_name;
@@ -64,7 +64,7 @@ impl<'a> Picture<'a> {
             let rows = summary.rows.iter().filter(|row| row.scenario == *scenario);
             let rows: Vec<&Row> = rows.filter(shown).collect();
             if !rows.is_empty() {
-                groups.push((*scenario, rows));
+                groups.push((scenario.clone(), rows));
             }
         }
         let colors = colors(results.arms.iter());

@@ -21,7 +21,7 @@ fn reader() -> ReaderCommand {
 
 fn plan(patterns: &str, state: &std::path::Path) -> PredictPlan {
     let mut bench = Plan::new(DiskChoice::Emulated(String::new()), reader());
-    bench.scenarios = ahead_harness::pattern::parse_list(patterns).unwrap();
+    bench.scenarios = ahead_workload::scenario::parse_list(patterns).unwrap();
     bench.repeat = 1;
     bench.limits = Limits {
         bytes: 1 << 30,

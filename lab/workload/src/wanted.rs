@@ -103,7 +103,7 @@ impl Iterator for Wanted {
 }
 
 /// What all programs of `job` want, in one natural order: they take turns.
-pub fn future(job: &Job) -> impl Iterator<Item = WantedRange> {
+pub fn future(job: &Job) -> impl Iterator<Item = WantedRange> + use<> {
     let mut programs = Wanted::of(job);
     let mut turn = 0;
     std::iter::from_fn(move || {
