@@ -35,6 +35,9 @@ struct Run {
     disk: DiskChoice,
     #[arg(long, default_value = "all")]
     pattern: String,
+    /// Workloads of this plan instead.
+    #[arg(long)]
+    plan: Option<PathBuf>,
     #[arg(long, default_value = "stock:128,ceiling")]
     arm: String,
     #[arg(long, default_value_t = 1)]
@@ -116,6 +119,11 @@ fn start(run: Run) -> Result<(), String> {
     };
     let mut plan = Plan::new(run.disk, reader);
     plan.scenarios = scenario::parse_list(&run.pattern).map_err(|e| e.to_string())?;
+    if let Some(path) = &run.plan {
+        let written = ahead_study::plan::Plan::read(path).map_err(|e| e.to_string())?;
+        (plan.scenarios, plan.planned) =
+            ahead_harness::planned::scenarios(&written).map_err(|e| e.to_string())?;
+    }
     plan.arms = arm::parse_list(&run.arm).map_err(|e| e.to_string())?;
     plan.repeat = run.repeat;
     let seconds = run.seconds.unwrap_or(if run.quick { 1.5 } else { 5.0 });

@@ -11,7 +11,7 @@ fn reader() -> ReaderCommand {
     let program = test.ancestors().nth(2).unwrap().join("examples/bench");
     assert!(
         program.exists(),
-        "build it first: cargo build -p ahead-bench --examples"
+        "build it first: cargo build -p ahead-harness --examples"
     );
     ReaderCommand {
         program,
