@@ -233,8 +233,8 @@ fn plan(arguments: &BenchRun) -> Result<Plan, BenchCommandError> {
     }
     plan.arms = ahead_harness::arm::parse_list(&arguments.arm)?;
     plan.repeat = arguments.repeat;
-    let seed = arguments.seed.or(written.map(|written| written.seed));
-    plan.seed = seed.unwrap_or(plan.seed);
+    let of_plan = written.map_or(plan.seed, |written| written.seed);
+    plan.seed = arguments.seed.unwrap_or(of_plan);
     plan.keep = arguments.keep;
     plan.time_scale.clone_from(&arguments.scale);
     if let Some(text) = &arguments.size {
