@@ -252,7 +252,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__bench__subcmd__run)
-            opts="-h --disk --pattern --arm --repeat --seed --scale --size --sweep --keep --quick --json --svg --help"
+            opts="-h --disk --pattern --plan --arm --repeat --seed --scale --size --sweep --keep --quick --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -263,6 +263,10 @@ _ahead() {
                     return 0
                     ;;
                 --pattern)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --plan)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -76,10 +76,11 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_s
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "overhead" -d 'Measure what being there costs where there is nothing to gain: starts, calls, cached reads'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "report" -d 'Print the table of an earlier run again, or draw it'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure' -r
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them; all of them without a plan' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l plan -d 'Measure the workloads of this plan, in its memory sizes, and on its disk if it names one' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l arm -d 'Arms, comma separated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l repeat -d 'How often each pair of pattern and arm is run' -r
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l seed -d 'Seed of all chance: the same seed reads the same places' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l seed -d 'Seed of all chance: the same seed reads the same places; the plan\'s, or 1' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l scale -d 'How many times faster than the real thing an emulated disk is' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l size -d 'Size of an emulated disk; it lives in memory, and the test files shrink to fit' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l sweep -d 'Read-ahead sizes in KiB that `static-best` tries, comma separated' -r

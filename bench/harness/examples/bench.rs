@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use ahead_harness::results::{Limits, Results};
 use ahead_harness::{
-    DiskChoice, Plan, Preload, Progress, ReaderCommand, arm, pattern, render_results, render_table,
+    DiskChoice, Plan, Preload, Progress, ReaderCommand, arm, render_results, render_table,
 };
+use ahead_workload::{presets, scenario};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -34,6 +35,9 @@ struct Run {
     disk: DiskChoice,
     #[arg(long, default_value = "all")]
     pattern: String,
+    /// Workloads of this plan instead.
+    #[arg(long)]
+    plan: Option<PathBuf>,
     #[arg(long, default_value = "stock:128,ceiling")]
     arm: String,
     #[arg(long, default_value_t = 1)]
@@ -86,8 +90,8 @@ fn main() -> ExitCode {
     }
     match Command::parse() {
         Command::List => {
-            for (name, pattern) in pattern::PATTERNS {
-                println!("{name:14} {pattern:?}");
+            for preset in presets::PRESETS {
+                println!("{:14} {}", preset.name, preset.about);
             }
             ExitCode::SUCCESS
         }
@@ -114,7 +118,12 @@ fn start(run: Run) -> Result<(), String> {
         arguments: vec!["--reader".into()],
     };
     let mut plan = Plan::new(run.disk, reader);
-    plan.scenarios = pattern::parse_list(&run.pattern).map_err(|e| e.to_string())?;
+    plan.scenarios = scenario::parse_list(&run.pattern).map_err(|e| e.to_string())?;
+    if let Some(path) = &run.plan {
+        let written = ahead_study::plan::Plan::read(path).map_err(|e| e.to_string())?;
+        (plan.scenarios, plan.planned) =
+            ahead_harness::planned::scenarios(&written).map_err(|e| e.to_string())?;
+    }
     plan.arms = arm::parse_list(&run.arm).map_err(|e| e.to_string())?;
     plan.repeat = run.repeat;
     let seconds = run.seconds.unwrap_or(if run.quick { 1.5 } else { 5.0 });

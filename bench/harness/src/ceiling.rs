@@ -4,9 +4,8 @@
 //! costs the device less than a second request, and cut to the largest request. Reading them is
 //! left to the ceiling reader.
 
+use ahead_workload::WantedRange;
 use serde::{Deserialize, Serialize};
-
-use crate::operations::Operation;
 
 /// How a device likes to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +49,7 @@ pub struct Request {
 /// Turns wanted reads into requests. `rank` gives each file's place on the device; files without
 /// one come last. The wanted reads are left sorted.
 #[must_use]
-pub fn merge(wanted: &mut [Operation], rank: &[u64], pricing: &Pricing) -> Vec<Request> {
+pub fn merge(wanted: &mut [WantedRange], rank: &[u64], pricing: &Pricing) -> Vec<Request> {
     let place = |file: u32| {
         usize::try_from(file)
             .ok()
@@ -60,10 +59,10 @@ pub fn merge(wanted: &mut [Operation], rank: &[u64], pricing: &Pricing) -> Vec<R
     };
     wanted.sort_unstable_by_key(|o| (place(o.file), o.file, o.offset, o.length));
     let mut requests: Vec<Request> = Vec::new();
-    for operation in wanted.iter() {
-        let (mut offset, mut left) = (operation.offset, operation.length);
+    for range in wanted.iter() {
+        let (mut offset, mut left) = (range.offset, range.length);
         if let Some(last) = requests.last_mut()
-            && last.file == operation.file
+            && last.file == range.file
         {
             // Sorted by offset, so what lies before the end of the last request was asked for.
             let end = last.offset + last.length;
@@ -84,7 +83,7 @@ pub fn merge(wanted: &mut [Operation], rank: &[u64], pricing: &Pricing) -> Vec<R
         while left > 0 {
             let length = left.min(pricing.request_bytes_max);
             requests.push(Request {
-                file: operation.file,
+                file: range.file,
                 offset,
                 length,
                 useful: length,
@@ -103,8 +102,8 @@ mod tests {
 
     const PAGE: u64 = 4096;
 
-    fn wanted(file: u32, offset: u64, length: u64) -> Operation {
-        Operation {
+    fn wanted(file: u32, offset: u64, length: u64) -> WantedRange {
+        WantedRange {
             file,
             offset,
             length,
@@ -195,10 +194,10 @@ mod tests {
             for request in &requests {
                 prop_assert!(request.length <= pricing.request_bytes_max);
             }
-            for operation in &list {
-                for page in (operation.offset..operation.offset + operation.length).step_by(4096) {
+            for range in &list {
+                for page in (range.offset..range.offset + range.length).step_by(4096) {
                     let covering = requests.iter().filter(|r| {
-                        r.file == operation.file && r.offset <= page && page < r.offset + r.length
+                        r.file == range.file && r.offset <= page && page < r.offset + r.length
                     });
                     prop_assert_eq!(covering.count(), 1);
                 }

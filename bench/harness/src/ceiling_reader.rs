@@ -1,7 +1,7 @@
 //! The reader that knows its future: direct reads, a full queue, in the order of the disk.
 //!
 //! It shows what the device can give for a pattern, so that every other reader has a measure. It
-//! is no prefetcher: what arrives is checked and counted, and nobody waits for it in order.
+//! is no prefetcher: what arrives is checked and counted, and no program waits for it in order.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,14 +9,16 @@ use std::time::Instant;
 
 use ahead_sys::direct_reader::DirectReader;
 use ahead_sys::extent_map::first_physical_offset;
+use ahead_workload::wanted::future;
+use ahead_workload::{Job, WantedRange};
 
+use crate::assignment::Measured;
 use crate::ceiling::{Pricing, Request, merge};
 use crate::content;
-use crate::job::Measured;
-use crate::operations::{Operation, future};
-use crate::reader::{ReadError, Run, Tally, io_error};
+use crate::read_error::{ReadError, io_error};
+use crate::tally::{Run, Tally};
 
-pub(crate) fn read(run: &Run<'_>, pricing: &Pricing) -> Result<Measured, ReadError> {
+pub(crate) fn read(run: &Run<'_>, job: &Job, pricing: &Pricing) -> Result<Measured, ReadError> {
     let mut files = Vec::new();
     let mut rank = Vec::new();
     for source in run.sources {
@@ -32,10 +34,8 @@ pub(crate) fn read(run: &Run<'_>, pricing: &Pricing) -> Result<Measured, ReadErr
     }
     let buffer_bytes = usize::try_from(pricing.request_bytes_max).map_err(|_| ReadError::Empty)?;
     let ring = DirectReader::new(pricing.depth, buffer_bytes).map_err(ReadError::Ring)?;
-    let pattern = run.job.scenario.pattern;
-    let future = future(pattern, run.layout, run.job.seed);
     let plan = Plan {
-        future,
+        future: future(job),
         rank,
         pricing,
         queue: Vec::new(),
@@ -58,10 +58,10 @@ struct Plan<'a, F> {
     pricing: &'a Pricing,
     /// The requests of this horizon, the next one last.
     queue: Vec<Request>,
-    wanted: Vec<Operation>,
+    wanted: Vec<WantedRange>,
 }
 
-impl<F: Iterator<Item = Operation>> Iterator for Plan<'_, F> {
+impl<F: Iterator<Item = WantedRange>> Iterator for Plan<'_, F> {
     type Item = Request;
 
     fn next(&mut self) -> Option<Request> {
@@ -69,11 +69,11 @@ impl<F: Iterator<Item = Operation>> Iterator for Plan<'_, F> {
             self.wanted.clear();
             let mut bytes = 0;
             while bytes < self.pricing.horizon_bytes {
-                let Some(operation) = self.future.next() else {
+                let Some(range) = self.future.next() else {
                     break;
                 };
-                bytes += operation.length;
-                self.wanted.push(operation);
+                bytes += range.length;
+                self.wanted.push(range);
             }
             self.queue = merge(&mut self.wanted, &self.rank, self.pricing);
             self.queue.reverse();
@@ -96,7 +96,7 @@ impl Reading<'_> {
         let mut next = plan.next();
         let mut pending: Vec<Option<(Request, Instant)>> = Vec::new();
         let mut free_tags: Vec<u32> = Vec::new();
-        let bytes_max = self.run.job.bytes_max.unwrap_or(u64::MAX);
+        let bytes_max = self.run.assignment.bytes_max.unwrap_or(u64::MAX);
         let start = Instant::now();
         let deadline = self.run.deadline(start);
         let mut now = start;
@@ -161,12 +161,7 @@ impl Reading<'_> {
 }
 
 fn check(run: &Run<'_>, request: Request, bytes: std::io::Result<&[u8]>) -> Result<(), ReadError> {
-    let wanted = Operation {
-        file: request.file,
-        offset: request.offset,
-        length: request.length,
-    };
-    let source = run.source(wanted)?;
+    let source = run.source(request.file)?;
     let bytes = bytes.map_err(io_error("cannot read", &source.path))?;
     if u64::try_from(bytes.len()).ok() != Some(request.length) {
         let short = std::io::ErrorKind::UnexpectedEof.into();

@@ -13,14 +13,17 @@ use ahead_sys::cgroup::{MemoryController, MemoryGroup};
 use ahead_sys::child_usage::{ChildEnd, try_wait, wait_blocking};
 use ahead_sys::drop_caches::drop_caches;
 use ahead_sys::shared_counter::SharedCounter;
+use ahead_workload::scenario::Work;
+use ahead_workload::{Scenario, Workload};
 
 use crate::arm::Arm;
+use crate::assignment::{
+    Answer, Assignment, Measured, Mode, Source, Sources, read_json, write_json,
+};
 use crate::dataset::Dataset;
-use crate::job::{Answer, Job, Measured, Mode, Source, Sources, read_json, write_json};
 use crate::journal::GROUP_PREFIX;
-use crate::pattern::Scenario;
 use crate::plan::{Plan, Preload};
-use crate::results::RunRecord;
+use crate::results::{Limits, RunRecord};
 use crate::run::BenchError;
 use crate::target::Target;
 
@@ -47,12 +50,12 @@ impl Bench<'_> {
     /// Runs `scenario` once in `arm`.
     pub(crate) fn execute(
         &self,
-        scenario: Scenario,
+        scenario: &Scenario,
         arm: &Arm,
         repeat: u32,
     ) -> Result<RunRecord, BenchError> {
         let failed = |message: String| BenchError::Run {
-            scenario,
+            scenario: scenario.clone(),
             arm: arm.clone(),
             message,
         };
@@ -67,7 +70,7 @@ impl Bench<'_> {
             .set_read_ahead_kb(kib)
             .map_err(machine("cannot set read_ahead_kb"))?;
 
-        let sources = self.dataset.sources(scenario);
+        let (workload, sources) = self.work(scenario)?;
         rustix::fs::sync();
         drop_caches(Path::new("/proc")).map_err(machine("cannot drop the page cache"))?;
         self.warm_programs();
@@ -84,10 +87,25 @@ impl Bench<'_> {
             counter_file.as_raw_fd()
         )
         .into();
-        let job = self.job(scenario, arm, sources, group.as_ref(), counter_path);
-        let job_path = self.folder.join("job.json");
-        let _ = fs::remove_file(&job.answer);
-        write_json(&job_path, &job).map_err(machine("cannot write to the state folder"))?;
+        let limits = self.limits(scenario);
+        let assignment = Assignment {
+            workload: workload.clone(),
+            mode: self.mode(arm),
+            sources,
+            seed: self.plan.seed,
+            bytes_max: limits
+                .map(|limits| limits.bytes)
+                .filter(|_| !scenario.cached),
+            milliseconds_max: limits.map(|limits| limits.milliseconds),
+            repeat: scenario.cached,
+            members_file: members_file(arm, group.as_ref()),
+            counter: counter_path,
+            answer: self.folder.join("answer.json"),
+        };
+        let assignment_path = self.folder.join("assignment.json");
+        let _ = fs::remove_file(&assignment.answer);
+        write_json(&assignment_path, &assignment)
+            .map_err(machine("cannot write to the state folder"))?;
 
         self.target.reset_stats();
         let before = self
@@ -96,7 +114,7 @@ impl Bench<'_> {
             .stat()
             .map_err(machine("cannot read the disk's counters"))?;
         let mut child = self
-            .command(arm, &job_path)
+            .command(arm, &assignment_path)
             .and_then(|mut command| command.spawn())
             .map_err(machine("cannot start the reader"))?;
         let watched = self.watch(&mut child, &counter, before);
@@ -104,13 +122,13 @@ impl Bench<'_> {
         if self.plan.stop.load(Ordering::Relaxed) {
             return Err(BenchError::Stopped);
         }
-        let measured = self.answer(&job, end, arm).map_err(failed)?;
+        let measured = self.answer(&assignment, end, arm).map_err(failed)?;
         let after = self
             .settled()
             .map_err(machine("cannot read the disk's counters"))?;
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Ok(RunRecord {
-            scenario,
+            scenario: scenario.clone(),
             arm: arm.clone(),
             repeat,
             useful_bytes: measured.useful_bytes,
@@ -136,7 +154,7 @@ impl Bench<'_> {
         }
     }
 
-    fn group(&self, scenario: Scenario) -> Result<Option<MemoryGroup>, BenchError> {
+    fn group(&self, scenario: &Scenario) -> Result<Option<MemoryGroup>, BenchError> {
         let Some(bytes_max) = scenario.memory_bytes_max() else {
             return Ok(None);
         };
@@ -153,49 +171,48 @@ impl Bench<'_> {
             .map_err(machine)
     }
 
-    fn job(
-        &self,
-        scenario: Scenario,
-        arm: &Arm,
-        sources: Sources,
-        group: Option<&MemoryGroup>,
-        counter: PathBuf,
-    ) -> Job {
-        let limits = self.plan.limits;
-        let to_its_end = scenario.pattern.runs_to_its_end();
-        let (bytes_max, milliseconds_max) = if scenario.cached {
-            (None, Some(limits.milliseconds.min(CACHED_MILLISECONDS_MAX)))
-        } else if to_its_end {
-            (None, None)
-        } else {
-            (Some(limits.bytes), Some(limits.milliseconds))
+    /// The workload of `scenario` and its files.
+    pub(crate) fn work(&self, scenario: &Scenario) -> Result<(&Workload, Sources), BenchError> {
+        let missing = || BenchError::NoPlan {
+            scenario: scenario.clone(),
         };
-        // Direct reads do not go through the page cache, so that a limit would say nothing.
-        let ceiling = *arm == Arm::Ceiling;
-        Job {
-            scenario,
-            mode: if ceiling {
-                Mode::Ceiling(self.target.pricing)
-            } else {
-                Mode::Plain
-            },
-            sources,
-            seed: self.plan.seed,
-            bytes_max,
-            milliseconds_max,
-            repeat: scenario.cached,
-            members_file: group.filter(|_| !ceiling).map(MemoryGroup::members_file),
-            counter,
-            answer: self.folder.join("answer.json"),
+        let workload = self.plan.workload(scenario).ok_or_else(missing)?;
+        let sources = match &scenario.work {
+            Work::Preset(preset) => self
+                .dataset
+                .of_preset(preset, scenario.cached)
+                .ok_or_else(missing)?,
+            Work::Planned(_) => self.dataset.of_planned(workload),
+        };
+        Ok((workload, sources))
+    }
+
+    fn mode(&self, arm: &Arm) -> Mode {
+        if *arm == Arm::Ceiling {
+            Mode::Ceiling(self.target.pricing)
+        } else {
+            Mode::Plain
         }
     }
 
-    fn command(&self, arm: &Arm, job: &Path) -> io::Result<Command> {
+    /// What stops a run of `scenario`; `None` if only its own end does. What runs from memory has
+    /// no limit in bytes.
+    fn limits(&self, scenario: &Scenario) -> Option<Limits> {
+        let mut limits = self.plan.limits;
+        if scenario.cached {
+            limits.milliseconds = limits.milliseconds.min(CACHED_MILLISECONDS_MAX);
+        } else if runs_to_its_end(scenario) {
+            return None;
+        }
+        Some(limits)
+    }
+
+    fn command(&self, arm: &Arm, assignment: &Path) -> io::Result<Command> {
         let reader = &self.plan.reader;
         let mut command = Command::new(&reader.program);
         command
             .args(&reader.arguments)
-            .arg(job)
+            .arg(assignment)
             .stdin(Stdio::null())
             .stdout(Stdio::null());
         command.stderr(File::create(self.folder.join("stderr"))?);
@@ -237,7 +254,12 @@ impl Bench<'_> {
         }
     }
 
-    fn answer(&self, job: &Job, end: ChildEnd, arm: &Arm) -> Result<Measured, String> {
+    fn answer(
+        &self,
+        assignment: &Assignment,
+        end: ChildEnd,
+        arm: &Arm,
+    ) -> Result<Measured, String> {
         let said = || {
             let text = fs::read_to_string(self.folder.join("stderr")).unwrap_or_default();
             text.lines()
@@ -245,7 +267,7 @@ impl Bench<'_> {
                 .map(|line| format!("; it said: {line}"))
                 .unwrap_or_default()
         };
-        match read_json::<Answer>(&job.answer) {
+        match read_json::<Answer>(&assignment.answer) {
             Ok(Answer::Measured(measured)) if end.status.success() => {
                 if matches!(arm, Arm::Run { .. }) && !measured.preloaded {
                     return Err(format!(
@@ -271,6 +293,19 @@ impl Bench<'_> {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
+}
+
+/// Direct reads do not go through the page cache, so that a limit would say nothing.
+fn members_file(arm: &Arm, group: Option<&MemoryGroup>) -> Option<PathBuf> {
+    let group = group.filter(|_| *arm != Arm::Ceiling);
+    group.map(MemoryGroup::members_file)
+}
+
+/// Whether only its own end stops it.
+pub(crate) fn runs_to_its_end(scenario: &Scenario) -> bool {
+    scenario
+        .preset()
+        .is_some_and(|preset| preset.runs_to_its_end)
 }
 
 /// Removes a memory group when the run is over.

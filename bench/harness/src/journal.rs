@@ -13,7 +13,7 @@ use ahead_sys::cgroup::MemoryController;
 use ahead_sys::process_identity::ProcessIdentity;
 use serde::{Deserialize, Serialize};
 
-use crate::job::{read_json, write_json};
+use crate::assignment::{read_json, write_json};
 
 /// Groups that belong to bench process 12 are called `ahead-bench-12`.
 pub(crate) const GROUP_PREFIX: &str = "ahead-bench-";

@@ -1,12 +1,12 @@
-//! Measuring read patterns on a disk, against the alternatives.
+//! Measuring workloads on a disk, against the alternatives.
 //!
-//! A [`Plan`] names a disk, patterns and arms. [`run`](run::run) prepares files, starts one reader
+//! A [`Plan`] names a disk, workloads and arms. [`run`](run::run) prepares files, starts one reader
 //! process per run, arms interleaved, and returns every single run; [`render_table`] and
 //! [`render_results`] show them. A figure is only ever compared with others of the same bench run.
 //!
 //! ```text
-//! plan --> run --> execute --> reader process: operations -> reads -> checks -> times
-//!                     |             (plain, mapped, or the ceiling that knows the future)
+//! plan --> run --> execute --> reader process: job -> steps -> reads -> checks -> times
+//!                     |             (interpreter, or the ceiling that knows the future)
 //!                     +--> device counters, progress, CPU time
 //! results <-----------+
 //!    +--> summary --> table, svg
@@ -15,27 +15,29 @@
 #![forbid(unsafe_code)]
 
 pub mod arm;
+pub mod assignment;
 mod calendar;
 pub mod ceiling;
 mod ceiling_reader;
 pub mod content;
 pub mod dataset;
+mod descriptors;
 mod execute;
-pub mod job;
+mod interpreter;
 mod journal;
-mod mapped_reader;
-pub mod operations;
 pub mod overhead;
-pub mod pattern;
 mod picture;
 pub mod plan;
+pub mod planned;
 pub mod predict;
+mod read_error;
 pub mod reader;
 pub mod results;
 pub mod run;
 pub mod statistics;
 pub mod summary;
 mod table;
+mod tally;
 pub mod target;
 
 pub use picture::render_results;

@@ -1,12 +1,15 @@
 //! What to run: a value that a command line or a test fills in.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use ahead_workload::scenario::Work;
+use ahead_workload::{Scenario, Workload};
+
 use crate::arm::Arm;
-use crate::pattern::Scenario;
 use crate::results::{Limits, RunRecord};
 use crate::target::DiskChoice;
 
@@ -47,8 +50,10 @@ pub struct Plan {
     pub time_scale: Option<String>,
     /// Program that serves an emulated disk; `None` is the reader's.
     pub disk_server: Option<PathBuf>,
-    /// Which patterns.
+    /// Which patterns, and workloads of plans.
     pub scenarios: Vec<Scenario>,
+    /// What the workloads of plans are, by the names of their scenarios.
+    pub planned: BTreeMap<String, Workload>,
     /// Which arms.
     pub arms: Vec<Arm>,
     /// What `static-best` tries, in KiB.
@@ -83,6 +88,7 @@ impl Plan {
             time_scale: None,
             disk_server: None,
             scenarios: Vec::new(),
+            planned: BTreeMap::new(),
             arms: Vec::new(),
             sweep_kib: SWEEP_KIB.to_vec(),
             repeat: 3,
@@ -98,6 +104,35 @@ impl Plan {
             state_folder: "/run/ahead/bench".into(),
             stop: Arc::new(AtomicBool::new(false)),
         }
+    }
+}
+
+impl Plan {
+    /// What `scenario` reads; `None` for a workload of a plan that is not at hand.
+    #[must_use]
+    pub fn workload(&self, scenario: &Scenario) -> Option<&Workload> {
+        match &scenario.work {
+            Work::Preset(preset) => Some(&preset.workload),
+            Work::Planned(name) => self.planned.get(&**name),
+        }
+    }
+
+    /// The sizes of the files that workloads of plans need, each list once.
+    pub(crate) fn planned_files(&self) -> Vec<Vec<u64>> {
+        let mut lists: Vec<Vec<u64>> = Vec::new();
+        for workload in self.planned.values() {
+            let sizes = workload.files().iter().map(|file| file.bytes).collect();
+            if !lists.contains(&sizes) {
+                lists.push(sizes);
+            }
+        }
+        lists
+    }
+
+    /// Whether a preset is among the scenarios.
+    pub(crate) fn wants_presets(&self) -> bool {
+        let mut presets = self.scenarios.iter().filter_map(Scenario::preset);
+        presets.next().is_some()
     }
 }
 
@@ -118,7 +153,7 @@ pub enum Progress<'a> {
         /// How many.
         total: usize,
         /// Its pattern.
-        scenario: Scenario,
+        scenario: &'a Scenario,
         /// Its arm.
         arm: &'a Arm,
     },

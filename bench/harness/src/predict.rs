@@ -2,7 +2,7 @@
 //!
 //! A cell is a pattern on an emulated disk under one read-ahead limit. It is run twice: by the
 //! [reader](crate::reader) on the disk of `bench/disk-emulator`, through the kernel's own page cache, and
-//! by the simulator with the same reads, the same places on the disk, the same disk model and the
+//! by the simulator with the same job, the same places on the disk, the same disk model and the
 //! replica of the kernel's read-ahead. What a simulator cannot know, the costs of this machine
 //! (a page copied, a call, the way to the disk and back), is measured (`calibrate`) on the same disk
 //! between the runs, by reads that no read-ahead touches. Nothing is fitted to the cells.
@@ -28,6 +28,7 @@ use std::sync::atomic::Ordering;
 
 use ahead_disk_model::{DiskModel, TimeScale};
 use ahead_sim::world::WorldError;
+use ahead_workload::{Scenario, Workload};
 use serde::{Deserialize, Serialize};
 
 pub use calibrate::Calibration;
@@ -38,7 +39,6 @@ use crate::calendar::utc_minutes;
 use crate::dataset::Dataset;
 use crate::execute::Bench;
 use crate::journal::Journal;
-use crate::pattern::{Pattern, Scenario};
 use crate::plan::{Plan, Progress};
 use crate::reader::ReadError;
 use crate::results::{Disk, Limits, Machine, RunRecord, approximate, ratio};
@@ -269,10 +269,12 @@ pub fn predict(
     if bench.scenarios.is_empty() || plan.windows_kib.is_empty() || bench.repeat == 0 {
         return Err(BenchError::NothingToRun.into());
     }
-    let no_twin = |scenario: &&Scenario| scenario.cached || scenario.pattern == Pattern::Small;
+    let is_small =
+        |scenario: &Scenario| matches!(bench.workload(scenario), Some(Workload::SmallFiles { .. }));
+    let no_twin = |scenario: &&Scenario| scenario.cached || is_small(scenario);
     if let Some(scenario) = bench.scenarios.iter().find(no_twin) {
         return Err(PredictError::NoTwin {
-            scenario: *scenario,
+            scenario: scenario.clone(),
         });
     }
     if !rustix::process::geteuid().is_root() {
@@ -337,9 +339,14 @@ fn on_disk(
     journal: &mut Journal,
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(PredictedDisk, Vec<Cell>), PredictError> {
-    let dataset = Dataset::prepare(&target.folder, target.percent_max, &mut |done, total| {
-        on_progress(Progress::Preparing { done, total });
-    })
+    let dataset = Dataset::prepare(
+        &target.folder,
+        target.percent_max,
+        &plan.bench.planned_files(),
+        // The costs are measured on the main file of the presets.
+        true,
+        &mut |done, total| on_progress(Progress::Preparing { done, total }),
+    )
     .map_err(BenchError::Prepare)?;
     let notes = |source| BenchError::Machine {
         what: "cannot note read_ahead_kb, or put it back",
@@ -359,7 +366,7 @@ fn on_disk(
     let costs = Calibration::median(&calibrations);
     for cell in &mut cells {
         cell.simulated =
-            simulated::simulate(&bench, model, &costs, cell.scenario, cell.window_kib)?;
+            simulated::simulate(&bench, model, &costs, &cell.scenario, cell.window_kib)?;
     }
     let disk = PredictedDisk {
         disk: Disk {
@@ -382,10 +389,10 @@ fn measure(
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(Vec<Cell>, Vec<Calibration>), PredictError> {
     let mut cells: Vec<Cell> = Vec::new();
-    for &scenario in &plan.bench.scenarios {
+    for scenario in &plan.bench.scenarios {
         cells.extend(plan.windows_kib.iter().map(|&window_kib| Cell {
             disk: name.to_owned(),
-            scenario,
+            scenario: scenario.clone(),
             window_kib,
             measured: Vec::new(),
             simulated: Simulated::default(),
@@ -404,8 +411,11 @@ fn measure(
             if plan.bench.stop.load(Ordering::Relaxed) {
                 return Err(BenchError::Stopped.into());
             }
-            let (scenario, window_kib) = (cells[index].scenario, cells[index].window_kib);
-            let arm = Arm::Stock { kib: window_kib };
+            let cell = &mut cells[index];
+            let scenario = &cell.scenario;
+            let arm = Arm::Stock {
+                kib: cell.window_kib,
+            };
             on_progress(Progress::Started {
                 number,
                 total,
@@ -418,7 +428,7 @@ fn measure(
                 total,
                 record: &record,
             });
-            cells[index].measured.push(record);
+            cell.measured.push(record);
             number += 1;
         }
     }
@@ -426,9 +436,9 @@ fn measure(
 }
 
 impl PredictError {
-    fn simulate(scenario: Scenario, error: &WorldError) -> Self {
+    fn simulate(scenario: &Scenario, error: &WorldError) -> Self {
         Self::Simulate {
-            scenario,
+            scenario: scenario.clone(),
             reason: error.to_string(),
         }
     }

@@ -3,11 +3,11 @@
 //! This is the JSON form. What is derived from it is in [`summary`](crate::summary), so that old
 //! results can be looked at with newer eyes.
 
+use ahead_workload::Scenario;
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
-use crate::job::Latency;
-use crate::pattern::Scenario;
+use crate::assignment::Latency;
 
 /// Version of the JSON form.
 pub const VERSION: u32 = 1;
@@ -168,7 +168,7 @@ pub(crate) mod tests {
         let mut scenarios = Vec::new();
         for run in &runs {
             if !scenarios.contains(&run.scenario) {
-                scenarios.push(run.scenario);
+                scenarios.push(run.scenario.clone());
             }
         }
         Results {

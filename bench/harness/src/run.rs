@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use ahead_sys::meminfo::MemoryInfo;
+use ahead_workload::Scenario;
 
 use crate::arm::{Arm, expand};
 use crate::calendar::utc_minutes;
 use crate::dataset::{Dataset, PrepareError};
 use crate::execute::Bench;
 use crate::journal::Journal;
-use crate::pattern::Scenario;
 use crate::plan::{Plan, Progress};
 use crate::results::{Machine, Results, VERSION};
 use crate::target::{DiskChoice, Target, TargetError};
@@ -60,6 +60,12 @@ pub enum BenchError {
         what: &'static str,
         /// Why it failed.
         source: io::Error,
+    },
+    /// A workload of a plan, without the plan.
+    #[error("{scenario} is of a plan that is not at hand")]
+    NoPlan {
+        /// Which.
+        scenario: Scenario,
     },
     /// A run failed.
     #[error("{scenario} in arm {arm}: {message}")]
@@ -130,9 +136,13 @@ fn run_on(
     arms: &[Arm],
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Results, BenchError> {
-    let dataset = Dataset::prepare(&target.folder, target.percent_max, &mut |done, total| {
-        on_progress(Progress::Preparing { done, total });
-    })?;
+    let dataset = Dataset::prepare(
+        &target.folder,
+        target.percent_max,
+        &plan.planned_files(),
+        plan.wants_presets(),
+        &mut |done, total| on_progress(Progress::Preparing { done, total }),
+    )?;
     journal
         .note_read_ahead(&target.queue)
         .map_err(|source| match source.kind() {
@@ -209,10 +219,10 @@ fn run_all(
 /// repeat turns their order round (A B B A), so that a machine that gets slower or faster with
 /// time favours none. Patterns that run from memory have no ceiling.
 fn order<'a>(
-    scenarios: &[Scenario],
+    scenarios: &'a [Scenario],
     arms: &'a [Arm],
     repeats: u32,
-) -> Vec<(u32, Scenario, &'a Arm)> {
+) -> Vec<(u32, &'a Scenario, &'a Arm)> {
     let mut steps = Vec::new();
     for repeat in 0..repeats {
         for scenario in scenarios {
@@ -221,7 +231,7 @@ fn order<'a>(
             if repeat % 2 == 1 {
                 turn.reverse();
             }
-            steps.extend(turn.into_iter().map(|arm| (repeat, *scenario, arm)));
+            steps.extend(turn.into_iter().map(|arm| (repeat, scenario, arm)));
         }
     }
     steps
@@ -274,7 +284,7 @@ mod tests {
 
     #[test]
     fn arms_follow_one_another_and_turn_round() {
-        let scenarios = crate::pattern::parse_list("seq4k,cached:one2").unwrap();
+        let scenarios = ahead_workload::scenario::parse_list("seq4k,cached:one2").unwrap();
         let arms = crate::arm::parse_list("off,run,ceiling").unwrap();
         let steps: Vec<_> = order(&scenarios, &arms, 2)
             .into_iter()

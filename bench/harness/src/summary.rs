@@ -3,10 +3,10 @@
 //! Throughputs are compared within one repeat, where arms ran next to each other, and the median
 //! of these ratios is taken: what made the whole machine slow for a minute then hits both sides.
 
+use ahead_workload::{Preset, Scenario};
 use serde::Serialize;
 
 use crate::arm::Arm;
-use crate::pattern::Scenario;
 use crate::results::{Results, RunRecord, approximate};
 use crate::statistics::{Median, geometric_mean, median};
 
@@ -73,8 +73,8 @@ pub fn summarize(results: &Results) -> Summary {
     for scenario in &results.scenarios {
         for arm in &results.arms {
             let row = match arm {
-                Arm::StaticBest => best_of_sweep(results, *scenario),
-                arm => row(results, *scenario, arm),
+                Arm::StaticBest => best_of_sweep(results, scenario),
+                arm => row(results, scenario, arm),
             };
             rows.extend(row);
         }
@@ -91,17 +91,17 @@ pub fn summarize(results: &Results) -> Summary {
 
 fn runs<'a>(
     results: &'a Results,
-    scenario: Scenario,
+    scenario: &'a Scenario,
     arm: &'a Arm,
 ) -> impl Iterator<Item = &'a RunRecord> {
     results
         .runs
         .iter()
-        .filter(move |run| run.scenario == scenario && run.arm == *arm)
+        .filter(move |run| run.scenario == *scenario && run.arm == *arm)
 }
 
 /// Throughput of `arm` against that of `other`, repeat by repeat.
-fn paired(results: &Results, scenario: Scenario, arm: &Arm, other: &Arm) -> Option<Median> {
+fn paired(results: &Results, scenario: &Scenario, arm: &Arm, other: &Arm) -> Option<Median> {
     let mut ratios = Vec::new();
     for run in runs(results, scenario, arm) {
         let partner = runs(results, scenario, other).find(|other| other.repeat == run.repeat);
@@ -114,7 +114,7 @@ fn paired(results: &Results, scenario: Scenario, arm: &Arm, other: &Arm) -> Opti
     median(&ratios)
 }
 
-fn row(results: &Results, scenario: Scenario, arm: &Arm) -> Option<Row> {
+fn row(results: &Results, scenario: &Scenario, arm: &Arm) -> Option<Row> {
     let of = |figure: &dyn Fn(&RunRecord) -> f64| {
         median(&runs(results, scenario, arm).map(figure).collect::<Vec<_>>())
     };
@@ -123,7 +123,7 @@ fn row(results: &Results, scenario: Scenario, arm: &Arm) -> Option<Row> {
         .map(|run| run.reread_bytes.map(mib))
         .collect();
     Some(Row {
-        scenario,
+        scenario: scenario.clone(),
         arm: arm.clone(),
         best_kib: None,
         megabytes_per_second: of(&RunRecord::megabytes_per_second)?,
@@ -139,7 +139,7 @@ fn row(results: &Results, scenario: Scenario, arm: &Arm) -> Option<Row> {
     })
 }
 
-fn best_of_sweep(results: &Results, scenario: Scenario) -> Option<Row> {
+fn best_of_sweep(results: &Results, scenario: &Scenario) -> Option<Row> {
     let rows = results.sweep_kib.iter().filter_map(|kib| {
         let found = row(results, scenario, &Arm::Stock { kib: *kib })?;
         Some(Row {
@@ -155,6 +155,10 @@ fn best_of_sweep(results: &Results, scenario: Scenario) -> Option<Row> {
     })
 }
 
+fn is_mapped(scenario: &Scenario) -> bool {
+    scenario.preset().is_some_and(Preset::is_mapped)
+}
+
 fn mean<'a>(
     rows: impl Iterator<Item = &'a Row>,
     arm: &Arm,
@@ -162,7 +166,7 @@ fn mean<'a>(
 ) -> Option<Mean> {
     let counted: Vec<(bool, f64)> = rows
         .filter(|row| row.scenario.counts())
-        .filter_map(|row| Some((row.scenario.pattern.is_mapped(), row.of_ceiling?.value)))
+        .filter_map(|row| Some((is_mapped(&row.scenario), row.of_ceiling?.value)))
         .collect();
     let unmapped = counted
         .iter()
@@ -183,7 +187,7 @@ fn best_single(results: &Results) -> Option<Mean> {
         let rows: Vec<Row> = results
             .scenarios
             .iter()
-            .filter_map(|s| row(results, *s, &arm))
+            .filter_map(|s| row(results, s, &arm))
             .collect();
         mean(rows.iter(), &Arm::StaticBest, Some(*kib))
     });

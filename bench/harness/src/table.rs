@@ -82,12 +82,12 @@ fn patterns(summary: &Summary) -> Table {
     ]);
     let mut previous = None;
     for row in &summary.rows {
-        let pattern = if previous == Some(row.scenario) {
+        let pattern = if previous == Some(&row.scenario) {
             String::new()
         } else {
             row.scenario.to_string()
         };
-        previous = Some(row.scenario);
+        previous = Some(&row.scenario);
         let figures = [
             spread(row.megabytes_per_second, 1),
             row.of_ceiling

@@ -1,6 +1,6 @@
 //! The disk under test: a folder on a real one, or an emulated one made for the occasion.
 //!
-//! A folder on an emulated disk that somebody else made is recognised, and its counters are used.
+//! A folder on an emulated disk that is there already is recognised, and its counters are used.
 
 use std::fs;
 use std::io;
@@ -240,7 +240,7 @@ impl Target {
         }
     }
 
-    /// Bytes read more than once since the last reset; `None` when nobody counts.
+    /// Bytes read more than once since the last reset; `None` when they are not counted.
     pub(crate) fn reread_bytes(&self) -> Option<u64> {
         let stats = ahead_disk_emulator::stats(self.emulated.as_deref()?).ok()?;
         Some(stats.reread_bytes)

@@ -11,7 +11,7 @@ fn reader() -> ReaderCommand {
     let program = test.ancestors().nth(2).unwrap().join("examples/bench");
     assert!(
         program.exists(),
-        "build it first: cargo build -p ahead-bench --examples"
+        "build it first: cargo build -p ahead-harness --examples"
     );
     ReaderCommand {
         program,
@@ -21,7 +21,7 @@ fn reader() -> ReaderCommand {
 
 fn plan(patterns: &str, state: &std::path::Path) -> PredictPlan {
     let mut bench = Plan::new(DiskChoice::Emulated(String::new()), reader());
-    bench.scenarios = ahead_harness::pattern::parse_list(patterns).unwrap();
+    bench.scenarios = ahead_workload::scenario::parse_list(patterns).unwrap();
     bench.repeat = 1;
     bench.limits = Limits {
         bytes: 1 << 30,

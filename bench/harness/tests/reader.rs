@@ -1,16 +1,17 @@
-//! The reader on small files in a temporary folder: every pattern reads what it should, and
+//! The reader on small files in a temporary folder: every preset reads what it should, and
 //! notices what it should not find.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use ahead_harness::assignment::{Assignment, Mode, Source, Sources};
 use ahead_harness::ceiling::Pricing;
 use ahead_harness::content;
-use ahead_harness::job::{Job, Mode, Source, Sources};
-use ahead_harness::pattern::{PATTERNS, Pattern, Scenario};
 use ahead_harness::reader::{ReadError, read};
 use ahead_sys::shared_counter::SharedCounter;
+use ahead_workload::presets::{PRESETS, find};
+use ahead_workload::{Hint, Order, Workload};
 
 const BYTES: u64 = 8 << 20;
 
@@ -36,14 +37,14 @@ impl Folder {
         Source { path, id, bytes }
     }
 
-    fn sources(&self, pattern: Pattern) -> Sources {
-        match pattern {
-            Pattern::Separate { streams } => Sources::Listed(
-                (0..streams)
+    fn sources(&self, workload: &Workload) -> Sources {
+        match workload {
+            Workload::Separate { streams, .. } => Sources::Listed(
+                (0..u32::try_from(*streams).unwrap())
                     .map(|n| self.file(&format!("s{n}"), n + 1, 512 << 10))
                     .collect(),
             ),
-            Pattern::Small => {
+            Workload::SmallFiles { .. } => {
                 for number in 0..20 {
                     self.file(&format!("small/{number}"), 1000 + number, 100 << 10);
                 }
@@ -58,13 +59,13 @@ impl Folder {
         }
     }
 
-    fn job(&self, pattern: Pattern, mode: Mode) -> Job {
+    fn assignment(&self, workload: &Workload, mode: Mode) -> Assignment {
         let counter = self.root.path().join("counter");
         SharedCounter::create(&counter).unwrap();
-        Job {
-            scenario: Scenario::plain(pattern),
+        Assignment {
+            workload: workload.clone(),
             mode,
-            sources: self.sources(pattern),
+            sources: self.sources(workload),
             seed: 1,
             bytes_max: Some(4 << 20),
             milliseconds_max: None,
@@ -73,6 +74,10 @@ impl Folder {
             counter,
             answer: self.root.path().join("answer"),
         }
+    }
+
+    fn preset(&self, name: &str, mode: Mode) -> Assignment {
+        self.assignment(&find(name).unwrap().workload, mode)
     }
 
     fn counted(&self) -> u64 {
@@ -90,9 +95,10 @@ fn spoil(path: &Path, offset: u64) {
 
 #[test]
 fn every_pattern_reads_its_bytes_and_counts_them() {
-    for (name, pattern) in PATTERNS {
+    for preset in PRESETS {
+        let name = preset.name;
         let folder = Folder::new();
-        let measured = read(&folder.job(*pattern, Mode::Plain)).unwrap();
+        let measured = read(&folder.preset(name, Mode::Plain)).unwrap();
         assert_eq!(measured.useful_bytes, folder.counted(), "{name}");
         assert!(
             measured.useful_bytes >= 512 << 10,
@@ -113,18 +119,19 @@ fn every_pattern_reads_its_bytes_and_counts_them() {
 
 #[test]
 fn the_ceiling_gets_the_bytes_of_the_whole_list() {
-    for (name, pattern) in PATTERNS {
+    for preset in PRESETS {
+        let name = preset.name;
         // A random list has no end.
-        if matches!(pattern, Pattern::Random { .. } | Pattern::MappedRandom) {
+        if !preset.has_an_end() {
             continue;
         }
         let folder = Folder::new();
-        let mut job = folder.job(*pattern, Mode::Plain);
-        job.bytes_max = None;
-        let plain = read(&job).unwrap();
-        job.mode = Mode::Ceiling(Pricing::with_holes(16 << 10));
+        let mut assignment = folder.preset(name, Mode::Plain);
+        assignment.bytes_max = None;
+        let plain = read(&assignment).unwrap();
+        assignment.mode = Mode::Ceiling(Pricing::with_holes(16 << 10));
         assert_eq!(
-            read(&job).unwrap().useful_bytes,
+            read(&assignment).unwrap().useful_bytes,
             plain.useful_bytes,
             "{name}"
         );
@@ -133,17 +140,13 @@ fn the_ceiling_gets_the_bytes_of_the_whole_list() {
 
 #[test]
 fn a_wrong_word_is_reported_with_its_file_and_offset() {
-    let mapped = [Pattern::MappedSequential, Pattern::MappedBackward];
-    for pattern in [Pattern::Sequential { read: 64 }, Pattern::Backward]
-        .iter()
-        .chain(&mapped)
-    {
+    for name in ["seq64k", "back64k", "mseq", "mback"] {
         let folder = Folder::new();
-        let mut job = folder.job(*pattern, Mode::Plain);
-        job.bytes_max = None;
+        let mut assignment = folder.preset(name, Mode::Plain);
+        assignment.bytes_max = None;
         let offset = 3 << 20;
         spoil(&folder.root.path().join("main"), offset);
-        let error = read(&job).unwrap_err();
+        let error = read(&assignment).unwrap_err();
         assert!(matches!(error, ReadError::Mismatch { offset: at, .. } if at == offset));
         let text = error.to_string();
         assert!(text.contains("main") && text.contains("3145728"), "{text}");
@@ -154,11 +157,11 @@ fn a_wrong_word_is_reported_with_its_file_and_offset() {
 fn the_ceiling_notices_a_wrong_word_too() {
     let folder = Folder::new();
     let mode = Mode::Ceiling(Pricing::with_holes(0));
-    let mut job = folder.job(Pattern::Sequential { read: 64 }, mode);
-    job.bytes_max = None;
+    let mut assignment = folder.preset("seq64k", mode);
+    assignment.bytes_max = None;
     spoil(&folder.root.path().join("main"), 4096 * 100);
     assert!(matches!(
-        read(&job),
+        read(&assignment),
         Err(ReadError::Mismatch {
             offset: 409_600,
             ..
@@ -169,21 +172,147 @@ fn the_ceiling_notices_a_wrong_word_too() {
 #[test]
 fn a_truncated_file_is_an_error_and_not_a_short_run() {
     let folder = Folder::new();
-    let mut job = folder.job(Pattern::Sequential { read: 64 }, Mode::Plain);
-    job.bytes_max = None;
+    let mut assignment = folder.preset("seq64k", Mode::Plain);
+    assignment.bytes_max = None;
     let main = fs::OpenOptions::new()
         .write(true)
         .open(folder.root.path().join("main"))
         .unwrap();
     main.set_len(BYTES / 2).unwrap();
-    assert!(matches!(read(&job), Err(ReadError::Io { .. })));
+    assert!(matches!(read(&assignment), Err(ReadError::Io { .. })));
 }
 
 #[test]
 fn a_list_that_repeats_goes_on_until_its_limit() {
     let folder = Folder::new();
-    let mut job = folder.job(Pattern::Sequential { read: 64 }, Mode::Plain);
-    job.repeat = true;
-    job.bytes_max = Some(3 * BYTES);
-    assert_eq!(read(&job).unwrap().useful_bytes, 3 * BYTES);
+    let mut assignment = folder.preset("seq64k", Mode::Plain);
+    assignment.repeat = true;
+    assignment.bytes_max = Some(3 * BYTES);
+    assert_eq!(read(&assignment).unwrap().useful_bytes, 3 * BYTES);
+}
+
+/// Everything that a workload of a plan can ask for, of one process, is done as the simulator
+/// does it: each byte that its job wants is read.
+#[test]
+fn workloads_of_plans_are_read_to_their_end() {
+    let mapped = |order, advice| Workload::Mapped {
+        file_mib: 1,
+        order,
+        advice,
+        touches: None,
+        step_pages: None,
+    };
+    let sequential = Workload::Sequential {
+        file_mib: 1,
+        read_kib: 64,
+        passes: 2,
+    };
+    let workloads = [
+        mapped(Order::Forward, Hint::Sequential),
+        mapped(Order::Random, Hint::Random),
+        Workload::Libraries {
+            files: 3,
+            file_mib: 1,
+            clusters: 20,
+            cluster_pages: 8,
+        },
+        Workload::Merge {
+            file_mib: 1,
+            runs: 3,
+            read_kib: 64,
+        },
+        Workload::Sizes {
+            file_mib: 1,
+            factor_max: 1024,
+        },
+        Workload::Threads {
+            file_mib: 1,
+            threads: 3,
+            read_kib: 64,
+            own_descriptors: false,
+        },
+        Workload::Tail {
+            file_mib: 1,
+            look_kib: 256,
+            think_us: 10,
+        },
+        Workload::Streams {
+            streams: 1,
+            bytes_per_s: 64_000_000,
+            read_kib: 64,
+            seconds: 1,
+        },
+        Workload::Paced {
+            work: Box::new(sequential.clone()),
+            compute_us: 10,
+            think_us: 10,
+        },
+        Workload::Together {
+            works: vec![sequential],
+        },
+    ];
+    for workload in workloads {
+        let folder = Folder::new();
+        let files = workload.files().into_iter();
+        let sources = (0..)
+            .zip(files)
+            .map(|(number, file)| folder.file(&number.to_string(), number, file.bytes))
+            .collect();
+        let assignment = Assignment {
+            sources: Sources::Listed(sources),
+            bytes_max: None,
+            // Far more than it takes, and a limit that pauses have to respect.
+            milliseconds_max: Some(60_000),
+            ..folder.preset("seq4k", Mode::Plain)
+        };
+        let assignment = Assignment {
+            workload: workload.clone(),
+            ..assignment
+        };
+        let wanted = ahead_workload::wanted::future(&workload.job(1));
+        let wanted: u64 = wanted.map(|range| range.length).sum();
+        let measured = read(&assignment).unwrap_or_else(|error| panic!("{workload:?}: {error}"));
+        assert_eq!(measured.useful_bytes, wanted, "{workload:?}");
+    }
+}
+
+#[test]
+fn a_pause_ends_with_the_time_of_the_run() {
+    let folder = Folder::new();
+    let workload = Workload::Tail {
+        file_mib: 8,
+        look_kib: 64,
+        think_us: 3_600_000_000,
+    };
+    let mut assignment = folder.assignment(&workload, Mode::Plain);
+    assignment.milliseconds_max = Some(1);
+    let measured = read(&assignment).unwrap();
+    assert_eq!(measured.reads, 1);
+}
+
+#[test]
+fn a_job_of_several_processes_is_refused_with_their_number() {
+    let folder = Folder::new();
+    let workload = Workload::Readers {
+        file_mib: 1,
+        readers: 1,
+        read_kib: 64,
+    };
+    let one = folder.assignment(&workload, Mode::Plain);
+    assert!(read(&one).is_ok());
+    let together = Workload::Together {
+        works: vec![workload.clone(), workload],
+    };
+    let two = Assignment {
+        sources: Sources::Listed(vec![
+            folder.file("a", 1, 1 << 20),
+            folder.file("b", 2, 1 << 20),
+        ]),
+        ..folder.assignment(&together, Mode::Plain)
+    };
+    let said = read(&two).unwrap_err().to_string();
+    assert!(
+        said.contains("has 2") && said.contains("simulate"),
+        "{said}"
+    );
 }

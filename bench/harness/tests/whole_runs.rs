@@ -18,7 +18,7 @@ fn program() -> PathBuf {
     let program = test.ancestors().nth(2).unwrap().join("examples/bench");
     assert!(
         program.exists(),
-        "build it first: cargo build -p ahead-bench --examples"
+        "build it first: cargo build -p ahead-harness --examples"
     );
     program
 }
@@ -100,6 +100,52 @@ fn a_run_on_an_emulated_disk_leaves_results_and_nothing_else() {
     let mut cached = results.runs.iter().filter(|run| run.scenario.cached);
     assert!(cached.any(|run| run.device_bytes == 0));
     assert!(fs::read_to_string(&svg).unwrap().starts_with("<svg"));
+    assert_eq!(bench_disks(), Vec::<String>::new());
+}
+
+/// The simulator's plans are the bench's too: the same workload, on real files of its sizes.
+#[test]
+fn a_plan_is_measured_on_files_of_its_own_in_its_memory() {
+    let _alone = ONE_AT_A_TIME
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("small.toml");
+    let text = "name = \"small\"\nabout = \"Small.\"\ndisks = [\"ssd\"]\nmemory-mib = [64]\n\
+                [workload.tree]\nkind = \"small-files\"\nfiles = 20\nfile-kib = 100\nread-kib = 32\n\
+                [workload.two]\nkind = \"separate\"\nfile-mib = 3\nstreams = 2\nread-kib = 32\n";
+    fs::write(&plan, text).unwrap();
+    let json = folder.path().join("results.json");
+    let output = Command::new(program())
+        .args(["run", "--disk", "ssd", "--size-mib", "256"])
+        .args(["--arm", "stock:128,ceiling", "--seconds", "60", "--plan"])
+        .arg(&plan)
+        .arg("--json")
+        .arg(&json)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let results: Results = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    let read: Vec<_> = results
+        .runs
+        .iter()
+        .map(|run| (run.scenario.to_string(), run.useful_bytes))
+        .collect();
+    let (tree, two) = ("small/tree@64m".to_owned(), "small/two@64m".to_owned());
+    let (tree_bytes, two_bytes) = (20 * 100 << 10, 6 << 20);
+    assert_eq!(
+        read,
+        [
+            (tree.clone(), tree_bytes),
+            (tree, tree_bytes),
+            (two.clone(), two_bytes),
+            (two, two_bytes)
+        ]
+    );
     assert_eq!(bench_disks(), Vec::<String>::new());
 }
 

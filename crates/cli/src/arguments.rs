@@ -311,11 +311,14 @@ pub struct BenchOverhead {
 #[derive(Debug, Args)]
 pub struct BenchRun {
     /// hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure
-    #[arg(long, value_name = "DISK")]
-    pub disk: String,
-    /// Patterns, comma separated; `ahead bench list` names them
-    #[arg(long, value_name = "LIST", default_value = "all")]
-    pub pattern: String,
+    #[arg(long, value_name = "DISK", required_unless_present = "plan")]
+    pub disk: Option<String>,
+    /// Patterns, comma separated; `ahead bench list` names them; all of them without a plan
+    #[arg(long, value_name = "LIST")]
+    pub pattern: Option<String>,
+    /// Measure the workloads of this plan, in its memory sizes, and on its disk if it names one
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
     /// Arms, comma separated
     #[arg(
         long,
@@ -326,9 +329,9 @@ pub struct BenchRun {
     /// How often each pair of pattern and arm is run
     #[arg(long, value_name = "N", default_value = "3")]
     pub repeat: u32,
-    /// Seed of all chance: the same seed reads the same places
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub seed: u64,
+    /// Seed of all chance: the same seed reads the same places; the plan's, or 1
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     /// How many times faster than the real thing an emulated disk is
     #[arg(long, value_name = "N")]
     pub scale: Option<String>,

@@ -8,10 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ahead_harness::arm::{Arm, ParseArmError};
-use ahead_harness::pattern::{PATTERNS, ParsePatternError, Pattern};
+use ahead_harness::planned::{self, PlannedError};
 use ahead_harness::predict::{PredictError, PredictPlan, Predictions};
 use ahead_harness::results::{Limits, RunRecord};
 use ahead_harness::{DiskChoice, Plan, Preload, Progress, ReaderCommand, Results};
+use ahead_study::plan::PlanError;
+use ahead_workload::presets::PRESETS;
+use ahead_workload::scenario::{self, ParseScenarioError};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
@@ -29,7 +32,13 @@ pub const READER_ARGUMENT: &str = "__bench-reader";
 pub enum BenchCommandError {
     /// `--pattern`.
     #[error("--pattern: {0}")]
-    Pattern(#[from] ParsePatternError),
+    Pattern(#[from] ParseScenarioError),
+    /// `--plan`.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A plan that the bench cannot run.
+    #[error(transparent)]
+    Planned(#[from] PlannedError),
     /// `--arm`.
     #[error("--arm: {0}")]
     Arm(#[from] ParseArmError),
@@ -77,7 +86,8 @@ impl BenchCommandError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Pattern(_) | Self::Arm(_) | Self::Size(_) => Exit::Usage,
+            Self::Pattern(_) | Self::Plan(_) | Self::Planned(_) => Exit::Usage,
+            Self::Arm(_) | Self::Size(_) => Exit::Usage,
             Self::Bench(ahead_harness::BenchError::NothingToRun) => Exit::Usage,
             Self::Predict(PredictError::NoTwin { .. }) => Exit::Usage,
             Self::Overhead(error) => error.exit(),
@@ -132,7 +142,7 @@ fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {
     };
     let disk = DiskChoice::Emulated(String::new());
     let mut bench = Plan::new(disk, reader);
-    bench.scenarios = ahead_harness::pattern::parse_list(&arguments.patterns)?;
+    bench.scenarios = scenario::parse_list(&arguments.patterns)?;
     bench.repeat = arguments.repeat;
     bench.seed = arguments.seed;
     bench.disk_bytes = Some(size::parse(&arguments.size)?);
@@ -206,12 +216,33 @@ fn plan(arguments: &BenchRun) -> Result<Plan, BenchCommandError> {
         program: program.clone(),
         arguments: vec![READER_ARGUMENT.into()],
     };
-    let Ok(disk) = arguments.disk.parse::<DiskChoice>();
+    let written = arguments
+        .plan
+        .as_deref()
+        .map(ahead_study::plan::Plan::read)
+        .transpose()?;
+    let disk = match (&arguments.disk, &written) {
+        (Some(disk), _) => disk,
+        (None, Some(written)) => planned::disk(written)?,
+        // Wrong usage, which the command line has answered already.
+        (None, None) => "",
+    };
+    let Ok(disk) = disk.parse::<DiskChoice>();
     let mut plan = Plan::new(disk, reader);
-    plan.scenarios = ahead_harness::pattern::parse_list(&arguments.pattern)?;
+    if let Some(list) = &arguments.pattern {
+        plan.scenarios = scenario::parse_list(list)?;
+    } else if written.is_none() {
+        plan.scenarios = scenario::parse_list("all")?;
+    }
+    if let Some(written) = &written {
+        let (scenarios, workloads) = planned::scenarios(written)?;
+        plan.scenarios.extend(scenarios);
+        plan.planned = workloads;
+    }
     plan.arms = ahead_harness::arm::parse_list(&arguments.arm)?;
     plan.repeat = arguments.repeat;
-    plan.seed = arguments.seed;
+    let of_plan = written.map_or(plan.seed, |written| written.seed);
+    plan.seed = arguments.seed.unwrap_or(of_plan);
     plan.keep = arguments.keep;
     plan.time_scale.clone_from(&arguments.scale);
     if let Some(text) = &arguments.size {
@@ -350,40 +381,11 @@ const ARMS: &[(&str, &str)] = &[
     ),
 ];
 
-fn meaning(pattern: Pattern) -> String {
-    match pattern {
-        Pattern::Sequential { read } => format!("one file from its start, {read} KiB a read"),
-        Pattern::Backward => "one file from its end, 64 KiB a read".into(),
-        Pattern::Strided { read, period } => format!("{read} KiB of every {period} KiB"),
-        Pattern::Interleaved { streams } => {
-            format!("{streams} sequential streams in turn on one descriptor")
-        }
-        Pattern::Separate { streams } => {
-            format!("{streams} sequential streams in turn, a file each")
-        }
-        Pattern::Threads => "eight threads, each with its own part of a file".into(),
-        Pattern::Server => "eight threads share a scan, a fresh open per read".into(),
-        Pattern::Reopen => "sequential, closed and opened again after every 1 MiB".into(),
-        Pattern::Mixed => "sequential, a random 16 KiB after every 256 KiB".into(),
-        Pattern::Sparse { percent } => format!("ascending, {percent} % of the pages"),
-        Pattern::Loop => "the same 512 MiB twice in 256 MiB of memory".into(),
-        Pattern::Random { read } => format!("random places, {read} KiB a read"),
-        Pattern::Small => "2000 files of 100 KiB in directory order".into(),
-        Pattern::MappedSequential => "a mapping, from its start".into(),
-        Pattern::MappedBackward => "a mapping, from its end".into(),
-        Pattern::MappedRandom => "a mapping, random pages".into(),
-    }
-}
-
 fn list_table() -> String {
     let mut patterns = table::with_titles(&["pattern", "what is read", "can be predicted"], 0..0);
-    for (name, pattern) in PATTERNS {
-        let predictable = if pattern.is_predictable() {
-            "yes"
-        } else {
-            "no"
-        };
-        patterns.add_row([*name, &meaning(*pattern), predictable]);
+    for preset in PRESETS {
+        let predictable = if preset.is_predictable { "yes" } else { "no" };
+        patterns.add_row([preset.name, preset.about, predictable]);
     }
     let mut arms = table::with_titles(&["arm", "what is compared"], 0..0);
     for (name, text) in ARMS {
@@ -396,10 +398,14 @@ fn list_table() -> String {
 }
 
 fn list_json() -> String {
-    let patterns: Vec<_> = PATTERNS
+    let patterns: Vec<_> = PRESETS
         .iter()
-        .map(|(name, pattern)| {
-            json!({"name": name, "meaning": meaning(*pattern), "predictable": pattern.is_predictable()})
+        .map(|preset| {
+            json!({
+                "name": preset.name,
+                "meaning": preset.about,
+                "predictable": preset.is_predictable,
+            })
         })
         .collect();
     let arms: Vec<_> = ARMS

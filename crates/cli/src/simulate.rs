@@ -8,7 +8,8 @@ use ahead_study::output::picture;
 use ahead_study::parallel;
 use ahead_study::plan::{CEILING, Cell, FLOOR, KERNEL, Plan};
 use ahead_study::sweep::{self, SweepError};
-use ahead_study::typed::{WORKLOADS, Words};
+use ahead_study::typed::Words;
+use ahead_workload::KINDS;
 use serde_json::json;
 
 use crate::arguments::Simulate;
@@ -158,7 +159,7 @@ fn list() -> String {
     }
     let titles = ["workload", "keys and what they are without", ""];
     let mut workloads = table::with_titles(&titles, 0..0);
-    for (name, keys, meaning) in WORKLOADS {
+    for (name, keys, meaning) in KINDS {
         workloads.add_row([*name, *keys, *meaning]);
     }
     format!(

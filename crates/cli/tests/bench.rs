@@ -1,5 +1,5 @@
-//! `ahead bench` from outside: what can be asked for, and bad input. Measuring is tested in its own
-//! room.
+//! `ahead bench` from outside: what can be asked for, and bad input. Measuring is tested in
+//! `bench/harness`.
 
 mod support;
 
@@ -83,4 +83,41 @@ fn a_folder_that_is_on_no_block_device_is_refused() {
     let place = Place::new();
     let output = place.output(&["bench", "run", "--disk", "/dev/shm", "--arm", "stock:128"]);
     assert_refused(&output, 1, &["/dev/shm", "block device"]);
+}
+
+const PLAN: &str = "\
+name = \"small\"
+about = \"Small.\"
+disks = [\"ssd\", \"hdd\"]
+memory-mib = [64]
+
+[workload.jobs]
+kind = \"readers\"
+file-mib = 4
+readers = 8
+read-kib = 64
+";
+
+#[test]
+fn a_plan_whose_job_is_more_than_one_reader_is_refused_in_one_line() {
+    let place = Place::new();
+    let plan = place.file("small.toml", PLAN);
+    let plan = plan.to_str().expect("text");
+    let output = place.output(&["bench", "run", "--disk", "ssd", "--plan", plan]);
+    assert_refused(&output, 2, &["small.toml", "jobs", "one process", "has 8"]);
+}
+
+#[test]
+fn a_plan_of_two_disks_is_asked_for_one() {
+    let place = Place::new();
+    let plan = place.file("small.toml", PLAN);
+    let plan = plan.to_str().expect("text");
+    let output = place.output(&["bench", "run", "--plan", plan]);
+    assert_refused(&output, 2, &["small.toml", "--disk", "ssd, hdd"]);
+}
+
+#[test]
+fn a_run_without_a_disk_and_a_plan_is_wrong_usage() {
+    let place = Place::new();
+    assert_refused(&place.output(&["bench", "run"]), 2, &["--disk"]);
 }

@@ -19,10 +19,10 @@ policies = [\"adaptive\", \"linux-4.19\"]
 
 [workload.scan]
 kind = \"sequential\"
-file_mib = 4
-read_kib = 64
+file-mib = 4
+read-kib = 64
 ";
-const SCAN: &str = "sequential:file_mib=4,read_kib=64";
+const SCAN: &str = "sequential:file-mib=4,read-kib=64";
 
 fn json(output: &std::process::Output) -> Value {
     serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {output:?}"))
@@ -58,7 +58,7 @@ fn the_same_words_make_the_same_files() {
         let output = place.output(&[
             "compare",
             "--workloads",
-            "sequential:file_mib=4,read_kib=64,random:reads=50",
+            "sequential:file-mib=4,read-kib=64,random:reads=50",
             "--disks",
             "ssd",
             "--memory",
@@ -161,7 +161,7 @@ fn the_account_of_one_run_tells_all_and_the_same_each_time() {
     ];
     let text = stdout(&place.output(&words));
     for part in [
-        "adaptive: sequential:file_mib=4,read_kib=64 on ssd, 8 MiB",
+        "adaptive: sequential:file-mib=4,read-kib=64 on ssd, 8 MiB",
         "oracle",
         "Windows by class",
         "how long they took",
@@ -283,7 +283,7 @@ fn a_mistake_is_one_line_and_nothing_runs() {
         (
             &["compare", "--workloads", "random:read_kb=4"],
             2,
-            &["read_kb=4", "read_kib"],
+            &["read_kb=4", "read-kib"],
         ),
         (
             &["compare", "--workloads", SCAN, "--disks", "hd"],

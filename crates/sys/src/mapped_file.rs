@@ -49,6 +49,26 @@ impl MappedFile {
         Ok(Self { address, length })
     }
 
+    /// `madvise(MADV_SEQUENTIAL)` on all of it.
+    pub fn advise_sequential(&self) -> io::Result<()> {
+        self.advise(libc::MADV_SEQUENTIAL)
+    }
+
+    /// `madvise(MADV_RANDOM)` on all of it.
+    pub fn advise_random(&self) -> io::Result<()> {
+        self.advise(libc::MADV_RANDOM)
+    }
+
+    fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        // SAFETY: the range is ours and mapped until `drop`; the advice changes no content.
+        let result = unsafe { libc::madvise(self.address.as_ptr().cast(), self.length, advice) };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
     /// The eight bytes at `offset`, little-endian; `None` when they are not all inside the file.
     #[must_use]
     pub fn word_at(&self, offset: u64) -> Option<u64> {
@@ -82,6 +102,8 @@ mod tests {
         file.write_all(&7u64.to_le_bytes()).unwrap();
         file.write_all(&9u64.to_le_bytes()).unwrap();
         let mapped = MappedFile::map(&file).unwrap();
+        mapped.advise_random().unwrap();
+        mapped.advise_sequential().unwrap();
         assert_eq!(mapped.word_at(8), Some(9));
         assert_eq!(mapped.word_at(9), None);
         assert_eq!(mapped.word_at(u64::MAX), None);

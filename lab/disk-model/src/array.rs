@@ -25,7 +25,7 @@ use crate::time_scale::TimeScale;
 
 /// Several disks behind a controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ArrayModel {
     /// How many disks, those for parity included.
     pub disks: u32,

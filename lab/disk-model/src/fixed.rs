@@ -13,7 +13,7 @@ use crate::time_scale::TimeScale;
 
 /// A disk of two numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FixedModel {
     /// Microseconds that every request takes before its bytes come.
     pub access_us: u64,

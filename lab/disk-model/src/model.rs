@@ -6,11 +6,11 @@
 //!
 //! ```toml
 //! kind = "arm"
-//! media_bytes_per_s = 100000000
-//! seek_us_min = 1500
-//! seek_us_max = 6200
-//! rotation_rpm = 7200
-//! order = { kind = "c-look", age_ms_max = 500 }
+//! media-bytes-per-s = 100000000
+//! seek-us-min = 1500
+//! seek-us-max = 6200
+//! rotation-rpm = 7200
+//! order = { kind = "c-look", age-ms-max = 500 }
 //! ```
 
 use std::str::FromStr;
@@ -45,7 +45,12 @@ pub enum DiskModel {
 
 /// In which order waiting requests are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case",
+    deny_unknown_fields
+)]
 pub enum Order {
     /// First come, first served.
     Fifo,
@@ -88,7 +93,7 @@ impl FromStr for Order {
 
 /// A rotating disk with one arm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ArmModel {
     /// Bytes per second that pass under the head.
     pub media_bytes_per_s: u64,
@@ -106,7 +111,7 @@ pub struct ArmModel {
 
 /// Flash with parallel channels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FlashModel {
     /// How many flash pages are read at the same time.
     pub channels: u32,
@@ -118,7 +123,7 @@ pub struct FlashModel {
 
 /// A network volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VolumeModel {
     /// Microseconds that every request spends on the way; any number may be on the way at once.
     pub latency_us: u64,
@@ -347,9 +352,9 @@ mod tests {
 
     #[test]
     fn the_example_in_the_documentation_is_the_hdd_preset() {
-        let text = "kind = \"arm\"\nmedia_bytes_per_s = 100000000\nseek_us_min = 1500\n\
-                    seek_us_max = 6200\nrotation_rpm = 7200\n\
-                    order = { kind = \"c-look\", age_ms_max = 500 }\n";
+        let text = "kind = \"arm\"\nmedia-bytes-per-s = 100000000\nseek-us-min = 1500\n\
+                    seek-us-max = 6200\nrotation-rpm = 7200\n\
+                    order = { kind = \"c-look\", age-ms-max = 500 }\n";
         assert_eq!(DiskModel::from_toml(text), Ok(DiskModel::hdd()));
     }
 
@@ -368,9 +373,9 @@ mod tests {
         let wrong = [
             "",
             "kind = \"drum\"",
-            "kind = \"flash\"\nchannels = 0\npage_us = 80\npage_bytes = 16384",
-            "kind = \"flash\"\nchannels = 8\npage_us = 80\npage_bytes = 16384\ncolour = 1",
-            "kind = \"volume\"\nlatency_us = -1\nrequests_per_s = 1\nbytes_per_s = 1",
+            "kind = \"flash\"\nchannels = 0\npage-us = 80\npage-bytes = 16384",
+            "kind = \"flash\"\nchannels = 8\npage-us = 80\npage-bytes = 16384\ncolour = 1",
+            "kind = \"volume\"\nlatency-us = -1\nrequests-per-s = 1\nbytes-per-s = 1",
         ];
         for text in wrong {
             assert!(DiskModel::from_toml(text).is_err(), "{text:?} was accepted");

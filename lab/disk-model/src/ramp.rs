@@ -17,7 +17,7 @@ use crate::model::{ModelError, within};
 
 /// Flash whose first pages are slow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RampModel {
     /// Nanoseconds of every window.
     pub window_ns: u64,

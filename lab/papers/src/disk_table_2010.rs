@@ -48,6 +48,8 @@ fn line(kib: u64) -> Result<Line, ReproduceError> {
         file_mib: FILE_MIB,
         order: Order::Forward,
         advice: Hint::Normal,
+        touches: None,
+        step_pages: None,
     };
     let policy = format!("advise-original:n={}", kib * 1024 / PAGE_BYTES);
     let report = run(&machine, &policy, &work.job(0))?;

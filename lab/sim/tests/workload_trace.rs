@@ -45,7 +45,7 @@ fn a_trace_reads_what_was_read_with_its_files_and_threads() {
     let sizes: Vec<_> = job.files.iter().map(|file| file.bytes).collect();
     assert_eq!(sizes, [1 << 20, 45_056]);
     assert_eq!(job.processes.len(), 1);
-    assert_eq!(job.processes[0].crews.len(), 2);
+    assert_eq!(job.processes[0].groups.len(), 2);
     let machine = Machine::ideal(DiskModel::ssd(), PageCount::new(1000));
     let policy: Policy = "linux-6.18".parse().unwrap();
     let report = ahead_sim::simulate(&machine, &policy, &job).unwrap();

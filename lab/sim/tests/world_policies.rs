@@ -7,7 +7,7 @@ use ahead_sim::report::Report;
 use ahead_sim::world::{Costs, Machine};
 use ahead_units::PageCount;
 use ahead_workload::Job;
-use ahead_workload::{Hint, Order, Workload};
+use ahead_workload::{Draw, Hint, Order, Workload};
 
 fn workloads() -> Vec<(&'static str, Workload)> {
     let sequential = Workload::Sequential {
@@ -43,6 +43,7 @@ fn workloads() -> Vec<(&'static str, Workload)> {
                 file_mib: 8,
                 read_kib: 16,
                 period_kib: 64,
+                part_period: false,
             },
         ),
         (
@@ -67,6 +68,7 @@ fn workloads() -> Vec<(&'static str, Workload)> {
                 file_mib: 4,
                 threads: 4,
                 read_kib: 64,
+                own_descriptors: false,
             },
         ),
         (
@@ -84,6 +86,7 @@ fn workloads() -> Vec<(&'static str, Workload)> {
                 daemons: 4,
                 read_kib: 32,
                 shuffle: 8,
+                draw: Draw::Plan,
             },
         ),
         (
@@ -92,6 +95,7 @@ fn workloads() -> Vec<(&'static str, Workload)> {
                 file_mib: 4,
                 read_kib: 64,
                 every_kib: 1024,
+                closes: false,
             },
         ),
         ("random", random.clone()),
@@ -111,6 +115,7 @@ fn workloads() -> Vec<(&'static str, Workload)> {
                 read_kib: 64,
                 run: 4,
                 random_kib: 16,
+                draw: Draw::Plan,
             },
         ),
         (
@@ -149,6 +154,8 @@ fn workloads() -> Vec<(&'static str, Workload)> {
                 file_mib: 4,
                 order: Order::Forward,
                 advice: Hint::Sequential,
+                touches: None,
+                step_pages: None,
             },
         ),
         (
@@ -157,6 +164,8 @@ fn workloads() -> Vec<(&'static str, Workload)> {
                 file_mib: 2,
                 order: Order::Backward,
                 advice: Hint::Normal,
+                touches: None,
+                step_pages: None,
             },
         ),
         (
@@ -165,6 +174,8 @@ fn workloads() -> Vec<(&'static str, Workload)> {
                 file_mib: 2,
                 order: Order::Random,
                 advice: Hint::Normal,
+                touches: None,
+                step_pages: None,
             },
         ),
         (

@@ -52,14 +52,14 @@ fn limits(name: &str) -> RangeInclusive<u64> {
         "streams" | "readers" | "threads" | "daemons" | "runs" | "backends" => 1..=10_000,
         "files" => 1..=1_000_000,
         // Pages of one read, or reads in a row.
-        "factor_max" | "cluster_pages" | "burst" | "run" | "shuffle" => 1..=1 << 18,
+        "factor-max" | "cluster-pages" | "step-pages" | "burst" | "run" | "shuffle" => 1..=1 << 18,
         // A second's worth of a page at least: the time between two reads must fit 64 bits.
-        "bytes_per_s" => 4096..=1_000_000_000_000,
+        "bytes-per-s" => 4096..=1_000_000_000_000,
         "seconds" => 1..=1_000_000,
-        _ if name.ends_with("_us") => 0..=1_000_000_000,
-        _ if name.ends_with("_kib") => 1..=1 << 20,
+        _ if name.ends_with("-us") => 0..=1_000_000_000,
+        _ if name.ends_with("-kib") => 1..=1 << 20,
         // The simulator's disks end at 4 TiB.
-        _ if name.ends_with("_mib") => 1..=1 << 22,
+        _ if name.ends_with("-mib") => 1..=1 << 22,
         _ => 1..=1_000_000_000,
     }
 }
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_read_of_nothing_is_refused_by_its_name() {
         let said = check(&sequential(1, 0)).expect_err("a read of 0 KiB");
-        assert_eq!(said, "read_kib = 0 is not from 1 to 1048576");
+        assert_eq!(said, "read-kib = 0 is not from 1 to 1048576");
         assert_eq!(check(&sequential(1, 4)), Ok(()));
     }
 
@@ -91,7 +91,7 @@ mod tests {
             compute_us: 0,
             think_us: 0,
         };
-        assert!(check(&paced).is_err_and(|said| said.starts_with("file_mib")));
+        assert!(check(&paced).is_err_and(|said| said.starts_with("file-mib")));
     }
 
     #[test]

@@ -1,125 +1,16 @@
 //! A plan from the words of a command line.
 //!
-//! Workloads are written like policies: `sequential:file_mib=64,read_kib=4`, with the values of
-//! [`WORKLOADS`] for what is left out. A word that is no kind of workload is the path of a trace.
-//! Workloads that contain others need a plan.
+//! Workloads are written like policies: `sequential:file-mib=64,read-kib=4`, with the values of
+//! [`KINDS`] for what is left out; a preset is written as its name. A word that is neither is the
+//! path of a trace. Workloads that contain others need a plan.
 
 use std::path::Path;
 
-use ahead_workload::Workload;
+use ahead_workload::{KINDS, Workload, presets};
 use serde::Deserialize;
 
 use crate::limits;
 use crate::plan::{Plan, TraceSource};
-
-/// What can be typed as a workload: kind, values when nothing else is said, and what it is.
-pub const WORKLOADS: &[(&str, &str, &str)] = &[
-    (
-        "sequential",
-        "file_mib=256,read_kib=64,passes=1",
-        "one file from its start",
-    ),
-    (
-        "backward",
-        "file_mib=256,read_kib=64",
-        "one file from its end",
-    ),
-    (
-        "strided",
-        "file_mib=256,read_kib=16,period_kib=64",
-        "the first part of every period",
-    ),
-    (
-        "interleaved",
-        "file_mib=256,streams=8,read_kib=64",
-        "parts of one file in turn, one descriptor",
-    ),
-    (
-        "separate",
-        "file_mib=64,streams=8,read_kib=64",
-        "several files in turn, a descriptor each",
-    ),
-    (
-        "threads",
-        "file_mib=256,threads=8,read_kib=64",
-        "tasks with one descriptor, a part each",
-    ),
-    (
-        "readers",
-        "file_mib=64,readers=8,read_kib=64",
-        "processes, a file each",
-    ),
-    (
-        "server",
-        "file_mib=256,daemons=8,read_kib=32,shuffle=8",
-        "workers share a scan that arrives shuffled",
-    ),
-    (
-        "reopen",
-        "file_mib=256,read_kib=64,every_kib=1024",
-        "sequential, closed and opened again",
-    ),
-    (
-        "random",
-        "file_mib=1024,read_kib=4,reads=2000",
-        "random places",
-    ),
-    (
-        "bursts",
-        "file_mib=1024,read_kib=16,burst=8,bursts=400",
-        "random places, some reads in a row each",
-    ),
-    (
-        "mixed",
-        "file_mib=512,read_kib=64,run=4,random_kib=16",
-        "sequential, with a random read now and then",
-    ),
-    (
-        "sparse",
-        "file_mib=128,percent=50",
-        "ascending, some of the pages",
-    ),
-    (
-        "sizes",
-        "file_mib=256,factor_max=64",
-        "sequential, reads of 1 to factor_max pages",
-    ),
-    (
-        "merge",
-        "file_mib=64,runs=8,read_kib=64",
-        "sorted runs, the next block from any of them",
-    ),
-    (
-        "small-files",
-        "files=1000,file_kib=100,read_kib=32",
-        "small files, each read whole",
-    ),
-    (
-        "mapped",
-        "file_mib=256,order=forward,advice=normal",
-        "a mapping: forward, backward or random",
-    ),
-    (
-        "libraries",
-        "files=30,file_mib=8,clusters=500,cluster_pages=8",
-        "a program that starts",
-    ),
-    (
-        "streams",
-        "streams=100,bytes_per_s=300000,read_kib=16,seconds=20",
-        "slow readers, a file each",
-    ),
-    (
-        "tail",
-        "file_mib=8,look_kib=16,think_us=2000",
-        "what was appended, now and then",
-    ),
-    (
-        "database",
-        "heap_mib=256,index_mib=64,backends=4,lookups=500",
-        "lookups through an index beside a scan",
-    ),
-];
 
 /// What a command line says. What is empty or `None` was not said.
 #[derive(Clone, Debug, Default)]
@@ -165,8 +56,8 @@ pub fn list(text: &str) -> Vec<String> {
 /// A sentence about what cannot be used.
 pub fn workload(text: &str) -> Result<Option<Workload>, String> {
     let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
-    let Some((_, defaults, _)) = WORKLOADS.iter().find(|(known, ..)| *known == kind) else {
-        return Ok(None);
+    let Some((_, defaults, _)) = KINDS.iter().find(|(known, ..)| *known == kind) else {
+        return preset(kind, rest);
     };
     let mut fields = toml::Table::new();
     fields.insert("kind".to_owned(), kind.into());
@@ -186,6 +77,25 @@ pub fn workload(text: &str) -> Result<Option<Workload>, String> {
         .map_err(|error| format!("workload '{text}': {}", error.message()))?;
     limits::check(&workload).map_err(|reason| format!("workload '{text}': {reason}"))?;
     Ok(Some(workload))
+}
+
+/// A preset has its values, and in a simulator has to have an end.
+fn preset(name: &str, rest: &str) -> Result<Option<Workload>, String> {
+    let Some(preset) = presets::find(name) else {
+        return Ok(None);
+    };
+    if !rest.is_empty() {
+        return Err(format!(
+            "'{name}' has a name for its values and takes no others: write its kind instead"
+        ));
+    }
+    if !preset.has_an_end() {
+        return Err(format!(
+            "'{name}' goes on until it is stopped, which the bench does: \
+             `random` and `mapped:order=random` come to an end"
+        ));
+    }
+    Ok(Some(preset.workload.clone()))
 }
 
 /// A plan of nothing but `words`. It is not checked yet.
@@ -214,7 +124,7 @@ pub fn plan(words: &Words) -> Result<Plan, String> {
             };
             plan.trace.insert(text.clone(), source);
         } else {
-            let known: Vec<_> = WORKLOADS.iter().map(|(kind, ..)| *kind).collect();
+            let known: Vec<_> = KINDS.iter().map(|(kind, ..)| *kind).collect();
             return Err(format!(
                 "'{text}' is no workload and no file: workloads are {}",
                 known.join(" ")
@@ -268,7 +178,7 @@ pub fn narrow(plans: &mut Vec<Plan>, words: &Words) -> Result<(), String> {
     Ok(())
 }
 
-/// A model file that was typed lies where the person is, not beside the plan.
+/// A typed model file is relative to the current folder, not to the plan.
 fn from_here(disk: &str) -> String {
     if !disk.ends_with(".toml") {
         return disk.to_owned();
@@ -282,7 +192,7 @@ mod tests {
 
     #[test]
     fn every_kind_that_stands_alone_can_be_typed_without_values() {
-        for (kind, ..) in WORKLOADS {
+        for (kind, ..) in KINDS {
             let typed = workload(kind).expect(kind);
             assert!(typed.is_some(), "{kind}");
         }
@@ -290,28 +200,47 @@ mod tests {
         let said = said.message().to_owned();
         let kinds = said.split('`').skip(3).step_by(2);
         let missing: Vec<&str> = kinds
-            .filter(|kind| !WORKLOADS.iter().any(|(known, ..)| known == kind))
+            .filter(|kind| !KINDS.iter().any(|(known, ..)| known == kind))
             .collect();
         assert_eq!(missing, ["paced", "together"], "{said}");
     }
 
     #[test]
     fn values_that_were_typed_replace_the_usual_ones() {
-        let typed = workload("mapped:file_mib=8,order=random").expect("a workload");
-        let expected = "kind = \"mapped\"\nfile_mib = 8\norder = \"random\"";
+        let typed = workload("mapped:file-mib=8,order=random").expect("a workload");
+        let expected = "kind = \"mapped\"\nfile-mib = 8\norder = \"random\"";
         assert_eq!(typed, toml::from_str(expected).ok());
     }
 
     #[test]
     fn what_a_workload_does_not_take_is_answered_with_what_it_takes() {
-        let said = workload("random:read_mib=4").expect_err("no such key");
+        let said = workload("random:read-mib=4").expect_err("no such key");
         assert!(
-            said.contains("read_mib=4") && said.contains("read_kib"),
+            said.contains("read-mib=4") && said.contains("read-kib"),
             "{said}"
         );
-        let said = workload("random:read_kib=many").expect_err("no number");
-        assert!(said.contains("random:read_kib=many"), "{said}");
-        assert!(workload("random:read_kib=0").is_err());
+        let said = workload("random:read-kib=many").expect_err("no number");
+        assert!(said.contains("random:read-kib=many"), "{said}");
+        assert!(workload("random:read-kib=0").is_err());
+    }
+
+    #[test]
+    fn a_preset_is_typed_by_its_name_and_takes_no_values() {
+        let typed = workload("stride16-64").expect("a workload");
+        let preset = presets::find("stride16-64").expect("a preset");
+        assert_eq!(typed.as_ref(), Some(&preset.workload));
+        assert!(workload("seq4k:read-kib=8").is_err());
+        let said = workload("rand4k").expect_err("no end");
+        assert!(said.contains("`random`"), "{said}");
+    }
+
+    #[test]
+    fn keys_of_an_older_plan_are_answered_with_those_of_today() {
+        let said = workload("random:read_kib=4").expect_err("no such key");
+        assert!(
+            said.contains("read_kib=4") && said.contains("read-kib="),
+            "{said}"
+        );
     }
 
     #[test]

@@ -55,8 +55,8 @@ policies = [\"adaptive\", \"linux-4.19\"]
 
 [workload.scan]
 kind = \"sequential\"
-file_mib = 4
-read_kib = 64
+file-mib = 4
+read-kib = 64
 ";
 
 fn refusal(text: &str) -> String {
@@ -96,9 +96,9 @@ fn a_mistake_is_answered_with_its_line() {
     assert_refused("\"linux-4.19\"", "\"linux-4.18\"", 5, "linux-4.19");
     assert_refused("\"adaptive\"", "\"adaptive:ratio=x\"", 5, "ratio");
     assert_refused("sequential", "sequentail", 8, "sequentail");
-    assert_refused("read_kib = 64", "read_kb = 64", 7, "read_kb");
-    assert_refused("read_kib = 64", "read_kib = 0", 7, "read_kib = 0");
-    assert_refused("read_kib = 64", "", 7, "read_kib");
+    assert_refused("read-kib = 64", "read_kib = 64", 7, "read-kib");
+    assert_refused("read-kib = 64", "read-kib = 0", 7, "read-kib = 0");
+    assert_refused("read-kib = 64", "", 7, "read-kib");
 }
 
 #[test]

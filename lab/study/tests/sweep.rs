@@ -22,14 +22,14 @@ policies = [\"adaptive\", \"linux-4.19\", \"ara-june:ra_kb=512,ratio=40\"]
 
 [workload.random]
 kind = \"random\"
-file_mib = 16
-read_kib = 4
+file-mib = 16
+read-kib = 4
 reads = 100
 
 [workload.scan]
 kind = \"sequential\"
-file_mib = 4
-read_kib = 64
+file-mib = 4
+read-kib = 64
 ";
 const CELLS: usize = 12;
 
@@ -105,7 +105,7 @@ fn the_journal_of_another_plan_is_refused_and_left_alone() {
     let first = run(&plan(PLAN), Some(&journal), 1);
     assert!(matches!(first, Err(SweepError::Interrupted { .. })));
     let before = fs::read(&journal).expect("a journal");
-    let changed = plan(&PLAN.replace("file_mib = 4", "file_mib = 5"));
+    let changed = plan(&PLAN.replace("file-mib = 4", "file-mib = 5"));
     let refused = run(&changed, Some(&journal), 1);
     let is_other = |error| matches!(error, SweepError::Journal(JournalError::OtherPlans { .. }));
     assert!(refused.is_err_and(is_other));

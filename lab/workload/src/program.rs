@@ -1,10 +1,11 @@
-//! What the processes of a simulated world do: files, steps, programs, jobs.
+//! What processes do: files, steps, programs, jobs.
 //!
 //! A job is data: the files on the disk, and for each process the descriptors it starts with and
 //! the programs its tasks run. A program is an iterator of steps that can be copied, so that an
-//! oracle can run ahead in its own copy. How steps take time is the business of `walk`.
+//! oracle can run ahead in its own copy, and a reader can begin again. How steps take time is left
+//! to who interprets them: a simulated world, or a process that reads real files.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ahead_units::Advice;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ pub enum Layout {
         /// First byte on the disk.
         offset: u64,
     },
-    /// In pieces of `extent_pages` with `gap_pages` of somebody else's between them.
+    /// In pieces of `extent_pages` with `gap_pages` of other files between them.
     Fragmented {
         /// Pages of a piece, at least 1.
         extent_pages: u64,
@@ -30,7 +31,7 @@ pub enum Layout {
     },
 }
 
-/// A file on the simulated disk.
+/// A file on the disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSpec {
     /// Its length in bytes.
@@ -142,7 +143,7 @@ pub enum Step {
     },
     /// Sleeps until a moment; nothing if it has passed.
     At {
-        /// Nanoseconds since the start of the world.
+        /// Nanoseconds since the clock started.
         ns: u64,
     },
     /// Waits until another task has ended.
@@ -150,7 +151,7 @@ pub enum Step {
         /// Number of the task in its job, counted over all processes.
         task: u32,
     },
-    /// Tells observers that a phase begins.
+    /// A phase begins: for observers.
     Label(u32),
     /// Forgets every page that is not in flight.
     DropCaches,
@@ -184,7 +185,7 @@ impl Step {
 }
 
 /// What a task does, step by step. Every iterator of steps that can be cloned is one.
-pub trait Program {
+pub trait Program: Send {
     /// The next step; `None` when the task ends.
     fn step(&mut self) -> Option<Step>;
 
@@ -194,7 +195,7 @@ pub trait Program {
 
 impl<P> Program for P
 where
-    P: Iterator<Item = Step> + Clone + 'static,
+    P: Iterator<Item = Step> + Clone + Send + 'static,
 {
     fn step(&mut self) -> Option<Step> {
         self.next()
@@ -205,8 +206,8 @@ where
     }
 }
 
-/// One program and the tasks that run it.
-pub struct Crew {
+/// A thread group: one program and the tasks that run it.
+pub struct ThreadGroup {
     /// What they do.
     pub program: Box<dyn Program>,
     /// How many tasks share the program, each taking the next unit ([`Step::UnitDone`]) when it
@@ -223,7 +224,7 @@ pub struct Process {
     /// Slots from there on are a task's own.
     pub open: Vec<u32>,
     /// Who runs.
-    pub crews: Vec<Crew>,
+    pub groups: Vec<ThreadGroup>,
 }
 
 impl Process {
@@ -233,7 +234,7 @@ impl Process {
         Self {
             name: name.into(),
             open,
-            crews: vec![Crew {
+            groups: vec![ThreadGroup {
                 program: Box::new(program),
                 tasks: 1,
             }],
@@ -243,7 +244,7 @@ impl Process {
     /// Adds a task with the same descriptors.
     #[must_use]
     pub fn with_thread(mut self, program: impl Program + 'static) -> Self {
-        self.crews.push(Crew {
+        self.groups.push(ThreadGroup {
             program: Box::new(program),
             tasks: 1,
         });
@@ -253,7 +254,7 @@ impl Process {
     /// Adds `tasks` tasks that share one program.
     #[must_use]
     pub fn with_workers(mut self, tasks: u32, program: impl Program + 'static) -> Self {
-        self.crews.push(Crew {
+        self.groups.push(ThreadGroup {
             program: Box::new(program),
             tasks,
         });
@@ -276,14 +277,14 @@ impl Job {
     /// A copy whose programs stand where these stand.
     #[must_use]
     pub fn fork(&self) -> Self {
-        let crew = |crew: &Crew| Crew {
-            program: crew.program.fork(),
-            tasks: crew.tasks,
+        let group = |group: &ThreadGroup| ThreadGroup {
+            program: group.program.fork(),
+            tasks: group.tasks,
         };
         let process = |process: &Process| Process {
             name: process.name.clone(),
             open: process.open.clone(),
-            crews: process.crews.iter().map(crew).collect(),
+            groups: process.groups.iter().map(group).collect(),
         };
         Self {
             files: self.files.clone(),
@@ -296,14 +297,14 @@ impl Job {
 /// A program from a list of steps, shared and not copied by [`Program::fork`].
 #[derive(Clone, Debug)]
 pub struct Listed {
-    steps: Rc<[Step]>,
+    steps: Arc<[Step]>,
     next: usize,
 }
 
 impl Listed {
     /// The steps in order.
     #[must_use]
-    pub fn new(steps: impl Into<Rc<[Step]>>) -> Self {
+    pub fn new(steps: impl Into<Arc<[Step]>>) -> Self {
         Self {
             steps: steps.into(),
             next: 0,

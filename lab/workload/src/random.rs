@@ -17,15 +17,20 @@ pub fn below(seed: u64, position: u64, limit: u64) -> u64 {
     u64::try_from(wide >> 64).unwrap_or(0)
 }
 
-/// Where place `position` of a shuffled window of `length` places comes from: a permutation.
-#[must_use]
-pub fn shuffled(seed: u64, length: u64, position: u64) -> u64 {
-    let mut order: Vec<u64> = (0..length).collect();
+/// Shuffles `order` in place.
+pub fn shuffle(seed: u64, order: &mut [u64]) {
     for last in (1..order.len()).rev() {
         let limit = u64::try_from(last).unwrap_or(u64::MAX) + 1;
         let chance = usize::try_from(below(seed, limit, limit)).unwrap_or(0);
         order.swap(last, chance);
     }
+}
+
+/// Where place `position` of a shuffled window of `length` places comes from: a permutation.
+#[must_use]
+pub fn shuffled(seed: u64, length: u64, position: u64) -> u64 {
+    let mut order: Vec<u64> = (0..length).collect();
+    shuffle(seed, &mut order);
     let place = usize::try_from(position).unwrap_or(usize::MAX);
     order.get(place).copied().unwrap_or(position)
 }

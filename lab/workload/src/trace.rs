@@ -12,7 +12,7 @@ use ahead_trace::{Access, Advice as Said, Operation, Reader, TraceError};
 use ahead_units::Advice;
 use ahead_units::PAGE_BYTES;
 
-use crate::{Crew, FileSpec, Job, Listed, Process, Step};
+use crate::{FileSpec, Job, Listed, Process, Step, ThreadGroup};
 
 /// How fast a trace is repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub fn job(reader: impl Reader, timing: Timing) -> (Job, Option<TraceError>) {
             name: format!("process {process}"),
             ..Process::default()
         });
-        entry.crews.push(Crew {
+        entry.groups.push(ThreadGroup {
             program: Box::new(Listed::new(thread.steps)),
             tasks: 1,
         });

@@ -23,17 +23,18 @@ use ahead_sys::extent_map::first_physical_offset;
 use ahead_sys::readahead::readahead;
 use ahead_sys::shared_counter::SharedCounter;
 use ahead_units::{ByteLength, ByteOffset, Timestamp};
+use ahead_workload::random::below;
+use ahead_workload::{Preset, Workload, presets};
 use rustix::fs::Advice;
 use serde::{Deserialize, Serialize};
 
 use super::{PredictError, middle, whole_ns};
+use crate::assignment::{Assignment, Mode, Source, Sources};
 use crate::content;
 use crate::execute::Bench;
-use crate::job::{Job, Mode, Source, Sources};
-use crate::pattern::{Pattern, Scenario};
-use crate::reader::{self, ReadError, io_error};
+use crate::read_error::{ReadError, io_error};
+use crate::reader;
 use crate::results::approximate;
-use ahead_workload::random::below;
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 4096;
@@ -91,8 +92,8 @@ impl Calibration {
 
 /// Measures everything once, on the main file of the bench's disk.
 pub(super) fn calibrate(bench: &Bench<'_>, model: &DiskModel) -> Result<Calibration, PredictError> {
-    let scenario = Scenario::plain(Pattern::Sequential { read: 4 });
-    let Sources::Listed(sources) = bench.dataset.sources(scenario) else {
+    let sources = bench.dataset.of_preset(preset("seq4k")?, false);
+    let Some(Sources::Listed(sources)) = sources else {
         return Err(ReadError::Empty.into());
     };
     let source = sources.into_iter().next().ok_or(ReadError::Empty)?;
@@ -114,6 +115,10 @@ pub(super) fn calibrate(bench: &Bench<'_>, model: &DiskModel) -> Result<Calibrat
     Ok(costs)
 }
 
+fn preset(name: &str) -> Result<&'static Preset, ReadError> {
+    presets::find(name).ok_or(ReadError::Empty)
+}
+
 /// `call_ns`, `page_ns`, `check_ns`, `touch_ns`, `fault_ns`.
 fn calls_and_copies(
     bench: &Bench<'_>,
@@ -124,15 +129,16 @@ fn calls_and_copies(
         bytes: WARM_BYTES.min(source.bytes),
         ..source.clone()
     };
-    let pages_ns = |pattern: Pattern, repeat: bool| -> Result<u64, ReadError> {
-        let one = || page_of(bench, &warm, pattern, repeat);
+    let pages_ns = |name: &str, repeat: bool| -> Result<u64, ReadError> {
+        let workload = &preset(name)?.workload;
+        let one = || page_of(bench, &warm, workload, repeat);
         // The first brings the file into memory.
         one()?;
         let all: Result<Vec<u64>, ReadError> = (0..ROUNDS).map(|_| one()).collect();
         Ok(middle(all?))
     };
-    let small = pages_ns(Pattern::Sequential { read: 4 }, true)?;
-    let large = pages_ns(Pattern::Sequential { read: 2048 }, true)?;
+    let small = pages_ns("seq4k", true)?;
+    let large = pages_ns("seq2m", true)?;
     let mut bytes = vec![0; 2 << 20];
     content::fill(&mut bytes, source.id, 0);
     costs.check_ns = middle((0..64).map(|_| {
@@ -142,8 +148,8 @@ fn calls_and_copies(
     }));
     costs.page_ns = large.saturating_sub(costs.check_ns);
     costs.call_ns = small.saturating_sub(large);
-    costs.touch_ns = pages_ns(Pattern::MappedSequential, true)?;
-    let fresh = pages_ns(Pattern::MappedSequential, false)?;
+    costs.touch_ns = pages_ns("mseq", true)?;
+    let fresh = pages_ns("mseq", false)?;
     costs.fault_ns = fresh.saturating_sub(costs.touch_ns) * 16;
     Ok(())
 }
@@ -152,17 +158,14 @@ fn calls_and_copies(
 fn page_of(
     bench: &Bench<'_>,
     source: &Source,
-    pattern: Pattern,
+    workload: &Workload,
     repeat: bool,
 ) -> Result<u64, ReadError> {
     let path = &source.path;
     let (_counter, file) =
         SharedCounter::anonymous().map_err(io_error("cannot count reads of", path))?;
-    let job = Job {
-        scenario: Scenario {
-            cached: true,
-            ..Scenario::plain(pattern)
-        },
+    let assignment = Assignment {
+        workload: workload.clone(),
         mode: Mode::Plain,
         sources: Sources::Listed(vec![source.clone()]),
         seed: bench.plan.seed,
@@ -173,7 +176,7 @@ fn page_of(
         counter: format!("/proc/self/fd/{}", file.as_raw_fd()).into(),
         answer: bench.folder.join("calibration.json"),
     };
-    let measured = reader::read(&job)?;
+    let measured = reader::read(&assignment)?;
     let pages = measured.useful_bytes / PAGE;
     Ok(measured.elapsed_ns / pages.max(1))
 }

@@ -1,30 +1,26 @@
-//! The twin of a measured run: the same reads, files and disk, in the simulator.
+//! The twin of a measured run: the same job, files and disk, in the simulator.
 //!
 //! What the emulated disk is made of becomes figures of the simulated machine: the loop device's
 //! largest request and its 128 commands, no scheduler, and the way through FUSE and back as time
 //! between the end of a request and its pages. The processor's part of that way is what the server
 //! takes, and it takes it from the readers where no processor is idle.
 
-use std::cell::Cell;
 use std::fs::File;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahead_disk_model::{DiskModel, Order, TimeScale};
-use ahead_replicas::kernel::Advice;
 use ahead_sim::algorithm::Policy;
 use ahead_sim::queue::{QueueSettings, Scheduler};
 use ahead_sim::world::{Account, Costs, Machine, World};
 use ahead_sys::extent_map::first_physical_offset;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
-use ahead_workload::{FileSpec, Job, Layout, Listed, Process, Step};
+use ahead_workload::{FileSpec, Job, Layout, Program, Scenario, Step, Workload};
 
 use super::{Calibration, PredictError, Simulated};
-use crate::execute::Bench;
-use crate::job::{Source, Sources};
-use crate::operations::{self, Operations};
-use crate::pattern::{Opening, Pattern, Scenario};
-use crate::reader::ReadError;
+use crate::assignment::{Source, Sources, job_over};
+use crate::execute::{Bench, runs_to_its_end};
 use crate::run::machine as this_machine;
 
 /// Commands of a loop device.
@@ -38,21 +34,55 @@ const SWITCH_NS: u64 = 1_500;
 /// of that is the reader's own.
 const WAY_WORK_NS: u64 = 20_000;
 
-/// Steps until somebody says stop: a reader looks at the clock when a read has come.
-#[derive(Clone)]
-struct Stoppable {
-    steps: Listed,
-    is_over: Rc<Cell<bool>>,
+/// A program under the limits of a reader, who looks at them when a read has come.
+struct Limited {
+    program: Box<dyn Program>,
+    /// Bytes that it may still want.
+    left: u64,
+    is_over: Arc<AtomicBool>,
 }
 
-impl Iterator for Stoppable {
-    type Item = Step;
-
-    fn next(&mut self) -> Option<Step> {
-        if self.is_over.get() {
+impl Program for Limited {
+    fn step(&mut self) -> Option<Step> {
+        if self.is_over.load(Ordering::Relaxed) {
             return None;
         }
-        self.steps.next()
+        let step = self.program.step()?;
+        let bytes = match step {
+            Step::Read { length, .. } => length,
+            Step::Touch { pages, .. } => pages.saturating_mul(PAGE_BYTES),
+            // What ends a unit of work that has begun.
+            Step::Close { .. } | Step::UnitDone => return Some(step),
+            _ => 0,
+        };
+        if self.left == 0 {
+            return None;
+        }
+        self.left = self.left.saturating_sub(bytes);
+        Some(step)
+    }
+
+    fn fork(&self) -> Box<dyn Program> {
+        Box::new(Self {
+            program: self.program.fork(),
+            left: self.left,
+            is_over: Arc::clone(&self.is_over),
+        })
+    }
+}
+
+/// Each task of `job` with its share of `bytes_max`.
+fn limit(job: &mut Job, bytes_max: u64, is_over: &Arc<AtomicBool>) {
+    let groups = || job.processes.iter().flat_map(|process| &process.groups);
+    let tasks: u64 = groups().map(|group| u64::from(group.tasks)).sum();
+    let share = bytes_max / tasks.max(1);
+    let processes = job.processes.iter_mut();
+    for group in processes.flat_map(|process| process.groups.iter_mut()) {
+        group.program = Box::new(Limited {
+            program: group.program.fork(),
+            left: share.saturating_mul(u64::from(group.tasks)),
+            is_over: Arc::clone(is_over),
+        });
     }
 }
 
@@ -62,43 +92,41 @@ pub(super) fn simulate(
     bench: &Bench<'_>,
     model: &DiskModel,
     costs: &Calibration,
-    scenario: Scenario,
+    scenario: &Scenario,
     window_kib: u64,
 ) -> Result<Simulated, PredictError> {
-    let refused = |reason: String| PredictError::Simulate { scenario, reason };
+    let refused = |reason: String| PredictError::Simulate {
+        scenario: scenario.clone(),
+        reason,
+    };
     let machine = machine(bench, model, costs, scenario);
     let policy = Policy::for_disk(&format!("linux-6.18:ra_kb={window_kib}"), model)
         .map_err(|error| refused(error.to_string()))?;
-    let Sources::Listed(sources) = bench.dataset.sources(scenario) else {
-        return Err(PredictError::NoTwin { scenario });
+    let (workload, sources) = bench.work(scenario)?;
+    let Sources::Listed(sources) = sources else {
+        return Err(PredictError::NoTwin {
+            scenario: scenario.clone(),
+        });
     };
     let limits = bench.plan.limits;
-    let to_its_end = scenario.pattern.runs_to_its_end();
+    let to_its_end = runs_to_its_end(scenario);
     let bytes_max = if to_its_end { u64::MAX } else { limits.bytes };
     let until_ns = if to_its_end {
         u64::MAX
     } else {
         limits.milliseconds.saturating_mul(1_000_000)
     };
-    let is_over = Rc::new(Cell::new(false));
-    let job = Job {
-        files: files(&sources)?,
-        cached: Vec::new(),
-        processes: processes(
-            scenario.pattern,
-            &sources,
-            bench.plan.seed,
-            bytes_max,
-            &is_over,
-        )?,
-    };
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut job = job_over(workload, &sources, bench.plan.seed);
+    limit(&mut job, bytes_max, &is_over);
+    job.files = files(&sources)?;
     let failed = |error| PredictError::simulate(scenario, &error);
     let account = Account::new(&job);
     let mut world =
         World::new(&machine, policy.prototype, &policy.front, &job, account).map_err(failed)?;
     world.set_learned(policy.learned);
     world.run_until(until_ns).map_err(failed)?;
-    is_over.set(true);
+    is_over.store(true, Ordering::Relaxed);
     let elapsed_ns = world.run().map_err(failed)?;
     let report = world.observer().report(elapsed_ns, world.queue());
     Ok(Simulated {
@@ -113,9 +141,11 @@ fn machine(
     bench: &Bench<'_>,
     model: &DiskModel,
     costs: &Calibration,
-    scenario: Scenario,
+    scenario: &Scenario,
 ) -> Machine {
     let here = this_machine();
+    let workload = bench.plan.workload(scenario);
+    let is_mapped = matches!(workload, Some(Workload::Mapped { .. }));
     let memory_bytes = scenario.memory_bytes_max().unwrap_or(here.memory_bytes);
     let memory = PageCount::new(memory_bytes / PAGE_BYTES);
     let request_kib = bench.target.queue.max_sectors_kb().unwrap_or(1024);
@@ -129,7 +159,7 @@ fn machine(
     Machine {
         cpus: u32::try_from(here.cpus).unwrap_or(1),
         folio_order_max: FOLIO_ORDER_MAX,
-        costs: simulated_costs(costs, scenario.pattern.is_mapped()),
+        costs: simulated_costs(costs, is_mapped),
         queue,
         capacity: ByteLength::new(bench.target.emulated_bytes().unwrap_or(u64::MAX)),
         ..Machine::modern(model.clone(), memory)
@@ -217,120 +247,12 @@ fn place(path: &Path) -> std::io::Result<(u64, u64)> {
     Ok((offset, file.metadata()?.len()))
 }
 
-/// Who reads: as the [reader](crate::reader) does it, descriptor for descriptor.
-fn processes(
-    pattern: Pattern,
-    sources: &[Source],
-    seed: u64,
-    bytes_max: u64,
-    is_over: &Rc<Cell<bool>>,
-) -> Result<Vec<Process>, ReadError> {
-    let layout = operations::Layout {
-        file_bytes: sources.iter().map(|source| source.bytes).collect(),
-    };
-    let threads = pattern.threads();
-    let share = bytes_max / u64::from(threads);
-    let steps = |thread: u32, share: u64| {
-        let operations = Operations::new(pattern, &layout, seed, thread);
-        let bytes = layout.file_bytes.first().copied().unwrap_or(0);
-        Stoppable {
-            steps: Listed::new(steps(pattern, operations, bytes, share)),
-            is_over: Rc::clone(is_over),
-        }
-    };
-    let count = u32::try_from(sources.len()).map_err(|_| ReadError::Empty)?;
-    if pattern == Pattern::Server {
-        let process = Process {
-            name: pattern.name().to_owned(),
-            ..Process::default()
-        };
-        return Ok(vec![process.with_workers(threads, steps(0, bytes_max))]);
-    }
-    let open: Vec<u32> = match pattern.opening() {
-        Opening::Before => (0..count).collect(),
-        Opening::PerRead | Opening::Every(_) | Opening::PerFile => Vec::new(),
-    };
-    let process = |thread| Process::new(pattern.name(), open.clone(), steps(thread, share));
-    Ok((0..threads).map(process).collect())
-}
-
-/// The steps of one thread up to `bytes_max`. Of `mapped_bytes` a mapping is made.
-fn steps(
-    pattern: Pattern,
-    operations: Operations<'_>,
-    mapped_bytes: u64,
-    bytes_max: u64,
-) -> Vec<Step> {
-    let mut steps = Vec::new();
-    let (mut bytes, mut since_open) = (0, None);
-    if pattern.is_mapped() {
-        steps.push(Step::Map {
-            area: 0,
-            slot: 0,
-            start: 0,
-            pages: mapped_bytes / PAGE_BYTES,
-            advice: Advice::Normal,
-            executable: false,
-        });
-    }
-    for operation in operations {
-        let read = |slot| Step::Read {
-            slot,
-            offset: operation.offset,
-            length: operation.length,
-        };
-        match pattern.opening() {
-            _ if pattern.is_mapped() => steps.push(Step::Touch {
-                area: 0,
-                page: operation.offset / PAGE_BYTES,
-                pages: operation.length / PAGE_BYTES,
-            }),
-            Opening::Before | Opening::PerFile => steps.push(read(operation.file)),
-            Opening::PerRead => {
-                let file = operation.file;
-                let unit = [
-                    Step::Open { slot: 0, file },
-                    read(0),
-                    Step::Close { slot: 0 },
-                    Step::UnitDone,
-                ];
-                steps.extend(unit);
-            }
-            Opening::Every(limit) => {
-                let file = operation.file;
-                let open = since_open.filter(|&since| since < limit);
-                if open.is_none() {
-                    if since_open.is_some() {
-                        steps.push(Step::Close { slot: 0 });
-                    }
-                    steps.push(Step::Open { slot: 0, file });
-                }
-                since_open = Some(open.unwrap_or(0) + operation.length);
-                steps.push(read(0));
-            }
-        }
-        bytes += operation.length;
-        if bytes >= bytes_max {
-            break;
-        }
-    }
-    steps
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn source(bytes: u64) -> Source {
-        Source {
-            path: "/nowhere".into(),
-            id: 0,
-            bytes,
-        }
-    }
-
-    fn reads(process: &Process) -> u64 {
-        let mut program = process.crews[0].program.fork();
+    fn reads(program: &dyn Program) -> u64 {
+        let mut program = program.fork();
         let mut reads = 0;
         while let Some(step) = program.step() {
             reads += u64::from(matches!(step, Step::Read { .. } | Step::Touch { .. }));
@@ -338,43 +260,50 @@ mod tests {
         reads
     }
 
-    fn of(name: &str, bytes_max: u64) -> Vec<Process> {
-        let pattern = name.parse::<Scenario>().unwrap().pattern;
-        processes(pattern, &[source(8 << 20)], 1, bytes_max, &Rc::default()).unwrap()
+    fn of(name: &str, bytes_max: u64) -> Job {
+        let source = Source {
+            path: "/nowhere".into(),
+            id: 0,
+            bytes: 8 << 20,
+        };
+        let workload = &ahead_workload::presets::find(name).unwrap().workload;
+        let mut job = job_over(workload, &[source], 1);
+        limit(&mut job, bytes_max, &Arc::default());
+        job
     }
 
     #[test]
-    fn eight_threads_are_eight_processes_with_a_descriptor_each() {
-        let all = of("thr8", u64::MAX);
-        assert_eq!(all.len(), 8);
-        assert!(
-            all.iter()
-                .all(|process| process.open == [0] && reads(process) == 16)
-        );
+    fn eight_threads_have_a_descriptor_and_a_share_of_the_limit_each() {
+        let groups = &of("thr8", 4 << 20).processes[0].groups;
+        assert_eq!(groups.len(), 8);
+        for group in groups {
+            assert_eq!(reads(&*group.program), 8);
+        }
     }
 
     #[test]
-    fn a_server_is_one_list_and_eight_workers() {
-        let all = of("nfsd", u64::MAX);
-        assert_eq!((all.len(), all[0].crews[0].tasks), (1, 8));
-        assert_eq!(reads(&all[0]), 256);
-    }
-
-    #[test]
-    fn a_reader_that_reopens_opens_once_for_each_mebibyte() {
-        let all = of("reopen", u64::MAX);
-        let mut program = all[0].crews[0].program.fork();
+    fn a_limit_in_bytes_ends_a_program_with_the_unit_that_has_begun() {
+        let job = of("nfsd", 1 << 20);
+        let group = &job.processes[0].groups[0];
+        assert_eq!((group.tasks, reads(&*group.program)), (8, 32));
+        let mut program = group.program.fork();
         let steps: Vec<Step> = std::iter::from_fn(|| program.step()).collect();
-        let opens = steps
-            .iter()
-            .filter(|step| matches!(step, Step::Open { .. }));
-        assert_eq!(opens.count(), 8);
+        assert_eq!(steps.last(), Some(&Step::UnitDone));
+        for (name, expected) in [("seq64k", 16), ("mseq", 256), ("reopen", 16)] {
+            let job = of(name, 1 << 20);
+            assert_eq!(reads(&*job.processes[0].groups[0].program), expected);
+        }
     }
 
     #[test]
-    fn a_limit_in_bytes_ends_the_list() {
-        assert_eq!(reads(&of("seq64k", 1 << 20)[0]), 16);
-        assert_eq!(reads(&of("mseq", 1 << 20)[0]), 256);
+    fn a_program_whose_time_is_over_takes_no_further_step() {
+        let mut job = of("seq64k", u64::MAX);
+        let is_over = Arc::new(AtomicBool::new(false));
+        limit(&mut job, u64::MAX, &is_over);
+        let program = &mut job.processes[0].groups[0].program;
+        assert!(program.step().is_some());
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(program.step(), None);
     }
 
     #[test]

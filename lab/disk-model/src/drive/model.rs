@@ -11,7 +11,7 @@ pub const SECTOR_BYTES: u64 = 512;
 
 /// A mechanical drive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DriveModel {
     /// Revolutions per minute.
     pub rotation_rpm: u64,
@@ -42,7 +42,7 @@ pub struct DriveModel {
 
 /// Neighbouring cylinders with tracks of the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Zone {
     /// Its last cylinder, counted from the outermost of the drive, 0.
     pub last_cylinder: u64,
@@ -56,7 +56,7 @@ pub struct Zone {
 
 /// The buffer inside a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct BufferModel {
     /// Streams that it can hold.
     pub segments: u64,

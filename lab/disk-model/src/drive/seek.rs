@@ -13,7 +13,12 @@ use crate::model::{ModelError, within, within_us};
 
 /// Seek time over distance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case",
+    deny_unknown_fields
+)]
 pub enum SeekCurve {
     /// Measured points.
     Table {

@@ -94,7 +94,7 @@ impl Uses {
 
 /// The crews of a process, at their beginning.
 pub(super) fn crews_of(process: &Process) -> impl Iterator<Item = Crew> {
-    process.crews.iter().map(|crew| Crew {
+    process.groups.iter().map(|crew| Crew {
         program: crew.program.fork(),
         rest: None,
         slots: process.open.clone(),

@@ -267,7 +267,7 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
             self.descriptors[at(descriptor)].users = 0;
             shared.push(Some(descriptor));
         }
-        for crew in &process.crews {
+        for crew in &process.groups {
             let crew_number = u32::try_from(self.programs.len()).unwrap_or(u32::MAX);
             self.programs.push((crew.program.fork(), crew.tasks > 1));
             for _ in 0..crew.tasks {

@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ahead_workload::{FileSpec, Job, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::ceiling::Pricing;
-use crate::pattern::Scenario;
 
 /// One file to read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,9 +48,9 @@ pub enum Mode {
 
 /// One run of one reader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Job {
-    /// What to do.
-    pub scenario: Scenario,
+pub struct Assignment {
+    /// What to do; its steps are made over the sources.
+    pub workload: Workload,
     /// How.
     pub mode: Mode,
     /// On what.
@@ -61,7 +61,7 @@ pub struct Job {
     pub bytes_max: Option<u64>,
     /// Stop after so long.
     pub milliseconds_max: Option<u64>,
-    /// Begin again at the end of the list, for patterns that run from memory.
+    /// Begin again at the end of a program, for what runs from memory.
     pub repeat: bool,
     /// A file into which to write our own process number first.
     pub members_file: Option<PathBuf>,
@@ -97,6 +97,14 @@ pub struct Measured {
     pub latency: Latency,
     /// Whether a library named in `LD_PRELOAD` really was loaded.
     pub preloaded: bool,
+}
+
+/// The job of `workload` over the parts of `sources` that take part.
+pub(crate) fn job_over(workload: &Workload, sources: &[Source], seed: u64) -> Job {
+    let files = sources
+        .iter()
+        .map(|source| FileSpec::contiguous(source.bytes));
+    workload.job_over(files.collect(), seed)
 }
 
 /// How a run ended.

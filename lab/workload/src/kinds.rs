@@ -1,0 +1,429 @@
+//! The kinds of work: what a plan can say, and what a command line leaves out.
+//!
+//! A new kind is a variant here, a line in [`KINDS`] if it can be typed, and its files and steps in
+//! `steps`. Sizes say their unit. Keys of a plan are the fields' names with hyphens.
+
+use ahead_units::Advice;
+use serde::{Deserialize, Serialize};
+
+/// A count of reads that only a limit from outside ends.
+pub const ENDLESS: u64 = u64::MAX;
+
+/// In which order pages of a mapping are touched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// From the first to the last.
+    #[default]
+    Forward,
+    /// From the last to the first.
+    Backward,
+    /// As many touches at random places as the file has pages.
+    Random,
+}
+
+/// What a program says about what it reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hint {
+    /// Nothing.
+    #[default]
+    Normal,
+    /// In order.
+    Sequential,
+    /// In no order.
+    Random,
+}
+
+impl From<Hint> for Advice {
+    fn from(hint: Hint) -> Self {
+        match hint {
+            Hint::Normal => Self::Normal,
+            Hint::Sequential => Self::Sequential,
+            Hint::Random => Self::Random,
+        }
+    }
+}
+
+/// By which numbers chance is drawn.
+///
+/// The plans and the bench had a way each before they shared this language. Results were published
+/// with both, so both stay; a new workload needs neither.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Draw {
+    /// As the plans do: a window of requests by the hash of its number, a random read by the number
+    /// of the sequential one in front of it.
+    #[default]
+    Plan,
+    /// As the bench does: a window by its number, a random read by its place among all reads.
+    Bench,
+}
+
+/// What is read, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case",
+    deny_unknown_fields
+)]
+pub enum Workload {
+    /// One file from its start to its end, `passes` times.
+    Sequential {
+        /// File size.
+        file_mib: u64,
+        /// One read.
+        read_kib: u64,
+        /// How often; 1 if left out.
+        #[serde(default = "one")]
+        passes: u64,
+    },
+    /// One file from its end to its start.
+    Backward {
+        /// File size.
+        file_mib: u64,
+        /// One read.
+        read_kib: u64,
+    },
+    /// The first `read_kib` of every `period_kib`.
+    Strided {
+        /// File size.
+        file_mib: u64,
+        /// One read.
+        read_kib: u64,
+        /// From one read to the next.
+        period_kib: u64,
+        /// Whether a read takes place that fits behind the last whole period.
+        #[serde(default)]
+        part_period: bool,
+    },
+    /// One task with one descriptor reads `streams` equal parts of a file in turn.
+    Interleaved {
+        /// File size.
+        file_mib: u64,
+        /// How many parts.
+        streams: u64,
+        /// One read.
+        read_kib: u64,
+    },
+    /// One task reads `streams` files in turn, each through its own descriptor.
+    Separate {
+        /// Size of each file.
+        file_mib: u64,
+        /// How many files.
+        streams: u64,
+        /// One read.
+        read_kib: u64,
+    },
+    /// `threads` tasks of one process, each with its own part of one file.
+    Threads {
+        /// File size.
+        file_mib: u64,
+        /// How many.
+        threads: u64,
+        /// One read.
+        read_kib: u64,
+        /// Whether each has a descriptor of its own; otherwise they share one.
+        #[serde(default)]
+        own_descriptors: bool,
+    },
+    /// `readers` processes, each with its own file.
+    Readers {
+        /// Size of each file.
+        file_mib: u64,
+        /// How many.
+        readers: u64,
+        /// One read.
+        read_kib: u64,
+    },
+    /// A file server: `daemons` workers share a sequential scan whose requests arrive shuffled
+    /// within windows of `shuffle`; each request opens, reads, and closes.
+    Server {
+        /// File size.
+        file_mib: u64,
+        /// Workers.
+        daemons: u32,
+        /// One request.
+        read_kib: u64,
+        /// Requests of a window; 1: in order.
+        #[serde(default = "one")]
+        shuffle: u64,
+        /// How the windows are shuffled.
+        #[serde(default)]
+        draw: Draw,
+    },
+    /// Sequential, closed and opened again every `every_kib`.
+    Reopen {
+        /// File size.
+        file_mib: u64,
+        /// One read.
+        read_kib: u64,
+        /// Bytes between.
+        every_kib: u64,
+        /// Whether closing is a call of its own; otherwise opening again replaces the descriptor.
+        #[serde(default)]
+        closes: bool,
+    },
+    /// Reads at random places, aligned to their size.
+    Random {
+        /// File size.
+        file_mib: u64,
+        /// One read.
+        read_kib: u64,
+        /// How many; [`ENDLESS`] for as many as are wanted.
+        reads: u64,
+    },
+    /// At random places, `burst` reads in a row each.
+    Bursts {
+        /// File size.
+        file_mib: u64,
+        /// One read.
+        read_kib: u64,
+        /// Reads of a burst.
+        burst: u64,
+        /// How many bursts.
+        bursts: u64,
+    },
+    /// Sequential, and after every `run` reads a random one of `random_kib`.
+    Mixed {
+        /// File size.
+        file_mib: u64,
+        /// One sequential read.
+        read_kib: u64,
+        /// Sequential reads between two random ones.
+        run: u64,
+        /// One random read.
+        random_kib: u64,
+        /// How the random places are drawn.
+        #[serde(default)]
+        draw: Draw,
+    },
+    /// Ascending single pages, each with a probability of `percent`.
+    Sparse {
+        /// File size.
+        file_mib: u64,
+        /// Probability.
+        percent: u64,
+    },
+    /// Sequential, in reads of changing size: 4 KiB times 1 to `factor_max`.
+    Sizes {
+        /// File size.
+        file_mib: u64,
+        /// Largest read in pages.
+        factor_max: u64,
+    },
+    /// Merges sorted runs: the next block comes from a run chosen at random.
+    Merge {
+        /// Size of each run.
+        file_mib: u64,
+        /// How many runs.
+        runs: u64,
+        /// One read.
+        read_kib: u64,
+    },
+    /// `files` files in directory order, each opened, read to its end, and closed.
+    SmallFiles {
+        /// How many.
+        files: u64,
+        /// Size of each.
+        file_kib: u64,
+        /// One read.
+        read_kib: u64,
+    },
+    /// Touches the pages of a mapping, every one unless at random places.
+    Mapped {
+        /// File size.
+        file_mib: u64,
+        /// In which order.
+        #[serde(default)]
+        order: Order,
+        /// What `madvise` said.
+        #[serde(default)]
+        advice: Hint,
+        /// How many random touches; as many as the file has pages if left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        touches: Option<u64>,
+        /// Pages of one step when going forward; all of them if left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step_pages: Option<u64>,
+    },
+    /// Maps `files` libraries and touches clusters of pages in them, as a program that starts:
+    /// `clusters` runs of 1 to `cluster_pages` pages at random places of random files.
+    Libraries {
+        /// How many files.
+        files: u64,
+        /// Size of each.
+        file_mib: u64,
+        /// How many runs.
+        clusters: u64,
+        /// Longest run in pages.
+        cluster_pages: u64,
+    },
+    /// `streams` slow readers, each a process with its own file, `bytes_per_s` each, for
+    /// `seconds`. Their reads are spread evenly over time.
+    Streams {
+        /// How many.
+        streams: u64,
+        /// Rate of each.
+        bytes_per_s: u64,
+        /// One read.
+        read_kib: u64,
+        /// How long.
+        seconds: u64,
+    },
+    /// A follower of a growing file reads what was appended since the last look, `look_kib` each
+    /// time, with `think_us` between.
+    Tail {
+        /// File size at the end.
+        file_mib: u64,
+        /// Bytes of one look.
+        look_kib: u64,
+        /// Time between two.
+        think_us: u64,
+    },
+    /// A database: `backends` tasks look up `lookups` rows each (one random index page, one
+    /// random heap page), and the last one scans the whole heap meanwhile.
+    Database {
+        /// Heap size.
+        heap_mib: u64,
+        /// Index size.
+        index_mib: u64,
+        /// Tasks, the scanning one included.
+        backends: u64,
+        /// Lookups of each.
+        lookups: u64,
+    },
+    /// Another workload, with processor time and pauses around each of its reads.
+    Paced {
+        /// Which.
+        work: Box<Workload>,
+        /// The program's own work after each read.
+        #[serde(default)]
+        compute_us: u64,
+        /// Its pause after each read.
+        #[serde(default)]
+        think_us: u64,
+    },
+    /// Several at the same time, each with its own files and processes.
+    Together {
+        /// Which.
+        works: Vec<Workload>,
+    },
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// A kind that can be typed: its name, the values of what is left out, and what it is.
+pub type Kind = (&'static str, &'static str, &'static str);
+
+/// Every kind that stands alone. Those that contain others need a plan.
+pub const KINDS: &[Kind] = &[
+    (
+        "sequential",
+        "file-mib=256,read-kib=64,passes=1",
+        "one file from its start",
+    ),
+    (
+        "backward",
+        "file-mib=256,read-kib=64",
+        "one file from its end",
+    ),
+    (
+        "strided",
+        "file-mib=256,read-kib=16,period-kib=64",
+        "the first part of every period",
+    ),
+    (
+        "interleaved",
+        "file-mib=256,streams=8,read-kib=64",
+        "parts of one file in turn, one descriptor",
+    ),
+    (
+        "separate",
+        "file-mib=64,streams=8,read-kib=64",
+        "several files in turn, a descriptor each",
+    ),
+    (
+        "threads",
+        "file-mib=256,threads=8,read-kib=64",
+        "tasks with one descriptor, a part each",
+    ),
+    (
+        "readers",
+        "file-mib=64,readers=8,read-kib=64",
+        "processes, a file each",
+    ),
+    (
+        "server",
+        "file-mib=256,daemons=8,read-kib=32,shuffle=8",
+        "workers share a scan that arrives shuffled",
+    ),
+    (
+        "reopen",
+        "file-mib=256,read-kib=64,every-kib=1024",
+        "sequential, closed and opened again",
+    ),
+    (
+        "random",
+        "file-mib=1024,read-kib=4,reads=2000",
+        "random places",
+    ),
+    (
+        "bursts",
+        "file-mib=1024,read-kib=16,burst=8,bursts=400",
+        "random places, some reads in a row each",
+    ),
+    (
+        "mixed",
+        "file-mib=512,read-kib=64,run=4,random-kib=16",
+        "sequential, with a random read now and then",
+    ),
+    (
+        "sparse",
+        "file-mib=128,percent=50",
+        "ascending, some of the pages",
+    ),
+    (
+        "sizes",
+        "file-mib=256,factor-max=64",
+        "sequential, reads of 1 to factor-max pages",
+    ),
+    (
+        "merge",
+        "file-mib=64,runs=8,read-kib=64",
+        "sorted runs, the next block from any of them",
+    ),
+    (
+        "small-files",
+        "files=1000,file-kib=100,read-kib=32",
+        "small files, each read whole",
+    ),
+    (
+        "mapped",
+        "file-mib=256,order=forward,advice=normal",
+        "a mapping: forward, backward or random",
+    ),
+    (
+        "libraries",
+        "files=30,file-mib=8,clusters=500,cluster-pages=8",
+        "a program that starts",
+    ),
+    (
+        "streams",
+        "streams=100,bytes-per-s=300000,read-kib=16,seconds=20",
+        "slow readers, a file each",
+    ),
+    (
+        "tail",
+        "file-mib=8,look-kib=16,think-us=2000",
+        "what was appended, now and then",
+    ),
+    (
+        "database",
+        "heap-mib=256,index-mib=64,backends=4,lookups=500",
+        "lookups through an index beside a scan",
+    ),
+];
