@@ -16,6 +16,7 @@ use super::process;
 use crate::fd_table::Entry;
 use crate::{host, ops};
 use libc::{c_int, c_uint, off_t};
+use std::sync::atomic::Ordering;
 
 /// Reports that `fd`, if it is one, is new.
 #[inline]
@@ -68,6 +69,8 @@ pub(super) fn close(fd: c_int, call: impl FnOnce() -> c_int) -> c_int {
 
 /// The end of `first` to `last`. With CLOSE_RANGE_CLOEXEC the descriptors stay open until the next
 /// exec. A call that fails closes nothing: then the files are only recognised once more.
+/// Programs that start others close all numbers that there are, each time, in the child of a
+/// `vfork`: so nothing is looked at beyond the highest number that was ever seen.
 #[inline]
 pub(super) fn close_range<R>(
     first: c_uint,
@@ -75,9 +78,17 @@ pub(super) fn close_range<R>(
     flags: c_int,
     call: impl FnOnce() -> R,
 ) -> R {
-    let stays_open = flags.cast_unsigned() & libc::CLOSE_RANGE_CLOEXEC != 0;
-    if !stays_open && first <= last && host::get().is_some() {
-        guarded(|| ops::on_close_range(first, last));
+    if flags.cast_unsigned() & libc::CLOSE_RANGE_CLOEXEC == 0
+        && let Some(host) = host::get()
+    {
+        let last = last.min(host.highest_fd.load(Ordering::Relaxed));
+        if first <= last {
+            guarded(|| {
+                if !process::is_borrowed() {
+                    ops::on_close_range(first, last);
+                }
+            });
+        }
     }
     call()
 }
