@@ -5,11 +5,11 @@
 //! is read around each read instead, and the first that took too long makes the host.
 //! An account or a recording is about all reads, so there the first read does.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use ahead_engine::report::Aside;
 
-use crate::identity::{self, Identity};
 use crate::{aside, environment, hooks, host, sandbox, ticks};
 
 /// Nothing was made yet.
@@ -66,7 +66,16 @@ pub(crate) fn has_waited(elapsed: u64, bytes: usize) -> bool {
 #[cold]
 pub(crate) fn after_wait(fd: i32) -> bool {
     // Most waits are for pipes, terminals and sockets.
-    matches!(identity::look(fd), Some(Identity::File(_))) && make()
+    is_regular(fd) && make()
+}
+
+/// By the call that the loader has used, so that no filter ends the process for it.
+fn is_regular(fd: i32) -> bool {
+    let mut facts = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the buffer is ours and as large as the call expects.
+    let failed = unsafe { libc::fstat(fd, facts.as_mut_ptr()) } != 0;
+    // SAFETY: filled by the call, where that succeeded.
+    !failed && unsafe { facts.assume_init() }.st_mode & libc::S_IFMT == libc::S_IFREG
 }
 
 #[cold]

@@ -33,6 +33,13 @@ impl Start {
     }
 }
 
+/// What a first look shows. Kept out of the hooks, below whose frames real calls are made: it has
+/// something to clean up while it lasts, and a frame either has clean-up or has not.
+#[inline(never)]
+pub(super) fn first_look(fd: c_int, offset: Option<u64>, length: usize) -> Glance {
+    ops::glance(fd, offset, length)
+}
+
 /// A read of `length` bytes, announced and reported.
 #[inline]
 pub(super) fn announced(
@@ -47,8 +54,8 @@ pub(super) fn announced(
     let length = length.min(CALL_BYTES_MAX);
     // The first look and the end of a read that did not wait change no `errno` and cannot panic,
     // so they need no guard: nearly all reads of a learned stream end here.
-    let token = match ops::glance(fd, start.offset(), length) {
-        Glance::Ignore => return ignored(fd, start, length, call),
+    let token = match first_look(fd, start.offset(), length) {
+        Glance::Ignore => return ignored(fd, start, call),
         Glance::Quick(token) => Some(token),
         Glance::Closer => guarded(|| ops::before_read(fd, start.offset(), length)).flatten(),
     };
@@ -64,13 +71,10 @@ pub(super) fn announced(
 /// A read that is of no interest to the decisions: but it may be the first that waits, and a
 /// recording wants those of programs that give advice of their own.
 #[inline]
-fn ignored(fd: c_int, start: Start, length: usize, call: impl FnOnce() -> ssize_t) -> ssize_t {
+fn ignored(fd: c_int, start: Start, call: impl FnOnce() -> ssize_t) -> ssize_t {
     let is_asleep = wake::is_asleep();
     if !is_asleep && !ops::is_recording() {
         return call();
-    }
-    if is_asleep && wake::before_read() {
-        guarded(|| ops::before_read(fd, start.offset(), length));
     }
     let begun = ticks::now();
     let result = call();
@@ -78,7 +82,7 @@ fn ignored(fd: c_int, start: Start, length: usize, call: impl FnOnce() -> ssize_
     if let Ok(bytes @ 1..) = usize::try_from(result) {
         if !is_asleep {
             guarded(|| ops::record_untold(fd, start.offset(), bytes, Some(elapsed)));
-        } else if wake::has_waited(elapsed, bytes) || host::get().is_some() {
+        } else if wake::has_waited(elapsed, bytes) || wake::before_read() {
             waited_asleep(fd, start, bytes, elapsed);
         }
     }
@@ -108,7 +112,7 @@ pub(super) fn report(fd: c_int, start: Start, bytes: usize, elapsed: Option<u64>
     let Some(offset) = start.offset().or(tracked).or_else(stood) else {
         return;
     };
-    let token = match ops::glance(fd, Some(offset), bytes) {
+    let token = match first_look(fd, Some(offset), bytes) {
         Glance::Ignore => None,
         Glance::Quick(token) => Some(token),
         Glance::Closer => guarded(|| ops::before_read(fd, Some(offset), bytes)).flatten(),
