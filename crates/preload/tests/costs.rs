@@ -15,9 +15,11 @@ const INSTRUCTIONS_MAX: f64 = 15.0;
 /// The same for a line of any length: whether it was served is known only afterwards.
 const INSTRUCTIONS_MAX_OF_A_LINE: f64 = 25.0;
 
+/// The number in the last line: what stands before it is the program's.
 fn number(text: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(text);
-    text.trim().parse().expect("a number")
+    let last = text.trim().lines().last().unwrap_or_default();
+    last.trim().parse().expect("a number")
 }
 
 fn system_calls(counter: &Path, program: &[&str], is_with_library: bool) -> u64 {

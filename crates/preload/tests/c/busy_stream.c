@@ -12,7 +12,7 @@ enum { SIZE = 4096 };
 static FILE *stream;
 static const char *kind;
 static volatile pid_t reader;
-static char text[64];
+static char text[256];
 
 static void *read_line(void *argument)
 {
