@@ -9,6 +9,7 @@ pub mod command;
 pub mod config;
 pub mod elf;
 pub mod explain;
+pub mod filters;
 pub mod library;
 pub mod record;
 pub mod report;
@@ -122,6 +123,8 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
     let mut process = Process::new(&command.path);
     process.arg0(name).args(rest);
     process.env(SETTINGS_VARIABLE, settings.to_environment());
+    let filters = filters::vouched_for();
+    process.env(filters::FILTERS_VARIABLE, filters.to_string());
     preload_into(&mut process, &command)?;
     if arguments.no_children {
         process.env(CHILDREN_VARIABLE, "no");

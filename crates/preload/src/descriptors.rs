@@ -16,6 +16,7 @@ use crate::{aside, host, wake};
 pub(crate) fn on_open(fd: c_int) {
     if let Some(line) = line(fd) {
         line.on_open();
+        fd_table::note_use(fd);
     }
 }
 

@@ -210,10 +210,22 @@ impl Line {
     }
 }
 
-/// Forgets `first` to `last`, both inclusive.
+/// The highest number that was opened or watched.
+static HIGHEST: AtomicU32 = AtomicU32::new(0);
+
+/// This number is in use.
+#[inline]
+pub(crate) fn note_use(fd: i32) {
+    if fd.cast_unsigned() > HIGHEST.load(Relaxed) {
+        HIGHEST.store(fd.cast_unsigned(), Relaxed);
+    }
+}
+
+/// Forgets `first` to `last`, both inclusive. Programs that start others close all numbers that there
+/// are, each time, in the child of a `vfork`: so nothing is looked at beyond the highest one seen.
 pub(crate) fn forget_range(first: u32, last: u32) {
     let first = usize::try_from(first).unwrap_or(usize::MAX);
-    let last = usize::try_from(last).unwrap_or(usize::MAX);
+    let last = usize::try_from(last.min(HIGHEST.load(Relaxed))).unwrap_or(usize::MAX);
     for line in FIRST.iter().take(last.saturating_add(1)).skip(first) {
         line.forget();
     }
@@ -252,6 +264,7 @@ pub(crate) mod tests {
             program_advises: false,
         };
         let high = line(1_000_000).unwrap();
+        note_use(1_000_000);
         high.set(Entry::File(file));
         assert_eq!(line(1_000_000).unwrap().entry(), Entry::File(file));
         assert_eq!(line(900).unwrap().entry(), Entry::Unwatched);

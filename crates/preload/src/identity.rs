@@ -1,6 +1,7 @@
 //! What the kernel says about a descriptor: raw system calls, no hooks, no allocation, no `errno`.
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
 use ahead_engine::adviser::Residency;
@@ -56,6 +57,16 @@ pub(crate) fn borrowed<'a>(fd: c_int) -> Option<BorrowedFd<'a>> {
     // something else, which the kernel says, or which makes a hint about another file of the same
     // program.
     (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
+/// Whether `fd` is a regular file. By the call that the loader has used, so that no filter of system
+/// calls ends the process for it.
+pub(crate) fn is_regular(fd: c_int) -> bool {
+    let mut facts = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the buffer is ours and as large as the call expects.
+    let failed = unsafe { libc::fstat(fd, facts.as_mut_ptr()) } != 0;
+    // SAFETY: filled by the call, where that succeeded.
+    !failed && unsafe { facts.assume_init() }.st_mode & libc::S_IFMT == libc::S_IFREG
 }
 
 /// What `fd` is; `None` when it is not a descriptor.

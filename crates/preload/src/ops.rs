@@ -16,7 +16,7 @@ use ahead_units::{ByteLength, ByteOffset, PageRange, Timestamp};
 use rustix::fs::OFlags;
 
 use crate::adviser::Direct;
-use crate::fd_table::{Entry, FileEntry, FileRef, Line, line};
+use crate::fd_table::{self, Entry, FileEntry, FileRef, Line, line};
 use crate::files::{Inside, Place};
 use crate::host::{self, Host};
 use crate::identity::{self, Identity, Resident};
@@ -80,7 +80,9 @@ fn begin_unwatched(line: &'static Line) -> Begin {
     Begin::Unwatched(Unwatched { timer })
 }
 
-#[inline]
+/// Kept out of the hooks, below whose frames real calls are made: it has something to clean up while
+/// it lasts, and a frame either has clean-up or has not.
+#[inline(never)]
 fn begin_watched(
     fd: c_int,
     line: &'static Line,
@@ -165,12 +167,20 @@ pub(crate) fn time_unwatched(fd: c_int) -> Option<Unwatched> {
 /// and its descriptor is not watched. If that was for a device, it is from now on.
 #[cold]
 pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, bytes: usize, unwatched: Unwatched) {
-    if !watch::has_really_waited() {
+    let elapsed = ticks::now().saturating_sub(unwatched.timer.began());
+    let Some(line) = line(fd) else {
+        return;
+    };
+    // Most waits are for pipes, terminals and sockets.
+    if !identity::is_regular(fd) {
+        line.set(Entry::Ignored);
         return;
     }
-    let elapsed = ticks::now().saturating_sub(unwatched.timer.began());
+    if !wake::may_act() || !watch::has_really_waited() {
+        return;
+    }
     watch::stay_alert();
-    let (Some(host), Some(line)) = (wake::host(), line(fd)) else {
+    let Some(host) = wake::host() else {
         return;
     };
     let Some(entry) = look_at(host, fd, line) else {
@@ -317,6 +327,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
     }
     line.set_position(identity::position(fd).unwrap_or(0));
     line.set(Entry::File(entry));
+    fd_table::note_use(fd);
     if let Some(recorder) = &host.recorder {
         recorder.on_open(fd, seen.device, seen.inode, seen.length.get());
     }

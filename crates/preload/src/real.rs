@@ -25,10 +25,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// the first page.
 const ABSENT: usize = 1;
 
-/// Fills a slot that was never used. Two threads may do so at once: they find the same.
+/// What a slot that was never used has to hold, which it does from now on. Two threads may do so at once: they find the same.
 #[cold]
 #[inline(never)]
 fn fill(slot: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
+    if slot.load(Ordering::Relaxed).addr() == ABSENT {
+        return std::ptr::without_provenance_mut(ABSENT);
+    }
     let kept = Errno::keep();
     let found = symbols::next(name);
     let found = if found.is_null() {
@@ -115,7 +118,7 @@ macro_rules! define_real {
     ($(
         $name:ident($($argument:ident: $type:ty),* $(; $($last:ident: $last_type:ty),+)?) -> $result:ty
         {$($alias:ident)*}
-        $module:ident :: $kind:ident ($($fact:expr),*) $(with |$chosen:ident|)?, or $how:ident($($fallback:expr),*);
+        $([$served:expr])? $module:ident :: $kind:ident ($($fact:expr),*) $(with |$chosen:ident|)?, or $how:ident($($fallback:expr),*);
     )*) => {
         #[expect(non_upper_case_globals, reason = "each slot is named like its function")]
         mod slots {
@@ -123,24 +126,45 @@ macro_rules! define_real {
             $(pub(super) static $name: AtomicPtr<c_void> = AtomicPtr::new(null_mut());)*
         }
 
+        /// The first call of each function: kept apart, so that the others stay short.
+        mod first {
+            use super::*;
+            $(
+                #[cold]
+                #[inline(never)]
+                pub(super) unsafe extern "C-unwind" fn $name(
+                    $($argument: $type,)* $($($last: $last_type,)+)?
+                ) -> $result {
+                    let address = fill(&slots::$name, define_real!(@name $name));
+                    // SAFETY: the caller keeps the contract of the C function, and the slot holds
+                    // the address of a function with this signature unless there is none.
+                    unsafe {
+                        if address.addr() == ABSENT {
+                            define_real!(@$how [$result] ($($fallback),*))
+                        } else {
+                            define_real!(@call address
+                                [$($argument: $type,)*] [$($($last: $last_type),+)?] $result)
+                        }
+                    }
+                }
+            )*
+        }
+
         $(
             #[inline(always)]
             pub(crate) unsafe fn $name(
                 $($argument: $type,)* $($($last: $last_type,)+)?
             ) -> $result {
-                let mut address = slots::$name.load(Ordering::Relaxed);
-                if address.addr() <= ABSENT {
-                    address = fill(&slots::$name, define_real!(@name $name));
-                    if address.addr() == ABSENT {
-                        // SAFETY: the caller keeps the contract of the C function.
-                        return unsafe { define_real!(@$how [$result] ($($fallback),*)) };
-                    }
-                }
+                let address = slots::$name.load(Ordering::Relaxed);
                 // SAFETY: the slot holds the address of the C function of this name, whose
                 // signature this is, and the caller keeps its contract.
                 unsafe {
-                    define_real!(@call address
-                        [$($argument: $type,)*] [$($($last: $last_type),+)?] $result)
+                    if address.addr() <= ABSENT {
+                        first::$name($($argument,)* $($($last,)+)?)
+                    } else {
+                        define_real!(@call address
+                            [$($argument: $type,)*] [$($($last: $last_type),+)?] $result)
+                    }
                 }
             }
         )*

@@ -11,7 +11,7 @@
 //! loader has used in this very process.
 
 use crate::environment;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 
@@ -41,7 +41,7 @@ fn are_vouched_for(filters: Option<u64>, vouched: Option<u64>) -> bool {
 
 fn read_status(buffer: &mut [u8]) -> Option<&[u8]> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let file = rustix::fs::open(c"/proc/self/status", flags, Mode::empty()).ok()?;
+    let file = rustix::fs::openat(CWD, c"/proc/self/status", flags, Mode::empty()).ok()?;
     // Closed by the raw call below: the standard library would call our own hook.
     let file = ManuallyDrop::new(file);
     let mut length = 0;

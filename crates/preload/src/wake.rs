@@ -12,12 +12,14 @@ use ahead_engine::settings::PolicyChoice;
 use crate::host::Host;
 use crate::{aside, environment, guard, host, sandbox};
 
-/// Nothing was made yet.
+/// Nothing was made yet, nor looked at.
 const ASLEEP: u8 = 0;
+/// Nothing was made yet, but our own system calls are known to be safe.
+const CLEARED: u8 = 1;
 /// The host was made, or is being made.
-const AWAKE: u8 = 1;
+const AWAKE: u8 = 2;
 /// There is no host, and there will never be one.
-const OVER: u8 = 2;
+const OVER: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(ASLEEP);
 
@@ -46,11 +48,31 @@ pub(crate) fn never() {
     STATE.store(OVER, Ordering::Relaxed);
 }
 
+/// Whether system calls of ours are known to be safe here. Finds out on the first call.
+pub(crate) fn may_act() -> bool {
+    match STATE.load(Ordering::Relaxed) {
+        CLEARED | AWAKE => true,
+        OVER => false,
+        _ => {
+            if sandbox::is_known() {
+                // Another thread may be further already.
+                let order = Ordering::Relaxed;
+                let _ = STATE.compare_exchange(ASLEEP, CLEARED, order, order);
+                true
+            } else {
+                aside::count(Aside::SandboxInherited);
+                never();
+                false
+            }
+        }
+    }
+}
+
 /// The host of this process, made now if it was not. `None`: it cannot be made, or is being made by
 /// another thread, whose next read finds it.
 pub(crate) fn host() -> Option<&'static Host> {
     let made = host::get();
-    if made.is_some() || STATE.load(Ordering::Relaxed) != ASLEEP {
+    if made.is_some() || !may_act() {
         return made;
     }
     make();
@@ -59,18 +81,13 @@ pub(crate) fn host() -> Option<&'static Host> {
 
 #[cold]
 fn make() {
-    let claimed = STATE.compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed);
+    let claimed = STATE.compare_exchange(CLEARED, AWAKE, Ordering::Relaxed, Ordering::Relaxed);
     if claimed.is_err() {
         return;
     }
     guard::prepare(environment::value(c"AHEAD_STRICT").is_some());
     if host::settings().policy == PolicyChoice::Kernel && !sees_all() {
         // Watching without an account is for nothing.
-        never();
-        return;
-    }
-    if !sandbox::is_known() {
-        aside::count(Aside::SandboxInherited);
         never();
         return;
     }

@@ -3,43 +3,11 @@
 
 mod common;
 
-use common::{Account, build, build_with, folder, library, succeed, with_library};
+use common::{
+    Account, assert_works, assert_writes_the_same, build_with, folder, library, succeed,
+    with_library,
+};
 use std::process::Command;
-
-/// Runs the program with the library; it must succeed, and its reads must have been noticed.
-fn assert_works(name: &str, arguments: &[&str]) {
-    let folder = folder();
-    let program = build(folder.path(), name);
-    let account = Account::new(folder.path());
-    succeed(
-        with_library(program)
-            .args(arguments)
-            .env("AHEAD_SHARED", account.path())
-            .current_dir(folder.path()),
-    );
-    assert!(account.accesses() > 0, "the library noticed no read");
-}
-
-/// Runs the program without and with the library; it must write the same.
-fn assert_tells_the_same(name: &str, arguments: &[&str]) {
-    let folder = folder();
-    let program = build(folder.path(), name);
-    let without = succeed(
-        Command::new(&program)
-            .args(arguments)
-            .current_dir(folder.path()),
-    );
-    let with = succeed(
-        with_library(&program)
-            .args(arguments)
-            .current_dir(folder.path()),
-    );
-    assert_eq!(
-        String::from_utf8_lossy(&without.stdout),
-        String::from_utf8_lossy(&with.stdout)
-    );
-    assert_eq!(with.stderr, b"", "the library says nothing");
-}
 
 #[test]
 fn sixty_four_threads_read_the_right_bytes() {
@@ -68,20 +36,20 @@ fn a_thread_can_be_cancelled_inside_a_read() {
 
 #[test]
 fn a_sandbox_that_refuses_our_calls_changes_nothing() {
-    assert_tells_the_same("sandbox", &["refuse"]);
+    assert_writes_the_same("sandbox", &["refuse"]);
 }
 
 #[test]
 fn a_sandbox_that_kills_is_left_in_peace() {
-    assert_tells_the_same("sandbox", &["kill"]);
+    assert_writes_the_same("sandbox", &["kill"]);
 }
 
 #[test]
 fn long_copies_in_the_kernel_end_as_without_pieces() {
-    assert_tells_the_same("copies", &[]);
+    assert_writes_the_same("copies", &[]);
 }
 
-/// `cp` asks the kernel to copy nearly 2^63 bytes; in one call nobody could look ahead.
+/// `cp` asks the kernel to copy nearly 2^63 bytes; in one call nothing could look ahead.
 #[test]
 fn a_copy_by_cp_is_seen_in_pieces_and_is_the_same() {
     let folder = folder();
@@ -149,46 +117,4 @@ fn other_preloaded_libraries_stay_in_children() {
     assert!(!maps.contains("libahead_preload.so"));
     assert!(maps.contains("/early"));
     assert_eq!(list, early.display().to_string());
-}
-
-/// Whatever else the library exported would replace a function of the same name in a program.
-#[test]
-fn only_functions_of_the_c_library_are_exported() {
-    let output = succeed(
-        Command::new("nm")
-            .args(["-D", "--defined-only"])
-            .arg(library()),
-    );
-    let text = String::from_utf8_lossy(&output.stdout);
-    let names: Vec<_> = text
-        .lines()
-        .filter_map(|line| line.split_whitespace().nth(2))
-        .collect();
-    assert!(names.contains(&"read") && names.contains(&"getline"));
-    for name in names {
-        let name_c = std::ffi::CString::new(name).expect("a name without zeros");
-        // The test program does not link the library, so this finds the C library's own.
-        assert!(
-            c_library_has(&name_c),
-            "{name} is exported, but is no function of the C library"
-        );
-    }
-}
-
-#[expect(unsafe_code, reason = "asks the loader for an address")]
-fn c_library_has(name: &std::ffi::CStr) -> bool {
-    // SAFETY: the name is a C string, and the address is not used.
-    !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null()
-}
-
-#[test]
-fn nothing_is_needed_but_the_c_library() {
-    let output = succeed(Command::new("objdump").arg("-p").arg(library()));
-    let text = String::from_utf8_lossy(&output.stdout);
-    for line in text.lines().filter(|line| line.contains("NEEDED")) {
-        let is_known = ["libc.so", "libgcc_s.so", "ld-linux"]
-            .iter()
-            .any(|known| line.contains(known));
-        assert!(is_known, "unexpected: {line}");
-    }
 }

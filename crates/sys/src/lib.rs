@@ -13,6 +13,7 @@ pub mod child_usage;
 pub mod direct_reader;
 pub mod drop_caches;
 pub mod extent_map;
+pub mod filter_probe;
 pub mod loop_device;
 pub mod mapped_area;
 pub mod mapped_file;

@@ -42,21 +42,47 @@ macro_rules! define_hooks {
     ($(
         $name:ident($($argument:ident: $type:ty),* $(; $($last:ident: $last_type:ty),+)?) -> $result:ty
         {$($alias:ident)*}
-        $module:ident :: $kind:ident ($($fact:expr),*) $(with |$chosen:ident|)?, or $how:ident($($fallback:expr),*);
+        $([$served:expr])? $module:ident :: $kind:ident ($($fact:expr),*) $(with |$chosen:ident|)?, or $how:ident($($fallback:expr),*);
     )*) => {
+        /// What a hook does where more is to be done than the real call, kept apart from it.
+        mod long {
+            use super::*;
+            $(
+                #[inline(never)]
+                #[allow(dead_code, reason = "most hooks have no short cut")]
+                pub(super) unsafe extern "C-unwind" fn $name(
+                    $($argument: $type,)* $($($last: $last_type,)+)?
+                ) -> $result {
+                    // SAFETY: the caller's arguments, with the contract of the C function.
+                    unsafe {
+                        $module::$kind($($fact,)* move |$($chosen: size_t)?| real::$name(
+                            $($argument,)* $($($last,)+)?
+                        ))
+                    }
+                }
+            )*
+        }
+
         $(
             define_hooks!(@one [$name $($alias)*]
                 [$($argument: $type,)* $($($last: $last_type,)+)?] $result,
                 {
                     // SAFETY: the caller's arguments, with the contract of the C function.
                     unsafe {
-                        $module::$kind($($fact,)* |$($chosen: size_t)?| real::$name(
-                            $($argument,)* $($($last,)+)?
-                        ))
+                        define_hooks!(@body [$($served)?]
+                            [real::$name($($argument,)* $($($last,)+)?)]
+                            [long::$name($($argument,)* $($($last,)+)?)]
+                            [$module::$kind($($fact,)* move |$($chosen: size_t)?| real::$name(
+                                $($argument,)* $($($last,)+)?
+                            ))])
                     }
                 }
             );
         )*
+    };
+    (@body [] [$real:expr] [$long:expr] [$kind:expr]) => { $kind };
+    (@body [$served:expr] [$real:expr] [$long:expr] [$kind:expr]) => {
+        if $served { $real } else { $long }
     };
     (@one [$($name:ident)*] $arguments:tt $result:ty, $body:tt) => {
         $(define_hooks!(@export $name $arguments $result, $body);)*

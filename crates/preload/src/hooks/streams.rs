@@ -138,9 +138,12 @@ unsafe fn refilled(stream: *mut FILE, held: usize, elapsed: Option<u64>, consume
     }
 }
 
+/// The least that a refill can be about: one buffer.
+const ONE_REFILL: usize = 1;
+
 /// Makes a call that finds the buffer empty, or too short for what it wants, and so will read
-/// about `length` bytes from the kernel. `consumed` says from its result how many bytes it took
-/// from the stream, where that can be said.
+/// `length` bytes from the kernel, in whole buffers. `consumed` says from its result how many bytes
+/// it took from the stream, where that can be said.
 #[cold]
 #[inline(never)]
 unsafe fn refilling<R>(
@@ -150,13 +153,43 @@ unsafe fn refilling<R>(
     consumed: impl FnOnce(&R) -> Option<usize>,
 ) -> R {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
-    let refill = unsafe { Refill::announce(stream, length) };
+    let refill = unsafe {
+        let length = length
+            .checked_next_multiple_of(stdio::refill_bytes(stream))
+            .unwrap_or(length);
+        Refill::announce(stream, length)
+    };
     let result = call();
     if let Some(refill) = refill {
         // SAFETY: as above.
         unsafe { refill.report(stream, consumed(&result)) };
     }
     result
+}
+
+/// Whether the buffer has a character left.
+#[inline(always)]
+pub(super) unsafe fn holds_one(stream: *mut FILE) -> bool {
+    // SAFETY: the stream is open, as the caller of the hook promised to the C library.
+    unsafe { stdio::next(stream) < stdio::end(stream) }
+}
+
+/// Whether the buffer has all that `fgets` could put into `size` bytes.
+#[inline(always)]
+pub(super) unsafe fn holds_text(stream: *mut FILE, size: c_int) -> bool {
+    // SAFETY: as for `holds_one`.
+    let held = unsafe { stdio::end(stream).wrapping_sub(stdio::next(stream)) };
+    // A negative size, for which nothing is read, is sign-extended and so a large number.
+    held >= (size as isize).cast_unsigned()
+}
+
+/// Whether the buffer has `count` records of `size` bytes. The C library multiplies like this, and
+/// looks at the stream only if there is work.
+#[inline(always)]
+pub(super) unsafe fn holds_records(stream: *mut FILE, size: size_t, count: size_t) -> bool {
+    // SAFETY: as for `holds_one`.
+    let held = unsafe { stdio::end(stream).saturating_sub(stdio::next(stream)) };
+    held >= size.wrapping_mul(count)
 }
 
 /// Reads one character, or looks at it (`takes` is 0).
@@ -166,13 +199,9 @@ pub(super) unsafe fn character(
     takes: usize,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    // SAFETY: the stream is open, as the caller of the hook promised to the C library.
-    if unsafe { stdio::next(stream) < stdio::end(stream) } {
-        return call();
-    }
     let consumed = |result: &c_int| Some(if *result == libc::EOF { 0 } else { takes });
-    // SAFETY: as above.
-    unsafe { refilling(stream, stdio::refill_bytes(stream), call, consumed) }
+    // SAFETY: as for the caller.
+    unsafe { refilling(stream, ONE_REFILL, call, consumed) }
 }
 
 /// Reads a line with `getline`, which returns how many bytes it took. An error may have taken some.
@@ -253,7 +282,7 @@ unsafe fn reading_with_little_left<R>(
     }
     if held == 0 {
         // SAFETY: as above.
-        return unsafe { refilling(stream, stdio::refill_bytes(stream), call, consumed) };
+        return unsafe { refilling(stream, ONE_REFILL, call, consumed) };
     }
     // SAFETY: as above.
     let unwatched = ops::time_unwatched(unsafe { stdio::descriptor(stream) });
@@ -284,25 +313,13 @@ pub(super) unsafe fn records(
     count: size_t,
     call: impl FnOnce() -> size_t,
 ) -> size_t {
-    // The C library multiplies like this, and looks at the stream only if there is work.
-    let wanted = size.wrapping_mul(count);
-    if wanted == 0 {
-        return call();
-    }
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
     let held = unsafe { stdio::end(stream).saturating_sub(stdio::next(stream)) };
-    if held >= wanted {
-        return call();
-    }
-    // SAFETY: as above.
-    let refill_bytes = unsafe { stdio::refill_bytes(stream) };
-    let length = (wanted - held)
-        .checked_next_multiple_of(refill_bytes)
-        .unwrap_or(wanted);
+    let missing = size.wrapping_mul(count).saturating_sub(held);
     // Fewer records than wanted may hide a part of one that was taken as well.
     let consumed = |result: &size_t| (*result == count || size == 1).then(|| result * size);
     // SAFETY: as above.
-    unsafe { refilling(stream, length, call, consumed) }
+    unsafe { refilling(stream, missing, call, consumed) }
 }
 
 /// Moves the position of a stream. Seeking also reads: the library aligns the position to the

@@ -9,7 +9,8 @@
 //!
 //! A kind is a function of the module that its path names. It gets what stands in its brackets and
 //! the real call, and returns what the real call returned. `with |count|` after it lets the kind
-//! choose that argument of the call. `or system_call(…)` is the kernel's own call, where its answer
+//! choose that argument of the call. `[condition]` before it: where that holds the real call is all there
+//! is to do, and the kind is kept out of its sight. `or system_call(…)` is the kernel's own call, where its answer
 //! is as good; `or absent(…)` is the value to return, with `ENOSYS`.
 //!
 //! From this list come the exported functions ([`super`]) and the slots for the real ones
@@ -99,37 +100,37 @@ macro_rules! table {
 
             // Streams: reading records, lines, characters.
             fread(buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t {}
-                streams::records(stream, size, count), or absent(0);
+                [streams::holds_records(stream, size, count)] streams::records(stream, size, count), or absent(0);
             fread_unlocked(buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t {}
-                streams::records(stream, size, count), or absent(0);
+                [streams::holds_records(stream, size, count)] streams::records(stream, size, count), or absent(0);
             __fread_chk(buffer: *mut c_void, length: size_t, size: size_t, count: size_t, stream: *mut FILE) -> size_t {}
-                streams::records(stream, size, count), or absent(0);
+                [streams::holds_records(stream, size, count)] streams::records(stream, size, count), or absent(0);
             __fread_unlocked_chk(buffer: *mut c_void, length: size_t, size: size_t, count: size_t, stream: *mut FILE) -> size_t {}
-                streams::records(stream, size, count), or absent(0);
+                [streams::holds_records(stream, size, count)] streams::records(stream, size, count), or absent(0);
             fgets(line: *mut c_char, size: c_int, stream: *mut FILE) -> *mut c_char {}
-                streams::text(stream, size), or absent(null_mut());
+                [streams::holds_text(stream, size)] streams::text(stream, size), or absent(null_mut());
             fgets_unlocked(line: *mut c_char, size: c_int, stream: *mut FILE) -> *mut c_char {}
-                streams::text(stream, size), or absent(null_mut());
+                [streams::holds_text(stream, size)] streams::text(stream, size), or absent(null_mut());
             __fgets_chk(line: *mut c_char, length: size_t, size: c_int, stream: *mut FILE) -> *mut c_char {}
-                streams::text(stream, size), or absent(null_mut());
+                [streams::holds_text(stream, size)] streams::text(stream, size), or absent(null_mut());
             __fgets_unlocked_chk(line: *mut c_char, length: size_t, size: c_int, stream: *mut FILE) -> *mut c_char {}
-                streams::text(stream, size), or absent(null_mut());
+                [streams::holds_text(stream, size)] streams::text(stream, size), or absent(null_mut());
             getline(line: *mut *mut c_char, size: *mut size_t, stream: *mut FILE) -> ssize_t {}
                 streams::line(stream), or absent(-1);
             getdelim(line: *mut *mut c_char, size: *mut size_t, end: c_int, stream: *mut FILE) -> ssize_t {__getdelim}
                 streams::line(stream), or absent(-1);
             fgetc(stream: *mut FILE) -> c_int {getc _IO_getc}
-                streams::character(stream, 1), or absent(libc::EOF);
+                [streams::holds_one(stream)] streams::character(stream, 1), or absent(libc::EOF);
             fgetc_unlocked(stream: *mut FILE) -> c_int {getc_unlocked}
-                streams::character(stream, 1), or absent(libc::EOF);
+                [streams::holds_one(stream)] streams::character(stream, 1), or absent(libc::EOF);
             getchar() -> c_int {}
-                streams::character(stdio::standard_input(), 1), or absent(libc::EOF);
+                [streams::holds_one(stdio::standard_input())] streams::character(stdio::standard_input(), 1), or absent(libc::EOF);
             getchar_unlocked() -> c_int {}
-                streams::character(stdio::standard_input(), 1), or absent(libc::EOF);
+                [streams::holds_one(stdio::standard_input())] streams::character(stdio::standard_input(), 1), or absent(libc::EOF);
             __uflow(stream: *mut FILE) -> c_int {}
-                streams::character(stream, 1), or absent(libc::EOF);
+                [streams::holds_one(stream)] streams::character(stream, 1), or absent(libc::EOF);
             __underflow(stream: *mut FILE) -> c_int {}
-                streams::character(stream, 0), or absent(libc::EOF);
+                [streams::holds_one(stream)] streams::character(stream, 0), or absent(libc::EOF);
 
             // Streams: positions.
             fseek(stream: *mut FILE, offset: c_long, whence: c_int) -> c_int {fseeko fseeko64}

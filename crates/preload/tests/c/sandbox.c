@@ -1,7 +1,10 @@
 /*
  * A program that forbids itself what a library might want, and goes on reading.
- * Usage: sandbox refuse|kill. With "refuse" the filter comes by a raw system call, which nobody
- * can notice, and the calls fail; with "kill" it comes by prctl and each of them is the end.
+ * Usage: sandbox refuse|kill|exec. With "refuse" the filter comes by a raw system call, which
+ * cannot be noticed, and the calls fail; with "kill" it comes by prctl and each of them is the end;
+ * with "exec" it comes as with "refuse", each call is the end, and then the program is executed
+ * again ("inside") and finds itself in a sandbox that it never announced. What the loader needs is
+ * allowed there.
  */
 #include "place.h"
 #include <linux/audit.h>
@@ -16,8 +19,9 @@ enum { SIZE = 4 << 20 };
 int main(int argc, char **argv)
 {
     static unsigned char bytes[70000];
+    int is_exec = argc > 1 && strcmp(argv[1], "exec") == 0, is_inside = argc > 1 && strcmp(argv[1], "inside") == 0;
     int is_kill = argc > 1 && strcmp(argv[1], "kill") == 0;
-    uint32_t verdict = is_kill ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM;
+    uint32_t verdict = is_kill || is_exec ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM;
     make_file("b1", 1, SIZE);
     FILE *stream = fopen("b1", "r"); ssize_t n; uint64_t state = 3;
     int early = open("b1", O_RDONLY); MUST(early >= 0 && stream != NULL);
@@ -26,12 +30,27 @@ int main(int argc, char **argv)
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         FORBID(SYS_fadvise64), FORBID(SYS_readahead), FORBID(SYS_io_uring_setup), FORBID(SYS_io_uring_enter),
         FORBID(SYS_io_uring_register), FORBID(SYS_mmap), FORBID(SYS_madvise), FORBID(SYS_futex), FORBID(SYS_clone),
-        FORBID(SYS_clone3), FORBID(SYS_fstatfs), FORBID(451 /* cachestat */), FORBID(SYS_process_madvise), FORBID(SYS_sysinfo),
+        FORBID(SYS_clone3), FORBID(SYS_fstatfs), FORBID(SYS_getpid), FORBID(SYS_gettid), FORBID(451 /* cachestat */), FORBID(SYS_process_madvise), FORBID(SYS_sysinfo),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_filter at_exec[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        FORBID(SYS_fadvise64), FORBID(SYS_readahead), FORBID(SYS_madvise), FORBID(SYS_fstatfs), FORBID(SYS_getpid), FORBID(SYS_gettid),
+        FORBID(451 /* cachestat */), FORBID(SYS_readlinkat), FORBID(SYS_lseek), FORBID(SYS_fcntl), FORBID(SYS_clone), FORBID(SYS_clone3),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
     setvbuf(stdout, malloc(4096), _IOFBF, 4096);
-    if (is_kill) {
+    if (is_exec) {
+        program = (struct sock_fprog){ sizeof at_exec / sizeof *at_exec, at_exec };
+        MUST(syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+        MUST(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
+        char *arguments[] = { argv[0], "inside", NULL };
+        execv(argv[0], arguments);
+        FAIL("cannot execute %s", argv[0]);
+    } else if (is_inside) {
+        /* Forbidden already. */
+    } else if (is_kill) {
         MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
         MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
     } else {
@@ -44,7 +63,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < 2000; i++) { off_t at = any(&state) % SIZE; MUST((n = pread(fd, bytes, 5000, at)) > 0); check(1, at, bytes, n); }
     for (off_t at = 0; (n = fread(bytes, 1, 10000, stream)) > 0; at += n) check(1, at, bytes, n);
     MUST(feof(stream) && !ferror(stream));
+    if (is_inside) { printf("read all inside\n"); return 0; }
     if (!is_kill) printf("fadvise gives %d\n", posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED));
+    int other = fcntl(fd, F_DUPFD, 100); MUST(other >= 100 && close(other) == 0);
     int copy = dup(fd); MUST(copy >= 0); MUST(close(fd) == 0); MUST(close(copy) == 0); MUST(fclose(stream) == 0);
     printf("read all\n");
     return 0;

@@ -47,6 +47,53 @@ pub(crate) fn build_with(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
     target
 }
 
+/// Runs the program with the library; it must succeed, and its reads must have been noticed.
+pub(crate) fn assert_works(name: &str, arguments: &[&str]) {
+    let account = run_with_account(name, arguments);
+    assert!(account.accesses() > 0, "the library noticed no read");
+}
+
+/// Runs the program with the library and an account, which is returned.
+pub(crate) fn run_with_account(name: &str, arguments: &[&str]) -> Account {
+    let folder = folder();
+    let program = build(folder.path(), name);
+    let mut account = Account::new(folder.path());
+    succeed(
+        with_library(program)
+            .args(arguments)
+            .env("AHEAD_SHARED", account.path())
+            .current_dir(folder.path()),
+    );
+    account.folder = Some(folder);
+    account
+}
+
+/// Runs the program without and with the library; it must write the same.
+pub(crate) fn assert_writes_the_same(name: &str, arguments: &[&str]) {
+    let folder = folder();
+    let program = build(folder.path(), name);
+    let without = succeed(
+        Command::new(&program)
+            .args(arguments)
+            .current_dir(folder.path()),
+    );
+    // An account wakes the library at the first read, without it a read has to wait.
+    let account = Account::new(folder.path());
+    for variable in [None, Some(account.path())] {
+        let mut command = with_library(&program);
+        command.args(arguments).current_dir(folder.path());
+        if let Some(path) = variable {
+            command.env("AHEAD_SHARED", path);
+        }
+        let with = succeed(&mut command);
+        assert_eq!(
+            String::from_utf8_lossy(&without.stdout),
+            String::from_utf8_lossy(&with.stdout)
+        );
+        assert_eq!(with.stderr, b"", "the library says nothing");
+    }
+}
+
 /// Builds `tests/c/NAME.c` into `folder`.
 pub(crate) fn build(folder: &Path, name: &str) -> PathBuf {
     build_with(folder, name, &[])
@@ -62,8 +109,18 @@ pub(crate) fn with_library(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command
         .env("LD_PRELOAD", library())
+        .env("AHEAD_FILTERS", own_filters().to_string())
         .env("AHEAD_STRICT", "yes");
     command
+}
+
+/// The filters of system calls that this test runs under: those of a container let ours pass.
+fn own_filters() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("the state of this process");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Seccomp_filters:"));
+    line.map_or(0, |number| number.trim().parse().expect("a number"))
 }
 
 /// Runs a command to its end, which must be a success. Returns what it wrote.
@@ -82,6 +139,8 @@ pub(crate) fn succeed(command: &mut Command) -> Output {
 /// An account that the library writes to, and what stands in it.
 pub(crate) struct Account {
     path: PathBuf,
+    /// The folder that it lies in, where that lives as long as the account.
+    folder: Option<tempfile::TempDir>,
 }
 
 impl Account {
@@ -91,7 +150,7 @@ impl Account {
         let mut bytes = vec![0; report::FILE_BYTES];
         bytes[..8].copy_from_slice(&report::MAGIC.to_ne_bytes());
         std::fs::write(&path, bytes).expect("the account can be written");
-        Self { path }
+        Self { path, folder: None }
     }
 
     /// Where it is: the value of `AHEAD_SHARED`.
@@ -99,17 +158,18 @@ impl Account {
         &self.path
     }
 
-    fn word(&self, at: usize) -> u64 {
+    fn files(&self) -> Vec<report::FileReport> {
         let bytes = std::fs::read(&self.path).expect("the account can be read");
-        let word = bytes[at * 8..at * 8 + 8].try_into().expect("eight bytes");
-        u64::from_ne_bytes(word)
+        report::decode(&bytes).expect("an account").files
     }
 
     /// Reads that were noticed, in all files.
     pub(crate) fn accesses(&self) -> u64 {
-        (0..report::FILES_MAX)
-            .map(|file| report::HEADER_WORDS + file * report::RECORD_WORDS)
-            .map(|record| self.word(record + report::record::ACCESSES))
-            .sum()
+        self.files().iter().map(|file| file.accesses).sum()
+    }
+
+    /// Reads that waited for a device, in all files.
+    pub(crate) fn waits(&self) -> u64 {
+        self.files().iter().map(|file| file.waits).sum()
     }
 }

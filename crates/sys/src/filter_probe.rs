@@ -1,0 +1,126 @@
+//! Whether the filters of system calls that this process runs under let the interposed library's
+//! own calls pass: tried in a child, which may not survive it.
+//!
+//! The answer "not permitted" is fine, the library lives with it. What must not happen is that a
+//! call ends the process. This is the list of the library's calls; a call that it makes and that is
+//! not here is a mistake.
+
+use std::fs;
+use std::path::Path;
+
+/// Filters that the process runs under whose /proc is at `root`; `None` when the kernel does not
+/// count them (before 5.9, and where it was built without filters).
+#[must_use]
+pub fn filters(root: &Path) -> Option<u64> {
+    let status = fs::read_to_string(root.join("self/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Seccomp_filters:"))?;
+    line.trim().parse().ok()
+}
+
+/// Makes every call of the library in a child process. True if that survived.
+///
+/// Only for a process with one thread: the child of another one could find a lock taken.
+#[must_use]
+pub fn survives_calls_of_library() -> bool {
+    // SAFETY: the child makes system calls and ends, without returning to its caller.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        try_calls();
+        // SAFETY: ends this process without running anything else of it.
+        unsafe { libc::_exit(0) };
+    }
+    if child < 0 {
+        return false;
+    }
+    let mut status = 0;
+    loop {
+        // SAFETY: our own child, and a local buffer.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        if waited == child {
+            return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
+        }
+        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+            return false;
+        }
+    }
+}
+
+/// `cachestat(2)`: the same number on every architecture.
+const SYS_CACHESTAT: libc::c_long = 451;
+
+fn try_calls() {
+    let path = c"/proc/self/status".as_ptr();
+    let mut buffer = [0_u64; 64];
+    let bytes = buffer.as_mut_ptr();
+    // SAFETY: every pointer is to the local buffer, which is larger than what the calls write, or
+    // to a constant; descriptors are our own, and the new mapping is not looked at.
+    unsafe {
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+        let file = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, 0);
+        libc::syscall(libc::SYS_read, file, bytes, 8_usize);
+        libc::syscall(libc::SYS_lseek, file, 0_i64, libc::SEEK_CUR);
+        libc::syscall(libc::SYS_fstat, file, bytes);
+        libc::syscall(
+            libc::SYS_newfstatat,
+            file,
+            c"".as_ptr(),
+            bytes,
+            libc::AT_EMPTY_PATH,
+        );
+        libc::syscall(libc::SYS_fstatfs, file, bytes);
+        libc::syscall(libc::SYS_fcntl, file, libc::F_GETFL, 0_usize);
+        libc::syscall(
+            libc::SYS_fadvise64,
+            file,
+            0_i64,
+            0_i64,
+            libc::POSIX_FADV_NORMAL,
+        );
+        libc::syscall(libc::SYS_readahead, file, 0_i64, 0_usize);
+        libc::syscall(SYS_CACHESTAT, file, bytes, bytes, 0);
+        libc::syscall(libc::SYS_close, file);
+        let link = c"/proc/self/exe".as_ptr();
+        libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, link, bytes, 8_usize);
+        libc::syscall(libc::SYS_getpid);
+        libc::syscall(libc::SYS_gettid);
+        libc::syscall(libc::SYS_getrandom, bytes, 8_usize, libc::GRND_NONBLOCK);
+        libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, bytes);
+        libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE, 0_usize, bytes);
+        libc::syscall(libc::SYS_futex, bytes, libc::FUTEX_WAKE, 1, 0_usize);
+        libc::syscall(
+            libc::SYS_mmap,
+            0_usize,
+            4096_usize,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0_usize,
+        );
+        // Without the flags and the memory that it needs this makes no thread, but says so.
+        libc::syscall(libc::SYS_clone3, 0_usize, 0_usize);
+        libc::syscall(libc::SYS_sched_yield);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_counted_where_the_kernel_counts_them() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("self")).unwrap();
+        let status = folder.path().join("self/status");
+        fs::write(&status, "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t3\n").unwrap();
+        assert_eq!(filters(folder.path()), Some(3));
+        fs::write(&status, "Name:\tx\nSeccomp:\t2\n").unwrap();
+        assert_eq!(filters(folder.path()), None);
+    }
+
+    #[test]
+    fn the_calls_of_the_library_are_survived_here() {
+        assert!(survives_calls_of_library());
+    }
+}
