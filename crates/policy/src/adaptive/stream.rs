@@ -210,9 +210,12 @@ impl Stream {
     /// window, not beyond the marker, in a stream that is learned. False: nothing has changed.
     #[inline]
     pub(super) fn step(&mut self, access: PageRange, tick: u32) -> bool {
-        // Nothing is left to learn from an exact step of such a stream.
-        let is_settled = self.hits >= ESTABLISHED_HITS.get() && !self.density.has_holes();
-        if !self.shape.is_run() || !is_settled {
+        if self.hits < ESTABLISHED_HITS.get() {
+            return false;
+        }
+        // Nothing is left to learn from an exact step of a stream without holes.
+        let is_shuffled = self.shape == Shape::Shuffled && !self.density.has_holes();
+        if self.shape != Shape::Run && !is_shuffled {
             return false;
         }
         if !run::step(&mut self.window, self.direction.span(access)) {
@@ -226,13 +229,22 @@ impl Stream {
     /// How well `access` continues this stream.
     #[inline]
     pub(super) fn fit(&self, access: PageRange) -> Fit {
+        // Random reads meet candidates only, and look at all of them.
+        if self.shape == Shape::Candidate {
+            candidate::fit(&self.window, access)
+        } else {
+            self.fit_learned(access)
+        }
+    }
+
+    #[inline(never)]
+    fn fit_learned(&self, access: PageRange) -> Fit {
         match self.shape {
-            Shape::Vacant => Fit::None,
-            Shape::Candidate => candidate::fit(&self.window, access),
-            Shape::Strided => strided::fit(&self.window, self.place(access)),
+            Shape::Vacant | Shape::Candidate => Fit::None,
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 run::fit(&self.window, self.span(access), self.slack())
             }
+            Shape::Strided => strided::fit(&self.window, self.place(access)),
         }
     }
 
