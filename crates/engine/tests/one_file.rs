@@ -151,9 +151,10 @@ fn a_file_with_many_streams_moves_to_the_large_table() {
             let start = stream * 30_011 + round * 16;
             let access = PageRange::new(start, start + 16);
             let lent = moved.then_some(&mut many[..]);
-            let outcome = world
-                .file
-                .on_access(lent, access, NEVER, &world.engine, &world.device, 1);
+            let outcome =
+                world
+                    .file
+                    .on_access(lent, access, NEVER, &world.engine, &world.device, 1);
             if round >= 20 {
                 reads += 1;
                 covered += u64::from(outcome.covered);

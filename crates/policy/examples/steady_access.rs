@@ -40,14 +40,16 @@ fn main() {
         if black_box(file.on_quick_access(&mut streams, black_box(access))) != Quick::No {
             continue;
         }
-        black_box(file.on_access(&mut streams, access, Timestamp::new(0), || Moment {
-            knobs: Knobs::default(),
-            device: DeviceEstimate::ARM,
-            file_pages: PageCount::new(1 << 40),
-            expected: PageCount::new(0),
-            threshold: PageCount::new(131_072),
-            available: PageCount::new(65_536),
-            contested: false,
-        }));
+        black_box(
+            file.on_access(&mut streams, access, Timestamp::new(0), || Moment {
+                knobs: Knobs::default(),
+                device: DeviceEstimate::ARM,
+                file_pages: PageCount::new(1 << 40),
+                expected: PageCount::new(0),
+                threshold: PageCount::new(131_072),
+                available: PageCount::new(65_536),
+                contested: false,
+            }),
+        );
     }
 }

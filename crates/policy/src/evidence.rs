@@ -32,7 +32,9 @@ pub fn constants() -> impl Iterator<Item = &'static Constant> {
 pub fn set(name: &str, value: u64) -> bool {
     let found = constants().find(|constant| constant.name == name);
     if let Some(constant) = found {
-        constant.cell.store(value, core::sync::atomic::Ordering::Relaxed);
+        constant
+            .cell
+            .store(value, core::sync::atomic::Ordering::Relaxed);
     }
     found.is_some()
 }

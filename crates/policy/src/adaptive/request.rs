@@ -91,7 +91,10 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
         threshold = threshold.min(u64::from(thrash_pages));
     }
     // What the reader wants now may become part of the request.
-    let left = moment.available.get().saturating_sub(u64::from(need.length));
+    let left = moment
+        .available
+        .get()
+        .saturating_sub(u64::from(need.length));
     let lead = threshold.saturating_mul(u64::from(moment.knobs.readahead_ratio)) / 100;
     let limit = wanted
         .min(moment.knobs.request_pages_max.get())

@@ -554,8 +554,12 @@ impl Stream {
         self.served.on_cached();
     }
 
-    /// Pages of the newest request had to be read.
+    /// Pages of the newest request had to be read. If that was a probe, what it skipped was never
+    /// asked for: the window goes back to the reader.
     pub(super) fn on_not_cached(&mut self) {
+        if self.served.is_probing() {
+            self.forget_window();
+        }
         self.served.on_not_cached();
     }
 

@@ -363,12 +363,7 @@ impl FileStreams {
 
     /// Something continues the access at `start`. If that was an element of a wide stride, the
     /// stride was a round over several streams: it goes, and none is believed for a while.
-    fn unmask_rounds<O: Observer>(
-        &mut self,
-        streams: &mut [Stream],
-        start: u64,
-        observer: &mut O,
-    ) {
+    fn unmask_rounds<O: Observer>(&mut self, streams: &mut [Stream], start: u64, observer: &mut O) {
         for (place, stream) in streams.iter_mut().enumerate() {
             if stream.is_wide_stride() && stream.has_element(start) {
                 self.rounds_seen = self.tick.max(1);

@@ -55,9 +55,7 @@ impl Shape {
             // Runs turn into each other and into strided streams, and back.
             (Self::Candidate, to) => to.is_run(),
             (from, Self::Strided) => from.is_run(),
-            (from, to) => {
-                from != to && to.is_run() && (from.is_run() || from == Self::Strided)
-            }
+            (from, to) => from != to && to.is_run() && (from.is_run() || from == Self::Strided),
         }
     }
 }

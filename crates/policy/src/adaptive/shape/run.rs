@@ -64,8 +64,7 @@ pub(in crate::adaptive) fn marker_crossed(window: &Window) -> bool {
 
 /// Whether `access` lies in what has been asked for (judged before the stream moves).
 pub(in crate::adaptive) fn covers(window: &Window, access: Span) -> bool {
-    access.end <= window.frontier
-        && access.start.saturating_add(REORDER_PAGES.get()) > window.next
+    access.end <= window.frontier && access.start.saturating_add(REORDER_PAGES.get()) > window.next
 }
 
 /// Whether `access` lies in the window, ahead of the reader.

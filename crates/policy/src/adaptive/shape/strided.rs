@@ -35,9 +35,8 @@ pub(in crate::adaptive) fn fit(window: &Window, place: u64) -> Fit {
     let period = u64::from(window.step);
     let miss = place.abs_diff(window.next);
     let skips = miss.checked_div(period).unwrap_or(u64::MAX);
-    let is_element = is_multiple(miss, period)
-        && place > window.next
-        && skips <= SKIPPED_ELEMENTS_MAX.get();
+    let is_element =
+        is_multiple(miss, period) && place > window.next && skips <= SKIPPED_ELEMENTS_MAX.get();
     let gap = YOUNG_GAP_PAGES.get();
     let is_close = period <= gap && miss <= gap;
     if is_element || is_close {
