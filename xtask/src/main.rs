@@ -1,6 +1,11 @@
-//! Chores of the work tree: `cargo run -p xtask -- generate` writes the files that are made from
-//! the command line's definitions. What these files hold is decided in the `cli` room.
+//! Chores of the work tree.
+//!
+//! `cargo run -p xtask -- generate` writes the files that are made from the command line's
+//! definitions; what these files hold is decided in the `cli` crate. `cargo run -p xtask --
+//! evidence NAME` sweeps a steering constant of the policy.
 #![forbid(unsafe_code)]
+
+mod evidence;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,18 +19,36 @@ fn main() -> ExitCode {
         .collect::<Vec<_>>()
         .as_slice()
     {
-        ["generate"] => match generate() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("xtask: cannot generate: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        ["generate"] => end("generate", generate()),
+        ["evidence"] => {
+            print!("{}", evidence::list());
+            ExitCode::SUCCESS
+        }
+        ["evidence", name] => end("sweep", sweep(name, Path::new("plans"))),
+        ["evidence", name, "--plans", folder] => end("sweep", sweep(name, Path::new(folder))),
         _ => {
-            eprintln!("usage: cargo run -p xtask -- generate");
+            eprintln!(
+                "usage: cargo run -p xtask -- generate\n       \
+                 cargo run -p xtask -- evidence [NAME [--plans DIR]]"
+            );
             ExitCode::from(2)
         }
     }
+}
+
+fn end(chore: &str, result: io::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: cannot {chore}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn sweep(name: &str, plans: &Path) -> io::Result<()> {
+    print!("{}", evidence::sweep(&root(), name, plans)?);
+    Ok(())
 }
 
 fn generate() -> io::Result<()> {

@@ -1,5 +1,5 @@
 //! What streams do beside asking: the shapes they take, the names they have, what they learn from
-//! probes and evictions, and what the clock tells them.
+//! probes and evictions, and what they conclude from the clock.
 
 mod support;
 

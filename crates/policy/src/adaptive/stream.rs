@@ -120,7 +120,7 @@ impl Stream {
         });
     }
 
-    /// Empties the place, for another stream. Pages of the window are nobody's now; the caller
+    /// Empties the place, for another stream. Pages of the window are lost to it; the caller
     /// counts them first.
     pub(super) fn vacate<O: Observer>(&mut self, report: &mut Report<'_, O>) {
         if self.shape == Shape::Vacant {
@@ -571,7 +571,7 @@ impl Stream {
         self.forget_window();
     }
 
-    /// Nobody reads the file any more.
+    /// Nothing reads the file any more.
     pub(super) fn on_idle(&mut self) {
         self.forget_window();
         self.request = 0;

@@ -25,7 +25,7 @@ impl Observer for Witness {
 
 /// One file and everything the policy knows of it.
 pub struct Reader {
-    /// What the policy is told from outside.
+    /// What the policy learns from outside.
     pub moment: Moment,
     /// The time of the next read; stands still unless a test moves it.
     pub now: Timestamp,
@@ -153,7 +153,7 @@ impl Reader {
             .on_thrashed(&mut self.streams, outcome.stream, PageCount::new(pages));
     }
 
-    /// Nobody reads for a while.
+    /// Nothing is read for a while.
     pub fn idle(&mut self) -> u64 {
         self.policy.on_idle(&mut self.streams).get()
     }

@@ -77,7 +77,7 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
                 let host = &mut hosts[at(process)];
                 let access = PageRange::new(read.first_page(), read.end_page());
                 let pages = self.kernel.files.pages(file);
-                let (token, outcome) = host.before_read(file.0, pages, access, 0);
+                let (token, outcome) = host.before_read(file.0, pages, access, began_ns);
                 self.charge(Work::User, process, self.kernel.costs.library_ns);
                 if let Some(outcome) = outcome {
                     self.ask(task, descriptor, &outcome);
