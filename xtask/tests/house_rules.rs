@@ -206,10 +206,11 @@ fn every_steering_constant_can_be_swept() {
         let (_, list) = text.split_once("\nsteering! {").expect("it is there");
         let (list, _) = list.split_once("\n}").expect("it ends");
         for line in list.lines().filter(|line| !line.trim().starts_with("///")) {
-            let Some((head, _)) = line.split_once(':').filter(|_| line.contains(" = ")) else {
+            // VISIBILITY NAME: TYPE = VALUE;
+            let typed = line.split_once(" = ").map(|(typed, _)| typed);
+            let Some((head, _)) = typed.and_then(|typed| typed.rsplit_once(": ")) else {
                 continue;
             };
-            // The last word, behind a visibility.
             let constant = head.split_whitespace().next_back().unwrap_or_default();
             let listed = ahead_policy::evidence::constants().any(|one| one.name == constant);
             assert!(listed, "{constant} of {name} is not in `policy::evidence`");
