@@ -4,5 +4,6 @@
 
 pub mod approved;
 pub mod cargo;
+pub mod evidence;
 pub mod generate;
 pub mod sources;

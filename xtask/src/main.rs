@@ -3,15 +3,23 @@
 
 use std::process::ExitCode;
 
-use xtask::{approved, generate};
+use std::path::Path;
 
-const USAGE: &str = "usage: cargo run -p xtask -- generate | approve";
+use xtask::{approved, evidence, generate};
+
+const USAGE: &str =
+    "usage: cargo run -p xtask -- generate | approve | evidence [NAME [--plans DIR]]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.as_slice() {
         [verb] if verb == "generate" => generate::generate(),
         [verb] if verb == "approve" => approved::approve(),
+        [verb] if verb == "evidence" => Ok(evidence::list()),
+        [verb, name] if verb == "evidence" => evidence::sweep(name, Path::new("plans")),
+        [verb, name, plans, folder] if verb == "evidence" && plans == "--plans" => {
+            evidence::sweep(name, Path::new(folder))
+        }
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

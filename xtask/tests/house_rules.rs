@@ -2,6 +2,7 @@
 //! may live. Reads the source tree; knows nothing of what the code does.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use xtask::cargo::{Package, packages, root};
 
@@ -86,17 +87,130 @@ fn unsafe_code_lives_in_two_crates() {
     }
 }
 
+/// A compiler's home in which `core` is the only crate: no `std`, no `alloc`, nothing that an
+/// operating system has to be there for. What compiles in it needs none.
+fn home_with_core_only(folder: &Path) -> PathBuf {
+    let ask = |what: &[&str]| {
+        let output = Command::new("rustc")
+            .args(what)
+            .current_dir(root())
+            .output();
+        let output = output.expect("rustc runs");
+        String::from_utf8(output.stdout).expect("rustc prints text")
+    };
+    let host = host_target();
+    let libraries = Path::new("lib/rustlib").join(&host).join("lib");
+    let full = Path::new(ask(&["--print", "sysroot"]).trim()).join(&libraries);
+    let home = folder.join("core-only");
+    let bare = home.join(&libraries);
+    std::fs::create_dir_all(&bare).expect("a folder");
+    for entry in std::fs::read_dir(&full).expect("the libraries").flatten() {
+        let name = entry.file_name();
+        let text = name.to_string_lossy();
+        if text.starts_with("libcore-") || text.starts_with("libcompiler_builtins-") {
+            // Another run may have left it.
+            let _ = std::os::unix::fs::symlink(entry.path(), bare.join(&name));
+        }
+    }
+    home
+}
+
+fn host_target() -> String {
+    let output = Command::new("rustc")
+        .arg("-vV")
+        .current_dir(root())
+        .output();
+    let text = String::from_utf8(output.expect("rustc runs").stdout).expect("text");
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.expect("rustc names its host").to_owned()
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// Compiles the library with `core` and whatever crates of ours it uses, which are then compiled
+/// the same way. Flags meant for the target leave build scripts alone.
 #[test]
 fn the_policy_does_without_an_operating_system() {
-    let lib = text(&root().join("crates/policy/src/lib.rs"));
-    // Its own unit tests may use the standard library.
-    let forms = ["#![no_std]", "#![cfg_attr(not(test), no_std)]"];
+    let folder = scratch("without-an-operating-system");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let home = home_with_core_only(&folder);
+    let output = Command::new(cargo)
+        .args(["rustc", "--quiet", "--locked", "--offline", "--lib"])
+        .args(["--package", "ahead-policy", "--target", &host_target()])
+        .arg("--target-dir")
+        .arg(folder.join("target"))
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env("RUSTFLAGS", format!("--sysroot={}", home.display()))
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        forms.iter().any(|form| lib.contains(form)),
-        "`policy` is no_std"
+        output.status.success(),
+        "`policy` needs more than `core`:\n{said}"
     );
-    assert!(
-        !lib.contains("extern crate alloc"),
-        "`policy` does not allocate"
-    );
+}
+
+/// The check above fails when it should.
+#[test]
+fn a_crate_that_uses_std_or_alloc_is_noticed() {
+    let folder = scratch("with-an-operating-system");
+    let home = home_with_core_only(&folder);
+    for (body, compiles) in [
+        ("pub fn f() -> Option<u8> { None }", true),
+        ("extern crate std;", false),
+        ("extern crate alloc;", false),
+    ] {
+        let source = folder.join("source.rs");
+        std::fs::write(&source, format!("#![no_std]\n{body}\n")).expect("a file");
+        let output = Command::new("rustc")
+            .args([
+                "--edition",
+                "2024",
+                "--crate-type",
+                "lib",
+                "--emit",
+                "metadata",
+            ])
+            .arg("--sysroot")
+            .arg(&home)
+            .arg("--out-dir")
+            .arg(&folder)
+            .arg(&source)
+            .current_dir(root())
+            .output()
+            .expect("rustc runs");
+        assert_eq!(output.status.success(), compiles, "{body}");
+    }
+}
+
+/// Every file with steering constants is in the list that `xtask evidence` shows and sets.
+#[test]
+fn every_steering_constant_can_be_swept() {
+    let mut written = 0;
+    for path in rust_files() {
+        let text = text(&path);
+        if path.ends_with("policy/src/steering.rs") || !text.contains("\nsteering! {") {
+            continue;
+        }
+        let name = path.to_string_lossy().into_owned();
+        let (_, list) = text.split_once("\nsteering! {").expect("it is there");
+        let (list, _) = list.split_once("\n}").expect("it ends");
+        for line in list.lines().filter(|line| !line.trim().starts_with("///")) {
+            // VISIBILITY NAME: TYPE = VALUE;
+            let typed = line.split_once(" = ").map(|(typed, _)| typed);
+            let Some((head, _)) = typed.and_then(|typed| typed.rsplit_once(": ")) else {
+                continue;
+            };
+            let constant = head.split_whitespace().next_back().unwrap_or_default();
+            let listed = ahead_policy::evidence::constants().any(|one| one.name == constant);
+            assert!(listed, "{constant} of {name} is not in `policy::evidence`");
+            written += 1;
+        }
+    }
+    assert_eq!(written, ahead_policy::evidence::constants().count());
 }

@@ -9,6 +9,8 @@ pub mod bench;
 pub mod compare;
 pub mod convert;
 pub mod disk;
+#[cfg(feature = "evidence")]
+pub mod evidence;
 pub mod exit;
 pub mod generate;
 pub mod output;
@@ -78,6 +80,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let typed: Vec<OsString> = arguments.into_iter().collect();
     if let Some(exit) = inner_process(&typed) {
         return exit;
+    }
+    #[cfg(feature = "evidence")]
+    if let Err(error) = evidence::apply() {
+        output::problem(&error);
+        return Exit::Usage;
     }
     let arguments = match Arguments::try_parse_from(&typed) {
         Ok(arguments) => arguments,

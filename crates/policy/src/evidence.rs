@@ -16,6 +16,7 @@ const FILES: &[&[Constant]] = &[
     adaptive::pace::STEERING,
     adaptive::request::STEERING,
     adaptive::stream::STEERING,
+    adaptive::stream::asking::STEERING,
     adaptive::matching::STEERING,
     adaptive::hit_rate::STEERING,
     adaptive::file::STEERING,

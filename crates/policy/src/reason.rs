@@ -41,7 +41,7 @@ macro_rules! in_words {
 in_words! {
     /// How the accesses of a stream follow each other.
     Pattern {
-        /// Not enough accesses to tell.
+        /// Too few accesses.
         #[default]
         Unknown = 0, "unknown";
         /// Each access begins where the last one ended.

@@ -26,7 +26,7 @@ enum Step {
     FoundCached,
     /// Pages were evicted before use.
     Evict { pages: u64 },
-    /// Nobody reads for a while.
+    /// Nothing is read for a while.
     TimePasses,
     /// The file becomes longer or shorter.
     FileBecomes { pages: u64 },
@@ -120,10 +120,10 @@ fn live(steps: &[Step], hit_rate: u32) {
     }
 }
 
-/// A backward run with equal holes is first taken for a run, then for a comb. The comb began where
+/// A backward run with equal holes is first taken for a run, then for a stride. The stride began where
 /// the reader was, so what the run's window held was asked for twice.
 #[test]
-fn a_window_that_becomes_a_comb_is_not_asked_for_again() {
+fn a_window_that_becomes_strided_is_not_asked_for_again() {
     let run = |start, length, stride, count| Step::Run {
         start,
         length,

@@ -298,6 +298,7 @@ fn the_state_of_a_file_is_as_small_as_promised() {
     let few = size_of::<FileStreams>() + STREAMS_FEW * size_of::<Stream>();
     let many = size_of::<FileStreams>() + STREAMS_MANY * size_of::<Stream>();
     println!("{few} bytes with {STREAMS_FEW} streams, {many} with {STREAMS_MANY}");
+    assert_eq!(size_of::<Stream>(), 56);
     assert!(few <= 512, "{few}");
     assert!(many <= 4096, "{many}");
 }

@@ -28,7 +28,7 @@ pub trait Observer {
 
 impl Observer for () {}
 
-/// An observer, and the place in the table of the stream that it is told of.
+/// An observer, and the place in the table of the stream that it sees.
 pub(super) struct Report<'a, O> {
     pub(super) place: u8,
     pub(super) observer: &'a mut O,

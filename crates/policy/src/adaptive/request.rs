@@ -47,7 +47,7 @@ const GROWN_PAGES_MAX: u32 = 65536;
 /// What a stream says of itself when its next request is sized.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
-    /// Each request has to be positioned for, also where nobody else uses the device.
+    /// Each request has to be positioned for, also where nothing else uses the device.
     pub(super) is_positioned: bool,
     /// Pages of the newest access.
     pub(super) length: u32,

@@ -6,14 +6,26 @@
 
 use std::collections::BTreeSet;
 
-use ahead_policy::adaptive::{FileStreams, Moment, Outcome, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::adaptive::{
+    FileStreams, Moment, Observer, Outcome, STREAMS_FEW, STREAMS_MANY, Stream, StreamId, Transition,
+};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
 use ahead_units::{PageCount, PageRange, Timestamp};
 
+/// Keeps what streams did.
+#[derive(Debug, Default)]
+pub struct Witness(pub Vec<Transition>);
+
+impl Observer for Witness {
+    fn on_transition(&mut self, transition: Transition) {
+        self.0.push(transition);
+    }
+}
+
 /// One file and everything the policy knows of it.
 pub struct Reader {
-    /// What the policy is told from outside.
+    /// What the policy learns from outside.
     pub moment: Moment,
     /// The time of the next read; stands still unless a test moves it.
     pub now: Timestamp,
@@ -31,6 +43,8 @@ pub struct Reader {
     pub read_total: u64,
     /// Calls that asked for something.
     pub requests: u64,
+    /// Changes of shape, ever.
+    pub seen: Witness,
 }
 
 impl Reader {
@@ -55,6 +69,7 @@ impl Reader {
             asked_total: 0,
             read_total: 0,
             requests: 0,
+            seen: Witness::default(),
         }
     }
 
@@ -62,9 +77,13 @@ impl Reader {
     pub fn read(&mut self, start: u64, length: u64) -> Outcome {
         let access = PageRange::new(start, start + length);
         let moment = self.moment;
-        let outcome = self
-            .policy
-            .on_access(&mut self.streams, access, self.now, || moment);
+        let outcome = self.policy.on_observed_access(
+            &mut self.streams,
+            access,
+            self.now,
+            || moment,
+            &mut self.seen,
+        );
         self.check_promises(&outcome);
         if outcome.decision.prefetch.count > 0 {
             self.requests += 1;
@@ -113,6 +132,16 @@ impl Reader {
             .on_wait(&mut self.streams, outcome.stream, access, outcome.covered);
     }
 
+    /// The asked-for pages nearest to the reader of `stream`.
+    pub fn ahead(&self, stream: Option<StreamId>) -> PageRange {
+        self.policy.ahead(&self.streams, stream)
+    }
+
+    /// The newest request did not reach the kernel.
+    pub fn refuse(&mut self, outcome: &Outcome) {
+        self.policy.on_refused(&mut self.streams, outcome.stream);
+    }
+
     /// The newest request found all its pages in memory.
     pub fn found_cached(&mut self, outcome: &Outcome) {
         self.policy.on_cached(&mut self.streams, outcome.stream);
@@ -124,7 +153,7 @@ impl Reader {
             .on_thrashed(&mut self.streams, outcome.stream, PageCount::new(pages));
     }
 
-    /// Nobody reads for a while.
+    /// Nothing is read for a while.
     pub fn idle(&mut self) -> u64 {
         self.policy.on_idle(&mut self.streams).get()
     }

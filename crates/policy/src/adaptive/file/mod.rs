@@ -44,7 +44,7 @@ steering! {
     CALM_ACCESSES: u32 = 1024;
 }
 
-/// What the host is told about one access.
+/// What the host learns about one access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// What to do.

@@ -21,8 +21,10 @@ pub(in crate::adaptive) fn fit(window: &Window, access: PageRange) -> Fit {
     let (start, end) = (access.start.get(), access.end.get());
     let (low, high) = (window.frontier, window.next);
     let gap = YOUNG_GAP_PAGES.get();
-    // Nearly all comparisons end here.
-    if start > high + gap || end < low.saturating_sub(gap) {
+    // Nearly all comparisons end here, so it is one: from a gap before the candidate to a gap
+    // behind it.
+    let from_low = start.wrapping_sub(low).wrapping_add(end - start + gap);
+    if from_low > (high - low) + (end - start) + 2 * gap {
         return Fit::None;
     }
     if start == high || end == low {

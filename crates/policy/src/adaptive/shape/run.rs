@@ -54,7 +54,7 @@ pub(in crate::adaptive) fn step(window: &mut Window, access: Span) -> bool {
 
 #[inline]
 fn marker(window: &Window) -> u64 {
-    window.frontier.saturating_sub(u64::from(window.tail))
+    window.frontier - u64::from(window.tail)
 }
 
 /// Whether the reader has crossed the marker.

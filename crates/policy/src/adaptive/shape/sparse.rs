@@ -15,7 +15,7 @@ steering! {
 
     /// Pages of eight that a run has to read to count as one without holes. With eight, one page
     /// left out ends a window; with six, the holes of a reader that skips every fourth page are
-    /// read and nobody pays for them.
+    /// read and never paid for.
     DENSE_EIGHTHS: u32 = 7;
 }
 

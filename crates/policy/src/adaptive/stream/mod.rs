@@ -1,27 +1,27 @@
 //! One stream: a run of accesses that one shape explains, and the window in front of it.
 //!
-//! This file asks the [shape](super::shape) of the stream, moves the stream from one shape to
-//! another, and keeps what all shapes need. Which stream an access belongs to is decided in
-//! [`matching`](super::matching), how large its requests become in [`request`](super::request).
+//! This file asks the [shape](crate::adaptive::shape) of the stream, moves the stream from one shape to
+//! another, and keeps what all shapes need. What it asks for, and what it learns from the answers,
+//! is in [`asking`]. Which stream an access belongs to is decided in [`matching`](crate::adaptive::matching).
 
-use super::direction::{Direction, Span};
-use super::id::StreamId;
-use super::moment::Moment;
-use super::observer::{Observer, Report, Transition};
-use super::pace::Pace;
-use super::recent::Stride;
-use super::request::{self, Need};
-use super::served::Served;
-use super::shape::Shape;
-use super::shape::fit::Fit;
-use super::shape::shuffled::{Disorder, REORDER_PAGES};
-use super::shape::sparse::Density;
-use super::shape::{candidate, run, strided};
-use super::window::Window;
-use crate::decision::Prefetch;
-use crate::reason::{Pattern, Reason};
+pub(crate) mod asking;
+
+use crate::adaptive::direction::{Direction, Span};
+use crate::adaptive::id::StreamId;
+use crate::adaptive::moment::Moment;
+use crate::adaptive::observer::{Observer, Report, Transition};
+use crate::adaptive::pace::Pace;
+use crate::adaptive::recent::Stride;
+use crate::adaptive::served::Served;
+use crate::adaptive::shape::Shape;
+use crate::adaptive::shape::fit::Fit;
+use crate::adaptive::shape::shuffled::{Disorder, REORDER_PAGES};
+use crate::adaptive::shape::sparse::Density;
+use crate::adaptive::shape::{candidate, run, strided};
+use crate::adaptive::window::Window;
+use crate::reason::Pattern;
 use crate::steering::steering;
-use ahead_units::{PageCount, PageRange, Timestamp};
+use ahead_units::{PageCount, PageRange};
 
 steering! {
     /// Accesses after which a stream counts as established: it may leave larger holes, and holes are
@@ -80,29 +80,13 @@ pub struct Stream {
 
 /// What one access did to its stream, beside moving it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Step {
+pub(in crate::adaptive) struct Step {
     /// Pages that it passed over.
-    pub(super) hole: u64,
+    pub(in crate::adaptive) hole: u64,
     /// It lies behind the reader: it came late, and may fill a hole.
-    pub(super) is_late: bool,
+    pub(in crate::adaptive) is_late: bool,
     /// Pages of the window that the stream gave up with its old shape.
-    pub(super) lost: PageCount,
-}
-
-/// What came of asking.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
-    pub(super) prefetch: Prefetch,
-    pub(super) reason: Reason,
-}
-
-impl Asked {
-    fn nothing(reason: Reason) -> Self {
-        Self {
-            prefetch: Prefetch::default(),
-            reason,
-        }
-    }
+    pub(in crate::adaptive) lost: PageCount,
 }
 
 /// Being born, changing shape, going.
@@ -120,9 +104,9 @@ impl Stream {
         });
     }
 
-    /// Empties the place, for another stream. Pages of the window are nobody's now; the caller
+    /// Empties the place, for another stream. Pages of the window are lost to it; the caller
     /// counts them first.
-    pub(super) fn vacate<O: Observer>(&mut self, report: &mut Report<'_, O>) {
+    pub(in crate::adaptive) fn vacate<O: Observer>(&mut self, report: &mut Report<'_, O>) {
         if self.shape == Shape::Vacant {
             return;
         }
@@ -135,7 +119,7 @@ impl Stream {
     }
 
     /// A candidate made of one access, in a vacant place.
-    pub(super) fn become_candidate<O: Observer>(
+    pub(in crate::adaptive) fn become_candidate<O: Observer>(
         &mut self,
         access: PageRange,
         tick: u32,
@@ -151,7 +135,7 @@ impl Stream {
 
     /// A strided stream of which three elements were seen, `access` being the newest, in a vacant
     /// place.
-    pub(super) fn become_strided<O: Observer>(
+    pub(in crate::adaptive) fn become_strided<O: Observer>(
         &mut self,
         access: PageRange,
         stride: Stride,
@@ -172,7 +156,7 @@ impl Stream {
 
     /// The candidate at `access` begins a scan whose first request has `request` pages: that is
     /// expected, so it does not wait for a second access.
-    pub(super) fn become_scan<O: Observer>(
+    pub(in crate::adaptive) fn become_scan<O: Observer>(
         &mut self,
         access: PageRange,
         request: u32,
@@ -209,10 +193,13 @@ impl Stream {
     /// Takes the one step that is almost always taken: exactly where it was expected, inside the
     /// window, not beyond the marker, in a stream that is learned. False: nothing has changed.
     #[inline]
-    pub(super) fn step(&mut self, access: PageRange, tick: u32) -> bool {
-        // Nothing is left to learn from an exact step of such a stream.
-        let is_settled = self.hits >= ESTABLISHED_HITS.get() && !self.density.has_holes();
-        if !self.shape.is_run() || !is_settled {
+    pub(in crate::adaptive) fn step(&mut self, access: PageRange, tick: u32) -> bool {
+        if self.hits < ESTABLISHED_HITS.get() {
+            return false;
+        }
+        // Nothing is left to learn from an exact step of a stream without holes.
+        let is_shuffled = self.shape == Shape::Shuffled && !self.density.has_holes();
+        if self.shape != Shape::Run && !is_shuffled {
             return false;
         }
         if !run::step(&mut self.window, self.direction.span(access)) {
@@ -225,14 +212,23 @@ impl Stream {
 
     /// How well `access` continues this stream.
     #[inline]
-    pub(super) fn fit(&self, access: PageRange) -> Fit {
+    pub(in crate::adaptive) fn fit(&self, access: PageRange) -> Fit {
+        // Random reads meet candidates only, and look at all of them.
+        if self.shape == Shape::Candidate {
+            candidate::fit(&self.window, access)
+        } else {
+            self.fit_learned(access)
+        }
+    }
+
+    #[inline(never)]
+    fn fit_learned(&self, access: PageRange) -> Fit {
         match self.shape {
-            Shape::Vacant => Fit::None,
-            Shape::Candidate => candidate::fit(&self.window, access),
-            Shape::Strided => strided::fit(&self.window, self.place(access)),
+            Shape::Vacant | Shape::Candidate => Fit::None,
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 run::fit(&self.window, self.span(access), self.slack())
             }
+            Shape::Strided => strided::fit(&self.window, self.place(access)),
         }
     }
 
@@ -247,7 +243,7 @@ impl Stream {
     }
 
     /// How far `access` is from where the next one was expected.
-    pub(super) fn distance(&self, access: PageRange) -> u64 {
+    pub(in crate::adaptive) fn distance(&self, access: PageRange) -> u64 {
         let at = if self.shape.is_run() {
             self.span(access).start
         } else {
@@ -257,7 +253,7 @@ impl Stream {
     }
 
     /// Moves the stream to `access`, which fits it, and learns from the step.
-    pub(super) fn advance<O: Observer>(
+    pub(in crate::adaptive) fn advance<O: Observer>(
         &mut self,
         access: PageRange,
         tick: u32,
@@ -366,7 +362,7 @@ impl Stream {
 /// The window.
 impl Stream {
     /// Whether the marker has been crossed.
-    pub(super) fn marker_crossed(&self) -> bool {
+    pub(in crate::adaptive) fn marker_crossed(&self) -> bool {
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
             Shape::Run | Shape::Shuffled | Shape::Sparse => run::marker_crossed(&self.window),
@@ -375,7 +371,7 @@ impl Stream {
     }
 
     /// Whether `access` lies in what has been asked for (judged before the stream moves).
-    pub(super) fn covers(&self, access: PageRange) -> bool {
+    pub(in crate::adaptive) fn covers(&self, access: PageRange) -> bool {
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
@@ -386,7 +382,7 @@ impl Stream {
     }
 
     /// Whether `other` runs the same way inside what this stream has asked for.
-    pub(super) fn leads(&self, other: &Self) -> bool {
+    pub(in crate::adaptive) fn leads(&self, other: &Self) -> bool {
         self.shape.is_run()
             && other.shape.is_run()
             && self.direction == other.direction
@@ -394,7 +390,7 @@ impl Stream {
     }
 
     /// Whether `access` lies in this stream's window, too far from its reader to be its own.
-    pub(super) fn holds(&self, access: PageRange) -> bool {
+    pub(in crate::adaptive) fn holds(&self, access: PageRange) -> bool {
         self.shape.is_run()
             && self.served.cached() == 0
             && run::holds(&self.window, self.span(access))
@@ -402,7 +398,7 @@ impl Stream {
 
     /// Pages asked for and not yet reached; 0 while they are found in memory, where others
     /// brought them.
-    pub(super) fn unread(&self) -> PageCount {
+    pub(in crate::adaptive) fn unread(&self) -> PageCount {
         if self.served.cached() > 0 {
             return PageCount::new(0);
         }
@@ -414,157 +410,11 @@ impl Stream {
     }
 
     /// The asked-for pages nearest to the reader; empty for strided streams.
-    pub(super) fn ahead(&self) -> PageRange {
+    pub(in crate::adaptive) fn ahead(&self) -> PageRange {
         if self.shape.is_run() {
             self.direction.pages(run::ahead(&self.window))
         } else {
             PageRange::new(0, 0)
-        }
-    }
-
-    /// Asks for the next request; `access` is the newest one. `thrash_pages`: more unread pages
-    /// than this were evicted, 0 if that never happened.
-    pub(super) fn ask(
-        &mut self,
-        access: PageRange,
-        now: Timestamp,
-        moment: &Moment,
-        thrash_pages: u32,
-    ) -> Asked {
-        let need = Need {
-            is_positioned: self.shape.is_run() && self.direction == Direction::Backward,
-            length: self.length,
-            request: self.request,
-            is_boosted: self.served.is_boosted(),
-            rate: self.own_rate(now),
-        };
-        let Some(limit) = request::limit(&need, moment, thrash_pages) else {
-            return Asked::nothing(Reason::BudgetUsed);
-        };
-        if access.start.get() >= moment.file_pages.get() {
-            return Asked::nothing(Reason::EndOfFile);
-        }
-        let pages = request::size(&need, limit);
-        let (first, cached) = (self.request == 0, self.served.cached());
-        let asked = match self.shape {
-            Shape::Run | Shape::Shuffled | Shape::Sparse => self.extend_run(access, pages, moment),
-            Shape::Strided => self.extend_strided(access, pages, limit, moment),
-            Shape::Vacant | Shape::Candidate => return Asked::nothing(Reason::NoPattern),
-        };
-        self.request = request::next_size(pages, limit);
-        let Some((prefetch, is_probe)) = asked else {
-            return Asked::nothing(Reason::EndOfFile);
-        };
-        let reason = if self.served.has_thrashed() {
-            Reason::Thrashed
-        } else if first {
-            Reason::StreamBegan
-        } else if cached > 1 {
-            Reason::AlreadyCached
-        } else if need.is_boosted {
-            Reason::ReaderWaited
-        } else {
-            Reason::MarkerCrossed
-        };
-        self.served.on_request(is_probe);
-        self.pace.restart(self.window.next, now);
-        Asked {
-            prefetch: prefetch.before(moment.file_pages),
-            reason,
-        }
-    }
-
-    fn extend_run(
-        &mut self,
-        access: PageRange,
-        pages: u64,
-        moment: &Moment,
-    ) -> Option<(Prefetch, bool)> {
-        let extent = run::Extent {
-            pages,
-            cached: self.served.cached(),
-            end_of_file: self.direction.end_of_file(moment.file_pages.get()),
-        };
-        let span = self.span(access);
-        let extended = run::extend(&mut self.window, span, extent)?;
-        let range = self.direction.pages(extended.ask);
-        Some((Prefetch::range(range), extended.is_probe))
-    }
-
-    fn extend_strided(
-        &mut self,
-        access: PageRange,
-        pages: u64,
-        limit: u64,
-        moment: &Moment,
-    ) -> Option<(Prefetch, bool)> {
-        let extent = strided::Extent {
-            direction: self.direction,
-            length: u64::from(self.length.max(1)),
-            pages,
-            limit,
-        };
-        let place = self.place(access);
-        let ranges = strided::extend(&mut self.window, place, extent, moment)?;
-        Some((ranges, false))
-    }
-
-    /// The rate of the reader since the last request, if nothing but itself slowed it down.
-    fn own_rate(&self, now: Timestamp) -> Option<super::pace::Rate> {
-        let is_own = self.shape.is_run() && self.request > 0 && !self.served.has_waited();
-        is_own.then(|| self.pace.rate(self.window.next, now))?
-    }
-}
-
-/// Feedback.
-impl Stream {
-    /// The read of `access` had to wait; `covered` if it had been asked for.
-    pub(super) fn on_wait(&mut self, access: PageRange, covered: bool) {
-        self.served.on_wait();
-        if self.served.cached() > 0 {
-            // The part that was in memory is over: back to work, from here.
-            self.served.on_not_cached();
-            self.request = 0;
-            if self.shape.is_run() {
-                let span = self.span(access);
-                run::begin_at(&mut self.window, span);
-            } else {
-                strided::begin_again(&mut self.window);
-            }
-        } else if covered {
-            self.request = request::size_after_wait(self.request);
-            self.served.boost();
-        }
-    }
-
-    /// All pages of the newest request were in memory already.
-    pub(super) fn on_cached(&mut self) {
-        self.served.on_cached();
-    }
-
-    /// Pages of the newest request had to be read.
-    pub(super) fn on_not_cached(&mut self) {
-        self.served.on_not_cached();
-    }
-
-    /// `evicted` pages of the window are gone before they were read: half of what was asked for
-    /// last, again from where the reader is.
-    pub(super) fn on_thrashed(&mut self) {
-        self.request = (self.request / 2).max(4);
-        self.served.on_thrashed();
-        self.forget_window();
-    }
-
-    /// Nobody reads the file any more.
-    pub(super) fn on_idle(&mut self) {
-        self.forget_window();
-        self.request = 0;
-    }
-
-    /// What was asked for is gone, or never came: the window ends where the reader is.
-    pub(super) fn forget_window(&mut self) {
-        if self.shape.is_run() || self.shape == Shape::Strided {
-            self.window.forget();
         }
     }
 }
@@ -573,7 +423,7 @@ impl Stream {
 impl Stream {
     /// The name of the stream, which is at `place` in its table.
     #[inline]
-    pub(super) fn id(&self, place: u8) -> StreamId {
+    pub(in crate::adaptive) fn id(&self, place: u8) -> StreamId {
         StreamId {
             place,
             generation: self.generation,
@@ -581,70 +431,70 @@ impl Stream {
     }
 
     /// Whether `id` names this stream and not another one of its place.
-    pub(super) fn is(&self, id: StreamId) -> bool {
+    pub(in crate::adaptive) fn is(&self, id: StreamId) -> bool {
         self.generation == id.generation && self.shape != Shape::Vacant
     }
 
     /// The file's access count when this stream moved last.
-    pub(super) fn last_used(&self) -> u32 {
+    pub(in crate::adaptive) fn last_used(&self) -> u32 {
         self.last_used
     }
 
     /// The place of the stream that was touched after this one the last time.
     #[inline]
-    pub(super) fn successor(&self) -> u8 {
+    pub(in crate::adaptive) fn successor(&self) -> u8 {
         self.successor
     }
 
     /// The stream at `place` was touched after this one.
-    pub(super) fn set_successor(&mut self, place: u8) {
+    pub(in crate::adaptive) fn set_successor(&mut self, place: u8) {
         self.successor = place;
     }
 
     /// Pages of the next request.
-    pub(super) fn request(&self) -> u32 {
+    pub(in crate::adaptive) fn request(&self) -> u32 {
         self.request
     }
 
     /// Whether the place is free.
-    pub(super) fn is_vacant(&self) -> bool {
+    pub(in crate::adaptive) fn is_vacant(&self) -> bool {
         self.shape == Shape::Vacant
     }
 
     /// Whether it is one access that nothing explained.
-    pub(super) fn is_candidate(&self) -> bool {
+    pub(in crate::adaptive) fn is_candidate(&self) -> bool {
         self.shape == Shape::Candidate
     }
 
     /// Whether this is a run towards the end of the file.
-    pub(super) fn is_forward_run(&self) -> bool {
+    pub(in crate::adaptive) fn is_forward_run(&self) -> bool {
         self.shape.is_run() && self.direction == Direction::Forward
     }
 
     /// Whether only one access has continued it.
-    pub(super) fn is_newborn(&self) -> bool {
+    pub(in crate::adaptive) fn is_newborn(&self) -> bool {
         self.hits == 1
     }
 
     /// The start of a candidate.
-    pub(super) fn candidate_start(&self) -> u64 {
+    pub(in crate::adaptive) fn candidate_start(&self) -> u64 {
         candidate::access(&self.window).start.get()
     }
 
     /// Whether less than seven pages of eight are read.
-    pub(super) fn has_holes(&self) -> bool {
+    pub(in crate::adaptive) fn has_holes(&self) -> bool {
         self.density.has_holes()
     }
 
     /// Whether this is a run with holes, and reading through them does not pay.
-    pub(super) fn is_left_to_kernel(&self, moment: &Moment) -> bool {
+    pub(in crate::adaptive) fn is_left_to_kernel(&self, moment: &Moment) -> bool {
         self.shape != Shape::Strided
             && self.has_holes()
             && !self.density.holes_pay(self.length, moment)
     }
 
     /// What the accesses look like, for reports.
-    pub(super) fn pattern(&self) -> Pattern {
+    pub(in crate::adaptive) fn pattern(&self) -> Pattern {
         match (self.shape, self.direction) {
             (Shape::Vacant | Shape::Candidate, _) => Pattern::Unknown,
             (Shape::Run, Direction::Forward) => Pattern::Sequential,
@@ -660,22 +510,22 @@ impl Stream {
 
     /// A stride of few elements, far apart: it may as well be several streams that are read in turn
     /// and lie evenly spaced. Its accesses stay candidates of their own until that is clear.
-    pub(super) fn is_doubtful(&self) -> bool {
+    pub(in crate::adaptive) fn is_doubtful(&self) -> bool {
         self.hits < DOUBTFUL_HITS.get() && self.is_wide_stride()
     }
 
     /// A stride that could be several evenly spaced streams read in turn.
-    pub(super) fn is_wide_stride(&self) -> bool {
+    pub(in crate::adaptive) fn is_wide_stride(&self) -> bool {
         self.shape == Shape::Strided && strided::is_wide(&self.window)
     }
 
     /// Whether `start` is the first page of an element of this stride, behind or ahead.
-    pub(super) fn has_element(&self, start: u64) -> bool {
+    pub(in crate::adaptive) fn has_element(&self, start: u64) -> bool {
         strided::has_element(&self.window, self.direction.place(start))
     }
 
     /// Whether the stream is old enough to be worth a request.
-    pub(super) fn is_trusted(&self) -> bool {
+    pub(in crate::adaptive) fn is_trusted(&self) -> bool {
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
             // Two adjacent accesses are a stream; with holes between them it takes more.
@@ -703,6 +553,6 @@ fn step_between(from: u64, to: u64) -> u32 {
 }
 
 /// A page count in 32 bits; requests of 16 TiB and more count as that.
-pub(super) fn pages32(pages: PageCount) -> u32 {
+pub(in crate::adaptive) fn pages32(pages: PageCount) -> u32 {
     u32::try_from(pages.get()).unwrap_or(u32::MAX)
 }

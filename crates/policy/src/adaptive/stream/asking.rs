@@ -1,0 +1,190 @@
+//! What a stream asks for, and what it learns from the answers.
+//!
+//! How large a request becomes is decided in [`request`], how it extends the
+//! window in the [shapes](crate::adaptive::shape).
+
+use super::Stream;
+use crate::adaptive::direction::Direction;
+use crate::adaptive::moment::Moment;
+use crate::adaptive::pace::Rate;
+use crate::adaptive::request::{self, Need};
+use crate::adaptive::shape::{Shape, run, strided};
+use crate::decision::Prefetch;
+use crate::reason::Reason;
+use crate::steering::steering;
+use ahead_units::{PageRange, Timestamp};
+
+steering! {
+    /// Least next request after pages were evicted. Smaller, and a stream in short memory asks for
+    /// single pages; larger, and what was evicted is at once.
+    THRASHED_REQUEST_PAGES: u32 = 4;
+}
+
+/// What came of asking.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::adaptive) struct Asked {
+    pub(in crate::adaptive) prefetch: Prefetch,
+    pub(in crate::adaptive) reason: Reason,
+}
+
+impl Asked {
+    fn nothing(reason: Reason) -> Self {
+        Self {
+            prefetch: Prefetch::default(),
+            reason,
+        }
+    }
+}
+
+/// Asking.
+impl Stream {
+    /// Asks for the next request; `access` is the newest one. `thrash_pages`: more unread pages
+    /// than this were evicted, 0 if that never happened.
+    pub(in crate::adaptive) fn ask(
+        &mut self,
+        access: PageRange,
+        now: Timestamp,
+        moment: &Moment,
+        thrash_pages: u32,
+    ) -> Asked {
+        let need = Need {
+            is_positioned: self.shape.is_run() && self.direction == Direction::Backward,
+            length: self.length,
+            request: self.request,
+            is_boosted: self.served.is_boosted(),
+            rate: self.own_rate(now),
+        };
+        let Some(limit) = request::limit(&need, moment, thrash_pages) else {
+            return Asked::nothing(Reason::BudgetUsed);
+        };
+        if access.start.get() >= moment.file_pages.get() {
+            return Asked::nothing(Reason::EndOfFile);
+        }
+        let pages = request::size(&need, limit);
+        let (first, cached) = (self.request == 0, self.served.cached());
+        let asked = match self.shape {
+            Shape::Run | Shape::Shuffled | Shape::Sparse => self.extend_run(access, pages, moment),
+            Shape::Strided => self.extend_strided(access, pages, limit, moment),
+            Shape::Vacant | Shape::Candidate => return Asked::nothing(Reason::NoPattern),
+        };
+        self.request = request::next_size(pages, limit);
+        let Some((prefetch, is_probe)) = asked else {
+            return Asked::nothing(Reason::EndOfFile);
+        };
+        let reason = if self.served.has_thrashed() {
+            Reason::Thrashed
+        } else if first {
+            Reason::StreamBegan
+        } else if cached > 1 {
+            Reason::AlreadyCached
+        } else if need.is_boosted {
+            Reason::ReaderWaited
+        } else {
+            Reason::MarkerCrossed
+        };
+        self.served.on_request(is_probe);
+        self.pace.restart(self.window.next, now);
+        Asked {
+            prefetch: prefetch.before(moment.file_pages),
+            reason,
+        }
+    }
+
+    fn extend_run(
+        &mut self,
+        access: PageRange,
+        pages: u64,
+        moment: &Moment,
+    ) -> Option<(Prefetch, bool)> {
+        let extent = run::Extent {
+            pages,
+            cached: self.served.cached(),
+            end_of_file: self.direction.end_of_file(moment.file_pages.get()),
+        };
+        let span = self.span(access);
+        let extended = run::extend(&mut self.window, span, extent)?;
+        let range = self.direction.pages(extended.ask);
+        Some((Prefetch::range(range), extended.is_probe))
+    }
+
+    fn extend_strided(
+        &mut self,
+        access: PageRange,
+        pages: u64,
+        limit: u64,
+        moment: &Moment,
+    ) -> Option<(Prefetch, bool)> {
+        let extent = strided::Extent {
+            direction: self.direction,
+            length: u64::from(self.length.max(1)),
+            pages,
+            limit,
+        };
+        let place = self.place(access);
+        let ranges = strided::extend(&mut self.window, place, extent, moment)?;
+        Some((ranges, false))
+    }
+
+    /// The rate of the reader since the last request, if nothing but itself slowed it down.
+    fn own_rate(&self, now: Timestamp) -> Option<Rate> {
+        let is_own = self.shape.is_run() && self.request > 0 && !self.served.has_waited();
+        is_own.then(|| self.pace.rate(self.window.next, now))?
+    }
+}
+
+/// Feedback.
+impl Stream {
+    /// The read of `access` had to wait; `covered` if it had been asked for.
+    pub(in crate::adaptive) fn on_wait(&mut self, access: PageRange, covered: bool) {
+        self.served.on_wait();
+        if self.served.cached() > 0 {
+            // The part that was in memory is over: back to work, from here.
+            self.served.on_not_cached();
+            self.request = 0;
+            if self.shape.is_run() {
+                let span = self.span(access);
+                run::begin_at(&mut self.window, span);
+            } else {
+                strided::begin_again(&mut self.window);
+            }
+        } else if covered {
+            self.request = request::size_after_wait(self.request);
+            self.served.boost();
+        }
+    }
+
+    /// All pages of the newest request were in memory already.
+    pub(in crate::adaptive) fn on_cached(&mut self) {
+        self.served.on_cached();
+    }
+
+    /// Pages of the newest request had to be read. If that was a probe, what it skipped was never
+    /// asked for: the window goes back to the reader.
+    pub(in crate::adaptive) fn on_not_cached(&mut self) {
+        if self.served.is_probing() {
+            self.forget_window();
+        }
+        self.served.on_not_cached();
+    }
+
+    /// Pages of the window are gone before they were read: half as much is asked for, again from
+    /// where the reader is.
+    pub(in crate::adaptive) fn on_thrashed(&mut self) {
+        self.request = (self.request / 2).max(THRASHED_REQUEST_PAGES.get());
+        self.served.on_thrashed();
+        self.forget_window();
+    }
+
+    /// Nothing reads the file any more.
+    pub(in crate::adaptive) fn on_idle(&mut self) {
+        self.forget_window();
+        self.request = 0;
+    }
+
+    /// What was asked for is gone, or never came: the window ends where the reader is.
+    pub(in crate::adaptive) fn forget_window(&mut self) {
+        if self.shape.is_run() || self.shape == Shape::Strided {
+            self.window.forget();
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `evidence NAME`: what a steering constant of the policy balances, as numbers and as a picture.
+//!
+//! The program is built with the feature `evidence` into a folder of its own, runs the plans with
+//! the constant at a quarter, a half, once, twice and four times its value, and what came out is
+//! written to docs/results/evidence: time relative to the chosen value, the geometric mean over
+//! all cells of the plans and the worst cell. Virtual time: the same on every machine.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ahead_policy::evidence::constants;
+use ahead_study::chart::{Chart, LineChart, Scale, Series};
+use serde_json::Value;
+
+use crate::cargo::{cargo, root};
+
+/// Times of all cells, in nanoseconds, by what they are called.
+type Times = BTreeMap<String, f64>;
+
+/// The constant at one value, against what was chosen.
+struct Point {
+    value: u64,
+    mean: f64,
+    worst: (f64, String),
+    best: (f64, String),
+}
+
+/// The list of all steering constants.
+#[must_use]
+pub fn list() -> String {
+    let mut text = String::new();
+    for constant in constants() {
+        let _ = writeln!(
+            text,
+            "{:24} {:>8}  {}",
+            constant.name, constant.value, constant.file
+        );
+    }
+    text
+}
+
+/// Sweeps one constant over the plans in `plans` and returns what to say about it.
+///
+/// # Errors
+/// No constant has this name, the program cannot be built or run, or a result cannot be written.
+pub fn sweep(name: &str, plans: &Path) -> io::Result<String> {
+    let root = &root();
+    let constant = constants()
+        .find(|constant| constant.name == name)
+        .ok_or_else(|| io::Error::other(format!("no steering constant is called {name}")))?;
+    let program = build(root)?;
+    let plans = plan_files(&root.join(plans))?;
+    let chosen = times(root, &program, &plans, (name, constant.value))?;
+    let mut points = Vec::new();
+    for value in values(constant.value) {
+        let times = if value == constant.value {
+            chosen.clone()
+        } else {
+            times(root, &program, &plans, (name, value))?
+        };
+        points.push(compare(value, &times, &chosen)?);
+    }
+    let folder = root.join("docs/results/evidence");
+    std::fs::create_dir_all(&folder)?;
+    let table = csv(&points);
+    std::fs::write(folder.join(format!("{name}.csv")), &table)?;
+    let chart = picture(name, constant.value, &points);
+    let svg = chart.to_svg().map_err(io::Error::other)?;
+    std::fs::write(folder.join(format!("{name}.svg")), svg)?;
+    Ok(format!("{name}, {} as chosen\n{table}", constant.value))
+}
+
+/// A quarter to four times the chosen value, each number once.
+fn values(chosen: u64) -> Vec<u64> {
+    let mut values = vec![chosen / 4, chosen / 2, chosen, chosen * 2, chosen * 4];
+    for value in &mut values {
+        *value = (*value).max(1);
+    }
+    values.dedup();
+    values
+}
+
+/// Optimised as the tests are: virtual time does not depend on it.
+fn build(root: &Path) -> io::Result<PathBuf> {
+    let folder = root.join("target/evidence");
+    let status = Command::new(cargo())
+        .args(["build", "--release", "--locked", "--package", "ahead-cli"])
+        .args(["--features", "evidence", "--target-dir"])
+        .arg(&folder)
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+        .current_dir(root)
+        .status()?;
+    if status.success() {
+        Ok(folder.join("release/ahead"))
+    } else {
+        Err(io::Error::other("cannot build with the feature `evidence`"))
+    }
+}
+
+fn plan_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut plans = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            plans.push(path);
+        }
+    }
+    plans.sort();
+    Ok(plans)
+}
+
+fn times(
+    root: &Path,
+    program: &Path,
+    plans: &[PathBuf],
+    (name, value): (&str, u64),
+) -> io::Result<Times> {
+    let output = Command::new(program)
+        .arg("compare")
+        .args(plans)
+        .args(["--policies", "adaptive", "--json"])
+        .env("AHEAD_EVIDENCE", format!("{name}={value}"))
+        .current_dir(root)
+        .output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(io::Error::other(format!("ahead compare: {said}")));
+    }
+    let results: Value = serde_json::from_slice(&output.stdout)?;
+    let contests = results["contests"].as_array().into_iter().flatten();
+    let matches = contests.flat_map(|contest| contest["matches"].as_array().into_iter().flatten());
+    Ok(matches
+        .filter_map(|cell| {
+            let words = ["plan", "disk", "memory_mib", "workload"].map(|key| match &cell[key] {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            });
+            Some((words.join(" "), cell["elapsed_ns"].as_f64()?))
+        })
+        .collect())
+}
+
+fn compare(value: u64, times: &Times, chosen: &Times) -> io::Result<Point> {
+    let (mut logarithms, mut cells) = (0.0, 0.0);
+    let mut worst = (0.0, String::new());
+    let mut best = (f64::INFINITY, String::new());
+    for (cell, time) in times {
+        let Some(as_chosen) = chosen.get(cell) else {
+            return Err(io::Error::other(format!("{cell} is not in every run")));
+        };
+        let ratio = time / as_chosen;
+        logarithms += ratio.ln();
+        cells += 1.0;
+        if ratio > worst.0 {
+            worst = (ratio, cell.clone());
+        }
+        if ratio < best.0 {
+            best = (ratio, cell.clone());
+        }
+    }
+    if cells == 0.0 {
+        return Err(io::Error::other("the plans have no cell with `adaptive`"));
+    }
+    Ok(Point {
+        value,
+        mean: (logarithms / cells).exp(),
+        worst,
+        best,
+    })
+}
+
+fn csv(points: &[Point]) -> String {
+    let mut text = "value,geometric_mean,worst,worst_cell,best,best_cell\n".to_owned();
+    for point in points {
+        let Point {
+            value,
+            mean,
+            worst,
+            best,
+        } = point;
+        let _ = writeln!(
+            text,
+            "{value},{mean:.4},{:.4},{},{:.4},{}",
+            worst.0, worst.1, best.0, best.1
+        );
+    }
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a place on an axis")]
+fn picture(name: &str, chosen: u64, points: &[Point]) -> Chart {
+    let series = |label: &str, height: fn(&Point) -> f64| Series {
+        name: label.to_owned(),
+        points: points
+            .iter()
+            .map(|point| (point.value as f64, height(point)))
+            .collect(),
+        ..Series::default()
+    };
+    Chart::Lines(LineChart {
+        title: format!("time over {name}, relative to {chosen} as chosen"),
+        x_label: name.to_owned(),
+        y_label: "time, relative".to_owned(),
+        x_scale: Scale::Logarithmic,
+        series: vec![
+            series("worst cell", |point| point.worst.0),
+            series("geometric mean", |point| point.mean),
+            series("best cell", |point| point.best.0),
+        ],
+        ..LineChart::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_goes_from_a_quarter_to_four_times_and_never_to_nothing() {
+        assert_eq!(values(32), [8, 16, 32, 64, 128]);
+        assert_eq!(values(2), [1, 2, 4, 8]);
+        assert_eq!(values(1), [1, 2, 4]);
+    }
+
+    #[test]
+    fn twice_the_time_in_one_of_two_cells_is_a_mean_of_root_two() {
+        let times = |a: f64, b: f64| Times::from([("a".to_owned(), a), ("b".to_owned(), b)]);
+        let point = compare(8, &times(10.0, 40.0), &times(10.0, 20.0)).unwrap();
+        assert!((point.mean - 2.0_f64.sqrt()).abs() < 1e-9);
+        assert_eq!((point.worst.1.as_str(), point.best.1.as_str()), ("b", "a"));
+    }
+
+    #[test]
+    fn the_constants_have_names_of_their_own() {
+        let mut names: Vec<&str> = constants().map(|constant| constant.name).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}
