@@ -13,6 +13,7 @@ use ahead_harness::predict::{PredictError, PredictPlan, Predictions};
 use ahead_harness::results::{Limits, RunRecord};
 use ahead_harness::{DiskChoice, Plan, Preload, Progress, ReaderCommand, Results};
 use ahead_study::plan::PlanError;
+use ahead_sys::filter_probe;
 use ahead_workload::presets::PRESETS;
 use ahead_workload::scenario::{self, ParseScenarioError};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -263,7 +264,10 @@ fn plan(arguments: &BenchRun) -> Result<Plan, BenchCommandError> {
         // The configuration of this machine's user stays out: a result names what it was made with.
         plan.preload = Some(Preload {
             library: library.path,
-            environment: Vec::new(),
+            environment: vec![(
+                filter_probe::FILTERS_VARIABLE.to_owned(),
+                filter_probe::vouched_for().to_string(),
+            )],
             settings_variable: SETTINGS_VARIABLE.to_owned(),
         });
     }

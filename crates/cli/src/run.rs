@@ -9,7 +9,6 @@ pub mod command;
 pub mod config;
 pub mod elf;
 pub mod explain;
-pub mod filters;
 pub mod library;
 pub mod record;
 pub mod report;
@@ -23,6 +22,7 @@ use std::process::Command as Process;
 use std::time::Instant;
 
 use ahead_engine::settings::{SettingError, Settings};
+use ahead_sys::filter_probe;
 
 use crate::arguments::Run;
 use crate::exit::Exit;
@@ -123,8 +123,8 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
     let mut process = Process::new(&command.path);
     process.arg0(name).args(rest);
     process.env(SETTINGS_VARIABLE, settings.to_environment());
-    let filters = filters::vouched_for();
-    process.env(filters::FILTERS_VARIABLE, filters.to_string());
+    let filters = filter_probe::vouched_for();
+    process.env(filter_probe::FILTERS_VARIABLE, filters.to_string());
     preload_into(&mut process, &command)?;
     if arguments.no_children {
         process.env(CHILDREN_VARIABLE, "no");
