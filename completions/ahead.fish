@@ -69,11 +69,12 @@ complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcom
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from stats" -l reset -d 'Set the counters to zero afterwards'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from stats" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from destroy" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict report" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict report" -f -a "run" -d 'Run patterns under several arms, interleaved, and compare them'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict report" -f -a "list" -d 'List the patterns and arms'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict report" -f -a "predict" -d 'Hold the simulator against the running kernel: throughput of both, cell by cell (needs root)'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict report" -f -a "report" -d 'Print the table of an earlier run again, or draw it'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "run" -d 'Run patterns under several arms, interleaved, and compare them'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "list" -d 'List the patterns and arms'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "predict" -d 'Hold the simulator against the running kernel: throughput of both, cell by cell (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "overhead" -d 'Measure what being there costs where there is nothing to gain: starts, calls, cached reads'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "report" -d 'Print the table of an earlier run again, or draw it'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l arm -d 'Arms, comma separated' -r
@@ -100,6 +101,18 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l svg -d 'Write a picture' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l png -d 'Write the picture as pixels' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l row -d 'Rows, comma separated; `dd` means `dd-cold` and `dd-warm`' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l repeat -d 'How often each row is run in each arm' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l on -d 'Folder for the test files; the disk below it serves the cold rows' -r -f -a "(__fish_complete_directories)"
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l disk -d 'Emulated disk for the rows `files-800`: hdd, ssd, cloud (needs root and 8 GiB of memory)' -r -f -a "hdd\t''
+ssd\t''
+cloud\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l against -d 'Measure another library in the same run, beside the usual one' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l svg -d 'Write a picture' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l quick -d 'A quarter of the operations and three repeats: a first look'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l check -d 'End with 1 when a row misses its bound'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l json -d 'Print JSON, with every single run'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -l svg -d 'Write a picture' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l policy -d 'Who decides what is read ahead' -r
