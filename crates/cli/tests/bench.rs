@@ -4,7 +4,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{Place, assert_refused, stdout};
+use support::{Place, assert_refused, library, stdout};
 
 #[test]
 fn the_list_names_every_pattern_with_its_meaning() {
@@ -120,4 +120,40 @@ fn a_plan_of_two_disks_is_asked_for_one() {
 fn a_run_without_a_disk_and_a_plan_is_wrong_usage() {
     let place = Place::new();
     assert_refused(&place.output(&["bench", "run"]), 2, &["--disk"]);
+}
+
+#[test]
+fn an_unknown_row_of_the_overhead_is_answered_with_the_known_ones() {
+    let place = Place::new();
+    let output = place.output(&["bench", "overhead", "--row", "pread,bsah"]);
+    assert_refused(&output, 2, &["bsah", "bash-true", "pread-steady"]);
+}
+
+#[test]
+fn rows_of_the_overhead_have_every_run_of_every_arm_and_say_what_was_left_out() {
+    let place = Place::new();
+    let output = place
+        .ahead(&["bench", "overhead", "--json", "--quick", "--on"])
+        .arg(place.path())
+        .args(["--row", "fread,files-800", "--against"])
+        .arg(library())
+        .output()
+        .expect("ahead starts");
+    let value: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let rows = value["rows"].as_array().expect("rows");
+    assert_eq!(rows[0]["name"], "fread");
+    for arm in ["plain", "with", "against"] {
+        let runs = rows[0]["measured"][arm].as_array().expect("runs");
+        assert_eq!(runs.len(), 3, "{arm}");
+    }
+    let reason = rows[1]["left_out"].as_str().expect("a reason");
+    assert!(reason.contains("--disk hdd"), "{reason}");
+    let left = std::fs::read_dir(place.path()).expect("our folder");
+    let left: Vec<_> = left.flatten().map(|entry| entry.file_name()).collect();
+    assert!(
+        !left
+            .iter()
+            .any(|name| name.to_string_lossy().contains("overhead")),
+        "{left:?}"
+    );
 }

@@ -2,26 +2,13 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use support::{Place, stderr, stdout};
+use support::{Place, library, stderr, stdout};
 
 const READ_BYTES: usize = 64 * 1024;
 const READS: usize = 256;
-
-/// The library that was built with this test: beside the program, or among the dependencies.
-fn library() -> PathBuf {
-    let program = Path::new(env!("CARGO_BIN_EXE_ahead"));
-    let folder = program.parent().expect("a folder");
-    let candidates = [
-        folder.join("deps/libahead_preload.so"),
-        folder.join("libahead_preload.so"),
-    ];
-    let found = candidates.into_iter().find(|path| path.exists());
-    found.expect("the library was built with this test")
-}
 
 #[test]
 fn a_backward_reader_is_recognised_and_gets_its_bytes() {

@@ -22,7 +22,8 @@ const LARGE_BYTES: usize = 64 << 20;
 /// Length of a line, its end included.
 const LINE_BYTES: usize = 64;
 const SMALL_FILES: usize = 500;
-const SMALL_BYTES: usize = 1024;
+/// Two reads of a program that reads 8 KiB at a time: a second read is the first sign of a stream.
+const SMALL_BYTES: usize = 16 << 10;
 const SORTED_FILES: usize = 12;
 const SORTED_BYTES: usize = 4 << 20;
 const TREE_FOLDERS: usize = 20;

@@ -149,7 +149,11 @@ impl Workshop<'_> {
             "getc" => (self.files.large(), 2 << 20),
             _ => (self.files.large(), 200_000),
         };
-        let path = path.map_err(|error| format!("cannot write test files: {error}"))?;
+        let failed = |error: io::Error| format!("cannot write test files: {error}");
+        let path = path.map_err(failed)?;
+        if path.is_file() {
+            files::warm(std::slice::from_ref(path)).map_err(failed)?;
+        }
         let operations = operations.unwrap_or_else(|| self.operations(full));
         let (program, argument) = self.reader;
         Ok(job(

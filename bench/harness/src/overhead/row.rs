@@ -182,14 +182,14 @@ pub const ROWS: &[OverheadRow] = &[
     ),
     row(
         "open",
-        "open, read and close of a 1 KiB file in memory; all three",
+        "open, read to the end and close of a 16 KiB file in memory; all of it",
         Kind::Small("open-read-close"),
         Effect::Added,
         300.0,
     ),
     OverheadRow {
         name: "open-calls",
-        what: "system calls for one open, read and close (counted by strace)",
+        what: "system calls for the same (counted by strace)",
         effect: Effect::AddedCalls,
         bound: Some(Bound {
             limit: 0.0,

@@ -61,6 +61,18 @@ impl Place {
     }
 }
 
+/// The library that was built with this test: beside the program, or among the dependencies.
+pub(crate) fn library() -> PathBuf {
+    let program = Path::new(env!("CARGO_BIN_EXE_ahead"));
+    let folder = program.parent().expect("a folder");
+    let candidates = [
+        folder.join("deps/libahead_preload.so"),
+        folder.join("libahead_preload.so"),
+    ];
+    let found = candidates.into_iter().find(|path| path.exists());
+    found.expect("the library was built with this test")
+}
+
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

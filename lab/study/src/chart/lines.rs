@@ -113,7 +113,7 @@ fn extent(chart: &LineChart) -> ((f64, f64), (f64, f64)) {
         y = (y.0.min(py), y.1.max(py));
     }
     if x.0 > x.1 {
-        return ((0.0, 1.0), (0.0, 1.0));
+        (x, y) = ((0.0, 1.0), (0.0, 1.0));
     }
     if x.0 >= x.1 {
         x = match chart.x_scale {
