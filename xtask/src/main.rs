@@ -24,12 +24,16 @@ fn main() -> ExitCode {
             print!("{}", evidence::list());
             ExitCode::SUCCESS
         }
-        ["evidence", name] => end("sweep", sweep(name, Path::new("plans"))),
-        ["evidence", name, "--plans", folder] => end("sweep", sweep(name, Path::new(folder))),
+        ["evidence", names @ .., "--plans", folder] => {
+            end("sweep", evidence::sweep(&root(), names, Path::new(folder)))
+        }
+        ["evidence", names @ ..] => {
+            end("sweep", evidence::sweep(&root(), names, Path::new("plans")))
+        }
         _ => {
             eprintln!(
                 "usage: cargo run -p xtask -- generate\n       \
-                 cargo run -p xtask -- evidence [NAME [--plans DIR]]"
+                 cargo run -p xtask -- evidence [NAME… [--plans DIR]]"
             );
             ExitCode::from(2)
         }
@@ -44,11 +48,6 @@ fn end(chore: &str, result: io::Result<()>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn sweep(name: &str, plans: &Path) -> io::Result<()> {
-    print!("{}", evidence::sweep(&root(), name, plans)?);
-    Ok(())
 }
 
 fn generate() -> io::Result<()> {
