@@ -3,13 +3,14 @@
 //! The program is built with the feature `evidence` into a folder of its own, runs the plans with
 //! the constant at a quarter, a half, once, twice and four times its value, and what came out is
 //! written to docs/results/evidence: time relative to the chosen value, the geometric mean over
-//! all cells of the plans and the worst cell. Virtual time: the same on every machine.
+//! all cells of the plans and the worst cell. Virtual time: the same on every machine. What other
+//! policies do in the plans does not depend on the constant and is run once, into a journal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use ahead_policy::evidence::constants;
 use ahead_study::chart::{Chart, LineChart, Scale, Series};
@@ -42,35 +43,75 @@ pub fn list() -> String {
     text
 }
 
-/// Sweeps one constant over the plans in `plans` and returns what to say about it.
+/// Sweeps constants over the plans in `plans` and says what came of each.
 ///
 /// # Errors
-/// No constant has this name, the program cannot be built or run, or a result cannot be written.
-pub fn sweep(name: &str, plans: &Path) -> io::Result<String> {
+/// No constant has one of these names, the program cannot be built or run, or a result cannot be
+/// written.
+pub fn sweep(names: &[String], plans: &Path) -> io::Result<String> {
     let root = &root();
-    let constant = constants()
-        .find(|constant| constant.name == name)
-        .ok_or_else(|| io::Error::other(format!("no steering constant is called {name}")))?;
-    let program = build(root)?;
-    let plans = plan_files(&root.join(plans))?;
-    let chosen = times(root, &program, &plans, (name, constant.value))?;
-    let mut points = Vec::new();
-    for value in values(constant.value) {
-        let times = if value == constant.value {
-            chosen.clone()
-        } else {
-            times(root, &program, &plans, (name, value))?
-        };
-        points.push(compare(value, &times, &chosen)?);
+    let mut chosen = Vec::new();
+    for name in names {
+        let constant = constants().find(|constant| constant.name == *name);
+        chosen.push(
+            constant.ok_or_else(|| {
+                io::Error::other(format!("no steering constant is called {name}"))
+            })?,
+        );
     }
+    let plans = plan_files(&root.join(plans))?;
+    let sweep = Sweep {
+        root,
+        program: build(root)?,
+        plans,
+    };
+    let journal = root.join("target/evidence/chosen.journal");
+    let _ = std::fs::remove_file(&journal);
+    let as_chosen = sweep.times(None, &journal)?;
+    let others = without_adaptive(&std::fs::read_to_string(&journal)?);
+    let mut said = Vec::new();
+    for constant in chosen {
+        let mut points = Vec::new();
+        for value in values(constant.value) {
+            std::fs::write(journal.with_extension("others"), &others)?;
+            let setting = format!("{}={value}", constant.name);
+            let times = if value == constant.value {
+                as_chosen.clone()
+            } else {
+                sweep.times(Some(&setting), &journal.with_extension("others"))?
+            };
+            points.push(compare(value, &times, &as_chosen)?);
+        }
+        said.push(write(root, constant.name, constant.value, &points)?);
+    }
+    Ok(said.join("\n"))
+}
+
+/// A journal with the cells that do not depend on the policy's constants.
+fn without_adaptive(journal: &str) -> String {
+    let is_other = |line: &&str| {
+        let line: Value = serde_json::from_str(line).unwrap_or_default();
+        !line["cell"]["policy"]
+            .as_str()
+            .is_some_and(|policy| policy.starts_with("adaptive"))
+    };
+    let mut text = String::new();
+    for line in journal.lines().filter(is_other) {
+        text += line;
+        text.push('\n');
+    }
+    text
+}
+
+fn write(root: &Path, name: &str, chosen: u64, points: &[Point]) -> io::Result<String> {
     let folder = root.join("docs/results/evidence");
     std::fs::create_dir_all(&folder)?;
-    let table = csv(&points);
+    let table = csv(points);
     std::fs::write(folder.join(format!("{name}.csv")), &table)?;
-    let chart = picture(name, constant.value, &points);
+    let chart = picture(name, chosen, points);
     let svg = chart.to_svg().map_err(io::Error::other)?;
     std::fs::write(folder.join(format!("{name}.svg")), svg)?;
-    Ok(format!("{name}, {} as chosen\n{table}", constant.value))
+    Ok(format!("{name}, {chosen} as chosen\n{table}"))
 }
 
 /// A quarter to four times the chosen value, each number once.
@@ -113,19 +154,30 @@ fn plan_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(plans)
 }
 
-fn times(
-    root: &Path,
-    program: &Path,
-    plans: &[PathBuf],
-    (name, value): (&str, u64),
-) -> io::Result<Times> {
-    let output = Command::new(program)
-        .arg("compare")
-        .args(plans)
-        .args(["--policies", "adaptive", "--json"])
-        .env("AHEAD_EVIDENCE", format!("{name}={value}"))
-        .current_dir(root)
-        .output()?;
+/// What is run, and with which constant set.
+struct Sweep<'a> {
+    root: &'a Path,
+    program: PathBuf,
+    plans: Vec<PathBuf>,
+}
+
+impl Sweep<'_> {
+    fn times(&self, setting: Option<&str>, journal: &Path) -> io::Result<Times> {
+        let mut command = Command::new(&self.program);
+        command
+            .arg("compare")
+            .args(&self.plans)
+            .args(["--policies", "adaptive", "--json", "--journal"])
+            .arg(journal)
+            .current_dir(self.root);
+        if let Some(setting) = setting {
+            command.env("AHEAD_EVIDENCE", setting);
+        }
+        times_of(&command.output()?)
+    }
+}
+
+fn times_of(output: &Output) -> io::Result<Times> {
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(io::Error::other(format!("ahead compare: {said}")));
@@ -224,6 +276,14 @@ mod tests {
         assert_eq!(values(32), [8, 16, 32, 64, 128]);
         assert_eq!(values(2), [1, 2, 4, 8]);
         assert_eq!(values(1), [1, 2, 4]);
+    }
+
+    #[test]
+    fn the_journal_of_others_has_no_cell_of_the_policy() {
+        let journal = "{\"journal_of\":\"1\"}\n{\"cell\":{\"policy\":\"none\"}}\n\
+                       {\"cell\":{\"policy\":\"adaptive:ratio=50\"}}\n";
+        let others = "{\"journal_of\":\"1\"}\n{\"cell\":{\"policy\":\"none\"}}\n";
+        assert_eq!(without_adaptive(journal), others);
     }
 
     #[test]

@@ -21,12 +21,14 @@ steering! {
     /// Parts of its time that a device should spend transferring for each one that it positions:
     /// u/(1−u), nine parts of ten. Higher asks for requests that grow without bound and fill memory;
     /// lower leaves bandwidth unused whenever several streams share one arm.
+    /// Evidence: docs/results/evidence/TRANSFER_PARTS.csv
     TRANSFER_PARTS: u64 = 9;
 
     /// Access times of transfer that a stream asks for at once where it has the device to itself:
     /// the reader is in one request while the next is under way. Lower, and a device that is a
     /// little slower than believed makes every request late; higher, and more is read in vain when
     /// the stream ends.
+    /// Evidence: docs/results/evidence/PIPELINE_ACCESSES.csv
     PIPELINE_ACCESSES: u64 = 2;
 
     /// Smallest request of a learned stream: 256 KiB. Below, the fixed cost of a request (system

@@ -2,8 +2,8 @@
 //!
 //! Normally a steering constant is a constant: [`Steering::get`] is known when the program is
 //! built. With the feature `evidence` it is a value that can be set while the program runs, so
-//! that a command can sweep it (`cargo run -p xtask -- evidence NAME`). Nothing here reads an
-//! environment; whoever wants to set a value calls `evidence::set`.
+//! that a command can sweep it (`cargo run -p xtask -- evidence NAME`) over all plans; the results
+//! for those that matter most lie in docs/results/evidence. Nothing here reads an environment; whoever wants to set a value calls `evidence::set`.
 
 #[cfg(feature = "evidence")]
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -38,8 +38,11 @@ macro_rules! readable {
                 /// The number.
                 #[cfg(not(feature = "evidence"))]
                 #[inline]
-                #[expect(clippy::cast_possible_truncation, reason = "`steering!` takes a value of this type")]
-                #[allow(clippy::unnecessary_cast, reason = "one of the types is u64")]
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    clippy::unnecessary_cast,
+                    reason = "`steering!` takes a value of this type; one of the types is u64"
+                )]
                 pub(crate) const fn get(&self) -> $type {
                     self.value as $type
                 }

@@ -13,6 +13,7 @@ use ahead_units::PageRange;
 steering! {
     /// Pages that a file may owe before it gets nothing more: 2 MiB. Less, and one abandoned window
     /// stops a good stream; more, and a file of short runs costs real bandwidth.
+    /// Evidence: docs/results/evidence/DEBT_PAGES_MAX.csv
     DEBT_PAGES_MAX: u32 = 512;
 
     /// A debt that could never be paid back would shut a file for ever: it is counted up to here.

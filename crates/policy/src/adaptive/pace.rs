@@ -13,6 +13,7 @@ steering! {
     /// time is the least distance to stay ahead, this times more is asked for. Lower, and an arm
     /// spends more than a tenth of its time on positioning for one slow reader, or a slow access
     /// makes it wait; higher, and memory holds pages that the reader reaches much later.
+    /// Evidence: docs/results/evidence/ACCESSES_AHEAD.csv
     ACCESSES_AHEAD: u64 = 8;
 }
 

@@ -22,6 +22,7 @@ use crate::stock;
 steering! {
     /// First request of a stream: 128 KiB, what the kernel has begun with for twenty years. Smaller,
     /// and a short file costs several accesses; larger, and a false start costs bandwidth.
+    /// Evidence: docs/results/evidence/FIRST_REQUEST_PAGES.csv
     pub(super) FIRST_REQUEST_PAGES: u64 = 32;
 
     /// Requests smaller than this are not worth a call: where memory is that short, nothing is asked
@@ -31,6 +32,7 @@ steering! {
     /// A stream whose reader waits inside its window asks for so many times more at once. 1, and a
     /// device that is slower than believed makes every request late; 4, and a reader that waits for
     /// the bandwidth alone fills memory.
+    /// Evidence: docs/results/evidence/WAIT_FACTOR.csv
     WAIT_FACTOR: u64 = 2;
 
     /// The next request is so many times larger while that leaves it below the limit: each step

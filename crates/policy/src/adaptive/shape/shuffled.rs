@@ -10,6 +10,7 @@ steering! {
     /// Pages by which an access may miss the expected place and still belong to an established
     /// stream: 512 KiB. A parallel server that shuffles eight requests of 32 KiB stays inside with
     /// space for a slow thread; much more would swallow random lookups near a scan.
+    /// Evidence: docs/results/evidence/REORDER_PAGES.csv
     pub(in crate::adaptive) REORDER_PAGES: u64 = 128;
 
     /// What a late request adds to the disorder of a run, beside which each request in order takes
