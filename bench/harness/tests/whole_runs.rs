@@ -136,7 +136,7 @@ fn a_plan_is_measured_on_files_of_its_own_in_its_memory() {
         .map(|run| (run.scenario.to_string(), run.useful_bytes))
         .collect();
     let (tree, two) = ("small/tree@64m".to_owned(), "small/two@64m".to_owned());
-    let (tree_bytes, two_bytes) = (20 * 100 << 10, 6 << 20);
+    let (tree_bytes, two_bytes) = ((20 * 100) << 10, 6 << 20);
     assert_eq!(
         read,
         [
