@@ -10,8 +10,10 @@ pub mod compare;
 pub mod convert;
 pub mod disk;
 pub mod exit;
+mod figures;
 pub mod generate;
 pub mod output;
+mod progress;
 pub mod replay;
 pub mod reproduce;
 pub mod run;
@@ -20,7 +22,6 @@ pub mod simulate;
 pub mod size;
 pub mod stat;
 pub mod studies;
-mod table;
 pub mod traces;
 
 use std::ffi::OsString;
