@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use ahead_study::table::{self, Table};
 
 use crate::results::Results;
 use crate::statistics::Median;
@@ -13,7 +13,8 @@ use crate::summary::{Mean, Row, Summary, summarize};
 pub fn render_table(results: &Results) -> String {
     let summary = summarize(results);
     let mut text = heading(results);
-    let _ = writeln!(text, "{}", patterns(&summary));
+    let _ = writeln!(text, "{}", throughput(&summary));
+    let _ = writeln!(text, "\nTime of a read, memory\n{}", latency(&summary));
     text.push_str(&noise(&summary));
     if !summary.means.is_empty() {
         let _ = writeln!(
@@ -64,58 +65,76 @@ fn heading(results: &Results) -> String {
     )
 }
 
-fn patterns(summary: &Summary) -> Table {
-    let mut table = empty();
-    table.set_header([
+/// How fast, and at what price.
+fn throughput(summary: &Summary) -> Table {
+    let titles = [
         "pattern",
         "arm",
         "MB/s",
-        "of ceiling",
-        "of stock",
-        "amplif.",
-        "p50 µs",
-        "p99 µs",
-        "p99.9 µs",
+        "of\nceiling",
+        "of\nstock",
+        "ampli-\nfication",
         "CPU s",
-        "unread MiB",
-        "re-read MiB",
-    ]);
-    let mut previous = None;
-    for row in &summary.rows {
-        let pattern = if previous == Some(&row.scenario) {
-            String::new()
-        } else {
-            row.scenario.to_string()
-        };
-        previous = Some(&row.scenario);
-        let figures = [
+    ];
+    let mut table = table::with_titles(&titles, 2..7);
+    let part = |part: Option<Median>| part.map(|m| format!("{:.2}", m.value)).unwrap_or_default();
+    for (pattern, row) in named(summary) {
+        table.add_row([
+            pattern,
+            arm(row),
             spread(row.megabytes_per_second, 1),
-            row.of_ceiling
-                .map(|m| format!("{:.2}", m.value))
-                .unwrap_or_default(),
-            row.of_stock
-                .map(|m| format!("{:.2}", m.value))
-                .unwrap_or_default(),
+            part(row.of_ceiling),
+            part(row.of_stock),
             format!("{:.2}", row.amplification.value),
-            format!("{:.0}", row.p50_us.value),
-            format!("{:.0}", row.p99_us.value),
-            format!("{:.0}", row.p999_us.value),
             spread(row.cpu_seconds, 2),
-            format!("{:.1}", row.unread_mib_max.value),
-            row.reread_mib
-                .map(|m| format!("{:.1}", m.value))
-                .unwrap_or_default(),
-        ];
-        let mut cells = vec![Cell::new(pattern), Cell::new(arm(row))];
-        cells.extend(figures.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
-        table.add_row(cells);
+        ]);
     }
     table
 }
 
+/// How long single reads took, and what lay in memory for nothing.
+fn latency(summary: &Summary) -> Table {
+    let titles = [
+        "pattern",
+        "arm",
+        "p50 µs",
+        "p99 µs",
+        "p99.9 µs",
+        "unread MiB",
+        "re-read MiB",
+    ];
+    let mut table = table::with_titles(&titles, 2..7);
+    for (pattern, row) in named(summary) {
+        let reread = row.reread_mib.map(|m| format!("{:.1}", m.value));
+        table.add_row([
+            pattern,
+            arm(row),
+            format!("{:.0}", row.p50_us.value),
+            format!("{:.0}", row.p99_us.value),
+            format!("{:.0}", row.p999_us.value),
+            format!("{:.1}", row.unread_mib_max.value),
+            reread.unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+/// The rows, each with the name of its pattern where it differs from the one before.
+fn named(summary: &Summary) -> impl Iterator<Item = (String, &Row)> {
+    let mut previous = None;
+    summary.rows.iter().map(move |row| {
+        let is_new = previous.replace(&row.scenario) != Some(&row.scenario);
+        let name = if is_new {
+            row.scenario.to_string()
+        } else {
+            String::new()
+        };
+        (name, row)
+    })
+}
+
 fn means(means: &[Mean]) -> Table {
-    let mut table = empty();
-    table.set_header(["arm", "all", "without mmap", "patterns"]);
+    let mut table = table::with_titles(&["arm", "all", "without mmap", "patterns"], 1..4);
     for mean in means {
         let without = mean
             .without_mapped
@@ -149,12 +168,6 @@ fn arm(row: &Row) -> String {
 
 fn spread(median: Median, digits: usize) -> String {
     format!("{:.digits$} ({:.0}%)", median.value, median.spread * 100.0)
-}
-
-fn empty() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED);
-    table
 }
 
 #[cfg(test)]

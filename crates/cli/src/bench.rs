@@ -5,7 +5,6 @@ pub mod overhead;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use ahead_harness::arm::{Arm, ParseArmError};
 use ahead_harness::planned::{self, PlannedError};
@@ -13,17 +12,19 @@ use ahead_harness::predict::{PredictError, PredictPlan, Predictions};
 use ahead_harness::results::{Limits, RunRecord};
 use ahead_harness::{DiskChoice, Plan, Preload, Progress, ReaderCommand, Results};
 use ahead_study::plan::PlanError;
+use ahead_study::table;
 use ahead_sys::filter_probe;
 use ahead_workload::presets::PRESETS;
 use ahead_workload::scenario::{self, ParseScenarioError};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::arguments::{Bench, BenchPredict, BenchRun};
 use crate::exit::Exit;
+use crate::progress::{self, Shows};
 use crate::run::SETTINGS_VARIABLE;
 use crate::run::library::{LIBRARY_VARIABLE, Library, LibraryError};
-use crate::{output, size, table};
+use crate::{output, size};
 
 /// First argument of the process that reads; the rest is the bench's own business.
 pub const READER_ARGUMENT: &str = "__bench-reader";
@@ -282,19 +283,10 @@ struct Screen {
 
 impl Screen {
     fn new() -> Self {
-        use std::io::IsTerminal as _;
-        let is_terminal = io::stderr().is_terminal();
-        let bar = if is_terminal {
-            ProgressBar::new(0)
-        } else {
-            ProgressBar::hidden()
-        };
-        let template = "{bar:30} {pos}/{len}  {msg}  (left: {eta})";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+        Self {
+            bar: progress::bar(Shows::Parts, 0),
+            is_terminal: progress::is_seen(),
         }
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Self { bar, is_terminal }
     }
 
     fn show(&mut self, progress: &Progress<'_>) {

@@ -1,16 +1,13 @@
 //! `ahead compare`: plans, or words, into a sweep; its results into tables, files and a picture.
 
-use std::io::IsTerminal;
-use std::time::Duration;
-
 use ahead_study::output as results_as;
 use ahead_study::results;
 use ahead_study::sweep::{self, Outcome};
 use ahead_study::typed::{self, Words};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::Compare;
 use crate::output;
+use crate::progress::{self, Shows};
 use crate::studies::{self, StudyError};
 
 mod tables;
@@ -48,18 +45,13 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
     let files = [&arguments.parquet, &arguments.svg, &arguments.png];
     studies::prepare(files.into_iter().flatten())?;
     let stop = studies::stop_flag()?;
-    let bar = bar();
-    let outcomes = sweep::run(
-        &plans,
-        arguments.journal.as_deref(),
-        &stop,
-        &mut |progress| {
-            let cell = progress.cell;
-            bar.set_length(progress.total as u64);
-            bar.set_position(progress.finished as u64);
-            bar.set_message(format!("{}, {}, {}", cell.plan, cell.disk, cell.policy));
-        },
-    );
+    let bar = progress::bar(Shows::Parts, 0);
+    let outcomes = sweep::run(&plans, arguments.journal.as_deref(), &stop, &mut |step| {
+        let cell = step.cell;
+        bar.set_length(step.total as u64);
+        bar.set_position(step.finished as u64);
+        bar.set_message(format!("{}, {}, {}", cell.plan, cell.disk, cell.policy));
+    });
     bar.finish_and_clear();
     show(arguments, &plans, &outcomes?)
 }
@@ -78,19 +70,6 @@ fn words(arguments: &Compare) -> Result<Words, StudyError> {
         memory_mib: memory_mib?,
         ..studies::words(&arguments.choice)
     })
-}
-
-fn bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(0);
-    let template = "{bar:30} {pos}/{len}  {msg}  (left: {eta})";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(500));
-    bar
 }
 
 fn show(

@@ -10,7 +10,7 @@ use ahead_trace::{Format, Reader, Sink, Writer, Written, create, writer};
 
 use crate::arguments::Convert;
 use crate::output;
-use crate::traces::{self, Progress, TraceCommandError};
+use crate::traces::{self, ReadingProgress, TraceCommandError};
 
 /// Converts, and says what became of it.
 ///
@@ -35,7 +35,7 @@ pub fn convert(arguments: &Convert) -> Result<(), TraceCommandError> {
         create(&arguments.output, format, objects)?
     };
     let mut damage = None;
-    let mut progress = Progress::new(&arguments.input);
+    let mut progress = ReadingProgress::new(&arguments.input);
     if let Some(access) = first {
         to.write(&access, reader.files())?;
         while let Some(access) = reader.next() {

@@ -1,16 +1,16 @@
-//! `ahead disk`: words of the command line into calls of the `disk` room, its answers into tables.
+//! `ahead disk`: words of the command line into calls of the disk emulator, its answers into tables.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use ahead_disk_emulator::{CreateOptions, DiskInfo, DiskStats};
 use ahead_disk_model::{DiskModel, ModelError, Order, TimeScale};
-use indicatif::HumanBytes;
+use ahead_study::table;
 use serde::Serialize;
 
 use crate::arguments::{Disk, DiskCreate, OrderName};
 use crate::exit::Exit;
-use crate::{size, table};
+use crate::{figures, size};
 
 /// Longest wait of a request under `--order c-look`, in real milliseconds: the sweep of a desktop
 /// disk takes about as long, so shorter would undo the sorting and longer would starve readers.
@@ -171,7 +171,7 @@ fn describe(info: &DiskInfo) -> String {
     let kind = info.model.kind();
     format!(
         "{} {kind}, {} times real speed,",
-        HumanBytes(info.size_bytes),
+        figures::size(info.size_bytes),
         info.time_scale
     )
 }
@@ -198,7 +198,7 @@ fn list_table(disks: &[DiskInfo]) -> String {
 
 fn stats_table(stats: &DiskStats) -> String {
     let milliseconds = |ns: u64| format!("{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000);
-    let bytes = |bytes: u64| format!("{bytes} ({})", HumanBytes(bytes));
+    let bytes = |bytes: u64| format!("{bytes} ({})", figures::size(bytes));
     let mut table = table::with_titles(&["counter", "value"], 1..2);
     let rows = [
         ("read requests", stats.reads.to_string()),
@@ -223,7 +223,7 @@ fn stats_table(stats: &DiskStats) -> String {
         table.add_row([name.to_owned(), value]);
     }
     for class in &stats.sizes {
-        let name = format!("reads of {} and more", HumanBytes(class.bytes_min));
+        let name = format!("reads of {} and more", figures::size(class.bytes_min));
         table.add_row([name, class.requests.to_string()]);
     }
     format!("{table}\n")

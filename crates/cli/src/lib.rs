@@ -12,8 +12,10 @@ pub mod disk;
 #[cfg(feature = "evidence")]
 pub mod evidence;
 pub mod exit;
+mod figures;
 pub mod generate;
 pub mod output;
+mod progress;
 pub mod replay;
 pub mod reproduce;
 pub mod run;
@@ -22,7 +24,6 @@ pub mod simulate;
 pub mod size;
 pub mod stat;
 pub mod studies;
-mod table;
 pub mod traces;
 
 use std::ffi::OsString;

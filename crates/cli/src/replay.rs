@@ -22,7 +22,7 @@ use serde_json::json;
 use crate::arguments::Replay;
 use crate::exit::Exit;
 use crate::output;
-use crate::traces::{self, Progress, TraceCommandError};
+use crate::traces::{self, ReadingProgress, TraceCommandError};
 use names::Names;
 use player::{Job, Outcome, Pace, Player};
 
@@ -46,7 +46,7 @@ pub fn replay(arguments: &Replay) -> Result<Exit, TraceCommandError> {
     } else {
         Pace::Recorded
     };
-    let mut progress = Progress::new(&arguments.trace_file);
+    let mut progress = ReadingProgress::new(&arguments.trace_file);
     let started = Instant::now();
     let mut stage = Stage::new(names, pace, started);
     let mut damage = None;
@@ -84,7 +84,7 @@ fn create_files(arguments: &Replay, names: &Names) -> Result<(), TraceCommandErr
     }
     let mut reader = traces::reader(&arguments.trace_file, &arguments.trace)?;
     let mut statistics = Statistics::new();
-    let mut progress = Progress::new(&arguments.trace_file);
+    let mut progress = ReadingProgress::new(&arguments.trace_file);
     // What a damaged trace says before the damage is replayed too; the damage is told then.
     while let Some(Ok(access)) = reader.next() {
         statistics.add(&access);
@@ -188,23 +188,23 @@ fn as_text(outcome: &Outcome, elapsed_ns: u64, pace: Pace) -> String {
         outcome.reads,
         outcome.threads,
         outcome.bytes,
-        crate::stat::seconds(elapsed_ns),
+        crate::figures::seconds(elapsed_ns),
         megabytes_per_second(outcome.bytes, elapsed_ns),
     );
     let latency = &outcome.latency;
-    let at = |quantile| crate::stat::seconds(latency.value_at_quantile(quantile));
+    let at = |quantile| crate::figures::seconds(latency.value_at_quantile(quantile));
     if !latency.is_empty() {
         text += &format!(
             "latency: half at most {}, 99 % at most {}, largest {}\n",
             at(0.5),
             at(0.99),
-            crate::stat::seconds(latency.max())
+            crate::figures::seconds(latency.max())
         );
     }
     if pace == Pace::Recorded {
         text += &format!(
             "the latest read began {} behind its time\n",
-            crate::stat::seconds(outcome.latest_ns)
+            crate::figures::seconds(outcome.latest_ns)
         );
     }
     let mut line = |count: u64, what: &str| {

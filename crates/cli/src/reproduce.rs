@@ -2,17 +2,17 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use ahead_papers::{ALL, Compute, Figure, ReproduceError, find};
 use ahead_study::parallel;
+use ahead_study::table;
 use ahead_study::verdict::Verdict;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use crate::arguments::Reproduce;
 use crate::exit::Exit;
-use crate::{output, table};
+use crate::output;
+use crate::progress::{self, Shows};
 
 /// Why figures could not be reproduced.
 #[derive(Debug, thiserror::Error)]
@@ -84,11 +84,7 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Exit, ReproduceCommandError> {
 }
 
 fn compute(wanted: &[(&'static str, Compute)]) -> Result<Vec<Figure>, ReproduceError> {
-    let bar = ProgressBar::new(wanted.len() as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
+    let bar = progress::bar(Shows::Parts, wanted.len() as u64);
     let figures = parallel::map(wanted, |(name, compute)| {
         bar.set_message(*name);
         let figure = compute();

@@ -1,13 +1,12 @@
 //! `ahead settings`: what can be set, and what is set here.
 
 use ahead_engine::settings::KEYS;
+use ahead_study::table;
 use serde_json::json;
 
 use crate::arguments::SettingsArguments;
 use crate::run::config::ConfigError;
 use crate::run::settings_from_files;
-use crate::table;
-
 /// The text to print: a table, or JSON when asked for.
 pub(crate) fn show(arguments: &SettingsArguments) -> Result<String, ConfigError> {
     let settings = settings_from_files(arguments.config.as_ref())?;

@@ -8,13 +8,14 @@ use ahead_study::output::picture;
 use ahead_study::parallel;
 use ahead_study::plan::{CEILING, Cell, FLOOR, KERNEL, Plan};
 use ahead_study::sweep::{self, SweepError};
+use ahead_study::table;
 use ahead_study::typed::Words;
 use ahead_workload::KINDS;
 use serde_json::json;
 
 use crate::arguments::Simulate;
+use crate::output;
 use crate::studies::{self, StudyError};
-use crate::{output, table};
 
 mod account;
 
@@ -152,15 +153,20 @@ fn as_json(cell: &Cell, plan: &Plan, report: &Report, beside: &[(&str, &Report)]
     format!("{value:#}\n")
 }
 
+/// Keys with blanks between them, where a line may be broken.
+fn broken(keys: &str) -> String {
+    keys.replace(',', ", ")
+}
+
 fn list() -> String {
     let mut listed = table::with_titles(&["policy", "keys and what they are without", ""], 0..0);
     for about in policies() {
-        listed.add_row([about.name, &about.keys_text(), about.meaning]);
+        listed.add_row([about.name, &broken(&about.keys_text()), about.meaning]);
     }
     let titles = ["workload", "keys and what they are without", ""];
     let mut workloads = table::with_titles(&titles, 0..0);
     for (name, keys, meaning) in KINDS {
-        workloads.add_row([*name, *keys, *meaning]);
+        workloads.add_row([*name, &broken(keys), *meaning]);
     }
     format!(
         "{listed}\n\n{workloads}\n\nDisks: {}, or a model file ending in .toml\n\

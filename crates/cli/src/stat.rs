@@ -6,8 +6,9 @@ use ahead_trace::{AnyReader, Reader, Spread, Statistics};
 use serde_json::{Value, json};
 
 use crate::arguments::Stat;
+use crate::figures::{per_cent, seconds, size};
 use crate::output;
-use crate::traces::{self, Progress, TraceCommandError};
+use crate::traces::{self, ReadingProgress, TraceCommandError};
 
 /// Sizes that are listed.
 const SIZES_SHOWN: usize = 5;
@@ -22,7 +23,7 @@ pub fn stat(arguments: &Stat) -> Result<(), TraceCommandError> {
     let mut reader = traces::reader(&arguments.trace_file, &arguments.trace)?;
     let mut statistics = Statistics::new();
     let mut damage = None;
-    let mut progress = Progress::new(&arguments.trace_file);
+    let mut progress = ReadingProgress::new(&arguments.trace_file);
     while let Some(access) = reader.next() {
         match access {
             Ok(access) => statistics.add(&access),
@@ -144,34 +145,6 @@ fn spread(of: &Spread, show: impl Fn(u64) -> String) -> String {
     )
 }
 
-/// One decimal of a per cent, without floating point.
-pub(crate) fn per_cent(part: u64, whole: u64) -> String {
-    let per_mille = u128::from(part) * 1000 / u128::from(whole.max(1));
-    format!("{}.{} %", per_mille / 10, per_mille % 10)
-}
-
-pub(crate) fn size(bytes: u64) -> String {
-    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-    for (shift, unit) in units {
-        if bytes >> shift > 0 {
-            let tenths = (u128::from(bytes) * 10) >> shift;
-            return match (tenths / 10, tenths % 10) {
-                (whole, 0) => format!("{whole} {unit}"),
-                (whole, tenth) => format!("{whole}.{tenth} {unit}"),
-            };
-        }
-    }
-    format!("{bytes} B")
-}
-
-pub(crate) fn seconds(ns: u64) -> String {
-    match ns {
-        0..1_000_000 => format!("{}.{:01} us", ns / 1000, ns / 100 % 10),
-        1_000_000..1_000_000_000 => format!("{}.{:03} ms", ns / 1_000_000, ns / 1000 % 1000),
-        _ => format!("{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1000),
-    }
-}
-
 fn as_json(statistics: &Statistics, reader: &AnyReader) -> String {
     let files = reader.files();
     let listed: Vec<Value> = files
@@ -231,21 +204,4 @@ fn spread_json(of: &Spread) -> Value {
         "at_most_p99": of.at_most(990),
         "buckets": buckets,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_shown_in_the_unit_that_a_person_would_choose() {
-        assert_eq!(size(0), "0 B");
-        assert_eq!(size(4096), "4 KiB");
-        assert_eq!(size(1_500_000), "1.4 MiB");
-        assert_eq!(size(u64::MAX), "16777215.9 TiB");
-        assert_eq!(seconds(15_800), "15.8 us");
-        assert_eq!(seconds(2_500_000_000), "2.500 s");
-        assert_eq!(per_cent(1, 3), "33.3 %");
-        assert_eq!(per_cent(0, 0), "0.0 %");
-    }
 }

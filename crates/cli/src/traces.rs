@@ -1,7 +1,7 @@
 //! What the commands on traces share: opening one as the command line says, and telling how far
 //! the reading is.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,11 @@ use ahead_trace::{
     AnyReader, Columns, ColumnsError, Format, Objects, OpenOptions, Reader, TraceError, WriteError,
     from_stream, open,
 };
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::arguments::TraceOptions;
 use crate::exit::Exit;
+use crate::progress::{self, Shows};
 
 /// A job that is over sooner needs no bar.
 const QUIET: Duration = Duration::from_secs(2);
@@ -92,14 +93,14 @@ pub fn reader(path: &Path, typed: &TraceOptions) -> Result<AnyReader, TraceComma
 }
 
 /// How far the reading is, told on a terminal when it takes longer than two seconds.
-pub struct Progress {
+pub struct ReadingProgress {
     started: Instant,
     size: u64,
     records: u64,
     bar: Option<ProgressBar>,
 }
 
-impl Progress {
+impl ReadingProgress {
     /// Begins to read the trace at `path`.
     #[must_use]
     pub fn new(path: &Path) -> Self {
@@ -124,29 +125,22 @@ impl Progress {
             bar.set_position(reader.bytes_read());
             return;
         }
-        if self.started.elapsed() < QUIET || !io::stderr().is_terminal() {
+        if self.started.elapsed() < QUIET || !progress::is_seen() {
             return;
         }
-        let (bar, template) = if self.size > 0 {
-            let template =
-                "{bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}";
-            (ProgressBar::new(self.size), template)
+        let is_pipe = self.size == 0;
+        let shows = if is_pipe {
+            Shows::BytesWithoutEnd
         } else {
-            // A pipe.
-            (
-                ProgressBar::no_length(),
-                "{binary_bytes} {binary_bytes_per_sec} {elapsed}",
-            )
+            Shows::Bytes
         };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
+        let bar = progress::bar(shows, self.size);
         bar.set_position(reader.bytes_read());
         self.bar = Some(bar);
     }
 }
 
-impl Drop for Progress {
+impl Drop for ReadingProgress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -22,5 +22,6 @@ pub mod parallel;
 pub mod plan;
 pub mod results;
 pub mod sweep;
+pub mod table;
 pub mod typed;
 pub mod verdict;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
-use comfy_table::{CellAlignment, Table, presets};
+use ahead_study::table::{self, Table};
 
 use super::{Calibration, Cell, Predictions};
 
@@ -29,7 +29,7 @@ pub fn render_page(predictions: &Predictions) -> String {
         predictions.machine.cpus,
         predictions.limits.milliseconds,
     );
-    let _ = writeln!(text, "{}", table(&predictions.cells));
+    let _ = writeln!(text, "{}", cells_table(&predictions.cells));
     let _ = writeln!(
         text,
         "{} cells; absolute error: median {:.1} %, largest {:.1} %",
@@ -49,10 +49,8 @@ pub fn render_page(predictions: &Predictions) -> String {
     text
 }
 
-fn table(cells: &[Cell]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header([
+fn cells_table(cells: &[Cell]) -> Table {
+    let titles = [
         "disk",
         "pattern",
         "read-ahead KiB",
@@ -62,7 +60,8 @@ fn table(cells: &[Cell]) -> Table {
         "error %",
         "KiB a request",
         "simulated",
-    ]);
+    ];
+    let mut table = table::markdown(&titles, 2..9);
     for cell in cells {
         let measured = cell.measured_mb_s();
         table.add_row([
@@ -76,9 +75,6 @@ fn table(cells: &[Cell]) -> Table {
             format!("{:.0}", cell.measured_request_kib()),
             format!("{:.0}", cell.simulated_request_kib()),
         ]);
-    }
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     table
 }

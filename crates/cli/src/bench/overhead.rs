@@ -17,8 +17,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::BenchOverhead;
 use crate::exit::Exit;
+use crate::output;
 use crate::run::library::{LIBRARY_VARIABLE, Library, LibraryError};
-use crate::{output, table};
+use ahead_study::table;
 
 /// First argument of the process that does the smallest reads, with the library or without.
 pub const READER_ARGUMENT: &str = "__bench-small-reads";

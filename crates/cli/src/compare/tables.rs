@@ -3,14 +3,9 @@
 use ahead_study::plan::Plan;
 use ahead_study::results::{Contest, Group, Match, Standing, is_kernel_default};
 use ahead_study::sweep::Outcome;
-use comfy_table::{ContentArrangement, Table};
+use ahead_study::table::{self, Table};
 
-use crate::stat::seconds;
-use crate::table;
-
-/// A table of contests is kept in the tree and read there and in mails: long names break into lines
-/// instead of making it wider than a screen.
-const CONTEST_COLUMNS_MAX: u16 = 100;
+use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds};
 
 /// One table for each plan: every run, and how it stands.
 pub(super) fn of_plans(plans: &[Plan], groups: &[Group<'_>]) -> String {
@@ -29,35 +24,32 @@ pub(super) fn of_plans(plans: &[Plan], groups: &[Group<'_>]) -> String {
 
 fn of_plan_table<'a>(groups: impl Iterator<Item = &'a Group<'a>>) -> Table {
     let titles = [
-        "disk",
-        "MiB",
-        "workload",
         "policy",
         "time",
         "MB/s",
-        "read / wanted",
+        "read /\nwanted",
         "requests",
-        "of ceiling",
-        "time / best kernel",
+        "of\nceiling",
+        "time / best\nkernel",
     ];
-    let mut rows = table::with_titles(&titles, 4..10);
+    let mut rows = table::with_titles(&titles, 1..7);
     for group in groups {
-        for (number, run) in group.runs().iter().enumerate() {
-            // The place is said once.
-            let place = |text: &str| if number == 0 { text } else { "" }.to_owned();
+        let place = group.cell();
+        rows.add_row([format!(
+            "{} on {}, {} MiB",
+            place.workload, place.disk, place.memory_mib
+        )]);
+        for run in group.runs() {
             let report = &run.report;
             let standing = Standing::new(run, group);
             rows.add_row([
-                place(&run.cell.disk),
-                place(&run.cell.memory_mib.to_string()),
-                place(&run.cell.workload),
-                run.cell.policy.clone(),
+                format!("  {}{}", run.cell.policy, mark(run, group)),
                 seconds(report.elapsed_ns),
                 megabytes(report.bytes_per_second()),
                 ratio(Some(report.amplification_permille())),
                 report.device.requests.to_string(),
-                per_cent(standing.of_ceiling_permille),
-                ratio(standing.of_best_kernel_permille) + &mark(run, group),
+                per_cent_of_permille(standing.of_ceiling_permille),
+                ratio(standing.of_best_kernel_permille),
             ]);
         }
     }
@@ -69,8 +61,8 @@ fn mark(run: &Outcome, group: &Group<'_>) -> String {
     let is = |other: Option<&Outcome>| other.is_some_and(|other| std::ptr::eq(other, run));
     let is_best = is_kernel_default(&run.cell.policy) && is(group.best_kernel());
     match (is_best, is(group.best_size())) {
-        (true, _) => " best kernel".to_owned(),
-        (false, true) => " best size".to_owned(),
+        (true, _) => " (best kernel)".to_owned(),
+        (false, true) => " (best size)".to_owned(),
         (false, false) => String::new(),
     }
 }
@@ -110,7 +102,7 @@ fn beside_sizes(contest: &Contest<'_>) -> Table {
         [
             it.group.best_size().map_or_else(String::new, size),
             ratio(standing.of_best_size_permille),
-            per_cent(standing.of_ceiling_permille),
+            per_cent_of_permille(standing.of_ceiling_permille),
         ]
     })
 }
@@ -123,8 +115,6 @@ fn contest_table(
 ) -> Table {
     let places = ["plan", "disk", "MiB", "workload"];
     let mut rows = table::with_titles(&[&places[..], &titles[..]].concat(), 4..7);
-    rows.set_content_arrangement(ContentArrangement::Dynamic);
-    rows.set_width(CONTEST_COLUMNS_MAX);
     for it in &contest.matches {
         let cell = &it.run.cell;
         let place = [
@@ -157,33 +147,4 @@ fn sum(contest: &Contest<'_>) -> String {
         contest.won(),
         contest.lost()
     )
-}
-
-fn megabytes(bytes_per_s: u64) -> String {
-    format!("{}.{}", bytes_per_s / 1_000_000, bytes_per_s / 100_000 % 10)
-}
-
-/// Thousandths as a number.
-fn ratio(permille: Option<u64>) -> String {
-    let text = |permille| format!("{}.{:03}", permille / 1000, permille % 1000);
-    permille.map_or_else(|| "-".to_owned(), text)
-}
-
-/// Thousandths as a per cent.
-fn per_cent(permille: Option<u64>) -> String {
-    let text = |permille| format!("{}.{} %", permille / 10, permille % 10);
-    permille.map_or_else(|| "-".to_owned(), text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_shown_without_floating_point() {
-        assert_eq!(megabytes(149_960_000), "149.9");
-        assert_eq!(ratio(Some(1020)), "1.020");
-        assert_eq!(per_cent(Some(987)), "98.7 %");
-        assert_eq!(ratio(None), "-");
-    }
 }

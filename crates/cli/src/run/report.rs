@@ -8,9 +8,8 @@ use std::process::ExitStatus;
 
 use ahead_engine::report::{Aside, FileReport, Report};
 use ahead_engine::settings::Settings;
+use ahead_study::table;
 use serde_json::{Value, json};
-
-use crate::table;
 
 use super::command::{Command, Visibility};
 
@@ -188,14 +187,25 @@ fn files_table(files: &[FileReport]) -> String {
         .len()
         .min(worth.clamp(FILES_SHOWN_MIN, FILES_SHOWN_MAX));
     let titles = [
-        "file", "pattern", "window", "read", "useful", "late", "wasted", "thrashed", "waited",
-        "avoided", "why",
+        "file",
+        "window",
+        "read",
+        "useful",
+        "late",
+        "wasted",
+        "thra-\nshed",
+        "waited",
+        "avoided",
     ];
-    let mut table = table::with_titles(&titles, 2..10);
+    let mut table = table::with_titles(&titles, 1..9);
     for file in &busiest[..shown] {
         table.add_row([
-            shortened(&file.path, 44),
-            file.pattern.text().to_owned(),
+            format!(
+                "{}\n  {}: {}",
+                shortened(&file.path, 44),
+                file.pattern.text(),
+                reason(file)
+            ),
             size(file.window_pages),
             size(file.pages),
             size(file.useful),
@@ -204,7 +214,6 @@ fn files_table(files: &[FileReport]) -> String {
             size(file.thrashed),
             file.waits.to_string(),
             file.waits_avoided.to_string(),
-            reason(file),
         ]);
     }
     let mut text = table.to_string();
@@ -238,7 +247,7 @@ fn reason(file: &FileReport) -> String {
     text
 }
 
-/// Pages as a size with three digits.
+/// Pages as a size with three digits, for a table of many columns.
 fn size(pages: u64) -> String {
     let kib = pages.saturating_mul(PAGE_KIB);
     match kib {

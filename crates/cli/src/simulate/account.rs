@@ -2,10 +2,9 @@
 //! did not happen.
 
 use ahead_sim::report::{ClassReport, ProcessorReport, Report, Timeline};
+use ahead_study::table;
 
-use crate::stat::{per_cent, seconds, size};
-use crate::table;
-
+use crate::figures::{per_cent, seconds, size};
 const PAGE_BYTES: u64 = 4096;
 /// Processes that are listed.
 const PROCESSES_SHOWN: usize = 10;
@@ -142,7 +141,7 @@ fn shares(time: &ProcessorReport) -> String {
 }
 
 /// The table of the statistics patches of 2010 to 2012.
-fn classes(report: &Report) -> comfy_table::Table {
+fn classes(report: &Report) -> ahead_study::table::Table {
     let titles = [
         "class",
         "windows",

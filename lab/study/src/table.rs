@@ -1,0 +1,75 @@
+//! The one look of all tables: a rule under the titles, no frame, numbers to the right.
+//!
+//! A table is as wide as what is in it, and where that is too wide, text is broken between words: at
+//! the width of the terminal, or at [`COLUMNS_MAX`] in a file or a pipe. Numbers are never broken, so a
+//! table of many numbers has few words, and titles of two lines.
+
+use std::ops::Range;
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, presets};
+
+pub use comfy_table::Table;
+
+/// What a page of a document or a window beside another one shows without breaking lines.
+pub const COLUMNS_MAX: u16 = 100;
+
+/// An empty table with `titles`; the columns numbered in `numeric` are aligned to the right.
+#[must_use]
+pub fn with_titles(titles: &[&str], numeric: Range<usize>) -> Table {
+    let mut table = as_wide_as_it_is(titles, numeric.clone());
+    for number in numeric {
+        if let Some(column) = table.column_mut(number) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    if !table.is_tty() {
+        table.set_width(COLUMNS_MAX);
+    }
+    table
+}
+
+/// As [`with_titles`], without a limit: for text that other programs compare line by line.
+#[must_use]
+pub fn as_wide_as_it_is(titles: &[&str], numeric: Range<usize>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
+    table.set_header(titles.iter().copied());
+    align(&mut table, numeric);
+    table
+}
+
+/// As a table of a Markdown document, which is as wide as it is.
+#[must_use]
+pub fn markdown(titles: &[&str], numeric: Range<usize>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table.set_header(titles.iter().copied());
+    align(&mut table, numeric);
+    table
+}
+
+fn align(table: &mut Table, numeric: Range<usize>) {
+    for column in numeric {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_in_a_pipe_is_no_wider_than_a_page_and_breaks_no_number() {
+        let mut table = with_titles(&["name", "meaning", "time"], 2..3);
+        table.set_width(COLUMNS_MAX);
+        table.add_row(["adaptive", &"word ".repeat(60), "416.625 ms"]);
+        let text = table.to_string();
+        let widths = text.lines().map(|line| line.chars().count());
+        assert!(widths.max() <= Some(100), "{text}");
+        assert_eq!(text.matches("word").count(), 60);
+        assert!(text.contains(" 416.625 ms "), "{text}");
+    }
+}
