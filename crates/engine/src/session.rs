@@ -4,7 +4,7 @@
 //!  before a read   on_quick_access ── Step, Calm ─────────────────────────────┐
 //!                    └─ No: on_access ─► Pending ─► carry_out ─► on_carried_out ┤
 //!  the read                                                                     │
-//!  after it        is_wait(elapsed)? ─► on_wait ◄───────────────────────────────┘
+//!  after it        longer than wait_limit_ns? ─► on_wait ◄───────────────────────────────┘
 //!  at the end      on_close, on_exit
 //! ```
 //!
@@ -29,11 +29,6 @@ use crate::group::Group;
 use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
 use crate::settings::{PolicyChoice, Settings};
 
-/// A read that takes longer than this, plus [`COPY_PAGE_NS`] for each page, waited for a device:
-/// copying 4 KiB from the cache takes 350 ns, the fastest device 20 µs.
-const WAIT_NS: u64 = 20_000;
-const COPY_PAGE_NS: u64 = 1_000;
-
 /// A reader that has neither asked nor waited for so long is believed to be gone. A slow one that
 /// is not asks again for what it has: cached pages, a few microseconds.
 const IDLE_NS: u64 = 5_000_000_000;
@@ -50,19 +45,6 @@ const ACCOUNT_EVERY: u64 = 4096;
 
 /// Deferred facts that are taken in at once. Other threads may keep leaving more.
 const DEFERRED_MAX: usize = 8;
-
-/// Whether a read of `pages` that took `elapsed_ns` waited for a device.
-#[must_use]
-pub const fn is_wait(elapsed_ns: u64, pages: PageCount) -> bool {
-    elapsed_ns > wait_limit_ns(pages)
-}
-
-/// The longest that a read of `pages` takes without waiting for a device.
-#[must_use]
-#[inline]
-pub const fn wait_limit_ns(pages: PageCount) -> u64 {
-    WAIT_NS + COPY_PAGE_NS * pages.get()
-}
 
 /// The loop and what it knows, over a host's table of files.
 #[derive(Debug, Default)]
@@ -317,7 +299,7 @@ impl<F: FileTable> Session<F> {
         }
     }
 
-    /// The read that `token` stands for [waited](is_wait): it took `waited_ns`, until `now`.
+    /// The read that `token` stands for [waited](Settings::wait_limit_ns): it took `waited_ns`, until `now`.
     pub fn on_wait(
         &self,
         token: &Token<F::File>,

@@ -20,6 +20,10 @@ pub enum PolicyChoice {
     Kernel,
 }
 
+/// The longest that a page takes to be copied from memory. 4 KiB take 350 ns; more where the copy has
+/// faults of its own. Lower, and long reads from memory look like waits.
+pub const COPY_PAGE_NS: u64 = 1_000;
+
 /// One name that can be set.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyDoc {
@@ -57,6 +61,11 @@ pub const KEYS: &[KeyDoc] = &[
         name: "window_mib_max",
         default: "8",
         meaning: "largest request for one stream in MiB, 1 to 256",
+    },
+    KeyDoc {
+        name: "wait_us",
+        default: "20",
+        meaning: "a read that takes so many microseconds longer than copying its pages may have waited for a device, 1 to 10000000",
     },
     KeyDoc {
         name: "access_us",
@@ -117,6 +126,8 @@ pub struct Settings {
     pub budget_mib: u32,
     /// Largest request for one stream in MiB.
     pub window_mib_max: u32,
+    /// A read that takes longer than copying its pages, by so many microseconds, may have waited.
+    pub wait_us: u32,
     /// Access time in microseconds, 0 = learn.
     pub access_us: u32,
     /// Bandwidth in MB/s, 0 = by kind of device.
@@ -133,6 +144,7 @@ impl Default for Settings {
             readahead_hit_rate: 1,
             budget_mib: 0,
             window_mib_max: 8,
+            wait_us: 20,
             access_us: 0,
             bandwidth_mb: 0,
             depth: 0,
@@ -168,6 +180,7 @@ impl Settings {
             "readahead_hit_rate" => self.readahead_hit_rate = number(1, 64, "1 to 64")?,
             "budget_mib" => self.budget_mib = number(0, 1 << 20, "0 to 1048576 MiB")?,
             "window_mib_max" => self.window_mib_max = number(1, 256, "1 to 256 MiB")?,
+            "wait_us" => self.wait_us = number(1, 10_000_000, "1 to 10000000 microseconds")?,
             "access_us" => self.access_us = number(0, 10_000_000, "0 to 10000000 microseconds")?,
             "bandwidth_mb" => self.bandwidth_mb = number(0, 1_000_000, "0 to 1000000 MB/s")?,
             "depth" => self.depth = number(0, 1024, "0 to 1024")?,
@@ -192,7 +205,7 @@ impl Settings {
 
     /// The value of every key as text, in the order of [`KEYS`].
     #[must_use]
-    pub fn values(&self) -> [(&'static str, String); 8] {
+    pub fn values(&self) -> [(&'static str, String); 9] {
         let policy = match self.policy {
             PolicyChoice::Adaptive => "adaptive",
             PolicyChoice::Off => "off",
@@ -204,6 +217,7 @@ impl Settings {
             ("readahead_hit_rate", self.readahead_hit_rate.to_string()),
             ("budget_mib", self.budget_mib.to_string()),
             ("window_mib_max", self.window_mib_max.to_string()),
+            ("wait_us", self.wait_us.to_string()),
             ("access_us", self.access_us.to_string()),
             ("bandwidth_mb", self.bandwidth_mb.to_string()),
             ("depth", self.depth.to_string()),
@@ -239,6 +253,12 @@ impl Settings {
     #[must_use]
     pub const fn budget_pages(&self) -> PageCount {
         PageCount::holding(ByteLength::new((self.budget_mib as u64) << 20))
+    }
+
+    /// The longest that a read of `pages` takes without waiting for a device, in nanoseconds.
+    #[must_use]
+    pub const fn wait_limit_ns(&self, pages: PageCount) -> u64 {
+        (self.wait_us as u64 * 1000).saturating_add(COPY_PAGE_NS.saturating_mul(pages.get()))
     }
 
     /// Whether anything may be asked for at all.

@@ -8,7 +8,7 @@ use ahead_engine::adviser::{Act, Adviser, Answer, Residency};
 use ahead_engine::device::DeviceFacts;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
-use ahead_engine::session::{Session, is_wait};
+use ahead_engine::session::Session;
 use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::{Quick, Stream};
 use ahead_policy::decision::Decision;
@@ -261,7 +261,7 @@ fn a_wait_inside_a_window_is_late_and_grows_it() {
     let access = PageRange::new(MIB, MIB + 16);
     let token = session.read(0, access, at(0), &mut log).unwrap();
     assert!(token.covered);
-    assert!(is_wait(8_000_000, access.len()));
+    assert!(8_000_000 > Settings::default().wait_limit_ns(access.len()));
     session.on_wait(&token, 8_000_000, at(8), &NothingEvicted);
     let (tally, _) = session.files.0[0].state.borrow_mut().take_tally();
     assert_eq!((tally.waits, tally.late), (1, 16));

@@ -59,14 +59,18 @@ pub(crate) fn borrowed<'a>(fd: c_int) -> Option<BorrowedFd<'a>> {
     (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
-/// Whether `fd` is a regular file. By the call that the loader has used, so that no filter of system
-/// calls ends the process for it.
-pub(crate) fn is_regular(fd: c_int) -> bool {
+/// The device number of a regular file; `None` for anything else. By the call that the loader has
+/// used, so that no filter of system calls ends the process for it.
+pub(crate) fn device_of_file(fd: c_int) -> Option<u64> {
     let mut facts = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the buffer is ours and as large as the call expects.
     let failed = unsafe { libc::fstat(fd, facts.as_mut_ptr()) } != 0;
-    // SAFETY: filled by the call, where that succeeded.
-    !failed && unsafe { facts.assume_init() }.st_mode & libc::S_IFMT == libc::S_IFREG
+    if failed {
+        return None;
+    }
+    // SAFETY: filled by the call that succeeded.
+    let facts = unsafe { facts.assume_init() };
+    (facts.st_mode & libc::S_IFMT == libc::S_IFREG).then_some(facts.st_dev)
 }
 
 /// What `fd` is; `None` when it is not a descriptor.

@@ -172,11 +172,12 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, bytes: usize, unwa
         return;
     };
     // Most waits are for pipes, terminals and sockets.
-    if !identity::is_regular(fd) {
+    let Some(device) = identity::device_of_file(fd) else {
         line.set(Entry::Ignored);
         return;
-    }
-    if !wake::may_act() || !watch::has_really_waited() {
+    };
+    let counts_sectors = libc::major(device) != 0;
+    if !wake::may_act() || !watch::has_really_waited(counts_sectors) {
         return;
     }
     watch::stay_alert();

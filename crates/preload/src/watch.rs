@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use ahead_engine::session::wait_limit_ns;
+use ahead_engine::settings::COPY_PAGE_NS;
 use ahead_sys::own_usage::own_usage;
 use ahead_units::{ByteLength, PageCount};
 
@@ -138,11 +138,24 @@ fn this_thread() -> u64 {
     unsafe { libc::__errno_location() }.addr() as u64
 }
 
-/// The longest that a read of `bytes` takes without waiting for a device, in ticks.
+/// The setting `wait_us`, in nanoseconds. The one setting that reads need before anything waits.
+static WAIT_NS: AtomicU64 = AtomicU64::new(20_000);
+
+/// Takes the setting as it was handed over; what cannot be read changes nothing.
+pub(crate) fn set_wait_us(text: &[u8]) {
+    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<u32>().ok());
+    if let Some(us) = number {
+        WAIT_NS.store(u64::from(us) * 1000, Relaxed);
+    }
+}
+
+/// The longest that a read of `bytes` takes without waiting for a device, in ticks: as
+/// [`wait_limit_ns`](ahead_engine::settings::Settings::wait_limit_ns).
 #[inline]
 pub(crate) fn wait_limit(bytes: usize) -> u64 {
     let pages = PageCount::holding(ByteLength::new(bytes as u64));
-    wait_limit_ns(pages).saturating_mul(ticks::RATE.per_us()) / 1000
+    let limit_ns = WAIT_NS.load(Relaxed) + COPY_PAGE_NS * pages.get();
+    limit_ns.saturating_mul(ticks::RATE.per_us()) / 1000
 }
 
 /// Whether a refill of unknown duration is looked at more closely: one in 32, as that costs a system
@@ -152,14 +165,19 @@ pub(crate) fn is_sample() -> bool {
     REFILLS.fetch_add(1, Relaxed) % 32 == 31
 }
 
-/// Whether this process has waited for something, or had sectors read, since this was asked last. A
-/// read that only lost its processor for a while has done neither.
+/// Whether this process has waited for a device since this was asked last: a read that only lost its
+/// processor for a while has not. `counts_sectors`: the file lies on a block device, where sectors
+/// that were read tell; elsewhere that the process gave up its processor for something must do.
 #[cold]
-pub(crate) fn has_really_waited() -> bool {
+pub(crate) fn has_really_waited(counts_sectors: bool) -> bool {
     static WAITS: AtomicU64 = AtomicU64::new(0);
     static SECTORS: AtomicU64 = AtomicU64::new(0);
     let usage = own_usage();
     let waits = WAITS.swap(usage.waits, Relaxed);
     let sectors = SECTORS.swap(usage.sectors_read, Relaxed);
-    usage.waits > waits || usage.sectors_read > sectors
+    if counts_sectors {
+        usage.sectors_read > sectors
+    } else {
+        usage.waits > waits
+    }
 }

@@ -2,7 +2,7 @@
 //! children where that is wanted. When it comes to life is in [`crate::wake`].
 
 use crate::guard::guarded;
-use crate::{environment, wake};
+use crate::{environment, wake, watch};
 use libc::{c_char, c_int, c_void};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -20,9 +20,13 @@ pub(crate) unsafe fn install(variables: *const *const c_char) {
     let _ = unsafe { libc::pthread_atfork(None, Some(on_fork_in_parent), Some(on_fork_in_child)) };
     let is_given = |name| environment::value(name).is_some();
     let settings = environment::value(c"AHEAD_SETTINGS").map_or(&b""[..], CStr::to_bytes);
-    let turns_off = settings
-        .split(|byte| *byte == b',')
-        .any(|pair| pair == b"policy=off");
+    let mut turns_off = false;
+    for pair in settings.split(|byte| *byte == b',') {
+        turns_off |= pair == b"policy=off";
+        if let Some(us) = pair.strip_prefix(b"wait_us=") {
+            watch::set_wait_us(us);
+        }
+    }
     if is_given(c"AHEAD_SHARED") || is_given(c"AHEAD_RECORD") || turns_off {
         wake::see_all();
     }

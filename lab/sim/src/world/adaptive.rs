@@ -11,7 +11,7 @@ use ahead_engine::adviser::Residency;
 use ahead_engine::device::DeviceFacts;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
-use ahead_engine::session::{Carried, Pending, Session, Token, is_wait};
+use ahead_engine::session::{Carried, Pending, Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::{Quick, STREAMS_MANY, Stream};
 use ahead_units::{PageCount, PageRange, Timestamp};
@@ -170,7 +170,7 @@ impl Adaptive {
         evicted: &PageSet,
         now_ns: u64,
     ) {
-        if is_wait(elapsed_ns, token.access.len()) {
+        if elapsed_ns > self.settings.wait_limit_ns(token.access.len()) {
             let file = token.file;
             let residency = Shadows { file, evicted };
             let now = Timestamp::new(now_ns);
