@@ -88,11 +88,13 @@ pub(crate) struct Areas(Vec<Option<Area>>);
 
 impl Areas {
     pub(crate) fn get(&self, area: u32) -> Result<&Area, ReadError> {
-        let known = self.0.get(at(area)).and_then(Option::as_ref);
-        known.ok_or(ReadError::Unknown {
-            what: "area",
-            number: area,
-        })
+        match self.0.get(at(area)) {
+            Some(Some(area)) => Ok(area),
+            Some(None) | None => Err(ReadError::Unknown {
+                what: "area",
+                number: area,
+            }),
+        }
     }
 
     /// Maps all of `opened`, whatever part of it the step is about.

@@ -64,12 +64,16 @@ impl Tally {
 }
 
 impl Run<'_> {
+    /// Called for every read: an error is made only when there is one.
     pub(crate) fn source(&self, file: u32) -> Result<&Source, ReadError> {
         let at = usize::try_from(file).unwrap_or(usize::MAX);
-        self.sources.get(at).ok_or(ReadError::Unknown {
-            what: "file",
-            number: file,
-        })
+        match self.sources.get(at) {
+            Some(source) => Ok(source),
+            None => Err(ReadError::Unknown {
+                what: "file",
+                number: file,
+            }),
+        }
     }
 
     pub(crate) fn deadline(&self, start: Instant) -> Option<Instant> {
