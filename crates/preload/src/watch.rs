@@ -143,7 +143,9 @@ static WAIT_NS: AtomicU64 = AtomicU64::new(20_000);
 
 /// Takes the setting as it was handed over; what cannot be read changes nothing.
 pub(crate) fn set_wait_us(text: &[u8]) {
-    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<u32>().ok());
+    let number = std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.parse::<u32>().ok());
     if let Some(us) = number {
         WAIT_NS.store(u64::from(us) * 1000, Relaxed);
     }
