@@ -1,6 +1,6 @@
 //! Steering constants: numbers that were chosen, not derived, and how to try others.
 //!
-//! Normally a steering constant is a constant: [`Steering::get`] is known when the program is
+//! Normally a steering constant is a constant: what it holds is known when the program is
 //! built. With the feature `evidence` it is a value that can be set while the program runs, so
 //! that a command can sweep it (`cargo run -p xtask -- evidence NAME`) over all plans; the results
 //! for those that matter most lie in docs/results/evidence. Nothing here reads an environment; whoever wants to set a value calls `evidence::set`.

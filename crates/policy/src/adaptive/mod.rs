@@ -2,31 +2,31 @@
 //!
 //! One could implement it from this page.
 //!
-//! **Streams first.** A file ([`file`]) has a small table of streams. An access goes to the stream
-//! that expected it ([`matching`]); what no stream expected becomes a candidate, and two candidates
-//! that touch, or three that are evenly spaced ([`recent`]), become a [`stream`]. So several scans
+//! **Streams first.** A file (`file`) has a small table of streams. An access goes to the stream
+//! that expected it (`matching`); what no stream expected becomes a candidate, and two candidates
+//! that touch, or three that are evenly spaced (`recent`), become a `stream`. So several scans
 //! over one descriptor, a parallel server whose requests arrive shuffled, and a scan with random
 //! lookups in between are each seen for what they are. Streams belong to the file, not to the
-//! descriptor: they outlive close and reopen. They are named by place and generation ([`id`]), so
+//! descriptor: they outlive close and reopen. They are named by place and generation (`id`), so
 //! that feedback which comes late meets its own stream or none.
 //!
-//! **Shapes.** How the accesses of a stream follow each other is its [`shape`]; which way they go
-//! is its [`direction`], a mirror for page numbers. Who wants to see streams change shape is an
-//! [`observer`].
+//! **Shapes.** How the accesses of a stream follow each other is its `shape`; which way they go
+//! is its `direction`, a mirror for page numbers. Who wants to see streams change shape is an
+//! `observer`.
 //!
-//! **Requests and windows.** A stream that is trusted asks for a [`request`], and for the next one
+//! **Requests and windows.** A stream that is trusted asks for a `request`, and for the next one
 //! when the reader reaches the first page of the newest (the marker). Requests double from
 //! 128 KiB up to what the device estimate says: enough to cover an access where the stream has
 //! the device to itself, a·b·u/(1−u) where each request has to be positioned for. What has been
-//! asked for and not yet reached is the [`window`]. A reader that is slow of its own accord
-//! ([`pace`]) gets requests of what it consumes in some access times, and no larger ones.
+//! asked for and not yet reached is the `window`. A reader that is slow of its own accord
+//! (`pace`) gets requests of what it consumes in some access times, and no larger ones.
 //!
-//! **Feedback** ([`served`]). A reader that waits inside its window earns larger requests.
+//! **Feedback** (`served`). A reader that waits inside its window earns larger requests.
 //! Requests found in memory already become probes that reach further and further; a probe that
 //! misses brings the window back to the reader. Evicted pages halve the requests and are
 //! remembered as the thrashing threshold.
 //!
-//! **The hit rate is a limit** ([`hit_rate`]). Pages that were brought in and given up unread, and
+//! **The hit rate is a limit** (`hit_rate`). Pages that were brought in and given up unread, and
 //! pages of holes that were read through, are a debt. Each accessed page pays `readahead_hit_rate`
 //! pages of it, or one less when it was prefetched itself. A file in debt gets nothing. With the
 //! default of 1, holes cannot be paid for: sparse streams are left to the kernel, which reads

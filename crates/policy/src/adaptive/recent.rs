@@ -1,7 +1,8 @@
 //! The newest accesses that no stream explained, and the stride that three of them make.
 
 use super::direction::Direction;
-use ahead_units::{PageCount, PageRange};
+use super::window::pages32;
+use ahead_units::PageRange;
 
 /// Accesses that are remembered. Fewer, and two strided readers of one file hide each other's
 /// elements; more, and chance finds three evenly spaced ones among random accesses. An array's
@@ -78,9 +79,4 @@ impl Stride {
         let period = u32::try_from(step.unsigned_abs()).ok()?;
         Some(Self { direction, period })
     }
-}
-
-/// A page count in 32 bits; requests of 16 TiB and more count as that.
-fn pages32(pages: PageCount) -> u32 {
-    u32::try_from(pages.get()).unwrap_or(u32::MAX)
 }

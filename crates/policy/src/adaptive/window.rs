@@ -10,6 +10,13 @@
 //!
 //! How the window moves is the business of the [shapes](super::shape).
 
+use ahead_units::PageCount;
+
+/// A page count in 32 bits; 16 TiB and more count as that.
+pub(super) fn pages32(pages: PageCount) -> u32 {
+    u32::try_from(pages.get()).unwrap_or(u32::MAX)
+}
+
 /// All zero is the window of a vacant place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {

@@ -5,7 +5,8 @@
 
 use super::FileStreams;
 use crate::adaptive::id::StreamId;
-use crate::adaptive::stream::{Stream, pages32};
+use crate::adaptive::stream::Stream;
+use crate::adaptive::window::pages32;
 use crate::steering::steering;
 use ahead_units::{PageCount, PageRange};
 

@@ -8,8 +8,9 @@
 use super::fit::{Fit, within};
 use super::shuffled::REORDER_PAGES;
 use crate::adaptive::direction::Span;
-use crate::adaptive::window::Window;
+use crate::adaptive::window::{Window, pages32};
 use crate::steering::steering;
+use ahead_units::PageCount;
 
 steering! {
     /// Requests end on multiples of this once they are twice as large, so that they fill the kernel's
@@ -95,7 +96,7 @@ pub(in crate::adaptive) fn ahead(window: &Window) -> Span {
 /// The reader read `access` of its own: the window begins again there, and its next step asks.
 pub(in crate::adaptive) fn begin_at(window: &mut Window, access: Span) {
     window.frontier = access.end;
-    window.tail = pages32(access.end - access.start);
+    window.tail = pages32(PageCount::new(access.end - access.start));
 }
 
 /// How far the next request goes.
@@ -153,11 +154,7 @@ pub(in crate::adaptive) fn extend(
     } else if is_probe {
         1
     } else {
-        pages32(end.saturating_sub(start.max(window.next)))
+        pages32(PageCount::new(end.saturating_sub(start.max(window.next))))
     };
     Some(Extended { ask, is_probe })
-}
-
-fn pages32(pages: u64) -> u32 {
-    u32::try_from(pages).unwrap_or(u32::MAX)
 }

@@ -18,7 +18,7 @@ use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::shuffled::{Disorder, REORDER_PAGES};
 use crate::adaptive::shape::sparse::Density;
 use crate::adaptive::shape::{candidate, run, strided};
-use crate::adaptive::window::Window;
+use crate::adaptive::window::{Window, pages32};
 use crate::reason::Pattern;
 use crate::steering::steering;
 use ahead_units::{PageCount, PageRange};
@@ -550,9 +550,4 @@ impl Stream {
 /// The step from `from` to `to`; 0 when it goes back, or too far to be that of a stride.
 fn step_between(from: u64, to: u64) -> u32 {
     u32::try_from(to.saturating_sub(from)).unwrap_or(0)
-}
-
-/// A page count in 32 bits; requests of 16 TiB and more count as that.
-pub(in crate::adaptive) fn pages32(pages: PageCount) -> u32 {
-    u32::try_from(pages.get()).unwrap_or(u32::MAX)
 }
