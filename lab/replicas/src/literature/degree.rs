@@ -56,7 +56,7 @@ fn degree(values: &Values<'_>, adaptive: bool, trigger_part: Option<u64>) -> Deg
     let trigger_pages = trigger_part.map(|part| {
         values
             .written_number("trigger")
-            .unwrap_or((degree_pages / part).max(1))
+            .unwrap_or_else(|| (degree_pages / part).max(1))
     });
     Degree::new(Settings {
         adaptive,
