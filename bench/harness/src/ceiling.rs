@@ -36,7 +36,7 @@ impl Pricing {
 
 /// One request to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct CeilingRequest {
     /// Which file.
     pub file: u32,
     /// Where it starts, in bytes.
@@ -50,7 +50,7 @@ pub struct Request {
 /// Turns wanted reads into requests. `rank` gives each file's place on the device; files without
 /// one come last. The wanted reads are left sorted.
 #[must_use]
-pub fn merge(wanted: &mut [Operation], rank: &[u64], pricing: &Pricing) -> Vec<Request> {
+pub fn merge(wanted: &mut [Operation], rank: &[u64], pricing: &Pricing) -> Vec<CeilingRequest> {
     let place = |file: u32| {
         usize::try_from(file)
             .ok()
@@ -59,7 +59,7 @@ pub fn merge(wanted: &mut [Operation], rank: &[u64], pricing: &Pricing) -> Vec<R
             .unwrap_or(u64::MAX)
     };
     wanted.sort_unstable_by_key(|o| (place(o.file), o.file, o.offset, o.length));
-    let mut requests: Vec<Request> = Vec::new();
+    let mut requests: Vec<CeilingRequest> = Vec::new();
     for operation in wanted.iter() {
         let (mut offset, mut left) = (operation.offset, operation.length);
         if let Some(last) = requests.last_mut()
@@ -83,7 +83,7 @@ pub fn merge(wanted: &mut [Operation], rank: &[u64], pricing: &Pricing) -> Vec<R
         }
         while left > 0 {
             let length = left.min(pricing.request_bytes_max);
-            requests.push(Request {
+            requests.push(CeilingRequest {
                 file: operation.file,
                 offset,
                 length,
@@ -118,7 +118,7 @@ mod tests {
         let length = 4 * 65536;
         assert_eq!(
             requests,
-            [Request {
+            [CeilingRequest {
                 file: 0,
                 offset: 0,
                 length,
@@ -133,7 +133,7 @@ mod tests {
         let through = merge(&mut list.clone(), &[0], &Pricing::with_holes(2 * PAGE));
         assert_eq!(
             through,
-            [Request {
+            [CeilingRequest {
                 file: 0,
                 offset: 0,
                 length: 4 * PAGE,
@@ -167,7 +167,7 @@ mod tests {
         let requests = merge(&mut list, &[0], &Pricing::with_holes(0));
         assert_eq!(
             requests,
-            [Request {
+            [CeilingRequest {
                 file: 0,
                 offset: 0,
                 length: 4 * PAGE,

@@ -10,7 +10,7 @@ use std::time::Instant;
 use ahead_sys::direct_reader::DirectReader;
 use ahead_sys::extent_map::first_physical_offset;
 
-use crate::ceiling::{Pricing, Request, merge};
+use crate::ceiling::{CeilingRequest, Pricing, merge};
 use crate::content;
 use crate::job::Measured;
 use crate::operations::{Operation, future};
@@ -57,14 +57,14 @@ struct Plan<'a, F> {
     rank: Vec<u64>,
     pricing: &'a Pricing,
     /// The requests of this horizon, the next one last.
-    queue: Vec<Request>,
+    queue: Vec<CeilingRequest>,
     wanted: Vec<Operation>,
 }
 
 impl<F: Iterator<Item = Operation>> Iterator for Plan<'_, F> {
-    type Item = Request;
+    type Item = CeilingRequest;
 
-    fn next(&mut self) -> Option<Request> {
+    fn next(&mut self) -> Option<CeilingRequest> {
         if self.queue.is_empty() {
             self.wanted.clear();
             let mut bytes = 0;
@@ -91,10 +91,13 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn run(mut self, mut plan: impl Iterator<Item = Request>) -> Result<Measured, ReadError> {
+    fn run(
+        mut self,
+        mut plan: impl Iterator<Item = CeilingRequest>,
+    ) -> Result<Measured, ReadError> {
         // The first horizon is planned before the clock starts, as any knowledge of the future is.
         let mut next = plan.next();
-        let mut pending: Vec<Option<(Request, Instant)>> = Vec::new();
+        let mut pending: Vec<Option<(CeilingRequest, Instant)>> = Vec::new();
         let mut free_tags: Vec<u32> = Vec::new();
         let bytes_max = self.run.job.bytes_max.unwrap_or(u64::MAX);
         let start = Instant::now();
@@ -148,7 +151,7 @@ impl Reading<'_> {
         Ok(self.tally.measured(now - start))
     }
 
-    fn push(&mut self, request: Request, tag: u32) -> Result<(), ReadError> {
+    fn push(&mut self, request: CeilingRequest, tag: u32) -> Result<(), ReadError> {
         let file = usize::try_from(request.file)
             .ok()
             .and_then(|at| self.files.get(at));
@@ -160,7 +163,11 @@ impl Reading<'_> {
     }
 }
 
-fn check(run: &Run<'_>, request: Request, bytes: std::io::Result<&[u8]>) -> Result<(), ReadError> {
+fn check(
+    run: &Run<'_>,
+    request: CeilingRequest,
+    bytes: std::io::Result<&[u8]>,
+) -> Result<(), ReadError> {
     let wanted = Operation {
         file: request.file,
         offset: request.offset,

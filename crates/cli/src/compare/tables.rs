@@ -2,7 +2,7 @@
 
 use ahead_study::plan::Plan;
 use ahead_study::results::{Contest, Group, Match, Standing, is_kernel_default};
-use ahead_study::sweep::Outcome;
+use ahead_study::sweep::CellOutcome;
 use ahead_study::table;
 
 use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds};
@@ -56,8 +56,8 @@ fn of_plan_table<'a>(groups: impl Iterator<Item = &'a Group<'a>>) -> ahead_study
 }
 
 /// Who the yardsticks are.
-fn mark(run: &Outcome, group: &Group<'_>) -> String {
-    let is = |other: Option<&Outcome>| other.is_some_and(|other| std::ptr::eq(other, run));
+fn mark(run: &CellOutcome, group: &Group<'_>) -> String {
+    let is = |other: Option<&CellOutcome>| other.is_some_and(|other| std::ptr::eq(other, run));
     let is_best = is_kernel_default(&run.cell.policy) && is(group.best_kernel());
     match (is_best, is(group.best_size())) {
         (true, _) => " (best kernel)".to_owned(),
@@ -101,7 +101,7 @@ fn contest_table(contest: &Contest<'_>) -> ahead_study::table::Table {
 fn match_row(it: &Match<'_>) -> [String; 12] {
     let cell = &it.run.cell;
     let standing = Standing::new(it.run, &it.group);
-    let named = |run: Option<&Outcome>| {
+    let named = |run: Option<&CellOutcome>| {
         run.map_or_else(
             || (String::new(), String::new()),
             |run| (run.cell.policy.clone(), seconds(run.report.elapsed_ns)),

@@ -12,14 +12,14 @@ use object::{Endianness, FileKind, ReadCache};
 /// The kind of machine that a binary is for: two fields of the ELF header that must agree between
 /// a program and a library loaded into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct BinaryMachine {
     /// 32 or 64.
     pub bits: u8,
     /// `e_machine` of the ELF header: 62 is x86-64, 183 is aarch64.
     pub code: u16,
 }
 
-impl Machine {
+impl BinaryMachine {
     /// The machine that this program was built for.
     #[must_use]
     pub const fn this() -> Self {
@@ -42,7 +42,7 @@ impl Machine {
     }
 }
 
-impl std::fmt::Display for Machine {
+impl std::fmt::Display for BinaryMachine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.code, self.bits) {
             (62, 64) => f.write_str("x86-64"),
@@ -62,11 +62,11 @@ impl std::fmt::Display for Machine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Image {
     /// An ELF program that names a dynamic loader: `LD_PRELOAD` has a meaning.
-    Dynamic(Machine),
+    Dynamic(BinaryMachine),
     /// A shared library. As a program: a static position-independent one, nothing can be loaded.
-    Library(Machine),
+    Library(BinaryMachine),
     /// An ELF file without a dynamic loader: nothing can be loaded into it.
-    Static(Machine),
+    Static(BinaryMachine),
     /// A `#!` script: the interpreter's path is what runs.
     Script(std::path::PathBuf),
     /// Anything else. Shells and `execvp` hand such a file to `/bin/sh`.
@@ -113,7 +113,7 @@ fn script(head: &[u8]) -> Image {
 fn classify<'a, Elf: FileHeader<Endian = Endianness>>(data: &'a ReadCache<File>) -> Option<Image> {
     let header = Elf::parse(data).ok()?;
     let endian = header.endian().ok()?;
-    let machine = Machine {
+    let machine = BinaryMachine {
         bits: if header.is_class_64() { 64 } else { 32 },
         code: header.e_machine(endian),
     };
