@@ -41,7 +41,7 @@ use crate::execute::Bench;
 use crate::journal::Journal;
 use crate::plan::{Plan, Progress};
 use crate::reader::ReadError;
-use crate::results::{Disk, Limits, Machine, RunRecord, approximate, ratio};
+use crate::results::{Limits, MachineFacts, RunRecord, TestedDisk, approximate, ratio};
 use crate::run::{BenchError, machine};
 use crate::statistics::{Median, median};
 use crate::target::{Target, TargetError};
@@ -138,7 +138,7 @@ pub struct Predictions {
     /// When it began, in UTC.
     pub began: String,
     /// Where.
-    pub machine: Machine,
+    pub machine: MachineFacts,
     /// Seed of all chance.
     pub seed: u64,
     /// What stopped each run.
@@ -153,7 +153,7 @@ pub struct Predictions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PredictedDisk {
     /// Its name and what it is.
-    pub disk: Disk,
+    pub disk: TestedDisk,
     /// The medians that the simulator got.
     pub costs: Calibration,
     /// What was measured before each repeat.
@@ -369,7 +369,7 @@ fn on_disk(
             simulated::simulate(&bench, model, &costs, &cell.scenario, cell.window_kib)?;
     }
     let disk = PredictedDisk {
-        disk: Disk {
+        disk: TestedDisk {
             name: name.to_owned(),
             description: target.disk.description.clone(),
         },

@@ -14,7 +14,7 @@ use crate::dataset::{Dataset, PrepareError};
 use crate::execute::Bench;
 use crate::journal::Journal;
 use crate::plan::{Plan, Progress};
-use crate::results::{Machine, Results, VERSION};
+use crate::results::{MachineFacts, Results, VERSION};
 use crate::target::{DiskChoice, Target, TargetError};
 
 /// A bench run could not be done or not finished.
@@ -237,14 +237,14 @@ fn order<'a>(
     steps
 }
 
-pub(crate) fn machine() -> Machine {
+pub(crate) fn machine() -> MachineFacts {
     let memory = MemoryInfo::read(Path::new("/proc")).unwrap_or_default();
     let release = rustix::system::uname()
         .release()
         .to_string_lossy()
         .into_owned();
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    Machine {
+    MachineFacts {
         kernel: release,
         cpus: u64::try_from(cpus).unwrap_or(1),
         memory_bytes: memory.total_bytes.unwrap_or(0),

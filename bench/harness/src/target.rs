@@ -15,7 +15,7 @@ use ahead_sys::meminfo::MemoryInfo;
 
 use crate::ceiling::Pricing;
 use crate::plan::Plan;
-use crate::results::Disk;
+use crate::results::TestedDisk;
 
 /// Size of an emulated disk unless told otherwise, where there is memory for it: room for the
 /// full set of test files.
@@ -91,7 +91,7 @@ pub(crate) struct Target {
     /// How the ceiling asks it.
     pub(crate) pricing: Pricing,
     /// For reports.
-    pub(crate) disk: Disk,
+    pub(crate) disk: TestedDisk,
     /// How much of the free space test files may take: a disk that people use must not be filled
     /// up, an emulated one only needs some room for its file system's own tables.
     pub(crate) percent_max: u64,
@@ -128,7 +128,7 @@ impl Target {
         if let Some(disk) = emulated {
             return Ok(Self::of_emulated(folder, queue, &disk));
         }
-        let disk = Disk {
+        let disk = TestedDisk {
             name: folder.display().to_string(),
             description: format!("a folder on /dev/{}", queue.name()),
         };
@@ -159,7 +159,7 @@ impl Target {
             folder,
             queue,
             pricing: Pricing::with_holes(hole_bytes_max(&info.model)),
-            disk: Disk { name, description },
+            disk: TestedDisk { name, description },
             percent_max: 96,
             emulated: Some(info.name.clone()),
         }

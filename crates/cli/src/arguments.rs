@@ -37,7 +37,7 @@ pub enum Verb {
     Run(Run),
     /// Emulated disks under the real page cache, to try things on (needs root)
     #[command(subcommand, arg_required_else_help = true)]
-    Disk(Disk),
+    Disk(DiskVerb),
     /// Measure read-ahead here: patterns, policies, distance to the ceiling
     #[command(subcommand, arg_required_else_help = true)]
     Bench(Bench),
@@ -128,7 +128,7 @@ pub struct SettingsArguments {
 
 /// `ahead disk`.
 #[derive(Debug, Subcommand)]
-pub enum Disk {
+pub enum DiskVerb {
     /// Create an emulated disk and mount a fresh file system on it
     Create(DiskCreate),
     /// List the emulated disks of this machine, removing what dead ones left behind

@@ -2,7 +2,7 @@
 
 use ahead_study::output as results_as;
 use ahead_study::results;
-use ahead_study::sweep::{self, Outcome};
+use ahead_study::sweep::{self, CellOutcome};
 use ahead_study::typed::{self, Words};
 
 use crate::arguments::Compare;
@@ -75,7 +75,7 @@ fn words(arguments: &Compare) -> Result<Words, StudyError> {
 fn show(
     arguments: &Compare,
     plans: &[ahead_study::plan::Plan],
-    outcomes: &[Outcome],
+    outcomes: &[CellOutcome],
 ) -> Result<(), StudyError> {
     let groups = results::groups(outcomes);
     if let Some(path) = &arguments.parquet {

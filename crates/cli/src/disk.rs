@@ -8,7 +8,7 @@ use ahead_disk_model::{DiskModel, ModelError, Order, TimeScale};
 use ahead_study::table;
 use serde::Serialize;
 
-use crate::arguments::{Disk, DiskCreate, OrderName};
+use crate::arguments::{DiskCreate, DiskVerb, OrderName};
 use crate::exit::Exit;
 use crate::{figures, size};
 
@@ -84,10 +84,10 @@ impl DiskCommandError {
 ///
 /// # Errors
 /// [`DiskCommandError`].
-pub fn disk(verb: &Disk) -> Result<String, DiskCommandError> {
+pub fn disk(verb: &DiskVerb) -> Result<String, DiskCommandError> {
     match verb {
-        Disk::Create(arguments) => create(arguments),
-        Disk::List { json } => {
+        DiskVerb::Create(arguments) => create(arguments),
+        DiskVerb::List { json } => {
             let disks = ahead_disk_emulator::list()?;
             Ok(if *json {
                 to_json(&disks)
@@ -95,7 +95,7 @@ pub fn disk(verb: &Disk) -> Result<String, DiskCommandError> {
                 list_table(&disks)
             })
         }
-        Disk::Stats { name, json, reset } => {
+        DiskVerb::Stats { name, json, reset } => {
             let stats = ahead_disk_emulator::stats(name)?;
             if *reset {
                 ahead_disk_emulator::reset_stats(name)?;
@@ -106,7 +106,7 @@ pub fn disk(verb: &Disk) -> Result<String, DiskCommandError> {
                 stats_table(&stats)
             })
         }
-        Disk::Destroy { name } => {
+        DiskVerb::Destroy { name } => {
             ahead_disk_emulator::destroy(name)?;
             Ok(format!("{name}: destroyed\n"))
         }

@@ -120,7 +120,7 @@ fn to_text(figures: &[Figure], folder: Option<&Path>) -> String {
             "verdict",
             "reason",
         ];
-        let mut rows = table::with_titles(&titles, 1..4);
+        let mut rows = table::with_titles(&titles, 3..4);
         for row in &figure.rows {
             let ratio = row
                 .ratio

@@ -26,7 +26,7 @@ use ahead_sys::filter_probe;
 
 use crate::arguments::Run;
 use crate::exit::Exit;
-use account::{Account, AccountError};
+use account::{AccountError, AccountFile};
 use command::{Command, FindError, Visibility};
 use config::ConfigError;
 use explain::{Destination, Explainer};
@@ -59,7 +59,7 @@ pub enum RunError {
     Library(#[from] LibraryError),
     /// No place for the account.
     #[error(transparent)]
-    Account(#[from] AccountError),
+    AccountFile(#[from] AccountError),
     /// The decisions cannot be written.
     #[error(transparent)]
     Explain(#[from] explain::OpenError),
@@ -196,7 +196,7 @@ fn run_watched(
         .then(|| Destination::open(arguments.explain_to.as_ref()))
         .transpose()?;
 
-    let account = Account::create()?;
+    let account = AccountFile::create()?;
     process.env(SHARED_VARIABLE, account.path());
     let recording = arguments
         .record

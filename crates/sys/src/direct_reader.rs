@@ -24,7 +24,7 @@ pub struct DirectReader {
 
 /// What arrived.
 #[derive(Debug)]
-pub struct Completion<'a> {
+pub struct ReadCompletion<'a> {
     /// What the caller gave to [`DirectReader::push`].
     pub tag: u32,
     /// The bytes read, less than asked for only at the end of the file; or why there are none.
@@ -96,7 +96,7 @@ impl DirectReader {
 
     /// Starts what was pushed, waits for at least one arrival, and shows every arrival to `visit`.
     /// Returns at once when nothing is on its way.
-    pub fn wait(&mut self, mut visit: impl FnMut(Completion<'_>)) -> io::Result<()> {
+    pub fn wait(&mut self, mut visit: impl FnMut(ReadCompletion<'_>)) -> io::Result<()> {
         if self.in_flight == 0 {
             return Ok(());
         }
@@ -115,7 +115,7 @@ impl DirectReader {
                 Ok(count) => Ok(self.arena.filled(slot, self.buffer_bytes, count)),
                 Err(_) => Err(io::Error::from_raw_os_error(-entry.result())),
             };
-            visit(Completion { tag, bytes });
+            visit(ReadCompletion { tag, bytes });
             self.free.push(slot);
             self.in_flight -= 1;
         }

@@ -5,7 +5,6 @@
 //! well (`small_file`, `meminfo`, `memory_limit`, `block_queue::QueueFacts`) allocate nothing and ask
 //! the kernel past the C library. That is why they are not the `procfs` crate's.
 
-pub mod anonymous_memory;
 pub mod block_queue;
 pub mod cachestat;
 pub mod cgroup;

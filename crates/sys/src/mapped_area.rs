@@ -1,8 +1,9 @@
 //! `mmap`, `madvise` and `mincore` - a part of a file as memory, touched page by page.
 //!
 //! For whoever looks at what page faults make the kernel do. The area's advice and whether it is
-//! executable change what the kernel reads ahead, so both can be chosen. Reading words of a whole
-//! file is [`mapped_file`](crate::mapped_file).
+//! executable change what the kernel reads ahead, so both can be chosen; `memmap2` has no private
+//! executable mapping and no `mincore`. Reading words of a whole file is
+//! [`mapped_file`](crate::mapped_file).
 
 use std::fs::File;
 use std::io;

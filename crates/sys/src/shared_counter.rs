@@ -4,23 +4,18 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use memmap2::{MmapOptions, MmapRaw};
 
 const MAPPED_BYTES: usize = 4096;
 
 /// A mapped counter. The mapping goes with the value; the file stays.
 #[derive(Debug)]
 pub struct SharedCounter {
-    address: NonNull<AtomicU64>,
+    mapped: MmapRaw,
 }
-
-// SAFETY: the only access is through an atomic, which any thread may use.
-unsafe impl Send for SharedCounter {}
-// SAFETY: as above.
-unsafe impl Sync for SharedCounter {}
 
 impl SharedCounter {
     /// A counter at 0 in memory that no disk stands behind. While the returned file is open,
@@ -57,29 +52,14 @@ impl SharedCounter {
     }
 
     fn map(file: &File) -> io::Result<Self> {
-        // SAFETY: a fresh mapping at an address that the kernel picks, over a file of at least
-        // MAPPED_BYTES, touches no memory of ours.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                MAPPED_BYTES,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let address = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { address })
+        let mapped = MmapOptions::new().len(MAPPED_BYTES).map_raw(file)?;
+        Ok(Self { mapped })
     }
 
     fn cell(&self) -> &AtomicU64 {
         // SAFETY: the mapping is page-aligned, at least 8 bytes long and lives as long as `self`;
         // every process touches it through atomics only.
-        unsafe { self.address.as_ref() }
+        unsafe { AtomicU64::from_ptr(self.mapped.as_mut_ptr().cast()) }
     }
 
     /// Adds `amount`.
@@ -94,15 +74,10 @@ impl SharedCounter {
     }
 }
 
-impl Drop for SharedCounter {
-    fn drop(&mut self) {
-        // SAFETY: the range is ours, mapped in `map`, and no reference outlives `self`.
-        unsafe { libc::munmap(self.address.as_ptr().cast(), MAPPED_BYTES) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     #[test]

@@ -18,7 +18,7 @@ use crate::time_scale::TimeScale;
 
 /// The state of the mechanism.
 #[derive(Clone, Debug)]
-pub struct Arm {
+pub struct ArmDisk {
     model: ArmModel,
     scale: TimeScale,
     capacity_bytes: u64,
@@ -34,7 +34,7 @@ struct Positioning {
     is_seek: bool,
 }
 
-impl Service for Arm {
+impl Service for ArmDisk {
     fn serve(&mut self, _start_ns: u64, request: &Request) -> Served {
         let offset = request.offset.get();
         let positioning = self.positioning(offset);
@@ -53,7 +53,7 @@ impl Service for Arm {
     }
 }
 
-impl Arm {
+impl ArmDisk {
     /// An idle arm at offset 0.
     fn new(model: ArmModel, capacity_bytes: u64, scale: TimeScale) -> Self {
         Self {
@@ -118,11 +118,11 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn hdd() -> Arm {
+    fn hdd() -> ArmDisk {
         let DiskModel::Arm(model) = DiskModel::hdd().with_order(Order::Fifo) else {
             unreachable!("the hdd preset has an arm")
         };
-        Arm::new(model, 8 * GIB, TimeScale::REAL)
+        ArmDisk::new(model, 8 * GIB, TimeScale::REAL)
     }
 
     #[test]

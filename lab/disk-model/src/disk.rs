@@ -6,7 +6,7 @@
 
 use ahead_units::{ByteLength, ByteOffset, Timestamp};
 
-use crate::arm::Arm;
+use crate::arm::ArmDisk;
 use crate::array::Array;
 use crate::drive::Drive;
 use crate::fixed::Fixed;
@@ -73,7 +73,7 @@ pub struct Disk {
 
 #[derive(Clone, Debug)]
 enum AnyMechanism {
-    Arm(Serial<Arm>),
+    Arm(Serial<ArmDisk>),
     Flash(Flash),
     Volume(Volume),
     Fixed(Serial<Fixed>),
@@ -89,7 +89,7 @@ impl Disk {
         let capacity = capacity.get();
         let (mechanism, scale) = match model {
             DiskModel::Arm(arm) => {
-                let arm = Arm::with_line(arm.clone(), capacity, scale);
+                let arm = ArmDisk::with_line(arm.clone(), capacity, scale);
                 (AnyMechanism::Arm(arm), TimeScale::REAL)
             }
             DiskModel::Flash(flash) => {

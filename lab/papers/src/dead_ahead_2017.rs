@@ -31,7 +31,7 @@ use ahead_workload::{FileSpec, Job, Layout, Process, Step};
 use super::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::parallel;
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 const SMALL: &str = "linux-2.6.18:ra_kb=128";
 const LARGE: &str = "linux-2.6.18:ra_kb=32768";
@@ -195,45 +195,45 @@ fn blessing(figure: &mut Figure) -> Result<(), ReproduceError> {
     let waiting = |report: &Report| percent(report, report.processors.io_wait_ns, 4.0);
     let user = |report: &Report| percent(report, report.processors.user_ns, 4.0);
     figure.rows.push(
-        Row::within("8 readers, 128 KiB, MiB/s", 39.3, rates[0], RATE, 1)
+        FigureRow::within("8 readers, 128 KiB, MiB/s", 39.3, rates[0], RATE, 1)
             .because("fitted by the number of disks"),
     );
-    figure.rows.push(Row::within(
+    figure.rows.push(FigureRow::within(
         "8 readers, 32 MiB, MiB/s",
         90.0,
         rates[1],
         RATE,
         1,
     ));
-    figure.rows.push(Row::within(
+    figure.rows.push(FigureRow::within(
         "8 readers, 32 MiB over 128 KiB",
         90.0 / 39.3,
         rates[1] / rates[0],
         RATIO,
         2,
     ));
-    figure.rows.push(Row::within(
+    figure.rows.push(FigureRow::within(
         "8 readers, 128 KiB, user time, %",
         37.0,
         user(small),
         RATE,
         0,
     ));
-    figure.rows.push(Row::within(
+    figure.rows.push(FigureRow::within(
         "8 readers, 32 MiB, user time, %",
         97.0,
         user(large),
         RATE,
         0,
     ));
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "8 readers, waiting for the disks, %",
         "49 → 0",
         format!("{:.0} → {:.0}", waiting(small), waiting(large)),
         waiting(large) < WAITING_MAX && waiting(small) > 4.0 * WAITING_MAX,
     ));
     figure.rows.push(
-        Row::statement(
+        FigureRow::statement(
             "8 readers, adaptive without any setting, MiB/s",
             "(ours)",
             format!("{:.1}", rates[2]),
@@ -277,7 +277,7 @@ fn curse(figure: &mut Figure) -> Result<(), ReproduceError> {
         let read = |report: &Report| float(report.amplification_permille()) / 1000.0;
         let slower = float(large.elapsed_ns) / float(small.elapsed_ns);
         figure.rows.push(
-            Row::statement(
+            FigureRow::statement(
                 format!("random load ({name}), bytes read for each byte wanted"),
                 "32 MiB costs dearly",
                 format!("{:.1} → {:.1}", read(small), read(large)),
@@ -296,7 +296,7 @@ fn curse(figure: &mut Figure) -> Result<(), ReproduceError> {
         );
         let against = float(ours.elapsed_ns) / float(small.elapsed_ns);
         figure.rows.push(
-            Row::statement(
+            FigureRow::statement(
                 format!("random load ({name}), adaptive, bytes read for each byte wanted"),
                 "(ours)",
                 format!("{:.1}", read(ours)),

@@ -13,7 +13,7 @@ use ahead_workload::{Hint, Order, Workload};
 use super::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 /// Window in KiB; then, as printed: transfer and latency in ms, utilisation in %, KB/s.
 const PUBLISHED: [(u64, [&str; 4]); 11] = [
@@ -84,7 +84,7 @@ pub fn figure() -> Result<Figure, ReproduceError> {
         .zip(&lines)
         .map(|((kib, published), line)| {
             let simulated = line.texts.each_ref().map(String::as_str);
-            Row::same(
+            FigureRow::same(
                 format!("{kib} KiB: transfer, latency, utilisation, rate"),
                 in_words(*published),
                 in_words(simulated),

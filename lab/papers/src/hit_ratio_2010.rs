@@ -23,7 +23,7 @@ use ahead_workload::{FileSpec, Job, Process, Step};
 use super::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::parallel;
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 /// Window in KiB; MB used and MB read under X.
 const PUBLISHED: [(u64, f64, f64); 3] = [
@@ -178,20 +178,20 @@ impl Cell {
 }
 
 /// The rows of the boot: the mix is made for the first two columns, the others are predicted.
-fn boot_rows(smallest: &Cell, cells: &[Cell]) -> Vec<Row> {
+fn boot_rows(smallest: &Cell, cells: &[Cell]) -> Vec<FigureRow> {
     let mut rows = vec![
-        Row::context("boot, 4 KiB window: I/Os", BOOT_PAGES, smallest.ios, 0)
+        FigureRow::context("boot, 4 KiB window: I/Os", BOOT_PAGES, smallest.ios, 0)
             .because("the mix is made for it"),
-        Row::context("boot: pages used", BOOT_PAGES, smallest.used, 0)
+        FigureRow::context("boot: pages used", BOOT_PAGES, smallest.used, 0)
             .because("the mix is made for it"),
     ];
     for ((kib, ios, pages, percent), cell) in BOOT.into_iter().zip(cells) {
         let mut row = |what: &str, theirs: f64, ours: f64, digits: usize| {
             let what = format!("boot, {kib} KiB window: {what}");
             rows.push(if kib == BOOT[0].0 {
-                Row::context(what, theirs, ours, digits).because("the mix is made for it")
+                FigureRow::context(what, theirs, ours, digits).because("the mix is made for it")
             } else {
-                Row::within(what, theirs, ours, (0.85, 1.15), digits)
+                FigureRow::within(what, theirs, ours, (0.85, 1.15), digits)
             });
         };
         row("I/Os", ios, cell.ios, 0);
@@ -218,7 +218,8 @@ pub fn figure() -> Result<Figure, ReproduceError> {
     for (((kib, ..), cell), theirs) in PUBLISHED.iter().zip(&ours).zip(theirs) {
         let what = format!("session, {kib} KiB window: used of what was read, %");
         rows.push(
-            Row::context(what, theirs, cell.percent(), 0).because("a boot in place of the session"),
+            FigureRow::context(what, theirs, cell.percent(), 0)
+                .because("a boot in place of the session"),
         );
     }
     for (to, what) in [
@@ -226,7 +227,7 @@ pub fn figure() -> Result<Figure, ReproduceError> {
         (2, "session, 128 to 1024 KiB: points lost"),
     ] {
         let lost = ours[0].percent() - ours[to].percent();
-        rows.push(Row::within(
+        rows.push(FigureRow::within(
             what,
             theirs[0] - theirs[to],
             lost,
@@ -235,7 +236,7 @@ pub fn figure() -> Result<Figure, ReproduceError> {
         ));
     }
     let growth = ours[2].pages / ours[0].pages;
-    rows.push(Row::statement(
+    rows.push(FigureRow::statement(
         "1024 instead of 128 KiB: memory read, times",
         format!(
             "{:.2} session, {CONSOLE_GROWTH:.2} console, {:.2} boot",

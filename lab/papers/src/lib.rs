@@ -22,7 +22,7 @@ use ahead_sim::world::{Machine, WorldError};
 use ahead_workload::Job;
 
 use ahead_study::chart::{Chart, ChartError};
-use ahead_study::verdict::{Row, Verdict};
+use ahead_study::verdict::{FigureRow, Verdict};
 
 /// A publication's figure, beside ours.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub struct Figure {
     /// Authors, title, year.
     pub source: String,
     /// Published, simulated, verdict.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FigureRow>,
     /// Pictures: the name of the file without its ending, and the picture.
     pub charts: Vec<(String, Chart)>,
     /// What is modelled how, what was substituted, what was learned. One sentence or more each.

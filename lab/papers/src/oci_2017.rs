@@ -31,7 +31,7 @@ use ahead_workload::{FileSpec, Job, Process, Step};
 use super::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 const FILE_BYTES: u64 = 2 << 30;
 
@@ -155,7 +155,7 @@ pub fn figure() -> Result<Figure, ReproduceError> {
         }
     }
     let (small, large) = (&reports[0], &reports[WINDOWS_KIB.len() - 1]);
-    figure.rows.push(Row::within(
+    figure.rows.push(FigureRow::within(
         "4 MiB over 128 KiB, rate",
         1117.0 / 449.0,
         megabytes(large) / megabytes(small),
@@ -164,7 +164,7 @@ pub fn figure() -> Result<Figure, ReproduceError> {
     ));
     if let [.., silent, ours] = &reports[..] {
         figure.rows.push(
-            Row::context(
+            FigureRow::context(
                 "128 KiB of read-ahead without fio's hint, MB/s",
                 449.0,
                 megabytes(silent),
@@ -173,7 +173,7 @@ pub fn figure() -> Result<Figure, ReproduceError> {
             .because(format!("{:.1} requests under way", depth(silent))),
         );
         figure.rows.push(
-            Row::statement(
+            FigureRow::statement(
                 "adaptive without setting or hint, MB/s",
                 "(ours)",
                 format!("{:.0}", megabytes(ours)),
@@ -202,9 +202,9 @@ fn compare(figure: &mut Figure, published: &Published, report: &Report) {
     };
     let mut row = |what: &str, published: f64, simulated: f64, bounds: (f64, f64), digits| {
         let what = format!("{window} of read-ahead, {what}");
-        figure
-            .rows
-            .push(Row::within(what, published, simulated, bounds, digits));
+        figure.rows.push(FigureRow::within(
+            what, published, simulated, bounds, digits,
+        ));
     };
     row(
         "MB/s",

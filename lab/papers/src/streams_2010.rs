@@ -18,7 +18,7 @@ use ahead_workload::Workload;
 use super::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::{Row, Verdict};
+use ahead_study::verdict::{FigureRow, Verdict};
 
 const READERS: [u64; 5] = [1, 2, 4, 8, 16];
 const WINDOWS_KIB: [u64; 2] = [128, 512];
@@ -177,7 +177,7 @@ fn longest_us(report: &Report) -> f64 {
     float(report.latency.max_ns) / 1000.0
 }
 
-fn rows_of(array: &Array, reports: &[Report]) -> Vec<Row> {
+fn rows_of(array: &Array, reports: &[Report]) -> Vec<FigureRow> {
     let (small, large) = reports.split_at(READERS.len());
     let mut rows = Vec::new();
     for (place, readers) in READERS.iter().enumerate() {
@@ -187,7 +187,7 @@ fn rows_of(array: &Array, reports: &[Report]) -> Vec<Row> {
             .zip([&small[place], &large[place]])
         {
             let what = format!("{}, {readers} readers, {kib} KiB: KB/s", array.name);
-            rows.push(Row::within(
+            rows.push(FigureRow::within(
                 what,
                 published[place].0,
                 kb_per_s(report),
@@ -197,7 +197,7 @@ fn rows_of(array: &Array, reports: &[Report]) -> Vec<Row> {
         }
         let gain = (kb_per_s(&large[place]) / kb_per_s(&small[place]) - 1.0) * 100.0;
         let theirs = (array.published[1][place].0 / array.published[0][place].0 - 1.0) * 100.0;
-        rows.push(Row::statement(
+        rows.push(FigureRow::statement(
             format!(
                 "{}, {readers} readers: gain of the larger window",
                 array.name
@@ -216,7 +216,7 @@ fn rows_of(array: &Array, reports: &[Report]) -> Vec<Row> {
                 array.name
             );
             let (theirs, ours) = (published[place].1 / 1e3, longest_us(report) / 1e3);
-            let row = Row::within(what, theirs, ours, (1.0 / 3.0, 3.0), 0);
+            let row = FigureRow::within(what, theirs, ours, (1.0 / 3.0, 3.0), 0);
             rows.push(match (row.verdict, readers) {
                 (Verdict::DoesNotHold, 1) => row.because(
                     "nothing but its own windows delays a single reader here; the published read \
@@ -233,7 +233,7 @@ fn rows_of(array: &Array, reports: &[Report]) -> Vec<Row> {
     let pairs = small.iter().zip(large);
     let worst = pairs.map(|(small, large)| longest_us(large) / longest_us(small));
     let worst = worst.fold(0.0, f64::max);
-    rows.push(Row::statement(
+    rows.push(FigureRow::statement(
         format!(
             "{}: longest read, 512 over 128 KiB, worst of the five",
             array.name
@@ -243,7 +243,7 @@ fn rows_of(array: &Array, reports: &[Report]) -> Vec<Row> {
         worst <= 2.0,
     ));
     let more = [small, large].map(|reports| longest_us(&reports[4]) / longest_us(&reports[1]));
-    rows.push(Row::statement(
+    rows.push(FigureRow::statement(
         format!("{}: longest read, sixteen over two readers", array.name),
         "× 2.7 to × 5.8",
         format!("× {:.2} and × {:.2}", more[0], more[1]),

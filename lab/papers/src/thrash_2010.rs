@@ -20,7 +20,7 @@ use ahead_workload::Workload;
 use super::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{BarChart, Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 const STREAMS: u64 = 300;
 const BYTES_PER_S: u64 = 200_000;
@@ -160,63 +160,63 @@ pub fn figure_of(seconds: u64) -> Result<Figure, ReproduceError> {
     })
 }
 
-fn rows(ours: &Cell, other: &Cell, seconds: u64) -> Vec<Row> {
+fn rows(ours: &Cell, other: &Cell, seconds: u64) -> Vec<FigureRow> {
     let class = |class| ours.class(class);
     let (context, thrash) = (class(Class::Context), class(Class::Thrash));
     let all = ours.report.all_classes();
     let per_run = float(SECONDS) / float(seconds.max(1));
     let count = |what: &str, published: f64, windows: u64| {
-        Row::context(what, published, float(windows) * per_run, 0)
+        FigureRow::context(what, published, float(windows) * per_run, 0)
     };
     let context_pages = mean(context.pages, context.windows);
     let factor_two = (0.5, 2.0);
     let factor_three = (1.0 / 3.0, 3.0);
     let mut rows = vec![
-        Row::context("context windows, mean pages", 14.0, context_pages, 1)
+        FigureRow::context("context windows, mean pages", 14.0, context_pages, 1)
             .because("the cache is inferred from it"),
-        Row::within(
+        FigureRow::within(
             "windows after thrashing, % of all",
             2031.0 / 61_325.0 * 100.0,
             ours.thrashed_windows() * 100.0,
             factor_three,
             2,
         ),
-        Row::within(
+        FigureRow::within(
             "all windows",
             63_837.0,
             float(all.windows) * per_run,
             factor_two,
             0,
         ),
-        Row::within(
+        FigureRow::within(
             "context windows, mean pages behind the mark",
             2.0,
             mean(context.async_pages, context.windows),
             factor_two,
             1,
         ),
-        Row::within(
+        FigureRow::within(
             "context windows, mean pages read",
             13.0,
             mean(context.io_pages, context.windows),
             factor_two,
             1,
         ),
-        Row::within(
+        FigureRow::within(
             "windows after thrashing, mean pages",
             9.0,
             mean(thrash.pages, thrash.windows),
             factor_two,
             1,
         ),
-        Row::within(
+        FigureRow::within(
             "windows after thrashing, mean pages read",
             6.0,
             mean(thrash.io_pages, thrash.windows),
             factor_two,
             1,
         ),
-        Row::same(
+        FigureRow::same(
             "windows after thrashing, pages behind the mark",
             "0",
             thrash.async_pages.to_string(),
@@ -233,7 +233,7 @@ fn rows(ours: &Cell, other: &Cell, seconds: u64) -> Vec<Row> {
         3.0,
         class(Class::Subsequent).windows,
     ));
-    rows.push(Row::statement(
+    rows.push(FigureRow::statement(
         "pages evicted before use and read again: 2.6.31 beside the patches",
         "at least three times as many",
         format!(

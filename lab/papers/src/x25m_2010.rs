@@ -16,7 +16,7 @@ use ahead_workload::Workload;
 use super::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 /// Window in KiB, and MB/s of two runs.
 const PUBLISHED: [(u64, f64, f64); 11] = [
@@ -72,17 +72,17 @@ pub fn figure() -> Result<Figure, ReproduceError> {
         Ok(float(report.bytes_per_second()) / 1e6)
     });
     let rates: Vec<f64> = rates.into_iter().collect::<Result<_, ReproduceError>>()?;
-    let mut rows: Vec<Row> = PUBLISHED
+    let mut rows: Vec<FigureRow> = PUBLISHED
         .iter()
         .zip(&rates)
         .map(|((kib, first, second), rate)| {
             let what = format!("{kib} KiB window, MB/s, mean of two runs");
-            Row::within(what, f64::midpoint(*first, *second), *rate, BOUNDS, 1)
+            FigureRow::within(what, f64::midpoint(*first, *second), *rate, BOUNDS, 1)
         })
         .collect();
     let steps = rates.windows(2).map(|pair| pair[1] / pair[0]);
     let worst = steps.fold(f64::INFINITY, f64::min);
-    rows.push(Row::statement(
+    rows.push(FigureRow::statement(
         "larger windows are not slower",
         "at most 1.5 % slower",
         format!("smallest step: × {worst:.3}"),

@@ -228,10 +228,11 @@ impl<'a> Values<'a> {
     /// The number of `key`, which has a default.
     #[must_use]
     pub fn number(&self, key: &str) -> u64 {
-        self.written_number(key).unwrap_or(match self.kind(key) {
-            KeyKind::Number { default } => default,
-            other => unreachable!("{}: '{key}' is {other:?}", self.name),
-        })
+        match (self.written_number(key), self.kind(key)) {
+            (Some(number), _) => number,
+            (None, KeyKind::Number { default }) => default,
+            (None, other) => unreachable!("{}: '{key}' is {other:?}", self.name),
+        }
     }
 
     /// The word of `key`.

@@ -3,7 +3,7 @@
 #[path = "support/page_cache.rs"]
 mod page_cache;
 
-use ahead_replicas::kernel::ara::{Ara, Knobs, Release};
+use ahead_replicas::kernel::ara::{Ara, AraKnobs, AraRelease};
 use ahead_replicas::kernel::ara_v1::AraV1;
 use ahead_replicas::kernel::{Advice, Class, Host, Learned, PageState, Read, ReadAhead};
 use page_cache::PageCache;
@@ -53,8 +53,12 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn release() -> impl Strategy<Value = Release> {
-    prop_oneof![Just(Release::V15), Just(Release::June), Just(Release::V16)]
+fn release() -> impl Strategy<Value = AraRelease> {
+    prop_oneof![
+        Just(AraRelease::V15),
+        Just(AraRelease::June),
+        Just(AraRelease::V16)
+    ]
 }
 
 prop_compose! {
@@ -66,15 +70,15 @@ prop_compose! {
         look_ahead: bool,
         hit_feedback: bool,
         nfsd: bool,
-    ) -> (Release, Knobs) {
-        let knobs = Knobs {
+    ) -> (AraRelease, AraKnobs) {
+        let knobs = AraKnobs {
             ratio,
             hit_rate,
             pages_max,
             look_ahead,
             hit_feedback,
             nfsd,
-            ..Knobs::of(release)
+            ..AraKnobs::of(release)
         };
         (release, knobs)
     }
@@ -189,7 +193,7 @@ proptest! {
         events in prop::collection::vec(event(), 1..80),
     ) {
         let mut cache = PageCache::new(FILE_PAGES);
-        let knobs = Knobs { ratio: 0, ..Knobs::of(release) };
+        let knobs = AraKnobs { ratio: 0, ..AraKnobs::of(release) };
         let mut file = Ara::with_knobs(release, knobs);
         let mut position = 0;
         for event in events {

@@ -10,15 +10,15 @@ mod chunks;
 #[path = "support/page_cache.rs"]
 mod page_cache;
 
-use ahead_replicas::kernel::ara::events::{Event, Events};
-use ahead_replicas::kernel::ara::{Ara, Knobs, Method, Release};
+use ahead_replicas::kernel::ara::events::{AraEvent, Events};
+use ahead_replicas::kernel::ara::{Ara, AraKnobs, AraRelease, Method};
 use ahead_replicas::kernel::{Advice, Class, Host, ReadAhead};
 use chunks::{MANY, asked, backwards, cache, read};
 
 /// V15 does not stop at page 0: the window wraps, is dropped, and the page comes alone.
 #[test]
 fn a_backward_window_below_page_zero_is_dropped_by_v15_and_cut_by_the_others() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     cache.read(&mut file, 6, 4);
     cache.read(&mut file, 2, 4);
     assert_eq!(
@@ -26,7 +26,7 @@ fn a_backward_window_below_page_zero_is_dropped_by_v15_and_cut_by_the_others() {
         [(6, 4, None), (1, 8, None)],
         "the first window still fits"
     );
-    let (mut cache, mut file) = (chunks::cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (chunks::cache(MANY), Ara::new(AraRelease::V15));
     cache.read(&mut file, 4, 2);
     cache.read(&mut file, 2, 4);
     assert_eq!(
@@ -34,7 +34,7 @@ fn a_backward_window_below_page_zero_is_dropped_by_v15_and_cut_by_the_others() {
         [(4, 2, None), (2, 1, None), (3, 10, Some(12))],
         "5 - 8 wraps; then page 3 has a neighbour"
     );
-    for release in [Release::June, Release::V16] {
+    for release in [AraRelease::June, AraRelease::V16] {
         let (mut cache, mut file) = (chunks::cache(MANY), Ara::new(release));
         cache.read(&mut file, 4, 2);
         cache.read(&mut file, 2, 4);
@@ -45,7 +45,7 @@ fn a_backward_window_below_page_zero_is_dropped_by_v15_and_cut_by_the_others() {
 /// June: the first context chunk may be a page, since the history is all there is to go by.
 #[test]
 fn the_june_updates_start_slowly_in_mid_file() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::June));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::June));
     let chunks = read(&mut cache, &mut file, 1000, 1016, 4);
     assert_eq!(chunks[..2], [(1000, 4, None), (1004, 1, None)]);
 }
@@ -53,11 +53,15 @@ fn the_june_updates_start_slowly_in_mid_file() {
 /// A low ratio reads as 2.6.18 did, with the larger limit of the device.
 #[test]
 fn a_low_ratio_selects_the_old_logic() {
-    for (release, ratio) in [(Release::V15, 9), (Release::June, 1), (Release::V16, 1)] {
-        let knobs = Knobs {
+    for (release, ratio) in [
+        (AraRelease::V15, 9),
+        (AraRelease::June, 1),
+        (AraRelease::V16, 1),
+    ] {
+        let knobs = AraKnobs {
             ratio,
             pages_max: 32,
-            ..Knobs::of(release)
+            ..AraKnobs::of(release)
         };
         let (mut cache, mut file) = (cache(MANY), Ara::with_knobs(release, knobs));
         let started = cache.read_in_steps(&mut file, 0..61, 1);
@@ -76,14 +80,14 @@ fn a_low_ratio_selects_the_old_logic() {
 /// The plain read of ratio 0, and of a file that may not read ahead.
 #[test]
 fn without_ratio_or_limit_requests_are_read_as_they_are() {
-    let knobs = Knobs {
+    let knobs = AraKnobs {
         ratio: 0,
-        ..Knobs::of(Release::V15)
+        ..AraKnobs::of(AraRelease::V15)
     };
-    let (mut cache, mut file) = (cache(MANY), Ara::with_knobs(Release::V15, knobs));
+    let (mut cache, mut file) = (cache(MANY), Ara::with_knobs(AraRelease::V15, knobs));
     let expected = [(0, 4, None), (4, 4, None), (8, 4, None)];
     assert_eq!(read(&mut cache, &mut file, 0, 12, 4), expected);
-    let mut file = Ara::new(Release::V15);
+    let mut file = Ara::new(AraRelease::V15);
     file.on_advice(Advice::Random);
     let expected = [(100, 4, None), (104, 4, None)];
     assert_eq!(read(&mut cache, &mut file, 100, 108, 4), expected);
@@ -92,7 +96,7 @@ fn without_ratio_or_limit_requests_are_read_as_they_are() {
 /// A congested device ignores marks, and the page behind the chunk is found by context.
 #[test]
 fn a_mark_on_a_congested_device_is_lost() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     cache.congested = true;
     assert_eq!(read(&mut cache, &mut file, 0, 32, 1), [(0, 32, Some(28))]);
     assert_eq!(cache.marks(), []);
@@ -102,7 +106,7 @@ fn a_mark_on_a_congested_device_is_lost() {
 /// The mark goes 16 pages on while the disk sleeps, as long as there are pages to read.
 #[test]
 fn a_sleeping_disk_is_not_woken_by_a_mark() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     read(&mut cache, &mut file, 0, 48, 1);
     file.set_disk_asleep(true);
     assert_eq!(read(&mut cache, &mut file, 48, 96, 1), []);
@@ -117,11 +121,11 @@ fn a_sleeping_disk_is_not_woken_by_a_mark() {
 /// A loop device reads the same chunks, without marks: their end is what asks for the next.
 #[test]
 fn without_look_ahead_the_end_of_a_chunk_asks_for_the_next() {
-    let knobs = Knobs {
+    let knobs = AraKnobs {
         look_ahead: false,
-        ..Knobs::of(Release::V15)
+        ..AraKnobs::of(AraRelease::V15)
     };
-    let (mut cache, mut file) = (cache(MANY), Ara::with_knobs(Release::V15, knobs));
+    let (mut cache, mut file) = (cache(MANY), Ara::with_knobs(AraRelease::V15, knobs));
     let expected = [
         (0, 32, None),
         (32, 81, None),
@@ -134,11 +138,11 @@ fn without_look_ahead_the_end_of_a_chunk_asks_for_the_next() {
 /// A reader that skips every other page is sequential once a miss may reach over gaps.
 #[test]
 fn a_hit_rate_above_one_accepts_a_reader_that_leaves_gaps() {
-    let knobs = Knobs {
+    let knobs = AraKnobs {
         hit_rate: 2,
-        ..Knobs::of(Release::V15)
+        ..AraKnobs::of(AraRelease::V15)
     };
-    let (mut cache, mut file) = (cache(MANY), Ara::with_knobs(Release::V15, knobs));
+    let (mut cache, mut file) = (cache(MANY), Ara::with_knobs(AraRelease::V15, knobs));
     cache.read(&mut file, 1000, 1);
     cache.read(&mut file, 1002, 1);
     assert_eq!(
@@ -146,7 +150,7 @@ fn a_hit_rate_above_one_accepts_a_reader_that_leaves_gaps() {
         [(1000, 1, None), (1001, 12, Some(1012))],
         "smallest chunk 10, and twice the gap of one page"
     );
-    let (mut cache, mut file) = (chunks::cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (chunks::cache(MANY), Ara::new(AraRelease::V15));
     cache.read(&mut file, 1000, 1);
     cache.read(&mut file, 1002, 1);
     assert_eq!(asked(&mut cache), [(1000, 1, None), (1002, 1, None)]);
@@ -155,11 +159,11 @@ fn a_hit_rate_above_one_accepts_a_reader_that_leaves_gaps() {
 /// Two daemons deliver the requests of a client in the wrong order.
 #[test]
 fn nfsd_reads_a_miss_as_it_is_and_asks_behind_it() {
-    let knobs = Knobs {
+    let knobs = AraKnobs {
         nfsd: true,
-        ..Knobs::of(Release::V16)
+        ..AraKnobs::of(AraRelease::V16)
     };
-    let file = || Ara::with_knobs(Release::V16, knobs);
+    let file = || Ara::with_knobs(AraRelease::V16, knobs);
     let mut cache = cache(MANY);
     assert_eq!(cache.read(&mut file(), 1008, 8), [(1008, 8)]);
     assert_eq!(cache.read(&mut file(), 1000, 8), [(1000, 8)]);
@@ -176,12 +180,12 @@ fn nfsd_reads_a_miss_as_it_is_and_asks_behind_it() {
 #[test]
 fn closing_small_files_teaches_the_first_window() {
     let mut cache = cache(20);
-    let mut file = Ara::new(Release::V15);
+    let mut file = Ara::new(AraRelease::V15);
     read(&mut cache, &mut file, 0, 4, 4);
     file.on_close(&mut cache, 4 * 4096);
     // 20 pages cached, 5 used at most by the arithmetic: half of 15 pages less.
     assert_eq!(cache.learned.expect_bytes, (128 << 10) - 15 * 2048);
-    let mut file = Ara::new(Release::V15);
+    let mut file = Ara::new(AraRelease::V15);
     read(&mut cache, &mut file, 0, 20, 4);
     file.on_close(&mut cache, 20 * 4096);
     assert_eq!(
@@ -190,7 +194,7 @@ fn closing_small_files_teaches_the_first_window() {
         "a file that never met its end through a chunk teaches nothing"
     );
     cache.evict(0..20);
-    let mut file = Ara::new(Release::V15);
+    let mut file = Ara::new(AraRelease::V15);
     read(&mut cache, &mut file, 0, 20, 4);
     file.on_close(&mut cache, 20 * 4096);
     assert_eq!(
@@ -202,7 +206,7 @@ fn closing_small_files_teaches_the_first_window() {
 /// Faults come here under SEQUENTIAL only, and are reads of one page.
 #[test]
 fn faults_are_adaptive_only_in_areas_told_sequential() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     for page in 0..29 {
         let fault = cache.whole_file(page, Advice::Sequential);
         cache.fault_in(&mut file, &fault);
@@ -219,18 +223,22 @@ fn faults_are_adaptive_only_in_areas_told_sequential() {
 #[test]
 fn the_table_of_events_tells_requests_and_pages_by_method() {
     let mut cache = cache(MANY);
-    let mut file = Ara::observed(Release::V15, Knobs::of(Release::V15), Events::default());
+    let mut file = Ara::observed(
+        AraRelease::V15,
+        AraKnobs::of(AraRelease::V15),
+        Events::default(),
+    );
     cache.read_in_steps(&mut file, 0..113, 1);
     cache.read(&mut file, 9000, 2);
     let events = file.observer();
-    assert_eq!(events.requests(Event::ReadAhead, Method::Initial), 1);
-    assert_eq!(events.pages(Event::ReadAhead, Method::Initial), 32);
-    assert_eq!(events.pages(Event::ReadAhead, Method::State), 81 + 179);
-    assert_eq!(events.pages(Event::ReadAheadHit, Method::Initial), 32);
-    assert_eq!(events.pages(Event::ReadAheadHit, Method::State), 81);
-    assert_eq!(events.requests_total(Event::LookAheadHit), 2);
-    assert_eq!(events.requests_total(Event::CacheMiss), 1);
-    assert_eq!(events.pages_total(Event::RandomRead), 2);
+    assert_eq!(events.requests(AraEvent::ReadAhead, Method::Initial), 1);
+    assert_eq!(events.pages(AraEvent::ReadAhead, Method::Initial), 32);
+    assert_eq!(events.pages(AraEvent::ReadAhead, Method::State), 81 + 179);
+    assert_eq!(events.pages(AraEvent::ReadAheadHit, Method::Initial), 32);
+    assert_eq!(events.pages(AraEvent::ReadAheadHit, Method::State), 81);
+    assert_eq!(events.requests_total(AraEvent::LookAheadHit), 2);
+    assert_eq!(events.requests_total(AraEvent::CacheMiss), 1);
+    assert_eq!(events.pages_total(AraEvent::RandomRead), 2);
     assert_eq!(events.random_rate(), 20, "one in 1 + 3, made odd: of five");
     assert_eq!(events.read_ahead_hit_rate(), 39, "113 of 292, made odd");
 }
@@ -238,7 +246,7 @@ fn the_table_of_events_tells_requests_and_pages_by_method() {
 /// The first burst of three has no run to compare with, the second and third are found by context.
 #[test]
 fn bursts_of_equal_length_at_random_places_are_read_at_once() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     for start in [1000, 5000, 9000] {
         let expected = [(start, 1, None), (start + 1, 10, Some(start + 10))];
         assert_eq!(read(&mut cache, &mut file, start, start + 8, 1), expected);
@@ -253,9 +261,9 @@ fn bursts_of_equal_length_at_random_places_are_read_at_once() {
 #[test]
 fn a_loss_in_the_newest_chunk_shows_the_threshold() {
     for (release, thrash_bytes) in [
-        (Release::V15, 119_808),
-        (Release::June, 119_808),
-        (Release::V16, 922_624),
+        (AraRelease::V15, 119_808),
+        (AraRelease::June, 119_808),
+        (AraRelease::V16, 922_624),
     ] {
         let (mut cache, mut file) = (cache(MANY), Ara::new(release));
         cache.learned = release.learned();
@@ -270,7 +278,7 @@ fn a_loss_in_the_newest_chunk_shows_the_threshold() {
 /// June: a backward window grows by twice the last one, whatever was used of it.
 #[test]
 fn the_june_updates_grow_backward_windows_by_the_last_one() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::June));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::June));
     let expected = [(2000, 4, None), (1995, 8, None), (1965, 30, None)];
     assert_eq!(backwards(&mut cache, &mut file, 1984), expected);
 }
@@ -278,7 +286,7 @@ fn the_june_updates_grow_backward_windows_by_the_last_one() {
 /// Somebody's mark with two pages of history below it and 18 pages ahead of it.
 #[test]
 fn pages_ahead_of_a_reader_with_little_history_are_rescued() {
-    for release in [Release::V15, Release::June, Release::V16] {
+    for release in [AraRelease::V15, AraRelease::June, AraRelease::V16] {
         let (mut cache, mut file) = (cache(MANY), Ara::new(release));
         cache.cache(100..120);
         cache.set_mark(102);

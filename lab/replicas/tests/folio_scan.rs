@@ -6,7 +6,7 @@
 mod page_cache;
 
 use ahead_replicas::kernel::Call;
-use ahead_replicas::kernel::folio::{Folio, Release};
+use ahead_replicas::kernel::folio::{Folio, FolioRelease};
 use page_cache::PageCache;
 
 fn cache() -> PageCache {
@@ -17,7 +17,7 @@ fn cache() -> PageCache {
 }
 
 fn file() -> Folio {
-    Folio::new(Release::Linux6_18, 32)
+    Folio::new(FolioRelease::Linux6_18, 32)
 }
 
 /// Pages 4 to 11 lie in two folios of four, 4 is marked, and 12 is the hole. The scan begins inside

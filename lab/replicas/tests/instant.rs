@@ -1,7 +1,7 @@
 //! The page cache with an algorithm, without a clock: what is brought, told, and kept.
 
 use ahead_replicas::instant::{Instant, InstantObserver, InstantSettings};
-use ahead_replicas::kernel::folio::{Folio, Release};
+use ahead_replicas::kernel::folio::{Folio, FolioRelease};
 use ahead_replicas::kernel::{Call, Class, Fault, Host, PageState, Read, ReadAhead, Window};
 use ahead_replicas::page_cache::{
     Aging, CacheObserver, CacheSettings, Evicted, FileId, Replacement,
@@ -70,7 +70,7 @@ fn settings(memory_pages: u64, folio_order_max: u8) -> InstantSettings {
 fn a_sequential_reader_gets_the_windows_of_6_18() {
     let mut world = Instant::new(&settings(1000, 0), Log::default());
     let file = world.add_file(200 * PAGE);
-    let handle = world.open(file, Folio::new(Release::Linux6_18, 32));
+    let handle = world.open(file, Folio::new(FolioRelease::Linux6_18, 32));
     for page in (0..88).step_by(4) {
         world.read(handle, &Read::of_pages(page, 4));
     }
@@ -98,7 +98,7 @@ fn a_sequential_reader_gets_the_windows_of_6_18() {
 fn large_folios_come_whole() {
     let mut world = Instant::new(&settings(1000, 9), Log::default());
     let file = world.add_file(1000 * PAGE);
-    let handle = world.open(file, Folio::new(Release::Linux6_18, 32));
+    let handle = world.open(file, Folio::new(FolioRelease::Linux6_18, 32));
     for page in (0..64).step_by(4) {
         world.read(handle, &Read::of_pages(page, 4));
     }

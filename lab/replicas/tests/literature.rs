@@ -7,7 +7,7 @@ use ahead_policy::device::DeviceEstimate;
 use ahead_replicas::kernel::ReadAhead;
 use ahead_replicas::literature::amp::Amp;
 use ahead_replicas::literature::competitive::Competitive;
-use ahead_replicas::literature::degree::{Degree, Settings};
+use ahead_replicas::literature::degree::{Degree, DegreeSettings};
 use ahead_replicas::literature::majority_trend::MajorityTrend;
 use ahead_replicas::literature::mountpoint::Mountpoint;
 use ahead_replicas::literature::one_block::{OneBlock, When};
@@ -22,7 +22,7 @@ mod page_cache;
 const MANY_SLOTS: usize = 1 << 20;
 
 fn degree(adaptive: bool, trigger_pages: Option<u64>, degree_pages: u64) -> Degree {
-    Degree::new(Settings {
+    Degree::new(DegreeSettings {
         adaptive,
         trigger_pages,
         degree_pages,

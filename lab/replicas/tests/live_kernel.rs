@@ -32,7 +32,7 @@ mod live;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use ahead_replicas::kernel::folio::Release;
+use ahead_replicas::kernel::folio::FolioRelease;
 use live::comparison::Court;
 use live::machine::Folios;
 use live::pattern::Pattern;
@@ -109,8 +109,8 @@ fn generated_patterns_go_as_in_the_kernel_with_single_pages() {
 fn the_rules_of_another_release_are_told_apart() {
     let running = running();
     let other = match running.release {
-        Release::Linux6_18 => Release::Linux6_12,
-        Release::Linux6_12 => Release::Linux6_18,
+        FolioRelease::Linux6_18 => FolioRelease::Linux6_12,
+        FolioRelease::Linux6_12 => FolioRelease::Linux6_18,
     };
     let court = Court::new(&running, Folios::Large).expect("a disk and a recorder can be made");
     let pattern = Pattern::new("two streams").in_turns(&[(0, 0), (0, 1000)], 1, 1, 8);

@@ -4,7 +4,7 @@
 //! first page and length; steps that brought nothing are left out.
 
 use ahead_replicas::kernel::linux_2_6_9::Linux2_6_9;
-use ahead_replicas::kernel::linux_2_6_11::{Release, Stock};
+use ahead_replicas::kernel::linux_2_6_11::{Stock, StockRelease};
 use ahead_replicas::kernel::{Advice, Class, ReadAhead};
 use page_cache::PageCache;
 
@@ -14,16 +14,16 @@ mod page_cache;
 /// The limit of all traces: 128 KiB.
 const MAX: u64 = 32;
 
-fn stock(release: Release) -> Stock {
+fn stock(release: StockRelease) -> Stock {
     Stock::new(release, MAX)
 }
 
 fn stock_2_6_18() -> Stock {
-    stock(Release::Linux2_6_18)
+    stock(StockRelease::Linux2_6_18)
 }
 
 fn stock_2_6_11() -> Stock {
-    stock(Release::Linux2_6_11)
+    stock(StockRelease::Linux2_6_11)
 }
 
 /// Windows asked for since the log was last taken, single pages of the walk left out.
@@ -169,7 +169,7 @@ fn single_page_reads_in_2_6_18_and_2_6_11() {
 /// Trace 3.3b.
 #[test]
 fn reads_of_four_pages_are_the_same_in_2_6_11_and_2_6_18() {
-    for release in [Release::Linux2_6_11, Release::Linux2_6_18] {
+    for release in [StockRelease::Linux2_6_11, StockRelease::Linux2_6_18] {
         let mut cache = PageCache::new(1000);
         let steps = cache.read_in_steps(&mut stock(release), 0..60, 4);
         let expected = [

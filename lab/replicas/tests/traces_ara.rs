@@ -9,7 +9,7 @@ mod chunks;
 #[path = "support/page_cache.rs"]
 mod page_cache;
 
-use ahead_replicas::kernel::ara::{Ara, Release};
+use ahead_replicas::kernel::ara::{Ara, AraRelease};
 use ahead_replicas::kernel::ara_v1::AraV1;
 use chunks::{MANY, asked, backwards, cache, read};
 use page_cache::PageCache;
@@ -17,7 +17,7 @@ use page_cache::PageCache;
 /// T1.
 #[test]
 fn a_reader_of_single_pages_grows_to_the_limit_on_an_idle_system() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     let expected = [
         (0, 32, Some(28)),
         (32, 81, Some(48)),
@@ -33,7 +33,7 @@ fn a_reader_of_single_pages_grows_to_the_limit_on_an_idle_system() {
 /// T2.
 #[test]
 fn a_reader_of_four_pages_grows_a_little_faster() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     let expected = [
         (0, 32, Some(28)),
         (32, 84, Some(49)),
@@ -47,7 +47,7 @@ fn a_reader_of_four_pages_grows_a_little_faster() {
 /// T3: 999 ticks of the clock per page besides its own; a threshold of about 100 pages.
 #[test]
 fn under_memory_pressure_chunks_are_the_ratios_share_of_the_threshold() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     cache.clock_per_page = 999;
     let expected = [
         (0, 32, Some(28)),
@@ -63,7 +63,7 @@ fn under_memory_pressure_chunks_are_the_ratios_share_of_the_threshold() {
 /// T4: a threshold of about 25 pages is less than the first window.
 #[test]
 fn pages_about_to_be_evicted_are_rescued_before_more_is_read() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     cache.clock_per_page = 3999;
     assert_eq!(read(&mut cache, &mut file, 0, 32, 1), [(0, 32, Some(28))]);
     assert_eq!(cache.rescued, [28, 29, 30, 31]);
@@ -77,7 +77,7 @@ fn pages_about_to_be_evicted_are_rescued_before_more_is_read() {
     assert_eq!(read(&mut cache, &mut file, 32, 80, 1), expected);
 }
 
-fn a_start_in_mid_file(release: Release) {
+fn a_start_in_mid_file(release: AraRelease) {
     let (mut cache, mut file) = (cache(MANY), Ara::new(release));
     let expected = [
         (1000, 4, None),
@@ -93,13 +93,13 @@ fn a_start_in_mid_file(release: Release) {
 /// T5.
 #[test]
 fn a_start_in_mid_file_is_found_in_the_cache() {
-    a_start_in_mid_file(Release::V15);
+    a_start_in_mid_file(AraRelease::V15);
 }
 
 /// T6.
 #[test]
 fn two_readers_of_one_descriptor_both_get_read_ahead() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     let mut chunks = Vec::new();
     for page in 0..29 {
         chunks.extend(read(&mut cache, &mut file, page, page + 1, 1));
@@ -121,11 +121,11 @@ fn two_readers_of_one_descriptor_both_get_read_ahead() {
 /// T7.
 #[test]
 fn a_backward_reader_gets_windows_that_end_where_the_last_began() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     assert_eq!(cache.read(&mut file, 2000, 4), [(2000, 4)]);
     assert_eq!(cache.read(&mut file, 1996, 4), [(1995, 5)]);
     asked(&mut cache);
-    let (mut cache, mut file) = (chunks::cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (chunks::cache(MANY), Ara::new(AraRelease::V15));
     let expected = [
         (2000, 4, None),
         (1995, 8, None),
@@ -141,7 +141,7 @@ fn a_backward_reader_gets_windows_that_end_where_the_last_began() {
 /// T8.
 #[test]
 fn a_chunk_evicted_before_use_is_read_again_and_the_reader_grows_anew() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     let before = read(&mut cache, &mut file, 0, 30, 1);
     assert_eq!(before, [(0, 32, Some(28)), (32, 81, Some(48))]);
     cache.evict(30..530);
@@ -157,16 +157,16 @@ fn a_chunk_evicted_before_use_is_read_again_and_the_reader_grows_anew() {
 /// T9.
 #[test]
 fn a_window_that_ends_near_the_end_of_the_file_is_stretched_to_it() {
-    let (mut cache, mut file) = (cache(20), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(20), Ara::new(AraRelease::V15));
     assert_eq!(read(&mut cache, &mut file, 0, 20, 4), [(0, 20, None)]);
-    let (mut cache, mut file) = (chunks::cache(36), Ara::new(Release::V15));
+    let (mut cache, mut file) = (chunks::cache(36), Ara::new(AraRelease::V15));
     assert_eq!(read(&mut cache, &mut file, 0, 36, 4), [(0, 36, Some(28))]);
 }
 
 /// T10.
 #[test]
 fn one_large_read_is_served_by_several_chunks() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     let expected = [
         (0, 32, Some(28)),
         (32, 256, Some(92)),
@@ -182,7 +182,7 @@ fn one_large_read_is_served_by_several_chunks() {
 /// T11.
 #[test]
 fn random_reads_are_read_as_they_are() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     for page in [7000, 300, 9000, 12, 450_000, 4000] {
         assert_eq!(
             read(&mut cache, &mut file, page, page + 2, 2),
@@ -195,7 +195,7 @@ fn random_reads_are_read_as_they_are() {
 /// T11: a random read between two steps of a reader leaves its state alone.
 #[test]
 fn a_random_read_does_not_disturb_the_state() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V15));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V15));
     read(&mut cache, &mut file, 0, 20, 1);
     assert_eq!(
         read(&mut cache, &mut file, 9000, 9002, 2),
@@ -241,13 +241,13 @@ fn the_first_version_takes_one_page_read_before_for_a_reader() {
 /// V16a.
 #[test]
 fn the_last_version_starts_in_mid_file_as_before() {
-    a_start_in_mid_file(Release::V16);
+    a_start_in_mid_file(AraRelease::V16);
 }
 
 /// V16b.
 #[test]
 fn the_last_version_lets_accidental_neighbours_cost_little() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V16));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V16));
     let mut chunks = Vec::new();
     for page in 0..23 {
         chunks.extend(read(&mut cache, &mut file, 1000 + page, 1001 + page, 1));
@@ -277,7 +277,7 @@ fn the_last_version_lets_accidental_neighbours_cost_little() {
 /// V16c.
 #[test]
 fn the_last_version_doubles_its_backward_windows() {
-    let (mut cache, mut file) = (cache(MANY), Ara::new(Release::V16));
+    let (mut cache, mut file) = (cache(MANY), Ara::new(AraRelease::V16));
     let expected = [
         (2000, 4, None),
         (1993, 10, None),

@@ -53,7 +53,7 @@ fn folio_four_pages_per_call_double_up_to_the_limit() {
 #[test]
 fn folio_two_streams_in_turn_differ_by_the_aligned_end() {
     assert_eq!(
-        folio(folio::Release::Linux6_12).reads(1, interleaved(6, 1)),
+        folio(folio::FolioRelease::Linux6_12).reads(1, interleaved(6, 1)),
         [
             "0: [0,+4) mark 1",
             "1000: [1000,+1)",
@@ -66,7 +66,7 @@ fn folio_two_streams_in_turn_differ_by_the_aligned_end() {
         ]
     );
     assert_eq!(
-        folio(folio::Release::Linux6_18).reads(1, interleaved(6, 1)),
+        folio(folio::FolioRelease::Linux6_18).reads(1, interleaved(6, 1)),
         [
             "0: [0,+4) mark 1",
             "1000: [1000,+1)",
@@ -293,7 +293,7 @@ fn state(index: u64, request: u64, window: (u64, u64), mmap_miss: u64, prev_pos:
 /// What `readahead:*` prints for trace B of 6.18, small folios.
 #[test]
 fn folio_calls_are_those_that_the_tracepoints_show() {
-    let mut run = folio(folio::Release::Linux6_18);
+    let mut run = folio(folio::FolioRelease::Linux6_18);
     run.follow(4, 0..5);
     assert_eq!(
         run.cache.calls,
@@ -328,7 +328,7 @@ fn folio_calls_are_those_that_the_tracepoints_show() {
 
 #[test]
 fn an_executable_area_is_read_from_the_fault_on_and_not_beyond_itself() {
-    let mut run = folio(folio::Release::Linux6_18);
+    let mut run = folio(folio::FolioRelease::Linux6_18);
     let mut fault = run.cache.whole_file(100, Advice::Random);
     fault.executable = true;
     assert_eq!(run.fault_in(&fault), "[100,+32)");
@@ -336,7 +336,7 @@ fn an_executable_area_is_read_from_the_fault_on_and_not_beyond_itself() {
     fault.area_end = 210;
     assert_eq!(run.fault_in(&fault), "[200,+10)");
     assert!(run.cache.marks().is_empty());
-    let mut run = folio(folio::Release::Linux6_12);
+    let mut run = folio(folio::FolioRelease::Linux6_12);
     assert_eq!(run.fault_in(&fault), "[200,+1)");
     fault.advice = Advice::Normal;
     fault.page = 300;

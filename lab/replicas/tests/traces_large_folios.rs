@@ -71,7 +71,7 @@ fn folios(start: u64, pages: u64, count: u64) -> String {
 #[test]
 fn large_folios_with_a_limit_of_a_megabyte() {
     assert_eq!(
-        large(folio::Release::Linux6_18, 256).follow(4, 0..17),
+        large(folio::FolioRelease::Linux6_18, 256).follow(4, 0..17),
         [
             "0: [0,+16) mark 4".to_owned(),
             format!("4: {}", folios(16, 4, 8)),
@@ -79,7 +79,7 @@ fn large_folios_with_a_limit_of_a_megabyte() {
         ]
     );
     assert_eq!(
-        large(folio::Release::Linux6_12, 256).follow(4, 0..17),
+        large(folio::FolioRelease::Linux6_12, 256).follow(4, 0..17),
         [
             "0: <0,+4>, <4,+4> mark 4, <8,+4>, <12,+4>".to_owned(),
             format!("4: {}", folios(16, 16, 2)),

@@ -4,7 +4,7 @@
 //! first page and length; steps that brought nothing are left out.
 
 use ahead_replicas::kernel::advise::Advised;
-use ahead_replicas::kernel::linux_2_2::{Linux2_2, Settings, State};
+use ahead_replicas::kernel::linux_2_2::{Linux2_2, Linux2_2State, OldSettings};
 use ahead_replicas::kernel::linux_2_4::Linux2_4;
 use ahead_replicas::kernel::{Advice, Class, Fault, Read, ReadAhead};
 use page_cache::PageCache;
@@ -29,15 +29,15 @@ fn fault_all<A: ReadAhead>(
 }
 
 fn linux_2_2() -> Linux2_2 {
-    Linux2_2::new(Settings::LINUX_2_2)
+    Linux2_2::new(OldSettings::LINUX_2_2)
 }
 
 fn linux_2_4() -> Linux2_4 {
-    Linux2_4::new(Settings::LINUX_2_4)
+    Linux2_4::new(OldSettings::LINUX_2_4)
 }
 
-const fn numbers(ra_end: u64, ra_length: u64, ra_window: u64, ra_next: u64) -> State {
-    State {
+const fn numbers(ra_end: u64, ra_length: u64, ra_window: u64, ra_next: u64) -> Linux2_2State {
+    Linux2_2State {
         ra_end,
         ra_length,
         ra_window,
@@ -71,9 +71,9 @@ fn a_cluster_ends_with_the_file() {
 #[test]
 fn a_machine_with_little_memory_has_smaller_clusters() {
     let mut cache = PageCache::new(1000);
-    let mut file = Linux2_2::new(Settings {
+    let mut file = Linux2_2::new(OldSettings {
         cluster: 4,
-        ..Settings::LINUX_2_2
+        ..OldSettings::LINUX_2_2
     });
     assert_eq!(cache.fault(&mut file, 37), [(36, 4)]);
 }
@@ -153,7 +153,7 @@ fn a_look_at_the_first_half_page_reads_nothing_ahead() {
 #[test]
 fn the_option_for_little_read_ahead_ends_at_blocks_of_8_pages() {
     let mut cache = PageCache::new(1000);
-    let mut file = Linux2_2::new(Settings::LINUX_2_2_SMALL);
+    let mut file = Linux2_2::new(OldSettings::LINUX_2_2_SMALL);
     let steps = cache.read_in_steps(&mut file, 0..30, 1);
     assert_eq!(steps[0], (0, vec![(0, 1), (1, 2)]));
     assert_eq!(steps.last().map(|(_, runs)| runs[0].1), Some(8));

@@ -10,17 +10,17 @@ mod page_cache;
 #[path = "support/run.rs"]
 mod run;
 
-use ahead_replicas::kernel::on_demand::{OnDemand, Release};
+use ahead_replicas::kernel::on_demand::{OnDemand, OnDemandRelease};
 use ahead_replicas::kernel::{Advice, ReadAhead};
 use run::{BACKWARD, backward, interleaved, mixed_with_one_jump, on_demand};
 
-const SINCE_2_6_24: [Release; 4] = [
-    Release::Linux2_6_24,
-    Release::Linux2_6_31,
-    Release::Linux3_12,
-    Release::Linux4_19,
+const SINCE_2_6_24: [OnDemandRelease; 4] = [
+    OnDemandRelease::Linux2_6_24,
+    OnDemandRelease::Linux2_6_31,
+    OnDemandRelease::Linux3_12,
+    OnDemandRelease::Linux4_19,
 ];
-const SINCE_3_12: [Release; 2] = [Release::Linux3_12, Release::Linux4_19];
+const SINCE_3_12: [OnDemandRelease; 2] = [OnDemandRelease::Linux3_12, OnDemandRelease::Linux4_19];
 
 /// Trace A of the on-demand releases.
 #[test]
@@ -62,7 +62,7 @@ fn four_pages_per_call_double_up_to_the_limit() {
 #[test]
 fn before_context_the_second_of_two_streams_is_read_page_by_page() {
     assert_eq!(
-        on_demand(Release::Linux2_6_24).reads(1, interleaved(5, 1)),
+        on_demand(OnDemandRelease::Linux2_6_24).reads(1, interleaved(5, 1)),
         [
             "0: [0,+4) mark 1",
             "1000: [1000,+1)",
@@ -80,7 +80,7 @@ fn before_context_the_second_of_two_streams_is_read_page_by_page() {
 #[test]
 fn context_finds_the_second_of_two_streams_by_its_first_neighbour() {
     assert_eq!(
-        on_demand(Release::Linux2_6_31).reads(1, interleaved(6, 1)),
+        on_demand(OnDemandRelease::Linux2_6_31).reads(1, interleaved(6, 1)),
         [
             "0: [0,+4) mark 1",
             "1000: [1000,+1)",
@@ -116,7 +116,11 @@ fn conservative_context_waits_for_more_history_than_the_request() {
 /// Trace D.
 #[test]
 fn a_run_that_was_interrupted_once_begins_at_its_second_step() {
-    for release in [Release::Linux2_6_24, Release::Linux3_12, Release::Linux4_19] {
+    for release in [
+        OnDemandRelease::Linux2_6_24,
+        OnDemandRelease::Linux3_12,
+        OnDemandRelease::Linux4_19,
+    ] {
         assert_eq!(
             mixed_with_one_jump(&mut on_demand(release)),
             [
@@ -129,7 +133,7 @@ fn a_run_that_was_interrupted_once_begins_at_its_second_step() {
             "{release:?}"
         );
     }
-    let mut run = on_demand(Release::Linux2_6_31);
+    let mut run = on_demand(OnDemandRelease::Linux2_6_31);
     assert_eq!(
         mixed_with_one_jump(&mut run)[..3],
         ["[500,+3)", "[900,+2)", "[503,+48) mark 519"]
@@ -140,12 +144,12 @@ fn a_run_that_was_interrupted_once_begins_at_its_second_step() {
 #[test]
 fn one_large_read_comes_as_windows_of_the_limit() {
     assert_eq!(
-        on_demand(Release::Linux2_6_24).read(0, 256),
+        on_demand(OnDemandRelease::Linux2_6_24).read(0, 256),
         "[0,+32) mark 0, [32,+32) mark 32, [64,+32) mark 64, [96,+32) mark 96, \
          [128,+32) mark 128, [160,+32) mark 160, [192,+32) mark 192, [224,+32) mark 224, \
          [256,+32) mark 256"
     );
-    for release in [Release::Linux2_6_31, Release::Linux3_12] {
+    for release in [OnDemandRelease::Linux2_6_31, OnDemandRelease::Linux3_12] {
         assert_eq!(
             on_demand(release).read(0, 256),
             "[0,+64) mark 32, [64,+32) mark 64, [96,+32) mark 96, [128,+32) mark 128, \
@@ -159,7 +163,7 @@ fn one_large_read_comes_as_windows_of_the_limit() {
 #[test]
 fn a_large_read_may_use_the_largest_request_of_the_device() {
     assert_eq!(
-        on_demand(Release::Linux4_19).follow(256, 0..512),
+        on_demand(OnDemandRelease::Linux4_19).follow(256, 0..512),
         [
             "0: [0,+256) mark 128, [256,+128) mark 256",
             "256: [384,+256) mark 384, [640,+128) mark 640",
@@ -171,10 +175,14 @@ fn a_large_read_may_use_the_largest_request_of_the_device() {
 #[test]
 fn every_second_page_meets_the_end_of_the_window() {
     assert_eq!(
-        on_demand(Release::Linux2_6_24).reads(1, [0, 2, 4]),
+        on_demand(OnDemandRelease::Linux2_6_24).reads(1, [0, 2, 4]),
         ["0: [0,+4) mark 1", "4: [4,+8) mark 4, [12,+16) mark 12"]
     );
-    for release in [Release::Linux2_6_31, Release::Linux3_12, Release::Linux4_19] {
+    for release in [
+        OnDemandRelease::Linux2_6_31,
+        OnDemandRelease::Linux3_12,
+        OnDemandRelease::Linux4_19,
+    ] {
         assert_eq!(
             on_demand(release).reads(1, [0, 2, 4, 6, 8]),
             ["0: [0,+4) mark 1", "4: [4,+24) mark 12"],
@@ -186,7 +194,11 @@ fn every_second_page_meets_the_end_of_the_window() {
 /// Trace G.
 #[test]
 fn a_run_in_mid_file_begins_with_its_second_read() {
-    for release in [Release::Linux2_6_24, Release::Linux3_12, Release::Linux4_19] {
+    for release in [
+        OnDemandRelease::Linux2_6_24,
+        OnDemandRelease::Linux3_12,
+        OnDemandRelease::Linux4_19,
+    ] {
         assert_eq!(
             on_demand(release).follow(4, 100..113),
             [
@@ -223,16 +235,16 @@ fn a_window_evicted_before_use_makes_the_run_start_over() {
 #[test]
 fn a_new_descriptor_goes_on_behind_cached_pages() {
     let expected = [
-        (Release::Linux2_6_24, "[10,+2)"),
-        (Release::Linux2_6_31, "[10,+64) mark 42"),
-        (Release::Linux3_12, "[10,+22) mark 31"),
-        (Release::Linux4_19, "[10,+22) mark 31"),
+        (OnDemandRelease::Linux2_6_24, "[10,+2)"),
+        (OnDemandRelease::Linux2_6_31, "[10,+64) mark 42"),
+        (OnDemandRelease::Linux3_12, "[10,+22) mark 31"),
+        (OnDemandRelease::Linux4_19, "[10,+22) mark 31"),
     ];
     for (release, windows) in expected {
         let mut run = on_demand(release);
         run.cache.cache(0..10);
         assert_eq!(run.read(10, 2), windows, "{release:?}");
-        if release == Release::Linux2_6_24 {
+        if release == OnDemandRelease::Linux2_6_24 {
             assert_eq!(run.read(12, 2), "[12,+4) mark 14");
         }
     }
@@ -260,7 +272,7 @@ fn the_last_page_of_a_context_window_is_its_mark() {
 fn neighbours_in_turn_with_far_pages() {
     let pages = [500, 700, 501, 702, 502];
     assert_eq!(
-        on_demand(Release::Linux2_6_24).reads(1, pages),
+        on_demand(OnDemandRelease::Linux2_6_24).reads(1, pages),
         [
             "500: [500,+1)",
             "700: [700,+1)",
@@ -270,7 +282,7 @@ fn neighbours_in_turn_with_far_pages() {
         ]
     );
     assert_eq!(
-        on_demand(Release::Linux2_6_31).reads(1, pages)[..3],
+        on_demand(OnDemandRelease::Linux2_6_31).reads(1, pages)[..3],
         ["500: [500,+1)", "700: [700,+1)", "501: [501,+12) mark 505"]
     );
     for release in SINCE_3_12 {
@@ -306,7 +318,7 @@ fn two_streams_of_four_pages_in_turn() {
             "{release:?}"
         );
     }
-    let second: Vec<String> = on_demand(Release::Linux2_6_24)
+    let second: Vec<String> = on_demand(OnDemandRelease::Linux2_6_24)
         .reads(4, interleaved(20, 4))
         .into_iter()
         .filter(|read| read.starts_with("10"))
@@ -339,15 +351,19 @@ fn going_backward_reads_nothing_ahead() {
 #[test]
 fn read_around_lies_around_the_fault_and_is_marked_since_3_0() {
     let expected = [
-        (Release::Linux2_6_24, "[84,+32)", "[116,+1)"),
-        (Release::Linux2_6_31, "[84,+32)", "[116,+64) mark 148"),
+        (OnDemandRelease::Linux2_6_24, "[84,+32)", "[116,+1)"),
         (
-            Release::Linux3_12,
+            OnDemandRelease::Linux2_6_31,
+            "[84,+32)",
+            "[116,+64) mark 148",
+        ),
+        (
+            OnDemandRelease::Linux3_12,
             "[84,+32) mark 108",
             "[116,+32) mark 116",
         ),
         (
-            Release::Linux4_19,
+            OnDemandRelease::Linux4_19,
             "[84,+32) mark 108",
             "[116,+32) mark 116",
         ),
@@ -355,9 +371,9 @@ fn read_around_lies_around_the_fault_and_is_marked_since_3_0() {
     for (release, around, behind) in expected {
         let mut run = on_demand(release);
         assert_eq!(run.fault(100, Advice::Normal), around, "{release:?}");
-        if release >= Release::Linux3_12 {
+        if release >= OnDemandRelease::Linux3_12 {
             assert_eq!(run.fault(108, Advice::Normal), behind, "{release:?}");
-        } else if release == Release::Linux2_6_31 {
+        } else if release == OnDemandRelease::Linux2_6_31 {
             // Faults move the position of the file, so the next page continues a run.
             assert_eq!(run.fault(115, Advice::Normal), "");
             assert_eq!(run.fault(116, Advice::Normal), behind, "{release:?}");
@@ -399,7 +415,7 @@ fn advice_random_is_a_limit_of_zero_first_and_a_mode_later() {
         let mut run = on_demand(release);
         run.file.on_advice(Advice::Random);
         let windows = run.read(0, 3);
-        if release >= Release::Linux3_12 {
+        if release >= OnDemandRelease::Linux3_12 {
             assert_eq!(windows, "[0,+3)", "{release:?}");
         } else {
             assert_eq!(windows, "[0,+1), [1,+1), [2,+1)", "{release:?}");
@@ -427,7 +443,7 @@ fn a_congested_device_keeps_the_mark_from_asking() {
 /// The series of 2010: behind the mark lies an eighth of the history.
 #[test]
 fn thrash_safe_context_takes_its_window_from_the_history() {
-    let mut run = on_demand(Release::ThrashSafe2010);
+    let mut run = on_demand(OnDemandRelease::ThrashSafe2010);
     run.cache.cache(900..920);
     // 20 pages of history, no distance: 20 pages, 1 + 20 / 8 of them behind the mark.
     assert_eq!(run.read(920, 2), "[920,+20) mark 937");
@@ -437,7 +453,7 @@ fn thrash_safe_context_takes_its_window_from_the_history() {
 
 #[test]
 fn thrash_safe_reads_go_on_from_a_random_one() {
-    let mut run = on_demand(Release::ThrashSafe2010);
+    let mut run = on_demand(OnDemandRelease::ThrashSafe2010);
     assert_eq!(run.read(500, 4), "[500,+4)");
     // The random read is a window; its end is expected. Windows that meet their own mark merge.
     assert_eq!(run.read(504, 4), "[504,+24) mark 512");
@@ -445,7 +461,7 @@ fn thrash_safe_reads_go_on_from_a_random_one() {
 
 #[test]
 fn thrash_safe_read_ahead_halves_an_evicted_window_and_rescues_its_rest() {
-    let mut run = on_demand(Release::ThrashSafe2010);
+    let mut run = on_demand(OnDemandRelease::ThrashSafe2010);
     // The newest window is [56,+32), asked for at page 24.
     run.follow(4, 0..28);
     run.cache.evict(0..50);

@@ -12,7 +12,7 @@
 use std::time::Instant as Clock;
 
 use ahead_replicas::instant::{Instant, InstantSettings};
-use ahead_replicas::kernel::folio::{Folio, Release};
+use ahead_replicas::kernel::folio::{Folio, FolioRelease};
 use ahead_replicas::kernel::{Fault, Host, Read, ReadAhead};
 use ahead_replicas::page_cache::{Aging, CacheSettings, Replacement};
 use ahead_units::PAGE_BYTES;
@@ -69,7 +69,7 @@ fn main() {
         let all = settings(FILE_PAGES, 0);
         let small = settings(SMALL_MEMORY_PAGES, 0);
         let small_folios = settings(SMALL_MEMORY_PAGES, 9);
-        let linux = Folio::new(Release::Linux6_18, 32);
+        let linux = Folio::new(FolioRelease::Linux6_18, 32);
         choice.run(&row("cached sequential, 6.18"), &all, linux, sequential);
         choice.run(
             &row("cached sequential, nothing"),

@@ -12,7 +12,7 @@ use ahead_disk_model::DiskModel;
 use ahead_engine::settings::{SettingError, Settings};
 use ahead_policy::device::DeviceEstimate;
 use ahead_replicas::kernel::Learned;
-use ahead_replicas::kernel::folio::{Folio, Release};
+use ahead_replicas::kernel::folio::{Folio, FolioRelease};
 use ahead_replicas::registry::{self, Algorithm};
 use ahead_replicas::replica::{About, Key, PairError, RA_KB, pairs};
 
@@ -169,7 +169,7 @@ impl fmt::Display for Policy {
 }
 
 fn newest_kernel(ra_pages: u64) -> Algorithm {
-    Algorithm::Folio(Folio::new(Release::Linux6_18, ra_pages))
+    Algorithm::Folio(Folio::new(FolioRelease::Linux6_18, ra_pages))
 }
 
 fn unknown(name: &str) -> PolicyError {

@@ -1,49 +1,35 @@
-//! Independent work on all processors, with results in the order of the work.
+//! Independent work on all processors: the two shapes of it that are needed here, over `rayon`.
 
-use std::num::NonZeroUsize;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-/// Does `work` for every item, on as many threads as there are processors, and hands each result
-/// to `done` as soon as it is there (in any order, one at a time). `done` answers whether to go on;
-/// after a `false` no further item is begun.
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
+/// Does `work` for every item, and hands each result to `done` as soon as it is there (in any order,
+/// one at a time). `done` answers whether to go on; after a `false` no further item is begun.
 pub fn for_each<I: Sync, R: Send>(
     items: &[I],
     work: impl Fn(&I) -> R + Sync,
     done: impl FnMut(usize, R) -> bool + Send,
 ) {
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let next = AtomicUsize::new(0);
     let done = Mutex::new(done);
-    thread::scope(|scope| {
-        for _ in 0..threads.min(items.len()) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(index) else {
-                        return;
-                    };
-                    let result = work(item);
-                    // A poisoned lock means that `done` panicked: the scope passes that on.
-                    let Ok(mut done) = done.lock() else { return };
-                    if !done(index, result) {
-                        next.store(items.len(), Ordering::Relaxed);
-                    }
-                }
+    // The answer is where it stopped, which nothing here asks for.
+    let _: Option<()> =
+        items
+            .par_iter()
+            .enumerate()
+            .with_max_len(1)
+            .try_for_each(|(index, item)| {
+                let result = work(item);
+                // A poisoned lock means that `done` panicked, which rayon passes on.
+                let mut done = done.lock().ok()?;
+                done(index, result).then_some(())
             });
-        }
-    });
 }
 
 /// The results of `work` for every item, in the order of the items.
 pub fn map<I: Sync, R: Send>(items: &[I], work: impl Fn(&I) -> R + Sync) -> Vec<R> {
-    let mut results: Vec<Option<R>> = items.iter().map(|_| None).collect();
-    for_each(items, work, |index, result| {
-        results[index] = Some(result);
-        true
-    });
-    results.into_iter().flatten().collect()
+    // An item is a run of seconds: it is never worth keeping two together.
+    items.par_iter().with_max_len(1).map(&work).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! the plan names: what somebody gets who tries them all and sets `read_ahead_kb`.
 
 use crate::plan::{CEILING, Cell, KERNEL};
-use crate::sweep::Outcome;
+use crate::sweep::CellOutcome;
 
 /// Policies that are held against the yardsticks: this name, with or without keys.
 pub const CONTENDER: &str = "adaptive";
@@ -19,12 +19,12 @@ pub const TIME_PERMILLE_MAX: u64 = 1020;
 
 /// All runs of one workload on one disk with one memory size. Never empty.
 #[derive(Clone, Copy, Debug)]
-pub struct Group<'a>(&'a [Outcome]);
+pub struct Group<'a>(&'a [CellOutcome]);
 
 impl<'a> Group<'a> {
     /// The runs, one for each policy.
     #[must_use]
-    pub fn runs(&self) -> &'a [Outcome] {
+    pub fn runs(&self) -> &'a [CellOutcome] {
         self.0
     }
 
@@ -34,32 +34,32 @@ impl<'a> Group<'a> {
         &self.0[0].cell
     }
 
-    fn fastest(&self, fits: impl Fn(&str) -> bool) -> Option<&'a Outcome> {
+    fn fastest(&self, fits: impl Fn(&str) -> bool) -> Option<&'a CellOutcome> {
         let fitting = self.0.iter().filter(|run| fits(&run.cell.policy));
         fitting.min_by_key(|run| run.report.elapsed_ns)
     }
 
     /// The run of one policy.
     #[must_use]
-    pub fn run(&self, policy: &str) -> Option<&'a Outcome> {
+    pub fn run(&self, policy: &str) -> Option<&'a CellOutcome> {
         self.0.iter().find(|run| run.cell.policy == policy)
     }
 
     /// The ceiling's run.
     #[must_use]
-    pub fn ceiling(&self) -> Option<&'a Outcome> {
+    pub fn ceiling(&self) -> Option<&'a CellOutcome> {
         self.run(CEILING)
     }
 
     /// The fastest kernel algorithm as it comes.
     #[must_use]
-    pub fn best_kernel(&self) -> Option<&'a Outcome> {
+    pub fn best_kernel(&self) -> Option<&'a CellOutcome> {
         self.fastest(is_kernel_default)
     }
 
     /// The fastest size of the running kernel's algorithm, its own included.
     #[must_use]
-    pub fn best_size(&self) -> Option<&'a Outcome> {
+    pub fn best_size(&self) -> Option<&'a CellOutcome> {
         self.fastest(is_kernel_size)
     }
 }
@@ -88,8 +88,8 @@ pub fn is_contender(policy: &str) -> bool {
 
 /// The groups of a sweep, in its order.
 #[must_use]
-pub fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
-    let place = |run: &Outcome| {
+pub fn groups(outcomes: &[CellOutcome]) -> Vec<Group<'_>> {
+    let place = |run: &CellOutcome| {
         let cell = &run.cell;
         (
             cell.plan.clone(),
@@ -98,7 +98,7 @@ pub fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
             cell.workload.clone(),
         )
     };
-    let same = |one: &Outcome, other: &Outcome| place(one) == place(other);
+    let same = |one: &CellOutcome, other: &CellOutcome| place(one) == place(other);
     outcomes.chunk_by(same).map(Group).collect()
 }
 
@@ -124,10 +124,10 @@ pub struct Standing {
 impl Standing {
     /// How `run` stands in its group.
     #[must_use]
-    pub fn new(run: &Outcome, group: &Group<'_>) -> Self {
+    pub fn new(run: &CellOutcome, group: &Group<'_>) -> Self {
         let elapsed_ns = run.report.elapsed_ns;
-        let against = |other: Option<&Outcome>| permille(elapsed_ns, other?.report.elapsed_ns);
-        let of_ceiling = |ceiling: &Outcome| permille(ceiling.report.elapsed_ns, elapsed_ns);
+        let against = |other: Option<&CellOutcome>| permille(elapsed_ns, other?.report.elapsed_ns);
+        let of_ceiling = |ceiling: &CellOutcome| permille(ceiling.report.elapsed_ns, elapsed_ns);
         Self {
             of_ceiling_permille: group.ceiling().and_then(of_ceiling),
             of_best_kernel_permille: against(group.best_kernel()),
@@ -142,9 +142,9 @@ pub struct Match<'a> {
     /// Where.
     pub group: Group<'a>,
     /// The contender's run.
-    pub run: &'a Outcome,
+    pub run: &'a CellOutcome,
     /// Its best opponent's.
-    pub best_kernel: &'a Outcome,
+    pub best_kernel: &'a CellOutcome,
 }
 
 impl Match<'_> {
@@ -162,7 +162,7 @@ impl Match<'_> {
 }
 
 /// Whether `run` takes longer than `other` by more than counts as the same.
-fn is_beyond(run: &Outcome, other: &Outcome) -> bool {
+fn is_beyond(run: &CellOutcome, other: &CellOutcome) -> bool {
     let limit = u128::from(other.report.elapsed_ns) * u128::from(TIME_PERMILLE_MAX);
     u128::from(run.report.elapsed_ns) * 1000 > limit
 }
@@ -236,8 +236,8 @@ mod tests {
     use super::*;
     use ahead_sim::report::Report;
 
-    fn run(workload: &str, policy: &str, elapsed_ns: u64) -> Outcome {
-        Outcome {
+    fn run(workload: &str, policy: &str, elapsed_ns: u64) -> CellOutcome {
+        CellOutcome {
             cell: Cell {
                 plan: "p".to_owned(),
                 disk: "hdd".to_owned(),
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    fn two_groups() -> Vec<Outcome> {
+    fn two_groups() -> Vec<CellOutcome> {
         vec![
             run("a", "none", 400),
             run("a", "linux-6.18", 200),
@@ -273,7 +273,7 @@ mod tests {
         let outcomes = two_groups();
         let groups = groups(&outcomes);
         assert_eq!(groups.len(), 2);
-        let name = |run: Option<&Outcome>| run.map(|run| run.cell.policy.clone());
+        let name = |run: Option<&CellOutcome>| run.map(|run| run.cell.policy.clone());
         assert_eq!(name(groups[0].best_kernel()).as_deref(), Some("ara-june"));
         let size = Some("linux-6.18:ra_kb=512");
         assert_eq!(name(groups[0].best_size()).as_deref(), size);
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn two_in_a_hundred_more_is_no_loss_and_a_bit_more_is() {
         let mut outcomes = two_groups();
-        let counts = |outcomes: &[Outcome]| {
+        let counts = |outcomes: &[CellOutcome]| {
             let groups = groups(outcomes);
             let contests = contests(&groups);
             (contests[0].won(), contests[0].lost())

@@ -64,7 +64,7 @@ pub enum SweepError {
 
 /// A cell and what came out of it.
 #[derive(Clone, Debug, serde::Serialize)]
-pub struct Outcome {
+pub struct CellOutcome {
     /// Which run.
     pub cell: Cell,
     /// What came out.
@@ -73,7 +73,7 @@ pub struct Outcome {
 
 /// What a sweep is doing.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
+pub struct SweepProgress<'a> {
     /// Runs finished.
     pub finished: usize,
     /// Runs in all.
@@ -152,8 +152,8 @@ pub fn run(
     plans: &[Plan],
     journal: Option<&Path>,
     stop: &AtomicBool,
-    progress: &mut (dyn FnMut(Progress<'_>) + Send),
-) -> Result<Vec<Outcome>, SweepError> {
+    progress: &mut (dyn FnMut(SweepProgress<'_>) + Send),
+) -> Result<Vec<CellOutcome>, SweepError> {
     if let Some(name) = same_name(plans) {
         return Err(PlanError::SameName(name.to_owned()).into());
     }
@@ -189,7 +189,7 @@ pub fn run(
             match noted {
                 Ok(report) => {
                     finished.insert(cell.clone(), report);
-                    progress(Progress {
+                    progress(SweepProgress {
                         finished: finished.len(),
                         total: cells.len(),
                         cell,
@@ -209,7 +209,7 @@ pub fn run(
     let mut outcomes = Vec::with_capacity(total);
     for (_, cell) in cells {
         if let Some(report) = finished.get(&cell) {
-            outcomes.push(Outcome {
+            outcomes.push(CellOutcome {
                 report: report.clone(),
                 cell,
             });

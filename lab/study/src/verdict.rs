@@ -47,7 +47,7 @@ impl Verdict {
 
 /// One line of a figure's table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct FigureRow {
     /// What is compared, with its unit.
     pub what: String,
     /// As published: a number as printed there, or a statement.
@@ -62,7 +62,7 @@ pub struct Row {
     pub reason: String,
 }
 
-impl Row {
+impl FigureRow {
     /// A number that must be equal in all `digits` behind the point that the source printed.
     #[must_use]
     pub fn exact(what: impl Into<String>, published: f64, simulated: f64, digits: usize) -> Self {
@@ -193,16 +193,19 @@ mod tests {
 
     #[test]
     fn exact_means_every_digit_that_was_printed() {
-        assert_eq!(Row::exact("a", 497.57, 497.5739, 2).verdict, Verdict::Exact);
         assert_eq!(
-            Row::exact("a", 497.57, 497.58, 2).verdict,
+            FigureRow::exact("a", 497.57, 497.5739, 2).verdict,
+            Verdict::Exact
+        );
+        assert_eq!(
+            FigureRow::exact("a", 497.57, 497.58, 2).verdict,
             Verdict::DoesNotHold
         );
     }
 
     #[test]
     fn a_shape_that_is_out_of_bounds_is_said_not_to_hold() {
-        let row = Row::within("a", 100.0, 131.0, (0.7, 1.3), 0);
+        let row = FigureRow::within("a", 100.0, 131.0, (0.7, 1.3), 0);
         assert_eq!(row.verdict, Verdict::DoesNotHold);
         assert_eq!(row.ratio, Some(1.31));
     }

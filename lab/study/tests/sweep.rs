@@ -9,7 +9,7 @@ use ahead_study::journal::JournalError;
 use ahead_study::output;
 use ahead_study::plan::{Plan, PlanError};
 use ahead_study::results::{contests, groups};
-use ahead_study::sweep::{self, Outcome, SweepError};
+use ahead_study::sweep::{self, CellOutcome, SweepError};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 
@@ -38,7 +38,7 @@ fn plan(text: &str) -> Plan {
 }
 
 /// Runs until `runs` cells are finished, or to the end.
-fn run(plan: &Plan, journal: Option<&Path>, runs: usize) -> Result<Vec<Outcome>, SweepError> {
+fn run(plan: &Plan, journal: Option<&Path>, runs: usize) -> Result<Vec<CellOutcome>, SweepError> {
     let stop = AtomicBool::new(false);
     let mut finished = 0;
     sweep::run(std::slice::from_ref(plan), journal, &stop, &mut |_| {
@@ -47,7 +47,7 @@ fn run(plan: &Plan, journal: Option<&Path>, runs: usize) -> Result<Vec<Outcome>,
     })
 }
 
-fn bytes(outcomes: &[Outcome]) -> Vec<u8> {
+fn bytes(outcomes: &[CellOutcome]) -> Vec<u8> {
     let groups = groups(outcomes);
     let mut bytes = output::csv(&groups).into_bytes();
     bytes.extend(output::json(&groups).into_bytes());

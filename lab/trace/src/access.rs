@@ -18,7 +18,7 @@ impl FileRef {
 
 /// What a program said it is going to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Advice {
+pub enum FileAdvice {
     /// Nothing special.
     #[default]
     Normal,
@@ -56,7 +56,7 @@ pub enum Operation {
     /// A page fault on a mapping, or the mapping itself where the format sees no faults.
     Fault,
     /// A promise of the program; length 0 means to the end of the file.
-    Advise(Advice),
+    Advise(FileAdvice),
     /// Written bytes were forced out.
     Sync,
     /// The range was given back to the device.

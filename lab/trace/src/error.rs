@@ -7,7 +7,7 @@ use crate::files::FullError;
 
 /// Where in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DamagePlace {
     /// A line, counted from 1.
     Line(u64),
     /// A byte, counted from 0.
@@ -47,14 +47,14 @@ pub struct TraceError(Box<Inner>);
 #[derive(Debug)]
 struct Inner {
     trace: String,
-    place: Place,
+    place: DamagePlace,
     problem: Problem,
 }
 
 impl TraceError {
     /// An error at a place of `trace`, which is a file's name or what stands for it.
     #[must_use]
-    pub fn new(trace: &str, place: Place, problem: Problem) -> Self {
+    pub fn new(trace: &str, place: DamagePlace, problem: Problem) -> Self {
         Self(Box::new(Inner {
             trace: trace.to_owned(),
             place,
@@ -64,7 +64,7 @@ impl TraceError {
 
     /// Where it is.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> DamagePlace {
         self.0.place
     }
 
@@ -79,10 +79,10 @@ impl fmt::Display for Inner {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "'{}'", self.trace)?;
         match self.place {
-            Place::Line(line) => write!(out, " line {line}")?,
-            Place::Byte(byte) => write!(out, " byte {byte}")?,
-            Place::Row(row) => write!(out, " row {row}")?,
-            Place::Whole => {}
+            DamagePlace::Line(line) => write!(out, " line {line}")?,
+            DamagePlace::Byte(byte) => write!(out, " byte {byte}")?,
+            DamagePlace::Row(row) => write!(out, " row {row}")?,
+            DamagePlace::Whole => {}
         }
         write!(out, ": {}", self.problem)
     }

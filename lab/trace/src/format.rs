@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::blkparse::{self, Blkparse};
 use crate::columns::Columns;
 use crate::csv::{self, Csv, CsvEncoder};
-use crate::error::{Place, Problem, TraceError};
+use crate::error::{DamagePlace, Problem, TraceError};
 use crate::fio::{self, Fio, FioEncoder};
 use crate::lines::LineReader;
 use crate::msr::{self, Msr};
@@ -134,7 +134,7 @@ pub type AnyReader = Box<dyn Reader + Send>;
 /// The file cannot be read, or its format not be recognised.
 pub fn open(path: &Path, options: &OpenOptions) -> Result<AnyReader, TraceError> {
     let name = path.to_string_lossy();
-    let fail = |error| TraceError::new(&name, Place::Whole, Problem::Io(error));
+    let fail = |error| TraceError::new(&name, DamagePlace::Whole, Problem::Io(error));
     let mut file = File::open(path).map_err(fail)?;
     let mut options = options.clone();
     // Parquet is read from its end, so it needs the file itself.
@@ -167,7 +167,8 @@ pub fn from_stream(
 }
 
 fn unpacked(name: &str, stream: impl Read + Send + 'static) -> Result<Source, TraceError> {
-    Source::new(stream).map_err(|error| TraceError::new(name, Place::Whole, Source::problem(error)))
+    Source::new(stream)
+        .map_err(|error| TraceError::new(name, DamagePlace::Whole, Source::problem(error)))
 }
 
 fn from_source(name: &str, source: Source, options: &OpenOptions) -> Result<AnyReader, TraceError> {
@@ -187,7 +188,7 @@ fn from_source(name: &str, source: Source, options: &OpenOptions) -> Result<AnyR
         Some(Format::Parquet) => {
             return Err(TraceError::new(
                 name,
-                Place::Whole,
+                DamagePlace::Whole,
                 Problem::Unsupported(
                     "Parquet has its index at the end, so it is read from an unpacked file, not \
                      from a pipe"
@@ -210,7 +211,7 @@ fn unknown(name: &str, head: &[u8]) -> TraceError {
             names.join(", ")
         ))
     };
-    TraceError::new(name, Place::Whole, problem)
+    TraceError::new(name, DamagePlace::Whole, problem)
 }
 
 /// The format of a trace that begins with `head`.

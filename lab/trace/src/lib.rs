@@ -27,9 +27,9 @@ mod text;
 mod word;
 mod writer;
 
-pub use access::{Access, Advice, Decided, FileRef, Operation};
+pub use access::{Access, Decided, FileAdvice, FileRef, Operation};
 pub use columns::{Columns, ColumnsError};
-pub use error::{Place, Problem, TraceError};
+pub use error::{DamagePlace, Problem, TraceError};
 pub use files::{FileTable, FullError, NAME_BYTES_MAX};
 pub use format::{AnyReader, Format, OpenOptions, create, from_stream, open, writer};
 pub use oracle::Objects;

@@ -1,7 +1,7 @@
 //! What all formats of one record per line share: counting lines, and ending after an error.
 
 use crate::access::Access;
-use crate::error::{Place, Problem, TraceError};
+use crate::error::{DamagePlace, Problem, TraceError};
 use crate::files::FileTable;
 use crate::reader::Reader;
 use crate::source::Source;
@@ -50,7 +50,7 @@ impl<F: LineFormat> LineReader<F> {
         }
     }
 
-    fn fail(&mut self, place: Place, problem: Problem) -> TraceError {
+    fn fail(&mut self, place: DamagePlace, problem: Problem) -> TraceError {
         self.has_ended = true;
         TraceError::new(&self.name, place, problem)
     }
@@ -58,12 +58,12 @@ impl<F: LineFormat> LineReader<F> {
     fn fail_at_line_end(&mut self, error: LineError) -> TraceError {
         match error {
             LineError::Io(error) => {
-                let place = Place::Byte(self.used.bytes());
+                let place = DamagePlace::Byte(self.used.bytes());
                 let problem = Source::problem(error);
                 self.fail(place, problem)
             }
             LineError::TooLong => self.fail(
-                Place::Line(self.line + 1),
+                DamagePlace::Line(self.line + 1),
                 Problem::TooMuch(format!(
                     "a line of more than {LINE_BYTES_MAX} bytes; this is not a text trace, name \
                      its format with --from"
@@ -89,13 +89,13 @@ impl<F: LineFormat> Iterator for LineReader<F> {
                     let ended = self.format.end();
                     return ended
                         .err()
-                        .map(|problem| Err(self.fail(Place::Whole, problem)));
+                        .map(|problem| Err(self.fail(DamagePlace::Whole, problem)));
                 }
                 Err(error) => return Some(Err(self.fail_at_line_end(error))),
             };
             self.line += 1;
             if !line.is_whole && self.format.ends_every_line() {
-                return Some(Err(self.fail(Place::Line(self.line), cut_short())));
+                return Some(Err(self.fail(DamagePlace::Line(self.line), cut_short())));
             }
             match self.format.line(line.bytes, &mut self.files) {
                 Ok(Some(access)) => return Some(Ok(access)),
@@ -105,7 +105,7 @@ impl<F: LineFormat> Iterator for LineReader<F> {
                         Problem::Malformed(_) if !line.is_whole => cut_short(),
                         other => other,
                     };
-                    return Some(Err(self.fail(Place::Line(self.line), problem)));
+                    return Some(Err(self.fail(DamagePlace::Line(self.line), problem)));
                 }
             }
         }

@@ -21,7 +21,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 
 use crate::access::{Access, FileRef, Operation};
-use crate::error::{Place, Problem, TraceError};
+use crate::error::{DamagePlace, Problem, TraceError};
 use crate::files::FileTable;
 use crate::reader::Reader;
 use crate::source::{Meter, Source};
@@ -137,7 +137,7 @@ impl OracleReader {
         self.has_ended = true;
         TraceError::new(
             &self.name,
-            Place::Byte(self.before + self.at as u64),
+            DamagePlace::Byte(self.before + self.at as u64),
             problem,
         )
     }

@@ -1,6 +1,6 @@
 //! The words that stand for operations in tables, ours and other people's.
 
-use crate::access::{Advice, Decided, Operation};
+use crate::access::{Decided, FileAdvice, Operation};
 
 /// The word that is written.
 pub(crate) const fn word(operation: Operation) -> &'static str {
@@ -10,11 +10,11 @@ pub(crate) const fn word(operation: Operation) -> &'static str {
         Operation::Open => "open",
         Operation::Close => "close",
         Operation::Fault => "fault",
-        Operation::Advise(Advice::Normal) => "advise-normal",
-        Operation::Advise(Advice::Sequential) => "advise-sequential",
-        Operation::Advise(Advice::Random) => "advise-random",
-        Operation::Advise(Advice::WillNeed) => "advise-willneed",
-        Operation::Advise(Advice::DontNeed) => "advise-dontneed",
+        Operation::Advise(FileAdvice::Normal) => "advise-normal",
+        Operation::Advise(FileAdvice::Sequential) => "advise-sequential",
+        Operation::Advise(FileAdvice::Random) => "advise-random",
+        Operation::Advise(FileAdvice::WillNeed) => "advise-willneed",
+        Operation::Advise(FileAdvice::DontNeed) => "advise-dontneed",
         Operation::Sync => "sync",
         Operation::Discard => "discard",
         Operation::Prefetch(_) => "prefetch",
@@ -29,11 +29,11 @@ pub(crate) fn operation(word: &[u8]) -> Option<Operation> {
         b"open" => Operation::Open,
         b"close" => Operation::Close,
         b"fault" => Operation::Fault,
-        b"advise-normal" => Operation::Advise(Advice::Normal),
-        b"advise-sequential" => Operation::Advise(Advice::Sequential),
-        b"advise-random" => Operation::Advise(Advice::Random),
-        b"advise-willneed" => Operation::Advise(Advice::WillNeed),
-        b"advise-dontneed" => Operation::Advise(Advice::DontNeed),
+        b"advise-normal" => Operation::Advise(FileAdvice::Normal),
+        b"advise-sequential" => Operation::Advise(FileAdvice::Sequential),
+        b"advise-random" => Operation::Advise(FileAdvice::Random),
+        b"advise-willneed" => Operation::Advise(FileAdvice::WillNeed),
+        b"advise-dontneed" => Operation::Advise(FileAdvice::DontNeed),
         b"sync" | b"flush" => Operation::Sync,
         b"discard" | b"trim" => Operation::Discard,
         b"prefetch" => Operation::Prefetch(Decided::default()),
@@ -53,11 +53,11 @@ mod tests {
             Operation::Open,
             Operation::Close,
             Operation::Fault,
-            Operation::Advise(Advice::Normal),
-            Operation::Advise(Advice::Sequential),
-            Operation::Advise(Advice::Random),
-            Operation::Advise(Advice::WillNeed),
-            Operation::Advise(Advice::DontNeed),
+            Operation::Advise(FileAdvice::Normal),
+            Operation::Advise(FileAdvice::Sequential),
+            Operation::Advise(FileAdvice::Random),
+            Operation::Advise(FileAdvice::WillNeed),
+            Operation::Advise(FileAdvice::DontNeed),
             Operation::Sync,
             Operation::Discard,
             Operation::Prefetch(Decided::default()),

@@ -4,8 +4,8 @@ use std::io::Read;
 use std::path::Path;
 
 use ahead_trace::{
-    Access, Advice, Decided, FileRef, FileTable, Format, InMemory, Objects, OpenOptions, Operation,
-    Reader, create, open,
+    Access, Decided, FileAdvice, FileRef, FileTable, Format, InMemory, Objects, OpenOptions,
+    Operation, Reader, create, open,
 };
 use proptest::prelude::*;
 
@@ -60,8 +60,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => Just(Operation::Fault),
         1 => Just(Operation::Sync),
         1 => Just(Operation::Discard),
-        1 => Just(Operation::Advise(Advice::Random)),
-        1 => Just(Operation::Advise(Advice::DontNeed)),
+        1 => Just(Operation::Advise(FileAdvice::Random)),
+        1 => Just(Operation::Advise(FileAdvice::DontNeed)),
         1 => (any::<u8>(), any::<u8>())
             .prop_map(|(pattern, reason)| Operation::Prefetch(Decided { pattern, reason })),
     ]

@@ -8,7 +8,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use ahead_trace::{Access, Advice as Said, Operation, Reader, TraceError};
+use ahead_trace::{Access, FileAdvice as Said, Operation, Reader, TraceError};
 use ahead_units::Advice;
 use ahead_units::PAGE_BYTES;
 

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use ahead_sys::anonymous_memory::AnonymousMemory;
 use ahead_sys::real_time;
+use memmap2::{Advice, MmapMut, MmapOptions};
 
 use crate::record::Record;
 use files::DiskFiles;
@@ -92,7 +92,7 @@ pub fn serve(folder: &Path) -> Result<(), ServeError> {
     };
     let length = usize::try_from(record.size_bytes)
         .map_err(|_| memory_error(io::ErrorKind::OutOfMemory.into()))?;
-    let image = AnonymousMemory::map(length).map_err(memory_error)?;
+    let image = zeroed_memory(length).map_err(memory_error)?;
     let shared = Arc::new(Shared::new(&record, image, real_time));
 
     let mount = record.fuse_dir();
@@ -121,6 +121,17 @@ pub fn serve(folder: &Path) -> Result<(), ServeError> {
     // A panic there has already been written to the log.
     let _ = timing.join();
     served.map_err(fuse_error)
+}
+
+/// Memory that is zero, and costs memory only where it was written.
+fn zeroed_memory(length: usize) -> io::Result<MmapMut> {
+    let memory = MmapOptions::new()
+        .len(length)
+        .no_reserve_swap()
+        .map_anon()?;
+    // Only a hint, so its failure is none.
+    let _ = memory.advise(Advice::HugePage);
+    Ok(memory)
 }
 
 /// Asks for what precise answers need. Refusals are tolerable (the answers are later, and the

@@ -11,9 +11,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use ahead_disk_model::{Completion, Disk, Request};
-use ahead_sys::anonymous_memory::AnonymousMemory;
 use ahead_units::{ByteLength, ByteOffset, Timestamp};
 use fuser::ReplyData;
+use memmap2::MmapMut;
 
 use super::counters::Counters;
 use crate::record::Record;
@@ -30,7 +30,7 @@ pub(super) struct Shared {
     real_time: bool,
     queue: Mutex<Queue>,
     earlier: Condvar,
-    image: RwLock<AnonymousMemory>,
+    image: RwLock<MmapMut>,
 }
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ struct OpenRead {
 
 impl Shared {
     /// An idle disk whose bytes are `image`.
-    pub(super) fn new(record: &Record, image: AnonymousMemory, real_time: bool) -> Self {
+    pub(super) fn new(record: &Record, image: MmapMut, real_time: bool) -> Self {
         let capacity = ByteLength::new(record.size_bytes);
         Self {
             started: Instant::now(),
@@ -107,7 +107,7 @@ impl Shared {
         let start = usize::try_from(offset).ok()?;
         let end = start.checked_add(data.len())?;
         let mut image = self.image.write().unwrap_or_else(PoisonError::into_inner);
-        let target = image.bytes_mut().get_mut(start..end)?;
+        let target = image.get_mut(start..end)?;
         // A page of zeros that was never written needs no memory, and mkfs writes many.
         if data.iter().any(|&byte| byte != 0) || target.iter().any(|&byte| byte != 0) {
             target.copy_from_slice(data);
@@ -152,7 +152,7 @@ impl Shared {
 
     fn answer(&self, read: OpenRead) {
         let image = self.image.read().unwrap_or_else(PoisonError::into_inner);
-        read.reply.data(&image.bytes()[read.offset..read.end]);
+        read.reply.data(&image[read.offset..read.end]);
     }
 }
 

@@ -24,7 +24,7 @@ fn predictions() -> Predictions {
     Predictions {
         version: VERSION,
         began: String::new(),
-        machine: Machine::default(),
+        machine: MachineFacts::default(),
         seed: 1,
         limits: Limits {
             bytes: 1,

@@ -2,7 +2,7 @@
 
 use ahead_study::plan::Plan;
 use ahead_study::results::{Contest, Group, Match, Standing, is_kernel_default};
-use ahead_study::sweep::Outcome;
+use ahead_study::sweep::CellOutcome;
 use ahead_study::table::{self, Table};
 
 use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds};
@@ -57,8 +57,8 @@ fn of_plan_table<'a>(groups: impl Iterator<Item = &'a Group<'a>>) -> Table {
 }
 
 /// Who the yardsticks are.
-fn mark(run: &Outcome, group: &Group<'_>) -> String {
-    let is = |other: Option<&Outcome>| other.is_some_and(|other| std::ptr::eq(other, run));
+fn mark(run: &CellOutcome, group: &Group<'_>) -> String {
+    let is = |other: Option<&CellOutcome>| other.is_some_and(|other| std::ptr::eq(other, run));
     let is_best = is_kernel_default(&run.cell.policy) && is(group.best_kernel());
     match (is_best, is(group.best_size())) {
         (true, _) => " (best kernel)".to_owned(),
@@ -129,7 +129,7 @@ fn contest_table(
 }
 
 /// What the best size is: the key alone, since its algorithm is always the running kernel's.
-fn size(run: &Outcome) -> String {
+fn size(run: &CellOutcome) -> String {
     match run.cell.policy.split_once("ra_kb=") {
         Some((_, kib)) => format!("{kib} KiB"),
         None => "its own".to_owned(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use ahead_trace::{Access, Advice, FileRef, Operation};
+use ahead_trace::{Access, FileAdvice, FileRef, Operation};
 use hdrhistogram::Histogram;
 
 /// Bytes of one `pread`. Longer reads are several, as programs with a buffer do them.
@@ -229,12 +229,12 @@ impl Player {
     }
 }
 
-const fn of_kernel(advice: Advice) -> rustix::fs::Advice {
+const fn of_kernel(advice: FileAdvice) -> rustix::fs::Advice {
     match advice {
-        Advice::Normal => rustix::fs::Advice::Normal,
-        Advice::Sequential => rustix::fs::Advice::Sequential,
-        Advice::Random => rustix::fs::Advice::Random,
-        Advice::WillNeed => rustix::fs::Advice::WillNeed,
-        Advice::DontNeed => rustix::fs::Advice::DontNeed,
+        FileAdvice::Normal => rustix::fs::Advice::Normal,
+        FileAdvice::Sequential => rustix::fs::Advice::Sequential,
+        FileAdvice::Random => rustix::fs::Advice::Random,
+        FileAdvice::WillNeed => rustix::fs::Advice::WillNeed,
+        FileAdvice::DontNeed => rustix::fs::Advice::DontNeed,
     }
 }

@@ -29,11 +29,11 @@ pub enum AccountError {
 }
 
 /// The file, removed when dropped. Only its owner may open it (mode 0600).
-pub struct Account {
+pub struct AccountFile {
     file: tempfile::NamedTempFile,
 }
 
-impl Account {
+impl AccountFile {
     /// Makes the file in the first of the usual folders that takes it; memory before disk, so that
     /// keeping the account causes no I/O.
     ///
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_fresh_account_is_private_empty_and_gone_afterwards() {
-        let account = Account::create().expect("a writable folder");
+        let account = AccountFile::create().expect("a writable folder");
         let path = account.path().to_path_buf();
         let metadata = path.metadata().expect("it exists");
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::elf::{Image, Machine, image_of};
+use super::elf::{BinaryMachine, Image, image_of};
 
 /// `#!` lines that point to `#!` files: the kernel follows four and then gives up.
 const INTERPRETERS_MAX: usize = 4;
@@ -27,7 +27,7 @@ pub struct Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
     /// The dynamic loader will load a library made for this machine.
-    Seen(Machine),
+    Seen(BinaryMachine),
     /// No dynamic loader takes part.
     Static,
     /// The file is set-user-id or set-group-id: the loader ignores foreign libraries.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ahead_engine::report::{Event, Report};
 
-use super::account::Account;
+use super::account::AccountFile;
 
 /// Time between two looks. Shorter costs CPU beside CMD; longer and a person sees it lag.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -63,13 +63,13 @@ impl Destination {
 /// A thread that prints decisions until told to stop.
 pub struct Explainer {
     stop: Sender<()>,
-    thread: JoinHandle<Account>,
+    thread: JoinHandle<AccountFile>,
 }
 
 impl Explainer {
     /// Starts printing what appears in `account`.
     #[must_use]
-    pub fn start(account: Account, destination: Destination) -> Self {
+    pub fn start(account: AccountFile, destination: Destination) -> Self {
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || follow(account, destination, &stopped));
         Self { stop, thread }
@@ -77,13 +77,17 @@ impl Explainer {
 
     /// Prints what is left and gives the account back; `None` when the thread broke.
     #[must_use]
-    pub fn finish(self) -> Option<Account> {
+    pub fn finish(self) -> Option<AccountFile> {
         let _ = self.stop.send(());
         self.thread.join().ok()
     }
 }
 
-fn follow(account: Account, mut destination: Destination, stopped: &Receiver<()>) -> Account {
+fn follow(
+    account: AccountFile,
+    mut destination: Destination,
+    stopped: &Receiver<()>,
+) -> AccountFile {
     let mut lines = Lines::default();
     loop {
         let last = !matches!(

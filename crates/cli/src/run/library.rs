@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::elf::{Image, Machine, image_of};
+use super::elf::{BinaryMachine, Image, image_of};
 
 /// File name of the library.
 pub const LIBRARY_NAME: &str = "libahead_preload.so";
@@ -48,11 +48,11 @@ pub enum LibraryError {
         /// The library.
         path: PathBuf,
         /// What it was built for.
-        library: Machine,
+        library: BinaryMachine,
         /// The binary behind CMD.
         binary: PathBuf,
         /// What that was built for.
-        program: Machine,
+        program: BinaryMachine,
     },
     /// The loader splits its list at these characters and has no way to quote them.
     #[error(
@@ -71,7 +71,7 @@ pub struct Library {
     /// Absolute path without characters that the loader would split at.
     pub path: PathBuf,
     /// What it was built for.
-    pub machine: Machine,
+    pub machine: BinaryMachine,
 }
 
 impl Library {
@@ -122,7 +122,7 @@ impl Library {
     ///
     /// # Errors
     /// [`LibraryError::OtherMachine`].
-    pub fn must_fit(&self, binary: &Path, program: Machine) -> Result<(), LibraryError> {
+    pub fn must_fit(&self, binary: &Path, program: BinaryMachine) -> Result<(), LibraryError> {
         if self.machine == program {
             return Ok(());
         }
@@ -164,7 +164,7 @@ mod tests {
     fn library(path: &str) -> Library {
         Library {
             path: path.into(),
-            machine: Machine::this(),
+            machine: BinaryMachine::this(),
         }
     }
 

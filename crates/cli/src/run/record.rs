@@ -19,8 +19,8 @@ use ahead_engine::recording::{
     slot_word,
 };
 use ahead_trace::{
-    Access, Advice, Decided, FileRef, FileTable, Format, Objects, Operation, WriteError, Writer,
-    create,
+    Access, Decided, FileAdvice, FileRef, FileTable, Format, Objects, Operation, WriteError,
+    Writer, create,
 };
 
 use super::account::{AccountError, shared_file};
@@ -327,13 +327,13 @@ fn word(slot: &[u8; SLOT_BYTES], place: usize) -> u64 {
 }
 
 /// The values of `posix_fadvise`, which are the same on every machine that we run on.
-const fn advice(value: u8) -> Option<Advice> {
+const fn advice(value: u8) -> Option<FileAdvice> {
     Some(match value {
-        0 => Advice::Normal,
-        1 => Advice::Random,
-        2 => Advice::Sequential,
-        3 => Advice::WillNeed,
-        4 => Advice::DontNeed,
+        0 => FileAdvice::Normal,
+        1 => FileAdvice::Random,
+        2 => FileAdvice::Sequential,
+        3 => FileAdvice::WillNeed,
+        4 => FileAdvice::DontNeed,
         _ => return None,
     })
 }

@@ -285,7 +285,7 @@ fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::elf::Machine;
+    use crate::run::elf::BinaryMachine;
 
     fn with_report<T>(
         visibility: Visibility,
@@ -328,9 +328,11 @@ mod tests {
 
     #[test]
     fn sizes_status_and_path_reach_the_person() {
-        let text = with_report(Visibility::Seen(Machine::this()), &one_file(), |told| {
-            told.text()
-        });
+        let text = with_report(
+            Visibility::Seen(BinaryMachine::this()),
+            &one_file(),
+            |told| told.text(),
+        );
         for part in ["ended with 3 after 1.50 s", "/data/log", "1024 K", "20 M"] {
             assert!(text.contains(part), "{part} in {text}");
         }
@@ -340,7 +342,7 @@ mod tests {
     fn json_keeps_pages_as_numbers_and_says_what_was_not_seen() {
         let mut report = one_file();
         report.mappings = 2;
-        let json = with_report(Visibility::Seen(Machine::this()), &report, |told| {
+        let json = with_report(Visibility::Seen(BinaryMachine::this()), &report, |told| {
             told.json()
         });
         let value: Value = serde_json::from_str(&json).expect("JSON");
@@ -360,7 +362,7 @@ mod tests {
                 ..FileReport::default()
             });
         }
-        let text = with_report(Visibility::Seen(Machine::this()), &report, |told| {
+        let text = with_report(Visibility::Seen(BinaryMachine::this()), &report, |told| {
             told.text()
         });
         assert!(text.contains("/data/log"), "{text}");
@@ -371,7 +373,7 @@ mod tests {
     fn what_was_left_alone_is_said_with_its_reason() {
         let mut report = one_file();
         report.asides[usize::from(Aside::Direct.code())] = 3;
-        let text = with_report(Visibility::Seen(Machine::this()), &report, |shown| {
+        let text = with_report(Visibility::Seen(ElfMachine::this()), &report, |shown| {
             shown.text()
         });
         let line = "ahead: left alone: opened with O_DIRECT (3)\n";

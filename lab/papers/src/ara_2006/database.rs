@@ -22,7 +22,7 @@ use ahead_workload::{FileSpec, Job, Process, Step};
 use super::{ARA, Figure, OURS, ReproduceError, STOCK, explained, float, machines};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 const BACK_ENDS: u64 = 8;
 const LOOKUPS: u64 = 4;
@@ -110,7 +110,7 @@ pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
     };
     let gain = |rates: &[f64]| 100.0 * (rates[JUDGED] / stock[JUDGED] - 1.0);
     figure.rows.push(
-        Row::statement(
+        FigureRow::statement(
             "database, transactions of ARA over stock",
             "+6 to +30 %",
             format!("{:+.1} %", gain(ara)),
@@ -121,7 +121,7 @@ pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
             ara[JUDGED], stock[JUDGED], ours[JUDGED], RANGES_KIB[JUDGED]
         )),
     );
-    let row = Row::statement(
+    let row = FigureRow::statement(
         "database, hit rate 1 against 2 and 8",
         "1 is best",
         format!(

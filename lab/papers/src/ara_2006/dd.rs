@@ -15,7 +15,7 @@ use super::{
 };
 use crate::run;
 use ahead_study::parallel;
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 const FILE_MIB: u64 = 2048;
 
@@ -42,7 +42,7 @@ pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
             continue;
         };
         figure.rows.push(
-            Row::within(
+            FigureRow::within(
                 format!("dd of 2 GB in {block}, time of ARA over stock"),
                 1.0,
                 time_ratio(ara, stock),
@@ -61,7 +61,7 @@ pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
     let machine = machines::dual_xeon();
     let (stock, ara) = (run(&machine, STOCK, &work)?, run(&machine, ARA, &work)?);
     let here = &reports[..2];
-    let row = Row::within(
+    let row = FigureRow::within(
         "dd on the dual Xeon, waits (context switches) of ARA over stock",
         SWITCHES.1 / SWITCHES.0,
         waits(&ara) / waits(&stock),

@@ -26,7 +26,7 @@ mod streams;
 use ahead_sim::report::Report;
 
 use super::{Figure, ReproduceError, float};
-use ahead_study::verdict::{Row, Verdict};
+use ahead_study::verdict::{FigureRow, Verdict};
 
 /// The stock logic as the article describes it.
 const STOCK: &str = "linux-2.6.18:ra_kb=128";
@@ -89,7 +89,7 @@ pub fn figure() -> Result<Figure, ReproduceError> {
 }
 
 /// The same row; if it does not hold, with the reason that was found.
-fn explained(mut row: Row, why: &str) -> Row {
+fn explained(mut row: FigureRow, why: &str) -> FigureRow {
     if row.verdict == Verdict::DoesNotHold {
         if !row.reason.is_empty() {
             row.reason += "; ";

@@ -32,7 +32,7 @@ use super::{
 use crate::run;
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::parallel;
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 const FILE_BYTES: u64 = 512 << 20;
 const DAEMONS: u32 = 8;
@@ -183,7 +183,7 @@ fn small_files(figure: &mut Figure) -> Result<(), ReproduceError> {
             continue;
         };
         let ratio = time_ratio(ara, stock);
-        let row = Row::statement(
+        let row = FigureRow::statement(
             format!("NFS, two trees, rsize {kib} KiB, time of ARA over stock"),
             "not better",
             format!("{ratio:.3}"),
@@ -198,7 +198,7 @@ fn small_files(figure: &mut Figure) -> Result<(), ReproduceError> {
         of_ara.push(seconds(ara));
     }
     if let [small, large] = of_ara[..] {
-        let row = Row::statement(
+        let row = FigureRow::statement(
             "NFS, two trees, rsize 512 KiB instead of 32 KiB",
             "ARA becomes faster",
             format!("{small:.3} → {large:.3} s"),
@@ -278,11 +278,11 @@ fn rows(figure: &mut Figure, kib: u64, shuffle: u64, reports: [&Report; 5]) {
     };
     if let Some((before, after)) = published {
         let what = format!("{what}, time of ARA over stock");
-        let row = Row::within(what, after / before, ratio, TIME_RATIO, 2);
+        let row = FigureRow::within(what, after / before, ratio, TIME_RATIO, 2);
         figure.rows.push(row.because(times));
     }
     let doubled = (overlap(ara), overlap(ordered));
-    let cause = Row::statement(
+    let cause = FigureRow::statement(
         format!("{what}, cause: pages of ARA's windows asked for twice"),
         "windows overlap",
         format!(
@@ -304,7 +304,7 @@ fn rows(figure: &mut Figure, kib: u64, shuffle: u64, reports: [&Report; 5]) {
         ));
     }
     let best = ara.elapsed_ns.min(stock.elapsed_ns);
-    let cure = Row::statement(
+    let cure = FigureRow::statement(
         format!("{what}, cure: streams belong to the file"),
         "(ours)",
         format!("adaptive {:.1} s", seconds(ours)),

@@ -27,7 +27,7 @@ use super::{
 use crate::run;
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 const TIME_RATIO: (f64, f64) = (0.7, 1.4);
 
@@ -104,7 +104,7 @@ fn interleaved(figure: &mut Figure) -> Result<(), ReproduceError> {
             continue;
         };
         figure.rows.push(
-            Row::within(
+            FigureRow::within(
                 format!("{name}, time of ARA over stock"),
                 published.1 / published.0,
                 time_ratio(ara, stock),
@@ -162,7 +162,7 @@ fn slow(figure: &mut Figure) -> Result<(), ReproduceError> {
         good.last().map_or(0, |(_, streams)| streams)
     };
     figure.rows.push(
-        Row::within(
+        FigureRow::within(
             "streams of 1 KB/s in 64 MB that stock handles",
             70.0,
             float(handled(stock)),
@@ -214,7 +214,7 @@ fn all_of_them(figure: &mut Figure, [stock, ara, ours]: [&Report; 3]) {
     };
     let (lost_windows, all) = windows(ara);
     figure.rows.push(
-        Row::within(
+        FigureRow::within(
             "800 streams of 1 KB/s in 64 MB, windows of ARA that were lost, %",
             100.0 * 191.0 / 128_500.0,
             100.0 * float(lost_windows) / float(all.max(1)),
@@ -229,7 +229,7 @@ fn all_of_them(figure: &mut Figure, [stock, ara, ours]: [&Report; 3]) {
         100.0 * float(prefetch.useful) / float(prefetch.pages.max(1))
     };
     let published = 100.0 * 409_948.0 / 410_126.0;
-    let row = Row::within(
+    let row = FigureRow::within(
         "800 streams of 1 KB/s in 64 MB, pages of ARA's windows that were read, %",
         published,
         used(ara),

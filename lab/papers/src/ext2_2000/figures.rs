@@ -14,7 +14,7 @@ use super::cells::{
 use super::charts::{line, over_windows};
 use crate::{Figure, ReproduceError, float};
 use ahead_study::chart::{Chart, LineChart, Series, Style};
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 /// What a rate or time of the machine may differ by.
 const QUARTER: (f64, f64) = (0.75, 1.25);
@@ -39,20 +39,20 @@ fn figure_1(figure: &mut Figure, runs: &Runs) {
     let pages = runs.pages;
     for window in [1, 16, 64, 256] {
         let misses = Runs::at(&runs.pio, window).pages.misses;
-        figure.rows.push(Row::same(
+        figure.rows.push(FigureRow::same(
             format!("fig. 1: misses with {window} pages, one for each window (N/n)"),
             pages.div_ceil(window).to_string(),
             misses.to_string(),
         ));
     }
     let largest = &runs.pio[WINDOWS.len() - 1].pages;
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 1: misses with the largest windows",
         "almost zero",
         largest.misses.to_string(),
         largest.misses * 100 <= pages,
     ));
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 1: hits on unlocked pages with the largest windows",
         "nearly all 25 600",
         largest.hits_unlocked.to_string(),
@@ -61,7 +61,7 @@ fn figure_1(figure: &mut Figure, runs: &Runs) {
     let locked: Vec<u64> = runs.pio.iter().map(|run| run.pages.hits_locked).collect();
     let peak = place_of_max(&locked);
     figure.rows.push(
-        Row::statement(
+        FigureRow::statement(
             "fig. 1: hits on locked pages over the window",
             "rise up to a point, almost none beyond 256 pages",
             format!(
@@ -135,13 +135,13 @@ fn runtime_split(title: &str, runs: &[Report]) -> Chart {
 fn figure_2(figure: &mut Figure, runs: &Runs) {
     let (place, rate) = fastest(&runs.pio);
     figure.rows.push(
-        Row::within("fig. 2: best rate with PIO, MB/s", 3.2, rate, QUARTER, 2).because(
+        FigureRow::within("fig. 2: best rate with PIO, MB/s", 3.2, rate, QUARTER, 2).because(
             "0.15 ms a sector, derived from 30 s idle in figure 3, alone bound the rate to 2.75",
         ),
     );
     let none = mb_per_s(&runs.pio[0]);
     let large = mb_per_s(Runs::at(&runs.pio, 1024));
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 2: windows above 256 pages beside no read-ahead",
         "almost as bad",
         format!(
@@ -151,7 +151,7 @@ fn figure_2(figure: &mut Figure, runs: &Runs) {
         large <= none * 1.2,
     ));
     let waits = Runs::at(&runs.pio, 1024).waits;
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 2: the cause beyond 256 pages",
         "waiting for places in the queue",
         format!(
@@ -190,7 +190,7 @@ fn figure_3(figure: &mut Figure, pages: u64) -> Result<(), ReproduceError> {
     let spent: f64 = system.iter().take(5).sum();
     let waited: f64 = (0..first_user).map(of_idle).sum();
     figure.rows.push(
-        Row::statement(
+        FigureRow::statement(
             "fig. 3: 25 600 pages advised: the first 5 s",
             "mostly system",
             format!("{spent:.2} s of system time"),
@@ -203,20 +203,20 @@ fn figure_3(figure: &mut Figure, pages: u64) -> Result<(), ReproduceError> {
              time would be 0.2 ms for handing in each page"
         }),
     );
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 3: then idle",
         "5 to 35 s",
         format!("{waited:.0} s, until second {first_user}"),
         middle && (22.5..=37.5).contains(&waited),
     ));
-    figure.rows.push(Row::within(
+    figure.rows.push(FigureRow::within(
         "fig. 3: user time begins at second",
         35.0,
         float(u64::try_from(first_user).unwrap_or(0)),
         QUARTER,
         0,
     ));
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 3: from there on",
         "all user",
         if end { "all user" } else { "mixed" },
@@ -249,14 +249,14 @@ fn figure_3(figure: &mut Figure, pages: u64) -> Result<(), ReproduceError> {
 fn figure_4(figure: &mut Figure, runs: &Runs) {
     let (place, rate) = fastest(&runs.dma);
     let (_, pio) = fastest(&runs.pio);
-    figure.rows.push(Row::within(
+    figure.rows.push(FigureRow::within(
         "fig. 4: best rate with DMA, MB/s",
         11.0,
         rate,
         QUARTER,
         1,
     ));
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 4: DMA over PIO, best rates",
         "nearly four times",
         format!("× {:.2}, at {} pages", rate / pio, WINDOWS[place]),
@@ -271,14 +271,14 @@ fn figure_4(figure: &mut Figure, runs: &Runs) {
         .fold((f64::INFINITY, 0.0_f64), |(low, high), value| {
             (low.min(*value), high.max(*value))
         });
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 4: user time over all windows",
         "constant",
         format!("{low:.2} to {high:.2} s"),
         high <= low * 1.02,
     ));
     let misses = Runs::at(&runs.dma, 16).pages.misses;
-    figure.rows.push(Row::same(
+    figure.rows.push(FigureRow::same(
         "fig. 4: misses with 16 pages, whatever the disk's speed",
         runs.pages.div_ceil(16).to_string(),
         misses.to_string(),
@@ -293,14 +293,14 @@ fn figure_4(figure: &mut Figure, runs: &Runs) {
 fn figure_5(figure: &mut Figure, runs: &Runs) {
     let best = Runs::at(&runs.modified, 64);
     let idle = usage(best).idle;
-    figure.rows.push(Row::within(
+    figure.rows.push(FigureRow::within(
         "fig. 5: modified, 64 pages, MB/s",
         12.5,
         mb_per_s(best),
         QUARTER,
         1,
     ));
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 5: modified, 64 pages: idle time",
         "just over half a second, nearly 10 % of the time",
         format!("{idle:.2} s, {:.1} %", idle / usage(best).elapsed * 100.0),
@@ -310,7 +310,7 @@ fn figure_5(figure: &mut Figure, runs: &Runs) {
         let parts = usage(Runs::at(&runs.modified, window));
         parts.idle / parts.elapsed
     };
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 5: idle time with 32 and 64 pages",
         "nearly vanishes",
         format!("{:.1} % and {:.1} %", share(32) * 100.0, share(64) * 100.0),
@@ -327,7 +327,7 @@ fn figure_6(figure: &mut Figure, runs: &Runs) {
     let idle = |runs: &[Report], window: u64| usage(Runs::at(runs, window)).idle;
     let factor = |window| idle(&runs.dma, window) / idle(&runs.modified, window).max(1e-3);
     figure.rows.push(
-        Row::statement(
+        FigureRow::statement(
             "fig. 6: idle time with 256 pages, original over modified",
             "drastically less",
             format!("× {:.1}", factor(256)),
@@ -340,7 +340,7 @@ fn figure_6(figure: &mut Figure, runs: &Runs) {
     );
     let least = [512, 1024, 4096].map(factor);
     let least = least.into_iter().fold(f64::INFINITY, f64::min);
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 6: idle time from 512 pages on, original over modified",
         "drastically less",
         format!("at least × {least:.1}"),
@@ -349,7 +349,7 @@ fn figure_6(figure: &mut Figure, runs: &Runs) {
     let never_more = WINDOWS
         .iter()
         .all(|window| idle(&runs.modified, *window) <= idle(&runs.dma, *window) * 1.01);
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 6: modified beside original, any window",
         "less idle time",
         if never_more {
@@ -408,7 +408,7 @@ fn figure_7(figure: &mut Figure, runs: &Runs) {
         format!("{} to {}", low.unwrap_or(&0), high.unwrap_or(&0))
     };
     figure.rows.push(
-        Row::statement(
+        FigureRow::statement(
             "fig. 7: waits for the queue, original, 512 pages and more",
             "more than 7000",
             range(&before),
@@ -420,7 +420,7 @@ fn figure_7(figure: &mut Figure, runs: &Runs) {
             range(&sources)
         )),
     );
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 7: waits for the queue, modified",
         "none",
         range(&after),
@@ -431,7 +431,7 @@ fn figure_7(figure: &mut Figure, runs: &Runs) {
             Runs::at(&runs.dma, window),
             Runs::at(&runs.modified, window),
         );
-        figure.rows.push(Row::statement(
+        figure.rows.push(FigureRow::statement(
             format!("fig. 7: {window} pages: waits, before and after"),
             "for pages only, and less than half",
             format!(
@@ -457,7 +457,7 @@ fn figure_7(figure: &mut Figure, runs: &Runs) {
             )
         })
         .collect();
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 7: waits with 4, 8 and 16 pages",
         "the same in both kernels",
         small.iter().map(|(a, b)| format!("{a}/{b}")).collect::<Vec<_>>().join(", "),
@@ -474,7 +474,7 @@ fn figure_7(figure: &mut Figure, runs: &Runs) {
         late.iter().min().unwrap_or(&0),
         late.iter().max().unwrap_or(&0),
     );
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "fig. 7: waits beyond 512 pages, modified",
         "a plateau",
         format!("{low} to {high}"),

@@ -19,7 +19,7 @@ use super::following_period::FollowingPeriod;
 use crate::{Figure, ReproduceError, float};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::{Row, Verdict};
+use ahead_study::verdict::{FigureRow, Verdict};
 
 /// Periods that are tried.
 const PERIODS: [u64; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
@@ -41,10 +41,10 @@ pub(super) fn add(figure: &mut Figure, runs: &Runs) -> Result<(), ReproduceError
     Ok(())
 }
 
-fn answer(what: &str, question: &str, answer: String) -> Row {
-    Row {
+fn answer(what: &str, question: &str, answer: String) -> FigureRow {
+    FigureRow {
         verdict: Verdict::Context,
-        ..Row::statement(what, question, answer, true)
+        ..FigureRow::statement(what, question, answer, true)
     }
 }
 
@@ -285,7 +285,7 @@ fn why(figure: &mut Figure, runs: &Runs) {
         ),
     ));
     figure.rows.push(
-        Row::statement(
+        FigureRow::statement(
             "open: modified, 512 pages and more beside 64",
             "slower, though with fewer waits",
             format!(

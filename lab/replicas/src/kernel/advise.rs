@@ -27,7 +27,7 @@
 //! dropped page once a later one was started (here: the attempt ends), and how a wanted page that
 //! was dropped is read (here: rule 4).
 
-use super::linux_2_2::{Linux2_2, Settings};
+use super::linux_2_2::{Linux2_2, OldSettings};
 use super::{Class, Fault, Host, PageState, Read, ReadAhead, Window};
 use crate::replica::{Key, Replica};
 use ahead_units::PAGE_BYTES;
@@ -106,9 +106,9 @@ impl Advised {
 
     const fn new(pages: u64, mechanism: Mechanism) -> Self {
         Self {
-            linux_2_2: Linux2_2::new(Settings {
+            linux_2_2: Linux2_2::new(OldSettings {
                 cluster: pages,
-                ..Settings::LINUX_2_2
+                ..OldSettings::LINUX_2_2
             }),
             mechanism,
             pages,

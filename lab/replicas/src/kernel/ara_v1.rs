@@ -30,7 +30,7 @@
 
 use super::ara::rescue_pages;
 use super::hints::advised_limit;
-use super::linux_2_6_11::{Release, Stock};
+use super::linux_2_6_11::{Stock, StockRelease};
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
 use crate::replica::{Key, RA_KB, Replica};
 use ahead_units::PAGE_BYTES;
@@ -89,7 +89,7 @@ impl AraV1 {
             ratio,
             device_pages: ra_pages,
             ra_pages,
-            stock: Stock::new(Release::Linux2_6_11, ra_pages),
+            stock: Stock::new(StockRelease::Linux2_6_11, ra_pages),
         }
     }
 

@@ -47,10 +47,10 @@ use crate::replica::{RA_KB, Replica};
 /// The names of it.
 pub const REPLICAS: &[Replica<Folio>] = &[
     Replica::new("linux-6.12", 2024, "folios", &[RA_KB], |values| {
-        Folio::new(Release::Linux6_12, values.ra_pages())
+        Folio::new(FolioRelease::Linux6_12, values.ra_pages())
     }),
     Replica::new("linux-6.18", 2025, "folios", &[RA_KB], |values| {
-        Folio::new(Release::Linux6_18, values.ra_pages())
+        Folio::new(FolioRelease::Linux6_18, values.ra_pages())
     }),
 ];
 
@@ -62,14 +62,14 @@ const ORDER_STEP: u8 = 2;
 
 /// Whose rules. The methods are the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Release {
+pub enum FolioRelease {
     /// 6.12.
     Linux6_12,
     /// 6.18.
     Linux6_18,
 }
 
-impl Release {
+impl FolioRelease {
     /// The order is kept in the file state, and window ends are aligned to it; before, it came from
     /// the marked folio.
     const fn keeps_order(self) -> bool {
@@ -95,7 +95,7 @@ impl Release {
 /// The state of one open file.
 #[derive(Clone, Copy, Debug)]
 pub struct Folio {
-    pub(super) release: Release,
+    pub(super) release: FolioRelease,
     /// The device's limit, which advice goes back to.
     device_pages: u64,
     /// The file's limit.
@@ -113,7 +113,7 @@ pub struct Folio {
 impl Folio {
     /// A file just opened on a device whose limit is `ra_pages` pages.
     #[must_use]
-    pub const fn new(release: Release, ra_pages: u64) -> Self {
+    pub const fn new(release: FolioRelease, ra_pages: u64) -> Self {
         Self {
             release,
             device_pages: ra_pages,

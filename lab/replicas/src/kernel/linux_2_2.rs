@@ -18,7 +18,7 @@
 //! **When a `read()` begins.** Its first page lies behind `ra_end`, or more than `ra_window` before
 //! it: the read is not sequential, and everything is 0 again. A fresh file therefore takes a read
 //! of page 0 as sequential, and no other. Then `ra_next` rises to what the read needs, to
-//! [`Settings::ahead_min`] if the read is sequential, and is cut at [`Settings::ahead_max`]. A read
+//! [`OldSettings::ahead_min`] if the read is sequential, and is cut at [`OldSettings::ahead_max`]. A read
 //! that ends in the first half page of the file sets it to 0: somebody looks at a header.
 //!
 //! **For each page.** An absent page is read alone; that it was absent in a sequential read cuts
@@ -41,7 +41,7 @@
 //! `posix_fadvise` do not exist yet, and nobody in the file layer uses requests that may be
 //! dropped: read-ahead waits for a place in the queue.
 //!
-//! Linux 2.4 kept this machine and changed constants and comparisons ([`Release`]); what it added
+//! Linux 2.4 kept this machine and changed constants and comparisons ([`OldRelease`]); what it added
 //! for faults is in [`super::linux_2_4`].
 //!
 //! Source: 2.2.1, mm/filemap.c, and 2.4.27.
@@ -55,13 +55,13 @@ pub const REPLICAS: &[Replica<Linux2_2>] = &[Replica::new(
     "linux-2.2",
     1999,
     "Linux 2.2; sizes in pages",
-    &keys(&Settings::LINUX_2_2),
-    |values| Linux2_2::new(Settings::LINUX_2_2.with(values)),
+    &keys(&OldSettings::LINUX_2_2),
+    |values| Linux2_2::new(OldSettings::LINUX_2_2.with(values)),
 )
 .before_fault_around()];
 
 /// Settings as keys.
-pub(super) const fn keys(settings: &Settings) -> [Key; 3] {
+pub(super) const fn keys(settings: &OldSettings) -> [Key; 3] {
     [
         Key::number("n", settings.ahead_max),
         Key::number("min", settings.ahead_min),
@@ -74,14 +74,14 @@ const HALF_PAGE_BYTES: u64 = PAGE_BYTES / 2;
 
 /// Whose comparisons. The methods are the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Release {
+pub enum OldRelease {
     /// 2.2.x.
     Linux2_2,
     /// 2.4.x.
     Linux2_4,
 }
 
-impl Release {
+impl OldRelease {
     /// A read needs the pages it crosses into; 2.4 counts the first one too.
     const fn pages_needed(self, first: u64, end_byte: u64) -> u64 {
         let crossed = (end_byte / PAGE_BYTES).saturating_sub(first);
@@ -112,9 +112,9 @@ impl Release {
 
 /// What can be set, all in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct OldSettings {
     /// Whose comparisons.
-    pub release: Release,
+    pub release: OldRelease,
     /// Shortest block of a sequential reader.
     pub ahead_min: u64,
     /// Longest block, without the page more of an asynchronous one; the table `max_readahead` of
@@ -125,10 +125,10 @@ pub struct Settings {
     pub cluster: u64,
 }
 
-impl Settings {
+impl OldSettings {
     /// 2.2 with 32 MiB of memory or more.
     pub const LINUX_2_2: Self = Self {
-        release: Release::Linux2_2,
+        release: OldRelease::Linux2_2,
         ahead_min: 3,
         ahead_max: 18,
         cluster: 16,
@@ -143,7 +143,7 @@ impl Settings {
 
     /// 2.4: `vm_min_readahead` and `vm_max_readahead`.
     pub const LINUX_2_4: Self = Self {
-        release: Release::Linux2_4,
+        release: OldRelease::Linux2_4,
         ahead_min: 3,
         ahead_max: 31,
         cluster: 16,
@@ -163,7 +163,7 @@ impl Settings {
 /// The state of one open file.
 #[derive(Clone, Copy, Debug)]
 pub struct Linux2_2 {
-    settings: Settings,
+    settings: OldSettings,
     is_sequential: bool,
     ra_end: u64,
     ra_length: u64,
@@ -173,7 +173,7 @@ pub struct Linux2_2 {
 
 /// The four numbers of a file, as they stand between two steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct Linux2_2State {
     /// First page behind the last one tried.
     pub ra_end: u64,
     /// Length of the newest block.
@@ -187,7 +187,7 @@ pub struct State {
 impl Linux2_2 {
     /// A file just opened.
     #[must_use]
-    pub const fn new(settings: Settings) -> Self {
+    pub const fn new(settings: OldSettings) -> Self {
         Self {
             settings,
             is_sequential: false,
@@ -200,14 +200,14 @@ impl Linux2_2 {
 
     /// The limits in force.
     #[must_use]
-    pub const fn settings(&self) -> &Settings {
+    pub const fn settings(&self) -> &OldSettings {
         &self.settings
     }
 
     /// Where the file stands.
     #[must_use]
-    pub const fn state(&self) -> State {
-        State {
+    pub const fn state(&self) -> Linux2_2State {
+        Linux2_2State {
             ra_end: self.ra_end,
             ra_length: self.ra_length,
             ra_window: self.ra_window,
@@ -264,8 +264,8 @@ impl Linux2_2 {
     /// with different numbers.
     const fn is_in_newest_block(&self, page: u64) -> bool {
         let reach = match self.settings.release {
-            Release::Linux2_2 => self.ra_length,
-            Release::Linux2_4 => self.ra_window,
+            OldRelease::Linux2_2 => self.ra_length,
+            OldRelease::Linux2_4 => self.ra_window,
         };
         self.ra_length != 0 && page < self.ra_end && page + reach >= self.ra_end
     }
@@ -283,8 +283,8 @@ impl Linux2_2 {
     /// the end of the file too; 2.4 stops there, and with nothing to try the numbers stay.
     fn queue<H: Host>(&mut self, host: &mut H, base: u64, ahead: u64, end_page: u64, class: Class) {
         let tried = match self.settings.release {
-            Release::Linux2_2 => ahead,
-            Release::Linux2_4 => ahead.min(end_page - base - 1),
+            OldRelease::Linux2_2 => ahead,
+            OldRelease::Linux2_4 => ahead.min(end_page - base - 1),
         };
         if tried == 0 {
             return;
@@ -326,7 +326,7 @@ pub(super) fn read_cluster<H: Host>(host: &mut H, page: u64, cluster: u64, end_p
 
 impl ReadAhead for Linux2_2 {
     fn on_read<H: Host>(&mut self, _host: &mut H, read: &Read) {
-        let Settings {
+        let OldSettings {
             release,
             ahead_min,
             ahead_max,

@@ -1,7 +1,7 @@
 //! Linux 2.4: the `read()` of 2.2 with longer blocks, and mappings that can be advised.
 //!
 //! `read()` is [`super::linux_2_2`] with the switches of
-//! [`Release::Linux2_4`](super::linux_2_2::Release::Linux2_4): blocks up to 32 pages, one page
+//! [`Release::Linux2_4`](super::linux_2_2::OldRelease::Linux2_4): blocks up to 32 pages, one page
 //! more needed per read, a missing page does not make the blocks shorter, and a partial last page
 //! is never read ahead.
 //!
@@ -21,7 +21,7 @@
 //!
 //! Source: 2.4.27, mm/filemap.c.
 
-use super::linux_2_2::{self, Linux2_2, Settings, read_cluster};
+use super::linux_2_2::{self, Linux2_2, OldSettings, read_cluster};
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
 use crate::replica::Replica;
 
@@ -30,8 +30,8 @@ pub const REPLICAS: &[Replica<Linux2_4>] = &[Replica::new(
     "linux-2.4",
     2001,
     "Linux 2.4",
-    &linux_2_2::keys(&Settings::LINUX_2_4),
-    |values| Linux2_4::new(Settings::LINUX_2_4.with(values)),
+    &linux_2_2::keys(&OldSettings::LINUX_2_4),
+    |values| Linux2_4::new(OldSettings::LINUX_2_4.with(values)),
 )
 .before_fault_around()];
 
@@ -52,9 +52,9 @@ pub struct Linux2_4 {
 }
 
 impl Linux2_4 {
-    /// A file just opened; usually with [`Settings::LINUX_2_4`].
+    /// A file just opened; usually with [`OldSettings::LINUX_2_4`].
     #[must_use]
-    pub const fn new(settings: Settings) -> Self {
+    pub const fn new(settings: OldSettings) -> Self {
         Self {
             reads: Linux2_2::new(settings),
             area: None,
@@ -69,7 +69,7 @@ impl Linux2_4 {
 
     /// A touch of a page in an area told SEQUENTIAL.
     fn read_area_ahead<H: Host>(&mut self, host: &mut H, fault: &Fault) {
-        let Settings {
+        let OldSettings {
             ahead_max, cluster, ..
         } = *self.reads.settings();
         let cluster = cluster.max(1);

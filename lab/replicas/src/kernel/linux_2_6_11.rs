@@ -37,7 +37,7 @@
 //! Faults: areas told SEQUENTIAL run the routine with one page, all others read around
 //! (`read_around`). Advice for the file: SEQUENTIAL doubles the limit, RANDOM makes it 0.
 //!
-//! [`Release`] names what 2.6.11 does differently. Which release between it and 2.6.18 changed that
+//! [`StockRelease`] names what 2.6.11 does differently. Which release between it and 2.6.18 changed that
 //! is not known for certain.
 //!
 //! Source: 2.6.11, 2.6.18 and 2.6.22, mm/readahead.c.
@@ -56,7 +56,7 @@ pub const REPLICAS: &[Replica<Stock>] = &[
         2005,
         "Linux 2.6.11, two windows",
         &[RA_KB],
-        |values| Stock::new(Release::Linux2_6_11, values.ra_pages()),
+        |values| Stock::new(StockRelease::Linux2_6_11, values.ra_pages()),
     )
     .before_fault_around(),
     Replica::new(
@@ -64,7 +64,7 @@ pub const REPLICAS: &[Replica<Stock>] = &[
         2006,
         "Linux 2.6.18, two windows",
         &[RA_KB],
-        |values| Stock::new(Release::Linux2_6_18, values.ra_pages()),
+        |values| Stock::new(StockRelease::Linux2_6_18, values.ra_pages()),
     )
     .before_fault_around(),
 ];
@@ -77,14 +77,14 @@ const NO_PAGE: u64 = u64::MAX;
 
 /// Whose rules. The methods are the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Release {
+pub enum StockRelease {
     /// 2.6.11.
     Linux2_6_11,
     /// 2.6.18, and 2.6.22 too.
     Linux2_6_18,
 }
 
-impl Release {
+impl StockRelease {
     fn initial(self, request: u64, max: u64) -> u64 {
         if self == Self::Linux2_6_18 {
             return window_sizes::initial(request, max);
@@ -117,7 +117,7 @@ impl Release {
 
 /// The windows of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct StockState {
     /// First page of the current window.
     pub start: u64,
     /// Pages of the current window, 0 if there is none.
@@ -139,10 +139,10 @@ pub struct State {
 /// The state of one open file.
 #[derive(Clone, Copy, Debug)]
 pub struct Stock {
-    release: Release,
+    release: StockRelease,
     device_pages: u64,
     ra_pages: u64,
-    state: State,
+    state: StockState,
     /// No window was ever made.
     is_fresh: bool,
     /// Where the walk calls again.
@@ -155,12 +155,12 @@ pub struct Stock {
 impl Stock {
     /// A file just opened on a device whose limit is `ra_pages` pages.
     #[must_use]
-    pub const fn new(release: Release, ra_pages: u64) -> Self {
+    pub const fn new(release: StockRelease, ra_pages: u64) -> Self {
         Self {
             release,
             device_pages: ra_pages,
             ra_pages,
-            state: State {
+            state: StockState {
                 start: 0,
                 size: 0,
                 ahead_start: 0,
@@ -179,7 +179,7 @@ impl Stock {
 
     /// Where the file stands.
     #[must_use]
-    pub const fn state(&self) -> &State {
+    pub const fn state(&self) -> &StockState {
         &self.state
     }
 

@@ -55,7 +55,7 @@ pub const PAGES_MIN: u64 = 4;
 pub struct Linux2_6_9 {
     device_pages: u64,
     ra_pages: u64,
-    state: State,
+    state: Linux2_6_9State,
     read_around: ReadAround,
     /// Missing pages of faults outside SEQUENTIAL areas tell nothing about windows.
     is_in_fault: bool,
@@ -63,7 +63,7 @@ pub struct Linux2_6_9 {
 
 /// The windows and guesses of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct Linux2_6_9State {
     /// First page of the current window.
     pub start: u64,
     /// Pages of the current window; while off, missing pages in a row.
@@ -82,7 +82,7 @@ pub struct State {
     pub average: u64,
 }
 
-impl State {
+impl Linux2_6_9State {
     /// What the present run may become.
     fn guess(&self) -> u64 {
         if self.window_hits > self.average {
@@ -123,7 +123,7 @@ impl Linux2_6_9 {
         Self {
             device_pages: ra_pages,
             ra_pages,
-            state: State {
+            state: Linux2_6_9State {
                 start: 0,
                 size: 0,
                 next_size: Some(0),
@@ -140,7 +140,7 @@ impl Linux2_6_9 {
 
     /// Where the file stands.
     #[must_use]
-    pub const fn state(&self) -> &State {
+    pub const fn state(&self) -> &Linux2_6_9State {
         &self.state
     }
 

@@ -55,11 +55,11 @@ pub const REPLICAS: &[Replica<OnDemand>] = &[
         2008,
         "on-demand read-ahead",
         &[RA_KB],
-        |values| OnDemand::new(Release::Linux2_6_24, values.ra_pages()),
+        |values| OnDemand::new(OnDemandRelease::Linux2_6_24, values.ra_pages()),
     )
     .before_fault_around(),
     Replica::new("linux-2.6.31", 2009, "with context", &[RA_KB], |values| {
-        OnDemand::new(Release::Linux2_6_31, values.ra_pages())
+        OnDemand::new(OnDemandRelease::Linux2_6_31, values.ra_pages())
     })
     .before_fault_around(),
     Replica::new(
@@ -67,7 +67,7 @@ pub const REPLICAS: &[Replica<OnDemand>] = &[
         2013,
         "with careful context",
         &[RA_KB],
-        |values| OnDemand::new(Release::Linux3_12, values.ra_pages()),
+        |values| OnDemand::new(OnDemandRelease::Linux3_12, values.ra_pages()),
     )
     .before_fault_around(),
     Replica::new(
@@ -75,21 +75,21 @@ pub const REPLICAS: &[Replica<OnDemand>] = &[
         2018,
         "the last before folios",
         &[RA_KB],
-        |values| OnDemand::new(Release::Linux4_19, values.ra_pages()),
+        |values| OnDemand::new(OnDemandRelease::Linux4_19, values.ra_pages()),
     ),
     Replica::new(
         "thrash-safe-2010",
         2010,
         "the thrashing-safe patches of 2010",
         &[Key::number("ra_kb", 512)],
-        |values| OnDemand::new(Release::ThrashSafe2010, values.ra_pages()),
+        |values| OnDemand::new(OnDemandRelease::ThrashSafe2010, values.ra_pages()),
     )
     .before_fault_around(),
 ];
 
 /// Whose rules. The methods are the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Release {
+pub enum OnDemandRelease {
     /// 2.6.23 to 2.6.30.
     Linux2_6_24,
     /// 2.6.31 to 2.6.39.
@@ -102,7 +102,7 @@ pub enum Release {
     Linux4_19,
 }
 
-impl Release {
+impl OnDemandRelease {
     /// Looks at the cache below a missing page, and merges a window with a mark on the page at
     /// hand.
     const fn has_context(self) -> bool {
@@ -148,7 +148,7 @@ pub(super) enum Trigger {
 /// The state of one open file.
 #[derive(Clone, Copy, Debug)]
 pub struct OnDemand {
-    pub(super) release: Release,
+    pub(super) release: OnDemandRelease,
     /// The device's limit, which advice goes back to.
     device_pages: u64,
     /// The file's limit.
@@ -170,7 +170,7 @@ pub struct OnDemand {
 impl OnDemand {
     /// A file just opened on a device whose limit is `ra_pages` pages.
     #[must_use]
-    pub const fn new(release: Release, ra_pages: u64) -> Self {
+    pub const fn new(release: OnDemandRelease, ra_pages: u64) -> Self {
         Self {
             release,
             device_pages: ra_pages,
@@ -210,9 +210,15 @@ impl OnDemand {
     fn decide<H: Host>(&mut self, host: &mut H, trigger: Trigger, page: u64, request: u64) {
         let max = self.limit(host, request);
         let class = match self.release {
-            Release::Linux2_6_24 => self.decide_without_context(host, trigger, page, request, max),
-            Release::ThrashSafe2010 => self.decide_thrash_safe(host, trigger, page, request, max),
-            Release::Linux2_6_31 | Release::Linux3_12 | Release::Linux4_19 => {
+            OnDemandRelease::Linux2_6_24 => {
+                self.decide_without_context(host, trigger, page, request, max)
+            }
+            OnDemandRelease::ThrashSafe2010 => {
+                self.decide_thrash_safe(host, trigger, page, request, max)
+            }
+            OnDemandRelease::Linux2_6_31
+            | OnDemandRelease::Linux3_12
+            | OnDemandRelease::Linux4_19 => {
                 self.decide_with_context(host, trigger, page, request, max)
             }
         };

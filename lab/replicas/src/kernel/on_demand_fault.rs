@@ -13,7 +13,7 @@
 //! the new window, still without a mark. Misses and hits move one counter,
 //! [`miss_counter`](super::miss_counter).
 //!
-//! **3.0** (here [`Linux3_12`](super::on_demand::Release::Linux3_12) and later). A quarter of the
+//! **3.0** (here [`Linux3_12`](super::on_demand::OnDemandRelease::Linux3_12) and later). A quarter of the
 //! read-around lies behind a mark, which is how a sequential run goes on now; faults no longer move
 //! the position, and only advice makes a sync call. The counter stops earlier.
 //!
@@ -23,14 +23,14 @@
 //! sequential readahead on PG_readahead" and its neighbours (Wu Fengguang, linux-mm, April 2011).
 
 use super::miss_counter::{MISSES_MAX, MISSES_MAX_2_6_31};
-use super::on_demand::{OnDemand, Release};
+use super::on_demand::{OnDemand, OnDemandRelease};
 use super::window_sizes;
 use super::{Advice, Class, Fault, Host, PageState};
 use ahead_units::PAGE_BYTES;
 
 impl OnDemand {
     pub(super) fn take_fault<H: Host>(&mut self, host: &mut H, fault: &Fault) {
-        if self.release == Release::Linux2_6_24 {
+        if self.release == OnDemandRelease::Linux2_6_24 {
             self.on_fault_2_6_24(host, fault);
         } else if host.state(fault.page) == PageState::Absent {
             self.on_fault_absent(host, fault);

@@ -12,7 +12,7 @@
 use crate::kernel::{Host, Read, ReadAhead};
 use ahead_policy::device::DeviceEstimate;
 
-use super::degree::{Degree, Settings};
+use super::degree::{Degree, DegreeSettings};
 use crate::replica::{Key, Replica};
 
 /// The name of it.
@@ -45,7 +45,7 @@ impl Competitive {
     #[must_use]
     pub const fn new(device: &DeviceEstimate) -> Self {
         let pages = device.pages_per_access().get();
-        Self(Degree::new(Settings {
+        Self(Degree::new(DegreeSettings {
             adaptive: false,
             trigger_pages: Some(pages / 2),
             degree_pages: if pages == 0 { 1 } else { pages },

@@ -56,9 +56,9 @@ fn degree(values: &Values<'_>, adaptive: bool, trigger_part: Option<u64>) -> Deg
     let trigger_pages = trigger_part.map(|part| {
         values
             .written_number("trigger")
-            .unwrap_or((degree_pages / part).max(1))
+            .unwrap_or_else(|| (degree_pages / part).max(1))
     });
-    Degree::new(Settings {
+    Degree::new(DegreeSettings {
         adaptive,
         trigger_pages,
         degree_pages,
@@ -70,7 +70,7 @@ const FIRST_PAGES: u64 = 4;
 
 /// Which of the four, and how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct DegreeSettings {
     /// Grows from four pages to `degree_pages`, instead of starting there.
     pub adaptive: bool,
     /// Distance from the end of what was fetched at which the next prefetch is made; `None`:
@@ -83,7 +83,7 @@ pub struct Settings {
 /// One open file.
 #[derive(Clone, Copy, Debug)]
 pub struct Degree {
-    settings: Settings,
+    settings: DegreeSettings,
     run: Run,
     is_sequential: bool,
     degree: u64,
@@ -94,7 +94,7 @@ pub struct Degree {
 impl Degree {
     /// A file that nobody has read.
     #[must_use]
-    pub const fn new(settings: Settings) -> Self {
+    pub const fn new(settings: DegreeSettings) -> Self {
         Self {
             settings,
             run: Run { end: 0, steps: 0 },

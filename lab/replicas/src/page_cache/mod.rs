@@ -120,7 +120,7 @@ impl<O: CacheObserver> CacheObserver for &mut O {
 
 /// What an access found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct PageAccess {
     /// Nobody had got this page since it came.
     pub first_use: bool,
     /// Why it had been brought.
@@ -312,7 +312,7 @@ impl PageCache {
     ///
     /// If the page is absent: a reader waits until it is there.
     #[inline]
-    pub fn access(&mut self, file: FileId, page: u64) -> Access {
+    pub fn access(&mut self, file: FileId, page: u64) -> PageAccess {
         self.access_after(file, page, None)
     }
 
@@ -324,7 +324,7 @@ impl PageCache {
     ///
     /// If the page is absent.
     #[inline]
-    pub fn access_after(&mut self, file: FileId, page: u64, previous: Option<u64>) -> Access {
+    pub fn access_after(&mut self, file: FileId, page: u64, previous: Option<u64>) -> PageAccess {
         self.access_if_cached(file, page, previous)
             .expect("access to an absent page")
     }
@@ -338,11 +338,11 @@ impl PageCache {
         file: FileId,
         page: u64,
         previous: Option<u64>,
-    ) -> Option<Access> {
+    ) -> Option<PageAccess> {
         let (place, bit) = self.locate(file, page)?;
         let mask = 1 << bit;
         let chunk = self.table.chunk_mut(place);
-        let access = Access {
+        let access = PageAccess {
             first_use: chunk.used & mask == 0,
             class: chunk.class(bit),
             was_locked: chunk.locked & mask != 0,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ahead_replicas::kernel::folio::Release;
+use ahead_replicas::kernel::folio::FolioRelease;
 
 use super::event::{Event, line};
 use super::kernel_side;
@@ -26,7 +26,7 @@ impl Court {
     pub fn new(running: &Running, folios: Folios) -> io::Result<Self> {
         let scratch = Scratch::new(folios)?;
         let recorder = Recorder::new(scratch.device())?;
-        if running.release == Release::Linux6_18 && !recorder.has_calls() {
+        if running.release == FolioRelease::Linux6_18 && !recorder.has_calls() {
             return Err(io::Error::other(
                 "this 6.18 shows no events readahead:*: it is built without tracepoints",
             ));
@@ -45,7 +45,11 @@ impl Court {
     }
 
     /// The same for the rules of any release.
-    pub fn difference_to(&self, release: Release, pattern: &Pattern) -> io::Result<Option<String>> {
+    pub fn difference_to(
+        &self,
+        release: FolioRelease,
+        pattern: &Pattern,
+    ) -> io::Result<Option<String>> {
         let account = kernel_side::run(&self.scratch, &self.recorder, pattern)?;
         let facts = Facts {
             release,

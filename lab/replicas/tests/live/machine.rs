@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use ahead_replicas::kernel::folio::Release;
+use ahead_replicas::kernel::folio::FolioRelease;
 use ahead_sys::block_queue::{BlockQueue, DeviceNumber};
 use ahead_sys::loop_device;
 use rustix::fs::MemfdFlags;
@@ -73,10 +73,10 @@ pub enum Folios {
 
 impl Folios {
     /// log2 of the pages of the largest folio. The ext4 of 6.12 knows only single pages.
-    pub fn order_max(self, release: Release) -> u8 {
+    pub fn order_max(self, release: FolioRelease) -> u8 {
         match (self, release) {
-            (Self::Large, Release::Linux6_18) => 9,
-            (Self::Single, _) | (_, Release::Linux6_12) => 0,
+            (Self::Large, FolioRelease::Linux6_18) => 9,
+            (Self::Single, _) | (_, FolioRelease::Linux6_12) => 0,
         }
     }
 

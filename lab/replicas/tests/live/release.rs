@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ahead_replicas::kernel::folio::Release;
+use ahead_replicas::kernel::folio::FolioRelease;
 
 /// The running kernel, as far as the replica knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Running {
     /// As `uname -r` prints it.
     pub text: String,
     /// Whose rules it should follow.
-    pub release: Release,
+    pub release: FolioRelease,
 }
 
 /// There is no replica of this kernel.
@@ -22,7 +22,7 @@ impl fmt::Display for UnknownRelease {
         write!(
             f,
             "this kernel is {}, and the replica knows 6.18 and 6.12: run this test on one of them, or \
-             add what has changed since as a switch of `policy::kernel::folio::Release`",
+             add what has changed since as a switch of `kernel::folio::FolioRelease`",
             self.0
         )
     }
@@ -39,8 +39,8 @@ impl Running {
     pub fn from_text(text: &str) -> Result<Self, UnknownRelease> {
         let mut numbers = text.split(['.', '-']);
         let release = match (numbers.next(), numbers.next()) {
-            (Some("6"), Some("18")) => Release::Linux6_18,
-            (Some("6"), Some("12")) => Release::Linux6_12,
+            (Some("6"), Some("18")) => FolioRelease::Linux6_18,
+            (Some("6"), Some("12")) => FolioRelease::Linux6_12,
             _ => return Err(UnknownRelease(text.to_owned())),
         };
         Ok(Self {
@@ -52,16 +52,16 @@ impl Running {
     /// Whether faults are compared: what a fault maps beside its page, which decides which touches
     /// become faults, is written down for 6.18 only.
     pub fn compares_faults(&self) -> bool {
-        self.release == Release::Linux6_18
+        self.release == FolioRelease::Linux6_18
     }
 }
 
 #[test]
 fn a_release_is_known_by_its_first_two_numbers() {
     let release = |text| Running::from_text(text).map(|running| running.release);
-    assert_eq!(release("6.18.44-fc-v669"), Ok(Release::Linux6_18));
-    assert_eq!(release("6.18-rc3"), Ok(Release::Linux6_18));
-    assert_eq!(release("6.12.117"), Ok(Release::Linux6_12));
+    assert_eq!(release("6.18.44-fc-v669"), Ok(FolioRelease::Linux6_18));
+    assert_eq!(release("6.18-rc3"), Ok(FolioRelease::Linux6_18));
+    assert_eq!(release("6.12.117"), Ok(FolioRelease::Linux6_12));
     let unknown = release("6.1.0-38-amd64").unwrap_err().to_string();
     assert!(unknown.starts_with("this kernel is 6.1.0-38-amd64, and the replica knows 6.18"));
 }

@@ -4,7 +4,7 @@
 //! Which touches become faults is decided in [`faults`](super::faults).
 
 use ahead_replicas::instant::{Handle, Instant, InstantObserver, InstantSettings};
-use ahead_replicas::kernel::folio::{Folio, Release};
+use ahead_replicas::kernel::folio::{Folio, FolioRelease};
 use ahead_replicas::kernel::{Advice, Call, Fault, PageState, Read, Window};
 use ahead_replicas::page_cache::{Aging, CacheObserver, CacheSettings, FileId, Replacement};
 
@@ -16,7 +16,7 @@ use super::pattern::{Operation, PAGE, Pattern, Protection};
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// Whose rules.
-    pub release: Release,
+    pub release: FolioRelease,
     /// log2 of the pages of the largest folio of the file system.
     pub folio_order_max: u8,
 }
@@ -89,7 +89,7 @@ struct MappedArea {
 }
 
 struct Program {
-    release: Release,
+    release: FolioRelease,
     simulator: Instant<Folio, Log>,
     file: FileId,
     file_bytes: u64,

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use ahead_replicas::kernel::{Class, PageState, Window};
-use ahead_replicas::page_cache::{Access, Aging, CacheSettings, Evicted, FileId, Replacement};
+use ahead_replicas::page_cache::{Aging, CacheSettings, Evicted, FileId, PageAccess, Replacement};
 
 /// What is known of one page.
 #[derive(Clone, Copy, Debug)]
@@ -222,9 +222,9 @@ impl Naive {
             .collect()
     }
 
-    pub(crate) fn access(&mut self, file: FileId, page: u64, previous: Option<u64>) -> Access {
+    pub(crate) fn access(&mut self, file: FileId, page: u64, previous: Option<u64>) -> PageAccess {
         let info = self.pages.get_mut(&(file, page)).unwrap();
-        let access = Access {
+        let access = PageAccess {
             first_use: !info.is_used,
             class: info.class,
             was_locked: info.state == PageState::InFlight,

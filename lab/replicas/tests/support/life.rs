@@ -18,7 +18,7 @@ use ahead_replicas::kernel::advise::Advised;
 use ahead_replicas::kernel::ara::{self, Ara};
 use ahead_replicas::kernel::ara_v1::AraV1;
 use ahead_replicas::kernel::folio::{self, Folio};
-use ahead_replicas::kernel::linux_2_2::{Linux2_2, Settings};
+use ahead_replicas::kernel::linux_2_2::{Linux2_2, OldSettings};
 use ahead_replicas::kernel::linux_2_4::Linux2_4;
 use ahead_replicas::kernel::linux_2_6_9::Linux2_6_9;
 use ahead_replicas::kernel::linux_2_6_11::{self, Stock};
@@ -95,16 +95,19 @@ pub fn every_algorithm(place: &Place, steps: &[Step]) {
 fn every_kernel(place: &Place, steps: &[Step]) {
     let limit = place.limit;
     for release in [
-        on_demand::Release::Linux2_6_24,
-        on_demand::Release::Linux2_6_31,
-        on_demand::Release::ThrashSafe2010,
-        on_demand::Release::Linux3_12,
-        on_demand::Release::Linux4_19,
+        on_demand::OnDemandRelease::Linux2_6_24,
+        on_demand::OnDemandRelease::Linux2_6_31,
+        on_demand::OnDemandRelease::ThrashSafe2010,
+        on_demand::OnDemandRelease::Linux3_12,
+        on_demand::OnDemandRelease::Linux4_19,
     ] {
         let whose = Whose::limited(format!("on_demand {release:?}"));
         live(&whose, place, steps, || OnDemand::new(release, limit));
     }
-    for release in [folio::Release::Linux6_12, folio::Release::Linux6_18] {
+    for release in [
+        folio::FolioRelease::Linux6_12,
+        folio::FolioRelease::Linux6_18,
+    ] {
         let whose = Whose::limited(format!("folio {release:?}"));
         live(&whose, place, steps, || Folio::new(release, limit));
     }
@@ -113,15 +116,17 @@ fn every_kernel(place: &Place, steps: &[Step]) {
 fn every_old_kernel(place: &Place, steps: &[Step]) {
     let limit = place.limit;
     for settings in [
-        Settings::LINUX_2_2,
-        Settings::LINUX_2_2_SMALL,
-        Settings::LINUX_2_4,
+        OldSettings::LINUX_2_2,
+        OldSettings::LINUX_2_2_SMALL,
+        OldSettings::LINUX_2_4,
     ] {
         let whose = Whose::unlimited(format!("linux_2_2 {settings:?}"));
         live(&whose, place, steps, || Linux2_2::new(settings));
     }
     let whose = Whose::unlimited("linux_2_4".to_owned());
-    live(&whose, place, steps, || Linux2_4::new(Settings::LINUX_2_4));
+    live(&whose, place, steps, || {
+        Linux2_4::new(OldSettings::LINUX_2_4)
+    });
     // Groups of no pages are no groups.
     let group = limit.max(1);
     let whose = Whose::unlimited("advise, original".to_owned());
@@ -131,8 +136,8 @@ fn every_old_kernel(place: &Place, steps: &[Step]) {
     let whose = Whose::limited("linux_2_6_9".to_owned());
     live(&whose, place, steps, || Linux2_6_9::new(limit));
     for release in [
-        linux_2_6_11::Release::Linux2_6_11,
-        linux_2_6_11::Release::Linux2_6_18,
+        linux_2_6_11::StockRelease::Linux2_6_11,
+        linux_2_6_11::StockRelease::Linux2_6_18,
     ] {
         let whose = Whose::limited(format!("stock {release:?}"));
         live(&whose, place, steps, || Stock::new(release, limit));
@@ -145,23 +150,27 @@ fn every_adaptive(place: &Place, steps: &[Step]) {
         let whose = Whose::limited(format!("ara_v1 of ratio {ratio}"));
         live(&whose, place, steps, || AraV1::new(ratio, limit));
     }
-    for release in [ara::Release::V15, ara::Release::June, ara::Release::V16] {
-        let defaults = ara::Knobs {
+    for release in [
+        ara::AraRelease::V15,
+        ara::AraRelease::June,
+        ara::AraRelease::V16,
+    ] {
+        let defaults = ara::AraKnobs {
             pages_max: limit,
-            ..ara::Knobs::of(release)
+            ..ara::AraKnobs::of(release)
         };
         for knobs in [
             defaults,
-            ara::Knobs {
+            ara::AraKnobs {
                 ratio: 1,
                 ..defaults
             },
-            ara::Knobs {
+            ara::AraKnobs {
                 ratio: 0,
                 hit_rate: 0,
                 ..defaults
             },
-            ara::Knobs {
+            ara::AraKnobs {
                 ratio: 200,
                 hit_feedback: !defaults.hit_feedback,
                 look_ahead: false,
@@ -187,7 +196,7 @@ fn every_controller(place: &Place, steps: &[Step]) {
         (true, None),
         (true, Some(limit / 2)),
     ] {
-        let settings = degree::Settings {
+        let settings = degree::DegreeSettings {
             adaptive,
             trigger_pages,
             degree_pages: limit,

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use ahead_replicas::kernel::folio::{self, Folio};
-use ahead_replicas::kernel::on_demand::{OnDemand, Release};
+use ahead_replicas::kernel::on_demand::{OnDemand, OnDemandRelease};
 use ahead_replicas::kernel::{Advice, Fault, Read, ReadAhead};
 
 use super::page_cache::{PageCache, Started};
@@ -18,7 +18,10 @@ pub const LIMIT: u64 = 32;
 /// Pages of the file.
 pub const FILE_PAGES: u64 = 100_000;
 /// Both releases with folios.
-pub const FOLIO: [folio::Release; 2] = [folio::Release::Linux6_12, folio::Release::Linux6_18];
+pub const FOLIO: [folio::FolioRelease; 2] = [
+    folio::FolioRelease::Linux6_12,
+    folio::FolioRelease::Linux6_18,
+];
 
 /// A file that is read, over a cache, and what that started.
 pub struct Run<A> {
@@ -28,7 +31,7 @@ pub struct Run<A> {
     pub file: A,
 }
 
-pub fn on_demand(release: Release) -> Run<OnDemand> {
+pub fn on_demand(release: OnDemandRelease) -> Run<OnDemand> {
     Run {
         cache: PageCache::new(FILE_PAGES),
         file: OnDemand::new(release, LIMIT),
@@ -36,7 +39,7 @@ pub fn on_demand(release: Release) -> Run<OnDemand> {
 }
 
 /// Small folios only.
-pub fn folio(release: folio::Release) -> Run<Folio> {
+pub fn folio(release: folio::FolioRelease) -> Run<Folio> {
     Run {
         cache: PageCache::new(FILE_PAGES),
         file: Folio::new(release, LIMIT),
@@ -44,7 +47,7 @@ pub fn folio(release: folio::Release) -> Run<Folio> {
 }
 
 /// Folios of up to 512 pages.
-pub fn large(release: folio::Release, limit: u64) -> Run<Folio> {
+pub fn large(release: folio::FolioRelease, limit: u64) -> Run<Folio> {
     let mut run = Run {
         cache: PageCache::new(FILE_PAGES),
         file: Folio::new(release, limit),
@@ -54,11 +57,11 @@ pub fn large(release: folio::Release, limit: u64) -> Run<Folio> {
 }
 
 pub fn large_6_12() -> Run<Folio> {
-    large(folio::Release::Linux6_12, LIMIT)
+    large(folio::FolioRelease::Linux6_12, LIMIT)
 }
 
 pub fn large_6_18() -> Run<Folio> {
-    large(folio::Release::Linux6_18, LIMIT)
+    large(folio::FolioRelease::Linux6_18, LIMIT)
 }
 
 /// The runs that one window really added, and the mark if its page is among them.

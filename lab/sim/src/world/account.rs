@@ -12,7 +12,7 @@ use crate::report::{
     CLASSES, ClassReport, DeviceReport, LatencyReport, PageReport, PrefetchReport, ProcessReport,
     ProcessorReport, Report, Timeline, WaitReport,
 };
-use ahead_replicas::page_cache::{Access, Evicted};
+use ahead_replicas::page_cache::{Evicted, PageAccess};
 use ahead_workload::Job;
 
 /// Longest latency that the histogram tells apart: an hour.
@@ -257,7 +257,7 @@ impl Observer for Account {
         }
     }
 
-    fn on_access(&mut self, moment: &Moment, _page: u64, access: &Access) {
+    fn on_access(&mut self, moment: &Moment, _page: u64, access: &PageAccess) {
         if access.first_use && access.class != Class::Single {
             self.prefetch.useful += 1;
             self.set_unread(moment.now_ns, self.unread.saturating_sub(1));
@@ -275,7 +275,7 @@ impl Observer for Account {
         self.note_latency(moment, elapsed_ns);
     }
 
-    fn on_mapped_access(&mut self, moment: &Moment, page: u64, access: &Access) {
+    fn on_mapped_access(&mut self, moment: &Moment, page: u64, access: &PageAccess) {
         self.on_access(moment, page, access);
         self.pages.mapped += 1;
         self.note_delivery(moment.process, PAGE_BYTES);

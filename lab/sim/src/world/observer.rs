@@ -7,7 +7,7 @@
 use ahead_replicas::kernel::{Call, Class, Read};
 
 use crate::queue::Done;
-use ahead_replicas::page_cache::{Access, Evicted, FileId};
+use ahead_replicas::page_cache::{Evicted, FileId, PageAccess};
 
 /// When, who, and in which file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub trait Observer {
     }
 
     /// `page` is delivered.
-    fn on_access(&mut self, moment: &Moment, page: u64, access: &Access) {
+    fn on_access(&mut self, moment: &Moment, page: u64, access: &PageAccess) {
         let _ = (moment, page, access);
     }
 
@@ -104,7 +104,7 @@ pub trait Observer {
     }
 
     /// A touch of a mapped page that needed no fault.
-    fn on_mapped_access(&mut self, moment: &Moment, page: u64, access: &Access) {
+    fn on_mapped_access(&mut self, moment: &Moment, page: u64, access: &PageAccess) {
         let _ = (moment, page, access);
     }
 

@@ -32,7 +32,7 @@ fn contest(contest: &Contest<'_>) -> Value {
         .iter()
         .map(|it| {
             let cell = &it.run.cell;
-            let named = |run: &crate::sweep::Outcome| {
+            let named = |run: &crate::sweep::CellOutcome| {
                 json!({ "policy": run.cell.policy, "elapsed_ns": run.report.elapsed_ns })
             };
             json!({

@@ -17,7 +17,7 @@ pub use csv::csv;
 pub use json::json;
 
 use crate::results::{Group, Standing};
-use crate::sweep::Outcome;
+use crate::sweep::CellOutcome;
 
 /// What stands in one column of one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Value {
     Number(Option<u64>),
 }
 
-type Cut = fn(&Outcome, &Standing) -> Value;
+type Cut = fn(&CellOutcome, &Standing) -> Value;
 
 macro_rules! columns {
     ($($name:literal: $value:expr,)*) => {
@@ -91,7 +91,7 @@ columns! {
 }
 
 /// Every run with its standing, in the order of the sweep.
-fn rows<'a>(groups: &[Group<'a>]) -> impl Iterator<Item = (&'a Outcome, Standing)> {
+fn rows<'a>(groups: &[Group<'a>]) -> impl Iterator<Item = (&'a CellOutcome, Standing)> {
     let of_group = |group: &Group<'a>| {
         let runs = group.runs().iter();
         runs.map(|run| (run, Standing::new(run, group)))

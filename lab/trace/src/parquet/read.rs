@@ -17,7 +17,7 @@ use parquet::schema::types::ColumnDescriptor;
 use crate::access::Access;
 use crate::columns::{Columns, Field, Unit};
 use crate::csv::Row;
-use crate::error::{Place, Problem, TraceError};
+use crate::error::{DamagePlace, Problem, TraceError};
 use crate::files::FileTable;
 use crate::name;
 use crate::reader::Reader;
@@ -58,7 +58,7 @@ struct Column {
 
 impl<R: ChunkReader + 'static> ParquetReader<R> {
     pub(crate) fn new(trace: &str, source: R, columns: Columns) -> Result<Self, TraceError> {
-        let fail = |problem| TraceError::new(trace, Place::Whole, problem);
+        let fail = |problem| TraceError::new(trace, DamagePlace::Whole, problem);
         let size = source.len();
         let opened = || SerializedFileReader::new(source).map_err(|error| unreadable(&error));
         let reader = guarded(opened).map_err(fail)?;
@@ -173,7 +173,7 @@ impl<R: ChunkReader + 'static> ParquetReader<R> {
 
     fn fail(&mut self, problem: Problem) -> TraceError {
         self.has_ended = true;
-        TraceError::new(&self.trace, Place::Row(self.row), problem)
+        TraceError::new(&self.trace, DamagePlace::Row(self.row), problem)
     }
 }
 

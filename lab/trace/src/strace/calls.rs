@@ -1,6 +1,6 @@
 //! What a call means: for the tables of open files, and as a record.
 
-use crate::access::{Access, Advice, FileRef, Operation};
+use crate::access::{Access, FileAdvice, FileRef, Operation};
 use crate::error::Problem;
 use crate::files::FileTable;
 use crate::text::{unsigned, unsigned_or_hex};
@@ -114,7 +114,7 @@ impl Calls {
             }
             b"mmap" | b"mmap2" => work.map()?,
             b"fadvise64" | b"fadvise64_64" => work.advise()?,
-            b"readahead" => work.range(Operation::Advise(Advice::WillNeed), 1, 2)?,
+            b"readahead" => work.range(Operation::Advise(FileAdvice::WillNeed), 1, 2)?,
             b"fsync" | b"fdatasync" => work.range(Operation::Sync, usize::MAX, usize::MAX)?,
             b"sync_file_range" => work.range(Operation::Sync, 1, 2)?,
             b"fstat" | b"newfstatat" | b"statx" => work.size()?,
@@ -335,11 +335,11 @@ impl Work<'_, '_> {
 
     fn advise(&mut self) -> Result<Record, Problem> {
         let advice = match self.call.argument(3) {
-            b"POSIX_FADV_NORMAL" => Advice::Normal,
-            b"POSIX_FADV_SEQUENTIAL" => Advice::Sequential,
-            b"POSIX_FADV_RANDOM" => Advice::Random,
-            b"POSIX_FADV_WILLNEED" => Advice::WillNeed,
-            b"POSIX_FADV_DONTNEED" => Advice::DontNeed,
+            b"POSIX_FADV_NORMAL" => FileAdvice::Normal,
+            b"POSIX_FADV_SEQUENTIAL" => FileAdvice::Sequential,
+            b"POSIX_FADV_RANDOM" => FileAdvice::Random,
+            b"POSIX_FADV_WILLNEED" => FileAdvice::WillNeed,
+            b"POSIX_FADV_DONTNEED" => FileAdvice::DontNeed,
             _ => return Ok(None),
         };
         self.range(Operation::Advise(advice), 1, 2)

@@ -1,7 +1,7 @@
 //! A program's life as strace tells it, and lines that no strace writes.
 
 use super::*;
-use crate::access::{Advice, Operation};
+use crate::access::{FileAdvice, Operation};
 use crate::lines::read_all;
 
 /// The accesses as short texts: thread, word, file, offset + length.
@@ -135,7 +135,7 @@ fn mappings_advice_and_copies_are_records() {
     );
     let (accesses, files, _) = read_all(text.as_bytes(), Strace::default());
     assert_eq!(files.size(accesses[0].file), Some(1 << 20));
-    assert_eq!(accesses[2].operation, Operation::Advise(Advice::Random));
+    assert_eq!(accesses[2].operation, Operation::Advise(FileAdvice::Random));
 }
 
 #[test]

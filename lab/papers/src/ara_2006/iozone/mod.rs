@@ -31,7 +31,7 @@ use super::{ARA, Figure, ReproduceError, STOCK, STOCK_LARGE, explained, float, m
 use crate::run;
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::parallel;
-use ahead_study::verdict::Row;
+use ahead_study::verdict::FigureRow;
 
 /// A way of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,7 +271,7 @@ fn shares(figure: &mut Figure, of: &dyn Fn(Test) -> Vec<(Cell, Rates)>) {
             (published - SHARE_POINTS) / published,
             (published + SHARE_POINTS) / published,
         );
-        let row = Row::within(
+        let row = FigureRow::within(
             format!("iozone {name}, cells won by ARA, %"),
             published,
             won,
@@ -294,7 +294,7 @@ fn shares(figure: &mut Figure, of: &dyn Fn(Test) -> Vec<(Cell, Rates)>) {
     let (stride, backward) = (simulated[3], simulated[4]);
     let others = [simulated[0], simulated[1], simulated[2], simulated[5]];
     let others = others.into_iter().fold(0.0, f64::max);
-    let order = Row::statement(
+    let order = FigureRow::statement(
         "iozone, order of the six shares",
         "stride, then backward, then the rest",
         format!("stride {stride:.0}, backward {backward:.0}, best of the rest {others:.0}"),

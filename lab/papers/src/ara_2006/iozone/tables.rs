@@ -6,7 +6,7 @@
 
 use super::{Cell, FILES_KIB, Figure, Rates, Score, TESTS, Test, explained, looked_at, why_not};
 use ahead_study::chart::{BarChart, Chart};
-use ahead_study::verdict::{Row, Verdict};
+use ahead_study::verdict::{FigureRow, Verdict};
 
 /// Files much larger than the disk's buffer, in KiB.
 const LARGE_KIB: u64 = 128 << 10;
@@ -57,14 +57,14 @@ fn gains(figure: &mut Figure, of: Cells<'_>) {
     };
     let of_read = looked_at(&of(Test::Read));
     let read = mean(large(&of_read).map(|(_, rates)| ratio(rates)));
-    figure.rows.push(Row::within(
+    figure.rows.push(FigureRow::within(
         "iozone read, files ≥ 128 MiB, speed of ARA over stock (little, or less)",
         1.0,
         read,
         (0.9, 1.1),
         3,
     ));
-    let random = Row::within(
+    let random = FigureRow::within(
         "iozone random, files ≥ 128 MiB, gain of ARA in KB/s (600 to 800)",
         700.0,
         gain(Test::Random),
@@ -74,7 +74,7 @@ fn gains(figure: &mut Figure, of: Cells<'_>) {
     figure.rows.push(explained(random, why_not(Test::Random)));
     let once = Score::of(&looked_at(&of(Test::Once)), |rates| rates.stock);
     figure.rows.push(
-        Row::context(
+        FigureRow::context(
             "iozone random, each record once: the same gain in KB/s",
             700.0,
             gain(Test::Once),
@@ -82,7 +82,7 @@ fn gains(figure: &mut Figure, of: Cells<'_>) {
         )
         .because(format!("{:.0} % of the cells won", once.share())),
     );
-    figure.rows.push(Row::within(
+    figure.rows.push(FigureRow::within(
         "iozone stride, files ≥ 128 MiB, gain of ARA in KB/s (5000 to 9000)",
         7000.0,
         gain(Test::Stride),
@@ -93,7 +93,7 @@ fn gains(figure: &mut Figure, of: Cells<'_>) {
     let long = large(&backward).filter(|(cell, _)| cell.record_kib >= 1024);
     let gain_max = long.map(|(_, rates)| rates.ara - rates.stock);
     let gain_max = gain_max.fold(f64::NEG_INFINITY, f64::max);
-    figure.rows.push(Row::statement(
+    figure.rows.push(FigureRow::statement(
         "iozone backward, records ≥ 1 MiB, gain of ARA",
         "below 1000 KB/s",
         format!("{gain_max:.0} KB/s at most"),
@@ -130,7 +130,7 @@ fn best_records(figure: &mut Figure, of: Cells<'_>) {
         let name = TESTS.iter().find(|(known, ..)| *known == test);
         let name = name.map_or("", |(_, name, _)| name);
         let (record_kib, ratio) = best_record(&looked_at(&of(test)));
-        let row = Row::statement(
+        let row = FigureRow::statement(
             format!("iozone {name}, files ≥ 128 MiB, record with the best gain"),
             published,
             format!("{} ({ratio:.2} times stock)", size(record_kib)),
@@ -154,7 +154,7 @@ fn table(figure: &mut Figure, name: &str, cells: &[(Cell, Rates)]) {
             .iter()
             .map(|(_, rates)| format!("{:.2}", ratio(rates)))
             .collect();
-        figure.rows.push(Row {
+        figure.rows.push(FigureRow {
             what: format!(
                 "iozone {name}, file of {}, ARA over stock, records of {} to {}",
                 size(file_kib),

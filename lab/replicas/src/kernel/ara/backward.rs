@@ -12,16 +12,16 @@
 //! V16). June asks nothing unless enough was used; V16 also takes a read that leaves a gap of less
 //! than a request.
 
-use super::events::Observer;
-use super::{Ara, Method, Release, Visit};
+use super::events::AraObserver;
+use super::{Ara, AraRelease, Method, Visit};
 use crate::kernel::Host;
 
-impl<O: Observer> Ara<O> {
+impl<O: AraObserver> Ara<O> {
     /// Whether the test passed, and a window was submitted.
     pub(super) fn backward<H: Host>(&mut self, host: &mut H, visit: &Visit) -> bool {
         let window = match self.release {
-            Release::V15 | Release::June => self.backward_window(visit),
-            Release::V16 => self.backward_window_v16(visit),
+            AraRelease::V15 | AraRelease::June => self.backward_window(visit),
+            AraRelease::V16 => self.backward_window_v16(visit),
         };
         let Some((start, pages)) = window else {
             return false;
@@ -43,7 +43,7 @@ impl<O: Observer> Ara<O> {
         if visit.begin > self.prev_page {
             return None;
         }
-        let is_june = self.release == Release::June;
+        let is_june = self.release == AraRelease::June;
         if is_june && !self.is_hit_enough() {
             return None;
         }

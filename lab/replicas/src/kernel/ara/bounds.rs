@@ -3,7 +3,7 @@
 //! Pure arithmetic, no page cache. Memory bounds every chunk from above and, weakly, from below;
 //! [`adjust`] and [`limit`] turn a share of the thrashing threshold into a chunk and its look-ahead.
 
-use super::Release;
+use super::AraRelease;
 use ahead_units::PAGE_BYTES;
 
 /// One page in this many lies behind the mark: more wastes memory on waiting pages, fewer leaves
@@ -28,9 +28,9 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// With `reclaimable` pages free or inactive, and a file that allows `file_max`.
-    pub(super) fn new(release: Release, reclaimable: u64, file_max: u64) -> Self {
+    pub(super) fn new(release: AraRelease, reclaimable: u64, file_max: u64) -> Self {
         let half = reclaimable / 2;
-        if release == Release::V16 {
+        if release == AraRelease::V16 {
             let max = half.min(PAGES_MAX).min(file_max);
             let min = (PAGES_MIN + reclaimable / 16_384).min(16).min(max / 8);
             return Self { min, max };
@@ -75,11 +75,11 @@ pub(super) fn limit(chunk: Chunk, waiting: u64, limit_pages: u64) -> Chunk {
 
 /// The low estimate of the thrashing threshold after a chunk of `pages` pages: creeps up, drops
 /// fast, since a page evicted before use is paid for twice.
-pub(super) fn learn_thrash_bytes(release: Release, thrash_bytes: u64, pages: u64) -> u64 {
+pub(super) fn learn_thrash_bytes(release: AraRelease, thrash_bytes: u64, pages: u64) -> u64 {
     let bytes = pages.saturating_mul(PAGE_BYTES);
     let part = if thrash_bytes >= bytes {
         8
-    } else if release == Release::V16 {
+    } else if release == AraRelease::V16 {
         128
     } else {
         1024
@@ -90,7 +90,7 @@ pub(super) fn learn_thrash_bytes(release: Release, thrash_bytes: u64, pages: u64
 #[cfg(test)]
 mod tests {
     use super::{Bounds, Chunk, adjust, learn_thrash_bytes, limit};
-    use crate::kernel::ara::Release;
+    use crate::kernel::ara::AraRelease;
 
     #[test]
     fn the_smallest_chunk_is_that_of_the_patchs_table() {
@@ -107,20 +107,20 @@ mod tests {
         ];
         for (memory, smallest) in table {
             let pages = memory << 8;
-            assert_eq!(Bounds::new(Release::V15, pages, 256).min * 4, smallest);
+            assert_eq!(Bounds::new(AraRelease::V15, pages, 256).min * 4, smallest);
         }
     }
 
     #[test]
     fn memory_bounds_every_chunk() {
-        let bounds = Bounds::new(Release::V15, 100_000, 256);
+        let bounds = Bounds::new(AraRelease::V15, 100_000, 256);
         assert_eq!((bounds.min, bounds.max), (10, 256));
-        let bounds = Bounds::new(Release::V16, 100_000, 256);
+        let bounds = Bounds::new(AraRelease::V16, 100_000, 256);
         assert_eq!((bounds.min, bounds.max), (10, 256));
-        let bounds = Bounds::new(Release::V15, 20, 256);
+        let bounds = Bounds::new(AraRelease::V15, 20, 256);
         assert_eq!((bounds.min, bounds.max), (4, 10));
-        assert_eq!(Bounds::new(Release::V16, 100, 8).min, 1);
-        assert_eq!(Bounds::new(Release::V15, 0, 256).max, 0);
+        assert_eq!(Bounds::new(AraRelease::V16, 100, 8).min, 1);
+        assert_eq!(Bounds::new(AraRelease::V15, 0, 256).max, 0);
     }
 
     #[test]
@@ -142,8 +142,8 @@ mod tests {
     #[test]
     fn the_threshold_creeps_up_and_drops_fast() {
         let start = 128 << 10;
-        assert_eq!(learn_thrash_bytes(Release::V15, start, 256), 131_968);
-        assert_eq!(learn_thrash_bytes(Release::V16, start, 256), 138_240);
-        assert_eq!(learn_thrash_bytes(Release::V15, start, 16), 122_880);
+        assert_eq!(learn_thrash_bytes(AraRelease::V15, start, 256), 131_968);
+        assert_eq!(learn_thrash_bytes(AraRelease::V16, start, 256), 138_240);
+        assert_eq!(learn_thrash_bytes(AraRelease::V15, start, 16), 122_880);
     }
 }

@@ -5,14 +5,14 @@
 //! larger by an eighth of the file, up to the recommended one. Some were not: it shrinks by half of
 //! what was not.
 
-use super::events::Observer;
-use super::{Ara, Release};
+use super::events::AraObserver;
+use super::{Ara, AraRelease};
 use crate::kernel::Host;
 use ahead_units::PAGE_BYTES;
 
-impl<O: Observer> Ara<O> {
+impl<O: AraObserver> Ara<O> {
     pub(super) fn learn_at_close<H: Host>(&mut self, host: &mut H, position: u64) {
-        if self.release == Release::V16 || !self.has_met_end || position == 0 {
+        if self.release == AraRelease::V16 || !self.has_met_end || position == 0 {
             return;
         }
         let first = self.knobs.pages_first;

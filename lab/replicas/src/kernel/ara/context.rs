@@ -15,8 +15,8 @@
 //! [rescued](super::rescue), and nothing is read.
 
 use super::bounds::{Chunk, adjust, limit};
-use super::events::{Event, Observer};
-use super::{Ara, Method, Release, Visit};
+use super::events::{AraEvent, AraObserver};
+use super::{Ara, AraRelease, Method, Visit};
 use crate::kernel::{Host, PageState};
 
 /// Samples of a history: V15 and June, V16.
@@ -70,10 +70,10 @@ struct History {
     stop: u64,
 }
 
-impl<O: Observer> Ara<O> {
+impl<O: AraObserver> Ara<O> {
     /// Looks at the cache around the page.
     pub(super) fn context<H: Host>(&mut self, host: &mut H, visit: &Visit) -> Found {
-        if self.release == Release::V16 {
+        if self.release == AraRelease::V16 {
             return self.context_v16(host, visit);
         }
         let Some(place) = self.place(host, visit) else {
@@ -157,7 +157,7 @@ impl<O: Observer> Ara<O> {
             return Some(here(hole.unwrap_or(page + scan), pages_min));
         }
         if host.state(page - 1) != PageState::Absent {
-            let is_slow_start = self.release == Release::June && self.hit_rate() == 1;
+            let is_slow_start = self.release == AraRelease::June && self.hit_rate() == 1;
             return Some(here(page, if is_slow_start { 1 } else { pages_min }));
         }
         if self.hit_rate() == 1 {
@@ -227,7 +227,7 @@ impl<O: Observer> Ara<O> {
     fn submit_share<H: Host>(&mut self, host: &mut H, place: Place, share: u64, max: u64) -> Found {
         let ahead = place.ahead();
         let Some(chunk) = adjust(share, ahead, max) else {
-            self.tell(Event::ReadAheadShrink, Method::Context, ahead);
+            self.tell(AraEvent::ReadAheadShrink, Method::Context, ahead);
             return Found::Enough;
         };
         self.submit_context(host, Method::Context, place, chunk)

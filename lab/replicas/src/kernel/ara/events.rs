@@ -1,7 +1,7 @@
 //! What adaptive read-ahead does, for whoever wants to count it.
 //!
 //! The patch has a debug tree with a file `events`: two tables, requests and pages, by event and by
-//! the method that made the chunk. Here the code tells an [`Observer`]; `()` hears nothing and costs
+//! the method that made the chunk. Here the code tells an [`AraObserver`]; `()` hears nothing and costs
 //! nothing, [`Events`] is that table. What the summary lines derive from it are methods.
 
 use super::Method;
@@ -9,7 +9,7 @@ use super::Method;
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Event {
+pub enum AraEvent {
     /// A page other than the first was absent; pages: of the request.
     CacheMiss,
     /// A read taken as random; pages: of the request.
@@ -45,24 +45,24 @@ pub enum Event {
 }
 
 /// How many events there are.
-pub const EVENTS: usize = Event::ReadAheadRescue as usize + 1;
+pub const EVENTS: usize = AraEvent::ReadAheadRescue as usize + 1;
 
 /// How many methods there are, none included.
 pub const METHODS: usize = Method::Seek as usize + 1;
 
 /// Hears what happens.
-pub trait Observer {
+pub trait AraObserver {
     /// Whether anybody listens. Where hits steer nothing, they are looked for only then.
     const LISTENS: bool = true;
 
     /// `event` happened to a chunk of `method`, and concerns `pages` pages.
-    fn on_event(&mut self, event: Event, method: Method, pages: u64);
+    fn on_event(&mut self, event: AraEvent, method: Method, pages: u64);
 }
 
-impl Observer for () {
+impl AraObserver for () {
     const LISTENS: bool = false;
 
-    fn on_event(&mut self, _event: Event, _method: Method, _pages: u64) {}
+    fn on_event(&mut self, _event: AraEvent, _method: Method, _pages: u64) {}
 }
 
 /// The patch's two tables.
@@ -72,8 +72,8 @@ pub struct Events {
     pages: [[u64; METHODS]; EVENTS],
 }
 
-impl Observer for Events {
-    fn on_event(&mut self, event: Event, method: Method, pages: u64) {
+impl AraObserver for Events {
+    fn on_event(&mut self, event: AraEvent, method: Method, pages: u64) {
         self.requests[event as usize][method as usize] += 1;
         self.pages[event as usize][method as usize] += pages;
     }
@@ -82,47 +82,47 @@ impl Observer for Events {
 impl Events {
     /// How often `event` happened to chunks of `method`.
     #[must_use]
-    pub const fn requests(&self, event: Event, method: Method) -> u64 {
+    pub const fn requests(&self, event: AraEvent, method: Method) -> u64 {
         self.requests[event as usize][method as usize]
     }
 
     /// How many pages `event` concerned, in chunks of `method`.
     #[must_use]
-    pub const fn pages(&self, event: Event, method: Method) -> u64 {
+    pub const fn pages(&self, event: AraEvent, method: Method) -> u64 {
         self.pages[event as usize][method as usize]
     }
 
     /// How often `event` happened: the column `total`.
     #[must_use]
-    pub fn requests_total(&self, event: Event) -> u64 {
+    pub fn requests_total(&self, event: AraEvent) -> u64 {
         self.requests[event as usize].iter().sum()
     }
 
     /// How many pages `event` concerned: the column `total`.
     #[must_use]
-    pub fn pages_total(&self, event: Event) -> u64 {
+    pub fn pages_total(&self, event: AraEvent) -> u64 {
         self.pages[event as usize].iter().sum()
     }
 
     /// Random reads per hundred of all reads.
     #[must_use]
     pub fn random_rate(&self) -> u64 {
-        let random = self.requests_total(Event::RandomRead);
-        rate(random, random + self.requests_total(Event::ReadAhead))
+        let random = self.requests_total(AraEvent::RandomRead);
+        rate(random, random + self.requests_total(AraEvent::ReadAhead))
     }
 
     /// Pages used per hundred read ahead.
     #[must_use]
     pub fn read_ahead_hit_rate(&self) -> u64 {
-        let hits = self.pages_total(Event::ReadAheadHit);
-        rate(hits, self.pages_total(Event::ReadAhead))
+        let hits = self.pages_total(AraEvent::ReadAheadHit);
+        rate(hits, self.pages_total(AraEvent::ReadAhead))
     }
 
     /// Marks reached per hundred set.
     #[must_use]
     pub fn look_ahead_hit_rate(&self) -> u64 {
-        let hits = self.requests_total(Event::LookAheadHit);
-        rate(hits, self.requests_total(Event::LookAhead))
+        let hits = self.requests_total(AraEvent::LookAheadHit);
+        rate(hits, self.requests_total(AraEvent::LookAhead))
     }
 }
 

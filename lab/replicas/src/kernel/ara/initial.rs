@@ -5,19 +5,19 @@
 //! bound this window. Also taken when page 0 was evicted and is read again.
 
 use super::bounds::LOOK_AHEAD_RATIO;
-use super::events::Observer;
-use super::{Ara, Method, Release, Visit};
+use super::events::AraObserver;
+use super::{Ara, AraRelease, Method, Visit};
 use crate::kernel::Host;
 use ahead_units::PAGE_BYTES;
 
-impl<O: Observer> Ara<O> {
+impl<O: AraObserver> Ara<O> {
     /// V16's own rule is not known beyond its figures: `pages_first` is a minimum, the thrashing
     /// threshold a cap, and the release's largest chunk bounds it as it does all others.
     pub(super) fn initial<H: Host>(&mut self, host: &mut H, visit: &Visit) {
         let learned = *host.learned();
         let (least, most) = match self.release {
-            Release::V15 | Release::June => (learned.expect_bytes / PAGE_BYTES, u64::MAX),
-            Release::V16 => (self.knobs.pages_first, visit.bounds.max),
+            AraRelease::V15 | AraRelease::June => (learned.expect_bytes / PAGE_BYTES, u64::MAX),
+            AraRelease::V16 => (self.knobs.pages_first, visit.bounds.max),
         };
         let size = visit
             .request()

@@ -3,7 +3,7 @@
 //! The memory that a reader may fill ahead of itself is what it can keep: the *thrashing threshold*,
 //! the number of pages it can read before the first of them is evicted. This scheme measures the
 //! threshold, by the age of what it reads (*state*) or by what the cache still holds of it
-//! (*context*), and asks for a share of it, [`Knobs::ratio`] percent. An eighth of each chunk is
+//! (*context*), and asks for a share of it, [`AraKnobs::ratio`] percent. An eighth of each chunk is
 //! look-ahead, behind a mark; reaching the mark is what asks for the next chunk.
 //!
 //! A file remembers two adjacent *chunks*. It is asked at a page that is **absent** or **marked**,
@@ -30,7 +30,7 @@
 //! Mapped files come here only under `MADV_SEQUENTIAL`, one page a request; all other faults read
 //! around as before, [`linux_2_6_11`], which a low ratio selects for reads as well.
 //!
-//! Releases, see [`Release`]: V15 is the combined patch of 6 June 2006 (2.6.17-rc5), read in full.
+//! Releases, see [`AraRelease`]: V15 is the combined patch of 6 June 2006 (2.6.17-rc5), read in full.
 //! The June updates (25 June 2006, 2.6.17-mm3 on) are those of the article of November 2006. V16
 //! (15 November 2006, 2.6.19-rc5-mm2) drops hits, *seek* and the learning at close. Its patch 19,
 //! the method for page 0, was not found: V15's is used, with V16's figures.
@@ -41,8 +41,8 @@
 //! watermark, which the patch subtracts, is taken to be nothing.
 //!
 //! nfsd opens a file per request, so that nothing is remembered but the cache; that is for the
-//! host. V16 has its own order for it, see [`Knobs::nfsd`]. A loop device turns off
-//! [`Knobs::look_ahead`], because the file above it looks ahead already.
+//! host. V16 has its own order for it, see [`AraKnobs::nfsd`]. A loop device turns off
+//! [`AraKnobs::look_ahead`], because the file above it looks ahead already.
 
 mod backward;
 mod bounds;
@@ -61,7 +61,7 @@ use self::bounds::Bounds;
 use self::chunks::Chunks;
 pub use self::chunks::Method;
 use self::context::Found;
-use self::events::{Event, Observer};
+use self::events::{AraEvent, AraObserver};
 pub(super) use self::rescue::rescue_pages;
 use super::hints::advised_limit;
 use super::linux_2_6_11::{self, Stock};
@@ -79,7 +79,7 @@ pub const REPLICAS: &[Replica<Ara>] = &[
         2006,
         "adaptive read-ahead V15",
         &[RA_KB, RATIO, HIT_RATE],
-        |values| Ara::with_knobs(Release::V15, Knobs::of(Release::V15).with(values)),
+        |values| Ara::with_knobs(AraRelease::V15, AraKnobs::of(AraRelease::V15).with(values)),
     )
     .before_fault_around(),
     Replica::new(
@@ -87,7 +87,12 @@ pub const REPLICAS: &[Replica<Ara>] = &[
         2006,
         "adaptive read-ahead, June 2006",
         &[RA_KB, RATIO, HIT_RATE],
-        |values| Ara::with_knobs(Release::June, Knobs::of(Release::June).with(values)),
+        |values| {
+            Ara::with_knobs(
+                AraRelease::June,
+                AraKnobs::of(AraRelease::June).with(values),
+            )
+        },
     )
     .before_fault_around(),
     Replica::new(
@@ -96,15 +101,15 @@ pub const REPLICAS: &[Replica<Ara>] = &[
         "adaptive read-ahead V16",
         &[RA_KB, RATIO, HIT_RATE, Key::number("nfsd", 0)],
         |values| {
-            let knobs = Knobs {
+            let knobs = AraKnobs {
                 nfsd: values.number("nfsd") > 0,
-                ..Knobs::of(Release::V16).with(values)
+                ..AraKnobs::of(AraRelease::V16).with(values)
             };
-            Ara::with_knobs(Release::V16, knobs)
+            Ara::with_knobs(AraRelease::V16, knobs)
         },
     )
     .before_fault_around()
-    .with_learned(Release::V16.learned()),
+    .with_learned(AraRelease::V16.learned()),
 ];
 
 /// Where a mark goes when the disk sleeps: far enough that it is not moved at every page, near
@@ -113,7 +118,7 @@ const LAPTOP_POLL_PAGES: u64 = 16;
 
 /// Whose rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Release {
+pub enum AraRelease {
     /// The combined patch of 6 June 2006.
     V15,
     /// V15 and the six updates of 25 June 2006: no hits by default, a slow start of *context*,
@@ -123,7 +128,7 @@ pub enum Release {
     V16,
 }
 
-impl Release {
+impl AraRelease {
     /// The lowest ratio that selects adaptive read-ahead; above 0 and below it: stock.
     #[must_use]
     pub const fn ratio_min(self) -> u64 {
@@ -148,9 +153,9 @@ impl Release {
 
 /// What a person, a device or a file sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Knobs {
+pub struct AraKnobs {
     /// `readahead_ratio`: percent of the thrashing threshold to use. 0: no read-ahead. Below
-    /// [`Release::ratio_min`]: stock logic. Too high, and readers evict each other's pages when
+    /// [`AraRelease::ratio_min`]: stock logic. Too high, and readers evict each other's pages when
     /// their number changes; too low, and memory lies idle.
     pub ratio: u64,
     /// `readahead_hit_rate`: pages that may be read ahead for one page used. Below 16; V15 takes 0
@@ -170,20 +175,20 @@ pub struct Knobs {
     pub nfsd: bool,
 }
 
-impl Knobs {
+impl AraKnobs {
     /// The defaults of a release.
     #[must_use]
-    pub const fn of(release: Release) -> Self {
+    pub const fn of(release: AraRelease) -> Self {
         Self {
             ratio: 50,
             hit_rate: 1,
             pages_max: 256,
             pages_first: match release {
-                Release::V15 | Release::June => 32,
-                Release::V16 => 16,
+                AraRelease::V15 | AraRelease::June => 32,
+                AraRelease::V16 => 16,
             },
             look_ahead: true,
-            hit_feedback: matches!(release, Release::V15),
+            hit_feedback: matches!(release, AraRelease::V15),
             nfsd: false,
         }
     }
@@ -202,8 +207,8 @@ impl Knobs {
 /// One open file under adaptive read-ahead, and who hears of its [events].
 #[derive(Clone, Debug)]
 pub struct Ara<O = ()> {
-    release: Release,
-    knobs: Knobs,
+    release: AraRelease,
+    knobs: AraKnobs,
     observer: O,
     stock: Stock,
     chunks: Chunks,
@@ -242,13 +247,13 @@ impl Visit {
 impl Ara {
     /// A fresh file with the release's defaults.
     #[must_use]
-    pub const fn new(release: Release) -> Self {
-        Self::with_knobs(release, Knobs::of(release))
+    pub const fn new(release: AraRelease) -> Self {
+        Self::with_knobs(release, AraKnobs::of(release))
     }
 
     /// A fresh file.
     #[must_use]
-    pub const fn with_knobs(release: Release, knobs: Knobs) -> Self {
+    pub const fn with_knobs(release: AraRelease, knobs: AraKnobs) -> Self {
         Self::observed(release, knobs, ())
     }
 }
@@ -256,12 +261,12 @@ impl Ara {
 impl<O> Ara<O> {
     /// A fresh file whose events `observer` hears.
     #[must_use]
-    pub const fn observed(release: Release, knobs: Knobs, observer: O) -> Self {
+    pub const fn observed(release: AraRelease, knobs: AraKnobs, observer: O) -> Self {
         Self {
             release,
             knobs,
             observer,
-            stock: Stock::new(linux_2_6_11::Release::Linux2_6_18, knobs.pages_max),
+            stock: Stock::new(linux_2_6_11::StockRelease::Linux2_6_18, knobs.pages_max),
             chunks: Chunks {
                 la_index: 0,
                 ra_index: 0,
@@ -310,7 +315,7 @@ impl<O> Ara<O> {
     }
 }
 
-impl<O: Observer> Ara<O> {
+impl<O: AraObserver> Ara<O> {
     /// The page at hand is absent or marked: rules 1 to 10.
     fn visit<H: Host>(&mut self, host: &mut H, begin: u64, page: u64, end: u64) {
         let is_marked = host.state(page) != PageState::Absent;
@@ -318,14 +323,14 @@ impl<O: Observer> Ara<O> {
         if is_marked {
             host.clear_mark(page);
             if host.is_congested() {
-                self.tell(Event::IoCongestion, Method::None, request);
+                self.tell(AraEvent::IoCongestion, Method::None, request);
                 return;
             }
             if self.is_disk_asleep && self.postpone(host, page) {
                 return;
             }
         } else if page > 0 {
-            self.tell(Event::CacheMiss, Method::None, request);
+            self.tell(AraEvent::CacheMiss, Method::None, request);
         }
         let reclaimable = host.reclaimable_pages();
         let visit = Visit {
@@ -364,9 +369,9 @@ impl<O: Observer> Ara<O> {
             Found::Nothing => {}
         }
         if visit.is_marked {
-            return self.tell(Event::LookAheadIgnore, Method::None, visit.request());
+            return self.tell(AraEvent::LookAheadIgnore, Method::None, visit.request());
         }
-        if self.release != Release::V16 && self.seek(host, visit) {
+        if self.release != AraRelease::V16 && self.seek(host, visit) {
             return;
         }
         self.random(host, visit);
@@ -376,8 +381,8 @@ impl<O: Observer> Ara<O> {
     fn is_at_mark(&self, visit: &Visit) -> bool {
         let is_mark = visit.page == self.chunks.mark;
         match self.release {
-            Release::V15 | Release::June => is_mark && self.is_hit_enough(),
-            Release::V16 => is_mark && visit.page == self.prev_page.wrapping_add(1),
+            AraRelease::V15 | AraRelease::June => is_mark && self.is_hit_enough(),
+            AraRelease::V16 => is_mark && visit.page == self.prev_page.wrapping_add(1),
         }
     }
 
@@ -385,11 +390,11 @@ impl<O: Observer> Ara<O> {
     fn random<H: Host>(&mut self, host: &mut H, visit: &Visit) {
         let pages = visit.request().min(visit.bounds.max);
         start_as_is(host, visit.page, pages);
-        self.tell(Event::RandomRead, Method::None, pages);
+        self.tell(AraEvent::RandomRead, Method::None, pages);
     }
 
     const fn is_for_nfsd(&self, visit: &Visit) -> bool {
-        self.knobs.nfsd && matches!(self.release, Release::V16) && !visit.is_marked
+        self.knobs.nfsd && matches!(self.release, AraRelease::V16) && !visit.is_marked
     }
 
     /// Parallel daemons issue the requests of one client out of order, so the cache before a
@@ -434,11 +439,11 @@ impl<O: Observer> Ara<O> {
             Method::None
         };
         if state != PageState::Valid {
-            self.tell(Event::IoBlock, method, 1);
+            self.tell(AraEvent::IoBlock, method, 1);
         }
         if is_ours {
             self.chunks.on_hit();
-            self.tell(Event::ReadAheadHit, method, 1);
+            self.tell(AraEvent::ReadAheadHit, method, 1);
         }
     }
 
@@ -456,7 +461,7 @@ impl<O: Observer> Ara<O> {
         self.prev_page = page;
     }
 
-    fn tell(&mut self, event: Event, method: Method, pages: u64) {
+    fn tell(&mut self, event: AraEvent, method: Method, pages: u64) {
         self.observer.on_event(event, method, pages);
     }
 }
@@ -473,7 +478,7 @@ fn start_as_is<H: Host>(host: &mut H, start: u64, pages: u64) {
     }
 }
 
-impl<O: Observer> ReadAhead for Ara<O> {
+impl<O: AraObserver> ReadAhead for Ara<O> {
     fn on_read<H: Host>(&mut self, host: &mut H, read: &Read) {
         if self.is_stock() {
             self.stock.on_read(host, read);

@@ -5,13 +5,13 @@
 //! page, which would spare it the move, is not seen here.
 
 use super::Ara;
-use super::events::{Event, Observer};
+use super::events::{AraEvent, AraObserver};
 use crate::kernel::{Host, PageState};
 
-impl<O: Observer> Ara<O> {
+impl<O: AraObserver> Ara<O> {
     pub(super) fn rescue<H: Host>(&mut self, host: &mut H, page: u64, pages: u64) {
         let saved = rescue_pages(host, page, pages);
-        self.tell(Event::ReadAheadRescue, self.chunks.method, saved);
+        self.tell(AraEvent::ReadAheadRescue, self.chunks.method, saved);
     }
 }
 

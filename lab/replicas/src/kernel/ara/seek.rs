@@ -4,11 +4,11 @@
 //! the circle; and the request must be shorter than the run so far. In V15 only, and in the June
 //! updates when hits are counted: without hits no run has a length.
 
-use super::events::Observer;
+use super::events::AraObserver;
 use super::{Ara, Method, Visit};
 use crate::kernel::Host;
 
-impl<O: Observer> Ara<O> {
+impl<O: AraObserver> Ara<O> {
     /// Whether the test passed, and a window was submitted.
     pub(super) fn seek<H: Host>(&mut self, host: &mut H, visit: &Visit) -> bool {
         let chunks = &self.chunks;

@@ -11,8 +11,8 @@
 //! nothing is read.
 
 use super::bounds::{adjust, learn_thrash_bytes};
-use super::events::{Event, Observer};
-use super::{Ara, Method, Release, Visit};
+use super::events::{AraEvent, AraObserver};
+use super::{Ara, AraRelease, Method, Visit};
 use crate::kernel::Host;
 
 /// What a reader can keep.
@@ -23,16 +23,16 @@ struct Threshold {
     remain: u64,
 }
 
-impl<O: Observer> Ara<O> {
+impl<O: AraObserver> Ara<O> {
     /// Final: nothing else is tried afterwards.
     pub(super) fn state<H: Host>(&mut self, host: &mut H, visit: &Visit) {
         let ahead = self.chunks.end.wrapping_sub(visit.page);
         let last = self.chunks.size();
         if visit.is_marked {
-            self.tell(Event::LookAheadHit, self.chunks.method, ahead);
+            self.tell(AraEvent::LookAheadHit, self.chunks.method, ahead);
         }
         let threshold = self.threshold(host);
-        let is_worth = ahead > 1 || self.release == Release::V16;
+        let is_worth = ahead > 1 || self.release == AraRelease::V16;
         if visit.is_marked && threshold.remain <= ahead && is_worth {
             return self.rescue(host, visit.page, ahead);
         }
@@ -42,7 +42,7 @@ impl<O: Observer> Ara<O> {
             .saturating_add(visit.bounds.max / 16)
             .min(visit.bounds.max);
         let Some(chunk) = adjust(threshold.share, ahead, growth) else {
-            return self.tell(Event::ReadAheadShrink, self.chunks.method, ahead);
+            return self.tell(AraEvent::ReadAheadShrink, self.chunks.method, ahead);
         };
         // A chunk that no longer grows shows the threshold itself.
         if visit.is_marked && last.saturating_add(last / 8) >= chunk.size {

@@ -4,12 +4,12 @@
 //! quarter of its length or less away, is stretched to it: the rest would cost a request of its
 //! own. The state is that of the chunk asked for, also where it was dropped or partly cached.
 
-use super::events::{Event, Observer};
-use super::{Ara, Method, Release};
+use super::events::{AraEvent, AraObserver};
+use super::{Ara, AraRelease, Method};
 use crate::kernel::{Class, Host, Window};
 use ahead_units::PAGE_BYTES;
 
-impl<O: Observer> Ara<O> {
+impl<O: AraObserver> Ara<O> {
     /// Reads the newest chunk.
     pub(super) fn submit<H: Host>(&mut self, host: &mut H) {
         let end_of_file = host.file_bytes().div_ceil(PAGE_BYTES);
@@ -19,8 +19,8 @@ impl<O: Observer> Ara<O> {
             return;
         }
         let slack = match release {
-            Release::V15 | Release::June => chunks.size() / 4,
-            Release::V16 => 4 + chunks.size() / 4,
+            AraRelease::V15 | AraRelease::June => chunks.size() / 4,
+            AraRelease::V16 => 4 + chunks.size() / 4,
         };
         let ends_file = chunks.end.saturating_add(slack) > end_of_file;
         if ends_file {
@@ -45,18 +45,18 @@ impl<O: Observer> Ara<O> {
             class: class_of(method),
             ..Window::default()
         });
-        self.tell(Event::ReadAhead, method, started);
+        self.tell(AraEvent::ReadAhead, method, started);
         if started < pages {
-            self.tell(Event::IoCacheHit, method, pages - started);
+            self.tell(AraEvent::IoCacheHit, method, pages - started);
         }
         if look_ahead > 0 {
-            self.tell(Event::LookAhead, method, look_ahead);
+            self.tell(AraEvent::LookAhead, method, look_ahead);
         }
         if self.is_mapped {
-            self.tell(Event::ReadAheadMmap, method, started);
+            self.tell(AraEvent::ReadAheadMmap, method, started);
         }
         if ends_file {
-            self.tell(Event::ReadAheadEof, method, started);
+            self.tell(AraEvent::ReadAheadEof, method, started);
         }
     }
 }

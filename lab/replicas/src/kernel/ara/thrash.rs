@@ -5,25 +5,25 @@
 //! submitted, and three quarters of it are asked for, to be on the safe side.
 
 use super::bounds::{LOOK_AHEAD_RATIO, learn_thrash_bytes};
-use super::events::{Event, Observer};
-use super::{Ara, Method, Release, Visit};
+use super::events::{AraEvent, AraObserver};
+use super::{Ara, AraRelease, Method, Visit};
 use crate::kernel::{Host, PageState};
 
-impl<O: Observer> Ara<O> {
+impl<O: AraObserver> Ara<O> {
     /// Final: nothing else is tried afterwards.
     pub(super) fn recover<H: Host>(&mut self, host: &mut H, visit: &Visit) {
         let page = visit.page;
         let lost = self.chunks.end - page;
-        self.tell(Event::ReadAheadThrash, self.chunks.method_of(page), lost);
+        self.tell(AraEvent::ReadAheadThrash, self.chunks.method_of(page), lost);
         if host.state(page - 1) != PageState::Absent {
-            self.tell(Event::ReadAheadMutilt, self.chunks.method_of(page), lost);
+            self.tell(AraEvent::ReadAheadMutilt, self.chunks.method_of(page), lost);
         }
         let size = if page < self.chunks.ra_index {
             self.chunks.ra_index - page
         } else {
             let survived = match self.release {
-                Release::V15 => u64::from(self.chunks.hits),
-                Release::June | Release::V16 => page - self.chunks.ra_index,
+                AraRelease::V15 => u64::from(self.chunks.hits),
+                AraRelease::June | AraRelease::V16 => page - self.chunks.ra_index,
             };
             let learned = host.learned();
             learned.thrash_bytes = learn_thrash_bytes(self.release, learned.thrash_bytes, survived);
