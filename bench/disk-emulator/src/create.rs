@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ahead_disk_model::{DiskModel, ModelError, Order, TimeScale};
+use ahead_disk_model::{DiskModel, ModelError, ServiceOrder, TimeScale};
 use serde::{Deserialize, Serialize};
 
 use crate::layers;
@@ -30,7 +30,7 @@ pub struct CreateOptions {
     /// How it takes its time.
     pub model: DiskModel,
     /// Order of service, if not that of the model.
-    pub order: Option<Order>,
+    pub order: Option<ServiceOrder>,
     /// How much faster than real.
     pub time_scale: TimeScale,
     /// Size of the block device. Memory is taken as the disk is written, not before.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ahead_disk_emulator::{CreateOptions, DiskInfo, DiskStats};
-use ahead_disk_model::{DiskModel, ModelError, Order, TimeScale};
+use ahead_disk_model::{DiskModel, ModelError, ServiceOrder, TimeScale};
 use ahead_study::table;
 use serde::Serialize;
 
@@ -119,8 +119,8 @@ fn create(arguments: &DiskCreate) -> Result<String, DiskCommandError> {
         return Err(DiskCommandError::OrderWithoutArm);
     }
     let order = arguments.order.map(|order| match order {
-        OrderName::Fifo => Order::Fifo,
-        OrderName::CLook => Order::CLook {
+        OrderName::Fifo => ServiceOrder::Fifo,
+        OrderName::CLook => ServiceOrder::CLook {
             age_ms_max: AGE_MS_MAX,
         },
     });

@@ -9,16 +9,60 @@
 //! * **anything else**: seek + half a turn + transfer, where
 //!   `seek = min + (max - min) · sqrt(distance / capacity)`.
 //!
-//! Which waiting request is next is the [`Order`](crate::Order), in `serial`.
+//! Which waiting request is next is the [`ServiceOrder`](crate::ServiceOrder), in `serial`.
 
-use crate::disk::Request;
-use crate::model::ArmModel;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{ModelError, within, within_rate, within_us};
+use crate::mechanism::Request;
+use crate::order::ServiceOrder;
 use crate::serial::{Serial, Served, Service};
 use crate::time_scale::TimeScale;
 
+/// A rotating disk with one arm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ArmModel {
+    /// Bytes per second that pass under the head.
+    pub media_bytes_per_s: u64,
+    /// Shortest seek, in microseconds.
+    pub seek_us_min: u64,
+    /// Full-stroke seek, in microseconds. Between the two a seek grows with the square root of its
+    /// distance, because the arm accelerates for half of the way and brakes for the rest.
+    pub seek_us_max: u64,
+    /// Revolutions per minute. Every positioning is charged half a turn, the mean, instead of the
+    /// true angle: the mean over many requests is the same, and a run can be repeated exactly.
+    pub rotation_rpm: u64,
+    /// Order of service.
+    pub order: ServiceOrder,
+}
+
+impl ArmModel {
+    pub(crate) fn check(&self) -> Result<(), ModelError> {
+        within_rate("media_bytes_per_s", self.media_bytes_per_s)?;
+        within_us("seek_us_max", self.seek_us_max)?;
+        let expected = "at most seek_us_max";
+        within(
+            "seek_us_min",
+            self.seek_us_min,
+            0,
+            self.seek_us_max,
+            expected,
+        )?;
+        within(
+            "rotation_rpm",
+            self.rotation_rpm,
+            1,
+            1_000_000,
+            "from 1 to 1000000",
+        )?;
+        self.order.check()
+    }
+}
+
 /// The state of the mechanism.
 #[derive(Clone, Debug)]
-pub struct ArmDisk {
+pub struct ArmMechanism {
     model: ArmModel,
     scale: TimeScale,
     capacity_bytes: u64,
@@ -34,7 +78,7 @@ struct Positioning {
     is_seek: bool,
 }
 
-impl Service for ArmDisk {
+impl Service for ArmMechanism {
     fn serve(&mut self, _start_ns: u64, request: &Request) -> Served {
         let offset = request.offset.get();
         let positioning = self.positioning(offset);
@@ -53,7 +97,7 @@ impl Service for ArmDisk {
     }
 }
 
-impl ArmDisk {
+impl ArmMechanism {
     /// An idle arm at offset 0.
     fn new(model: ArmModel, capacity_bytes: u64, scale: TimeScale) -> Self {
         Self {
@@ -114,15 +158,15 @@ impl ArmDisk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{DiskModel, Order};
+    use crate::model::DiskModel;
 
     const GIB: u64 = 1 << 30;
 
-    fn hdd() -> ArmDisk {
-        let DiskModel::Arm(model) = DiskModel::hdd().with_order(Order::Fifo) else {
+    fn hdd() -> ArmMechanism {
+        let DiskModel::Arm(model) = DiskModel::hdd().with_order(ServiceOrder::Fifo) else {
             unreachable!("the hdd preset has an arm")
         };
-        ArmDisk::new(model, 8 * GIB, TimeScale::REAL)
+        ArmMechanism::new(model, 8 * GIB, TimeScale::REAL)
     }
 
     #[test]

@@ -19,8 +19,10 @@ use std::collections::{BTreeMap, VecDeque};
 use ahead_units::{ByteLength, ByteOffset, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{Completion, Disk, Mechanism, Request};
-use crate::model::{DiskModel, ModelError, within, within_rate, within_us};
+use crate::disk::Disk;
+use crate::limits::{ModelError, within, within_rate, within_us};
+use crate::mechanism::{Completion, Mechanism, Request};
+use crate::model::DiskModel;
 use crate::time_scale::TimeScale;
 
 /// Several disks behind a controller.

@@ -6,8 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::Request;
-use crate::model::{ModelError, Order, within_rate, within_us};
+use crate::limits::{ModelError, within_rate, within_us};
+use crate::mechanism::Request;
+use crate::order::ServiceOrder;
 use crate::serial::{Serial, Served, Service};
 use crate::time_scale::TimeScale;
 
@@ -42,7 +43,9 @@ pub struct Fixed {
 impl Fixed {
     /// An idle disk with its waiting requests. Runs in model time.
     pub(crate) fn with_line(model: FixedModel) -> Serial<Self> {
-        Serial::new(Self { model, head: None }, Order::Fifo, |real_ns| real_ns)
+        Serial::new(Self { model, head: None }, ServiceOrder::Fifo, |real_ns| {
+            real_ns
+        })
     }
 }
 

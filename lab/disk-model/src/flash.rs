@@ -9,10 +9,37 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ahead_units::Timestamp;
+use serde::{Deserialize, Serialize};
 
-use crate::disk::{Busy, Completion, Mechanism, Request};
-use crate::model::FlashModel;
+use crate::limits::{ModelError, within};
+use crate::mechanism::{Busy, Completion, Mechanism, Request};
 use crate::time_scale::TimeScale;
+
+/// Flash with parallel channels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FlashModel {
+    /// How many flash pages are read at the same time.
+    pub channels: u32,
+    /// Microseconds that one flash page takes on its channel; a read of less costs the same.
+    pub page_us: u64,
+    /// Bytes in a flash page.
+    pub page_bytes: u64,
+}
+
+impl FlashModel {
+    pub(crate) fn check(&self) -> Result<(), ModelError> {
+        within("channels", self.channels.into(), 1, 4_096, "from 1 to 4096")?;
+        within("page_us", self.page_us, 1, 60_000_000, "from 1 to a minute")?;
+        within(
+            "page_bytes",
+            self.page_bytes,
+            512,
+            1 << 30,
+            "from 512 to 2^30",
+        )
+    }
+}
 
 /// The state of the mechanism. Moments are nanoseconds on the caller's clock.
 #[derive(Clone, Debug)]

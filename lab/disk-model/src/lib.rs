@@ -7,6 +7,8 @@
 //! * [`model`]: what a disk is made of, the TOML form; [`presets`]: disks by name;
 //!   [`estimate`]: two numbers for each
 //! * [`disk`]: the event machine; a request goes in, a completion comes out at the modelled time
+//! * `mechanism`: what every kind takes and gives; `limits`: what its figures must keep to; `order`:
+//!   in which order requests that wait are served
 //! * [`time_scale`]: a disk that runs faster or slower than real
 //!
 //! The mechanisms, one file each: [`arm`] (rotating, one arm, mean times), [`drive`] (rotating, with
@@ -23,17 +25,27 @@ pub mod drive;
 pub mod estimate;
 pub mod fixed;
 pub mod flash;
+mod limits;
+mod mechanism;
 pub mod model;
+mod names;
+mod order;
 pub mod presets;
 pub mod ramp;
 mod serial;
 pub mod time_scale;
 pub mod volume;
 
+pub use arm::ArmModel;
 pub use array::ArrayModel;
-pub use disk::{Completion, Disk, Request};
+pub use disk::Disk;
 pub use drive::{BufferModel, DriveModel, SeekCurve, Zone};
 pub use fixed::FixedModel;
-pub use model::{ArmModel, DiskModel, FlashModel, ModelError, Order, VolumeModel};
+pub use flash::FlashModel;
+pub use limits::ModelError;
+pub use mechanism::{Completion, Request};
+pub use model::DiskModel;
+pub use order::ServiceOrder;
 pub use ramp::RampModel;
 pub use time_scale::TimeScale;
+pub use volume::VolumeModel;

@@ -13,15 +13,18 @@
 //! order = { kind = "c-look", age-ms-max = 500 }
 //! ```
 
-use std::str::FromStr;
-
 use ahead_units::PAGE_BYTES;
 use serde::{Deserialize, Serialize};
 
+use crate::arm::ArmModel;
 use crate::array::ArrayModel;
 use crate::drive::{DriveModel, SECTOR_BYTES};
 use crate::fixed::FixedModel;
+use crate::flash::FlashModel;
+use crate::limits::ModelError;
+use crate::order::ServiceOrder;
 use crate::ramp::RampModel;
+use crate::volume::VolumeModel;
 
 /// One modelled disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,122 +44,6 @@ pub enum DiskModel {
     Ramp(RampModel),
     /// Several disks behind a controller.
     Array(ArrayModel),
-}
-
-/// In which order waiting requests are served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    tag = "kind",
-    rename_all = "kebab-case",
-    rename_all_fields = "kebab-case",
-    deny_unknown_fields
-)]
-pub enum Order {
-    /// First come, first served.
-    Fifo,
-    /// Ascending from where the head is, then again from the lowest, as elevators do.
-    CLook {
-        /// A request that has waited longer (real milliseconds) goes first, oldest first. Without
-        /// this, one contiguous stream holds the head and the others starve.
-        age_ms_max: u64,
-    },
-}
-
-/// What Linux' own deadline scheduler allows a read to wait. Lower, and concurrent streams tear each
-/// other apart; higher, and a waiting reader looks hung.
-const AGE_MS_MAX: u64 = 500;
-
-impl Order {
-    /// C-LOOK with the usual limit for waiting.
-    pub const C_LOOK: Self = Self::CLook {
-        age_ms_max: AGE_MS_MAX,
-    };
-}
-
-impl FromStr for Order {
-    type Err = ModelError;
-
-    /// Reads `fifo`, `c-look`, or `c-look:MS` with the longest wait in milliseconds.
-    fn from_str(text: &str) -> Result<Self, ModelError> {
-        let unknown = || ModelError::UnknownOrder(text.to_owned());
-        match text {
-            "fifo" => Ok(Self::Fifo),
-            "c-look" => Ok(Self::C_LOOK),
-            _ => {
-                let age = text.strip_prefix("c-look:").ok_or_else(unknown)?;
-                let age_ms_max = age.parse().map_err(|_| unknown())?;
-                Ok(Self::CLook { age_ms_max })
-            }
-        }
-    }
-}
-
-/// A rotating disk with one arm.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ArmModel {
-    /// Bytes per second that pass under the head.
-    pub media_bytes_per_s: u64,
-    /// Shortest seek, in microseconds.
-    pub seek_us_min: u64,
-    /// Full-stroke seek, in microseconds. Between the two a seek grows with the square root of its
-    /// distance, because the arm accelerates for half of the way and brakes for the rest.
-    pub seek_us_max: u64,
-    /// Revolutions per minute. Every positioning is charged half a turn, the mean, instead of the
-    /// true angle: the mean over many requests is the same, and a run can be repeated exactly.
-    pub rotation_rpm: u64,
-    /// Order of service.
-    pub order: Order,
-}
-
-/// Flash with parallel channels.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct FlashModel {
-    /// How many flash pages are read at the same time.
-    pub channels: u32,
-    /// Microseconds that one flash page takes on its channel; a read of less costs the same.
-    pub page_us: u64,
-    /// Bytes in a flash page.
-    pub page_bytes: u64,
-}
-
-/// A network volume.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct VolumeModel {
-    /// Microseconds that every request spends on the way; any number may be on the way at once.
-    pub latency_us: u64,
-    /// Requests per second that pass the gate, evenly spaced: there is no burst to use up first.
-    pub requests_per_s: u64,
-    /// Bytes per second that pass the gate.
-    pub bytes_per_s: u64,
-}
-
-/// A model that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelError {
-    /// No preset has this name.
-    #[error(
-        "no disk model is called {0:?}: use the path of a .toml file, or one of {presets}",
-        presets = DiskModel::PRESETS.join(", ")
-    )]
-    UnknownPreset(String),
-    /// Not an order of service.
-    #[error("no order of service is called {0:?}: use fifo, c-look, or c-look:MS")]
-    UnknownOrder(String),
-    /// The text is not a model.
-    #[error("not a disk model: {0}")]
-    Syntax(String),
-    /// A figure is outside of what makes sense.
-    #[error("disk model: {field} must be {expected}")]
-    Figure {
-        /// The field at fault.
-        field: &'static str,
-        /// What it should be.
-        expected: &'static str,
-    },
 }
 
 impl DiskModel {
@@ -182,7 +69,7 @@ impl DiskModel {
     /// The same disk with another order of service; mechanisms without an arm have nothing to
     /// reorder and stay as they are. In an array it is the order of every member.
     #[must_use]
-    pub fn with_order(mut self, order: Order) -> Self {
+    pub fn with_order(mut self, order: ServiceOrder) -> Self {
         match &mut self {
             Self::Arm(arm) => arm.order = order,
             Self::Drive(drive) => drive.order = order,
@@ -243,100 +130,6 @@ impl DiskModel {
     }
 }
 
-impl Order {
-    pub(crate) fn check(self) -> Result<(), ModelError> {
-        match self {
-            Self::Fifo => Ok(()),
-            Self::CLook { age_ms_max } => {
-                let field = "order.age_ms_max";
-                within(field, age_ms_max, 0, 3_600_000, "at most an hour")
-            }
-        }
-    }
-}
-
-impl ArmModel {
-    fn check(&self) -> Result<(), ModelError> {
-        within_rate("media_bytes_per_s", self.media_bytes_per_s)?;
-        within_us("seek_us_max", self.seek_us_max)?;
-        let expected = "at most seek_us_max";
-        within(
-            "seek_us_min",
-            self.seek_us_min,
-            0,
-            self.seek_us_max,
-            expected,
-        )?;
-        within(
-            "rotation_rpm",
-            self.rotation_rpm,
-            1,
-            1_000_000,
-            "from 1 to 1000000",
-        )?;
-        self.order.check()
-    }
-}
-
-impl FlashModel {
-    fn check(&self) -> Result<(), ModelError> {
-        within("channels", self.channels.into(), 1, 4_096, "from 1 to 4096")?;
-        within("page_us", self.page_us, 1, 60_000_000, "from 1 to a minute")?;
-        within(
-            "page_bytes",
-            self.page_bytes,
-            512,
-            1 << 30,
-            "from 512 to 2^30",
-        )
-    }
-}
-
-impl VolumeModel {
-    fn check(&self) -> Result<(), ModelError> {
-        within_us("latency_us", self.latency_us)?;
-        within(
-            "requests_per_s",
-            self.requests_per_s,
-            1,
-            1 << 30,
-            "from 1 to 2^30",
-        )?;
-        within_rate("bytes_per_s", self.bytes_per_s)
-    }
-}
-
-/// Refuses a `field` that is not from `min` to `max`.
-pub(crate) fn within(
-    field: &'static str,
-    value: u64,
-    min: u64,
-    max: u64,
-    expected: &'static str,
-) -> Result<(), ModelError> {
-    if (min..=max).contains(&value) {
-        Ok(())
-    } else {
-        Err(ModelError::Figure { field, expected })
-    }
-}
-
-/// Refuses a rate that no disk has.
-pub(crate) fn within_rate(field: &'static str, bytes_per_s: u64) -> Result<(), ModelError> {
-    within(
-        field,
-        bytes_per_s,
-        1_000,
-        1_000_000_000_000,
-        "from 1000 to 10^12 bytes",
-    )
-}
-
-/// Refuses a time that no request takes.
-pub(crate) fn within_us(field: &'static str, us: u64) -> Result<(), ModelError> {
-    within(field, us, 0, 60_000_000, "at most a minute")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -356,16 +149,6 @@ mod tests {
                     seek-us-max = 6200\nrotation-rpm = 7200\n\
                     order = { kind = \"c-look\", age-ms-max = 500 }\n";
         assert_eq!(DiskModel::from_toml(text), Ok(DiskModel::hdd()));
-    }
-
-    #[test]
-    fn orders_are_read_as_people_write_them() {
-        assert_eq!("fifo".parse(), Ok(Order::Fifo));
-        assert_eq!("c-look".parse(), Ok(Order::C_LOOK));
-        assert_eq!("c-look:20".parse(), Ok(Order::CLook { age_ms_max: 20 }));
-        for wrong in ["", "clook", "c-look:", "c-look:-1", "FIFO"] {
-            assert!(wrong.parse::<Order>().is_err(), "{wrong:?} was accepted");
-        }
     }
 
     #[test]

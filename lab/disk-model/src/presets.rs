@@ -4,42 +4,23 @@
 //! figures, or in today's machines. Mechanical drives have their figures in
 //! [`drive`](crate::drive).
 
+use crate::arm::ArmModel;
 use crate::array::ArrayModel;
 use crate::drive::sets;
 use crate::fixed::FixedModel;
-use crate::model::{ArmModel, DiskModel, FlashModel, ModelError, Order, VolumeModel};
+use crate::flash::FlashModel;
+use crate::limits::ModelError;
+use crate::model::DiskModel;
+use crate::names::NAMES;
+use crate::order::ServiceOrder;
 use crate::ramp::RampModel;
+use crate::volume::VolumeModel;
 
 const MIB: u64 = 1 << 20;
 
 impl DiskModel {
     /// Names of the presets.
-    pub const PRESETS: [&'static str; 24] = [
-        "hdd",
-        "ssd",
-        "cloud",
-        "theory",
-        "fireball",
-        "fireball-pio",
-        "diamondmax",
-        "barracuda-7200.11",
-        "hp-97560",
-        "ibm-dnes",
-        "atlas-iii",
-        "atlas-10k",
-        "atlas-10k-v",
-        "barracuda-st32171",
-        "cheetah-9lp",
-        "eva",
-        "sata-stripe",
-        "cheetah-raid5",
-        "x25m",
-        "nvme",
-        "gp3",
-        "gp2",
-        "st1",
-        "oci",
-    ];
+    pub const PRESETS: [&'static str; 24] = NAMES;
 
     /// The preset called `name`.
     ///
@@ -83,7 +64,7 @@ impl DiskModel {
             seek_us_min: 1_500,
             seek_us_max: 6_200,
             rotation_rpm: 7_200,
-            order: Order::C_LOOK,
+            order: ServiceOrder::C_LOOK,
         })
     }
 

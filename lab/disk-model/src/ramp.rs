@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 use ahead_units::{PAGE_BYTES, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{Busy, Completion, Mechanism, Request};
-use crate::model::{ModelError, within};
+use crate::limits::{ModelError, within};
+use crate::mechanism::{Busy, Completion, Mechanism, Request};
 
 /// Flash whose first pages are slow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,8 +6,8 @@
 
 use ahead_units::Timestamp;
 
-use crate::disk::{Completion, Mechanism, Request};
-use crate::model::Order;
+use crate::mechanism::{Completion, Mechanism, Request};
+use crate::order::ServiceOrder;
 
 /// A mechanism that works on one request at a time.
 pub(crate) trait Service {
@@ -32,7 +32,7 @@ pub(crate) struct Served {
 #[derive(Clone, Debug)]
 pub(crate) struct Serial<S> {
     service: S,
-    order: Order,
+    order: ServiceOrder,
     age_ns_max: u64,
     /// In order of arrival.
     waiting: Vec<Waiting>,
@@ -49,10 +49,10 @@ struct Waiting {
 
 impl<S: Service> Serial<S> {
     /// Nobody waits. `age_ns_of` turns the longest wait of the order into the caller's nanoseconds.
-    pub(crate) fn new(service: S, order: Order, age_ns_of: impl Fn(u64) -> u64) -> Self {
+    pub(crate) fn new(service: S, order: ServiceOrder, age_ns_of: impl Fn(u64) -> u64) -> Self {
         let age_ns_max = match order {
-            Order::Fifo => u64::MAX,
-            Order::CLook { age_ms_max } => age_ns_of(age_ms_max.saturating_mul(1_000_000)),
+            ServiceOrder::Fifo => u64::MAX,
+            ServiceOrder::CLook { age_ms_max } => age_ns_of(age_ms_max.saturating_mul(1_000_000)),
         };
         Self {
             service,
@@ -81,7 +81,7 @@ impl<S: Service> Serial<S> {
     fn choose(&self, now_ns: u64) -> Option<usize> {
         let oldest = self.waiting.first()?;
         let has_aged = now_ns.saturating_sub(oldest.arrived_ns) >= self.age_ns_max;
-        if matches!(self.order, Order::Fifo) || has_aged {
+        if matches!(self.order, ServiceOrder::Fifo) || has_aged {
             return Some(0);
         }
         // Offsets behind the head wait for the next sweep, which starts from the lowest.
@@ -158,7 +158,7 @@ mod tests {
     }
 
     /// Requests as (moment, offset, length), each with its index as id; the ids as served.
-    fn served(order: Order, requests: &[(u64, u64, u64)]) -> Vec<u64> {
+    fn served(order: ServiceOrder, requests: &[(u64, u64, u64)]) -> Vec<u64> {
         let mut tape = Serial::new(Tape::default(), order, |real_ns| real_ns);
         for (id, &(now_ns, offset, length)) in (0..).zip(requests) {
             let offset = ByteOffset::new(offset);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn c_look_sweeps_upwards_and_starts_again_from_the_lowest() {
-        let order = Order::CLook { age_ms_max: 60_000 };
+        let order = ServiceOrder::CLook { age_ms_max: 60_000 };
         let requests = [
             (0, 400, 4),
             (0, 100, 4),
@@ -181,12 +181,12 @@ mod tests {
             (0, 500, 4),
         ];
         assert_eq!(served(order, &requests), [0, 4, 2, 1, 3]);
-        assert_eq!(served(Order::Fifo, &requests), [0, 1, 2, 3, 4]);
+        assert_eq!(served(ServiceOrder::Fifo, &requests), [0, 1, 2, 3, 4]);
     }
 
     #[test]
     fn a_request_that_has_aged_goes_before_a_contiguous_one() {
-        let order = Order::CLook { age_ms_max: 1 };
+        let order = ServiceOrder::CLook { age_ms_max: 1 };
         let long = 2_000_000;
         let requests = [(0, 400, long), (0, 100, 4), (1, 400 + long, 4)];
         assert_eq!(served(order, &requests), [0, 1, 2]);

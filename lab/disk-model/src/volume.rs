@@ -9,10 +9,37 @@
 use std::collections::VecDeque;
 
 use ahead_units::Timestamp;
+use serde::{Deserialize, Serialize};
 
-use crate::disk::{Busy, Completion, Mechanism, Request};
-use crate::model::VolumeModel;
+use crate::limits::{ModelError, within, within_rate, within_us};
+use crate::mechanism::{Busy, Completion, Mechanism, Request};
 use crate::time_scale::TimeScale;
+
+/// A network volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct VolumeModel {
+    /// Microseconds that every request spends on the way; any number may be on the way at once.
+    pub latency_us: u64,
+    /// Requests per second that pass the gate, evenly spaced: there is no burst to use up first.
+    pub requests_per_s: u64,
+    /// Bytes per second that pass the gate.
+    pub bytes_per_s: u64,
+}
+
+impl VolumeModel {
+    pub(crate) fn check(&self) -> Result<(), ModelError> {
+        within_us("latency_us", self.latency_us)?;
+        within(
+            "requests_per_s",
+            self.requests_per_s,
+            1,
+            1 << 30,
+            "from 1 to 2^30",
+        )?;
+        within_rate("bytes_per_s", self.bytes_per_s)
+    }
+}
 
 /// The state of the mechanism. Moments are nanoseconds on the caller's clock.
 #[derive(Clone, Debug)]

@@ -6,7 +6,9 @@
 use ahead_disk_model::{
     ArmModel, ArrayModel, DriveModel, FixedModel, FlashModel, RampModel, VolumeModel,
 };
-use ahead_disk_model::{BufferModel, Completion, Disk, DiskModel, Order, Request, TimeScale};
+use ahead_disk_model::{
+    BufferModel, Completion, Disk, DiskModel, Request, ServiceOrder, TimeScale,
+};
 use ahead_units::{ByteLength, ByteOffset, Timestamp};
 use proptest::prelude::*;
 
@@ -36,9 +38,9 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec(arrival, 1..80)
 }
 
-fn orders() -> impl Strategy<Value = Order> {
-    let c_look = (0..2_000_u64).prop_map(|age_ms_max| Order::CLook { age_ms_max });
-    prop_oneof![Just(Order::Fifo), c_look]
+fn orders() -> impl Strategy<Value = ServiceOrder> {
+    let c_look = (0..2_000_u64).prop_map(|age_ms_max| ServiceOrder::CLook { age_ms_max });
+    prop_oneof![Just(ServiceOrder::Fifo), c_look]
 }
 
 fn arms() -> impl Strategy<Value = ArmModel> {
@@ -285,7 +287,7 @@ proptest! {
     fn first_come_first_served_keeps_the_order(
         arm in arms(), scale in scales(), arrivals in arrivals(),
     ) {
-        let model = DiskModel::Arm(arm).with_order(Order::Fifo);
+        let model = DiskModel::Arm(arm).with_order(ServiceOrder::Fifo);
         let mut disk = Disk::new(&model, ByteLength::new(CAPACITY), scale);
         let (done, _) = drive(&mut disk, &arrivals, Look::AtEveryEvent);
         prop_assert!(done.is_sorted_by_key(|completion| completion.id));
@@ -303,7 +305,7 @@ proptest! {
                 + (1 << 20) * 1_000_000_000 / arm.media_bytes_per_s
                 + 3,
         );
-        let model = DiskModel::Arm(arm).with_order(Order::CLook { age_ms_max });
+        let model = DiskModel::Arm(arm).with_order(ServiceOrder::CLook { age_ms_max });
         let mut disk = Disk::new(&model, ByteLength::new(CAPACITY), scale);
         let (done, _) = drive(&mut disk, &arrivals, Look::AtEveryEvent);
         for completion in &done {
@@ -371,7 +373,7 @@ fn shuffled(id: u64) -> u64 {
 
 #[test]
 fn the_hdd_does_about_120_random_reads_per_second() {
-    let model = DiskModel::hdd().with_order(Order::Fifo);
+    let model = DiskModel::hdd().with_order(ServiceOrder::Fifo);
     let rate = requests_per_second(&model, 4096, 1);
     assert!((115..=130).contains(&rate), "{rate} requests/s");
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ahead_disk_model::{DiskModel, Order, TimeScale};
+use ahead_disk_model::{DiskModel, ServiceOrder, TimeScale};
 use ahead_sim::algorithm::Policy;
 use ahead_sim::queue::{QueueSettings, Scheduler};
 use ahead_sim::world::{Account, Costs, Machine, World};
@@ -182,7 +182,7 @@ pub(super) fn at_scale(model: &DiskModel, scale: TimeScale) -> DiskModel {
             arm.seek_us_min = us(arm.seek_us_min);
             arm.seek_us_max = us(arm.seek_us_max);
             arm.rotation_rpm = rate(arm.rotation_rpm);
-            if let Order::CLook { age_ms_max } = &mut arm.order {
+            if let ServiceOrder::CLook { age_ms_max } = &mut arm.order {
                 *age_ms_max = us(*age_ms_max * 1_000) / 1_000;
             }
         }

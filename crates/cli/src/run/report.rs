@@ -373,7 +373,7 @@ mod tests {
     fn what_was_left_alone_is_said_with_its_reason() {
         let mut report = one_file();
         report.asides[usize::from(Aside::Direct.code())] = 3;
-        let text = with_report(Visibility::Seen(ElfMachine::this()), &report, |shown| {
+        let text = with_report(Visibility::Seen(BinaryMachine::this()), &report, |shown| {
             shown.text()
         });
         let line = "ahead: left alone: opened with O_DIRECT (3)\n";

@@ -1,7 +1,7 @@
 //! The buffer inside a drive: a few segments, each a run of sectors of one stream.
 //!
 //! A segment keeps the last sectors of its run; when all are taken, the one not used for longest
-//! makes room. When the drive reads on behind a request is the [drive](super)'s affair.
+//! makes space. When the drive reads on behind a request is the [drive](super)'s affair.
 
 use super::model::BufferModel;
 

@@ -34,7 +34,7 @@ pub(crate) mod sets;
 pub use model::{BufferModel, DriveModel, SECTOR_BYTES, Zone};
 pub use seek::SeekCurve;
 
-use crate::disk::Request;
+use crate::mechanism::Request;
 use crate::serial::{Serial, Served, Service};
 use crate::time_scale::TimeScale;
 use buffer::Buffer;

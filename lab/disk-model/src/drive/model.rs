@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::seek::SeekCurve;
-use crate::model::{ModelError, Order, within, within_rate, within_us};
+use crate::limits::{ModelError, within, within_rate, within_us};
+use crate::order::ServiceOrder;
 
 /// Bytes in a sector.
 pub const SECTOR_BYTES: u64 = 512;
@@ -29,8 +30,8 @@ pub struct DriveModel {
     /// 0 for DMA. The drive does not wait for it.
     #[serde(default)]
     pub cpu_ns_per_sector: u64,
-    /// Order of service.
-    pub order: Order,
+    /// ServiceOrder of service.
+    pub order: ServiceOrder,
     /// The buffer inside the drive; without one nothing is read ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<BufferModel>,

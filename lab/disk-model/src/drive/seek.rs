@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ModelError, within, within_us};
+use crate::limits::{ModelError, within, within_us};
 
 /// Seek time over distance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 //! The interface is the one of each drive's family; it is never the limit of these drives.
 
 use super::{BufferModel, DriveModel, SeekCurve, Zone};
-use crate::model::Order;
+use crate::order::ServiceOrder;
 
 const MB_PER_S: u64 = 1_000_000;
 
@@ -76,7 +76,7 @@ pub(crate) fn ibm_dnes() -> DriveModel {
         hit_overhead_us: 82,
         interface_bytes_per_s: 80 * MB_PER_S,
         cpu_ns_per_sector: 0,
-        order: Order::C_LOOK,
+        order: ServiceOrder::C_LOOK,
         buffer: buffer(7, 511, 511),
         seek: table(&[
             (1, 1_060),
@@ -124,7 +124,7 @@ pub(crate) fn atlas_iii() -> DriveModel {
         hit_overhead_us: 374,
         interface_bytes_per_s: 40 * MB_PER_S,
         cpu_ns_per_sector: 0,
-        order: Order::C_LOOK,
+        order: ServiceOrder::C_LOOK,
         buffer: buffer(6, 64, 64),
         seek: table(&[
             (1, 1_660),
@@ -175,7 +175,7 @@ pub(crate) fn atlas_10k() -> DriveModel {
         hit_overhead_us: 184,
         interface_bytes_per_s: 80 * MB_PER_S,
         cpu_ns_per_sector: 0,
-        order: Order::C_LOOK,
+        order: ServiceOrder::C_LOOK,
         buffer: buffer(10, 374, 354),
         seek: table(&[
             (1, 1_250),
@@ -219,7 +219,7 @@ pub(crate) fn barracuda_st32171() -> DriveModel {
         hit_overhead_us: 82,
         interface_bytes_per_s: 40 * MB_PER_S,
         cpu_ns_per_sector: 0,
-        order: Order::C_LOOK,
+        order: ServiceOrder::C_LOOK,
         buffer: buffer(3, 281, 281),
         seek: table(&[
             (1, 1_940),
@@ -260,7 +260,7 @@ pub(crate) fn cheetah_9lp() -> DriveModel {
         hit_overhead_us: 66,
         interface_bytes_per_s: 80 * MB_PER_S,
         cpu_ns_per_sector: 0,
-        order: Order::C_LOOK,
+        order: ServiceOrder::C_LOOK,
         buffer: buffer(3, 561, 561),
         seek: table(&[
             (1, 830),
@@ -292,7 +292,7 @@ pub(crate) fn atlas_10k_v() -> DriveModel {
         hit_overhead_us: 102,
         interface_bytes_per_s: 320 * MB_PER_S,
         cpu_ns_per_sector: 0,
-        order: Order::C_LOOK,
+        order: ServiceOrder::C_LOOK,
         buffer: buffer(512, 512, 512),
         seek: table(&[
             (1, 530),
@@ -325,7 +325,7 @@ pub(crate) fn hp_97560() -> DriveModel {
         hit_overhead_us: 2_200,
         interface_bytes_per_s: 10 * MB_PER_S,
         cpu_ns_per_sector: 0,
-        order: Order::C_LOOK,
+        order: ServiceOrder::C_LOOK,
         buffer: buffer(1, 256, 256),
         seek: SeekCurve::Hpl {
             short_cylinders_max: 383,
@@ -369,7 +369,7 @@ pub(crate) fn diamondmax() -> DriveModel {
         hit_overhead_us: 80,
         interface_bytes_per_s: 133 * MB_PER_S,
         cpu_ns_per_sector: 0,
-        order: Order::C_LOOK,
+        order: ServiceOrder::C_LOOK,
         buffer: buffer(8, 512, 512),
         seek: SeekCurve::Lee {
             us_min: 900,
@@ -391,7 +391,7 @@ pub(crate) fn barracuda_7200_11() -> DriveModel {
         hit_overhead_us: 50,
         interface_bytes_per_s: 300 * MB_PER_S,
         cpu_ns_per_sector: 0,
-        order: Order::C_LOOK,
+        order: ServiceOrder::C_LOOK,
         buffer: buffer(16, 2_048, 1_024),
         seek: SeekCurve::Lee {
             us_min: 800,

@@ -3,7 +3,7 @@
 use super::*;
 use ahead_units::{ByteLength, ByteOffset};
 
-use crate::disk::Mechanism;
+use crate::mechanism::Mechanism;
 
 fn request(offset: u64, length: u64) -> Request {
     Request {
