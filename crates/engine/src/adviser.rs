@@ -45,7 +45,7 @@ pub trait Adviser {
 
 /// Knows what became of pages.
 pub trait Residency {
-    /// Pages of `range` that were in memory and have been evicted; `None` when nobody can say.
+    /// Pages of `range` that were in memory and have been evicted; `None` when that is not known.
     fn evicted(&self, range: PageRange) -> Option<PageCount>;
 }
 

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use ahead_units::PageCount;
 
-/// Most pages left unread when nobody says otherwise: 256 MiB. Sixty-four streams then have
+/// Most pages left unread when nothing else is set: 256 MiB. Sixty-four streams then have
 /// 4 MiB each, which keeps one arm at 70 % of its bandwidth; more would only help slower disks,
 /// and takes memory from everybody else.
 pub const UNREAD_PAGES_MAX: u64 = 65536;
@@ -82,7 +82,7 @@ impl Budget {
         PageCount::new(most.saturating_sub(self.unread.load(Relaxed)))
     }
 
-    /// Whether more than half of the budget is in use: time to look for windows nobody reads.
+    /// Whether more than half of the budget is in use: time to look for windows that are not read.
     #[must_use]
     pub fn is_tight(&self) -> bool {
         self.unread.load(Relaxed) > self.unread_pages_max.load(Relaxed) / 2

@@ -1,8 +1,8 @@
 //! What is believed about each device, and whether a stream has it to itself.
 //!
 //! An estimate begins with the kind of device (one arm or flash) or with what was configured, and follows
-//! the waits that the host observes: a read that nothing had asked for, on a device that nobody
-//! else used, waits for one access.
+//! the waits that the host observes: a read that nothing had asked for, on a device with
+//! no other user, waits for one access.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ use ahead_policy::device::DeviceEstimate;
 
 use crate::settings::Settings;
 
-/// Devices that are told apart; further ones share the last place.
+/// Devices that are distinguished; further ones share the last place.
 pub const DEVICES_MAX: usize = 16;
 
 /// How much a switch between streams adds to the contest score, the score from which a device
@@ -31,7 +31,7 @@ const LONGER_PARTS: u64 = 128;
 /// What the host found out about a device when it met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceFacts {
-    /// Has an arm that seeks; `None` when nobody says.
+    /// Has an arm that seeks; `None` when it is not known.
     pub rotational: Option<bool>,
     /// Pages that one call may ask for: the kernel cuts the rest silently. At least 1.
     pub call_pages_max: u32,

@@ -309,7 +309,7 @@ impl FileState {
         }
     }
 
-    /// Whether the file has windows that nobody seems to read any more: it was closed at least
+    /// Whether the file has windows that are not read any more, as it seems: it was closed at least
     /// `closed_ns` ago, or has neither asked nor waited for `open_ns`.
     #[must_use]
     pub fn is_idle(&self, now: Timestamp, closed_ns: u64, open_ns: u64) -> bool {
@@ -317,7 +317,7 @@ impl FileState {
         quiet_ns >= open_ns || self.closed && quiet_ns >= closed_ns
     }
 
-    /// Nobody reads the file any more: its windows are given up and returned to the budget.
+    /// The file is not read any more: its windows are given up and returned to the budget.
     pub fn on_idle(&mut self, many: Many<'_>, group: &Group) {
         self.streams.on_idle(table(&mut self.few, many));
         group

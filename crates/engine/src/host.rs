@@ -47,8 +47,8 @@ pub trait FileTable {
     /// [`EnterError`].
     fn enter(&self, file: Self::File) -> Result<Self::Entered<'_>, EnterError>;
 
-    /// Leaves something for the thread inside; whoever enters next takes it in. What finds no room
-    /// is lost: a hint less.
+    /// Leaves something for the thread inside; whoever enters next takes it in. What finds the
+    /// mailbox full is lost: a hint less.
     fn defer(&self, file: Self::File, deferred: Deferred);
 
     /// Enters every file of the table that is free, one after another.

@@ -1,6 +1,6 @@
 //! The loop that every host runs: many files, many streams, one memory budget.
 //!
-//! A [`session::Session`] is told what a program does, feeds it to the policy, hands back what to do
+//! A [`session::Session`] takes in what a program does, feeds it to the policy, hands back what to do
 //! about it, and takes in what came of that. It is the same for every host; a host brings its table of
 //! files ([`host`]) and its means ([`adviser`]): system calls, or a simulated page cache.
 //!

@@ -2,7 +2,7 @@
 //! slots mean.
 //!
 //! The interposed library writes from every thread of every process, `ahead run --record` reads.
-//! A writer never waits: it takes slots if the ring has room and counts what it drops if not.
+//! A writer never waits: it takes slots if any are free and counts what it drops if not.
 //!
 //! ```text
 //! header   HEADER_WORDS words   next slot to take, next slot to read, what was dropped
@@ -41,7 +41,7 @@ pub mod header {
     pub const TAKEN: usize = 8;
     /// Number of the slot that is read next.
     pub const READ: usize = 16;
-    /// Records that found no room.
+    /// Records that found the ring full.
     pub const DROPPED: usize = 24;
 }
 

@@ -132,7 +132,7 @@ pub enum Aside {
     ProgramAdvises,
     /// The process forbids itself system calls from now on.
     SandboxAnnounced,
-    /// The process was started under a filter of system calls that nobody vouches for.
+    /// The process was started under a filter of system calls that may not let ours pass.
     SandboxInherited,
     /// An invariant of ours was found broken.
     BrokenInvariant,

@@ -12,7 +12,7 @@
 //! threads go on reading it meanwhile, and a host with a virtual clock lets the time of the calls
 //! pass. [`Session::read`] is all of it in one call, for hosts whose calls return at once.
 //!
-//! Windows of files that nobody reads any more are given back to the budget here, whenever a file
+//! Windows of files that are not read any more are given back to the budget here, whenever a file
 //! asks, or would ask and finds the budget used up.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -357,7 +357,7 @@ impl<F: FileTable> Session<F> {
         self.files.account(entered, accesses_min);
     }
 
-    /// Gives the windows of files that nobody reads any more back to the budget, when it gets
+    /// Gives the windows of files that are not read any more back to the budget, when it gets
     /// tight. They outlive the close of a file, as many readers come back to it.
     fn give_back_idle_windows(&self, now: Timestamp) {
         let swept = Timestamp::new(self.swept_ns.load(Relaxed));

@@ -14,7 +14,7 @@ pub enum PolicyChoice {
     /// The shipped policy: streams, patterns, windows.
     #[default]
     Adaptive,
-    /// Nobody: the kernel's read-ahead is turned off for the files read, nothing is prefetched.
+    /// None: the kernel's read-ahead is turned off for the files read, nothing is prefetched.
     Off,
     /// The kernel alone: accesses are watched and reported, nothing is asked for.
     Kernel,
@@ -29,7 +29,7 @@ pub const COPY_PAGE_NS: u64 = 1_000;
 pub struct KeyDoc {
     /// What `--set` and the config file call it.
     pub name: &'static str,
-    /// Its value when nobody sets it, as text.
+    /// Its value when it is not set, as text.
     pub default: &'static str,
     /// One sentence for a person.
     pub meaning: &'static str,
@@ -239,7 +239,7 @@ impl Settings {
     }
 
     /// Reads what [`Settings::to_environment`] wrote. What cannot be read keeps its default: inside
-    /// somebody else's program there is nobody to tell.
+    /// the program there is no place for a message.
     #[must_use]
     pub fn from_environment(text: &str) -> Self {
         let mut settings = Self::default();

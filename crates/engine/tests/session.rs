@@ -138,7 +138,7 @@ fn read(session: &Session<Table>, file: usize, start: u64, ms: u64, log: &mut Lo
 }
 
 /// Bug 1: after some 300 files of 4 MiB, each read to its end, the budget was used up by windows
-/// that nobody could give back, and nothing was asked for any more.
+/// that could not be given back, and nothing was asked for any more.
 #[test]
 fn eight_hundred_files_read_one_after_another_never_go_silent() {
     let session = session(800, 4 * MIB);

@@ -75,7 +75,7 @@ impl Adviser for Direct<'_> {
         if let Some(position) = self.position
             && identity::position(self.fd) != Some(position)
         {
-            // Somebody else moves this position: from now on the kernel is asked for it.
+            // Another process moves this position: from now on the kernel is asked for it.
             self.line.set(Entry::File(FileEntry {
                 shares_position: true,
                 ..self.entry

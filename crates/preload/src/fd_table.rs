@@ -172,7 +172,7 @@ impl Line {
         }
     }
 
-    /// The number was opened by this process: nobody else has its position.
+    /// The number was opened by this process: no other has its position.
     pub(crate) fn on_open(&self) {
         self.forget();
         self.age.store(AGE.load(Relaxed), Relaxed);

@@ -1,7 +1,7 @@
 //! The table of files that this process reads: fixed places, found by device and inode.
 //!
 //! Eight places belong to each hash value; when all are taken, the one that was entered longest ago
-//! gives way. A place is entered by one thread at a time, and nobody waits for it: who finds it busy
+//! gives way. A place is entered by one thread at a time, and no thread waits for it: who finds it busy
 //! defers what it has to say, and the thread inside takes it in before it leaves. That also serves a
 //! signal handler that reads the file which its own thread was reading.
 //!
@@ -35,7 +35,7 @@ const MANY_TABLES: usize = 1024;
 /// refused and is believed to be on its way costs more than an access that was not seen.
 const MAILBOX: usize = 8;
 
-/// Nobody is inside a place for so long: the longest stay is a few microseconds, and a thread that
+/// No thread is inside a place for so long: the longest stay is a few microseconds, and a thread that
 /// lost its processor gets it back.
 const STUCK_NS: u64 = 2_000_000_000;
 
@@ -44,14 +44,14 @@ pub(crate) struct Place {
     busy: AtomicBool,
     /// Entered since the places of its hash value were looked through last.
     entered: AtomicBool,
-    /// Nobody comes in any more.
+    /// No thread comes in any more.
     abandoned: AtomicBool,
     /// Grows with each file that lives here, so that an old descriptor entry is recognised.
     generation: AtomicU32,
     device: AtomicU64,
     inode: AtomicU64,
     last_used: AtomicU64,
-    /// When a thread found it busy, and nobody has come in since; 0 otherwise.
+    /// When a thread found it busy, and none has come in since; 0 otherwise.
     stuck_since_ns: AtomicU64,
     /// Its record in the account, as [`RecordPlace::to_word`].
     record: AtomicU32,
@@ -362,7 +362,7 @@ impl EnteredFile for Inside<'_> {
 
     fn next_deferred(&mut self) -> Option<Deferred> {
         self.place.mailbox.iter().find_map(|slot| {
-            // Reading first keeps the line shared while nobody writes.
+            // Reading first keeps the line shared while none writes.
             if slot.load(Relaxed) == 0 {
                 return None;
             }

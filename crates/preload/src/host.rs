@@ -90,7 +90,7 @@ pub(crate) fn make() {
         .group
         .budget
         .set_limits(little, PageCount::new(0), 100);
-    // SAFETY: only one thread makes the host, and nobody sees the place before the store below.
+    // SAFETY: only one thread makes the host, and no other sees the place before the store below.
     let made = unsafe { (*PLACE.0.get()).write(host) };
     HOST.store(made, Ordering::Release);
 }

@@ -1,6 +1,6 @@
 //! The interposed library: what `ahead run` puts into a program that it does not change.
 //!
-//! It lives in somebody else's process. Reads return what they would return without it; it prints
+//! It lives in a process that is not ours. Reads return what they would return without it; it prints
 //! nothing, ends nothing, holds no lock and allocates nothing on a read. All it does is watch
 //! which pages are read and tell the kernel earlier what will be wanted next.
 //!

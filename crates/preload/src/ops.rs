@@ -2,7 +2,7 @@
 //! [`descriptors`](crate::descriptors).
 //!
 //! The hooks in [`hooks`](crate::hooks) know C; this file knows descriptors and files; the loop is
-//! [`ahead_engine::session`]'s. It runs inside somebody else's read, so it never waits, never
+//! [`ahead_engine::session`]'s. It runs inside the program's read, so it never waits, never
 //! allocates, and treats every failure as "no hint today". `errno` is kept by the hooks.
 
 use std::ffi::c_int;

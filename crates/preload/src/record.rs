@@ -3,7 +3,7 @@
 //! The layout is [`ahead_engine::recording`]. This side runs inside the program's reads: it takes a
 //! slot with one compare-and-swap, stores eight words and is done. It never waits, locks or
 //! allocates; where the ring is full, or many threads fight for a slot, the record is dropped and
-//! counted. Files are told by device and inode; their names go into the ring when a descriptor is
+//! counted. Files are named by device and inode; their names go into the ring when a descriptor is
 //! looked at for the first time.
 //!
 //! What the hooks do not see is not recorded: writes, page faults (a mapping is recorded when it is
@@ -26,7 +26,7 @@ use crate::ticks;
 
 /// Attempts to take a slot while other threads take theirs.
 const ATTEMPTS_MAX: u32 = 16;
-/// Ranges of one comb that are recorded.
+/// Ranges of one decision that are recorded.
 const RANGES_MAX: u32 = 64;
 
 /// The mapped ring.
@@ -65,7 +65,7 @@ impl Recorder {
         Some(Self { words })
     }
 
-    /// Takes `count` slots in a row. `None`: there is no room, which is counted.
+    /// Takes `count` slots in a row. `None`: the ring is full, which is counted.
     fn take(&self, count: u64) -> Option<u64> {
         let taken = &self.words[header::TAKEN];
         for _ in 0..ATTEMPTS_MAX {
@@ -122,17 +122,17 @@ impl Recorder {
         let count = name_slots(length) as u64;
         if let Some(first) = self.take(count + 1) {
             let announced = Happened::now(size, length as u64);
-            let told = words(who(Kind::Name, 0), device, inode, &announced);
-            self.fill(first, told);
+            let name = words(who(Kind::Name, 0), device, inode, &announced);
+            self.fill(first, name);
             for (number, bytes) in (first + 1..).zip(path.chunks(NAME_SLOT_BYTES)) {
-                let mut told = [0; SLOT_WORDS];
-                told[slot::WHO] = who(Kind::NameBytes, 0).to_word();
-                for (word, bytes) in told[slot::DEVICE..].iter_mut().zip(bytes.chunks(8)) {
+                let mut part = [0; SLOT_WORDS];
+                part[slot::WHO] = who(Kind::NameBytes, 0).to_word();
+                for (word, bytes) in part[slot::DEVICE..].iter_mut().zip(bytes.chunks(8)) {
                     let mut eight = [0; 8];
                     eight[..bytes.len()].copy_from_slice(bytes);
                     *word = u64::from_ne_bytes(eight);
                 }
-                self.fill(number, told);
+                self.fill(number, part);
             }
         }
         let opened = Happened::now(0, 0);

@@ -66,7 +66,7 @@ impl Shared {
         self.word(HEADER_WORDS + place * RECORD_WORDS + word)
     }
 
-    /// The record of one file, claimed if nobody has one yet. The path is asked from the kernel.
+    /// The record of one file, claimed if there is none yet. The path is asked from the kernel.
     pub(crate) fn claim(&self, fd: c_int, device: u64, inode: u64) -> Option<RecordPlace> {
         for place in 0..u32::try_from(FILES_MAX).unwrap_or(0) {
             let place = RecordPlace(place);

@@ -107,8 +107,8 @@ impl Timer {
         }
     }
 
-    /// The read is over. How long it took, in ticks; 0 where it seems to have waited and nobody
-    /// knows when it began.
+    /// The read is over. How long it took, in ticks; 0 where it seems to have waited and it
+    /// is not known since when.
     #[inline]
     pub(crate) fn stop(&self, limit: u64) -> u64 {
         let now = ticks::now();

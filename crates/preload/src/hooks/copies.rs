@@ -1,6 +1,6 @@
 //! `sendfile`, `copy_file_range` and `splice`: reads that never pass through the program.
 //!
-//! The kernel copies all of a huge request in one call, which would leave nobody to look ahead.
+//! The kernel copies all of a huge request in one call, during which nothing could look ahead.
 //! Between two files such a request is made in pieces, and the result is that of one call:
 //!
 //! * A short piece ends the copy, an error after some bytes is the count of these bytes: so does

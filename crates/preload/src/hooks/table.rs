@@ -16,7 +16,7 @@
 //! From this list come the exported functions ([`super`]) and the slots for the real ones
 //! ([`crate::real`]). The 64-bit names mean the same as the plain ones on the machines that the
 //! library is made for. Arguments after a semicolon are variable arguments in C: there, what was
-//! not passed is a register with some value, which nobody looks at unless the flags say so.
+//! not passed is a register with some value, which is not looked at unless the flags say so.
 
 /// Hands the list to the macro `$define`.
 macro_rules! table {
