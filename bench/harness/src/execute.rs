@@ -16,12 +16,12 @@ use ahead_sys::shared_counter::SharedCounter;
 
 use crate::arm::Arm;
 use crate::dataset::Dataset;
+use crate::error::BenchError;
 use crate::job::{Answer, Job, Measured, Mode, Source, Sources, read_json, write_json};
 use crate::journal::GROUP_PREFIX;
 use crate::pattern::Scenario;
 use crate::plan::{Plan, Preload};
 use crate::results::RunRecord;
-use crate::run::BenchError;
 use crate::target::Target;
 
 /// How often the device and the reader's progress are looked at. At 400 MB/s 2 MB pass in

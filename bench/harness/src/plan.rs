@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::arm::Arm;
+use crate::disk_choice::DiskChoice;
 use crate::pattern::Scenario;
 use crate::results::{Limits, RunRecord};
-use crate::target::DiskChoice;
 
 /// The sizes that `static-best` tries unless told otherwise, in KiB.
 pub const SWEEP_KIB: [u64; 6] = [32, 128, 512, 1024, 4096, 8192];

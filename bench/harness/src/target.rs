@@ -6,7 +6,6 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use ahead_disk_emulator::{CreateError, CreateOptions, DiskInfo};
 use ahead_disk_model::{DiskModel, TimeScale};
@@ -21,28 +20,6 @@ use crate::results::TestedDisk;
 /// full set of test files.
 const DISK_BYTES: u64 = 8 << 30;
 const DISK_BYTES_MIN: u64 = 1 << 30;
-
-/// Which disk to test.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DiskChoice {
-    /// An emulated disk of this model (`hdd`, `ssd`, `cloud`), created and destroyed.
-    Emulated(String),
-    /// A folder, and so the disk below it.
-    Folder(PathBuf),
-}
-
-impl FromStr for DiskChoice {
-    type Err = std::convert::Infallible;
-
-    /// The names of models are models, everything else is a folder.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(if DiskModel::PRESETS.contains(&text) {
-            Self::Emulated(text.to_owned())
-        } else {
-            Self::Folder(text.into())
-        })
-    }
-}
 
 /// The disk cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -296,15 +273,6 @@ mod tests {
         assert_eq!(hole_bytes_max(&DiskModel::hdd()), 801_600);
         assert_eq!(hole_bytes_max(&DiskModel::ssd()), 16_383);
         assert_eq!(hole_bytes_max(&DiskModel::cloud()), 41_666);
-    }
-
-    #[test]
-    fn a_model_is_a_model_and_everything_else_a_folder() {
-        assert_eq!("ssd".parse(), Ok(DiskChoice::Emulated("ssd".into())));
-        assert_eq!(
-            "/mnt/ssd".parse(),
-            Ok(DiskChoice::Folder("/mnt/ssd".into()))
-        );
     }
 
     #[test]

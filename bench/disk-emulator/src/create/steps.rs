@@ -6,16 +6,17 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ahead_sys::block_queue::{BlockQueue, QueueSetting};
+use ahead_sys::block_queue::BlockQueue;
 use ahead_sys::loop_device;
 use rustix::mount::MountFlags;
 
-use super::CreateError;
 use super::checks::mkfs;
+use super::options::CreateError;
 use super::server_process::ServerBeingMade;
-use crate::record::{LoopDevice, Phase, Record, Setting};
+use crate::info::{DiskInfo, StateError};
+use crate::record::{LoopDevice, Phase, Record};
 use crate::server::REQUEST_BYTES_MAX;
-use crate::state::{DiskInfo, StateError};
+use crate::undo::NotedSetting;
 
 /// Other processes can be faster in taking a free loop device. This often in a row they are not.
 const LOOP_ATTEMPTS: u32 = 32;
@@ -84,7 +85,7 @@ fn attach(record: &mut Record) -> Result<File, CreateError> {
             settings_before: names
                 .iter()
                 .filter_map(|name| queue.setting(name).ok())
-                .map(|QueueSetting { file, value }| Setting { file, value })
+                .map(NotedSetting::from)
                 .collect(),
         });
         record.write()?;

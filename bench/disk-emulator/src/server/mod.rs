@@ -20,9 +20,9 @@ use std::thread;
 use ahead_sys::real_time;
 use memmap2::{Advice, MmapMut, MmapOptions};
 
-use crate::record::Record;
+use crate::record::{Record, log_in};
 use files::DiskFiles;
-pub(crate) use files::{IMAGE_NAME, REQUEST_BYTES_MAX, STATS_NAME};
+pub(crate) use files::REQUEST_BYTES_MAX;
 use timing::Shared;
 
 /// First argument of the server process; the second is the state folder of its disk, for [`serve`].
@@ -175,13 +175,8 @@ fn hold_lifeline() {
 
 /// The log of the server in state folder `folder`, for an error message.
 pub(crate) fn log_text(folder: &Path) -> String {
-    fs::read_to_string(log_path(folder))
+    fs::read_to_string(log_in(folder))
         .unwrap_or_default()
         .trim()
         .to_owned()
-}
-
-/// Where the server writes what goes wrong.
-pub(crate) fn log_path(folder: &Path) -> PathBuf {
-    folder.join("server.log")
 }

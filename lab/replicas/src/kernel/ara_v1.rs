@@ -28,9 +28,9 @@
 //! Source: Wu Fengguang, "Adaptive read-ahead based on page cache context", linux-kernel,
 //! 15 September 2005. What counts as a probe of "the same type" is our reading: one of its bits.
 
-use super::ara::rescue_pages;
 use super::hints::advised_limit;
 use super::linux_2_6_11::{Stock, StockRelease};
+use super::rescue::rescue_pages;
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
 use crate::replica::{Key, RA_KB, Replica};
 use ahead_units::PAGE_BYTES;

@@ -36,6 +36,7 @@ mod miss_counter;
 pub mod on_demand;
 mod on_demand_fault;
 mod read_around;
+mod rescue;
 pub mod thrash_safe;
 mod window_sizes;
 

@@ -6,7 +6,9 @@
 
 use crate::kernel::{Class, PageState};
 
-use super::FileId;
+/// A file in the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u32);
 
 /// Pages of a chunk: the bits of a word.
 pub(super) const CHUNK_PAGES: u64 = 64;

@@ -43,9 +43,7 @@ use chunk::{CHUNK_PAGES, run_mask, split};
 use lists::{BLOCK_PAGES, LISTS, Lists, NO_BLOCK};
 use table::Table;
 
-/// A file in the cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(pub u32);
+pub use chunk::FileId;
 
 /// Who leaves first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,11 +16,11 @@ use parquet::schema::types::ColumnDescriptor;
 
 use crate::access::Access;
 use crate::columns::{Columns, Field, Unit};
-use crate::csv::Row;
 use crate::error::{DamagePlace, Problem, TraceError};
 use crate::files::FileTable;
 use crate::name;
 use crate::reader::Reader;
+use crate::row::Row;
 
 use super::guard::guarded;
 

@@ -12,11 +12,14 @@
 //! history that reaches the start of the file has lost nothing, and counts whole.
 //!
 //! At a mark with less history than pages still ahead, those pages are in danger: they are
-//! [rescued](super::rescue), and nothing is read.
+//! [rescued](crate::kernel::rescue), and nothing is read.
 
+use super::Ara;
 use super::bounds::{Chunk, adjust, limit};
+use super::chunks::Method;
 use super::events::{AraEvent, AraObserver};
-use super::{Ara, AraRelease, Method, Visit};
+use super::release::AraRelease;
+use super::visit::{Found, Visit};
 use crate::kernel::{Host, PageState};
 
 /// Samples of a history: V15 and June, V16.
@@ -31,17 +34,6 @@ const SAMPLE_STRIDE: u64 = 29;
 
 /// The probe of a long history ends at so many chunks of the ratio.
 const PROBE_CHUNKS: u64 = 9;
-
-/// What the method came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// A reader, and a chunk was submitted for it.
-    Submitted,
-    /// A reader that needs nothing now.
-    Enough,
-    /// Nobody.
-    Nothing,
-}
 
 /// Where a chunk would start, seen from where.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@
 //! the method that made the chunk. Here the code tells an [`AraObserver`]; `()` hears nothing and costs
 //! nothing, [`Events`] is that table. What the summary lines derive from it are methods.
 
-use super::Method;
+use super::chunks::Method;
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -51,22 +51,24 @@ mod closing;
 mod context;
 pub mod events;
 mod initial;
-mod rescue;
+mod release;
 mod seek;
 mod state;
 mod submit;
 mod thrash;
+mod visit;
 
 use self::bounds::Bounds;
 use self::chunks::Chunks;
 pub use self::chunks::Method;
-use self::context::Found;
 use self::events::{AraEvent, AraObserver};
-pub(super) use self::rescue::rescue_pages;
+pub use self::release::{AraKnobs, AraRelease};
+use self::visit::{Found, Visit};
 use super::hints::advised_limit;
 use super::linux_2_6_11::{self, Stock};
-use super::{Advice, Class, Fault, Host, Learned, PageState, Read, ReadAhead, Window};
-use crate::replica::{Key, Replica, Values};
+use super::rescue::rescue_pages;
+use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
+use crate::replica::{Key, Replica};
 
 const RA_KB: Key = Key::number("ra_kb", 1024);
 const RATIO: Key = Key::number("ratio", 50);
@@ -116,94 +118,6 @@ pub const REPLICAS: &[Replica<Ara>] = &[
 /// enough that little is lost when the disk wakes up (`LAPTOP_POLL_INTERVAL`).
 const LAPTOP_POLL_PAGES: u64 = 16;
 
-/// Whose rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AraRelease {
-    /// The combined patch of 6 June 2006.
-    V15,
-    /// V15 and the six updates of 25 June 2006: no hits by default, a slow start of *context*,
-    /// another window for *backward*.
-    June,
-    /// 15 November 2006: rule 4 asks for the page next to the one visited last, instead of hits.
-    V16,
-}
-
-impl AraRelease {
-    /// The lowest ratio that selects adaptive read-ahead; above 0 and below it: stock.
-    #[must_use]
-    pub const fn ratio_min(self) -> u64 {
-        match self {
-            Self::V15 => 10,
-            Self::June | Self::V16 => 2,
-        }
-    }
-
-    /// What a device starts with. A host that runs V16 gives its device this.
-    #[must_use]
-    pub const fn learned(self) -> Learned {
-        Learned {
-            expect_bytes: 128 << 10,
-            thrash_bytes: match self {
-                Self::V15 | Self::June => 128 << 10,
-                Self::V16 => 1 << 20,
-            },
-        }
-    }
-}
-
-/// What a person, a device or a file sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AraKnobs {
-    /// `readahead_ratio`: percent of the thrashing threshold to use. 0: no read-ahead. Below
-    /// [`AraRelease::ratio_min`]: stock logic. Too high, and readers evict each other's pages when
-    /// their number changes; too low, and memory lies idle.
-    pub ratio: u64,
-    /// `readahead_hit_rate`: pages that may be read ahead for one page used. Below 16; V15 takes 0
-    /// as 1.
-    pub hit_rate: u64,
-    /// Largest chunk of the device, in pages.
-    pub pages_max: u64,
-    /// `initial_ra_kb` in pages: the first window that the device recommends.
-    pub pages_first: u64,
-    /// Chunks have marks.
-    pub look_ahead: bool,
-    /// Hits are counted. Without, every mark counts as deserved.
-    pub hit_feedback: bool,
-    /// The file is read by nfsd, V16: a miss is read as it is; afterwards, if the page before is
-    /// cached and the page behind the request is not, *context* is tried from the end of the
-    /// request. Page 0 is still *initial*.
-    pub nfsd: bool,
-}
-
-impl AraKnobs {
-    /// The defaults of a release.
-    #[must_use]
-    pub const fn of(release: AraRelease) -> Self {
-        Self {
-            ratio: 50,
-            hit_rate: 1,
-            pages_max: 256,
-            pages_first: match release {
-                AraRelease::V15 | AraRelease::June => 32,
-                AraRelease::V16 => 16,
-            },
-            look_ahead: true,
-            hit_feedback: matches!(release, AraRelease::V15),
-            nfsd: false,
-        }
-    }
-
-    /// These, with what was written in their place.
-    fn with(self, values: &Values<'_>) -> Self {
-        Self {
-            ratio: values.number("ratio"),
-            hit_rate: values.number("hit_rate"),
-            pages_max: values.ra_pages(),
-            ..self
-        }
-    }
-}
-
 /// One open file under adaptive read-ahead, and who hears of its [events].
 #[derive(Clone, Debug)]
 pub struct Ara<O = ()> {
@@ -221,27 +135,6 @@ pub struct Ara<O = ()> {
     has_met_end: bool,
     is_disk_asleep: bool,
     is_mapped: bool,
-}
-
-/// Why the scheme was called.
-#[derive(Clone, Copy, Debug)]
-struct Visit {
-    /// First page of the `read()`.
-    begin: u64,
-    /// The page at hand.
-    page: u64,
-    /// First page behind the `read()`.
-    end: u64,
-    /// The page is there and marked; otherwise it is absent.
-    is_marked: bool,
-    bounds: Bounds,
-}
-
-impl Visit {
-    /// Pages that the read still wants.
-    const fn request(&self) -> u64 {
-        self.end.saturating_sub(self.page)
-    }
 }
 
 impl Ara {
@@ -459,6 +352,12 @@ impl<O: AraObserver> Ara<O> {
             self.on_present(host, page, state);
         }
         self.prev_page = page;
+    }
+
+    /// Saves pages that wait for their reader, instead of reading more.
+    fn rescue<H: Host>(&mut self, host: &mut H, page: u64, pages: u64) {
+        let saved = rescue_pages(host, page, pages);
+        self.tell(AraEvent::ReadAheadRescue, self.chunks.method, saved);
     }
 
     fn tell(&mut self, event: AraEvent, method: Method, pages: u64) {
