@@ -48,7 +48,7 @@ pub enum StateError {
     /// No disk has this name.
     #[error("there is no disk called {0:?}; `list` shows those that there are")]
     NoSuchDisk(String),
-    /// Somebody else could have put things there.
+    /// Others could have put things there.
     #[error("{} is not a folder of root alone: remove it", path.display())]
     NotOurs {
         /// What was found.

@@ -21,7 +21,7 @@ use rustix::process::{PidfdFlags, Signal};
 use crate::record::{IMAGE_NAME, Phase, Record, journal_in, log_in};
 use crate::state::State;
 
-/// How long the kernel may take to let go of something that nobody uses any more. It usually takes
+/// How long the kernel may take to let go of something that is not used any more. It usually takes
 /// milliseconds.
 const LET_GO: Duration = Duration::from_secs(5);
 
@@ -34,7 +34,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const PROC: &str = "/proc";
 const SYS: &str = "/sys";
 
-/// Somebody still uses the file system.
+/// The file system is still in use.
 #[derive(Debug)]
 pub(crate) struct InUse;
 
@@ -59,7 +59,7 @@ impl fmt::Display for Leftover {
 }
 
 /// Takes apart what a killed process left half made or half destroyed, and disks whose server died.
-/// The lock says that nobody is at it now. What cannot be removed stays for the next time.
+/// The lock says that no other process is at it now. What cannot be removed stays for the next time.
 pub(crate) fn clean_up_broken(state: &State) {
     for folder in state.folders() {
         match Record::read(&folder) {
@@ -106,7 +106,7 @@ pub(crate) fn unmount(record: &Record) -> Result<(), InUse> {
 /// Takes a disk apart whatever uses it; files that are open on it fail from now on.
 pub(crate) fn remove(record: &Record) -> Result<(), Leftover> {
     if !is_working(record) {
-        // Nobody answers, or nobody should: fail what waits, so that unmounting cannot hang on it.
+        // Nothing answers, or nothing should: fail what waits, so that unmounting cannot hang on it.
         // `EBUSY` is expected, because the loop device still uses the file.
         let flags = UnmountFlags::FORCE | UnmountFlags::NOFOLLOW;
         let _ = rustix::mount::unmount(record.fuse_dir(), flags);
@@ -216,7 +216,7 @@ fn restore_settings(record: &Record) {
         return;
     };
     if loop_device::backing_file(Path::new(SYS), device.number).is_some() {
-        // Somebody else's by now.
+        // Another process' by now.
         return;
     }
     for setting in &device.settings_before {

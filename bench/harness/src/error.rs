@@ -62,7 +62,7 @@ pub enum BenchError {
         /// Why, in one line.
         message: String,
     },
-    /// It was told to stop; everything has been put back.
+    /// Stopped on request; everything has been put back.
     #[error("stopped; the settings of the disk are as before")]
     Stopped,
 }

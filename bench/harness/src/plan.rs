@@ -10,7 +10,7 @@ use crate::disk_choice::DiskChoice;
 use crate::pattern::Scenario;
 use crate::results::{Limits, RunRecord};
 
-/// The sizes that `static-best` tries unless told otherwise, in KiB.
+/// The sizes that `static-best` tries unless given otherwise, in KiB.
 pub const SWEEP_KIB: [u64; 6] = [32, 128, 512, 1024, 4096, 8192];
 
 /// How to start a reader: a program and the arguments that make it call

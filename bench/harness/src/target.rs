@@ -1,6 +1,6 @@
 //! The disk under test: a folder on a real one, or an emulated one made for the occasion.
 //!
-//! A folder on an emulated disk that somebody else made is recognised, and its counters are used.
+//! A folder on an emulated disk that was made before is recognised, and its counters are used.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ use crate::ceiling::Pricing;
 use crate::plan::Plan;
 use crate::results::TestedDisk;
 
-/// Size of an emulated disk unless told otherwise, where there is memory for it: room for the
+/// Size of an emulated disk unless given otherwise, where there is memory for it: enough for the
 /// full set of test files.
 const DISK_BYTES: u64 = 8 << 30;
 const DISK_BYTES_MIN: u64 = 1 << 30;
@@ -70,7 +70,7 @@ pub(crate) struct Target {
     /// For reports.
     pub(crate) disk: TestedDisk,
     /// How much of the free space test files may take: a disk that people use must not be filled
-    /// up, an emulated one only needs some room for its file system's own tables.
+    /// up, an emulated one only needs some space for its file system's own tables.
     pub(crate) percent_max: u64,
     /// Name of the emulated disk, when it is one.
     emulated: Option<String>,
@@ -142,7 +142,7 @@ impl Target {
         }
     }
 
-    /// Makes an emulated disk, or finds the one that an earlier run kept. `on_name` is told its
+    /// Makes an emulated disk, or finds the one that an earlier run kept. `on_name` gets its
     /// name before it is made.
     pub(crate) fn create(
         plan: &Plan,
@@ -217,7 +217,7 @@ impl Target {
         }
     }
 
-    /// Bytes read more than once since the last reset; `None` when nobody counts.
+    /// Bytes read more than once since the last reset; `None` when nothing counts.
     pub(crate) fn reread_bytes(&self) -> Option<u64> {
         let stats = ahead_disk_emulator::stats(self.emulated.as_deref()?).ok()?;
         Some(stats.reread_bytes)

@@ -148,7 +148,7 @@ fn wrong_cell(field: Field, cell: &[u8], line: &[u8]) -> Problem {
     ))
 }
 
-/// The cells of a line; a quoted one comes without its quotes, and is told apart.
+/// The cells of a line; a quoted one comes without its quotes, and is marked as quoted.
 struct Cells<'a> {
     rest: Option<&'a [u8]>,
     separator: u8,
@@ -351,11 +351,11 @@ mod tests {
     fn a_name_keeps_commas_quotes_line_ends_and_bytes_that_are_no_text() {
         let name = b"a,\"b\"\\n\nc\r\xff";
         let mut files = FileTable::default();
-        let file = files.named(name).expect("room");
+        let file = files.named(name).expect("it fits");
         let mut text = Vec::new();
         let mut encoder = CsvEncoder::default();
         let access = Access::read(file, 1, 2);
-        encoder.encode(&access, &files, &mut text).expect("room");
+        encoder.encode(&access, &files, &mut text).expect("it fits");
         let (accesses, files, problem) = read_all(&text, Csv::new(Columns::native()));
         assert_eq!(problem, None);
         assert_eq!(accesses, [access]);

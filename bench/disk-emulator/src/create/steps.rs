@@ -37,7 +37,7 @@ pub(super) fn build(record: &mut Record, server_exe: &Path) -> Result<DiskInfo, 
     }
     let mut server = ServerBeingMade::start(record, server_exe)?;
     server.wait_until_ready(record)?;
-    // Held until the file system is mounted: a loop device lets go of its file when nobody has it
+    // Held until the file system is mounted: a loop device lets go of its file when no process has it
     // open.
     let device = attach(record)?;
     make_file_system(record)?;

@@ -23,7 +23,7 @@ const ROOT: INodeNo = INodeNo(1);
 const IMAGE: INodeNo = INodeNo(2);
 const STATS: INodeNo = INodeNo(3);
 
-/// Largest request. FUSE cuts larger ones in two, which no disk does; the loop device is told the
+/// Largest request. FUSE cuts larger ones in two, which no disk does; the loop device gets the
 /// same limit, so that they never get here.
 pub(crate) const REQUEST_BYTES_MAX: u32 = 1 << 20;
 

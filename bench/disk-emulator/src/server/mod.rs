@@ -5,7 +5,7 @@
 //!
 //! **Lifeline.** Standard input is a pipe from the creating process. Should it close before one byte
 //! has come through, the creator died half-way, and the server ends as well; so no server outlives a
-//! creation that nobody will finish.
+//! creation that will not be finished.
 
 mod counters;
 mod files;
@@ -63,7 +63,7 @@ pub enum ServeError {
         /// What went wrong.
         source: io::Error,
     },
-    /// A thread could not be started, or the creator could not be told.
+    /// A thread could not be started, or the creator did not hear of it.
     #[error("cannot start the disk server: {0}")]
     Start(io::Error),
 }

@@ -70,7 +70,7 @@ fn mark(run: &CellOutcome, group: &Group<'_>) -> String {
 pub(super) fn of_contests(contests: &[Contest<'_>]) -> String {
     let mut text = String::new();
     for contest in contests {
-        text += &format!("{}\n{}\n\n", contest_table(contest), told(contest));
+        text += &format!("{}\n{}\n\n", contest_table(contest), summed_up(contest));
     }
     text
 }
@@ -126,7 +126,7 @@ fn match_row(it: &Match<'_>) -> [String; 12] {
     ]
 }
 
-fn told(contest: &Contest<'_>) -> String {
+fn summed_up(contest: &Contest<'_>) -> String {
     let places = contest.matches.len();
     let mean = contest.mean_ratio();
     let mean = mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}"));

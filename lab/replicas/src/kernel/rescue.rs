@@ -1,7 +1,7 @@
 //! Saving pages that wait for their reader from reclaim, instead of reading more.
 //!
 //! Up to `pages` consecutive pages from one on, as far as they are cached; each that is inactive
-//! and unlocked goes to the young end of the inactive list. No I/O. Whether somebody else holds a
+//! and unlocked goes to the young end of the inactive list. No I/O. Whether another user holds a
 //! page, which would spare it the move, is not seen here.
 
 use super::{Host, PageState};

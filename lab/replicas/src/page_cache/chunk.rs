@@ -79,7 +79,7 @@ impl Chunk {
         }
     }
 
-    /// Adds absent pages, each a folio of its own until told otherwise.
+    /// Adds absent pages, each a folio of its own until said otherwise.
     pub(super) fn insert(&mut self, pages: u64, class: Class) {
         debug_assert_eq!(self.present & pages, 0, "inserted twice");
         self.present |= pages;

@@ -2,7 +2,7 @@
 //!
 //! **Where to start.** At a marked page: at the first hole behind it. At an absent page whose
 //! neighbour below is cached: there. With a hit rate above 1, also behind the nearest cached page
-//! below, if that is near: a reader that leaves gaps. Otherwise nobody is here.
+//! below, if that is near: a reader that leaves gaps. Otherwise there is no reader.
 //!
 //! **How much.** The *history* is the run of cached pages directly below. Those pages are the part
 //! of the reader's past that memory kept, so the history is a low estimate of its thrashing
@@ -219,7 +219,7 @@ impl<O: AraObserver> Ara<O> {
     fn submit_share<H: Host>(&mut self, host: &mut H, place: Place, share: u64, max: u64) -> Found {
         let ahead = place.ahead();
         let Some(chunk) = adjust(share, ahead, max) else {
-            self.tell(AraEvent::ReadAheadShrink, Method::Context, ahead);
+            self.report(AraEvent::ReadAheadShrink, Method::Context, ahead);
             return Found::Enough;
         };
         self.submit_context(host, Method::Context, place, chunk)

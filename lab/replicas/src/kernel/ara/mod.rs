@@ -19,13 +19,13 @@
 //! 5. Absent, next to the page before, and in one of the two chunks: *thrash*.
 //! 6. Absent and the first page of the read: *backward*, if its test passes.
 //! 7. *context*, if the cache shows a reader.
-//! 8. Marked: somebody else's mark, ignored.
+//! 8. Marked: another reader's mark, ignored.
 //! 9. *seek*, if its test passes.
 //! 10. Random: the request up to the limit, without a mark; the state stays.
 //!
 //! What a method decides is *submitted*: stretched to the end of the file when that is near, dated
 //! with the aging clock, read. A page's first use is a *hit*, credited to the chunk that brought
-//! it. *Closing* learns from hits how much of a fresh file gets read. [events] are told.
+//! it. *Closing* learns from hits how much of a fresh file gets read. [events] are reported.
 //!
 //! Mapped files come here only under `MADV_SEQUENTIAL`, one page a request; all other faults read
 //! around as before, [`linux_2_6_11`], which a low ratio selects for reads as well.
@@ -216,14 +216,14 @@ impl<O: AraObserver> Ara<O> {
         if is_marked {
             host.clear_mark(page);
             if host.is_congested() {
-                self.tell(AraEvent::IoCongestion, Method::None, request);
+                self.report(AraEvent::IoCongestion, Method::None, request);
                 return;
             }
             if self.is_disk_asleep && self.postpone(host, page) {
                 return;
             }
         } else if page > 0 {
-            self.tell(AraEvent::CacheMiss, Method::None, request);
+            self.report(AraEvent::CacheMiss, Method::None, request);
         }
         let reclaimable = host.reclaimable_pages();
         let visit = Visit {
@@ -262,7 +262,7 @@ impl<O: AraObserver> Ara<O> {
             Found::Nothing => {}
         }
         if visit.is_marked {
-            return self.tell(AraEvent::LookAheadIgnore, Method::None, visit.request());
+            return self.report(AraEvent::LookAheadIgnore, Method::None, visit.request());
         }
         if self.release != AraRelease::V16 && self.seek(host, visit) {
             return;
@@ -283,7 +283,7 @@ impl<O: AraObserver> Ara<O> {
     fn random<H: Host>(&mut self, host: &mut H, visit: &Visit) {
         let pages = visit.request().min(visit.bounds.max);
         start_as_is(host, visit.page, pages);
-        self.tell(AraEvent::RandomRead, Method::None, pages);
+        self.report(AraEvent::RandomRead, Method::None, pages);
     }
 
     const fn is_for_nfsd(&self, visit: &Visit) -> bool {
@@ -291,7 +291,7 @@ impl<O: AraObserver> Ara<O> {
     }
 
     /// Parallel daemons issue the requests of one client out of order, so the cache before a
-    /// request says little; behind it, a chunk is asked for only if nobody has.
+    /// request says little; behind it, a chunk is asked for only if none was.
     fn after_miss_of_nfsd<H: Host>(&mut self, host: &mut H, visit: &Visit) {
         self.random(host, visit);
         let was_before = host.state(visit.page - 1) != PageState::Absent;
@@ -332,11 +332,11 @@ impl<O: AraObserver> Ara<O> {
             Method::None
         };
         if state != PageState::Valid {
-            self.tell(AraEvent::IoBlock, method, 1);
+            self.report(AraEvent::IoBlock, method, 1);
         }
         if is_ours {
             self.chunks.on_hit();
-            self.tell(AraEvent::ReadAheadHit, method, 1);
+            self.report(AraEvent::ReadAheadHit, method, 1);
         }
     }
 
@@ -347,7 +347,7 @@ impl<O: AraObserver> Ara<O> {
             self.visit(host, begin, page, end);
             state = host.state(page);
         }
-        // A page read alone afterwards is not a hit: nobody read it ahead.
+        // A page read alone afterwards is not a hit: it was not read ahead.
         if state != PageState::Absent {
             self.on_present(host, page, state);
         }
@@ -357,10 +357,10 @@ impl<O: AraObserver> Ara<O> {
     /// Saves pages that wait for their reader, instead of reading more.
     fn rescue<H: Host>(&mut self, host: &mut H, page: u64, pages: u64) {
         let saved = rescue_pages(host, page, pages);
-        self.tell(AraEvent::ReadAheadRescue, self.chunks.method, saved);
+        self.report(AraEvent::ReadAheadRescue, self.chunks.method, saved);
     }
 
-    fn tell(&mut self, event: AraEvent, method: Method, pages: u64) {
+    fn report(&mut self, event: AraEvent, method: Method, pages: u64) {
         self.observer.on_event(event, method, pages);
     }
 }

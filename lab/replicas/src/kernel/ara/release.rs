@@ -38,7 +38,7 @@ impl AraRelease {
     }
 }
 
-/// What a person, a device or a file sets.
+/// What an administrator, a device or a file sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AraKnobs {
     /// `readahead_ratio`: percent of the thrashing threshold to use. 0: no read-ahead. Below

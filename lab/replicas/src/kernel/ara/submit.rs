@@ -47,18 +47,18 @@ impl<O: AraObserver> Ara<O> {
             class: class_of(method),
             ..Window::default()
         });
-        self.tell(AraEvent::ReadAhead, method, started);
+        self.report(AraEvent::ReadAhead, method, started);
         if started < pages {
-            self.tell(AraEvent::IoCacheHit, method, pages - started);
+            self.report(AraEvent::IoCacheHit, method, pages - started);
         }
         if look_ahead > 0 {
-            self.tell(AraEvent::LookAhead, method, look_ahead);
+            self.report(AraEvent::LookAhead, method, look_ahead);
         }
         if self.is_mapped {
-            self.tell(AraEvent::ReadAheadMmap, method, started);
+            self.report(AraEvent::ReadAheadMmap, method, started);
         }
         if ends_file {
-            self.tell(AraEvent::ReadAheadEof, method, started);
+            self.report(AraEvent::ReadAheadEof, method, started);
         }
     }
 }

@@ -17,9 +17,9 @@ impl<O: AraObserver> Ara<O> {
     pub(super) fn recover<H: Host>(&mut self, host: &mut H, visit: &Visit) {
         let page = visit.page;
         let lost = self.chunks.end - page;
-        self.tell(AraEvent::ReadAheadThrash, self.chunks.method_of(page), lost);
+        self.report(AraEvent::ReadAheadThrash, self.chunks.method_of(page), lost);
         if host.state(page - 1) != PageState::Absent {
-            self.tell(AraEvent::ReadAheadMutilt, self.chunks.method_of(page), lost);
+            self.report(AraEvent::ReadAheadMutilt, self.chunks.method_of(page), lost);
         }
         let size = if page < self.chunks.ra_index {
             self.chunks.ra_index - page

@@ -30,6 +30,6 @@ pub(super) enum Found {
     Submitted,
     /// A reader that needs nothing now.
     Enough,
-    /// Nobody.
+    /// No reader.
     Nothing,
 }
