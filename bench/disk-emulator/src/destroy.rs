@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::info::StateError;
 use crate::layers;
-use crate::state::{State, StateError};
+use crate::state::State;
 
 /// Why a disk could not be destroyed.
 #[derive(Debug, thiserror::Error)]

@@ -18,11 +18,10 @@ use ahead_sys::process_identity::ProcessIdentity;
 use rustix::mount::UnmountFlags;
 use rustix::process::{PidfdFlags, Signal};
 
-use crate::record::{JOURNAL_NAME, JOURNAL_NEW_NAME, Phase, Record};
-use crate::server::IMAGE_NAME;
+use crate::record::{IMAGE_NAME, Phase, Record, journal_in, log_in};
 use crate::state::State;
 
-/// How long the kernel may take to let go of something that nobody uses any more. It usually takes
+/// How long the kernel may take to let go of something that is not used any more. It usually takes
 /// milliseconds.
 const LET_GO: Duration = Duration::from_secs(5);
 
@@ -35,7 +34,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const PROC: &str = "/proc";
 const SYS: &str = "/sys";
 
-/// Somebody still uses the file system.
+/// The file system is still in use.
 #[derive(Debug)]
 pub(crate) struct InUse;
 
@@ -60,7 +59,7 @@ impl fmt::Display for Leftover {
 }
 
 /// Takes apart what a killed process left half made or half destroyed, and disks whose server died.
-/// The lock says that nobody is at it now. What cannot be removed stays for the next time.
+/// The lock says that no other process is at it now. What cannot be removed stays for the next time.
 pub(crate) fn clean_up_broken(state: &State) {
     for folder in state.folders() {
         match Record::read(&folder) {
@@ -71,7 +70,7 @@ pub(crate) fn clean_up_broken(state: &State) {
             // A folder without a journal: its maker died between the two, or its destroyer before
             // the last step. Nothing else can exist.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let _ = fs::remove_file(folder.join(JOURNAL_NEW_NAME));
+                journal_in(&folder).remove();
                 let _ = fs::remove_dir(&folder);
             }
             // Unreadable: whatever it means, it is not ours to delete.
@@ -107,7 +106,7 @@ pub(crate) fn unmount(record: &Record) -> Result<(), InUse> {
 /// Takes a disk apart whatever uses it; files that are open on it fail from now on.
 pub(crate) fn remove(record: &Record) -> Result<(), Leftover> {
     if !is_working(record) {
-        // Nobody answers, or nobody should: fail what waits, so that unmounting cannot hang on it.
+        // Nothing answers, or nothing should: fail what waits, so that unmounting cannot hang on it.
         // `EBUSY` is expected, because the loop device still uses the file.
         let flags = UnmountFlags::FORCE | UnmountFlags::NOFOLLOW;
         let _ = rustix::mount::unmount(record.fuse_dir(), flags);
@@ -121,7 +120,7 @@ pub(crate) fn remove(record: &Record) -> Result<(), Leftover> {
     remove_fuse_dir(record)?;
     // The session ends with its last mount, and the server with the session.
     if let Some(server) = record.server
-        && !wait_until(LET_GO, || !server.identity().is_running(Path::new(PROC)))
+        && !wait_until(LET_GO, || !server.is_running())
         && !end_server(record)
     {
         return Err(Leftover::Process(server.pid));
@@ -209,7 +208,7 @@ fn end_server(record: &Record) -> bool {
     {
         let _ = rustix::process::pidfd_send_signal(&process, Signal::KILL);
     }
-    wait_until(LET_GO, || !server.identity().is_running(proc))
+    wait_until(LET_GO, || !server.is_running())
 }
 
 fn restore_settings(record: &Record) {
@@ -217,16 +216,12 @@ fn restore_settings(record: &Record) {
         return;
     };
     if loop_device::backing_file(Path::new(SYS), device.number).is_some() {
-        // Somebody else's by now.
+        // Another process' by now.
         return;
     }
     for setting in &device.settings_before {
         // Fails when the device was removed, which is as good.
-        let is_different =
-            fs::read_to_string(&setting.file).is_ok_and(|now| now.trim() != setting.value);
-        if is_different {
-            let _ = fs::write(&setting.file, &setting.value);
-        }
+        let _ = setting.put_back();
     }
 }
 
@@ -236,10 +231,9 @@ fn remove_folders(record: &Record) -> Result<(), Leftover> {
         let _ = fs::remove_dir(folder);
     }
     let folder = record.folder();
-    let _ = fs::remove_file(crate::server::log_path(&folder));
-    let _ = fs::remove_file(folder.join(JOURNAL_NEW_NAME));
-    // Late: without a journal nobody would know what to look for.
-    let _ = fs::remove_file(folder.join(JOURNAL_NAME));
+    let _ = fs::remove_file(log_in(&folder));
+    // Late: without a journal nothing else would be looked for.
+    journal_in(&folder).remove();
     let _ = fs::remove_dir(&folder);
     if folder.exists() {
         Err(Leftover::Folder(folder))

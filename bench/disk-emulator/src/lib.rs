@@ -18,16 +18,20 @@
 
 mod create;
 mod destroy;
+mod info;
 mod layers;
+mod list;
 mod model_file;
 mod record;
 mod server;
 mod state;
 mod stats;
+pub mod undo;
 
 pub use create::{CreateError, CreateOptions, create};
 pub use destroy::{DestroyError, destroy};
+pub use info::{DiskInfo, StateError};
+pub use list::{ListError, list};
 pub use model_file::{LoadModelError, load_model};
 pub use server::{SERVER_ARGUMENT, ServeError, serve};
-pub use state::{DiskInfo, ListError, StateError, list};
 pub use stats::{DiskStats, Lateness, SizeClass, StatsError, reset_stats, stats};

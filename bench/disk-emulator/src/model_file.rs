@@ -1,4 +1,4 @@
-//! Finding the model that a person asked for: a preset by name, or a file.
+//! Finding the model that was asked for: a preset by name, or a file.
 //!
 //! What a model is, and what its TOML form means, is in `ahead_disk_model`.
 

@@ -9,17 +9,26 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ahead_disk_model::{DiskModel, TimeScale};
-use ahead_sys::process_identity::ProcessIdentity;
 use serde::{Deserialize, Serialize};
 
-use crate::server::{IMAGE_NAME, STATS_NAME};
-use crate::state::{DiskInfo, STATE_ROOT, StateError};
+use crate::info::{DiskInfo, STATE_ROOT, StateError};
+use crate::undo::{NotedProcess, NotedSetting, UndoFile};
 
-/// The journal, in the folder of its disk.
-pub(crate) const JOURNAL_NAME: &str = "disk.json";
+/// The file of the server that holds the bytes of a disk, in its FUSE folder.
+pub(crate) const IMAGE_NAME: &str = "image";
 
-/// The next version of it while it is being written.
-pub(crate) const JOURNAL_NEW_NAME: &str = "disk.new";
+/// The file of the server that holds the figures of a disk, beside it.
+pub(crate) const STATS_NAME: &str = "stats";
+
+/// The journal in the folder of a disk.
+pub(crate) fn journal_in(folder: &Path) -> UndoFile {
+    UndoFile::new(folder, "disk")
+}
+
+/// Where the server of a disk writes what goes wrong.
+pub(crate) fn log_in(folder: &Path) -> PathBuf {
+    folder.join("server.log")
+}
 
 /// How far the making of a disk has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,36 +40,13 @@ pub(crate) enum Phase {
     Ready,
 }
 
-/// A process, as written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ServerProcess {
-    pub(crate) pid: i32,
-    pub(crate) start_ticks: u64,
-}
-
-impl ServerProcess {
-    pub(crate) fn identity(self) -> ProcessIdentity {
-        ProcessIdentity {
-            pid: self.pid,
-            start_ticks: self.start_ticks,
-        }
-    }
-}
-
-/// A setting of the block device, as it was before us.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Setting {
-    pub(crate) file: PathBuf,
-    pub(crate) value: String,
-}
-
 /// The block device of a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LoopDevice {
     pub(crate) number: u32,
     /// The kernel made the device for us, so it goes with the disk.
     pub(crate) is_new: bool,
-    pub(crate) settings_before: Vec<Setting>,
+    pub(crate) settings_before: Vec<NotedSetting>,
 }
 
 /// The journal of one disk.
@@ -74,7 +60,7 @@ pub(crate) struct Record {
     pub(crate) mount_dir: PathBuf,
     /// Folders that were made for the mount point, outermost first.
     pub(crate) made_dirs: Vec<PathBuf>,
-    pub(crate) server: Option<ServerProcess>,
+    pub(crate) server: Option<NotedProcess>,
     pub(crate) loop_device: Option<LoopDevice>,
 }
 
@@ -101,28 +87,21 @@ impl Record {
 
     /// Reads the journal in `folder`.
     pub(crate) fn read(folder: &Path) -> io::Result<Self> {
-        let text = fs::read(folder.join(JOURNAL_NAME))?;
-        serde_json::from_slice(&text).map_err(io::Error::from)
+        journal_in(folder).read()
     }
 
     /// Writes the journal; a reader sees the old or the new one, nothing in between.
     pub(crate) fn write(&self) -> Result<(), StateError> {
-        let path = self.folder().join(JOURNAL_NAME);
-        let write = || {
-            let new = self.folder().join(JOURNAL_NEW_NAME);
-            fs::write(&new, serde_json::to_vec_pretty(self)?)?;
-            fs::rename(&new, &path)
-        };
-        write().map_err(|source| StateError::Io {
-            path: path.clone(),
+        let journal = journal_in(&self.folder());
+        journal.write(self).map_err(|source| StateError::Io {
+            path: journal.path().to_owned(),
             source,
         })
     }
 
     /// Whether the process that serves it is alive.
     pub(crate) fn is_served(&self) -> bool {
-        self.server
-            .is_some_and(|server| server.identity().is_running(Path::new("/proc")))
+        self.server.is_some_and(NotedProcess::is_running)
     }
 
     /// What others need to know; `None` while it cannot be used.

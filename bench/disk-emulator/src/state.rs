@@ -1,6 +1,6 @@
 //! What is known about each disk on this machine: one folder per disk, with a small JSON file.
 //!
-//! The file is the journal of the disk (`record`); undoing what it tells is in `layers`. One lock
+//! The file is the journal of the disk (`record`); undoing what it says is in `layers`. One lock
 //! serialises creating, destroying and listing; it goes with the process that holds it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -8,90 +8,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use ahead_disk_model::{DiskModel, TimeScale};
 use rustix::fs::FlockOperation;
-use serde::{Deserialize, Serialize};
 
-use crate::layers;
-use crate::record::{JOURNAL_NAME, Record};
-
-/// Where the folders are. On a file system that a reboot empties, as everything a disk is made of.
-pub(crate) const STATE_ROOT: &str = "/run/ahead/disk";
-
-/// A disk, as others need to know it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DiskInfo {
-    /// Its name.
-    pub name: String,
-    /// Where its file system is mounted.
-    pub mount_dir: PathBuf,
-    /// Its block device, such as `/dev/loop0`.
-    pub device: PathBuf,
-    /// Major number of the block device.
-    pub major: u32,
-    /// Minor number of the block device.
-    pub minor: u32,
-    /// Process that serves it.
-    pub server_pid: i32,
-    /// Size of the block device; the file system on it holds a little less.
-    pub size_bytes: u64,
-    /// How it takes its time.
-    pub model: DiskModel,
-    /// How much faster than real.
-    pub time_scale: TimeScale,
-}
-
-/// The state folder cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StateError {
-    /// Disks belong to root.
-    #[error("emulated disks need root: they mount file systems (try sudo)")]
-    NotRoot,
-    /// A name that cannot be that of a disk.
-    #[error(
-        "{0:?} is not a name for a disk: use 1 to 64 letters, digits, dots, dashes and underscores, \
-         not starting with a dot"
-    )]
-    Name(String),
-    /// No disk has this name.
-    #[error("there is no disk called {0:?}; `list` shows those that there are")]
-    NoSuchDisk(String),
-    /// Somebody else could have put things there.
-    #[error("{} is not a folder of root alone: remove it", path.display())]
-    NotOurs {
-        /// What was found.
-        path: PathBuf,
-    },
-    /// Reading or writing failed.
-    #[error("cannot use {}: {source}", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// What went wrong.
-        source: io::Error,
-    },
-}
-
-/// Why the disks could not be listed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ListError {
-    /// The state folder cannot be used.
-    #[error(transparent)]
-    State(#[from] StateError),
-}
-
-/// The disks that work, by name. Cleans up after those that do not: half made by a process
-/// that was killed, or with a server that died.
-///
-/// # Errors
-/// [`ListError`].
-pub fn list() -> Result<Vec<DiskInfo>, ListError> {
-    let state = State::lock()?;
-    layers::clean_up_broken(&state);
-    Ok(state.records().iter().filter_map(Record::info).collect())
-}
+use crate::info::{STATE_ROOT, StateError};
+use crate::record::{Record, journal_in};
 
 /// The locked state folder.
 #[derive(Debug)]
@@ -173,7 +93,7 @@ pub(crate) fn read_record(name: &str) -> Result<Record, StateError> {
             Err(StateError::NoSuchDisk(name.to_owned()))
         }
         Err(source) => Err(StateError::Io {
-            path: folder.join(JOURNAL_NAME),
+            path: journal_in(&folder).path().to_owned(),
             source,
         }),
     }

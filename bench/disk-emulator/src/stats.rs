@@ -7,7 +7,8 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::state::{self, StateError};
+use crate::info::StateError;
+use crate::state;
 
 /// What happened since the last reset, or since the disk was made. Reads and writes are those that
 /// reached the disk, behind the page cache.

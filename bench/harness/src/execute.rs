@@ -21,10 +21,10 @@ use crate::assignment::{
     Answer, Assignment, Measured, Mode, Source, Sources, read_json, write_json,
 };
 use crate::dataset::Dataset;
+use crate::error::BenchError;
 use crate::journal::GROUP_PREFIX;
 use crate::plan::{Plan, Preload};
 use crate::results::{Limits, RunRecord};
-use crate::run::BenchError;
 use crate::target::Target;
 
 /// How often the device and the reader's progress are looked at. At 400 MB/s 2 MB pass in

@@ -1,6 +1,7 @@
 //! What was changed on the machine, written down before it is changed.
 //!
-//! One file per bench process. It is removed when everything is as before; one that is found
+//! Notes of the kind that [`undo`](ahead_disk_emulator::undo) keeps, one file per bench process. It
+//! is removed when everything is as before; one that is found
 //! without its process was left by a crash, and the next start puts things back from it.
 
 use std::fs::{self, DirBuilder};
@@ -8,12 +9,10 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use ahead_sys::block_queue::{BlockQueue, QueueSetting};
+use ahead_disk_emulator::undo::{NotedProcess, NotedSetting, UndoFile};
+use ahead_sys::block_queue::BlockQueue;
 use ahead_sys::cgroup::MemoryController;
-use ahead_sys::process_identity::ProcessIdentity;
 use serde::{Deserialize, Serialize};
-
-use crate::assignment::{read_json, write_json};
 
 /// Groups that belong to bench process 12 are called `ahead-bench-12`.
 pub(crate) const GROUP_PREFIX: &str = "ahead-bench-";
@@ -21,13 +20,15 @@ pub(crate) const GROUP_PREFIX: &str = "ahead-bench-";
 /// One process' changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
-    pid: u32,
-    /// Start of the process in clock ticks after boot: a number is given again, this is not.
-    start_ticks: u64,
-    /// A file of sysfs and what was in it.
-    read_ahead: Option<(PathBuf, String)>,
+    #[serde(flatten)]
+    owner: NotedProcess,
+    read_ahead: Option<NotedSetting>,
     /// An emulated disk of ours.
     disk: Option<String>,
+}
+
+fn journal_in(folder: &Path) -> UndoFile {
+    UndoFile::new(folder, "journal")
 }
 
 /// The journal of this process. Dropping it puts everything back.
@@ -48,8 +49,7 @@ impl Journal {
         let orphans = clear_up(state_folder)?;
         let pid = std::process::id();
         let entry = Entry {
-            pid,
-            start_ticks: start_ticks(pid).unwrap_or(0),
+            owner: NotedProcess::of(pid)?,
             read_ahead: None,
             disk: None,
         };
@@ -71,17 +71,17 @@ impl Journal {
     /// Notes the device's read-ahead before it is changed. `ResourceBusy` when another bench that
     /// is alive changes the same device.
     pub(crate) fn note_read_ahead(&mut self, queue: &BlockQueue) -> io::Result<()> {
-        let QueueSetting { file, value } = queue.setting("read_ahead_kb")?;
+        let before = NotedSetting::from(queue.setting("read_ahead_kb")?);
         for (_, other) in entries(self.folder.parent().unwrap_or(&self.folder))? {
             let same = other
                 .read_ahead
                 .as_ref()
-                .is_some_and(|(path, _)| *path == file);
-            if same && other.pid != self.entry.pid {
+                .is_some_and(|setting| setting.file == before.file);
+            if same && other.owner != self.entry.owner {
                 return Err(io::ErrorKind::ResourceBusy.into());
             }
         }
-        self.entry.read_ahead = Some((file, value));
+        self.entry.read_ahead = Some(before);
         self.write()
     }
 
@@ -93,8 +93,8 @@ impl Journal {
 
     /// Puts the device's read-ahead back and forgets it.
     pub(crate) fn restore_read_ahead(&mut self) -> io::Result<()> {
-        if let Some((file, before)) = &self.entry.read_ahead {
-            fs::write(file, before)?;
+        if let Some(before) = &self.entry.read_ahead {
+            before.put_back()?;
             self.entry.read_ahead = None;
             self.write()?;
         }
@@ -102,10 +102,7 @@ impl Journal {
     }
 
     fn write(&self) -> io::Result<()> {
-        // Written aside and renamed: a crash in between leaves the old entry.
-        let aside = self.folder.join("journal.new");
-        write_json(&aside, &self.entry)?;
-        fs::rename(aside, self.folder.join("journal.json"))
+        journal_in(&self.folder).write(&self.entry)
     }
 }
 
@@ -122,7 +119,7 @@ fn entries(state_folder: &Path) -> io::Result<Vec<(PathBuf, Entry)>> {
     let mut found = Vec::new();
     for folder in fs::read_dir(state_folder)? {
         let folder = folder?.path();
-        if let Ok(entry) = read_json::<Entry>(&folder.join("journal.json")) {
+        if let Ok(entry) = journal_in(&folder).read() {
             found.push((folder, entry));
         }
     }
@@ -133,12 +130,12 @@ fn entries(state_folder: &Path) -> io::Result<Vec<(PathBuf, Entry)>> {
 fn clear_up(state_folder: &Path) -> io::Result<Vec<String>> {
     let mut disks = Vec::new();
     for (folder, entry) in entries(state_folder)? {
-        if start_ticks(entry.pid) == Some(entry.start_ticks) {
+        if entry.owner.is_running() {
             continue;
         }
-        if let Some((file, before)) = entry.read_ahead {
+        if let Some(before) = entry.read_ahead {
             // The device may be gone with its disk.
-            let _ = fs::write(file, before);
+            let _ = before.put_back();
         }
         disks.extend(entry.disk);
         fs::remove_dir_all(folder)?;
@@ -148,19 +145,12 @@ fn clear_up(state_folder: &Path) -> io::Result<Vec<String>> {
             let pid = name
                 .strip_prefix(GROUP_PREFIX)
                 .and_then(|pid| pid.parse().ok());
-            if pid.is_none_or(|pid| start_ticks(pid).is_none()) {
+            if pid.is_none_or(|pid| NotedProcess::of(pid).is_err()) {
                 let _ = group.remove();
             }
         }
     }
     Ok(disks)
-}
-
-/// When process `pid` started, in clock ticks after boot; `None` when there is none.
-fn start_ticks(pid: u32) -> Option<u64> {
-    let pid = i32::try_from(pid).ok()?;
-    let process = ProcessIdentity::of(Path::new("/proc"), pid).ok()?;
-    Some(process.start_ticks)
 }
 
 #[cfg(test)]
@@ -175,12 +165,17 @@ mod tests {
         let old = state.path().join("old");
         fs::create_dir(&old).unwrap();
         let entry = Entry {
-            pid: 1,
-            start_ticks: u64::MAX,
-            read_ahead: Some((setting.clone(), "128".into())),
+            owner: NotedProcess {
+                pid: 1,
+                start_ticks: u64::MAX,
+            },
+            read_ahead: Some(NotedSetting {
+                file: setting.clone(),
+                value: "128".into(),
+            }),
             disk: Some("bench-hdd-1".into()),
         };
-        write_json(&old.join("journal.json"), &entry).unwrap();
+        journal_in(&old).write(&entry).unwrap();
         let (journal, orphans) = Journal::open(state.path()).unwrap();
         assert_eq!(fs::read_to_string(&setting).unwrap(), "128");
         assert_eq!(orphans, ["bench-hdd-1"]);
@@ -188,11 +183,5 @@ mod tests {
         let folder = journal.folder().to_owned();
         drop(journal);
         assert!(!folder.exists());
-    }
-
-    #[test]
-    fn our_own_start_is_known() {
-        assert!(start_ticks(std::process::id()).is_some());
-        assert_eq!(start_ticks(u32::MAX), None);
     }
 }

@@ -10,10 +10,10 @@ use ahead_workload::scenario::Work;
 use ahead_workload::{Scenario, Workload};
 
 use crate::arm::Arm;
+use crate::disk_choice::DiskChoice;
 use crate::results::{Limits, RunRecord};
-use crate::target::DiskChoice;
 
-/// The sizes that `static-best` tries unless told otherwise, in KiB.
+/// The sizes that `static-best` tries unless given otherwise, in KiB.
 pub const SWEEP_KIB: [u64; 6] = [32, 128, 512, 1024, 4096, 8192];
 
 /// How to start a reader: a program and the arguments that make it call

@@ -37,7 +37,7 @@ pub struct SummaryRow {
     pub cpu_seconds: Median,
     /// Most MiB delivered and not taken.
     pub unread_mib_max: Median,
-    /// MiB read more than once; `None` where the disk does not tell.
+    /// MiB read more than once; `None` where the disk does not say.
     pub reread_mib: Option<Median>,
 }
 

@@ -6,7 +6,6 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use ahead_disk_emulator::{CreateError, CreateOptions, DiskInfo};
 use ahead_disk_model::{DiskModel, TimeScale};
@@ -17,32 +16,10 @@ use crate::ceiling::Pricing;
 use crate::plan::Plan;
 use crate::results::TestedDisk;
 
-/// Size of an emulated disk unless told otherwise, where there is memory for it: room for the
+/// Size of an emulated disk unless given otherwise, where there is memory for it: enough for the
 /// full set of test files.
 const DISK_BYTES: u64 = 8 << 30;
 const DISK_BYTES_MIN: u64 = 1 << 30;
-
-/// Which disk to test.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DiskChoice {
-    /// An emulated disk of this model (`hdd`, `ssd`, `cloud`), created and destroyed.
-    Emulated(String),
-    /// A folder, and so the disk below it.
-    Folder(PathBuf),
-}
-
-impl FromStr for DiskChoice {
-    type Err = std::convert::Infallible;
-
-    /// The names of models are models, everything else is a folder.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(if DiskModel::PRESETS.contains(&text) {
-            Self::Emulated(text.to_owned())
-        } else {
-            Self::Folder(text.into())
-        })
-    }
-}
 
 /// The disk cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +70,7 @@ pub(crate) struct Target {
     /// For reports.
     pub(crate) disk: TestedDisk,
     /// How much of the free space test files may take: a disk that people use must not be filled
-    /// up, an emulated one only needs some room for its file system's own tables.
+    /// up, an emulated one only needs some space for its file system's own tables.
     pub(crate) percent_max: u64,
     /// Name of the emulated disk, when it is one.
     emulated: Option<String>,
@@ -165,7 +142,7 @@ impl Target {
         }
     }
 
-    /// Makes an emulated disk, or finds the one that an earlier run kept. `on_name` is told its
+    /// Makes an emulated disk, or finds the one that an earlier run kept. `on_name` gets its
     /// name before it is made.
     pub(crate) fn create(
         plan: &Plan,
@@ -296,15 +273,6 @@ mod tests {
         assert_eq!(hole_bytes_max(&DiskModel::hdd()), 801_600);
         assert_eq!(hole_bytes_max(&DiskModel::ssd()), 16_383);
         assert_eq!(hole_bytes_max(&DiskModel::cloud()), 41_666);
-    }
-
-    #[test]
-    fn a_model_is_a_model_and_everything_else_a_folder() {
-        assert_eq!("ssd".parse(), Ok(DiskChoice::Emulated("ssd".into())));
-        assert_eq!(
-            "/mnt/ssd".parse(),
-            Ok(DiskChoice::Folder("/mnt/ssd".into()))
-        );
     }
 
     #[test]

@@ -147,7 +147,7 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
     })
 }
 
-/// The settings that the config files give: the machine's, the person's, the one that was named.
+/// The settings that the config files give: the machine's, the user's, the one that was named.
 ///
 /// # Errors
 /// A file that cannot be read or used; of the usual ones, only those that exist.

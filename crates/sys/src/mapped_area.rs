@@ -25,7 +25,7 @@ pub enum Protection {
     ReadWrite,
 }
 
-/// What `madvise` is told about the area.
+/// What `madvise` can say about the area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AreaAdvice {
     /// `MADV_NORMAL`.

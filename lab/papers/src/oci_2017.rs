@@ -8,7 +8,7 @@
 //! 0.79 and 2.99 ms.
 //!
 //! The volume takes 0.8 ms for a request alone and delivers 1.07 GiB/s at most; its requests end at
-//! 128 KiB, and its ring has room for 32. The kernel is taken to be 4.4, the one of Ubuntu 16.04,
+//! 128 KiB, and its ring holds 32. The kernel is taken to be 4.4, the one of Ubuntu 16.04,
 //! whose rules are those of 3.12. fio tells it that a sequential job is sequential, unless
 //! `fadvise_hint=0` says otherwise, and the kernel then doubles the window. Without that the figures
 //! cannot be: two windows of 128 KiB are two requests, and 2.7 were under way. A row shows it.

@@ -1,7 +1,7 @@
 //! The page cache and an algorithm, without a clock: all I/O is complete as soon as it starts.
 //!
 //! Files, descriptors with an algorithm each, one cache. A call does what the kernel's read path
-//! does, in its order (the walk is told in [`crate::kernel`]); what it brings in is told to
+//! does, in its order (the walk is described in [`crate::kernel`]); what it brings in is reported to
 //! an observer. So an algorithm can be compared with a kernel that was given time to finish each
 //! read, and its decisions can be counted at full speed.
 //!
@@ -35,8 +35,8 @@ pub trait InstantObserver: CacheObserver {
         let _ = (file, window);
     }
 
-    /// Pages `[start, start + pages)` came in, as part of the window told last: a run of absent
-    /// pages inside the file. A run larger than half of memory is told in pieces.
+    /// Pages `[start, start + pages)` came in, as part of the window reported last: a run of absent
+    /// pages inside the file. A run larger than half of memory is reported in pieces.
     fn on_run(&mut self, file: FileId, start: u64, pages: u64) {
         let _ = (file, start, pages);
     }
@@ -168,7 +168,7 @@ impl<A: ReadAhead, O: InstantObserver> Instant<A, O> {
         open.algorithm.on_will_need(&mut view, start, pages);
     }
 
-    /// Tells the algorithm that the descriptor is closed at byte `position`. The handle is not to
+    /// Says to the algorithm that the descriptor is closed at byte `position`. The handle is not to
     /// be used again.
     pub fn close(&mut self, handle: Handle, position: u64) {
         let (open, mut view) = self.enter(handle);

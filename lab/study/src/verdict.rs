@@ -28,12 +28,12 @@ pub enum Verdict {
     ShapeHolds,
     /// It is not.
     DoesNotHold,
-    /// Nobody judges.
+    /// Not judged.
     Context,
 }
 
 impl Verdict {
-    /// The words for a person.
+    /// The words for people.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {

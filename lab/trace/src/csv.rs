@@ -18,13 +18,14 @@
 
 use std::io::{self, Write};
 
-use crate::access::{Access, Decided, Operation};
+use crate::access::{Access, Operation};
 use crate::columns::{Columns, Field, NATIVE, Unit};
 use crate::error::Problem;
 use crate::files::FileTable;
 use crate::lines::LineFormat;
 use crate::name;
-use crate::text::{decimal, shown, unsigned};
+use crate::row::Row;
+use crate::text::{decimal, shown};
 use crate::word;
 use crate::writer::{Encode, WriteProblem};
 
@@ -147,86 +148,7 @@ fn wrong_cell(field: Field, cell: &[u8], line: &[u8]) -> Problem {
     ))
 }
 
-/// One row of a table on its way to be an access.
-#[derive(Debug)]
-pub(crate) struct Row {
-    pub(crate) access: Access,
-    pub(crate) size: Option<u64>,
-    pub(crate) decided: Decided,
-}
-
-impl Default for Row {
-    fn default() -> Self {
-        Self {
-            access: Access::read(crate::FileRef(0), 0, 0),
-            size: None,
-            decided: Decided::default(),
-        }
-    }
-}
-
-impl Row {
-    /// Takes a value from its text. `None`: it has none for this field.
-    #[inline]
-    pub(crate) fn set(&mut self, field: Field, unit: &Unit, cell: &[u8]) -> Option<()> {
-        let times = match unit {
-            Unit::Times(times) => *times,
-            Unit::Reads(value) => {
-                self.access.operation = if cell == &**value {
-                    Operation::Read
-                } else {
-                    Operation::Write
-                };
-                return Some(());
-            }
-        };
-        match field {
-            Field::Operation => {
-                self.access.operation = word::operation(cell)?;
-                return Some(());
-            }
-            // Empty is unknown.
-            Field::Duration | Field::Size | Field::Pattern | Field::Reason if cell.is_empty() => {
-                return Some(());
-            }
-            _ => {}
-        }
-        let value = if times == 1 {
-            // `12` and `12.0` both.
-            unsigned(cell).or_else(|| decimal(cell, 1))?
-        } else {
-            decimal(cell, times)?
-        };
-        self.set_number(field, value)
-    }
-
-    /// Takes a value that is in nanoseconds or bytes already.
-    #[inline]
-    pub(crate) fn set_number(&mut self, field: Field, value: u64) -> Option<()> {
-        match field {
-            Field::At => self.access.at_ns = value,
-            Field::Process => self.access.process = u32::try_from(value).ok()?,
-            Field::Thread => self.access.thread = u32::try_from(value).ok()?,
-            Field::Offset => self.access.offset = value,
-            Field::Length => self.access.length = value,
-            Field::Duration => self.access.duration_ns = Some(value),
-            Field::Size => self.size = Some(value),
-            Field::Pattern => self.decided.pattern = u8::try_from(value).ok()?,
-            Field::Reason => self.decided.reason = u8::try_from(value).ok()?,
-            Field::Operation | Field::File => {}
-        }
-        Some(())
-    }
-
-    pub(crate) const fn finish(mut self) -> Access {
-        if let Operation::Prefetch(_) = self.access.operation {
-            self.access.operation = Operation::Prefetch(self.decided);
-        }
-        self.access
-    }
-}
-
-/// The cells of a line; a quoted one comes without its quotes, and is told apart.
+/// The cells of a line; a quoted one comes without its quotes, and is marked as quoted.
 struct Cells<'a> {
     rest: Option<&'a [u8]>,
     separator: u8,
@@ -429,11 +351,11 @@ mod tests {
     fn a_name_keeps_commas_quotes_line_ends_and_bytes_that_are_no_text() {
         let name = b"a,\"b\"\\n\nc\r\xff";
         let mut files = FileTable::default();
-        let file = files.named(name).expect("room");
+        let file = files.named(name).expect("it fits");
         let mut text = Vec::new();
         let mut encoder = CsvEncoder::default();
         let access = Access::read(file, 1, 2);
-        encoder.encode(&access, &files, &mut text).expect("room");
+        encoder.encode(&access, &files, &mut text).expect("it fits");
         let (accesses, files, problem) = read_all(&text, Csv::new(Columns::native()));
         assert_eq!(problem, None);
         assert_eq!(accesses, [access]);

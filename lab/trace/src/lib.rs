@@ -20,6 +20,7 @@ mod name;
 mod oracle;
 mod parquet;
 mod reader;
+mod row;
 mod source;
 mod statistics;
 mod strace;

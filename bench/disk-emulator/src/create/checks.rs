@@ -8,11 +8,8 @@ use std::path::{Path, PathBuf};
 use ahead_sys::meminfo::MemoryInfo;
 use ahead_sys::mounts;
 
-use super::{CreateError, CreateOptions};
+use super::options::{CreateError, CreateOptions, SIZE_BYTES_MIN};
 use crate::state;
-
-/// ext4 needs some space for itself; below this there is little left for files.
-pub(super) const SIZE_BYTES_MIN: u64 = 16 << 20;
 
 /// Memory that a disk must leave to the rest of the machine.
 const MEMORY_LEFT_BYTES: u64 = 512 << 20;

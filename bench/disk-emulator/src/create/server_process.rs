@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use ahead_sys::process_identity::ProcessIdentity;
-
-use super::CreateError;
-use crate::record::{Record, ServerProcess};
+use super::options::CreateError;
+use crate::record::{Record, log_in};
 use crate::server::{self, READY_LINE, SERVER_ARGUMENT};
+use crate::undo::NotedProcess;
 
 /// A server that is starting. Dropping it before [`commit`](Self::commit) ends it.
 pub(super) struct ServerBeingMade {
@@ -30,7 +29,7 @@ impl ServerBeingMade {
             reason: error.to_string(),
         };
         let folder = record.folder();
-        let log = File::create(server::log_path(&folder)).map_err(wrong)?;
+        let log = File::create(log_in(&folder)).map_err(wrong)?;
         let child = Command::new(exe)
             .arg(SERVER_ARGUMENT)
             .arg(&folder)
@@ -42,17 +41,13 @@ impl ServerBeingMade {
             .stderr(log)
             .spawn()
             .map_err(wrong)?;
-        let pid = i32::try_from(child.id()).unwrap_or(-1);
+        let pid = child.id();
         let server = Self {
             exe: exe.to_owned(),
             child: Some(child),
         };
-        let identity =
-            ProcessIdentity::of(Path::new("/proc"), pid).map_err(|_| server.failure(record))?;
-        record.server = Some(ServerProcess {
-            pid,
-            start_ticks: identity.start_ticks,
-        });
+        let process = NotedProcess::of(pid).map_err(|_| server.failure(record))?;
+        record.server = Some(process);
         record.write()?;
         Ok(server)
     }

@@ -6,16 +6,17 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ahead_sys::block_queue::{BlockQueue, QueueSetting};
+use ahead_sys::block_queue::BlockQueue;
 use ahead_sys::loop_device;
 use rustix::mount::MountFlags;
 
-use super::CreateError;
 use super::checks::mkfs;
+use super::options::CreateError;
 use super::server_process::ServerBeingMade;
-use crate::record::{LoopDevice, Phase, Record, Setting};
+use crate::info::{DiskInfo, StateError};
+use crate::record::{LoopDevice, Phase, Record};
 use crate::server::REQUEST_BYTES_MAX;
-use crate::state::{DiskInfo, StateError};
+use crate::undo::NotedSetting;
 
 /// Other processes can be faster in taking a free loop device. This often in a row they are not.
 const LOOP_ATTEMPTS: u32 = 32;
@@ -36,7 +37,7 @@ pub(super) fn build(record: &mut Record, server_exe: &Path) -> Result<DiskInfo, 
     }
     let mut server = ServerBeingMade::start(record, server_exe)?;
     server.wait_until_ready(record)?;
-    // Held until the file system is mounted: a loop device lets go of its file when nobody has it
+    // Held until the file system is mounted: a loop device lets go of its file when no process has it
     // open.
     let device = attach(record)?;
     make_file_system(record)?;
@@ -84,7 +85,7 @@ fn attach(record: &mut Record) -> Result<File, CreateError> {
             settings_before: names
                 .iter()
                 .filter_map(|name| queue.setting(name).ok())
-                .map(|QueueSetting { file, value }| Setting { file, value })
+                .map(NotedSetting::from)
                 .collect(),
         });
         record.write()?;

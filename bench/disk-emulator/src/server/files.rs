@@ -17,16 +17,13 @@ use fuser::{
 };
 
 use super::timing::Shared;
+use crate::record::{IMAGE_NAME, STATS_NAME};
 
 const ROOT: INodeNo = INodeNo(1);
 const IMAGE: INodeNo = INodeNo(2);
 const STATS: INodeNo = INodeNo(3);
 
-/// Names in the root folder.
-pub(crate) const IMAGE_NAME: &str = "image";
-pub(crate) const STATS_NAME: &str = "stats";
-
-/// Largest request. FUSE cuts larger ones in two, which no disk does; the loop device is told the
+/// Largest request. FUSE cuts larger ones in two, which no disk does; the loop device gets the
 /// same limit, so that they never get here.
 pub(crate) const REQUEST_BYTES_MAX: u32 = 1 << 20;
 

@@ -5,7 +5,7 @@
 //!
 //! **Lifeline.** Standard input is a pipe from the creating process. Should it close before one byte
 //! has come through, the creator died half-way, and the server ends as well; so no server outlives a
-//! creation that nobody will finish.
+//! creation that will not be finished.
 
 mod counters;
 mod files;
@@ -20,9 +20,9 @@ use std::thread;
 use ahead_sys::real_time;
 use memmap2::{Advice, MmapMut, MmapOptions};
 
-use crate::record::Record;
+use crate::record::{Record, log_in};
 use files::DiskFiles;
-pub(crate) use files::{IMAGE_NAME, REQUEST_BYTES_MAX, STATS_NAME};
+pub(crate) use files::REQUEST_BYTES_MAX;
 use timing::Shared;
 
 /// First argument of the server process; the second is the state folder of its disk, for [`serve`].
@@ -63,7 +63,7 @@ pub enum ServeError {
         /// What went wrong.
         source: io::Error,
     },
-    /// A thread could not be started, or the creator could not be told.
+    /// A thread could not be started, or the creator did not hear of it.
     #[error("cannot start the disk server: {0}")]
     Start(io::Error),
 }
@@ -175,13 +175,8 @@ fn hold_lifeline() {
 
 /// The log of the server in state folder `folder`, for an error message.
 pub(crate) fn log_text(folder: &Path) -> String {
-    fs::read_to_string(log_path(folder))
+    fs::read_to_string(log_in(folder))
         .unwrap_or_default()
         .trim()
         .to_owned()
-}
-
-/// Where the server writes what goes wrong.
-pub(crate) fn log_path(folder: &Path) -> PathBuf {
-    folder.join("server.log")
 }

@@ -4,7 +4,7 @@
 //! sleeps until the model's next completion and sends the bytes straight from the image. Sleeping
 //! too long delays one answer and nothing else, because the model goes on from *its* moments.
 //!
-//! Nobody spins, except for the last microseconds before an answer. A receiver wakes the
+//! Nothing spins, except for the last microseconds before an answer. A receiver wakes the
 //! timing thread only when its read will be done before the one that is slept for.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};

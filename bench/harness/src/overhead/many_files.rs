@@ -13,7 +13,8 @@ use super::measure::{MeasureError, Runner, Side, failed, succeed};
 use crate::journal::Journal;
 use crate::plan::{Plan, ReaderCommand};
 use crate::results::approximate;
-use crate::target::{DiskChoice, Target, TargetError};
+use crate::disk_choice::DiskChoice;
+use crate::target::{Target, TargetError};
 
 const FILES: usize = 800;
 const FILE_BYTES: usize = 4 << 20;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::TraceOptions;
+use super::traces::TraceOptions;
 
 /// `ahead reproduce`.
 #[derive(Debug, Args)]

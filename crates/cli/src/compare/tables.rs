@@ -74,7 +74,7 @@ pub(super) fn of_contests(contests: &[Contest<'_>]) -> String {
     for contest in contests {
         text += &format!(
             "{}\n\n{}\n\n{}\n\n",
-            sum(contest),
+            summed_up(contest),
             beside_kernels(contest),
             beside_sizes(contest)
         );
@@ -136,7 +136,7 @@ fn size(run: &CellOutcome) -> String {
     }
 }
 
-fn sum(contest: &Contest<'_>) -> String {
+fn summed_up(contest: &Contest<'_>) -> String {
     let places = contest.matches.len();
     let mean = contest.mean_ratio();
     let mean = mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}"));

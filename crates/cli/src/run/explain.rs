@@ -14,7 +14,7 @@ use ahead_engine::report::{Event, Report};
 
 use super::account::AccountFile;
 
-/// Time between two looks. Shorter costs CPU beside CMD; longer and a person sees it lag.
+/// Time between two looks. Shorter costs CPU beside CMD; longer and it is seen to lag.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 const PAGE_KIB: u64 = 4;
 
@@ -60,7 +60,7 @@ impl Destination {
     }
 }
 
-/// A thread that prints decisions until told to stop.
+/// A thread that prints decisions until asked to stop.
 pub struct Explainer {
     stop: Sender<()>,
     thread: JoinHandle<AccountFile>,

@@ -1,4 +1,4 @@
-//! `--report` and `--json`: the account of a run, for a person and for a machine.
+//! `--report` and `--json`: the account of a run, for people and for programs.
 //!
 //! What could not be seen is part of the account: mapped files, static programs, files beyond the
 //! table. A report that is silent about them would read as if nothing had happened there.
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::command::{Command, Visibility};
 
-/// Files shown to a person; the rest is summed up. `--json` has all of them.
+/// Files shown to people; the rest is summed up. `--json` has all of them.
 const FILES_SHOWN_MAX: usize = 30;
 /// A file that was read less than this, and for which nothing was done, is not worth a line: an
 /// interpreter opens a hundred of them before it comes to its work. 1 MiB.
@@ -88,7 +88,7 @@ impl RunReport<'_> {
         Value::Object(counts.collect())
     }
 
-    /// The report for a person. Ends with a line end.
+    /// The report for people. Ends with a line end.
     #[must_use]
     pub fn text(&self) -> String {
         let report = self.report;
@@ -322,16 +322,16 @@ mod tests {
 
     #[test]
     fn a_static_program_is_named_as_not_seen() {
-        let text = with_report(Visibility::Static, &Report::default(), |told| told.text());
+        let text = with_report(Visibility::Static, &Report::default(), |run| run.text());
         assert!(text.contains("/bin/x is a static binary"), "{text}");
     }
 
     #[test]
-    fn sizes_status_and_path_reach_the_person() {
+    fn sizes_status_and_path_are_in_the_text() {
         let text = with_report(
             Visibility::Seen(BinaryMachine::this()),
             &one_file(),
-            |told| told.text(),
+            |run| run.text(),
         );
         for part in ["ended with 3 after 1.50 s", "/data/log", "1024 K", "20 M"] {
             assert!(text.contains(part), "{part} in {text}");
@@ -342,8 +342,8 @@ mod tests {
     fn json_keeps_pages_as_numbers_and_says_what_was_not_seen() {
         let mut report = one_file();
         report.mappings = 2;
-        let json = with_report(Visibility::Seen(BinaryMachine::this()), &report, |told| {
-            told.json()
+        let json = with_report(Visibility::Seen(BinaryMachine::this()), &report, |run| {
+            run.json()
         });
         let value: Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!(value["files"][0]["pages"], 5120);
@@ -362,8 +362,8 @@ mod tests {
                 ..FileReport::default()
             });
         }
-        let text = with_report(Visibility::Seen(BinaryMachine::this()), &report, |told| {
-            told.text()
+        let text = with_report(Visibility::Seen(BinaryMachine::this()), &report, |run| {
+            run.text()
         });
         assert!(text.contains("/data/log"), "{text}");
         assert!(text.contains("48 more, 384 K read"), "{text}");

@@ -123,7 +123,7 @@ pub(super) fn mmapit(place: Place, pages: u64) -> Job {
     }
 }
 
-/// What `getrusage` and the clock told the authors, in seconds.
+/// What `getrusage` and the clock showed the authors, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     pub(super) user: f64,

@@ -166,7 +166,7 @@ impl Advised {
         self.above_mark = if started == pages {
             end
         } else {
-            // Some were cached, or one was dropped: only the pages tell which.
+            // Some were cached, or one was dropped: only the pages show which.
             (start..end)
                 .find(|&tried| matches!(host.state(tried), PageState::Absent | PageState::Stale))
                 .unwrap_or(end)

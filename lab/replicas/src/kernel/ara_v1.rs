@@ -8,9 +8,9 @@
 //! 1. The request is cut at the end of the file. No limit: it is read as it is, within the memory
 //!    there is. Ratio 0: random.
 //! 2. Page 0: the smallest window.
-//! 3. The page before tells the *type* of reader by what reclaim thinks of it: absent, inactive or
+//! 3. The page before gives the *type* of reader by what reclaim thinks of it: absent, inactive or
 //!    active, referenced or not. A request above the limit takes any type.
-//! 4. Somebody read the page before: look back as far as the limit is a share of, [`AraV1::ratio`]
+//! 4. The page before was read: look back as far as the limit is a share of, [`AraV1::ratio`]
 //!    percent. Three probes in a row of the same type, a quarter of the distance apart, end the
 //!    look back: the history is four such steps. Its share, between smallest and limit, is read. Less
 //!    than the smallest counts only if the page before was read once; otherwise random.
@@ -19,18 +19,18 @@
 //! 6. Random: the request up to the limit.
 //!
 //! A read that found some of its pages cached, and is shorter than the limit, saves them from
-//! reclaim: they are waiting for somebody.
+//! reclaim: they are waiting for their reader.
 //!
 //! The ratio selects the scheme from [`RATIO_MIN`] on; from 1 to there the old logic reads,
-//! [`super::linux_2_6_11`]. What the patch does with faults is not known; here areas told SEQUENTIAL
+//! [`super::linux_2_6_11`]. What the patch does with faults is not known; here areas advised SEQUENTIAL
 //! are taken as reads of one page, and all other faults are the old logic's.
 //!
 //! Source: Wu Fengguang, "Adaptive read-ahead based on page cache context", linux-kernel,
 //! 15 September 2005. What counts as a probe of "the same type" is our reading: one of its bits.
 
-use super::ara::rescue_pages;
 use super::hints::advised_limit;
 use super::linux_2_6_11::{Stock, StockRelease};
+use super::rescue::rescue_pages;
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
 use crate::replica::{Key, RA_KB, Replica};
 use ahead_units::PAGE_BYTES;
@@ -55,7 +55,7 @@ pub const BACKWARD_PAGES: u64 = 8;
 const PROBES: u64 = 3;
 const STEPS: u64 = 4;
 
-/// Who uses a page, as one bit; no bit: nobody, it is absent.
+/// Who uses a page, as one bit; no bit: it is absent.
 const ABSENT: u8 = 0;
 const READ_AHEAD: u8 = 1;
 const READ_ONCE: u8 = 2;

@@ -129,7 +129,7 @@ impl Folio {
     }
 
     /// The device's limit is `ra_pages` pages from now on. An open file keeps its own until it is
-    /// told NORMAL or SEQUENTIAL.
+    /// advised NORMAL or SEQUENTIAL.
     pub const fn set_device_pages(&mut self, ra_pages: u64) {
         self.device_pages = ra_pages;
     }

@@ -2,7 +2,7 @@
 //!
 //! **A fault on an absent page**, first rule that fits:
 //!
-//! 1. An area told to use huge pages: the huge page around the fault and the next one (RANDOM: only
+//! 1. An area advised to use huge pages: the huge page around the fault and the next one (RANDOM: only
 //!    the first), in folios of that size, the second behind the mark; even if the limit is 0.
 //! 2. Advice RANDOM (6.18: unless executable), or a limit of 0: nothing.
 //! 3. Advice SEQUENTIAL: a sync call for as many pages as the limit.

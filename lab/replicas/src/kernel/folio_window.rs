@@ -81,7 +81,7 @@ impl FolioWindow {
         .start_small(host);
     }
 
-    /// Adds folios until the window or the file ends; tells where a cached page was in the way.
+    /// Adds folios until the window or the file ends; says where a cached page was in the way.
     fn add_folios<H: Host>(&self, host: &mut H, wanted: u8, last_page: u64) -> Option<u64> {
         let mark = self.start + self.size - self.async_size;
         let end = self.start.saturating_add(self.size).min(last_page + 1);

@@ -19,7 +19,7 @@
 //! it: the read is not sequential, and everything is 0 again. A fresh file therefore takes a read
 //! of page 0 as sequential, and no other. Then `ra_next` rises to what the read needs, to
 //! [`OldSettings::ahead_min`] if the read is sequential, and is cut at [`OldSettings::ahead_max`]. A read
-//! that ends in the first half page of the file sets it to 0: somebody looks at a header.
+//! that ends in the first half page of the file sets it to 0: a header is looked at.
 //!
 //! **For each page.** An absent page is read alone; that it was absent in a sequential read cuts
 //! `ra_next` to the minimum. A cached page that is neither valid nor on its way is read again,
@@ -38,7 +38,7 @@
 //!
 //! **Faults** know nothing of all this. A missing page brings the aligned cluster it lies in,
 //! pages before it included, with ordinary requests. A cached page brings nothing. `madvise` and
-//! `posix_fadvise` do not exist yet, and nobody in the file layer uses requests that may be
+//! `posix_fadvise` do not exist yet, and nothing in the file layer uses requests that may be
 //! dropped: read-ahead waits for a place in the queue.
 //!
 //! Linux 2.4 kept this machine and changed constants and comparisons ([`OldRelease`]); what it added

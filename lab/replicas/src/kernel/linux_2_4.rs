@@ -6,7 +6,7 @@
 //! is never read ahead.
 //!
 //! **Faults.** A missing page brings its aligned cluster, cut at the end of the mapped area; in an
-//! area told RANDOM it comes alone. An area told SEQUENTIAL reads ahead as well, whether the page
+//! area advised RANDOM it comes alone. An area advised SEQUENTIAL reads ahead as well, whether the page
 //! was cached or not. Let `W` be the longest block, rounded up to whole clusters. The area's
 //! `vm_raend` begins `W` pages behind its start. When the page that lies `W / 2` before `vm_raend`
 //! is touched, the `W` pages from *area start + `vm_raend`* on are queued, and `vm_raend` moves on
@@ -35,7 +35,7 @@ pub const REPLICAS: &[Replica<Linux2_4>] = &[Replica::new(
 )
 .before_fault_around()];
 
-/// The mapped area that was touched last and told SEQUENTIAL.
+/// The mapped area that was touched last and advised SEQUENTIAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Area {
     start: u64,
@@ -67,7 +67,7 @@ impl Linux2_4 {
         &self.reads
     }
 
-    /// A touch of a page in an area told SEQUENTIAL.
+    /// A touch of a page in an area advised SEQUENTIAL.
     fn read_area_ahead<H: Host>(&mut self, host: &mut H, fault: &Fault) {
         let OldSettings {
             ahead_max, cluster, ..

@@ -34,7 +34,7 @@
 //! A page still missing afterwards was evicted: the next size shrinks, as above. Two interleaved
 //! readers on one descriptor look random to all of this.
 //!
-//! Faults: areas told SEQUENTIAL run the routine with one page, all others read around
+//! Faults: areas advised SEQUENTIAL run the routine with one page, all others read around
 //! (`read_around`). Advice for the file: SEQUENTIAL doubles the limit, RANDOM makes it 0.
 //!
 //! [`StockRelease`] names what 2.6.11 does differently. Which release between it and 2.6.18 changed that
@@ -148,7 +148,7 @@ pub struct Stock {
     /// Where the walk calls again.
     next_call: u64,
     read_around: ReadAround,
-    /// Missing pages of faults outside SEQUENTIAL areas tell nothing about windows.
+    /// Missing pages of faults outside SEQUENTIAL areas say nothing about windows.
     is_in_fault: bool,
 }
 

@@ -26,7 +26,7 @@
 //! one that is not in a row takes one off; `max` of them switch read-ahead on again, as if the
 //! `max` pages before were the current window.
 //!
-//! While the device is congested for reads, a window brings nothing. Faults: areas told
+//! While the device is congested for reads, a window brings nothing. Faults: areas advised
 //! SEQUENTIAL take the steps above, all others read around (`read_around`). Advice for
 //! the file: SEQUENTIAL doubles the limit, RANDOM makes it 0.
 //!
@@ -57,7 +57,7 @@ pub struct Linux2_6_9 {
     ra_pages: u64,
     state: Linux2_6_9State,
     read_around: ReadAround,
-    /// Missing pages of faults outside SEQUENTIAL areas tell nothing about windows.
+    /// Missing pages of faults outside SEQUENTIAL areas say nothing about windows.
     is_in_fault: bool,
 }
 

@@ -36,6 +36,7 @@ mod miss_counter;
 pub mod on_demand;
 mod on_demand_fault;
 mod read_around;
+mod rescue;
 pub mod thrash_safe;
 mod window_sizes;
 
@@ -75,7 +76,7 @@ pub enum Class {
     Seek,
     /// `fadvise`, `madvise`, `readahead(2)`.
     Advice,
-    /// One page, because the read needs it and nobody brought it.
+    /// One page, because the read needs it and nothing brought it.
     Single,
 }
 
@@ -147,7 +148,7 @@ pub struct Fault {
     pub advice: Advice,
     /// The area is executable.
     pub executable: bool,
-    /// The area was told to use huge pages (`MADV_HUGEPAGE`).
+    /// The area is advised to use huge pages (`MADV_HUGEPAGE`).
     pub huge: bool,
 }
 

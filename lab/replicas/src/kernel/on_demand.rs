@@ -26,7 +26,7 @@
 //!
 //! **2.6.31** asks: page 0 begins a run; the expected page moves on; a foreign mark (the distance
 //! counts plus the request); too large a request, or a page next to the last, begins a run; cached
-//! pages directly below tell of a run (*context*: their number, twice if they reach the start of
+//! pages directly below show a run (*context*: their number, twice if they reach the start of
 //! the file, plus the request make the first window, all of it behind the mark); else as is. A
 //! window whose mark would be the page at hand is merged with the one behind it.
 //!

@@ -1,6 +1,6 @@
 //! Faults on file mappings under on-demand read-ahead, 2.6.23 to the time before folios.
 //!
-//! While misses and hits tell that it is of use, as many pages as the limit are read *around* the
+//! While misses and hits show that it is of use, as many pages as the limit are read *around* the
 //! fault. Advice RANDOM never reads ahead.
 //!
 //! **2.6.24.** As in 2.6.18, [`read_around`](super::read_around), but that advice SEQUENTIAL uses
@@ -42,7 +42,7 @@ impl OnDemand {
         }
     }
 
-    /// Only an area told SEQUENTIAL uses windows.
+    /// Only an area advised SEQUENTIAL uses windows.
     fn on_fault_2_6_24<H: Host>(&mut self, host: &mut H, fault: &Fault) {
         if fault.advice != Advice::Sequential {
             self.read_around.on_fault(host, fault, self.ra_pages);

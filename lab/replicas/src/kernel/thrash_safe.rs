@@ -47,7 +47,7 @@ pub const PAGES_MIN: u64 = 8;
 const DEVICE_STEP_BYTES: u64 = 2 << 20;
 
 /// The limit for a device of `bytes` bytes: a page for 2 MiB, twice as much for every factor of
-/// four, never above `ra_pages`. A device that does not tell its size (0) keeps `ra_pages`.
+/// four, never above `ra_pages`. A device that does not say its size (0) keeps `ra_pages`.
 #[must_use]
 pub fn pages_for_device(bytes: u64, ra_pages: u64) -> u64 {
     if bytes == 0 {

@@ -2,7 +2,7 @@
 //!
 //! A stream in steady state is served best when its prefetched pages are used just before they
 //! would be evicted (any larger degree is wasted, any smaller one costs more positioning), and when
-//! the next set is asked for just early enough that nobody waits. Neither point is known; both are
+//! the next set is asked for just early enough that no read waits. Neither point is known; both are
 //! felt for:
 //!
 //! * **degree p**: begins with the length of a request that goes on from the last one; plus the
@@ -64,7 +64,7 @@ pub struct Amp {
 }
 
 impl Amp {
-    /// A file that nobody has read; no set exceeds `pages_max`.
+    /// A file that was not read yet; no set exceeds `pages_max`.
     #[must_use]
     pub const fn new(pages_max: u64) -> Self {
         Self {

@@ -92,7 +92,7 @@ pub struct Degree {
 }
 
 impl Degree {
-    /// A file that nobody has read.
+    /// A file that was not read yet.
     #[must_use]
     pub const fn new(settings: DegreeSettings) -> Self {
         Self {

@@ -44,7 +44,7 @@ fn is_absent<H: Host>(host: &H, page: u64) -> bool {
     host.state(page) == PageState::Absent
 }
 
-/// Tells requests that go on where the last one ended from others.
+/// Separates requests that go on where the last one ended from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Run {
     /// Byte behind the last request.

@@ -55,7 +55,7 @@ pub struct Mountpoint {
 }
 
 impl Mountpoint {
-    /// A file that nobody has read; the window never exceeds `pages_max`, usually [`PAGES_MAX`].
+    /// A file that was not read yet; the window never exceeds `pages_max`, usually [`PAGES_MAX`].
     #[must_use]
     pub const fn new(pages_max: u64) -> Self {
         Self {

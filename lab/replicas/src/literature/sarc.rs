@@ -3,7 +3,7 @@
 //! **Prefetching** ([`Sarc`]) is of a fixed degree. The unit is a *track* of some pages: a missing
 //! page brings its track. A track whose predecessors were read too, [`SEQUENTIAL_TRACKS`] in a row
 //! with itself, is sequential. When such a track is missing, [`DEGREE_TRACKS`] more come with it.
-//! When half of that group has been read, the next one is asked for while nobody waits.
+//! When half of that group has been read, the next one is asked for while no read waits.
 //!
 //! **Division** ([`Division`]) is what the paper is about. The cache is two lists in order of use:
 //! SEQ for sequential tracks, RANDOM for all others. What would a little more space save?
@@ -57,7 +57,7 @@ pub struct Sarc {
 }
 
 impl Sarc {
-    /// A file that nobody has read, in tracks of `track_pages`.
+    /// A file that was not read yet, in tracks of `track_pages`.
     #[must_use]
     pub const fn new(track_pages: u64) -> Self {
         Self {

@@ -6,7 +6,9 @@
 
 use crate::kernel::{Class, PageState};
 
-use super::FileId;
+/// A file in the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u32);
 
 /// Pages of a chunk: the bits of a word.
 pub(super) const CHUNK_PAGES: u64 = 64;
@@ -77,7 +79,7 @@ impl Chunk {
         }
     }
 
-    /// Adds absent pages, each a folio of its own until told otherwise.
+    /// Adds absent pages, each a folio of its own until said otherwise.
     pub(super) fn insert(&mut self, pages: u64, class: Class) {
         debug_assert_eq!(self.present & pages, 0, "inserted twice");
         self.present |= pages;

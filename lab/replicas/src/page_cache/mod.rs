@@ -6,8 +6,8 @@
 //! in flight. Nothing else removes pages, except [`forget`](PageCache::forget). So the cache is
 //! larger than memory only while all of it is in flight.
 //!
-//! Who leaves is the [`Replacement`]'s choice; [`reclaim`] tells both variants, rule by rule. What
-//! an access does is told here:
+//! Who leaves is the [`Replacement`]'s choice; [`reclaim`] describes both variants, rule by rule. What
+//! an access does is described here:
 //!
 //! * **Two lists** (2.6): a new page stands on the inactive list, at its young end, without the
 //!   reference mark. An access sets the mark; an access to an inactive page that has it moves the
@@ -20,7 +20,7 @@
 //! This is a twin of Linux, and differs:
 //!
 //! * One zone, one memory, no watermarks: reclaim happens at the moment of need, just as much as is
-//!   needed, in the time of nobody. The kernel's runs ahead of need in batches of 32 pages.
+//!   needed, in no process' time. The kernel's runs ahead of need in batches of 32 pages.
 //! * Pages are never dirty and never mapped: the accessed bits of page tables do not exist. Who
 //!   simulates a mapping calls [`access`](PageCache::access) when a page is mapped, and again if
 //!   hot mapped pages are to stay.
@@ -43,9 +43,7 @@ use chunk::{CHUNK_PAGES, run_mask, split};
 use lists::{BLOCK_PAGES, LISTS, Lists, NO_BLOCK};
 use table::Table;
 
-/// A file in the cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(pub u32);
+pub use chunk::FileId;
 
 /// Who leaves first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,7 +119,7 @@ impl<O: CacheObserver> CacheObserver for &mut O {
 /// What an access found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageAccess {
-    /// Nobody had got this page since it came.
+    /// No process had got this page since it came.
     pub first_use: bool,
     /// Why it had been brought.
     pub class: Class,

@@ -1,4 +1,4 @@
-//! Making room: which pages leave.
+//! Making space: which pages leave.
 //!
 //! While memory does not hold what is about to enter, the folio at the old end of the list is
 //! examined:
@@ -36,7 +36,7 @@ use super::{
     Replacement,
 };
 
-/// The list of pages accessed at most once, of two lists. With two, the lower bit tells them apart.
+/// The list of pages accessed at most once, of two lists. With two, the lower bit separates them.
 pub(super) const INACTIVE: usize = 0;
 
 /// The list of pages accessed more often.
@@ -191,7 +191,7 @@ impl PageCache {
     }
 
     /// Takes a folio out of the cache, page by page.
-    fn remove_folio(&mut self, place: u32, bit: u32, mut tell: impl FnMut(&Evicted)) {
+    fn remove_folio(&mut self, place: u32, bit: u32, mut report: impl FnMut(&Evicted)) {
         let chunk = self.table.chunk(place);
         let (file, number) = (chunk.file, chunk.number);
         let pages = chunk.folio_pages(bit);
@@ -201,19 +201,19 @@ impl PageCache {
             for number in number..number + pages / CHUNK_PAGES {
                 let place = self.table.find(file, number);
                 let place = place.expect("a folio is cached whole");
-                self.remove_pages(place, u64::MAX, &mut tell);
+                self.remove_pages(place, u64::MAX, &mut report);
             }
         } else {
-            self.remove_pages(place, run_mask(bit, pages), &mut tell);
+            self.remove_pages(place, run_mask(bit, pages), &mut report);
         }
     }
 
-    fn remove_pages(&mut self, place: u32, mask: u64, tell: &mut impl FnMut(&Evicted)) {
+    fn remove_pages(&mut self, place: u32, mask: u64, report: &mut impl FnMut(&Evicted)) {
         let chunk = self.table.chunk_mut(place);
         let mut left = mask;
         while left != 0 {
             let bit = left.trailing_zeros();
-            tell(&Evicted {
+            report(&Evicted {
                 file: chunk.file,
                 page: chunk.number * CHUNK_PAGES + u64::from(bit),
                 class: chunk.class(bit),

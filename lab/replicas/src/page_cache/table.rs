@@ -8,8 +8,7 @@ use std::cell::Cell;
 
 use hashbrown::HashTable;
 
-use super::FileId;
-use super::chunk::Chunk;
+use super::chunk::{Chunk, FileId};
 use super::lists::NO_BLOCK;
 
 /// The number of a chunk that no file has: pages end at 2^64, chunks 64 times earlier.

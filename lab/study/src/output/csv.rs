@@ -2,7 +2,7 @@
 
 use csv::{Terminator, WriterBuilder};
 
-use super::{COLUMNS, Value, rows};
+use super::columns::{COLUMNS, Value, rows};
 use crate::results::Group;
 
 /// The runs as CSV: a line of names, then a line for each. What is not known is empty.

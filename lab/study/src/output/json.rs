@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::rows;
+use super::columns::rows;
 use crate::results::{Contest, Group, Standing, contests};
 
 /// `runs`: each with its place, its standing and its whole account. `contests`: each contender

@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use super::{COLUMNS, Value, rows};
+use super::columns::{COLUMNS, Value, rows};
 use crate::results::Group;
 
 /// The bytes of the file.

@@ -83,7 +83,7 @@ fn bars(groups: &[Group<'_>]) -> Chart {
         values.dedup();
         values.len() > 1
     };
-    // Only what tells the groups apart: there is little room below a bar.
+    // Only what separates the groups: there is little space below a bar.
     let parts: [fn(&Group<'_>) -> String; 4] = [
         |group| group.cell().plan.clone(),
         |group| group.cell().workload.clone(),

@@ -1,4 +1,4 @@
-//! A program's life as strace tells it, and lines that no strace writes.
+//! A program's life as strace writes it, and lines that no strace writes.
 
 use super::*;
 use crate::access::{FileAdvice, Operation};

@@ -244,7 +244,7 @@ const fn why_not(test: Test) -> &'static str {
              of that is wanted"
         }
         Test::Stride | Test::Backward => {
-            "where records are as long as windows, or the file is read whole, nobody can win; the \
+            "where records are as long as windows, or the file is read whole, no policy can win; the \
              measurement gave nearly all of these ties to stock"
         }
     }

@@ -12,8 +12,11 @@
 //! V16). June asks nothing unless enough was used; V16 also takes a read that leaves a gap of less
 //! than a request.
 
+use super::Ara;
+use super::chunks::Method;
 use super::events::AraObserver;
-use super::{Ara, AraRelease, Method, Visit};
+use super::release::AraRelease;
+use super::visit::Visit;
 use crate::kernel::Host;
 
 impl<O: AraObserver> Ara<O> {

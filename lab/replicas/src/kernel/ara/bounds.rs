@@ -3,7 +3,7 @@
 //! Pure arithmetic, no page cache. Memory bounds every chunk from above and, weakly, from below;
 //! [`adjust`] and [`limit`] turn a share of the thrashing threshold into a chunk and its look-ahead.
 
-use super::AraRelease;
+use super::release::AraRelease;
 use ahead_units::PAGE_BYTES;
 
 /// One page in this many lies behind the mark: more wastes memory on waiting pages, fewer leaves

@@ -1,12 +1,13 @@
 //! Learning, when a file is closed, how much of a fresh file gets read.
 //!
-//! Only small files that were read to their end tell: the first window met the end, and no more
+//! Only small files that were read to their end count: the first window met the end, and no more
 //! pages are cached than the first window recommended. All were used: the next first window may be
 //! larger by an eighth of the file, up to the recommended one. Some were not: it shrinks by half of
 //! what was not.
 
+use super::Ara;
 use super::events::AraObserver;
-use super::{Ara, AraRelease};
+use super::release::AraRelease;
 use crate::kernel::Host;
 use ahead_units::PAGE_BYTES;
 

@@ -2,7 +2,7 @@
 //!
 //! **Where to start.** At a marked page: at the first hole behind it. At an absent page whose
 //! neighbour below is cached: there. With a hit rate above 1, also behind the nearest cached page
-//! below, if that is near: a reader that leaves gaps. Otherwise nobody is here.
+//! below, if that is near: a reader that leaves gaps. Otherwise there is no reader.
 //!
 //! **How much.** The *history* is the run of cached pages directly below. Those pages are the part
 //! of the reader's past that memory kept, so the history is a low estimate of its thrashing
@@ -12,11 +12,14 @@
 //! history that reaches the start of the file has lost nothing, and counts whole.
 //!
 //! At a mark with less history than pages still ahead, those pages are in danger: they are
-//! [rescued](super::rescue), and nothing is read.
+//! [rescued](crate::kernel::rescue), and nothing is read.
 
+use super::Ara;
 use super::bounds::{Chunk, adjust, limit};
+use super::chunks::Method;
 use super::events::{AraEvent, AraObserver};
-use super::{Ara, AraRelease, Method, Visit};
+use super::release::AraRelease;
+use super::visit::{Found, Visit};
 use crate::kernel::{Host, PageState};
 
 /// Samples of a history: V15 and June, V16.
@@ -31,17 +34,6 @@ const SAMPLE_STRIDE: u64 = 29;
 
 /// The probe of a long history ends at so many chunks of the ratio.
 const PROBE_CHUNKS: u64 = 9;
-
-/// What the method came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// A reader, and a chunk was submitted for it.
-    Submitted,
-    /// A reader that needs nothing now.
-    Enough,
-    /// Nobody.
-    Nothing,
-}
 
 /// Where a chunk would start, seen from where.
 #[derive(Clone, Copy)]
@@ -227,7 +219,7 @@ impl<O: AraObserver> Ara<O> {
     fn submit_share<H: Host>(&mut self, host: &mut H, place: Place, share: u64, max: u64) -> Found {
         let ahead = place.ahead();
         let Some(chunk) = adjust(share, ahead, max) else {
-            self.tell(AraEvent::ReadAheadShrink, Method::Context, ahead);
+            self.report(AraEvent::ReadAheadShrink, Method::Context, ahead);
             return Found::Enough;
         };
         self.submit_context(host, Method::Context, place, chunk)

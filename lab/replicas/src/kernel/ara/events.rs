@@ -1,10 +1,10 @@
 //! What adaptive read-ahead does, for whoever wants to count it.
 //!
 //! The patch has a debug tree with a file `events`: two tables, requests and pages, by event and by
-//! the method that made the chunk. Here the code tells an [`AraObserver`]; `()` hears nothing and costs
+//! the method that made the chunk. Here the code reports to an [`AraObserver`]; `()` hears nothing and costs
 //! nothing, [`Events`] is that table. What the summary lines derive from it are methods.
 
-use super::Method;
+use super::chunks::Method;
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,9 +4,12 @@
 //! surely not be evicted before use. An eighth lies behind the mark. The device's limit does not
 //! bound this window. Also taken when page 0 was evicted and is read again.
 
+use super::Ara;
 use super::bounds::LOOK_AHEAD_RATIO;
+use super::chunks::Method;
 use super::events::AraObserver;
-use super::{Ara, AraRelease, Method, Visit};
+use super::release::AraRelease;
+use super::visit::Visit;
 use crate::kernel::Host;
 use ahead_units::PAGE_BYTES;
 

@@ -19,13 +19,13 @@
 //! 5. Absent, next to the page before, and in one of the two chunks: *thrash*.
 //! 6. Absent and the first page of the read: *backward*, if its test passes.
 //! 7. *context*, if the cache shows a reader.
-//! 8. Marked: somebody else's mark, ignored.
+//! 8. Marked: another reader's mark, ignored.
 //! 9. *seek*, if its test passes.
 //! 10. Random: the request up to the limit, without a mark; the state stays.
 //!
 //! What a method decides is *submitted*: stretched to the end of the file when that is near, dated
 //! with the aging clock, read. A page's first use is a *hit*, credited to the chunk that brought
-//! it. *Closing* learns from hits how much of a fresh file gets read. [events] are told.
+//! it. *Closing* learns from hits how much of a fresh file gets read. [events] are reported.
 //!
 //! Mapped files come here only under `MADV_SEQUENTIAL`, one page a request; all other faults read
 //! around as before, [`linux_2_6_11`], which a low ratio selects for reads as well.
@@ -51,22 +51,24 @@ mod closing;
 mod context;
 pub mod events;
 mod initial;
-mod rescue;
+mod release;
 mod seek;
 mod state;
 mod submit;
 mod thrash;
+mod visit;
 
 use self::bounds::Bounds;
 use self::chunks::Chunks;
 pub use self::chunks::Method;
-use self::context::Found;
 use self::events::{AraEvent, AraObserver};
-pub(super) use self::rescue::rescue_pages;
+pub use self::release::{AraKnobs, AraRelease};
+use self::visit::{Found, Visit};
 use super::hints::advised_limit;
 use super::linux_2_6_11::{self, Stock};
-use super::{Advice, Class, Fault, Host, Learned, PageState, Read, ReadAhead, Window};
-use crate::replica::{Key, Replica, Values};
+use super::rescue::rescue_pages;
+use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
+use crate::replica::{Key, Replica};
 
 const RA_KB: Key = Key::number("ra_kb", 1024);
 const RATIO: Key = Key::number("ratio", 50);
@@ -116,94 +118,6 @@ pub const REPLICAS: &[Replica<Ara>] = &[
 /// enough that little is lost when the disk wakes up (`LAPTOP_POLL_INTERVAL`).
 const LAPTOP_POLL_PAGES: u64 = 16;
 
-/// Whose rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AraRelease {
-    /// The combined patch of 6 June 2006.
-    V15,
-    /// V15 and the six updates of 25 June 2006: no hits by default, a slow start of *context*,
-    /// another window for *backward*.
-    June,
-    /// 15 November 2006: rule 4 asks for the page next to the one visited last, instead of hits.
-    V16,
-}
-
-impl AraRelease {
-    /// The lowest ratio that selects adaptive read-ahead; above 0 and below it: stock.
-    #[must_use]
-    pub const fn ratio_min(self) -> u64 {
-        match self {
-            Self::V15 => 10,
-            Self::June | Self::V16 => 2,
-        }
-    }
-
-    /// What a device starts with. A host that runs V16 gives its device this.
-    #[must_use]
-    pub const fn learned(self) -> Learned {
-        Learned {
-            expect_bytes: 128 << 10,
-            thrash_bytes: match self {
-                Self::V15 | Self::June => 128 << 10,
-                Self::V16 => 1 << 20,
-            },
-        }
-    }
-}
-
-/// What a person, a device or a file sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AraKnobs {
-    /// `readahead_ratio`: percent of the thrashing threshold to use. 0: no read-ahead. Below
-    /// [`AraRelease::ratio_min`]: stock logic. Too high, and readers evict each other's pages when
-    /// their number changes; too low, and memory lies idle.
-    pub ratio: u64,
-    /// `readahead_hit_rate`: pages that may be read ahead for one page used. Below 16; V15 takes 0
-    /// as 1.
-    pub hit_rate: u64,
-    /// Largest chunk of the device, in pages.
-    pub pages_max: u64,
-    /// `initial_ra_kb` in pages: the first window that the device recommends.
-    pub pages_first: u64,
-    /// Chunks have marks.
-    pub look_ahead: bool,
-    /// Hits are counted. Without, every mark counts as deserved.
-    pub hit_feedback: bool,
-    /// The file is read by nfsd, V16: a miss is read as it is; afterwards, if the page before is
-    /// cached and the page behind the request is not, *context* is tried from the end of the
-    /// request. Page 0 is still *initial*.
-    pub nfsd: bool,
-}
-
-impl AraKnobs {
-    /// The defaults of a release.
-    #[must_use]
-    pub const fn of(release: AraRelease) -> Self {
-        Self {
-            ratio: 50,
-            hit_rate: 1,
-            pages_max: 256,
-            pages_first: match release {
-                AraRelease::V15 | AraRelease::June => 32,
-                AraRelease::V16 => 16,
-            },
-            look_ahead: true,
-            hit_feedback: matches!(release, AraRelease::V15),
-            nfsd: false,
-        }
-    }
-
-    /// These, with what was written in their place.
-    fn with(self, values: &Values<'_>) -> Self {
-        Self {
-            ratio: values.number("ratio"),
-            hit_rate: values.number("hit_rate"),
-            pages_max: values.ra_pages(),
-            ..self
-        }
-    }
-}
-
 /// One open file under adaptive read-ahead, and who hears of its [events].
 #[derive(Clone, Debug)]
 pub struct Ara<O = ()> {
@@ -221,27 +135,6 @@ pub struct Ara<O = ()> {
     has_met_end: bool,
     is_disk_asleep: bool,
     is_mapped: bool,
-}
-
-/// Why the scheme was called.
-#[derive(Clone, Copy, Debug)]
-struct Visit {
-    /// First page of the `read()`.
-    begin: u64,
-    /// The page at hand.
-    page: u64,
-    /// First page behind the `read()`.
-    end: u64,
-    /// The page is there and marked; otherwise it is absent.
-    is_marked: bool,
-    bounds: Bounds,
-}
-
-impl Visit {
-    /// Pages that the read still wants.
-    const fn request(&self) -> u64 {
-        self.end.saturating_sub(self.page)
-    }
 }
 
 impl Ara {
@@ -323,14 +216,14 @@ impl<O: AraObserver> Ara<O> {
         if is_marked {
             host.clear_mark(page);
             if host.is_congested() {
-                self.tell(AraEvent::IoCongestion, Method::None, request);
+                self.report(AraEvent::IoCongestion, Method::None, request);
                 return;
             }
             if self.is_disk_asleep && self.postpone(host, page) {
                 return;
             }
         } else if page > 0 {
-            self.tell(AraEvent::CacheMiss, Method::None, request);
+            self.report(AraEvent::CacheMiss, Method::None, request);
         }
         let reclaimable = host.reclaimable_pages();
         let visit = Visit {
@@ -369,7 +262,7 @@ impl<O: AraObserver> Ara<O> {
             Found::Nothing => {}
         }
         if visit.is_marked {
-            return self.tell(AraEvent::LookAheadIgnore, Method::None, visit.request());
+            return self.report(AraEvent::LookAheadIgnore, Method::None, visit.request());
         }
         if self.release != AraRelease::V16 && self.seek(host, visit) {
             return;
@@ -390,7 +283,7 @@ impl<O: AraObserver> Ara<O> {
     fn random<H: Host>(&mut self, host: &mut H, visit: &Visit) {
         let pages = visit.request().min(visit.bounds.max);
         start_as_is(host, visit.page, pages);
-        self.tell(AraEvent::RandomRead, Method::None, pages);
+        self.report(AraEvent::RandomRead, Method::None, pages);
     }
 
     const fn is_for_nfsd(&self, visit: &Visit) -> bool {
@@ -398,7 +291,7 @@ impl<O: AraObserver> Ara<O> {
     }
 
     /// Parallel daemons issue the requests of one client out of order, so the cache before a
-    /// request says little; behind it, a chunk is asked for only if nobody has.
+    /// request says little; behind it, a chunk is asked for only if none was.
     fn after_miss_of_nfsd<H: Host>(&mut self, host: &mut H, visit: &Visit) {
         self.random(host, visit);
         let was_before = host.state(visit.page - 1) != PageState::Absent;
@@ -439,11 +332,11 @@ impl<O: AraObserver> Ara<O> {
             Method::None
         };
         if state != PageState::Valid {
-            self.tell(AraEvent::IoBlock, method, 1);
+            self.report(AraEvent::IoBlock, method, 1);
         }
         if is_ours {
             self.chunks.on_hit();
-            self.tell(AraEvent::ReadAheadHit, method, 1);
+            self.report(AraEvent::ReadAheadHit, method, 1);
         }
     }
 
@@ -454,14 +347,20 @@ impl<O: AraObserver> Ara<O> {
             self.visit(host, begin, page, end);
             state = host.state(page);
         }
-        // A page read alone afterwards is not a hit: nobody read it ahead.
+        // A page read alone afterwards is not a hit: it was not read ahead.
         if state != PageState::Absent {
             self.on_present(host, page, state);
         }
         self.prev_page = page;
     }
 
-    fn tell(&mut self, event: AraEvent, method: Method, pages: u64) {
+    /// Saves pages that wait for their reader, instead of reading more.
+    fn rescue<H: Host>(&mut self, host: &mut H, page: u64, pages: u64) {
+        let saved = rescue_pages(host, page, pages);
+        self.report(AraEvent::ReadAheadRescue, self.chunks.method, saved);
+    }
+
+    fn report(&mut self, event: AraEvent, method: Method, pages: u64) {
         self.observer.on_event(event, method, pages);
     }
 }

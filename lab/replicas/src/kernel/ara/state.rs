@@ -10,9 +10,12 @@
 //! If the pages ahead would be evicted before the reader comes to them, they are rescued and
 //! nothing is read.
 
+use super::Ara;
 use super::bounds::{adjust, learn_thrash_bytes};
+use super::chunks::Method;
 use super::events::{AraEvent, AraObserver};
-use super::{Ara, AraRelease, Method, Visit};
+use super::release::AraRelease;
+use super::visit::Visit;
 use crate::kernel::Host;
 
 /// What a reader can keep.
@@ -29,7 +32,7 @@ impl<O: AraObserver> Ara<O> {
         let ahead = self.chunks.end.wrapping_sub(visit.page);
         let last = self.chunks.size();
         if visit.is_marked {
-            self.tell(AraEvent::LookAheadHit, self.chunks.method, ahead);
+            self.report(AraEvent::LookAheadHit, self.chunks.method, ahead);
         }
         let threshold = self.threshold(host);
         let is_worth = ahead > 1 || self.release == AraRelease::V16;
@@ -42,7 +45,7 @@ impl<O: AraObserver> Ara<O> {
             .saturating_add(visit.bounds.max / 16)
             .min(visit.bounds.max);
         let Some(chunk) = adjust(threshold.share, ahead, growth) else {
-            return self.tell(AraEvent::ReadAheadShrink, self.chunks.method, ahead);
+            return self.report(AraEvent::ReadAheadShrink, self.chunks.method, ahead);
         };
         // A chunk that no longer grows shows the threshold itself.
         if visit.is_marked && last.saturating_add(last / 8) >= chunk.size {

@@ -4,8 +4,10 @@
 //! quarter of its length or less away, is stretched to it: the rest would cost a request of its
 //! own. The state is that of the chunk asked for, also where it was dropped or partly cached.
 
+use super::Ara;
+use super::chunks::Method;
 use super::events::{AraEvent, AraObserver};
-use super::{Ara, AraRelease, Method};
+use super::release::AraRelease;
 use crate::kernel::{Class, Host, Window};
 use ahead_units::PAGE_BYTES;
 
@@ -45,18 +47,18 @@ impl<O: AraObserver> Ara<O> {
             class: class_of(method),
             ..Window::default()
         });
-        self.tell(AraEvent::ReadAhead, method, started);
+        self.report(AraEvent::ReadAhead, method, started);
         if started < pages {
-            self.tell(AraEvent::IoCacheHit, method, pages - started);
+            self.report(AraEvent::IoCacheHit, method, pages - started);
         }
         if look_ahead > 0 {
-            self.tell(AraEvent::LookAhead, method, look_ahead);
+            self.report(AraEvent::LookAhead, method, look_ahead);
         }
         if self.is_mapped {
-            self.tell(AraEvent::ReadAheadMmap, method, started);
+            self.report(AraEvent::ReadAheadMmap, method, started);
         }
         if ends_file {
-            self.tell(AraEvent::ReadAheadEof, method, started);
+            self.report(AraEvent::ReadAheadEof, method, started);
         }
     }
 }

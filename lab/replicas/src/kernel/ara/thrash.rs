@@ -4,9 +4,12 @@
 //! A page of the newest chunk: the threshold is now known, it is what was read since the chunk was
 //! submitted, and three quarters of it are asked for, to be on the safe side.
 
+use super::Ara;
 use super::bounds::{LOOK_AHEAD_RATIO, learn_thrash_bytes};
+use super::chunks::Method;
 use super::events::{AraEvent, AraObserver};
-use super::{Ara, AraRelease, Method, Visit};
+use super::release::AraRelease;
+use super::visit::Visit;
 use crate::kernel::{Host, PageState};
 
 impl<O: AraObserver> Ara<O> {
@@ -14,9 +17,9 @@ impl<O: AraObserver> Ara<O> {
     pub(super) fn recover<H: Host>(&mut self, host: &mut H, visit: &Visit) {
         let page = visit.page;
         let lost = self.chunks.end - page;
-        self.tell(AraEvent::ReadAheadThrash, self.chunks.method_of(page), lost);
+        self.report(AraEvent::ReadAheadThrash, self.chunks.method_of(page), lost);
         if host.state(page - 1) != PageState::Absent {
-            self.tell(AraEvent::ReadAheadMutilt, self.chunks.method_of(page), lost);
+            self.report(AraEvent::ReadAheadMutilt, self.chunks.method_of(page), lost);
         }
         let size = if page < self.chunks.ra_index {
             self.chunks.ra_index - page

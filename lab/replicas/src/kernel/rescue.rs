@@ -1,22 +1,13 @@
 //! Saving pages that wait for their reader from reclaim, instead of reading more.
 //!
 //! Up to `pages` consecutive pages from one on, as far as they are cached; each that is inactive
-//! and unlocked goes to the young end of the inactive list. No I/O. Whether somebody else holds a
+//! and unlocked goes to the young end of the inactive list. No I/O. Whether another user holds a
 //! page, which would spare it the move, is not seen here.
 
-use super::Ara;
-use super::events::{AraEvent, AraObserver};
-use crate::kernel::{Host, PageState};
-
-impl<O: AraObserver> Ara<O> {
-    pub(super) fn rescue<H: Host>(&mut self, host: &mut H, page: u64, pages: u64) {
-        let saved = rescue_pages(host, page, pages);
-        self.tell(AraEvent::ReadAheadRescue, self.chunks.method, saved);
-    }
-}
+use super::{Host, PageState};
 
 /// Returns how many pages were moved.
-pub(in crate::kernel) fn rescue_pages<H: Host>(host: &mut H, page: u64, pages: u64) -> u64 {
+pub(super) fn rescue_pages<H: Host>(host: &mut H, page: u64, pages: u64) -> u64 {
     let mut saved = 0;
     for page in page..page.saturating_add(pages) {
         match host.state(page) {

@@ -1,0 +1,162 @@
+//! The undo journal: what a process changes on the machine, written down before it is changed.
+//!
+//! Everything that must be put back after a crash goes through here, that of an emulated disk and
+//! that of a bench: who changed it, which settings were what, and a small file that is the old or the
+//! new one and nothing in between. What the notes are about, and when they are taken back, is their
+//! owners' business.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ahead_sys::block_queue::QueueSetting;
+use ahead_sys::process_identity::ProcessIdentity;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+const PROC: &str = "/proc";
+
+/// A process, as written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotedProcess {
+    /// Its number.
+    pub pid: i32,
+    /// When it started, in clock ticks: numbers are used again, and never with the same time.
+    pub start_ticks: u64,
+}
+
+impl NotedProcess {
+    /// The process that has this number now. `NotFound` when there is none.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::NotFound)?;
+        let ProcessIdentity { pid, start_ticks } = ProcessIdentity::of(Path::new(PROC), pid)?;
+        Ok(Self { pid, start_ticks })
+    }
+
+    /// As the system knows it.
+    #[must_use]
+    pub const fn identity(self) -> ProcessIdentity {
+        ProcessIdentity {
+            pid: self.pid,
+            start_ticks: self.start_ticks,
+        }
+    }
+
+    /// Whether this very process still runs.
+    #[must_use]
+    pub fn is_running(self) -> bool {
+        self.identity().is_running(Path::new(PROC))
+    }
+}
+
+/// A setting as it was before a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotedSetting {
+    /// The file that holds it.
+    pub file: PathBuf,
+    /// What was in it.
+    pub value: String,
+}
+
+impl From<QueueSetting> for NotedSetting {
+    fn from(setting: QueueSetting) -> Self {
+        let QueueSetting { file, value } = setting;
+        Self { file, value }
+    }
+}
+
+impl NotedSetting {
+    /// Writes the value back, if it is another one now.
+    pub fn put_back(&self) -> io::Result<()> {
+        if fs::read_to_string(&self.file)?.trim() == self.value {
+            return Ok(());
+        }
+        fs::write(&self.file, &self.value)
+    }
+}
+
+/// One journal: a small file in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndoFile {
+    path: PathBuf,
+    /// The next version of it while it is being written.
+    aside: PathBuf,
+}
+
+impl UndoFile {
+    /// The journal called `name` in `folder`.
+    #[must_use]
+    pub fn new(folder: &Path, name: &str) -> Self {
+        Self {
+            path: folder.join(format!("{name}.json")),
+            aside: folder.join(format!("{name}.new")),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is noted. `NotFound` when nothing was.
+    pub fn read<T: DeserializeOwned>(&self) -> io::Result<T> {
+        let text = fs::read(&self.path)?;
+        serde_json::from_slice(&text).map_err(io::Error::from)
+    }
+
+    /// Notes `what` in place of what was noted. Written aside and renamed: a crash in between
+    /// leaves the old note.
+    pub fn write(&self, what: &impl Serialize) -> io::Result<()> {
+        fs::write(&self.aside, serde_json::to_vec_pretty(what)?)?;
+        fs::rename(&self.aside, &self.path)
+    }
+
+    /// Removes it, the half-written version first: without its journal nothing else is looked for.
+    pub fn remove(&self) {
+        let _ = fs::remove_file(&self.aside);
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_replaces_the_one_before_and_is_gone_when_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = UndoFile::new(folder.path(), "disk");
+        let missing = journal.read::<u32>().unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        journal.write(&1_u32).unwrap();
+        journal.write(&2_u32).unwrap();
+        assert_eq!(journal.read::<u32>().unwrap(), 2);
+        journal.remove();
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_setting_is_put_back_and_a_device_that_is_gone_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("read_ahead_kb");
+        fs::write(&file, "4096\n").unwrap();
+        let before = NotedSetting {
+            file: file.clone(),
+            value: "128".into(),
+        };
+        before.put_back().unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "128");
+        fs::remove_file(&file).unwrap();
+        assert!(before.put_back().is_err());
+    }
+
+    #[test]
+    fn this_test_runs_and_an_earlier_process_of_its_number_does_not() {
+        let now = NotedProcess::of(std::process::id()).unwrap();
+        assert!(now.is_running());
+        let start_ticks = now.start_ticks + 1;
+        assert!(!NotedProcess { start_ticks, ..now }.is_running());
+        assert!(NotedProcess::of(u32::MAX).is_err());
+    }
+}
