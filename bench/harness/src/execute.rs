@@ -13,7 +13,7 @@ use ahead_sys::cgroup::{MemoryController, MemoryGroup};
 use ahead_sys::child_usage::{ChildEnd, try_wait, wait_blocking};
 use ahead_sys::drop_caches::drop_caches;
 use ahead_sys::shared_counter::SharedCounter;
-use ahead_workload::scenario::Work;
+use ahead_workload::scenario::ScenarioWork;
 use ahead_workload::{Scenario, Workload};
 
 use crate::arm::Arm;
@@ -178,11 +178,11 @@ impl Bench<'_> {
         };
         let workload = self.plan.workload(scenario).ok_or_else(missing)?;
         let sources = match &scenario.work {
-            Work::Preset(preset) => self
+            ScenarioWork::Preset(preset) => self
                 .dataset
                 .of_preset(preset, scenario.cached)
                 .ok_or_else(missing)?,
-            Work::Planned(_) => self.dataset.of_planned(workload),
+            ScenarioWork::Planned(_) => self.dataset.of_planned(workload),
         };
         Ok((workload, sources))
     }

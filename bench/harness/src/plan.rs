@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ahead_workload::scenario::Work;
+use ahead_workload::scenario::ScenarioWork;
 use ahead_workload::{Scenario, Workload};
 
 use crate::arm::Arm;
@@ -112,8 +112,8 @@ impl Plan {
     #[must_use]
     pub fn workload(&self, scenario: &Scenario) -> Option<&Workload> {
         match &scenario.work {
-            Work::Preset(preset) => Some(&preset.workload),
-            Work::Planned(name) => self.planned.get(&**name),
+            ScenarioWork::Preset(preset) => Some(&preset.workload),
+            ScenarioWork::Planned(name) => self.planned.get(&**name),
         }
     }
 

@@ -11,7 +11,7 @@ use ahead_harness::content;
 use ahead_harness::reader::{ReadError, read};
 use ahead_sys::shared_counter::SharedCounter;
 use ahead_workload::presets::{PRESETS, find};
-use ahead_workload::{Hint, Order, Workload};
+use ahead_workload::{Hint, TouchOrder, Workload};
 
 const BYTES: u64 = 8 << 20;
 
@@ -208,8 +208,8 @@ fn workloads_of_plans_are_read_to_their_end() {
         passes: 2,
     };
     let workloads = [
-        mapped(Order::Forward, Hint::Sequential),
-        mapped(Order::Random, Hint::Random),
+        mapped(TouchOrder::Forward, Hint::Sequential),
+        mapped(TouchOrder::Random, Hint::Random),
         Workload::Libraries {
             files: 3,
             file_mib: 1,

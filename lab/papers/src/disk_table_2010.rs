@@ -8,7 +8,7 @@
 use ahead_disk_model::DiskModel;
 use ahead_sim::world::Machine;
 use ahead_units::{PAGE_BYTES, PageCount};
-use ahead_workload::{Hint, Order, Workload};
+use ahead_workload::{Hint, TouchOrder, Workload};
 
 use super::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
@@ -46,7 +46,7 @@ fn line(kib: u64) -> Result<Line, ReproduceError> {
     let machine = Machine::ideal(DiskModel::theory(), PageCount::new(FILE_MIB << 8));
     let work = Workload::Mapped {
         file_mib: FILE_MIB,
-        order: Order::Forward,
+        order: TouchOrder::Forward,
         advice: Hint::Normal,
         touches: None,
         step_pages: None,

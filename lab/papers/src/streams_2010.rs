@@ -10,7 +10,7 @@
 
 use ahead_disk_model::DiskModel;
 use ahead_sim::queue::{QueueSettings, Scheduler};
-use ahead_sim::report::Report;
+use ahead_sim::report::RunReport;
 use ahead_sim::world::Machine;
 use ahead_units::PageCount;
 use ahead_workload::Workload;
@@ -100,7 +100,12 @@ fn machine(disk: DiskModel, readers: u64) -> Machine {
     }
 }
 
-fn report(array: &Array, kib: u64, readers: u64, file_mib: u64) -> Result<Report, ReproduceError> {
+fn report(
+    array: &Array,
+    kib: u64,
+    readers: u64,
+    file_mib: u64,
+) -> Result<RunReport, ReproduceError> {
     let work = Workload::Readers {
         file_mib,
         readers,
@@ -135,7 +140,7 @@ pub fn figure_of(file_mib: u64) -> Result<Figure, ReproduceError> {
     let reports = parallel::map(&plan, |(array, kib, readers)| {
         report(array, *kib, *readers, file_mib)
     });
-    let reports: Vec<Report> = reports.into_iter().collect::<Result<_, _>>()?;
+    let reports: Vec<RunReport> = reports.into_iter().collect::<Result<_, _>>()?;
     let mut rows = Vec::new();
     let mut charts = Vec::new();
     for (array, reports) in ARRAYS.iter().zip(reports.chunks(READERS.len() * 2)) {
@@ -169,15 +174,15 @@ pub fn figure_of(file_mib: u64) -> Result<Figure, ReproduceError> {
     })
 }
 
-fn kb_per_s(report: &Report) -> f64 {
+fn kb_per_s(report: &RunReport) -> f64 {
     float(report.bytes_per_second()) / 1024.0
 }
 
-fn longest_us(report: &Report) -> f64 {
+fn longest_us(report: &RunReport) -> f64 {
     float(report.latency.max_ns) / 1000.0
 }
 
-fn rows_of(array: &Array, reports: &[Report]) -> Vec<FigureRow> {
+fn rows_of(array: &Array, reports: &[RunReport]) -> Vec<FigureRow> {
     let (small, large) = reports.split_at(READERS.len());
     let mut rows = Vec::new();
     for (place, readers) in READERS.iter().enumerate() {
@@ -252,12 +257,12 @@ fn rows_of(array: &Array, reports: &[Report]) -> Vec<FigureRow> {
     rows
 }
 
-fn charts_of(array: &Array, reports: &[Report]) -> Vec<(String, Chart)> {
+fn charts_of(array: &Array, reports: &[RunReport]) -> Vec<(String, Chart)> {
     let stem = array.name.to_lowercase();
     let chart = |stem: String,
                  title: &str,
                  y_label: &str,
-                 y: &dyn Fn(&Report) -> f64,
+                 y: &dyn Fn(&RunReport) -> f64,
                  published: &dyn Fn((f64, f64)) -> f64| {
         let mut series = Vec::new();
         for ((kib, theirs), ours) in WINDOWS_KIB

@@ -12,7 +12,7 @@ pub mod report;
 pub mod world;
 
 use ahead_workload::Job;
-use world::{Account, FrontChoice, Machine, OracleSettings, OracleStyle, World, WorldError};
+use world::{FrontChoice, Machine, OracleSettings, OracleStyle, RunTotals, World, WorldError};
 
 /// Runs `job` under `policy` to its end and returns the account.
 ///
@@ -22,8 +22,8 @@ pub fn simulate(
     machine: &Machine,
     policy: &algorithm::Policy,
     job: &Job,
-) -> Result<report::Report, WorldError> {
-    simulate_with(machine, policy, job, Account::new(job))
+) -> Result<report::RunReport, WorldError> {
+    simulate_with(machine, policy, job, RunTotals::new(job))
 }
 
 /// As [`simulate`], with an account that may keep a timeline.
@@ -34,15 +34,15 @@ pub fn simulate_with(
     machine: &Machine,
     policy: &algorithm::Policy,
     job: &Job,
-    account: Account,
-) -> Result<report::Report, WorldError> {
+    account: RunTotals,
+) -> Result<report::RunReport, WorldError> {
     let FrontChoice::Oracle(settings) = policy.front else {
         return run(machine, policy, &policy.front, job, account);
     };
     if settings.style != OracleStyle::Best {
         return run(machine, policy, &policy.front, job, account);
     }
-    let mut best: Option<report::Report> = None;
+    let mut best: Option<report::RunReport> = None;
     for style in OracleStyle::ALL {
         let front = FrontChoice::Oracle(OracleSettings { style, ..settings });
         let report = run(machine, policy, &front, job, account.clone())?;
@@ -61,8 +61,8 @@ fn run(
     policy: &algorithm::Policy,
     front: &FrontChoice,
     job: &Job,
-    account: Account,
-) -> Result<report::Report, WorldError> {
+    account: RunTotals,
+) -> Result<report::RunReport, WorldError> {
     let prototype = policy.prototype.clone();
     let machine = policy.machine(machine);
     let mut world = World::new(&machine, prototype, front, job, account)?;

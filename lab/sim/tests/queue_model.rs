@@ -175,8 +175,8 @@ impl Reference {
         let mut next = start;
         while next < end {
             let most = self.settings.queued_pages_max.unwrap_or(u64::MAX);
-            let room = most.saturating_sub(self.queued_pages());
-            let piece = (end - next).min(self.unit()).min(room);
+            let space = most.saturating_sub(self.queued_pages());
+            let piece = (end - next).min(self.unit()).min(space);
             if piece == 0 || !self.place(next, next + piece, may_drop) {
                 break;
             }

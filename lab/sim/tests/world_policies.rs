@@ -3,11 +3,11 @@
 
 use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::{Policy, policies};
-use ahead_sim::report::Report;
+use ahead_sim::report::RunReport;
 use ahead_sim::world::{Costs, Machine};
 use ahead_units::PageCount;
 use ahead_workload::Job;
-use ahead_workload::{Draw, Hint, Order, Workload};
+use ahead_workload::{Draw, Hint, TouchOrder, Workload};
 
 fn workloads() -> Vec<(&'static str, Workload)> {
     let sequential = Workload::Sequential {
@@ -152,7 +152,7 @@ fn workloads() -> Vec<(&'static str, Workload)> {
             "mapped",
             Workload::Mapped {
                 file_mib: 4,
-                order: Order::Forward,
+                order: TouchOrder::Forward,
                 advice: Hint::Sequential,
                 touches: None,
                 step_pages: None,
@@ -162,7 +162,7 @@ fn workloads() -> Vec<(&'static str, Workload)> {
             "mapped backward",
             Workload::Mapped {
                 file_mib: 2,
-                order: Order::Backward,
+                order: TouchOrder::Backward,
                 advice: Hint::Normal,
                 touches: None,
                 step_pages: None,
@@ -172,7 +172,7 @@ fn workloads() -> Vec<(&'static str, Workload)> {
             "mapped random",
             Workload::Mapped {
                 file_mib: 2,
-                order: Order::Random,
+                order: TouchOrder::Random,
                 advice: Hint::Normal,
                 touches: None,
                 step_pages: None,
@@ -237,7 +237,7 @@ fn machine(disk: DiskModel) -> Machine {
     }
 }
 
-fn run(machine: &Machine, policy: &str, job: &Job) -> Report {
+fn run(machine: &Machine, policy: &str, job: &Job) -> RunReport {
     let policy = Policy::for_disk(policy, &machine.disk).unwrap();
     let report = ahead_sim::simulate(machine, &policy, job).unwrap();
     let p = report.processors;

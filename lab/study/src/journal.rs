@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use ahead_sim::report::Report;
+use ahead_sim::report::RunReport;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Cell;
@@ -56,7 +56,7 @@ struct Head {
 #[derive(Serialize, Deserialize)]
 struct Line {
     cell: Cell,
-    report: Report,
+    report: RunReport,
 }
 
 /// An open journal.
@@ -72,7 +72,10 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError`].
-    pub fn open(path: &Path, digest: &str) -> Result<(Self, BTreeMap<Cell, Report>), JournalError> {
+    pub fn open(
+        path: &Path,
+        digest: &str,
+    ) -> Result<(Self, BTreeMap<Cell, RunReport>), JournalError> {
         let failed = |source| JournalError::File {
             path: path.to_owned(),
             source,
@@ -114,7 +117,11 @@ impl Journal {
     }
 
     /// Reads what is there and returns how many bytes of it are whole lines.
-    fn read(&self, head: &str, finished: &mut BTreeMap<Cell, Report>) -> Result<u64, JournalError> {
+    fn read(
+        &self,
+        head: &str,
+        finished: &mut BTreeMap<Cell, RunReport>,
+    ) -> Result<u64, JournalError> {
         let path = || self.path.clone();
         let mut reader = BufReader::new(&self.file);
         let mut line = Vec::new();
@@ -150,7 +157,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError::File`].
-    pub fn note(&mut self, cell: &Cell, report: &Report) -> Result<(), JournalError> {
+    pub fn note(&mut self, cell: &Cell, report: &RunReport) -> Result<(), JournalError> {
         let line = Line {
             cell: cell.clone(),
             report: report.clone(),

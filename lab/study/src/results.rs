@@ -234,7 +234,7 @@ pub fn contests<'a>(groups: &[Group<'a>]) -> Vec<Contest<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ahead_sim::report::Report;
+    use ahead_sim::report::RunReport;
 
     fn run(workload: &str, policy: &str, elapsed_ns: u64) -> CellOutcome {
         CellOutcome {
@@ -245,9 +245,9 @@ mod tests {
                 workload: workload.to_owned(),
                 policy: policy.to_owned(),
             },
-            report: Report {
+            report: RunReport {
                 elapsed_ns,
-                ..Report::default()
+                ..RunReport::default()
             },
         }
     }

@@ -12,7 +12,7 @@ pub const ENDLESS: u64 = u64::MAX;
 /// In which order pages of a mapping are touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum TouchOrder {
     /// From the first to the last.
     #[default]
     Forward,
@@ -237,7 +237,7 @@ pub enum Workload {
         file_mib: u64,
         /// In which order.
         #[serde(default)]
-        order: Order,
+        order: TouchOrder,
         /// What `madvise` said.
         #[serde(default)]
         advice: Hint,
@@ -317,10 +317,10 @@ const fn one() -> u64 {
 }
 
 /// A kind that can be typed: its name, the values of what is left out, and what it is.
-pub type Kind = (&'static str, &'static str, &'static str);
+pub type TypedKind = (&'static str, &'static str, &'static str);
 
 /// Every kind that stands alone. Those that contain others need a plan.
-pub const KINDS: &[Kind] = &[
+pub const KINDS: &[TypedKind] = &[
     (
         "sequential",
         "file-mib=256,read-kib=64,passes=1",

@@ -21,7 +21,7 @@ mod steps;
 pub mod trace;
 pub mod wanted;
 
-pub use kinds::{Draw, ENDLESS, Hint, KINDS, Order, Workload};
+pub use kinds::{Draw, ENDLESS, Hint, KINDS, TouchOrder, Workload};
 pub use presets::Preset;
 pub use program::{FileSpec, Job, Layout, Listed, Process, Program, Step, ThreadGroup};
 pub use scenario::Scenario;

@@ -1,10 +1,10 @@
 //! Workloads with names: what the bench measures, and what the words of its reports mean.
 //!
 //! A preset is a value of the one language, and a few facts about measuring it. Its sizes are
-//! those of a disk with room for everything; on a smaller disk the same workload is done
+//! those of a disk that holds everything; on a smaller disk the same workload is done
 //! [over what is there](Workload::job_over).
 
-use crate::kinds::{Draw, ENDLESS, Hint, Order, Workload};
+use crate::kinds::{Draw, ENDLESS, Hint, TouchOrder, Workload};
 
 /// The largest file that presets read: a strided reader at 130 MB/s passes 2 GiB in 5 s, one on
 /// flash twice that.
@@ -126,9 +126,9 @@ pub static PRESETS: &[Preset] = &[
         },
     )
     .whole(),
-    mapped("mseq", "a mapping, from its start", Order::Forward),
-    mapped("mback", "a mapping, from its end", Order::Backward),
-    mapped("mrand", "a mapping, random pages", Order::Random).unpredictable(),
+    mapped("mseq", "a mapping, from its start", TouchOrder::Forward),
+    mapped("mback", "a mapping, from its end", TouchOrder::Backward),
+    mapped("mrand", "a mapping, random pages", TouchOrder::Random).unpredictable(),
 ];
 
 /// The preset called `name`.
@@ -172,7 +172,7 @@ impl Preset {
             self.workload,
             Workload::Random { reads: ENDLESS, .. }
                 | Workload::Mapped {
-                    order: Order::Random,
+                    order: TouchOrder::Random,
                     touches: Some(ENDLESS),
                     ..
                 }
@@ -245,7 +245,7 @@ const fn random(name: &'static str, about: &'static str, read_kib: u64) -> Prese
     Preset::new(name, about, workload).unpredictable()
 }
 
-const fn mapped(name: &'static str, about: &'static str, order: Order) -> Preset {
+const fn mapped(name: &'static str, about: &'static str, order: TouchOrder) -> Preset {
     let workload = Workload::Mapped {
         file_mib: MAIN_MIB,
         order,

@@ -17,7 +17,7 @@ use crate::presets::{self, PRESETS, Preset};
 
 /// Whose workload it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Work {
+pub enum ScenarioWork {
     /// A preset.
     Preset(&'static Preset),
     /// A workload of a plan, as `PLAN/WORKLOAD`; the plan has to be at hand to run it.
@@ -29,7 +29,7 @@ pub enum Work {
 #[serde(try_from = "String", into = "String")]
 pub struct Scenario {
     /// What is read.
-    pub work: Work,
+    pub work: ScenarioWork,
     /// Whether everything is in memory beforehand (`cached:` in front of the name).
     pub cached: bool,
     /// Memory of the reader's process group in MiB (`@128m` behind the name).
@@ -41,7 +41,7 @@ impl Scenario {
     #[must_use]
     pub const fn plain(preset: &'static Preset) -> Self {
         Self {
-            work: Work::Preset(preset),
+            work: ScenarioWork::Preset(preset),
             cached: false,
             memory_mib_max: None,
         }
@@ -51,7 +51,7 @@ impl Scenario {
     #[must_use]
     pub fn planned(plan: &str, workload: &str, memory_mib_max: u64) -> Self {
         Self {
-            work: Work::Planned(format!("{plan}/{workload}").into()),
+            work: ScenarioWork::Planned(format!("{plan}/{workload}").into()),
             cached: false,
             memory_mib_max: Some(memory_mib_max),
         }
@@ -61,8 +61,8 @@ impl Scenario {
     #[must_use]
     pub const fn preset(&self) -> Option<&'static Preset> {
         match self.work {
-            Work::Preset(preset) => Some(preset),
-            Work::Planned(_) => None,
+            ScenarioWork::Preset(preset) => Some(preset),
+            ScenarioWork::Planned(_) => None,
         }
     }
 
@@ -70,8 +70,8 @@ impl Scenario {
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.work {
-            Work::Preset(preset) => preset.name,
-            Work::Planned(name) => name,
+            ScenarioWork::Preset(preset) => preset.name,
+            ScenarioWork::Planned(name) => name,
         }
     }
 
@@ -162,8 +162,8 @@ impl FromStr for Scenario {
             }
         };
         let work = match presets::find(name) {
-            Some(preset) => Work::Preset(preset),
-            None if name.contains('/') => Work::Planned(name.into()),
+            Some(preset) => ScenarioWork::Preset(preset),
+            None if name.contains('/') => ScenarioWork::Planned(name.into()),
             None => {
                 return Err(ParseScenarioError::UnknownName {
                     name: name.to_owned(),
@@ -191,7 +191,7 @@ pub fn parse_list(text: &str) -> Result<Vec<Scenario>, ParseScenarioError> {
             continue;
         }
         let scenario: Scenario = part.parse()?;
-        if let Work::Planned(name) = &scenario.work {
+        if let ScenarioWork::Planned(name) = &scenario.work {
             return Err(ParseScenarioError::UnknownName {
                 name: name.to_string(),
             });

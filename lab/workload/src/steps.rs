@@ -8,16 +8,19 @@
 //! * `mapped`: through mappings
 //! * `programs`: as programs that are known for it: small files, slow streams, databases
 //! * `combined`: other workloads, paced or together
+//! * `parts`: what the steps of all of them are made of
 
 mod combined;
 mod mapped;
+mod parts;
 mod places;
 mod programs;
 mod scans;
 
 use ahead_units::PAGE_BYTES;
 
-use crate::{FileSpec, Process, Program, Step, Workload};
+use crate::{FileSpec, Process, Workload};
+use parts::{all, one};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -226,16 +229,7 @@ pub(super) fn processes(workload: &Workload, files: &[FileSpec], seed: u64) -> V
             compute_us * 1000,
             think_us * 1000,
         ),
-        Workload::Together { ref works } => combined::together(works, files, seed),
-    }
-}
-
-/// A read of `length` bytes at `offset` of the file that slot `slot` stands for.
-const fn read(slot: u32, offset: u64, length: u64) -> Step {
-    Step::Read {
-        slot,
-        offset,
-        length,
+        Workload::Together { ref works } => combined::together(works, files, seed, processes),
     }
 }
 
@@ -244,34 +238,7 @@ fn length(kib: u64) -> u64 {
     kib.max(1) * KIB
 }
 
-fn slot(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
 /// Bytes of a file, 0 if there is none.
 fn size(files: &[FileSpec], number: usize) -> u64 {
     files.get(number).map_or(0, |file| file.bytes)
-}
-
-/// Reads that cover `bytes`; the last one may be shorter.
-fn reads_in(bytes: u64, length: u64) -> u64 {
-    bytes.div_ceil(length.max(1))
-}
-
-/// Every file as a slot.
-fn all(files: &[FileSpec]) -> Vec<u32> {
-    (0..slot(u64::try_from(files.len()).unwrap_or(u64::MAX))).collect()
-}
-
-/// One process with the first file open.
-fn one(name: &str, program: impl Program + 'static) -> Vec<Process> {
-    vec![Process::new(name, vec![0], program)]
-}
-
-/// Ascending reads of `[from, from + bytes)`.
-fn ascending(slot: u32, from: u64, bytes: u64, length: u64) -> impl Iterator<Item = Step> + Clone {
-    (0..reads_in(bytes, length)).map(move |index| {
-        let offset = index * length;
-        read(slot, from + offset, length.min(bytes - offset))
-    })
 }

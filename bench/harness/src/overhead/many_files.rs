@@ -10,10 +10,10 @@ use serde::Deserialize;
 use super::files::{evict, settle};
 use super::job::{Clock, Job};
 use super::measure::{MeasureError, Runner, Side, failed, succeed};
+use crate::disk_choice::DiskChoice;
 use crate::journal::Journal;
 use crate::plan::{Plan, ReaderCommand};
 use crate::results::approximate;
-use crate::disk_choice::DiskChoice;
 use crate::target::{Target, TargetError};
 
 const FILES: usize = 800;

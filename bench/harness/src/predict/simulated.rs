@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ahead_disk_model::{DiskModel, ServiceOrder, TimeScale};
 use ahead_sim::algorithm::Policy;
 use ahead_sim::queue::{QueueSettings, Scheduler};
-use ahead_sim::world::{Account, Costs, Machine, World};
+use ahead_sim::world::{Costs, Machine, RunTotals, World};
 use ahead_sys::extent_map::first_physical_offset;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 use ahead_workload::{FileSpec, Job, Layout, Program, Scenario, Step, Workload};
@@ -121,7 +121,7 @@ pub(super) fn simulate(
     limit(&mut job, bytes_max, &is_over);
     job.files = files(&sources)?;
     let failed = |error| PredictError::simulate(scenario, &error);
-    let account = Account::new(&job);
+    let account = RunTotals::new(&job);
     let mut world =
         World::new(&machine, policy.prototype, &policy.front, &job, account).map_err(failed)?;
     world.set_learned(policy.learned);

@@ -14,8 +14,8 @@
 //! published.
 
 use ahead_sim::algorithm::Policy;
-use ahead_sim::report::Report;
-use ahead_sim::world::{Account, World};
+use ahead_sim::report::RunReport;
+use ahead_sim::world::{RunTotals, World};
 use ahead_workload::random::{below, mix};
 use ahead_workload::{FileSpec, Job, Process, Step};
 
@@ -87,11 +87,11 @@ fn rate(policy: &str, range_kib: u64) -> Result<f64, ReproduceError> {
     let machine = machines::with_memory(CACHE_MIB);
     let policy = Policy::for_disk(policy, &machine.disk)?;
     let job = job(range_kib);
-    let account = Account::new(&job);
+    let account = RunTotals::new(&job);
     let mut world = World::new(&machine, policy.prototype, &policy.front, &job, account)?;
     world.set_learned(policy.learned);
     world.run_until(RUN_NS)?;
-    let report: Report = world.observer().report(RUN_NS, world.queue());
+    let report: RunReport = world.observer().report(RUN_NS, world.queue());
     let reads = 2 * LOOKUPS + (range_kib << 10) / BLOCK;
     Ok(float(report.reads) / float(reads) / (float(RUN_NS) / 1e9))
 }

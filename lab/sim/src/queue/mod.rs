@@ -32,6 +32,7 @@
 //! without a scheduler look at a few.
 
 mod pool;
+mod run;
 mod scheduler;
 mod settings;
 #[cfg(test)]
@@ -41,66 +42,14 @@ mod whole;
 use std::collections::BTreeMap;
 
 use ahead_disk_model::{Completion, Disk, DiskModel, TimeScale};
-use ahead_units::{ByteLength, ByteOffset, PAGE_BYTES, PageCount, Timestamp};
+use ahead_units::{ByteLength, ByteOffset, PageCount, Timestamp};
 
+pub use run::{Done, PageRun};
 pub use settings::{DeadlineRules, Plugging, QueueSettings, Scheduler};
 
-use ahead_replicas::page_cache::FileId;
-use pool::{Limits, Pool, Request, Segment};
+use pool::{Limits, Pool, Request};
 use scheduler::Sweep;
 use whole::WholeRuns;
-
-/// Pages of a file that lie one after another on the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageRun {
-    /// Whose pages.
-    pub file: FileId,
-    /// First page.
-    pub start: u64,
-    /// How many.
-    pub pages: u64,
-    /// Where the first page lies on the disk, in bytes.
-    pub disk_offset: u64,
-}
-
-impl PageRun {
-    /// The first `pages` of it, asked for at `submitted_ns`.
-    fn segment(&self, pages: u64, submitted_ns: u64) -> Segment {
-        Segment {
-            file: self.file,
-            start: self.start,
-            pages,
-            submitted_ns,
-        }
-    }
-
-    /// What is left behind the first `pages`.
-    fn skip(&self, pages: u64) -> Self {
-        Self {
-            file: self.file,
-            start: self.start + pages,
-            pages: self.pages - pages,
-            disk_offset: self
-                .disk_offset
-                .saturating_add(pages.saturating_mul(PAGE_BYTES)),
-        }
-    }
-}
-
-/// Pages that have been read. A submitted run may come back in several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// Whose pages.
-    pub file: FileId,
-    /// First page.
-    pub start: u64,
-    /// How many.
-    pub pages: u64,
-    /// When they were submitted, in nanoseconds.
-    pub submitted_ns: u64,
-    /// When the disk had read them, in nanoseconds.
-    pub completed_ns: u64,
-}
 
 /// What a queue has done since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,12 +136,12 @@ impl RequestQueue {
         let now_ns = self.now_ns;
         let mut rest = run;
         while rest.pages > 0 {
-            let room = self.page_room();
-            let pages = if room == 0 {
+            let space = self.page_space();
+            let pages = if space == 0 {
                 0
             } else {
                 let asked = PageRun {
-                    pages: rest.pages.min(room),
+                    pages: rest.pages.min(space),
                     ..rest
                 };
                 self.place(asked, now_ns, may_drop)
@@ -449,7 +398,7 @@ impl RequestQueue {
         self.free_slots().is_none_or(|free| free > kept)
     }
 
-    fn page_room(&self) -> u64 {
+    fn page_space(&self) -> u64 {
         self.settings
             .queued_pages_max
             .map_or(u64::MAX, |most| most.saturating_sub(self.queued_pages))

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ahead_units::PAGE_BYTES;
 
-use super::PageRun;
+use super::run::PageRun;
 use ahead_replicas::page_cache::FileId;
 
 /// Pages of one file that were asked for at one moment.
@@ -18,6 +18,18 @@ pub(super) struct Segment {
     pub(super) start: u64,
     pub(super) pages: u64,
     pub(super) submitted_ns: u64,
+}
+
+impl PageRun {
+    /// The first `pages` of it, asked for at `submitted_ns`.
+    pub(super) fn segment(&self, pages: u64, submitted_ns: u64) -> Segment {
+        Segment {
+            file: self.file,
+            start: self.start,
+            pages,
+            submitted_ns,
+        }
+    }
 }
 
 /// One read of the disk.
@@ -65,13 +77,13 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// How many of `pages` fit into `room`, in whole units (the last one may be shorter).
-    pub(super) fn fitting(self, pages: u64, room: u64) -> u64 {
-        if pages <= room {
+    /// How many of `pages` fit into `space`, in whole units (the last one may be shorter).
+    pub(super) fn fitting(self, pages: u64, space: u64) -> u64 {
+        if pages <= space {
             return pages;
         }
         let unit = self.unit_pages_max.min(self.request_pages_max);
-        room - room % unit
+        space - space % unit
     }
 }
 
@@ -168,8 +180,8 @@ impl Pool {
         let ending_here = (run.disk_offset, 0)..=(run.disk_offset, u64::MAX);
         let found = self.by_end.range(ending_here).find_map(|(&key, &offset)| {
             let request = self.by_offset.get(&(offset, key.1))?;
-            let room = limits.request_pages_max.saturating_sub(request.pages);
-            let pages = limits.fitting(run.pages, room);
+            let space = limits.request_pages_max.saturating_sub(request.pages);
+            let pages = limits.fitting(run.pages, space);
             (pages > 0).then_some((offset, key.1, pages))
         });
         let Some((offset, sequence, pages)) = found else {
@@ -214,14 +226,14 @@ impl Pool {
         let Some(request) = self.by_offset.get(&(offset, sequence)) else {
             return false;
         };
-        let (end, room) = (
+        let (end, space) = (
             request.end(),
             limits.request_pages_max.saturating_sub(request.pages),
         );
         let found = self
             .by_offset
             .range((end, 0)..=(end, u64::MAX))
-            .find(|(_, follower)| follower.pages <= room)
+            .find(|(_, follower)| follower.pages <= space)
             .map(|(&key, _)| key);
         let Some(follower) = found.and_then(|(offset, sequence)| self.remove(offset, sequence))
         else {

@@ -4,6 +4,9 @@
 
 use ahead_disk_model::VolumeModel;
 
+use ahead_replicas::page_cache::FileId;
+use ahead_units::PAGE_BYTES;
+
 use super::*;
 
 const MS: u64 = 1_000_000;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Done;
+use super::run::Done;
 use ahead_replicas::page_cache::FileId;
 
 /// Runs of which something is still missing.

@@ -1,16 +1,16 @@
-//! The standard observer: adds up what a world tells into a [`Report`].
+//! The standard observer: adds up what a world tells into a [`RunReport`].
 
 use ahead_replicas::kernel::{Class, Read};
 use ahead_units::PAGE_BYTES;
 use hdrhistogram::Histogram;
 
-use super::observer::{Found, Moment, Observer, Started, WaitFor, Work};
+use super::observer::{Found, Moment, Started, WaitFor, Work, WorldObserver};
 use super::page_set::PageSet;
 use super::task::at;
 use crate::queue::RequestQueue;
 use crate::report::{
     CLASSES, ClassReport, DeviceReport, LatencyReport, PageReport, PrefetchReport, ProcessReport,
-    ProcessorReport, Report, Timeline, WaitReport,
+    ProcessorReport, RunReport, Timeline, WaitReport,
 };
 use ahead_replicas::page_cache::{Evicted, PageAccess};
 use ahead_workload::Job;
@@ -20,7 +20,7 @@ const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
 /// Adds up a run.
 #[derive(Clone, Debug)]
-pub struct Account {
+pub struct RunTotals {
     processors: ProcessorReport,
     reads: u64,
     faults: u64,
@@ -55,7 +55,7 @@ struct Buckets {
     idle: Vec<u64>,
 }
 
-impl Account {
+impl RunTotals {
     /// An empty account of `job`.
     #[must_use]
     pub fn new(job: &Job) -> Self {
@@ -115,7 +115,7 @@ impl Account {
 
     /// The report of a run that ended at `elapsed_ns` over this queue.
     #[must_use]
-    pub fn report(&self, elapsed_ns: u64, queue: &RequestQueue) -> Report {
+    pub fn report(&self, elapsed_ns: u64, queue: &RequestQueue) -> RunReport {
         let stats = queue.stats();
         let mut prefetch = self.prefetch;
         prefetch.wasted += self.unread;
@@ -129,7 +129,7 @@ impl Account {
             .idle_ns
             .saturating_sub(processors.interrupt_in_idle_ns);
         processors.io_wait_ns = processors.io_wait_ns.min(processors.idle_ns);
-        Report {
+        RunReport {
             elapsed_ns,
             processors,
             reads: self.reads,
@@ -233,7 +233,7 @@ fn number(class: Class) -> usize {
     usize::from(class as u8)
 }
 
-impl Observer for Account {
+impl WorldObserver for RunTotals {
     fn on_read(&mut self, moment: &Moment, _read: &Read) {
         self.reads += 1;
         if let Some(process) = self.processes.get_mut(at(moment.process)) {

@@ -1,19 +1,20 @@
 //! The clock: which event comes next, and what it sets in motion.
 //!
-//! The [head of this room](super) says how time moves. Here are the events themselves:
+//! The [head of this module](super) says how time moves. Here are the events themselves:
 //! completions, arrivals, wake-ups, and the turns of tasks on processors.
 
 use ahead_replicas::kernel::{PageState, ReadAhead};
 use ahead_units::Timestamp;
 
+use super::error::WorldError;
 use super::events::Event;
-use super::observer::{Observer, WaitFor, Work};
+use super::observer::{WaitFor, Work, WorldObserver};
+use super::state::{Front, World};
 use super::task::{Activity, Flow, at};
-use super::{Front, World, WorldError};
 use crate::queue::Done;
 use ahead_replicas::page_cache::FileId;
 
-impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
+impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
     /// Runs until every task has ended, and returns the moment.
     ///
     /// # Errors

@@ -17,15 +17,15 @@
 
 use ahead_replicas::kernel::{Fault, PageState, ReadAhead};
 
-use super::World;
-use super::observer::{Found, Observer, Work};
+use super::observer::{Found, Work, WorldObserver};
+use super::state::World;
 use super::task::{Activity, Flow, Phase, TouchWalk, at};
 use ahead_replicas::page_cache::FileId;
 
 /// Pages of one page table.
 const TABLE_PAGES: u64 = 512;
 
-impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
+impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
     /// Takes the touches of `task` one page further, or to their end.
     pub(super) fn touch_on(&mut self, task: u32, walk: &mut TouchWalk) -> Flow {
         let area = &self.kernel.areas[at(walk.area)];
@@ -139,9 +139,9 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
                 next = behind;
                 continue;
             }
-            let has_room =
+            let has_space =
                 first >= area.start.max(table) && behind <= area.end.min(table + TABLE_PAGES);
-            let pages = if has_room {
+            let pages = if has_space {
                 first..behind
             } else {
                 next..behind.min(end)

@@ -2,7 +2,7 @@
 
 use ahead_units::PAGE_BYTES;
 
-use super::WorldError;
+use super::error::WorldError;
 use crate::queue::PageRun;
 use ahead_replicas::page_cache::FileId;
 use ahead_workload::{FileSpec, Layout};

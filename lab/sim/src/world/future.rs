@@ -26,8 +26,8 @@ pub(super) struct Item {
     pub(super) position: u64,
 }
 
-/// One program, known up to a horizon.
-pub(super) struct Crew {
+/// The program of one thread group, known up to a horizon.
+pub(super) struct GroupFuture {
     program: Box<dyn Program>,
     /// The rest of a long step.
     rest: Option<Step>,
@@ -92,10 +92,10 @@ impl Uses {
     }
 }
 
-/// The crews of a process, at their beginning.
-pub(super) fn crews_of(process: &Process) -> impl Iterator<Item = Crew> {
-    process.groups.iter().map(|crew| Crew {
-        program: crew.program.fork(),
+/// The thread groups of a process, at their beginning.
+pub(super) fn groups_of(process: &Process) -> impl Iterator<Item = GroupFuture> {
+    process.groups.iter().map(|group| GroupFuture {
+        program: group.program.fork(),
         rest: None,
         slots: process.open.clone(),
         areas: Vec::new(),
@@ -110,7 +110,7 @@ pub(super) fn crews_of(process: &Process) -> impl Iterator<Item = Crew> {
     })
 }
 
-impl Crew {
+impl GroupFuture {
     /// The item that has not been fetched whole, and how many of its pages have.
     pub(super) fn next_to_fetch(&self) -> Option<(Item, u64)> {
         Some((*self.items.get(self.fetched)?, self.part))

@@ -13,7 +13,7 @@ use ahead_units::Timestamp;
 
 use super::files::Files;
 use super::machine::Costs;
-use super::observer::{Moment, Observer, Started};
+use super::observer::{Moment, Started, WorldObserver};
 use super::page_set::PageSet;
 use crate::queue::{PageRun, RequestQueue};
 use ahead_replicas::page_cache::{CacheObserver, Evicted, FileId, PageCache};
@@ -61,7 +61,7 @@ struct Leaving<'a, O> {
     areas: &'a mut [Area],
 }
 
-impl<O: Observer> CacheObserver for Leaving<'_, O> {
+impl<O: WorldObserver> CacheObserver for Leaving<'_, O> {
     fn on_evicted(&mut self, evicted: &Evicted) {
         self.evicted.insert(evicted.file.0, evicted.page);
         unmap(self.areas, evicted.file, evicted.page);
@@ -80,7 +80,7 @@ fn unmap(areas: &mut [Area], file: FileId, page: u64) {
     }
 }
 
-impl<O: Observer> Kernel<O> {
+impl<O: WorldObserver> Kernel<O> {
     /// Puts the absent pages `[start, start + pages)` of `window` into the cache, in flight.
     fn insert(&mut self, now_ns: u64, file: FileId, start: u64, pages: u64, window: &Window) {
         let mut leaving = Leaving {
@@ -185,7 +185,7 @@ fn behind(run: PageRun, pages: u64) -> PageRun {
 }
 
 /// One call of an algorithm.
-pub(super) struct KernelHost<'a, O: Observer> {
+pub(super) struct KernelHost<'a, O: WorldObserver> {
     kernel: &'a mut Kernel<O>,
     unsubmitted: &'a mut VecDeque<PageRun>,
     moment: Moment,
@@ -197,7 +197,7 @@ pub(super) struct KernelHost<'a, O: Observer> {
     started: u64,
 }
 
-impl<'a, O: Observer> KernelHost<'a, O> {
+impl<'a, O: WorldObserver> KernelHost<'a, O> {
     #[inline]
     pub(super) fn new(
         kernel: &'a mut Kernel<O>,
@@ -354,7 +354,7 @@ impl<'a, O: Observer> KernelHost<'a, O> {
     }
 }
 
-impl<O: Observer> Host for KernelHost<'_, O> {
+impl<O: WorldObserver> Host for KernelHost<'_, O> {
     fn file_bytes(&self) -> u64 {
         self.kernel.files.bytes(self.moment.file)
     }

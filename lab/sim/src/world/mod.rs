@@ -17,10 +17,11 @@
 //! ```
 //!
 //! * [`machine`]: what jobs run on
+//! * `state`: what a world consists of; `error`: what it refuses
 //! * `walk`, `fault`: one page of a read, one touch of a mapping
 //! * `kernel`: what an algorithm sees; `files`: where pages lie
 //! * `clock`, `processors`, `events`: who runs, and when
-//! * [`observer`]: what is told; [`Account`] adds it up
+//! * [`observer`]: what is told; [`RunTotals`] adds it up
 //! * `adaptive`, `oracle`: those that act before a read: the library, and the ceiling
 //!
 //! What is simple on purpose: a task that has been woken waits for a processor behind those that
@@ -33,6 +34,7 @@ pub mod observer;
 
 mod adaptive;
 mod clock;
+mod error;
 mod events;
 mod fault;
 mod files;
@@ -42,6 +44,7 @@ mod oracle;
 mod page_set;
 mod pricing;
 mod processors;
+mod state;
 mod steps;
 mod task;
 mod walk;
@@ -50,23 +53,26 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ahead_engine::settings::Settings;
 use ahead_replicas::kernel::{Class, Learned, ReadAhead, Window};
-use ahead_workload::{Job, Process, Program};
+use ahead_workload::{Job, Process};
 
-pub use account::Account;
+pub use account::RunTotals;
+pub use error::WorldError;
 pub use machine::{Costs, Machine};
-pub use observer::{Found, Moment, Observer, Started, WaitFor, Work};
+pub use observer::{Found, Moment, Started, WaitFor, Work, WorldObserver};
 pub use oracle::{OracleSettings, OracleStyle};
+pub use state::World;
 
-use crate::queue::{Done, RequestQueue};
+use crate::queue::RequestQueue;
 use adaptive::{Adaptive, Facts};
 use ahead_replicas::page_cache::{CacheSettings, FileId, PageCache};
 use events::Events;
 use files::Files;
-use kernel::{Kernel, KernelHost};
+use kernel::Kernel;
 use oracle::Oracle;
 use page_set::PageSet;
 use processors::Processors;
-use task::{Activity, Descriptor, Flow, Task, at};
+use state::Front;
+use task::{Activity, Task, at};
 
 /// Who acts before a read, beside the kernel.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,70 +91,7 @@ pub enum FrontChoice {
     Oracle(OracleSettings),
 }
 
-/// A world that cannot be made, or that cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WorldError {
-    /// A file has no place.
-    #[error("file {file} needs the disk up to byte {needed}, and it has {capacity}")]
-    DiskFull {
-        /// Its number.
-        file: usize,
-        /// First byte behind its end.
-        needed: u64,
-        /// Bytes of the disk.
-        capacity: u64,
-    },
-    /// A job names what it does not have.
-    #[error("{what} {number} does not exist")]
-    Unknown {
-        /// File, slot, mapped area or task.
-        what: &'static str,
-        /// The number given.
-        number: u32,
-    },
-    /// Tasks wait for each other.
-    #[error("{tasks} tasks wait for what will never happen")]
-    Stuck {
-        /// How many.
-        tasks: usize,
-    },
-}
-
-enum Front {
-    Kernel,
-    Adaptive(Vec<Adaptive>),
-    Oracle(Box<Oracle>),
-}
-
-/// A machine with its files and processes, at some moment.
-pub struct World<A, O> {
-    kernel: Kernel<O>,
-    fault_around_pages: u64,
-    interrupt_page_ns: u64,
-    prototype: A,
-    front: Front,
-    descriptors: Vec<Descriptor<A>>,
-    free_descriptors: Vec<u32>,
-    programs: Vec<(Box<dyn Program>, bool)>,
-    tasks: Vec<Task>,
-    alive: usize,
-    processors: Processors,
-    events: Events,
-    now_ns: u64,
-    /// The moment of the newest event.
-    clock_ns: u64,
-    /// Until then the running task need not look up.
-    horizon_ns: u64,
-    page_waiters: BTreeMap<(u32, u64), Vec<u32>>,
-    queue_waiters: VecDeque<u32>,
-    /// Completions whose pages the processor has still to carry to memory.
-    arriving: VecDeque<Done>,
-    done: Vec<Done>,
-    failure: Option<WorldError>,
-}
-
-impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
+impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
     /// A world at moment 0. Every descriptor that is opened gets a copy of `prototype`, the state
     /// of a file just opened.
     ///
@@ -267,17 +210,17 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
             self.descriptors[at(descriptor)].users = 0;
             shared.push(Some(descriptor));
         }
-        for crew in &process.groups {
-            let crew_number = u32::try_from(self.programs.len()).unwrap_or(u32::MAX);
-            self.programs.push((crew.program.fork(), crew.tasks > 1));
-            for _ in 0..crew.tasks {
+        for group in &process.groups {
+            let group_number = u32::try_from(self.programs.len()).unwrap_or(u32::MAX);
+            self.programs.push((group.program.fork(), group.tasks > 1));
+            for _ in 0..group.tasks {
                 for descriptor in shared.iter().flatten() {
                     self.descriptors[at(*descriptor)].users += 1;
                 }
                 let task = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
                 self.tasks.push(Task {
                     process: number,
-                    crew: crew_number,
+                    group: group_number,
                     slots: shared.clone(),
                     areas: Vec::new(),
                     activity: Activity::Between,
@@ -295,16 +238,6 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
             }
         }
         Ok(())
-    }
-
-    fn check_file(&self, file: u32) -> Result<(), WorldError> {
-        if at(file) < self.kernel.files.count() {
-            return Ok(());
-        }
-        Err(WorldError::Unknown {
-            what: "file",
-            number: file,
-        })
     }
 
     /// Sets what is known about the device when the clock starts.
@@ -346,62 +279,5 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
     #[must_use]
     pub fn into_observer(self) -> O {
         self.kernel.observer
-    }
-
-    /// Processor time passes.
-    #[inline]
-    fn charge(&mut self, work: Work, process: u32, ns: u64) {
-        if ns > 0 {
-            self.kernel.observer.on_work(work, process, self.now_ns, ns);
-            self.now_ns += ns;
-        }
-    }
-
-    #[inline]
-    fn moment(&self, task: u32, file: FileId) -> Moment {
-        Moment {
-            now_ns: self.now_ns,
-            task,
-            process: self.tasks[at(task)].process,
-            file,
-        }
-    }
-
-    /// The algorithm of a descriptor, and its host for one call.
-    #[inline]
-    fn host(
-        &mut self,
-        task: u32,
-        descriptor: u32,
-        moment: Moment,
-        is_asynchronous: bool,
-    ) -> (KernelHost<'_, O>, &mut A) {
-        let unsubmitted = &mut self.tasks[at(task)].unsubmitted;
-        let host = KernelHost::new(&mut self.kernel, unsubmitted, moment, is_asynchronous);
-        (host, &mut self.descriptors[at(descriptor)].algorithm)
-    }
-
-    /// A host for what the read path starts itself.
-    fn bare_host(&mut self, task: u32, moment: Moment) -> KernelHost<'_, O> {
-        let unsubmitted = &mut self.tasks[at(task)].unsubmitted;
-        KernelHost::new(&mut self.kernel, unsubmitted, moment, false)
-    }
-
-    /// An algorithm has started pages and returned.
-    fn end_of_call(&mut self) {
-        self.kernel.end_call(self.now_ns);
-    }
-
-    fn has_unsubmitted(&self, task: u32) -> bool {
-        !self.tasks[at(task)].unsubmitted.is_empty()
-    }
-
-    /// Whether a task whose call is over may go on at once.
-    fn flow_of(&self, task: u32) -> Flow {
-        if self.has_unsubmitted(task) {
-            Flow::Queue
-        } else {
-            Flow::Go
-        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The code paths count nothing: whoever wants a figure observes. All methods do nothing unless
 //! implemented, and are resolved when the world is compiled, so an observer that looks away costs
-//! nothing. [`Account`](super::Account) makes the standard report.
+//! nothing. [`RunTotals`](super::RunTotals) makes the standard report.
 
 use ahead_replicas::kernel::{Call, Class, Read};
 
@@ -77,7 +77,7 @@ pub struct Started {
 }
 
 /// Hears what happens.
-pub trait Observer {
+pub trait WorldObserver {
     /// A `read()` begins.
     fn on_read(&mut self, moment: &Moment, read: &Read) {
         let _ = (moment, read);
@@ -160,4 +160,4 @@ pub trait Observer {
     }
 }
 
-impl Observer for () {}
+impl WorldObserver for () {}

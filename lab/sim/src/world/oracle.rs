@@ -8,7 +8,7 @@
 //!   (or the program's share of memory), and starts it sorted by place. A hole is read through where that costs the disk less than a
 //!   second request.
 //! * **Keep what is needed soonest.** A page that will not be read again leaves when its reader is
-//!   done with it. When memory is full the page that is needed last makes room (Belady), and
+//!   done with it. When memory is full the page that is needed last leaves (Belady), and
 //!   never for one that is needed later still: then fetching stops.
 //! * **Fetch nothing twice**, as long as the future is known: it looks two memories ahead, and
 //!   takes what comes after that for never.
@@ -22,10 +22,10 @@ use std::collections::{BTreeSet, VecDeque};
 use ahead_replicas::kernel::{Class, PageState, Window};
 use ahead_units::PAGE_BYTES;
 
-use super::future::{Crew, PageName, Uses, crews_of};
+use super::future::{GroupFuture, PageName, Uses, groups_of};
 use super::kernel::Kernel;
 use super::machine::Machine;
-use super::observer::{Moment, Observer, Started};
+use super::observer::{Moment, Started, WorldObserver};
 use super::page_set::PageMap;
 use super::pricing::Pricing;
 use super::task::at;
@@ -107,7 +107,7 @@ pub(super) struct Oracle {
     memory_pages: u64,
     pricing: Pricing,
     file_pages: Vec<u64>,
-    crews: Vec<Crew>,
+    groups: Vec<GroupFuture>,
     /// When each page is read, soonest first.
     uses: PageMap<Uses>,
     /// Pages in memory that will be read, by when.
@@ -115,7 +115,7 @@ pub(super) struct Oracle {
     /// Pages that a task is reading: they cannot leave.
     delivered: Vec<Vec<PageName>>,
     /// Pages of holes, to be dropped when they have come.
-    rubbish: VecDeque<PageName>,
+    garbage: VecDeque<PageName>,
     unsubmitted: VecDeque<PageRun>,
     /// In memory from the beginning.
     cached: Vec<(u32, u64, u64)>,
@@ -123,11 +123,11 @@ pub(super) struct Oracle {
 
 impl Oracle {
     pub(super) fn new(settings: &OracleSettings, machine: &Machine, job: &Job) -> Self {
-        let mut crews: Vec<_> = job.processes.iter().flat_map(crews_of).collect();
+        let mut groups: Vec<_> = job.processes.iter().flat_map(groups_of).collect();
         let sharers = if settings.style.is_greedy() {
             1
         } else {
-            u64::try_from(crews.len().max(1)).unwrap_or(1)
+            u64::try_from(groups.len().max(1)).unwrap_or(1)
         };
         let share = machine.memory_pages / sharers;
         let mut window_pages = settings.window_pages.min(share).max(1);
@@ -135,36 +135,36 @@ impl Oracle {
             window_pages = window_pages.min(STEADY_PAGES);
         }
         let pages = |spec: &ahead_workload::FileSpec| spec.bytes.div_ceil(PAGE_BYTES);
-        for crew in &mut crews {
-            crew.batch_pages = settings.style.first_pages().min(window_pages);
+        for group in &mut groups {
+            group.batch_pages = settings.style.first_pages().min(window_pages);
         }
         Self {
             window_pages,
             memory_pages: machine.memory_pages,
             pricing: Pricing::of(&machine.disk, machine.capacity),
             file_pages: job.files.iter().map(pages).collect(),
-            crews,
+            groups,
             uses: PageMap::default(),
             kept: BTreeSet::new(),
             delivered: Vec::new(),
-            rubbish: VecDeque::new(),
+            garbage: VecDeque::new(),
             unsubmitted: VecDeque::new(),
             cached: job.cached.clone(),
         }
     }
 
-    /// A task of `crew` takes its next step of interest.
-    pub(super) fn on_step<O: Observer>(
+    /// A task of `group` takes its next step of interest.
+    pub(super) fn on_step<O: WorldObserver>(
         &mut self,
         task: u32,
-        crew: u32,
+        group: u32,
         kernel: &mut Kernel<O>,
         now_ns: u64,
     ) {
         if self.delivered.len() <= at(task) {
             self.delivered.resize(at(task) + 1, Vec::new());
         }
-        self.learn(at(crew));
+        self.learn(at(group));
         for page in std::mem::take(&mut self.delivered[at(task)]) {
             match self.uses.get(&page).map(Uses::first) {
                 Some(first) => {
@@ -176,10 +176,10 @@ impl Oracle {
         if !self.cached.is_empty() {
             self.take_over_cached(kernel, now_ns);
         }
-        if self.crews[at(crew)].fetched == 0 {
-            self.fetch(at(crew), kernel, now_ns);
+        if self.groups[at(group)].fetched == 0 {
+            self.fetch(at(group), kernel, now_ns);
         }
-        let known = &mut self.crews[at(crew)];
+        let known = &mut self.groups[at(group)];
         let Some(item) = known.items.pop_front() else {
             return;
         };
@@ -193,12 +193,12 @@ impl Oracle {
     }
 
     /// Fetches for whoever has less than half a window.
-    pub(super) fn pump<O: Observer>(&mut self, kernel: &mut Kernel<O>, now_ns: u64) {
-        while let Some(&(file, page)) = self.rubbish.front() {
+    pub(super) fn pump<O: WorldObserver>(&mut self, kernel: &mut Kernel<O>, now_ns: u64) {
+        while let Some(&(file, page)) = self.garbage.front() {
             if kernel.cache.state(FileId(file), page) == PageState::InFlight {
                 break;
             }
-            self.rubbish.pop_front();
+            self.garbage.pop_front();
             if !self.uses.contains_key(&(file, page)) {
                 kernel.forget(now_ns, FileId(file), page, 1);
             }
@@ -206,10 +206,10 @@ impl Oracle {
         if !kernel.resubmit(now_ns, &mut self.unsubmitted) {
             return;
         }
-        for crew in 0..self.crews.len() {
-            if self.crews[crew].fetched_pages <= self.crews[crew].batch_pages / 2 {
-                self.learn(crew);
-                self.fetch(crew, kernel, now_ns);
+        for group in 0..self.groups.len() {
+            if self.groups[group].fetched_pages <= self.groups[group].batch_pages / 2 {
+                self.learn(group);
+                self.fetch(group, kernel, now_ns);
             }
         }
     }
@@ -226,8 +226,8 @@ impl Oracle {
     }
 
     /// Runs ahead in a program until two memories are known.
-    fn learn(&mut self, crew: usize) {
-        let known = &mut self.crews[crew];
+    fn learn(&mut self, group: usize) {
+        let known = &mut self.groups[group];
         let enough = self.memory_pages.saturating_mul(2).max(self.window_pages);
         while known.known_pages < enough && !known.is_at_end {
             let Some(item) = known.next_item(&self.file_pages) else {
@@ -253,9 +253,9 @@ impl Oracle {
     }
 
     /// Pages that were in memory when the clock started are kept for their use, or leave.
-    fn take_over_cached<O: Observer>(&mut self, kernel: &mut Kernel<O>, now_ns: u64) {
-        for crew in 0..self.crews.len() {
-            self.learn(crew);
+    fn take_over_cached<O: WorldObserver>(&mut self, kernel: &mut Kernel<O>, now_ns: u64) {
+        for group in 0..self.groups.len() {
+            self.learn(group);
         }
         for (file, start, pages) in std::mem::take(&mut self.cached) {
             for page in start..start + pages {
@@ -274,41 +274,41 @@ impl Oracle {
     }
 
     /// Starts what a program reads next, up to its window, sorted by place.
-    fn fetch<O: Observer>(&mut self, crew: usize, kernel: &mut Kernel<O>, now_ns: u64) {
+    fn fetch<O: WorldObserver>(&mut self, group: usize, kernel: &mut Kernel<O>, now_ns: u64) {
         let mut wanted: Vec<(u64, PageName)> = Vec::new();
-        let batch_pages = self.crews[crew].batch_pages;
-        self.crews[crew].batch_pages = batch_pages.saturating_mul(2).min(self.window_pages);
+        let batch_pages = self.groups[group].batch_pages;
+        self.groups[group].batch_pages = batch_pages.saturating_mul(2).min(self.window_pages);
         let resident = kernel.cache.resident_pages();
-        let mut room = self.memory_pages.saturating_sub(resident);
+        let mut space = self.memory_pages.saturating_sub(resident);
         let mut before = (u32::MAX, 0);
-        while let Some((item, step)) = self.crews[crew].next_to_fetch() {
+        while let Some((item, step)) = self.groups[group].next_to_fetch() {
             let page = (item.file, item.start + step);
             let position = item.position + step;
             // What is read next has to come in any case.
-            if self.crews[crew].fetched > 0 {
+            if self.groups[group].fetched > 0 {
                 let is_cut = page != (before.0, before.1 + 1) || page.1.is_multiple_of(CUT_PAGES);
-                let is_enough = self.crews[crew].fetched_pages >= batch_pages
-                    || room < CUT_PAGES && !self.has_later(position);
+                let is_enough = self.groups[group].fetched_pages >= batch_pages
+                    || space < CUT_PAGES && !self.has_later(position);
                 if item.pages == 0 || is_cut && is_enough {
                     break;
                 }
             }
-            if item.pages > 0 && !self.take(page, position, &mut room, &mut wanted, kernel, now_ns)
+            if item.pages > 0 && !self.take(page, position, &mut space, &mut wanted, kernel, now_ns)
             {
                 break;
             }
             before = page;
-            self.crews[crew].note_fetched(&item);
+            self.groups[group].note_fetched(&item);
         }
-        self.start(wanted, room, kernel, now_ns);
+        self.start(wanted, space, kernel, now_ns);
     }
 
-    /// Makes a page part of a batch unless it is in memory; false if there is no room for it.
-    fn take<O: Observer>(
+    /// Makes a page part of a batch unless it is in memory; false if memory is too full for it.
+    fn take<O: WorldObserver>(
         &mut self,
         page: PageName,
         position: u64,
-        room: &mut u64,
+        space: &mut u64,
         wanted: &mut Vec<(u64, PageName)>,
         kernel: &mut Kernel<O>,
         now_ns: u64,
@@ -317,10 +317,10 @@ impl Oracle {
         if kernel.cache.state(file, number) != PageState::Absent {
             return true;
         }
-        if *room == 0 && !self.make_room(position, kernel, now_ns) {
+        if *space == 0 && !self.make_space(position, kernel, now_ns) {
             return false;
         }
-        *room = room.saturating_sub(1);
+        *space = space.saturating_sub(1);
         wanted.push((kernel.files.disk_offset(file, number), page));
         if let Some(first) = self.uses.get(&page).map(Uses::first) {
             self.kept.insert((first, page));
@@ -336,7 +336,7 @@ impl Oracle {
     }
 
     /// Lets the page go that is needed last, if that is after `position`.
-    fn make_room<O: Observer>(
+    fn make_space<O: WorldObserver>(
         &mut self,
         position: u64,
         kernel: &mut Kernel<O>,
@@ -360,10 +360,10 @@ impl Oracle {
     }
 
     /// Submits pages that are in flight already, sorted by place, through holes where it pays.
-    fn start<O: Observer>(
+    fn start<O: WorldObserver>(
         &mut self,
         mut wanted: Vec<(u64, PageName)>,
-        mut room: u64,
+        mut space: u64,
         kernel: &mut Kernel<O>,
         now_ns: u64,
     ) {
@@ -377,11 +377,11 @@ impl Oracle {
                 let hole = page - last.start - last.pages;
                 let end = last.disk_offset + last.pages * PAGE_BYTES;
                 if end + hole * PAGE_BYTES == offset
-                    && hole <= room
+                    && hole <= space
                     && self.pricing.is_worth_it(last.pages, hole)
                     && self.fill(last, hole, kernel, now_ns)
                 {
-                    room -= hole;
+                    space -= hole;
                     last.pages += hole + 1;
                     continue;
                 }
@@ -401,7 +401,7 @@ impl Oracle {
         }
     }
 
-    fn submit<O: Observer>(&mut self, run: PageRun, kernel: &mut Kernel<O>, now_ns: u64) {
+    fn submit<O: WorldObserver>(&mut self, run: PageRun, kernel: &mut Kernel<O>, now_ns: u64) {
         kernel.submit(now_ns, run, &mut self.unsubmitted);
         let moment = Moment {
             now_ns,
@@ -423,7 +423,7 @@ impl Oracle {
     }
 
     /// Takes the pages of a hole behind `run` along; not possible when one of them is there.
-    fn fill<O: Observer>(
+    fn fill<O: WorldObserver>(
         &mut self,
         run: &PageRun,
         hole: u64,
@@ -445,7 +445,7 @@ impl Oracle {
                 Some(first) => {
                     self.kept.insert((first, name));
                 }
-                None => self.rubbish.push_back(name),
+                None => self.garbage.push_back(name),
             }
         }
         true

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::events::{Event, Events};
-use super::observer::{Observer, Work};
+use super::observer::{Work, WorldObserver};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Processor {
@@ -59,7 +59,7 @@ impl Processors {
         task: u32,
         now_ns: u64,
         events: &mut Events,
-        observer: &mut impl Observer,
+        observer: &mut impl WorldObserver,
     ) {
         let free = self
             .processors
@@ -85,7 +85,7 @@ impl Processors {
         cpu: u32,
         now_ns: u64,
         events: &mut Events,
-        observer: &mut impl Observer,
+        observer: &mut impl WorldObserver,
     ) {
         match self.ready.pop_front() {
             Some(task) => {
@@ -99,7 +99,7 @@ impl Processors {
         }
     }
 
-    /// When the task on `cpu` has to make room for another one that waits; never if none does.
+    /// When the task on `cpu` has to make way for another one that waits; never if none does.
     pub(super) fn slice_end_ns(&self, cpu: u32) -> u64 {
         if self.slice_ns == 0 || self.ready.is_empty() {
             return u64::MAX;
@@ -124,7 +124,12 @@ impl Processors {
     }
 
     /// An interrupt that takes `ns` of a processor; returns when it is over.
-    pub(super) fn interrupt(&mut self, now_ns: u64, ns: u64, observer: &mut impl Observer) -> u64 {
+    pub(super) fn interrupt(
+        &mut self,
+        now_ns: u64,
+        ns: u64,
+        observer: &mut impl WorldObserver,
+    ) -> u64 {
         let start_ns = now_ns.max(self.interrupt_until_ns);
         self.interrupt_until_ns = start_ns + ns;
         let idle = self
@@ -145,7 +150,12 @@ impl Processors {
     }
 
     /// One more (or one less) task waits for pages or for the queue.
-    pub(super) fn count_io_wait(&mut self, waits: bool, now_ns: u64, observer: &mut impl Observer) {
+    pub(super) fn count_io_wait(
+        &mut self,
+        waits: bool,
+        now_ns: u64,
+        observer: &mut impl WorldObserver,
+    ) {
         if self.io_waiting == u32::from(!waits) {
             self.tell_idle(now_ns, observer);
         }
@@ -157,7 +167,7 @@ impl Processors {
     }
 
     /// Tells the observer about idle time up to now.
-    pub(super) fn tell_idle(&mut self, now_ns: u64, observer: &mut impl Observer) {
+    pub(super) fn tell_idle(&mut self, now_ns: u64, observer: &mut impl WorldObserver) {
         let ns = now_ns.saturating_sub(self.told_until_ns);
         if ns > 0 && self.idle > 0 {
             observer.on_idle(self.idle, self.io_waiting > 0, self.told_until_ns, ns);
@@ -191,7 +201,7 @@ mod tests {
     #[derive(Default)]
     struct Idle(Vec<(u32, bool, u64, u64)>);
 
-    impl Observer for Idle {
+    impl WorldObserver for Idle {
         fn on_idle(&mut self, idle: u32, io_wait: bool, from_ns: u64, ns: u64) {
             self.0.push((idle, io_wait, from_ns, ns));
         }

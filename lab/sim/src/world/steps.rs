@@ -3,15 +3,17 @@
 use ahead_replicas::kernel::{Advice, ReadAhead};
 use ahead_units::PAGE_BYTES;
 
+use super::error::WorldError;
+use super::future;
 use super::kernel::Area;
-use super::observer::{Observer, Work};
+use super::observer::{Work, WorldObserver};
 use super::page_set::PageSet;
+use super::state::{Front, World};
 use super::task::{Activity, Descriptor, Flow, Phase, TouchWalk, at};
-use super::{Front, World, WorldError, future};
 use ahead_replicas::page_cache::FileId;
 use ahead_workload::Step;
 
-impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
+impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
     /// The next step of a task.
     pub(super) fn next_step(&mut self, task: u32) -> Flow {
         let Some(step) = self.take_step(task) else {
@@ -41,8 +43,8 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
 
     /// A worker takes a whole unit; a task with a program of its own takes step after step.
     fn take_whole_step(&mut self, task: u32) -> Option<Step> {
-        let crew = self.tasks[at(task)].crew;
-        let (program, is_shared) = &mut self.programs[at(crew)];
+        let group = self.tasks[at(task)].group;
+        let (program, is_shared) = &mut self.programs[at(group)];
         if *is_shared {
             let unit = &mut self.tasks[at(task)].unit;
             if unit.is_empty() {
@@ -65,11 +67,11 @@ impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
 
     /// The oracle follows what has happened of the future it knows.
     fn tell_oracle(&mut self, task: u32, step: &Step) {
-        let crew = self.tasks[at(task)].crew;
+        let group = self.tasks[at(task)].group;
         if let Front::Oracle(oracle) = &mut self.front
             && future::is_of_interest(step)
         {
-            oracle.on_step(task, crew, &mut self.kernel, self.now_ns);
+            oracle.on_step(task, group, &mut self.kernel, self.now_ns);
             self.kernel.unplug(self.now_ns);
         }
     }

@@ -101,12 +101,12 @@ pub(super) enum Flow {
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) process: u32,
-    pub(super) crew: u32,
+    pub(super) group: u32,
     /// Descriptors: the process's first, then its own.
     pub(super) slots: Vec<Option<u32>>,
     pub(super) areas: Vec<Option<u32>>,
     pub(super) activity: Activity,
-    /// Steps of the unit that it has taken from its crew.
+    /// Steps of the unit that it has taken from its thread group.
     pub(super) unit: VecDeque<Step>,
     /// The rest of a long step.
     pub(super) rest: Option<Step>,

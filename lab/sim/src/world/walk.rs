@@ -16,9 +16,9 @@ use ahead_replicas::kernel::{Host, PageState, Read, ReadAhead, Window};
 use ahead_units::{PAGE_BYTES, PageCount, PageRange};
 
 use super::kernel::KernelHost;
-use super::observer::{Found, Moment, Observer, Work};
+use super::observer::{Found, Moment, Work, WorldObserver};
+use super::state::{Front, World};
 use super::task::{Activity, Flow, Phase, ReadWalk, at};
-use super::{Front, World};
 use ahead_replicas::page_cache::FileId;
 
 /// The page that a read needs and nobody has brought.
@@ -34,14 +34,14 @@ pub(super) const fn single(page: u64) -> Window {
 }
 
 /// `readahead(2)` on the way of a task.
-struct Calls<'a, 'h, A, O: Observer> {
+struct Calls<'a, 'h, A, O: WorldObserver> {
     host: &'a mut KernelHost<'h, O>,
     algorithm: &'a mut A,
     file_pages: PageCount,
     calls: u64,
 }
 
-impl<A: ReadAhead, O: Observer> Adviser for Calls<'_, '_, A, O> {
+impl<A: ReadAhead, O: WorldObserver> Adviser for Calls<'_, '_, A, O> {
     fn prepare(&mut self, _decision: &Decision) -> Option<PageCount> {
         Some(self.file_pages)
     }
@@ -62,7 +62,7 @@ impl<A: ReadAhead, O: Observer> Adviser for Calls<'_, '_, A, O> {
     }
 }
 
-impl<A: ReadAhead + Clone, O: Observer> World<A, O> {
+impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
     /// A task begins a read. The library or the oracle looks first, if there is one.
     pub(super) fn begin_read(
         &mut self,

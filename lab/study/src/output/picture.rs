@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use ahead_sim::report::{Report, Timeline};
+use ahead_sim::report::{RunReport, Timeline};
 
 use crate::chart::{BarChart, Chart, LineChart, Scale, Series, Style};
 use crate::plan::{CEILING, FLOOR, KERNEL};
@@ -196,7 +196,7 @@ type Row = fn(&Timeline) -> &Vec<u64>;
 
 /// What processors did over the run; `None` for a report without a timeline.
 #[must_use]
-pub fn of_run(title: &str, report: &Report) -> Option<Chart> {
+pub fn of_run(title: &str, report: &RunReport) -> Option<Chart> {
     let timeline = report.timeline.as_ref()?;
     let rows: [(&str, Row); 4] = [
         ("user", |timeline| &timeline.user_ns),

@@ -1,6 +1,5 @@
 //! Workloads made of others: with time of the program's own, and several at a time.
 
-use super::processes;
 use crate::random::mix;
 use crate::{FileSpec, Process, Program, Step, ThreadGroup, Workload};
 
@@ -80,8 +79,13 @@ impl Program for Renumbered {
     }
 }
 
-/// Each work has as many of `files` as it asks for, in order.
-pub(super) fn together(works: &[Workload], files: &[FileSpec], seed: u64) -> Vec<Process> {
+/// Each work has as many of `files` as it asks for, in order; `processes` makes those of one.
+pub(super) fn together(
+    works: &[Workload],
+    files: &[FileSpec],
+    seed: u64,
+    processes: fn(&Workload, &[FileSpec], u64) -> Vec<Process>,
+) -> Vec<Process> {
     let mut together = Vec::new();
     let (mut left, mut files_before, mut tasks_before) = (files, 0, 0);
     for (number, work) in (0..).zip(works) {

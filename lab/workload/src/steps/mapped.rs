@@ -2,14 +2,14 @@
 
 use ahead_units::PAGE_BYTES;
 
-use super::{all, one, slot};
-use crate::kinds::{Hint, Order};
+use super::parts::{all, one, slot};
+use crate::kinds::{Hint, TouchOrder};
 use crate::random::{below, mix};
 use crate::{FileSpec, Process, Step};
 
 pub(super) fn mapped(
     pages: u64,
-    order: Order,
+    order: TouchOrder,
     advice: Hint,
     touches: u64,
     step_pages: u64,
@@ -22,7 +22,7 @@ pub(super) fn mapped(
         pages,
     };
     match order {
-        Order::Forward => {
+        TouchOrder::Forward => {
             let step = step_pages.max(1);
             let program = (0..pages.div_ceil(step)).map(move |index| {
                 let page = index * step;
@@ -30,11 +30,11 @@ pub(super) fn mapped(
             });
             one("mapped", start.into_iter().chain(program))
         }
-        Order::Backward => {
+        TouchOrder::Backward => {
             let program = (0..pages).rev().map(move |page| touch(page, 1));
             one("mapped", start.into_iter().chain(program))
         }
-        Order::Random => {
+        TouchOrder::Random => {
             let touches = if pages == 0 { 0 } else { touches };
             let program = (0..touches).map(move |index| touch(below(seed, index, pages), 1));
             one("mapped", start.into_iter().chain(program))

@@ -2,7 +2,7 @@
 
 use ahead_units::PAGE_BYTES;
 
-use super::{ascending, read, slot};
+use super::parts::{ascending, read, slot};
 use crate::kinds::Draw;
 use crate::random::below;
 use crate::{FileSpec, Program, Step};

@@ -1,6 +1,6 @@
 //! Steps as kinds of programs take them: walks of small files, films, followers, databases.
 
-use super::{ascending, read, slot};
+use super::parts::{ascending, read, slot};
 use crate::random::{below, mix};
 use crate::{FileSpec, Process, Program, Step};
 

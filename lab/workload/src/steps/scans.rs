@@ -1,6 +1,6 @@
 //! Steps in order: of one file or several, from one task or many.
 
-use super::{ascending, read, reads_in, slot};
+use super::parts::{ascending, read, reads_in, slot};
 use crate::kinds::Draw;
 use crate::random::{mix, shuffle};
 use crate::{FileSpec, Process, Program, Step, ThreadGroup};

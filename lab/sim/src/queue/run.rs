@@ -1,0 +1,47 @@
+//! What goes into the queue and what comes out: runs of pages.
+
+use ahead_units::PAGE_BYTES;
+
+use ahead_replicas::page_cache::FileId;
+
+/// Pages of a file that lie one after another on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRun {
+    /// Whose pages.
+    pub file: FileId,
+    /// First page.
+    pub start: u64,
+    /// How many.
+    pub pages: u64,
+    /// Where the first page lies on the disk, in bytes.
+    pub disk_offset: u64,
+}
+
+impl PageRun {
+    /// What is left behind the first `pages`.
+    pub(super) fn skip(&self, pages: u64) -> Self {
+        Self {
+            file: self.file,
+            start: self.start + pages,
+            pages: self.pages - pages,
+            disk_offset: self
+                .disk_offset
+                .saturating_add(pages.saturating_mul(PAGE_BYTES)),
+        }
+    }
+}
+
+/// Pages that have been read. A submitted run may come back in several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Whose pages.
+    pub file: FileId,
+    /// First page.
+    pub start: u64,
+    /// How many.
+    pub pages: u64,
+    /// When they were submitted, in nanoseconds.
+    pub submitted_ns: u64,
+    /// When the disk had read them, in nanoseconds.
+    pub completed_ns: u64,
+}
