@@ -103,7 +103,7 @@ impl Reading<'_> {
         let mut asked = 0;
         loop {
             while let Some(request) = next
-                && self.ring.room() > 0
+                && self.ring.free_slots() > 0
                 && asked < bytes_max
                 && deadline.is_none_or(|deadline| now < deadline)
             {

@@ -1,6 +1,6 @@
 //! The one program: arguments in, one verb called, an exit code out.
 //!
-//! This room turns errors into text and exit codes; every room below returns them. It owns no
+//! This crate turns errors into text and exit codes; every crate below returns them. It owns no
 //! policy and no measurement. [`arguments`] says what can be typed, one file per verb does it.
 #![forbid(unsafe_code)]
 
@@ -87,7 +87,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         output::problem(&error);
         return Exit::Usage;
     }
-    let arguments = match Arguments::try_parse_from(&typed) {
+    let arguments = match Arguments::from_typed(&typed) {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error, &typed),
     };
@@ -100,8 +100,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-/// The processes that this program starts of itself. They are no verbs: nobody should find them in
-/// the help or in a completion.
+/// The processes that this program starts of itself. They are no verbs and stay out of
+/// the help and the completions.
 fn inner_process(typed: &[OsString]) -> Option<Exit> {
     let first = typed.get(1)?.to_str()?;
     if first == bench::READER_ARGUMENT {

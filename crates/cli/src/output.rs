@@ -17,7 +17,7 @@ pub fn to_stdout(text: &str) -> io::Result<()> {
     forgive_broken_pipe(written)
 }
 
-/// Writes `text` to standard error. Nobody can be told when this fails, so nothing is returned.
+/// Writes `text` to standard error. There is no other place to report a failure to, so nothing is returned.
 pub fn to_stderr(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());

@@ -36,7 +36,7 @@ pub(crate) fn is_seen() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// A bar of so many parts or bytes; one that nobody sees where there is no terminal.
+/// A bar of so many parts or bytes; hidden where there is no terminal.
 pub(crate) fn bar(shows: Shows, total: u64) -> ProgressBar {
     if !is_seen() {
         return ProgressBar::hidden();

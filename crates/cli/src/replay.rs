@@ -85,7 +85,7 @@ fn create_files(arguments: &Replay, names: &Names) -> Result<(), TraceCommandErr
     let mut reader = traces::reader(&arguments.trace_file, &arguments.trace)?;
     let mut statistics = Statistics::new();
     let mut progress = ReadingProgress::new(&arguments.trace_file);
-    // What a damaged trace says before the damage is replayed too; the damage is told then.
+    // What a damaged trace says before the damage is replayed too; the damage is reported then.
     while let Some(Ok(access)) = reader.next() {
         statistics.add(&access);
         progress.on_record(&*reader);
@@ -141,7 +141,7 @@ impl Stage {
             access: *access,
             path: self.names.path(access.file, files),
         };
-        // A player that broke has told why; its share is counted as failed.
+        // A player that broke has said why; its share is counted as failed.
         if self.troupe[player].0.send(job).is_err() {
             self.outcome.failures += 1;
         }

@@ -1,4 +1,4 @@
-//! What the commands on traces share: opening one as the command line says, and telling how far
+//! What the commands on traces share: opening one as the command line says, and showing how far
 //! the reading is.
 
 use std::io;
@@ -92,7 +92,7 @@ pub fn reader(path: &Path, typed: &TraceOptions) -> Result<AnyReader, TraceComma
     Ok(open(path, &options)?)
 }
 
-/// How far the reading is, told on a terminal when it takes longer than two seconds.
+/// How far the reading is, shown on a terminal when it takes longer than two seconds.
 pub struct ReadingProgress {
     started: Instant,
     size: u64,

@@ -52,7 +52,7 @@ impl DirectReader {
 
     /// How many more reads can be pushed before one has to arrive.
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn free_slots(&self) -> usize {
         self.free.len()
     }
 
@@ -64,7 +64,7 @@ impl DirectReader {
 
     /// Queues a read of `length` bytes (at most the buffer size) at `offset`. It starts with the
     /// next [`DirectReader::wait`]; `file` must stay open until then.
-    /// `WouldBlock` when there is no room.
+    /// `WouldBlock` when no slot is free.
     pub fn push(
         &mut self,
         file: impl AsFd,
@@ -84,7 +84,7 @@ impl DirectReader {
             .build()
             .user_data(slot_bits << 32 | u64::from(tag));
         // SAFETY: the buffer belongs to `arena`, is at least `length` bytes long, is lent to
-        // nobody else while its slot is off the free list, and outlives the request: `drop` waits.
+        // nothing else while its slot is off the free list, and outlives the request: `drop` waits.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         if pushed.is_err() {
             self.free.push(slot);
@@ -173,7 +173,7 @@ impl Arena {
 
     fn filled(&self, slot: usize, buffer_bytes: usize, count: usize) -> &[u8] {
         let start = self.slot(slot, buffer_bytes);
-        // SAFETY: the request for this slot has ended, nobody writes there until the slot is free
+        // SAFETY: the request for this slot has ended, nothing writes there until the slot is free
         // again, the whole arena is initialised, and `count` is cut to the buffer.
         unsafe { std::slice::from_raw_parts(start, count.min(buffer_bytes)) }
     }
@@ -209,7 +209,7 @@ mod tests {
         let mut reader = DirectReader::new(4, 8192).unwrap();
         let mut seen = Vec::new();
         for tag in 0..8u32 {
-            if reader.room() == 0 {
+            if reader.free_slots() == 0 {
                 reader
                     .wait(|c| seen.push((c.tag, c.bytes.unwrap().to_vec())))
                     .unwrap();

@@ -1,11 +1,11 @@
 //! `FS_IOC_FIEMAP` - where a file lies on its device.
 //!
-//! Only the first extent is told: enough to sort preallocated files by place.
+//! Only the first extent is returned: enough to sort preallocated files by place.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// The kernel's `struct fiemap` with room for one `struct fiemap_extent`.
+/// The kernel's `struct fiemap` with space for one `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Default)]
 struct Request {
@@ -35,7 +35,7 @@ pub fn first_physical_offset(file: impl AsFd) -> io::Result<Option<u64>> {
         ..Request::default()
     };
     // SAFETY: the kernel writes at most `extent_count` extents behind the head, and `Request` has
-    // room for that one.
+    // space for that one.
     let result = unsafe {
         libc::ioctl(
             file.as_fd().as_raw_fd(),

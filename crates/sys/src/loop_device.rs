@@ -56,7 +56,7 @@ pub fn get_free() -> io::Result<u32> {
     u32::try_from(number).map_err(|_| io::Error::last_os_error())
 }
 
-/// `LOOP_CTL_REMOVE` - removes a device that nobody uses. `EBUSY` when somebody does.
+/// `LOOP_CTL_REMOVE` - removes a device that is not in use. `EBUSY` when it is.
 pub fn remove(number: u32) -> io::Result<()> {
     let control = control()?;
     // SAFETY: the argument of this request is a plain number.

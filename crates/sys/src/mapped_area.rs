@@ -24,7 +24,7 @@ pub enum Protection {
     ReadWrite,
 }
 
-/// What `madvise` is told about the area.
+/// The advice of `madvise` about the area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AreaAdvice {
     /// `MADV_NORMAL`.

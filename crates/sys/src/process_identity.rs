@@ -1,4 +1,4 @@
-//! `/proc/PID/stat` - tells one process from a later one that got the same number.
+//! `/proc/PID/stat` - distinguishes a process from a later one with the same number.
 
 use std::fs;
 use std::io;

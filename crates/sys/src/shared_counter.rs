@@ -1,6 +1,6 @@
 //! A counter in a shared file mapping: one process counts, another one looks.
 //!
-//! Counting is one atomic addition, so that progress can be told from a hot loop without a call.
+//! Counting is one atomic addition, so that progress can be reported from a hot loop without a call.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -2,9 +2,9 @@
 //! beside the best that the kernels know and the ceiling.
 //!
 //! Two yardsticks. The *best kernel algorithm* is the fastest of all that a kernel shipped or was
-//! offered, each as it comes; it is a different one from place to place, and nobody could have it.
+//! offered, each as it comes; it is a different one from place to place, and no machine could have it.
 //! The *best size* is the running kernel's algorithm with the size that is best here, out of those
-//! the plan names: what somebody gets who tries them all and sets `read_ahead_kb`.
+//! the plan names: what trying them all and setting `read_ahead_kb` brings.
 
 use crate::plan::{CEILING, Cell, KERNEL};
 use crate::sweep::Outcome;

@@ -50,7 +50,7 @@ pub enum SweepError {
         /// What the reader said.
         reason: String,
     },
-    /// Somebody said stop; what was finished is in the journal, if there is one.
+    /// It was stopped; what was finished is in the journal, if there is one.
     #[error("interrupted with {finished} of {total} runs finished{hint}")]
     Interrupted {
         /// Runs finished.

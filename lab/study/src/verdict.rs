@@ -28,7 +28,7 @@ pub enum Verdict {
     ShapeHolds,
     /// It is not.
     DoesNotHold,
-    /// Nobody judges.
+    /// Not judged.
     Context,
 }
 

@@ -105,7 +105,7 @@ pub struct Access {
 const FAULT_BYTES_MAX: u64 = 2 << 20;
 
 impl Access {
-    /// A whole mapping, from a trace that saw no page faults: nobody knows what of it was read.
+    /// A whole mapping, from a trace that saw no page faults: what of it was read is not known.
     #[must_use]
     pub fn is_mapping(&self) -> bool {
         self.operation == Operation::Fault && self.length > FAULT_BYTES_MAX

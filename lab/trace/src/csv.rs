@@ -1,4 +1,4 @@
-//! Tables as text: our own, and anybody's whose columns are named with a [`Columns`] map.
+//! Tables as text: our own, and others whose columns are named with a [`Columns`] map.
 //!
 //! The native form of a recorded trace is such a table, for four reasons: it is complete up to its
 //! last line when the recording dies; it can be read from a pipe while it is written; every tool
@@ -222,7 +222,7 @@ impl Row {
     }
 }
 
-/// The cells of a line; a quoted one comes without its quotes, and is told apart.
+/// The cells of a line; a quoted one comes without its quotes, and is distinguished.
 struct Cells<'a> {
     rest: Option<&'a [u8]>,
     separator: u8,
@@ -425,11 +425,11 @@ mod tests {
     fn a_name_keeps_commas_quotes_line_ends_and_bytes_that_are_no_text() {
         let name = b"a,\"b\"\\n\nc\r\xff";
         let mut files = FileTable::default();
-        let file = files.named(name).expect("room");
+        let file = files.named(name).expect("it fits");
         let mut text = Vec::new();
         let mut encoder = CsvEncoder::default();
         let access = Access::read(file, 1, 2);
-        encoder.encode(&access, &files, &mut text).expect("room");
+        encoder.encode(&access, &files, &mut text).expect("it fits");
         let (accesses, files, problem) = read_all(&text, Csv::new(Columns::native()));
         assert_eq!(problem, None);
         assert_eq!(accesses, [access]);

@@ -1,4 +1,4 @@
-//! The files of a trace: names in the order of first mention, sizes where the trace tells them.
+//! The files of a trace: names in the order of first mention, sizes where the trace has them.
 //!
 //! Names are bytes, as Linux has them. A trace is input from outside, so the table has a limit on
 //! names and on their bytes: whoever feeds it a name per record gets an error, not a full machine.
@@ -144,13 +144,13 @@ impl FileTable {
         }
     }
 
-    /// The size in bytes, where the trace tells it.
+    /// The size in bytes, where the trace has it.
     #[must_use]
     pub fn size(&self, file: FileRef) -> Option<u64> {
         self.entries.get(file.index())?.size
     }
 
-    /// The trace tells a size. The largest one counts: a file that grows was that large at its end.
+    /// The trace names a size. The largest one counts: a file that grows was that large at its end.
     pub fn set_size(&mut self, file: FileRef, bytes: u64) {
         if let Some(entry) = self.entries.get_mut(file.index()) {
             entry.size = Some(entry.size.map_or(bytes, |known| known.max(bytes)));
@@ -165,8 +165,8 @@ mod tests {
     #[test]
     fn a_name_is_one_file_however_often_it_comes() {
         let mut files = FileTable::default();
-        let first = files.named(b"a").expect("room");
-        let other = files.named(b"b\xff").expect("room");
+        let first = files.named(b"a").expect("it fits");
+        let other = files.named(b"b\xff").expect("it fits");
         assert_eq!(files.named(b"a"), Ok(first));
         assert_eq!(files.named(b"b\xff"), Ok(other));
         assert_eq!(&*files.name(other), b"b\xff");
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_numbered_file_is_called_by_its_number() {
         let mut files = FileTable::default();
-        let file = files.numbered(u64::MAX).expect("room");
+        let file = files.numbered(u64::MAX).expect("it fits");
         assert_eq!(&*files.name(file), b"18446744073709551615");
         assert_eq!(files.number(file), Some(u64::MAX));
     }
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn the_largest_size_that_was_told_counts() {
         let mut files = FileTable::default();
-        let file = files.named(b"a").expect("room");
+        let file = files.named(b"a").expect("it fits");
         assert_eq!(files.size(file), None);
         files.set_size(file, 10);
         files.set_size(file, 4);

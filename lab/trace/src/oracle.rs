@@ -8,7 +8,7 @@
 //! start of the trace and is -1 for "never again" (some writers: the largest number); it is what
 //! an oracle needs, and readers of ours do not.
 //!
-//! There are no files in it, so somebody must say what an object is, [`Objects`]: a whole file
+//! There are no files in it, so the caller must say what an object is, [`Objects`]: a whole file
 //! (web and key-value traces), or a block of a certain size (block traces), whose number is its
 //! place; in traces that we write, the file's number is above [`FILE_SHIFT`].
 //!
@@ -41,7 +41,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub enum Objects {
     /// A file of its own, read as a whole.
     Files,
-    /// A block of this many bytes; its number tells where.
+    /// A block of this many bytes; its number says where.
     Blocks(u32),
 }
 
@@ -275,7 +275,7 @@ impl Encode for OracleEncoder {
         let (first, last) = (access.offset / size, (access.end() - 1) / size);
         if last > BLOCK_MASK || last - first >= OBJECTS_MAX {
             return Err(WriteProblem::Unsupported(format!(
-                "{} bytes at offset {} are more blocks than a block's number can tell; the \
+                "{} bytes at offset {} are more blocks than a block's number can hold; the \
                  offset is damaged, or needs larger blocks: --objects blocks:BYTES",
                 access.length, access.offset
             )));
@@ -342,9 +342,9 @@ mod tests {
         let mut out = Vec::new();
         let mut encoder = OracleEncoder::new(objects);
         for access in accesses {
-            encoder.encode(access, files, &mut out).expect("room");
+            encoder.encode(access, files, &mut out).expect("it fits");
         }
-        encoder.end(files, &mut out).expect("room");
+        encoder.end(files, &mut out).expect("it fits");
         out
     }
 
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn a_record_is_24_bytes_and_tells_the_future() {
         let mut files = FileTable::default();
-        let file = files.numbered(0).expect("room");
+        let file = files.numbered(0).expect("it fits");
         let accesses = [
             Access::read(file, 0, 8192),
             Access {
@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn a_record_that_is_cut_short_is_told_with_its_byte() {
         let mut files = FileTable::default();
-        let file = files.numbered(0).expect("room");
+        let file = files.numbered(0).expect("it fits");
         let bytes = written(
             &[Access::read(file, 0, 8192)],
             &files,
@@ -418,7 +418,7 @@ mod tests {
     #[test]
     fn next_accesses_are_right_across_chunks() {
         let mut files = FileTable::default();
-        let file = files.numbered(0).expect("room");
+        let file = files.numbered(0).expect("it fits");
         let count = CHUNK_RECORDS as u64 + 10;
         let accesses: Vec<_> = (0..count)
             .map(|place| Access::read(file, place % (count - 5) * 4096, 4096))
@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn a_length_that_no_read_has_is_refused() {
         let mut files = FileTable::default();
-        let file = files.numbered(0).expect("room");
+        let file = files.numbered(0).expect("it fits");
         let mut encoder = OracleEncoder::new(Objects::default());
         let access = Access::read(file, 0, u64::MAX);
         assert!(encoder.encode(&access, &files, &mut Vec::new()).is_err());

@@ -1,7 +1,7 @@
 //! What a trace is like: how much, how large, how sequential, how often the same again.
 //!
 //! One pass, in memory that does not grow with the trace: what is counted per file, per reader or
-//! per page has a limit, and a number that reached it is told as "at least".
+//! per page has a limit, and a number that reached it is printed as "at least".
 //!
 //! A read is sequential when it begins where the last read of the same thread in the same file
 //! ended; a run is what such reads cover together. A page counts once for each read that touches
@@ -144,7 +144,7 @@ pub struct Statistics {
     pub read_sizes: Spread,
     /// Bytes of runs.
     pub runs: Spread,
-    /// How long reads took, in nanoseconds, where the trace tells.
+    /// How long reads took, in nanoseconds, where the trace says so.
     pub durations: Spread,
     /// The largest distance of two records' beginnings and ends, in nanoseconds.
     pub duration_ns: u64,

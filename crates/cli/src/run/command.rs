@@ -110,7 +110,7 @@ fn can_execute(path: &Path) -> io::Result<()> {
             "it is not a regular file",
         ));
     }
-    // Root may do anything except execute a file that nobody may execute; access(2) knows.
+    // Root may do anything except execute a file without any execute bit; access(2) knows.
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK)?;
     Ok(())
 }

@@ -60,7 +60,7 @@ impl Destination {
     }
 }
 
-/// A thread that prints decisions until told to stop.
+/// A thread that prints decisions until it is stopped.
 pub struct Explainer {
     stop: Sender<()>,
     thread: JoinHandle<Account>,

@@ -1,9 +1,9 @@
 //! `--record`: the accesses of every process of the run, kept as a trace.
 //!
 //! The library puts records into a ring in shared memory, as [`ahead_engine::recording`] describes,
-//! and drops what finds no room: a program is never held up. A thread here reads the ring and
+//! and drops what does not fit: a program is never held up. A thread here reads the ring and
 //! writes the trace, in the format that the file's name asks for, CSV if none. What was dropped is
-//! told at the end.
+//! reported at the end.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -83,7 +83,7 @@ impl Recording {
         let writer_path = path.to_path_buf();
         let ring = shared_file(FILE_BYTES as u64)?;
         let ring_path = ring.path().to_path_buf();
-        // Looked at here, so that a mistake is told before CMD starts.
+        // Looked at here, so that a mistake is reported before CMD starts.
         drop(create(path, format, Objects::default())?);
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
@@ -356,7 +356,7 @@ mod tests {
         fn put_word(&self, place: usize, value: u64) {
             self.0
                 .write_all_at(&value.to_ne_bytes(), place as u64 * 8)
-                .expect("room");
+                .expect("it fits");
         }
 
         fn put(&self, number: u64, kind: Kind, words: [u64; 6]) {
@@ -378,7 +378,7 @@ mod tests {
 
     fn listener(folder: &Path) -> (Pen, Listener, PathBuf) {
         let ring = tempfile::tempfile_in(folder).expect("a file");
-        ring.set_len(FILE_BYTES as u64).expect("room");
+        ring.set_len(FILE_BYTES as u64).expect("it fits");
         let path = folder.join("t.csv");
         let writer = create(&path, Format::Csv, Objects::default()).expect("a trace");
         let pen = Pen(ring.try_clone().expect("a copy"));

@@ -322,14 +322,14 @@ mod tests {
 
     #[test]
     fn a_static_program_is_named_as_not_seen() {
-        let text = with_report(Visibility::Static, &Report::default(), |told| told.text());
+        let text = with_report(Visibility::Static, &Report::default(), |shown| shown.text());
         assert!(text.contains("/bin/x is a static binary"), "{text}");
     }
 
     #[test]
     fn sizes_status_and_path_reach_the_person() {
-        let text = with_report(Visibility::Seen(Machine::this()), &one_file(), |told| {
-            told.text()
+        let text = with_report(Visibility::Seen(Machine::this()), &one_file(), |shown| {
+            shown.text()
         });
         for part in ["ended with 3 after 1.50 s", "/data/log", "1024 K", "20 M"] {
             assert!(text.contains(part), "{part} in {text}");
@@ -340,8 +340,8 @@ mod tests {
     fn json_keeps_pages_as_numbers_and_says_what_was_not_seen() {
         let mut report = one_file();
         report.mappings = 2;
-        let json = with_report(Visibility::Seen(Machine::this()), &report, |told| {
-            told.json()
+        let json = with_report(Visibility::Seen(Machine::this()), &report, |shown| {
+            shown.json()
         });
         let value: Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!(value["files"][0]["pages"], 5120);
@@ -360,8 +360,8 @@ mod tests {
                 ..FileReport::default()
             });
         }
-        let text = with_report(Visibility::Seen(Machine::this()), &report, |told| {
-            told.text()
+        let text = with_report(Visibility::Seen(Machine::this()), &report, |shown| {
+            shown.text()
         });
         assert!(text.contains("/data/log"), "{text}");
         assert!(text.contains("48 more, 384 K read"), "{text}");

@@ -1,7 +1,7 @@
 //! Being a good parent of CMD: its signals, its stops, its death.
 //!
 //! The terminal sends its signals to the whole foreground group, so CMD already has those; only
-//! what somebody sent to us alone is passed on. When CMD dies by a signal, we die by the same one,
+//! what was sent to us alone is passed on. When CMD dies by a signal, we die by the same one,
 //! so that a shell or a service manager sees what it would have seen without us.
 
 use std::io;
@@ -55,7 +55,7 @@ impl SignalRelay {
     pub fn wait_for(self, mut child: Child) -> io::Result<ExitStatus> {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let Some(pid) = pid else { return child.wait() };
-        // `None` once the child's number may belong to somebody else.
+        // `None` once the child's number may belong to another process.
         let target = Arc::new(Mutex::new(Some(pid)));
         let handle = self.signals.handle();
         let relay = {
@@ -68,7 +68,7 @@ impl SignalRelay {
             })
         };
         // The dead child keeps its number until it is reaped, which happens after the relay has
-        // been told to send nothing more to that number.
+        // been asked to send nothing more to that number.
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let _ = rustix::io::retry_on_intr(|| rustix::process::waitid(WaitId::Pid(pid), ended));
         if let Ok(mut target) = target.lock() {
@@ -82,7 +82,7 @@ impl SignalRelay {
 }
 
 fn pass_on(signal: i32, cause: Cause, target: &Mutex<Option<Pid>>) {
-    // SI_KERNEL: the terminal, which told the whole group.
+    // SI_KERNEL: the terminal, which signalled the whole group.
     if !matches!(cause, Cause::Kernel)
         && let Ok(target) = target.lock()
         && let Some(pid) = *target

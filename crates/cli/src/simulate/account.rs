@@ -240,12 +240,12 @@ fn bars(timeline: &Timeline) -> String {
         let idle_ns = row(&timeline.idle_ns);
         let all_ns = parts.iter().map(|(ns, _)| ns).sum::<u64>() + idle_ns;
         let (mut bar, mut sum_ns, mut drawn) = (String::new(), 0, 0);
-        for (ns, letter) in parts {
+        for (ns, mark) in parts {
             // Ends are rounded, not lengths: the bar is as long as its parts together.
             sum_ns += ns;
             let end = u128::from(sum_ns) * u128::from(BAR) + u128::from(all_ns / 2);
             let end = usize::try_from(end / u128::from(all_ns.max(1))).unwrap_or(0);
-            bar += &letter.repeat(end - drawn);
+            bar += &mark.repeat(end - drawn);
             drawn = end;
         }
         let start_ns = u64::try_from(bucket).unwrap_or(0) * timeline.bucket_ns;
@@ -272,7 +272,7 @@ mod tests {
             idle_ns: vec![1, 4],
         };
         let text = bars(&timeline);
-        let parts = ["#", "+", "!"].map(|letter| text.matches(letter).count());
+        let parts = ["#", "+", "!"].map(|mark| text.matches(mark).count());
         assert_eq!(parts, [10, 10, 10]);
         assert!(
             text.lines()

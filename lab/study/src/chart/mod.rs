@@ -2,7 +2,7 @@
 //!
 //! A chart is data; what it shows is its caller's business. There is a file for each kind: `lines`
 //! with two numeric axes, `bars` side by side, `sheet` with a page of bars below each other and what
-//! they are worth. Letters in a PNG come from a font that is part of the program, so that a picture
+//! they are worth. Text in a PNG is drawn with a font that is part of the program, so that a picture
 //! looks the same on a machine without fonts.
 
 mod bars;

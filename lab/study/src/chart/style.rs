@@ -1,4 +1,4 @@
-//! What the kinds of pictures share: where they are drawn, colours, letters, numbers, the legend.
+//! What the kinds of pictures share: where they are drawn, colours, text, numbers, the legend.
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};

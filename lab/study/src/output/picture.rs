@@ -83,16 +83,16 @@ fn bars(groups: &[Group<'_>]) -> Chart {
         values.dedup();
         values.len() > 1
     };
-    // Only what tells the groups apart: there is little room below a bar.
+    // Only what differs between the groups: there is little space below a bar.
     let parts: [fn(&Group<'_>) -> String; 4] = [
         |group| group.cell().plan.clone(),
         |group| group.cell().workload.clone(),
         |group| group.cell().disk.clone(),
         |group| format!("{} MiB", group.cell().memory_mib),
     ];
-    let telling: Vec<_> = parts.into_iter().filter(|part| varies(*part)).collect();
+    let differing: Vec<_> = parts.into_iter().filter(|part| varies(*part)).collect();
     let name = |group: &Group<'_>| {
-        let words: Vec<_> = telling.iter().map(|part| part(group)).collect();
+        let words: Vec<_> = differing.iter().map(|part| part(group)).collect();
         words.join(" ")
     };
     let series = |who: Who<'_>| {

@@ -1,4 +1,4 @@
-//! A panic of the library that takes pages apart is damage of the file, told like any other.
+//! A panic of the library that takes pages apart is damage of the file, reported like any other.
 //!
 //! The library checks what it was made to check, and trusts the rest: an offset, a level, the
 //! width of a number. There is no way to ask it first, so its calls go through [`guarded`]. The

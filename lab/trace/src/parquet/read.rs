@@ -3,7 +3,7 @@
 //! A value that means nothing ends the reading at its row; a page that cannot be unpacked ends it
 //! at the start of its batch. The library that takes pages apart trusts some numbers of a damaged
 //! file and panics where they are wrong; those of the index are checked here first, and what is
-//! left is caught and told as damage.
+//! left is caught and reported as damage.
 
 use std::fs::File;
 

@@ -499,10 +499,10 @@ mod tests {
             b"TCP:[127.0.0.1:1->127.0.0.1:2]",
             b"/proc/self/maps",
         ] {
-            assert_eq!(named(other, &mut files).expect("room"), None);
+            assert_eq!(named(other, &mut files).expect("it fits"), None);
         }
         for file in [&b"/a:[b]"[..], b"/dev/sda<block 8:0>", b"relative"] {
-            assert!(named(file, &mut files).expect("room").is_some());
+            assert!(named(file, &mut files).expect("it fits").is_some());
         }
     }
 }

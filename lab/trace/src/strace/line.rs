@@ -20,7 +20,7 @@ pub(super) struct Split<'a> {
     pub(super) event: Event<'a>,
 }
 
-/// What a line tells.
+/// What a line says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event<'a> {
     /// A whole call.
