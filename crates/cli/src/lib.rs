@@ -32,7 +32,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use arguments::{Arguments, Verb};
 use exit::Exit;
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_mistake_becomes_one_line_that_names_the_help_to_read() {
         let typed = ["ahead", "disk", "destroy"].map(OsString::from);
-        let error = Arguments::try_parse_from(&typed).expect_err("no name");
+        let error = Arguments::from_typed(&typed).expect_err("no name");
         let line = sentence(&error.render().to_string(), &command_of(&typed));
         assert!(!line.contains('\n'), "{line}");
         assert!(line.contains("<NAME>"), "{line}");

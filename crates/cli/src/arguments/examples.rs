@@ -18,7 +18,7 @@ const fn of(page: &'static str, lines: &'static [(&'static str, &'static str)]) 
 }
 
 /// All of them, by the name of the page.
-pub static EXAMPLES: &[Examples] = &[
+static EXAMPLES: &[Examples] = &[
     of(
         "ahead",
         &[
