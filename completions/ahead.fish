@@ -29,12 +29,12 @@ complete -c ahead -n "__fish_ahead_needs_command" -s V -l version -d 'Print vers
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "run" -d 'Run a command with its file reads predicted and prefetched'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "disk" -d 'Emulated disks under the real page cache, to try things on (needs root)'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "bench" -d 'Measure read-ahead here: patterns, policies, distance to the ceiling'
-complete -c ahead -n "__fish_ahead_needs_command" -f -a "simulate" -d 'Run one workload under one policy in the simulator, and say all about it'
-complete -c ahead -n "__fish_ahead_needs_command" -f -a "compare" -d 'Run policies, workloads, disks and memory sizes against each other in the simulator'
-complete -c ahead -n "__fish_ahead_needs_command" -f -a "reproduce" -d 'Compute published read-ahead figures again in the simulator'
-complete -c ahead -n "__fish_ahead_needs_command" -f -a "convert" -d 'Write a trace of reads in another format'
-complete -c ahead -n "__fish_ahead_needs_command" -f -a "stat" -d 'Say what a trace is like: sizes, runs, re-use'
-complete -c ahead -n "__fish_ahead_needs_command" -f -a "replay" -d 'Do the reads of a trace again, on a real file system'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "simulate" -d 'Simulate one workload under one policy, with the full account of the run'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "compare" -d 'Simulate policies on workloads, disks and memory sizes, and compare them'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "reproduce" -d 'Reproduce published read-ahead figures in the simulator'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "convert" -d 'Convert a trace of reads to another format'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "stat" -d 'Print statistics of a trace: sizes, runs, re-use'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "replay" -d 'Replay the reads of a trace on a real file system'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "settings" -d 'Print the settings of `run`, with the values that would be used'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "completions" -d 'Print the completion script of a shell'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "man" -d 'Print the manual page (roff), or write the pages of all commands to a folder'
@@ -43,24 +43,24 @@ off\t''
 kernel\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l set -d 'Change one setting; may be repeated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l config -d 'Read settings from this file too' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand run" -l report -d 'When CMD has ended, say what was seen and done per file' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand run" -l report -d 'When CMD has ended, print what was seen and done per file, and what was left alone and why' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain-to -d 'Print decisions to this file instead (implies --explain)' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l record -d 'Record the reads of CMD as a trace: .csv, .parquet, .fio, each also with .zst' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l json -d 'Write the report as JSON (implies --report)'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain -d 'Print decisions while they are made'
-complete -c ahead -n "__fish_ahead_using_subcommand run" -l no-children -d 'Leave the processes that CMD starts alone'
+complete -c ahead -n "__fish_ahead_using_subcommand run" -l no-children -d 'Do not act in the processes that CMD starts'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -f -a "create" -d 'Create an emulated disk and mount a fresh file system on it'
-complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -f -a "list" -d 'List the emulated disks of this machine, removing what dead ones left behind'
+complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -f -a "list" -d 'List the emulated disks of this machine; removes what crashed ones left behind'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -f -a "stats" -d 'Print the counters of an emulated disk'
-complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -f -a "destroy" -d 'Unmount an emulated disk and remove all traces of it, with its contents'
+complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -f -a "destroy" -d 'Unmount an emulated disk and remove it with its contents'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from create" -l model -d 'hdd, ssd, cloud, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from create" -l size -d 'Size of the disk; it lives in memory (suffixes K, M, G, T are powers of 1024)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from create" -l mount -d 'Empty folder to mount it on; created when missing' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from create" -l scale -d 'How many times faster than the real thing: 4, 0.5, 1/3' -r
+complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from create" -l scale -d 'Speed relative to the real disk: 4, 0.5, 1/3' -r
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from create" -l order -d 'Order of service; the default belongs to the model' -r -f -a "fifo\t'First come, first served'
-c-look\t'Sweeps in one direction, with ageing so that nobody starves'"
+c-look\t'Sweeps in one direction, with ageing so that no request starves'"
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from create" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from create" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
@@ -72,22 +72,22 @@ complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcom
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "run" -d 'Run patterns under several arms, interleaved, and compare them'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "list" -d 'List the patterns and arms'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "predict" -d 'Hold the simulator against the running kernel: throughput of both, cell by cell (needs root)'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "overhead" -d 'Measure what being there costs where there is nothing to gain: starts, calls, cached reads'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "predict" -d 'Compare the simulator with the running kernel: throughput of both, cell by cell (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "overhead" -d 'Measure the overhead where there is nothing to gain: process starts, calls, cached reads'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "report" -d 'Print the table of an earlier run again, or draw it'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them; all of them without a plan' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l plan -d 'Measure the workloads of this plan, in its memory sizes, and on its disk if it names one' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l arm -d 'Arms, comma separated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l repeat -d 'How often each pair of pattern and arm is run' -r
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l seed -d 'Seed of all chance: the same seed reads the same places; the plan\'s, or 1' -r
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l scale -d 'How many times faster than the real thing an emulated disk is' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l seed -d 'Random seed: the same seed reads the same places (default: the plan\'s, or 1)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l scale -d 'Speed of an emulated disk relative to the real one: 4, 0.5, 1/3' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l size -d 'Size of an emulated disk; it lives in memory, and the test files shrink to fit' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l sweep -d 'Read-ahead sizes in KiB that `static-best` tries, comma separated' -r
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l json -d 'Write the results for machines' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l svg -d 'Write a picture' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l json -d 'Write the results as JSON' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l svg -d 'Write a picture as SVG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l keep -d 'Leave the test files, and an emulated disk, for the next run'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l quick -d 'Short runs: good for a first look, not for publishing'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l quick -d 'Short runs, for a first look; not for publishing'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -96,11 +96,11 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l windows -d 'Read-ahead sizes in KiB, comma separated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l repeat -d 'How often each cell is measured' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l seconds -d 'Longest run of a cell' -r
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l seed -d 'Seed of all chance: the same seed reads the same places' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l seed -d 'Random seed: the same seed reads the same places' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l size -d 'Size of an emulated disk; it lives in memory, and the test files shrink to fit' -r
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l json -d 'Write the results for machines' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l svg -d 'Write a picture' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l png -d 'Write the picture as pixels' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l json -d 'Write the results as JSON' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l svg -d 'Write a picture as SVG' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -l png -d 'Write the picture as PNG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from predict" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l row -d 'Rows, comma separated; `dd` means `dd-cold` and `dd-warm`' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l repeat -d 'How often each row is run in each arm' -r
@@ -109,20 +109,20 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 ssd\t''
 cloud\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l against -d 'Measure another library in the same run, beside the usual one' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l svg -d 'Write a picture' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l quick -d 'A quarter of the operations and three repeats: a first look'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l svg -d 'Write a picture as SVG' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l quick -d 'A quarter of the operations and three repeats, for a first look'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l check -d 'End with 1 when a row misses its bound'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l json -d 'Print JSON, with every single run'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -l svg -d 'Write a picture' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -l svg -d 'Write a picture as SVG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l policy -d 'Who decides what is read ahead' -r
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l workload -d 'What is read: a workload, a trace, or the name of one in the plan' -r
-complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l disk -d 'A disk model, or a model file ending in .toml (hdd when neither this nor PLAN says)' -r
-complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l memory -d 'Memory for the page cache (256M when neither this nor PLAN says)' -r
-complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l seed -d 'Seed of all chance: the same seed reads the same places' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l disk -d 'A disk model, or a model file ending in .toml (default: PLAN\'s, or hdd)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l memory -d 'Memory for the page cache (default: PLAN\'s, or 256M)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l seed -d 'Random seed: the same seed reads the same places' -r
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l cpus -d 'Processors of the machine' -r
-complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l from -d 'Format of the trace; recognised by its beginning when not given' -r -f -a "fio\t''
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l from -d 'Format of the trace (default: recognised by its first bytes)' -r -f -a "fio\t''
 blkparse\t''
 strace\t''
 msr\t''
@@ -131,22 +131,22 @@ csv\t''
 parquet\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l columns -d 'What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0' -r
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l objects -d 'What an object of a cache trace is: files, or blocks:BYTES' -r
-complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l action -d 'The action of a block request that counts, in text of blkparse: Q, D or C' -r -f -a "Q\t''
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l action -d 'Which action of a block request counts in blkparse text: Q queued, D issued, C completed' -r -f -a "Q\t''
 D\t''
 C\t''"
-complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l svg -d 'Write a picture of what the processors did' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l png -d 'The same picture as pixels' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l timing -d 'The accesses of a trace at their recorded moments, instead of as fast as they are answered'
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l svg -d 'Write a picture of processor use over time as SVG' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l png -d 'The same picture as PNG' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l timing -d 'Issue the accesses of a trace at their recorded times, not as fast as they are answered'
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l list -d 'List policies, workloads and disks'
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l policies -d 'Policies' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l workloads -d 'Workloads and traces' -r
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks -d 'Disk models (hdd and ssd when neither this nor a plan says)' -r
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l memory -d 'Memory sizes (256M when neither this nor a plan says)' -r
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l seed -d 'Seed of all chance: the same seed reads the same places' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks -d 'Disk models (default: the plan\'s, or hdd and ssd)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l memory -d 'Memory sizes (default: the plan\'s, or 256M)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l seed -d 'Random seed: the same seed reads the same places' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l cpus -d 'Processors of the machine' -r
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l from -d 'Format of the trace; recognised by its beginning when not given' -r -f -a "fio\t''
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l from -d 'Format of the trace (default: recognised by its first bytes)' -r -f -a "fio\t''
 blkparse\t''
 strace\t''
 msr\t''
@@ -155,15 +155,15 @@ csv\t''
 parquet\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l columns -d 'What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l objects -d 'What an object of a cache trace is: files, or blocks:BYTES' -r
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l action -d 'The action of a block request that counts, in text of blkparse: Q, D or C' -r -f -a "Q\t''
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l action -d 'Which action of a block request counts in blkparse text: Q queued, D issued, C completed' -r -f -a "Q\t''
 D\t''
 C\t''"
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l journal -d 'Note finished runs here; interrupted, the same command goes on from there' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l journal -d 'Keep finished runs in this file; after an interruption the same command resumes from it' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l parquet -d 'Write the table of --csv as Parquet' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l svg -d 'Write a picture' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l png -d 'The same picture as pixels' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l timing -d 'The accesses of a trace at their recorded moments, instead of as fast as they are answered'
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l summary -d 'Only the tables, and the picture, of `adaptive` against the best of the kernels'
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l svg -d 'Write a picture as SVG' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l png -d 'The same picture as PNG' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l timing -d 'Issue the accesses of a trace at their recorded times, not as fast as they are answered'
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l summary -d 'Only `adaptive` against the best of the kernels: tables and picture'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l csv -d 'Print CSV'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -171,11 +171,11 @@ complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l out -d 'Folder
 complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l strict -d 'Exit with 1 when a figure does not hold'
 complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand convert" -l to -d 'Format to write; by the ending of OUTPUT when not given (.csv, .parquet, .fio, …)' -r -f -a "fio\t''
+complete -c ahead -n "__fish_ahead_using_subcommand convert" -l to -d 'Format to write (default: by the extension of OUTPUT: .csv, .parquet, .fio, …)' -r -f -a "fio\t''
 oracle-general\t''
 csv\t''
 parquet\t''"
-complete -c ahead -n "__fish_ahead_using_subcommand convert" -l from -d 'Format of the trace; recognised by its beginning when not given' -r -f -a "fio\t''
+complete -c ahead -n "__fish_ahead_using_subcommand convert" -l from -d 'Format of the trace (default: recognised by its first bytes)' -r -f -a "fio\t''
 blkparse\t''
 strace\t''
 msr\t''
@@ -184,11 +184,11 @@ csv\t''
 parquet\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand convert" -l columns -d 'What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0' -r
 complete -c ahead -n "__fish_ahead_using_subcommand convert" -l objects -d 'What an object of a cache trace is: files, or blocks:BYTES' -r
-complete -c ahead -n "__fish_ahead_using_subcommand convert" -l action -d 'The action of a block request that counts, in text of blkparse: Q, D or C' -r -f -a "Q\t''
+complete -c ahead -n "__fish_ahead_using_subcommand convert" -l action -d 'Which action of a block request counts in blkparse text: Q queued, D issued, C completed' -r -f -a "Q\t''
 D\t''
 C\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand convert" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ahead -n "__fish_ahead_using_subcommand stat" -l from -d 'Format of the trace; recognised by its beginning when not given' -r -f -a "fio\t''
+complete -c ahead -n "__fish_ahead_using_subcommand stat" -l from -d 'Format of the trace (default: recognised by its first bytes)' -r -f -a "fio\t''
 blkparse\t''
 strace\t''
 msr\t''
@@ -197,13 +197,13 @@ csv\t''
 parquet\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand stat" -l columns -d 'What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0' -r
 complete -c ahead -n "__fish_ahead_using_subcommand stat" -l objects -d 'What an object of a cache trace is: files, or blocks:BYTES' -r
-complete -c ahead -n "__fish_ahead_using_subcommand stat" -l action -d 'The action of a block request that counts, in text of blkparse: Q, D or C' -r -f -a "Q\t''
+complete -c ahead -n "__fish_ahead_using_subcommand stat" -l action -d 'Which action of a block request counts in blkparse text: Q queued, D issued, C completed' -r -f -a "Q\t''
 D\t''
 C\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand stat" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand stat" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ahead -n "__fish_ahead_using_subcommand replay" -l root -d 'Folder in which the recorded names are looked for, instead of /' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand replay" -l from -d 'Format of the trace; recognised by its beginning when not given' -r -f -a "fio\t''
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l root -d 'Folder that takes the place of / in the recorded names' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l from -d 'Format of the trace (default: recognised by its first bytes)' -r -f -a "fio\t''
 blkparse\t''
 strace\t''
 msr\t''
@@ -212,10 +212,10 @@ csv\t''
 parquet\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand replay" -l columns -d 'What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0' -r
 complete -c ahead -n "__fish_ahead_using_subcommand replay" -l objects -d 'What an object of a cache trace is: files, or blocks:BYTES' -r
-complete -c ahead -n "__fish_ahead_using_subcommand replay" -l action -d 'The action of a block request that counts, in text of blkparse: Q, D or C' -r -f -a "Q\t''
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l action -d 'Which action of a block request counts in blkparse text: Q queued, D issued, C completed' -r -f -a "Q\t''
 D\t''
 C\t''"
-complete -c ahead -n "__fish_ahead_using_subcommand replay" -l fast -d 'One read after the other, without the pauses of the recording'
+complete -c ahead -n "__fish_ahead_using_subcommand replay" -l fast -d 'Read as fast as possible, without the recorded pauses'
 complete -c ahead -n "__fish_ahead_using_subcommand replay" -l timing -d 'At the recorded times (the default)'
 complete -c ahead -n "__fish_ahead_using_subcommand replay" -l create -d 'Create missing files below --root, sparse and as large as the trace needs them'
 complete -c ahead -n "__fish_ahead_using_subcommand replay" -l cold -d 'Drop each file from the page cache before its first read'

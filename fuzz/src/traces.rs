@@ -65,7 +65,7 @@ pub fn parquet(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("t");
     let sound = written(Format::Parquet, &files, &accesses);
-    std::fs::write(&path, damaged(sound, &mut feed)).expect("room");
+    std::fs::write(&path, damaged(sound, &mut feed)).expect("it fits");
     if let Ok(reader) = open(&path, &OpenOptions::default()) {
         follow(reader);
     }
@@ -128,7 +128,7 @@ fn try_written(
     }
     to.finish(files)?;
     drop(to);
-    let bytes = out.0.lock().expect("nobody panicked").clone();
+    let bytes = out.0.lock().expect("no thread panicked").clone();
     Ok(bytes)
 }
 
@@ -140,7 +140,7 @@ impl Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0
             .lock()
-            .expect("nobody panicked")
+            .expect("no thread panicked")
             .extend_from_slice(bytes);
         Ok(bytes.len())
     }

@@ -1,6 +1,7 @@
 //! The command line: every command, option and sentence of help. No behaviour lives here; the man
 //! page and the shell completions are made from these definitions.
 
+mod examples;
 mod simulator;
 mod traces;
 
@@ -8,8 +9,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ahead_harness::predict::ScaledDisk;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+pub use examples::{Examples, of_page};
 pub use simulator::{Choice, Compare, Reproduce, Simulate};
 pub use traces::{Convert, Replay, Stat, TraceOptions};
 
@@ -30,6 +32,24 @@ pub struct Arguments {
     pub verb: Verb,
 }
 
+/// The command line's definition, with the examples in its help.
+#[must_use]
+pub fn command() -> clap::Command {
+    examples::added(Arguments::command(), "ahead")
+}
+
+impl Arguments {
+    /// What was typed.
+    ///
+    /// # Errors
+    /// It is no command line of ours, or asks for help or the version.
+    pub fn from_typed(typed: &[OsString]) -> Result<Self, clap::Error> {
+        let mut command = command();
+        let mut matches = command.try_get_matches_from_mut(typed)?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
@@ -41,17 +61,17 @@ pub enum Verb {
     /// Measure read-ahead here: patterns, policies, distance to the ceiling
     #[command(subcommand, arg_required_else_help = true)]
     Bench(Bench),
-    /// Run one workload under one policy in the simulator, and say all about it
+    /// Simulate one workload under one policy, with the full account of the run
     Simulate(Box<Simulate>),
-    /// Run policies, workloads, disks and memory sizes against each other in the simulator
+    /// Simulate policies on workloads, disks and memory sizes, and compare them
     Compare(Box<Compare>),
-    /// Compute published read-ahead figures again in the simulator
+    /// Reproduce published read-ahead figures in the simulator
     Reproduce(Reproduce),
-    /// Write a trace of reads in another format
+    /// Convert a trace of reads to another format
     Convert(Convert),
-    /// Say what a trace is like: sizes, runs, re-use
+    /// Print statistics of a trace: sizes, runs, re-use
     Stat(Stat),
-    /// Do the reads of a trace again, on a real file system
+    /// Replay the reads of a trace on a real file system
     Replay(Replay),
     /// Print the settings of `run`, with the values that would be used
     Settings(SettingsArguments),
@@ -87,7 +107,7 @@ pub struct Run {
     /// Read settings from this file too
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// When CMD has ended, say what was seen and done per file
+    /// When CMD has ended, print what was seen and done per file, and what was left alone and why
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub report: Option<Option<PathBuf>>,
     /// Write the report as JSON (implies --report)
@@ -102,7 +122,7 @@ pub struct Run {
     /// Record the reads of CMD as a trace: .csv, .parquet, .fio, each also with .zst
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Leave the processes that CMD starts alone
+    /// Do not act in the processes that CMD starts
     #[arg(long)]
     pub no_children: bool,
     /// The command and its arguments
@@ -131,7 +151,7 @@ pub struct SettingsArguments {
 pub enum DiskVerb {
     /// Create an emulated disk and mount a fresh file system on it
     Create(DiskCreate),
-    /// List the emulated disks of this machine, removing what dead ones left behind
+    /// List the emulated disks of this machine; removes what crashed ones left behind
     List {
         /// Print JSON
         #[arg(long)]
@@ -148,7 +168,7 @@ pub enum DiskVerb {
         #[arg(long)]
         reset: bool,
     },
-    /// Unmount an emulated disk and remove all traces of it, with its contents
+    /// Unmount an emulated disk and remove it with its contents
     Destroy {
         /// Name of the disk
         name: String,
@@ -160,14 +180,14 @@ pub enum DiskVerb {
 pub enum OrderName {
     /// First come, first served
     Fifo,
-    /// Sweeps in one direction, with ageing so that nobody starves
+    /// Sweeps in one direction, with ageing so that no request starves
     CLook,
 }
 
 /// `ahead disk create`.
 #[derive(Debug, Args)]
 pub struct DiskCreate {
-    /// Name of the disk: letters, digits, '.', '_' and '-'
+    /// Name of the disk: a-z, A-Z, 0-9, '.', '_' and '-'
     pub name: String,
     /// hdd, ssd, cloud, or a model file ending in .toml
     #[arg(long, value_name = "MODEL")]
@@ -178,7 +198,7 @@ pub struct DiskCreate {
     /// Empty folder to mount it on; created when missing
     #[arg(long, value_name = "DIR")]
     pub mount: PathBuf,
-    /// How many times faster than the real thing: 4, 0.5, 1/3
+    /// Speed relative to the real disk: 4, 0.5, 1/3
     #[arg(long, value_name = "N", default_value = "1")]
     pub scale: String,
     /// Order of service; the default belongs to the model
@@ -200,15 +220,15 @@ pub enum Bench {
         #[arg(long)]
         json: bool,
     },
-    /// Hold the simulator against the running kernel: throughput of both, cell by cell (needs root)
+    /// Compare the simulator with the running kernel: throughput of both, cell by cell (needs root)
     Predict(BenchPredict),
-    /// Measure what being there costs where there is nothing to gain: starts, calls, cached reads
+    /// Measure the overhead where there is nothing to gain: process starts, calls, cached reads
     Overhead(BenchOverhead),
     /// Print the table of an earlier run again, or draw it
     Report {
         /// Results that `bench run --json` wrote
         results: PathBuf,
-        /// Write a picture
+        /// Write a picture as SVG
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
     },
@@ -246,19 +266,19 @@ pub struct BenchPredict {
     /// Longest run of a cell
     #[arg(long, value_name = "SECONDS", default_value = "3")]
     pub seconds: u64,
-    /// Seed of all chance: the same seed reads the same places
+    /// Random seed: the same seed reads the same places
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
     /// Size of an emulated disk; it lives in memory, and the test files shrink to fit
     #[arg(long, value_name = "SIZE", default_value = "4G")]
     pub size: String,
-    /// Write the results for machines
+    /// Write the results as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a picture
+    /// Write a picture as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Write the picture as pixels
+    /// Write the picture as PNG
     #[arg(long, value_name = "FILE")]
     pub png: Option<PathBuf>,
 }
@@ -269,13 +289,7 @@ pub struct BenchPredict {
     after_help = "Each row is run without the library and under `ahead run`, in turn; what is \
     shown is the median of the differences (or ratios) of neighbouring runs, and where that median \
     would lie in 95 of 100 repetitions. Stop other programs first: a few per cent are within reach \
-    of anything that shares the processors.\n\
-    Examples:\n  \
-    ahead bench overhead --quick\n  \
-    ahead bench overhead --row pread,open --repeat 21\n  \
-    ahead bench overhead --row sort,dd,awk,grep --on /mnt/data\n  \
-    sudo ahead bench overhead --row files-800 --disk hdd\n  \
-    ahead bench overhead --against /old/libahead_preload.so --svg overhead.svg"
+    of anything that shares the processors."
 )]
 pub struct BenchOverhead {
     /// Rows, comma separated; `dd` means `dd-cold` and `dd-warm`
@@ -284,7 +298,7 @@ pub struct BenchOverhead {
     /// How often each row is run in each arm
     #[arg(long, value_name = "N", default_value = "9", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
-    /// A quarter of the operations and three repeats: a first look
+    /// A quarter of the operations and three repeats, for a first look
     #[arg(long)]
     pub quick: bool,
     /// Folder for the test files; the disk below it serves the cold rows
@@ -302,7 +316,7 @@ pub struct BenchOverhead {
     /// Print JSON, with every single run
     #[arg(long)]
     pub json: bool,
-    /// Write a picture
+    /// Write a picture as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 }
@@ -329,10 +343,10 @@ pub struct BenchRun {
     /// How often each pair of pattern and arm is run
     #[arg(long, value_name = "N", default_value = "3")]
     pub repeat: u32,
-    /// Seed of all chance: the same seed reads the same places; the plan's, or 1
+    /// Random seed: the same seed reads the same places (default: the plan's, or 1)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// How many times faster than the real thing an emulated disk is
+    /// Speed of an emulated disk relative to the real one: 4, 0.5, 1/3
     #[arg(long, value_name = "N")]
     pub scale: Option<String>,
     /// Size of an emulated disk; it lives in memory, and the test files shrink to fit
@@ -344,13 +358,13 @@ pub struct BenchRun {
     /// Leave the test files, and an emulated disk, for the next run
     #[arg(long)]
     pub keep: bool,
-    /// Short runs: good for a first look, not for publishing
+    /// Short runs, for a first look; not for publishing
     #[arg(long)]
     pub quick: bool,
-    /// Write the results for machines
+    /// Write the results as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a picture
+    /// Write a picture as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 }

@@ -48,11 +48,11 @@ pub fn convert(arguments: &Convert) -> Result<(), TraceCommandError> {
     }
     let written = to.finish(reader.files())?;
     drop(progress);
-    let told = told(&written, format, reader.skipped());
+    let summary = summary(&written, format, reader.skipped());
     if is_stdout {
-        output::to_stderr(&told);
+        output::to_stderr(&summary);
     } else {
-        output::to_stdout(&told)?;
+        output::to_stdout(&summary)?;
     }
     damage.map_or(Ok(()), |error| Err(error.into()))
 }
@@ -78,7 +78,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-fn told(written: &Written, format: Format, skipped: u64) -> String {
+fn summary(written: &Written, format: Format, skipped: u64) -> String {
     let mut text = format!(
         "{} records written as {}\n",
         written.accesses,

@@ -1,6 +1,6 @@
 //! The one program: arguments in, one verb called, an exit code out.
 //!
-//! This room turns errors into text and exit codes; every room below returns them. It owns no
+//! This crate turns errors into text and exit codes; every crate below returns them. It owns no
 //! policy and no measurement. [`arguments`] says what can be typed, one file per verb does it.
 #![forbid(unsafe_code)]
 
@@ -32,7 +32,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use arguments::{Arguments, Verb};
 use exit::Exit;
@@ -87,7 +87,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         output::problem(&error);
         return Exit::Usage;
     }
-    let arguments = match Arguments::try_parse_from(&typed) {
+    let arguments = match Arguments::from_typed(&typed) {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error, &typed),
     };
@@ -100,8 +100,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-/// The processes that this program starts of itself. They are no verbs: nobody should find them in
-/// the help or in a completion.
+/// The processes that this program starts of itself. They are no verbs and stay out of
+/// the help and the completions.
 fn inner_process(typed: &[OsString]) -> Option<Exit> {
     let first = typed.get(1)?.to_str()?;
     if first == bench::READER_ARGUMENT {
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_mistake_becomes_one_line_that_names_the_help_to_read() {
         let typed = ["ahead", "disk", "destroy"].map(OsString::from);
-        let error = Arguments::try_parse_from(&typed).expect_err("no name");
+        let error = Arguments::from_typed(&typed).expect_err("no name");
         let line = sentence(&error.render().to_string(), &command_of(&typed));
         assert!(!line.contains('\n'), "{line}");
         assert!(line.contains("<NAME>"), "{line}");

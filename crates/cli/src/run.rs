@@ -223,7 +223,7 @@ fn run_watched(
 
     if let Some(account) = account.filter(|_| wants_report) {
         let report = account.read()?;
-        let told = report::RunReport {
+        let account = report::RunReport {
             command,
             status,
             elapsed,
@@ -231,9 +231,9 @@ fn run_watched(
             report: &report,
         };
         let text = if arguments.json {
-            told.json()
+            account.json()
         } else {
-            told.text()
+            account.text()
         };
         write_report(report_file, &text)?;
     }

@@ -11,7 +11,7 @@ pub struct SizeError(String);
 /// Not a whole number, an unknown suffix, or more than fits into 64 bits.
 pub fn parse(text: &str) -> Result<u64, SizeError> {
     let wrong = || SizeError(text.to_owned());
-    let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let digits = text.trim_end_matches(|sign: char| !sign.is_ascii_digit());
     let shift = match text[digits.len()..].trim_end_matches("iB") {
         "" => 0,
         "K" | "k" => 10,

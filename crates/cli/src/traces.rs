@@ -1,4 +1,4 @@
-//! What the commands on traces share: opening one as the command line says, and telling how far
+//! What the commands on traces share: opening one as the command line says, and showing how far
 //! the reading is.
 
 use std::io;

@@ -1,5 +1,5 @@
 //! `ahead disk` from outside: a disk's life, and bad input. Needs root, as emulated disks do; what
-//! the disk itself promises is tested in its own room.
+//! the disk itself promises is tested in its own crate.
 
 mod support;
 

@@ -13,7 +13,7 @@ const READS: usize = 256;
 #[test]
 fn a_backward_reader_is_recognised_and_gets_its_bytes() {
     let place = Place::new();
-    // Each byte tells its place.
+    // Each byte follows from its place.
     let content: Vec<u8> = (0..READS * READ_BYTES)
         .map(|at| u8::try_from(at / 251 % 256).expect("a byte"))
         .collect();

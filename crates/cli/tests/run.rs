@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use rustix::process::{Pid, Signal, WaitOptions};
 use support::{Place, stderr, stdout};
 
-/// The report is written to a place where nobody looks: the run is watched, the test is quiet.
+/// The report is written to a file that is not looked at: the run is watched, the test is quiet.
 const WATCHED: &str = "--report=/dev/null";
 
 fn pid_of(child: &Child) -> Pid {

@@ -80,14 +80,14 @@ fn a_trace_is_read_from_a_pipe_and_written_to_one() {
 fn a_trace_is_described_in_numbers() {
     let place = Place::new();
     let trace = place.file("t.iolog", FIO);
-    let told = json(&place.output(&["stat", "--json", text(&trace)]));
-    assert_eq!(told["reads"], 3);
-    assert_eq!(told["sequential_reads"], 1);
-    assert_eq!(told["backward_reads"], 1);
-    assert_eq!(told["distinct_pages"], 32);
-    assert_eq!(told["touched_pages"], 33);
-    assert_eq!(told["duration_ns"], 40_000);
-    assert_eq!(told["files"][0]["name"], "/data/a");
+    let figures = json(&place.output(&["stat", "--json", text(&trace)]));
+    assert_eq!(figures["reads"], 3);
+    assert_eq!(figures["sequential_reads"], 1);
+    assert_eq!(figures["backward_reads"], 1);
+    assert_eq!(figures["distinct_pages"], 32);
+    assert_eq!(figures["touched_pages"], 33);
+    assert_eq!(figures["duration_ns"], 40_000);
+    assert_eq!(figures["files"][0]["name"], "/data/a");
     let said = fine(&place.output(&["stat", text(&trace)]));
     assert!(
         said.contains("frequent read sizes         64 KiB 66.6 %"),
@@ -102,9 +102,9 @@ fn a_table_of_somebody_needs_a_map() {
     let output = place.output(&["stat", text(&trace)]);
     assert_refused(&output, 1, &["t.csv", "--columns"]);
     let map = "at=0:s,offset=1:sectors,length=2:sectors,operation=3";
-    let told = json(&place.output(&["stat", "--json", text(&trace), "--columns", map]));
-    assert_eq!(told["read_bytes"], 8192);
-    assert_eq!(told["sequential_reads"], 1);
+    let figures = json(&place.output(&["stat", "--json", text(&trace), "--columns", map]));
+    assert_eq!(figures["read_bytes"], 8192);
+    assert_eq!(figures["sequential_reads"], 1);
     let output = place.output(&["stat", text(&trace), "--columns", "offset=one:mile"]);
     assert_refused(&output, 2, &["offset=one:mile", "the unit is not known"]);
 }
@@ -172,11 +172,11 @@ fn a_replay_reads_the_same_bytes_in_files_made_for_it() {
     for pace in ["--fast", "--timing"] {
         let mut arguments = vec!["replay", text(&trace), "--root", text(&root), "--json"];
         arguments.extend([pace, "--create", "--cold"]);
-        let told = json(&place.output(&arguments));
-        assert_eq!(told["reads"], 3);
-        assert_eq!(told["bytes"], 2 * 65_536 + 4096);
+        let figures = json(&place.output(&arguments));
+        assert_eq!(figures["reads"], 3);
+        assert_eq!(figures["bytes"], 2 * 65_536 + 4096);
         assert_eq!(
-            (&told["failures"], &told["short_reads"]),
+            (&figures["failures"], &figures["short_reads"]),
             (&0.into(), &0.into())
         );
     }

@@ -1,4 +1,4 @@
-//! `getrusage` - what this process has used, as far as it tells whether it waited for a device.
+//! `getrusage` - what this process has used, as far as it shows whether it waited for a device.
 //!
 //! The raw call, as it is made inside other programs.
 

@@ -32,7 +32,7 @@ impl ReadStream {
     /// The next byte; `None` at the end of the file and after an error, as in C.
     #[inline]
     pub fn getc(&mut self) -> Option<u8> {
-        // SAFETY: the stream is open until it is dropped, and borrowed by nobody else.
+        // SAFETY: the stream is open until it is dropped, and borrowed nowhere else.
         let byte = unsafe { getc(self.0.as_ptr()) };
         u8::try_from(byte).ok()
     }

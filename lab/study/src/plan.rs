@@ -151,7 +151,7 @@ pub enum PlanError {
         /// What is wrong there.
         reason: String,
     },
-    /// Two plans could not be told apart in a table.
+    /// Two plans would have the same name in a table.
     #[error("two plans are called '{0}'")]
     SameName(String),
 }

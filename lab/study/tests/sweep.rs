@@ -115,7 +115,7 @@ fn the_journal_of_another_plan_is_refused_and_left_alone() {
 #[test]
 fn a_file_that_is_no_journal_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("letter");
+    let file = folder.path().join("note");
     for content in [&b"Dear all"[..], b"Dear all,\n", b"\xff\xfe\n"] {
         fs::write(&file, content).expect("a file");
         let refused = run(&plan(PLAN), Some(&file), 1);

@@ -156,7 +156,7 @@ fn main() {
     }
     if which == "all" || which == "columns" {
         was_found = true;
-        // The same table as somebody else's: five of its columns, called by place.
+        // The same table as another tool's: five of its columns, called by place.
         let columns = Columns::parse("at=0,operation=3,file=4,offset=5,length=6").expect("a map");
         measure(Format::Csv, megabytes * 1_000_000, Some(columns), "columns");
     }

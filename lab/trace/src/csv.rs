@@ -1,4 +1,4 @@
-//! Tables as text: our own, and anybody's whose columns are named with a [`Columns`] map.
+//! Tables as text: our own, and others whose columns are named with a [`Columns`] map.
 //!
 //! The native form of a recorded trace is such a table, for four reasons: it is complete up to its
 //! last line when the recording dies; it can be read from a pipe while it is written; every tool

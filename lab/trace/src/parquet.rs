@@ -1,4 +1,4 @@
-//! Tables as Parquet: our own, and anybody's whose columns are named with a map of columns.
+//! Tables as Parquet: our own, and others whose columns are named with a map of columns.
 //!
 //! Our own has the columns of the native CSV, small and quick to search, for traces that are kept.
 //! It is not the form of a recording: what describes the columns stands at the end, so a file

@@ -9,10 +9,10 @@ use ahead_trace::{
 };
 use proptest::prelude::*;
 
-/// A record as a format without tables would tell it: the name instead of the reference.
-type Told = (Access, Vec<u8>, Option<u64>);
+/// A record as a format without tables would have it: the name instead of the reference.
+type Decoded = (Access, Vec<u8>, Option<u64>);
 
-fn told(mut reader: impl Reader) -> Vec<Told> {
+fn decoded(mut reader: impl Reader) -> Vec<Decoded> {
     let accesses: Vec<Access> = reader
         .by_ref()
         .map(|access| access.expect("sound"))
@@ -37,7 +37,7 @@ fn written_and_read(
     objects: Objects,
     files: &FileTable,
     accesses: &[Access],
-) -> Vec<Told> {
+) -> Vec<Decoded> {
     let mut writer = create(path, format, objects).expect("can be created");
     for access in accesses {
         writer.write(access, files).expect("can be written");
@@ -48,7 +48,7 @@ fn written_and_read(
         objects,
         ..OpenOptions::default()
     };
-    told(open(path, &options).expect("is recognised"))
+    decoded(open(path, &options).expect("is recognised"))
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -91,7 +91,7 @@ prop_compose! {
         let mut names: Vec<_> = names.into_iter().collect();
         names.sort();
         for (name, size) in names.iter().zip(sizes) {
-            let file = files.named(name).expect("room");
+            let file = files.named(name).expect("it fits");
             if let Some(bytes) = size {
                 files.set_size(file, bytes);
             }
@@ -109,7 +109,7 @@ proptest! {
         accesses in prop::collection::vec(access(), 0..40),
     ) {
         let folder = tempfile::tempdir().expect("a folder");
-        let expected = told(InMemory::new(files.clone(), accesses.clone()));
+        let expected = decoded(InMemory::new(files.clone(), accesses.clone()));
         for (name, format) in [
             ("t.csv", Format::Csv),
             ("t.csv.zst", Format::Csv),
@@ -177,7 +177,7 @@ proptest! {
     ) {
         let mut files = FileTable::default();
         for name in ["/a", "/b", "/c", "/d"] {
-            files.named(name.as_bytes()).expect("room");
+            files.named(name.as_bytes()).expect("it fits");
         }
         // What fio's log can hold; each file is opened first, as a program does.
         let mut at_ns = 0;
@@ -205,7 +205,7 @@ proptest! {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("t.log");
         let found = written_and_read(&path, Format::Fio, Objects::default(), &files, &kept);
-        prop_assert_eq!(found, told(InMemory::new(files, kept)));
+        prop_assert_eq!(found, decoded(InMemory::new(files, kept)));
     }
 
     #[test]
@@ -216,13 +216,13 @@ proptest! {
         let mut accesses = Vec::new();
         let mut at_ns = 0;
         for (number, bytes, seconds) in objects {
-            let file = files.numbered(number).expect("room");
+            let file = files.numbered(number).expect("it fits");
             accesses.push(Access { at_ns, ..Access::read(file, 0, u64::from(bytes)) });
             files.set_size(file, u64::from(bytes));
             at_ns += seconds * 1_000_000_000;
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let expected = told(InMemory::new(files.clone(), accesses.clone()));
+        let expected = decoded(InMemory::new(files.clone(), accesses.clone()));
         for name in ["t.oracleGeneral", "t.oracleGeneral.zst"] {
             let path = folder.path().join(name);
             let found =
@@ -235,7 +235,7 @@ proptest! {
 #[test]
 fn a_parquet_file_of_many_groups_is_read_to_its_end() {
     let mut files = FileTable::default();
-    let file = files.named(b"/a").expect("room");
+    let file = files.named(b"/a").expect("it fits");
     let accesses: Vec<_> = (0..200_000)
         .map(|place| Access {
             at_ns: place,
@@ -252,7 +252,7 @@ fn a_parquet_file_of_many_groups_is_read_to_its_end() {
         &accesses,
     );
     assert_eq!(found.len(), accesses.len());
-    assert_eq!(found.last().map(|told| told.0), accesses.last().copied());
+    assert_eq!(found.last().map(|last| last.0), accesses.last().copied());
     let mut bytes = Vec::new();
     std::fs::File::open(&path)
         .and_then(|mut file| file.read_to_end(&mut bytes))

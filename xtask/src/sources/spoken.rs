@@ -10,9 +10,9 @@ const ENDINGS: [&str; 8] = ["rs", "md", "toml", "py", "c", "h", "sh", "1"];
 /// A word that is not used, in all its forms.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// The forms, in small letters.
+    /// The forms, in lower case.
     pub forms: &'static [&'static str],
-    /// Texts in which it may stand, in small letters.
+    /// Texts in which it may stand, in lower case.
     pub except: &'static [&'static str],
 }
 
@@ -83,7 +83,7 @@ fn in_line(line: &str, rules: &[Rule]) -> Vec<&'static str> {
     found
 }
 
-/// The words of a line in small letters; names are taken apart.
+/// The words of a line in lower case; names are taken apart.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';

@@ -9,8 +9,8 @@ use super::traces::TraceOptions;
 /// `ahead reproduce`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A figure that does not hold is a finding: it is printed as such, with the reason, \
-    and the exit code is 0 unless --strict says otherwise."
+    after_help = "A figure that does not hold is a result, printed with the reason; \
+    the exit code is 0 unless --strict is given."
 )]
 pub struct Reproduce {
     /// Which figure; `list` names them
@@ -30,16 +30,16 @@ pub struct Reproduce {
 /// What to simulate, for every command that does.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Choice {
-    /// Seed of all chance: the same seed reads the same places
+    /// Random seed: the same seed reads the same places
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Processors of the machine
     #[arg(long, value_name = "N")]
     pub cpus: Option<u32>,
-    /// The accesses of a trace at their recorded moments, instead of as fast as they are answered
+    /// Issue the accesses of a trace at their recorded times, not as fast as they are answered
     #[arg(long)]
     pub timing: bool,
-    /// How a trace is to be understood
+    /// How to read a trace
     #[command(flatten)]
     pub trace: TraceOptions,
 }
@@ -60,13 +60,13 @@ pub struct Simulate {
     /// What is read: a workload, a trace, or the name of one in the plan
     #[arg(long, value_name = "WORKLOAD")]
     pub workload: Option<String>,
-    /// A disk model, or a model file ending in .toml (hdd when neither this nor PLAN says)
+    /// A disk model, or a model file ending in .toml (default: PLAN's, or hdd)
     #[arg(long, value_name = "DISK")]
     pub disk: Option<String>,
-    /// Memory for the page cache (256M when neither this nor PLAN says)
+    /// Memory for the page cache (default: PLAN's, or 256M)
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
-    /// Chance, machine, trace
+    /// Seed, machine, trace
     #[command(flatten)]
     pub choice: Choice,
     /// List policies, workloads and disks
@@ -75,10 +75,10 @@ pub struct Simulate {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Write a picture of what the processors did
+    /// Write a picture of processor use over time as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// The same picture as pixels
+    /// The same picture as PNG
     #[arg(long, value_name = "FILE")]
     pub png: Option<PathBuf>,
 }
@@ -92,7 +92,7 @@ pub struct Simulate {
     With plans, --policies, --disks and --memory replace theirs, and --workloads chooses from theirs."
 )]
 pub struct Compare {
-    /// Plans: which policies, workloads, disks and memory sizes to run against each other
+    /// Plans: which policies, workloads, disks and memory sizes to compare
     #[arg(value_name = "PLAN")]
     pub plans: Vec<PathBuf>,
     /// Policies
@@ -101,19 +101,19 @@ pub struct Compare {
     /// Workloads and traces
     #[arg(long, value_name = "LIST")]
     pub workloads: Option<String>,
-    /// Disk models (hdd and ssd when neither this nor a plan says)
+    /// Disk models (default: the plan's, or hdd and ssd)
     #[arg(long, value_name = "LIST")]
     pub disks: Option<String>,
-    /// Memory sizes (256M when neither this nor a plan says)
+    /// Memory sizes (default: the plan's, or 256M)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub memory: Vec<String>,
-    /// Chance, machine, trace
+    /// Seed, machine, trace
     #[command(flatten)]
     pub choice: Choice,
-    /// Note finished runs here; interrupted, the same command goes on from there
+    /// Keep finished runs in this file; after an interruption the same command resumes from it
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
-    /// Only the tables, and the picture, of `adaptive` against the best of the kernels
+    /// Only `adaptive` against the best of the kernels: tables and picture
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub summary: bool,
     /// Print JSON
@@ -125,10 +125,10 @@ pub struct Compare {
     /// Write the table of --csv as Parquet
     #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
-    /// Write a picture
+    /// Write a picture as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// The same picture as pixels
+    /// The same picture as PNG
     #[arg(long, value_name = "FILE")]
     pub png: Option<PathBuf>,
 }

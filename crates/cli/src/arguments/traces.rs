@@ -15,10 +15,10 @@ const FORMATS: [&str; 7] = [
 ];
 const WRITTEN: [&str; 4] = ["fio", "oracle-general", "csv", "parquet"];
 
-/// How a trace is to be understood, for every command that reads one.
+/// How to read a trace, for every command that reads one.
 #[derive(Clone, Debug, Default, Args)]
 pub struct TraceOptions {
-    /// Format of the trace; recognised by its beginning when not given
+    /// Format of the trace (default: recognised by its first bytes)
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS)]
     pub from: Option<String>,
     /// What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0
@@ -36,8 +36,8 @@ pub struct TraceOptions {
     /// What an object of a cache trace is: files, or blocks:BYTES
     #[arg(long, value_name = "KIND", default_value = "blocks:4096")]
     pub objects: String,
-    /// The action of a block request that counts, in text of blkparse: Q, D or C
-    #[arg(long, value_name = "LETTER", default_value = "Q", value_parser = ["Q", "D", "C"])]
+    /// Which action of a block request counts in blkparse text: Q queued, D issued, C completed
+    #[arg(long, value_name = "ACTION", default_value = "Q", value_parser = ["Q", "D", "C"])]
     pub action: String,
 }
 
@@ -52,10 +52,10 @@ pub struct Convert {
     pub input: PathBuf,
     /// The trace to write; .zst behind the name packs it
     pub output: PathBuf,
-    /// Format to write; by the ending of OUTPUT when not given (.csv, .parquet, .fio, …)
+    /// Format to write (default: by the extension of OUTPUT: .csv, .parquet, .fio, …)
     #[arg(long, value_name = "FORMAT", value_parser = WRITTEN)]
     pub to: Option<String>,
-    /// How the trace is to be understood
+    /// How to read the trace
     #[command(flatten)]
     pub trace: TraceOptions,
 }
@@ -65,7 +65,7 @@ pub struct Convert {
 pub struct Stat {
     /// The trace; '-' is standard input
     pub trace_file: PathBuf,
-    /// How the trace is to be understood
+    /// How to read the trace
     #[command(flatten)]
     pub trace: TraceOptions,
     /// Print JSON
@@ -77,16 +77,15 @@ pub struct Stat {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Only reads and advice are issued: nothing is ever written to a file that \
-    exists. Mappings of a trace that saw no page faults are left out, and told.\n\
-    To see what another policy makes of it: ahead run -- ahead replay TRACE"
+    exists. Mappings of a trace that saw no page faults are left out; a message says so."
 )]
 pub struct Replay {
     /// The trace
     pub trace_file: PathBuf,
-    /// Folder in which the recorded names are looked for, instead of /
+    /// Folder that takes the place of / in the recorded names
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// One read after the other, without the pauses of the recording
+    /// Read as fast as possible, without the recorded pauses
     #[arg(long, action = ArgAction::SetTrue, conflicts_with = "timing")]
     pub fast: bool,
     /// At the recorded times (the default)
@@ -98,7 +97,7 @@ pub struct Replay {
     /// Drop each file from the page cache before its first read
     #[arg(long)]
     pub cold: bool,
-    /// How the trace is to be understood
+    /// How to read the trace
     #[command(flatten)]
     pub trace: TraceOptions,
     /// Print JSON

@@ -84,10 +84,10 @@ impl Outcome {
     fn fail(&mut self, path: &Path, error: &io::Error) {
         self.failures += 1;
         if self.first_failure.is_none() {
-            let told = error.to_string();
+            let reason = error.to_string();
             // Without the number behind the system's words.
-            let told = told.split(" (os error").next().unwrap_or_default();
-            self.first_failure = Some(format!("'{}': {told}", path.display()));
+            let reason = reason.split(" (os error").next().unwrap_or_default();
+            self.first_failure = Some(format!("'{}': {reason}", path.display()));
         }
     }
 }

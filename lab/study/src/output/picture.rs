@@ -90,9 +90,9 @@ fn bars(groups: &[Group<'_>]) -> Chart {
         |group| group.cell().disk.clone(),
         |group| format!("{} MiB", group.cell().memory_mib),
     ];
-    let telling: Vec<_> = parts.into_iter().filter(|part| varies(*part)).collect();
+    let differing: Vec<_> = parts.into_iter().filter(|part| varies(*part)).collect();
     let name = |group: &Group<'_>| {
-        let words: Vec<_> = telling.iter().map(|part| part(group)).collect();
+        let words: Vec<_> = differing.iter().map(|part| part(group)).collect();
         words.join(" ")
     };
     let series = |who: Who<'_>| {

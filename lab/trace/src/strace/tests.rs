@@ -5,7 +5,7 @@ use crate::access::{FileAdvice, Operation};
 use crate::lines::read_all;
 
 /// The accesses as short texts: thread, word, file, offset + length.
-fn told(text: &str) -> Vec<String> {
+fn decoded(text: &str) -> Vec<String> {
     let (accesses, files, problem) = read_all(text.as_bytes(), Strace::default());
     assert_eq!(problem, None);
     accesses
@@ -38,7 +38,7 @@ fn positions_move_with_reads_and_seeks() {
 7 1.9 +++ exited with 0 +++
 "#;
     assert_eq!(
-        told(text),
+        decoded(text),
         [
             "7 open /tmp/f 0+0",
             "7 read /tmp/f 0+4096",
@@ -82,7 +82,7 @@ fn duplicates_and_forks_share_a_position_and_opens_do_not() {
 7 2.0 read(3, "", 100) = 100
 "#;
     assert_eq!(
-        told(text),
+        decoded(text),
         [
             "7 open /f 0+0",
             "7 read /f 0+100",
@@ -123,7 +123,7 @@ fn mappings_advice_and_copies_are_records() {
 1.8 write(1</dev/null<char 1:3>>, "a", 1) = 1
 "#;
     assert_eq!(
-        told(text),
+        decoded(text),
         [
             "0 open /f 0+0",
             "0 fault /f 155648+8192",

@@ -1,0 +1,393 @@
+//! Examples of every command: `--help` ends with them, and manual pages have them as a section.
+//!
+//! A command line that changes has to change here too: a test parses every example.
+
+use clap::Command;
+
+/// Examples of one command.
+#[derive(Debug)]
+pub struct Examples {
+    /// The command's name on its manual page.
+    page: &'static str,
+    /// What is typed, and what it does.
+    pub lines: &'static [(&'static str, &'static str)],
+}
+
+const fn of(page: &'static str, lines: &'static [(&'static str, &'static str)]) -> Examples {
+    Examples { page, lines }
+}
+
+/// All of them, by the name of the page.
+static EXAMPLES: &[Examples] = &[
+    of(
+        "ahead",
+        &[
+            ("ahead run -- tac big.log", "speed up one command"),
+            (
+                "ahead run --policy kernel --report -- ./job",
+                "watch a job without prefetching",
+            ),
+            (
+                "ahead compare plans/backward-log.toml",
+                "compare policies in the simulator",
+            ),
+        ],
+    ),
+    of(
+        "ahead-run",
+        &[
+            (
+                "ahead run -- tac big.log",
+                "speed up a command and what it starts",
+            ),
+            (
+                "ahead run --report -- sort -m a b c > all",
+                "say afterwards what was done per file",
+            ),
+            (
+                "ahead run --set readahead_hit_rate=4 -- ./read-matrix m.bin",
+                "read through the holes of a sparse pattern",
+            ),
+            (
+                "ahead run --policy kernel --record job.csv -- ./job",
+                "record the reads of a job, prefetch nothing",
+            ),
+        ],
+    ),
+    of(
+        "ahead-settings",
+        &[
+            ("ahead settings", "every setting with its value and meaning"),
+            (
+                "ahead settings --config night.toml",
+                "the values that this file would give",
+            ),
+        ],
+    ),
+    of(
+        "ahead-disk",
+        &[
+            (
+                "sudo ahead disk create slow --model hdd --size 4G --mount /mnt/slow",
+                "a rotating disk to try things on",
+            ),
+            ("sudo ahead disk stats slow", "its counters"),
+            ("sudo ahead disk destroy slow", "remove it and its contents"),
+        ],
+    ),
+    of(
+        "ahead-disk-create",
+        &[
+            (
+                "sudo ahead disk create slow --model hdd --size 4G --mount /mnt/slow",
+                "a rotating disk",
+            ),
+            (
+                "sudo ahead disk create fast --model ssd --size 2G --mount /mnt/fast --scale 1/8",
+                "flash, eight times slower than real",
+            ),
+            (
+                "sudo ahead disk create mine --model mine.toml --size 1G --mount /mnt/mine",
+                "a disk of your own description",
+            ),
+        ],
+    ),
+    of(
+        "ahead-disk-list",
+        &[
+            ("sudo ahead disk list", "the disks that exist now"),
+            ("sudo ahead disk list --json", "the same for a program"),
+        ],
+    ),
+    of(
+        "ahead-disk-stats",
+        &[
+            (
+                "sudo ahead disk stats slow",
+                "requests, bytes, seeks, busy time",
+            ),
+            (
+                "sudo ahead disk stats slow --reset",
+                "the same, then count from zero",
+            ),
+        ],
+    ),
+    of(
+        "ahead-disk-destroy",
+        &[
+            (
+                "sudo ahead disk destroy slow",
+                "unmount and remove one disk",
+            ),
+            ("sudo ahead disk list", "see what is left"),
+        ],
+    ),
+    of(
+        "ahead-bench",
+        &[
+            ("ahead bench list", "the patterns and arms"),
+            (
+                "sudo ahead bench run --disk hdd --pattern back64k,sep8 --quick",
+                "a first look on an emulated disk",
+            ),
+            (
+                "ahead bench overhead --quick",
+                "the cost where there is nothing to gain",
+            ),
+        ],
+    ),
+    of(
+        "ahead-bench-run",
+        &[
+            (
+                "sudo ahead bench run --disk hdd --pattern back64k,sep8 --arm stock:128,run,ceiling",
+                "two patterns, three arms, an emulated disk",
+            ),
+            (
+                "sudo ahead bench run --disk /mnt/data --quick --json r.json --svg r.svg",
+                "short runs on a disk of this machine",
+            ),
+            (
+                "sudo ahead bench run --plan plans/model-load.toml --disk ssd",
+                "the workloads of a plan",
+            ),
+        ],
+    ),
+    of(
+        "ahead-bench-list",
+        &[
+            ("ahead bench list", "the patterns and arms"),
+            ("ahead bench list --json", "the same for a program"),
+        ],
+    ),
+    of(
+        "ahead-bench-predict",
+        &[
+            (
+                "sudo ahead bench predict",
+                "the default patterns, disks and window sizes",
+            ),
+            (
+                "sudo ahead bench predict --patterns seq64k,sep8 --disks hdd --windows 128,1024",
+                "four cells",
+            ),
+        ],
+    ),
+    of(
+        "ahead-bench-overhead",
+        &[
+            ("ahead bench overhead --quick", "a first look at all rows"),
+            (
+                "ahead bench overhead --row pread,open --repeat 21",
+                "two rows with a narrow interval",
+            ),
+            (
+                "sudo ahead bench overhead --row files-800 --disk hdd",
+                "the rows that need an emulated disk",
+            ),
+            (
+                "ahead bench overhead --against /old/libahead_preload.so --svg overhead.svg",
+                "an older library beside the usual one",
+            ),
+        ],
+    ),
+    of(
+        "ahead-bench-report",
+        &[
+            ("ahead bench report r.json", "print the tables again"),
+            ("ahead bench report r.json --svg r.svg", "and draw them"),
+        ],
+    ),
+    of(
+        "ahead-simulate",
+        &[
+            (
+                "ahead simulate --workload backward --disk hdd --memory 256M",
+                "one run with its whole account",
+            ),
+            (
+                "ahead simulate --workload random:read-kib=16 --policy linux-6.18:ra_kb=512",
+                "a policy and a workload with keys",
+            ),
+            (
+                "ahead simulate plans/database.toml --disk ssd --svg processors.svg",
+                "the workload of a plan",
+            ),
+            ("ahead simulate --list", "all policies, workloads and disks"),
+        ],
+    ),
+    of(
+        "ahead-compare",
+        &[
+            (
+                "ahead compare plans/backward-log.toml",
+                "one plan: table and picture",
+            ),
+            (
+                "ahead compare plans/database.toml --summary --journal sweep.journal",
+                "only adaptive against the best; can be resumed",
+            ),
+            (
+                "ahead compare --workloads backward --disks hdd,ssd --policies linux-2.6.18,adaptive",
+                "without a plan",
+            ),
+        ],
+    ),
+    of(
+        "ahead-reproduce",
+        &[
+            ("ahead reproduce list", "the figures by name"),
+            (
+                "ahead reproduce all --out pictures",
+                "all of them, with pictures",
+            ),
+        ],
+    ),
+    of(
+        "ahead-convert",
+        &[
+            (
+                "ahead convert trace.txt reads.parquet",
+                "the format is recognised",
+            ),
+            (
+                "ahead convert --columns at=0:s,offset=1:sectors,length=2:sectors volume.csv reads.csv",
+                "a table with columns of its own",
+            ),
+            (
+                "ahead convert --to fio job.csv -",
+                "to standard output, for fio --read_iolog",
+            ),
+        ],
+    ),
+    of(
+        "ahead-stat",
+        &[
+            ("ahead stat reads.csv", "sizes, runs, re-use"),
+            (
+                "ahead stat --json reads.parquet",
+                "with the distributions, for a program",
+            ),
+        ],
+    ),
+    of(
+        "ahead-replay",
+        &[
+            (
+                "ahead replay reads.csv",
+                "the recorded files at the recorded times",
+            ),
+            (
+                "ahead replay reads.csv --fast --cold",
+                "without pauses, from an empty cache",
+            ),
+            (
+                "ahead replay reads.csv --root /mnt/test --create",
+                "on sparse files below a folder",
+            ),
+            (
+                "ahead run -- ahead replay reads.csv --fast --cold",
+                "under the policy of ahead",
+            ),
+        ],
+    ),
+    of(
+        "ahead-completions",
+        &[
+            (
+                "ahead completions bash > ~/.local/share/bash-completion/completions/ahead",
+                "for bash",
+            ),
+            (
+                "ahead completions fish > ~/.config/fish/completions/ahead.fish",
+                "for fish",
+            ),
+        ],
+    ),
+    of(
+        "ahead-man",
+        &[
+            ("ahead man > ahead.1", "the page of the program itself"),
+            ("ahead man --dir man1", "the pages of all commands"),
+        ],
+    ),
+];
+
+/// The examples of the command with this page.
+#[must_use]
+pub fn of_page(page: &str) -> Option<&'static Examples> {
+    EXAMPLES.iter().find(|examples| examples.page == page)
+}
+
+/// The command `page` with all below it, each with its examples at the end of its help.
+pub(super) fn added(command: Command, page: &str) -> Command {
+    let notes = command.get_after_help().map(ToString::to_string);
+    let command = match of_page(page) {
+        Some(examples) => command.after_help(help(notes, examples)),
+        None => command,
+    };
+    command.mut_subcommands(|sub| {
+        let page = format!("{page}-{}", sub.get_name());
+        added(sub, &page)
+    })
+}
+
+fn help(notes: Option<String>, examples: &Examples) -> String {
+    let mut text = notes.map(|notes| notes + "\n\n").unwrap_or_default();
+    text += "Examples:";
+    for (typed, about) in examples.lines {
+        text += &format!("\n  {typed}\n      {about}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    fn pages(command: &Command, page: String) -> Vec<String> {
+        let below = command.get_subcommands();
+        let below: Vec<_> = below
+            .flat_map(|sub| pages(sub, format!("{page}-{}", sub.get_name())))
+            .collect();
+        [vec![page], below].concat()
+    }
+
+    #[test]
+    fn every_command_has_two_to_four_examples_and_nothing_else_has_any() {
+        let mut expected = pages(&Arguments::command(), "ahead".to_owned());
+        let mut found: Vec<_> = EXAMPLES.iter().map(|one| one.page.to_owned()).collect();
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected);
+        for examples in EXAMPLES {
+            assert!((2..=4).contains(&examples.lines.len()), "{}", examples.page);
+        }
+    }
+
+    /// What a shell would do with `>` is cut off.
+    #[test]
+    fn every_example_can_be_typed() {
+        for (typed, _) in EXAMPLES.iter().flat_map(|examples| examples.lines) {
+            let command = typed.split(" > ").next().unwrap_or_default();
+            let words = command.split(' ').skip_while(|word| *word == "sudo");
+            if let Err(error) = super::super::command().try_get_matches_from(words) {
+                panic!("{typed}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn help_ends_with_the_examples_behind_the_notes() {
+        let mut command = super::super::command();
+        let run = command.find_subcommand_mut("run").expect("the command");
+        let help = run.render_long_help().to_string();
+        let notes = help.find("Exit codes:").expect("notes");
+        let examples = help.find("Examples:").expect("examples");
+        assert!(notes < examples, "{help}");
+        assert!(help.contains("\n  ahead run -- tac big.log\n"), "{help}");
+    }
+}
