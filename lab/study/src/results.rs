@@ -19,9 +19,9 @@ pub const TIME_PERMILLE_MAX: u64 = 1020;
 
 /// All runs of one workload on one disk with one memory size. Never empty.
 #[derive(Clone, Copy, Debug)]
-pub struct Group<'a>(&'a [Outcome]);
+pub struct CellGroup<'a>(&'a [Outcome]);
 
-impl<'a> Group<'a> {
+impl<'a> CellGroup<'a> {
     /// The runs, one for each policy.
     #[must_use]
     pub fn runs(&self) -> &'a [Outcome] {
@@ -88,7 +88,7 @@ pub fn is_contender(policy: &str) -> bool {
 
 /// The groups of a sweep, in its order.
 #[must_use]
-pub fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
+pub fn groups(outcomes: &[Outcome]) -> Vec<CellGroup<'_>> {
     let place = |run: &Outcome| {
         let cell = &run.cell;
         (
@@ -99,7 +99,7 @@ pub fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
         )
     };
     let same = |one: &Outcome, other: &Outcome| place(one) == place(other);
-    outcomes.chunk_by(same).map(Group).collect()
+    outcomes.chunk_by(same).map(CellGroup).collect()
 }
 
 /// `ns` for each 1000 of `of_ns`, rounded; `None` in no time.
@@ -124,7 +124,7 @@ pub struct Standing {
 impl Standing {
     /// How `run` stands in its group.
     #[must_use]
-    pub fn new(run: &Outcome, group: &Group<'_>) -> Self {
+    pub fn new(run: &Outcome, group: &CellGroup<'_>) -> Self {
         let elapsed_ns = run.report.elapsed_ns;
         let against = |other: Option<&Outcome>| permille(elapsed_ns, other?.report.elapsed_ns);
         let of_ceiling = |ceiling: &Outcome| permille(ceiling.report.elapsed_ns, elapsed_ns);
@@ -140,7 +140,7 @@ impl Standing {
 #[derive(Clone, Copy, Debug)]
 pub struct Match<'a> {
     /// Where.
-    pub group: Group<'a>,
+    pub group: CellGroup<'a>,
     /// The contender's run.
     pub run: &'a Outcome,
     /// Its best opponent's.
@@ -206,7 +206,7 @@ impl Contest<'_> {
 
 /// The contests of everybody who takes part, in the order of the tables.
 #[must_use]
-pub fn contests<'a>(groups: &[Group<'a>]) -> Vec<Contest<'a>> {
+pub fn contests<'a>(groups: &[CellGroup<'a>]) -> Vec<Contest<'a>> {
     let mut contests: Vec<Contest<'a>> = Vec::new();
     for group in groups {
         let Some(best_kernel) = group.best_kernel() else {
@@ -234,7 +234,7 @@ pub fn contests<'a>(groups: &[Group<'a>]) -> Vec<Contest<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ahead_sim::report::RunReport;
+    use ahead_sim::report::WorldReport;
 
     fn run(workload: &str, policy: &str, elapsed_ns: u64) -> Outcome {
         Outcome {
@@ -245,9 +245,9 @@ mod tests {
                 workload: workload.to_owned(),
                 policy: policy.to_owned(),
             },
-            report: RunReport {
+            report: WorldReport {
                 elapsed_ns,
-                ..RunReport::default()
+                ..WorldReport::default()
             },
         }
     }

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use crate::access::{Access, Decided, Operation};
 use crate::columns::{Columns, Field, NATIVE, Unit};
 use crate::error::Problem;
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::lines::LineFormat;
 use crate::name;
 use crate::text::{decimal, shown, unsigned};
@@ -73,7 +73,7 @@ impl LineFormat for Csv {
         self.columns.is_native
     }
 
-    fn line(&mut self, line: &[u8], files: &mut FileTable) -> Result<Option<Access>, Problem> {
+    fn line(&mut self, line: &[u8], files: &mut FileNames) -> Result<Option<Access>, Problem> {
         if line.is_empty() || line.starts_with(b"#") {
             return Ok(None);
         }
@@ -299,7 +299,7 @@ impl Encode for CsvEncoder {
     fn encode(
         &mut self,
         access: &Access,
-        files: &FileTable,
+        files: &FileNames,
         out: &mut dyn Write,
     ) -> Result<bool, WriteProblem> {
         self.begin(out)?;
@@ -341,7 +341,7 @@ impl Encode for CsvEncoder {
         Ok(true)
     }
 
-    fn end(&mut self, _files: &FileTable, out: &mut dyn Write) -> Result<(), WriteProblem> {
+    fn end(&mut self, _files: &FileNames, out: &mut dyn Write) -> Result<(), WriteProblem> {
         Ok(self.begin(out)?)
     }
 }
@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn a_name_keeps_commas_quotes_line_ends_and_bytes_that_are_no_text() {
         let name = b"a,\"b\"\\n\nc\r\xff";
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.named(name).expect("room");
         let mut text = Vec::new();
         let mut encoder = CsvEncoder::default();

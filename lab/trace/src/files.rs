@@ -43,7 +43,7 @@ pub enum FullError {
 
 /// The files of a trace.
 #[derive(Clone, Debug, Default)]
-pub struct FileTable {
+pub struct FileNames {
     entries: Vec<Entry>,
     // Every record is a look-up, and nothing depends on the order of these.
     numbers: HashMap<u64, FileRef, ahash::RandomState>,
@@ -52,7 +52,7 @@ pub struct FileTable {
     newest: Option<FileRef>,
 }
 
-impl FileTable {
+impl FileNames {
     /// How many files there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_name_is_one_file_however_often_it_comes() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let first = files.named(b"a").expect("room");
         let other = files.named(b"b\xff").expect("room");
         assert_eq!(files.named(b"a"), Ok(first));
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_numbered_file_is_called_by_its_number() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.numbered(u64::MAX).expect("room");
         assert_eq!(&*files.name(file), b"18446744073709551615");
         assert_eq!(files.number(file), Some(u64::MAX));
@@ -183,14 +183,14 @@ mod tests {
 
     #[test]
     fn a_name_that_no_file_can_have_is_refused() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         assert_eq!(files.named(&vec![b'a'; 5000]), Err(FullError::Name(5000)));
         assert!(files.is_empty());
     }
 
     #[test]
     fn the_largest_size_that_was_told_counts() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.named(b"a").expect("room");
         assert_eq!(files.size(file), None);
         files.set_size(file, 10);

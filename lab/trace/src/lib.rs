@@ -1,6 +1,6 @@
 //! The recorded form of accesses and decisions, and the formats that people have.
 //!
-//! A trace is a stream of [`Access`] records and a [`FileTable`]. A [`Reader`] turns bytes of one
+//! A trace is a stream of [`Access`] records and a [`FileNames`]. A [`Reader`] turns bytes of one
 //! format into them without holding more than one record; a writer does the reverse. Nothing here
 //! knows what a trace is used for: the simulator replays it in virtual time, the program on a real
 //! file system.
@@ -30,7 +30,7 @@ mod writer;
 pub use access::{Access, Advice, Decided, FileRef, Operation};
 pub use columns::{Columns, ColumnsError};
 pub use error::{Place, Problem, TraceError};
-pub use files::{FileTable, FullError, NAME_BYTES_MAX};
+pub use files::{FileNames, FullError, NAME_BYTES_MAX};
 pub use format::{AnyReader, Format, OpenOptions, create, from_stream, open, writer};
 pub use oracle::Objects;
 pub use reader::{InMemory, Reader, Relative};

@@ -22,7 +22,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::access::{Access, FileRef, Operation};
 use crate::error::{Place, Problem, TraceError};
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::reader::Reader;
 use crate::source::{Meter, Source};
 use crate::writer::{Encode, WriteProblem};
@@ -78,7 +78,7 @@ pub(crate) struct OracleReader {
     source: Source,
     meter: Meter,
     objects: Objects,
-    files: FileTable,
+    files: FileNames,
     chunk: Vec<u8>,
     at: usize,
     /// Bytes of the unpacked trace in front of `chunk`.
@@ -94,7 +94,7 @@ impl OracleReader {
             meter: source.meter(),
             source,
             objects,
-            files: FileTable::default(),
+            files: FileNames::default(),
             chunk: Vec::new(),
             at: 0,
             before: 0,
@@ -177,7 +177,7 @@ impl Iterator for OracleReader {
 }
 
 impl Reader for OracleReader {
-    fn files(&self) -> &FileTable {
+    fn files(&self) -> &FileNames {
         &self.files
     }
 
@@ -245,7 +245,7 @@ impl Encode for OracleEncoder {
     fn encode(
         &mut self,
         access: &Access,
-        files: &FileTable,
+        files: &FileNames,
         _out: &mut dyn Write,
     ) -> Result<bool, WriteProblem> {
         // Cache traces have no operation: everything in them is asked for.
@@ -287,7 +287,7 @@ impl Encode for OracleEncoder {
         Ok(true)
     }
 
-    fn end(&mut self, _files: &FileTable, out: &mut dyn Write) -> Result<(), WriteProblem> {
+    fn end(&mut self, _files: &FileNames, out: &mut dyn Write) -> Result<(), WriteProblem> {
         let Some(records) = self.records.take() else {
             return Ok(());
         };
@@ -302,7 +302,7 @@ impl Encode for OracleEncoder {
 }
 
 /// The number of a file in the numbers of its blocks: its own where it has a small one.
-fn file_number(file: FileRef, files: &FileTable) -> u64 {
+fn file_number(file: FileRef, files: &FileNames) -> u64 {
     files
         .number(file)
         .filter(|number| *number < 1 << (64 - FILE_SHIFT))
@@ -338,7 +338,7 @@ fn complete(file: &File, count: u64) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn written(accesses: &[Access], files: &FileTable, objects: Objects) -> Vec<u8> {
+    fn written(accesses: &[Access], files: &FileNames, objects: Objects) -> Vec<u8> {
         let mut out = Vec::new();
         let mut encoder = OracleEncoder::new(objects);
         for access in accesses {
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_record_is_24_bytes_and_tells_the_future() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.numbered(0).expect("room");
         let accesses = [
             Access::read(file, 0, 8192),
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_record_that_is_cut_short_is_told_with_its_byte() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.numbered(0).expect("room");
         let bytes = written(
             &[Access::read(file, 0, 8192)],
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn next_accesses_are_right_across_chunks() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.numbered(0).expect("room");
         let count = CHUNK_RECORDS as u64 + 10;
         let accesses: Vec<_> = (0..count)
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_length_that_no_read_has_is_refused() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.numbered(0).expect("room");
         let mut encoder = OracleEncoder::new(Objects::default());
         let access = Access::read(file, 0, u64::MAX);

@@ -1,14 +1,14 @@
 //! The tables of `ahead compare`, for people.
 
 use ahead_study::plan::Plan;
-use ahead_study::results::{Contest, Group, Match, Standing, is_kernel_default};
+use ahead_study::results::{CellGroup, Contest, Match, Standing, is_kernel_default};
 use ahead_study::sweep::Outcome;
 use ahead_study::table::{self, Table};
 
 use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds};
 
 /// One table for each plan: every run, and how it stands.
-pub(super) fn of_plans(plans: &[Plan], groups: &[Group<'_>]) -> String {
+pub(super) fn of_plans(plans: &[Plan], groups: &[CellGroup<'_>]) -> String {
     let mut text = String::new();
     for plan in plans {
         let of_plan = groups.iter().filter(|group| group.cell().plan == plan.name);
@@ -22,7 +22,7 @@ pub(super) fn of_plans(plans: &[Plan], groups: &[Group<'_>]) -> String {
     text
 }
 
-fn of_plan_table<'a>(groups: impl Iterator<Item = &'a Group<'a>>) -> Table {
+fn of_plan_table<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
     let titles = [
         "policy",
         "time",
@@ -57,7 +57,7 @@ fn of_plan_table<'a>(groups: impl Iterator<Item = &'a Group<'a>>) -> Table {
 }
 
 /// Who the yardsticks are.
-fn mark(run: &Outcome, group: &Group<'_>) -> String {
+fn mark(run: &Outcome, group: &CellGroup<'_>) -> String {
     let is = |other: Option<&Outcome>| other.is_some_and(|other| std::ptr::eq(other, run));
     let is_best = is_kernel_default(&run.cell.policy) && is(group.best_kernel());
     match (is_best, is(group.best_size())) {

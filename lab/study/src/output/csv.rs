@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::{COLUMNS, Value, rows};
-use crate::results::Group;
+use crate::results::CellGroup;
 
 /// The runs as CSV: a line of names, then a line for each. What is not known is empty.
 #[must_use]
-pub fn csv(groups: &[Group<'_>]) -> String {
+pub fn csv(groups: &[CellGroup<'_>]) -> String {
     let names: Vec<_> = COLUMNS.iter().map(|(name, _)| *name).collect();
     let mut text = names.join(",") + "\n";
     for (run, standing) in rows(groups) {

@@ -16,7 +16,7 @@ pub mod picture;
 pub use csv::csv;
 pub use json::json;
 
-use crate::results::{Group, Standing};
+use crate::results::{CellGroup, Standing};
 use crate::sweep::Outcome;
 
 /// What stands in one column of one row.
@@ -91,8 +91,8 @@ columns! {
 }
 
 /// Every run with its standing, in the order of the sweep.
-fn rows<'a>(groups: &[Group<'a>]) -> impl Iterator<Item = (&'a Outcome, Standing)> {
-    let of_group = |group: &Group<'a>| {
+fn rows<'a>(groups: &[CellGroup<'a>]) -> impl Iterator<Item = (&'a Outcome, Standing)> {
+    let of_group = |group: &CellGroup<'a>| {
         let runs = group.runs().iter();
         runs.map(|run| (run, Standing::new(run, group)))
             .collect::<Vec<_>>()

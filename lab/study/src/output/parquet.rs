@@ -11,13 +11,13 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
 use super::{COLUMNS, Value, rows};
-use crate::results::Group;
+use crate::results::CellGroup;
 
 /// The bytes of the file.
 ///
 /// # Errors
 /// What the library says; it has no reason to.
-pub fn parquet(groups: &[Group<'_>]) -> Result<Vec<u8>, ParquetError> {
+pub fn parquet(groups: &[CellGroup<'_>]) -> Result<Vec<u8>, ParquetError> {
     let rows: Vec<_> = rows(groups).collect();
     let columns = COLUMNS.iter().map(|(_, value)| {
         let cells = rows.iter().map(|(run, standing)| value(run, standing));
