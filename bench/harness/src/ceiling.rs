@@ -35,7 +35,7 @@ impl Pricing {
 
 /// One request to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct CeilingRequest {
     /// Which file.
     pub file: u32,
     /// Where it starts, in bytes.
@@ -49,7 +49,7 @@ pub struct Request {
 /// Turns wanted reads into requests. `rank` gives each file's place on the device; files without
 /// one come last. The wanted reads are left sorted.
 #[must_use]
-pub fn merge(wanted: &mut [WantedRange], rank: &[u64], pricing: &Pricing) -> Vec<Request> {
+pub fn merge(wanted: &mut [WantedRange], rank: &[u64], pricing: &Pricing) -> Vec<CeilingRequest> {
     let place = |file: u32| {
         usize::try_from(file)
             .ok()
@@ -58,7 +58,7 @@ pub fn merge(wanted: &mut [WantedRange], rank: &[u64], pricing: &Pricing) -> Vec
             .unwrap_or(u64::MAX)
     };
     wanted.sort_unstable_by_key(|o| (place(o.file), o.file, o.offset, o.length));
-    let mut requests: Vec<Request> = Vec::new();
+    let mut requests: Vec<CeilingRequest> = Vec::new();
     for range in wanted.iter() {
         let (mut offset, mut left) = (range.offset, range.length);
         if let Some(last) = requests.last_mut()
@@ -71,9 +71,9 @@ pub fn merge(wanted: &mut [WantedRange], rank: &[u64], pricing: &Pricing) -> Vec
             offset += asked_for;
             left -= asked_for;
             let hole = offset - end.min(offset);
-            let room = pricing.request_bytes_max.saturating_sub(last.length);
-            if left > 0 && hole <= pricing.hole_bytes_max && hole < room {
-                let part = left.min(room - hole);
+            let space_bytes = pricing.request_bytes_max.saturating_sub(last.length);
+            if left > 0 && hole <= pricing.hole_bytes_max && hole < space_bytes {
+                let part = left.min(space_bytes - hole);
                 last.length += hole + part;
                 last.useful += part;
                 offset += part;
@@ -82,7 +82,7 @@ pub fn merge(wanted: &mut [WantedRange], rank: &[u64], pricing: &Pricing) -> Vec
         }
         while left > 0 {
             let length = left.min(pricing.request_bytes_max);
-            requests.push(Request {
+            requests.push(CeilingRequest {
                 file: range.file,
                 offset,
                 length,
@@ -117,7 +117,7 @@ mod tests {
         let length = 4 * 65536;
         assert_eq!(
             requests,
-            [Request {
+            [CeilingRequest {
                 file: 0,
                 offset: 0,
                 length,
@@ -132,7 +132,7 @@ mod tests {
         let through = merge(&mut list.clone(), &[0], &Pricing::with_holes(2 * PAGE));
         assert_eq!(
             through,
-            [Request {
+            [CeilingRequest {
                 file: 0,
                 offset: 0,
                 length: 4 * PAGE,
@@ -166,7 +166,7 @@ mod tests {
         let requests = merge(&mut list, &[0], &Pricing::with_holes(0));
         assert_eq!(
             requests,
-            [Request {
+            [CeilingRequest {
                 file: 0,
                 offset: 0,
                 length: 4 * PAGE,

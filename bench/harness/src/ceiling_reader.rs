@@ -13,7 +13,7 @@ use ahead_workload::wanted::future;
 use ahead_workload::{Job, WantedRange};
 
 use crate::assignment::Measured;
-use crate::ceiling::{Pricing, Request, merge};
+use crate::ceiling::{CeilingRequest, Pricing, merge};
 use crate::content;
 use crate::read_error::{ReadError, io_error};
 use crate::tally::{Run, Tally};
@@ -57,14 +57,14 @@ struct Plan<'a, F> {
     rank: Vec<u64>,
     pricing: &'a Pricing,
     /// The requests of this horizon, the next one last.
-    queue: Vec<Request>,
+    queue: Vec<CeilingRequest>,
     wanted: Vec<WantedRange>,
 }
 
 impl<F: Iterator<Item = WantedRange>> Iterator for Plan<'_, F> {
-    type Item = Request;
+    type Item = CeilingRequest;
 
-    fn next(&mut self) -> Option<Request> {
+    fn next(&mut self) -> Option<CeilingRequest> {
         if self.queue.is_empty() {
             self.wanted.clear();
             let mut bytes = 0;
@@ -91,10 +91,13 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn run(mut self, mut plan: impl Iterator<Item = Request>) -> Result<Measured, ReadError> {
+    fn run(
+        mut self,
+        mut plan: impl Iterator<Item = CeilingRequest>,
+    ) -> Result<Measured, ReadError> {
         // The first horizon is planned before the clock starts, as any knowledge of the future is.
         let mut next = plan.next();
-        let mut pending: Vec<Option<(Request, Instant)>> = Vec::new();
+        let mut pending: Vec<Option<(CeilingRequest, Instant)>> = Vec::new();
         let mut free_tags: Vec<u32> = Vec::new();
         let bytes_max = self.run.assignment.bytes_max.unwrap_or(u64::MAX);
         let start = Instant::now();
@@ -103,7 +106,7 @@ impl Reading<'_> {
         let mut asked = 0;
         loop {
             while let Some(request) = next
-                && self.ring.room() > 0
+                && self.ring.free_slots() > 0
                 && asked < bytes_max
                 && deadline.is_none_or(|deadline| now < deadline)
             {
@@ -148,7 +151,7 @@ impl Reading<'_> {
         Ok(self.tally.measured(now - start))
     }
 
-    fn push(&mut self, request: Request, tag: u32) -> Result<(), ReadError> {
+    fn push(&mut self, request: CeilingRequest, tag: u32) -> Result<(), ReadError> {
         let file = usize::try_from(request.file)
             .ok()
             .and_then(|at| self.files.get(at));
@@ -160,7 +163,11 @@ impl Reading<'_> {
     }
 }
 
-fn check(run: &Run<'_>, request: Request, bytes: std::io::Result<&[u8]>) -> Result<(), ReadError> {
+fn check(
+    run: &Run<'_>,
+    request: CeilingRequest,
+    bytes: std::io::Result<&[u8]>,
+) -> Result<(), ReadError> {
     let source = run.source(request.file)?;
     let bytes = bytes.map_err(io_error("cannot read", &source.path))?;
     if u64::try_from(bytes.len()).ok() != Some(request.length) {

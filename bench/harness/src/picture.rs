@@ -6,7 +6,7 @@ use ahead_study::chart::{BarSheet, Chart, RGBColor, SheetAxis, SheetBar, SheetGr
 
 use crate::arm::Arm;
 use crate::results::Results;
-use crate::summary::{Row, summarize};
+use crate::summary::{PatternSummary, summarize};
 use crate::table::mean_name;
 
 const DARK: RGBColor = RGBColor(40, 40, 40);
@@ -19,13 +19,14 @@ pub fn render_results(results: &Results) -> Chart {
     let summary = summarize(results);
     // Bars are parts of the ceiling; MB/s where there is none.
     let relative = summary.rows.iter().any(|row| row.of_ceiling.is_some());
-    let value = |row: &Row| match row.of_ceiling {
+    let value = |row: &PatternSummary| match row.of_ceiling {
         Some(part) if relative => part.value,
         _ => row.megabytes_per_second.value,
     };
-    let shown = |row: &&Row| !relative || (row.of_ceiling.is_some() && row.arm != Arm::Ceiling);
+    let shown =
+        |row: &&PatternSummary| !relative || (row.of_ceiling.is_some() && row.arm != Arm::Ceiling);
     let colors = colors(results.arms.iter());
-    let bar = |row: &Row| SheetBar {
+    let bar = |row: &PatternSummary| SheetBar {
         color: colors
             .iter()
             .find(|(arm, _)| *arm == row.arm)
@@ -101,7 +102,7 @@ pub fn render_results(results: &Results) -> Chart {
 }
 
 /// Throughput and amplification in figures.
-fn worth(row: &Row) -> String {
+fn worth(row: &PatternSummary) -> String {
     let kib = row.best_kib.map(|kib| format!(" {kib} KiB"));
     let speed = row.megabytes_per_second.value;
     let digits = usize::from(speed < 100.0);

@@ -20,9 +20,9 @@ pub struct Results {
     /// When it began, in UTC, as `2025-01-31 12:00`.
     pub began: String,
     /// Where it ran.
-    pub machine: Machine,
+    pub machine: MachineFacts,
     /// Which disk: its short name and what it is.
-    pub disk: Disk,
+    pub disk: DiskFacts,
     /// Seed of all chance.
     pub seed: u64,
     /// What stopped each read list, unless its end came first.
@@ -39,7 +39,7 @@ pub struct Results {
 
 /// The machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
+pub struct MachineFacts {
     /// Kernel release.
     pub kernel: String,
     /// Processors.
@@ -50,7 +50,7 @@ pub struct Machine {
 
 /// The disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Disk {
+pub struct DiskFacts {
     /// `hdd`, `ssd`, `cloud`, or the folder.
     pub name: String,
     /// One line on what it is.
@@ -174,12 +174,12 @@ pub(crate) mod tests {
         Results {
             version: VERSION,
             began: "2025-01-31 12:00".into(),
-            machine: Machine {
+            machine: MachineFacts {
                 kernel: "6.18".into(),
                 cpus: 2,
                 memory_bytes: 1 << 30,
             },
-            disk: Disk {
+            disk: DiskFacts {
                 name: "hdd".into(),
                 description: "an emulated disk".into(),
             },

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use ahead_sys::meminfo::MemoryInfo;
@@ -10,80 +10,19 @@ use ahead_workload::Scenario;
 
 use crate::arm::{Arm, expand};
 use crate::calendar::utc_minutes;
-use crate::dataset::{Dataset, PrepareError};
+use crate::dataset::Dataset;
+use crate::error::BenchError;
 use crate::execute::Bench;
 use crate::journal::Journal;
-use crate::plan::{Plan, Progress};
-use crate::results::{Machine, Results, VERSION};
-use crate::target::{DiskChoice, Target, TargetError};
-
-/// A bench run could not be done or not finished.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BenchError {
-    /// The plan has no pattern or no arm.
-    #[error("nothing to run: name at least one pattern and one arm")]
-    NothingToRun,
-    /// The page cache cannot be emptied nor read-ahead set without it.
-    #[error("the bench sets read-ahead and empties the page cache, and so must be run by root")]
-    NotRoot,
-    /// The `run` arm has no library.
-    #[error(
-        "the arm `run` needs the library libahead_preload.so: build it with `cargo build \
-         --release -p ahead-preload`, or say where it is"
-    )]
-    NoLibrary,
-    /// The library is not one for this machine.
-    #[error("{} cannot be loaded here: {reason}", path.display())]
-    BadLibrary {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        reason: &'static str,
-    },
-    /// The disk cannot be used.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    /// The test files cannot be written.
-    #[error(transparent)]
-    Prepare(#[from] PrepareError),
-    /// Another bench is running on the disk.
-    #[error("another bench is running on {disk}; wait for it")]
-    Busy {
-        /// Which.
-        disk: String,
-    },
-    /// A call to the machine failed.
-    #[error("{what}: {source}")]
-    Machine {
-        /// What was tried.
-        what: &'static str,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// A workload of a plan, without the plan.
-    #[error("{scenario} is of a plan that is not at hand")]
-    NoPlan {
-        /// Which.
-        scenario: Scenario,
-    },
-    /// A run failed.
-    #[error("{scenario} in arm {arm}: {message}")]
-    Run {
-        /// Its pattern.
-        scenario: Scenario,
-        /// Its arm.
-        arm: Arm,
-        /// Why, in one line.
-        message: String,
-    },
-    /// It was told to stop; everything has been put back.
-    #[error("stopped; the settings of the disk are as before")]
-    Stopped,
-}
+use crate::plan::{BenchPlan, BenchProgress, DiskChoice};
+use crate::results::{MachineFacts, Results, VERSION};
+use crate::target::Target;
 
 /// Runs `plan`. After an error, as after success, the machine is as it was before.
-pub fn run(plan: &Plan, on_progress: &mut dyn FnMut(Progress<'_>)) -> Result<Results, BenchError> {
+pub fn run(
+    plan: &BenchPlan,
+    on_progress: &mut dyn FnMut(BenchProgress<'_>),
+) -> Result<Results, BenchError> {
     let arms = expand(&plan.arms, &plan.sweep_kib);
     if plan.scenarios.is_empty() || arms.is_empty() || plan.repeat == 0 {
         return Err(BenchError::NothingToRun);
@@ -130,18 +69,18 @@ pub fn run(plan: &Plan, on_progress: &mut dyn FnMut(Progress<'_>)) -> Result<Res
 }
 
 fn run_on(
-    plan: &Plan,
+    plan: &BenchPlan,
     target: &Target,
     journal: &mut Journal,
     arms: &[Arm],
-    on_progress: &mut dyn FnMut(Progress<'_>),
+    on_progress: &mut dyn FnMut(BenchProgress<'_>),
 ) -> Result<Results, BenchError> {
     let dataset = Dataset::prepare(
         &target.folder,
         target.percent_max,
         &plan.planned_files(),
         plan.wants_presets(),
-        &mut |done, total| on_progress(Progress::Preparing { done, total }),
+        &mut |done, total| on_progress(BenchProgress::Preparing { done, total }),
     )?;
     journal
         .note_read_ahead(&target.queue)
@@ -177,7 +116,7 @@ fn run_on(
 fn run_all(
     bench: &Bench<'_>,
     arms: &[Arm],
-    on_progress: &mut dyn FnMut(Progress<'_>),
+    on_progress: &mut dyn FnMut(BenchProgress<'_>),
 ) -> Result<Results, BenchError> {
     let plan = bench.plan;
     let steps = order(&plan.scenarios, arms, plan.repeat);
@@ -198,14 +137,14 @@ fn run_all(
         if plan.stop.load(Ordering::Relaxed) {
             return Err(BenchError::Stopped);
         }
-        on_progress(Progress::Started {
+        on_progress(BenchProgress::Started {
             number,
             total,
             scenario,
             arm,
         });
         let record = bench.execute(scenario, arm, repeat)?;
-        on_progress(Progress::Ended {
+        on_progress(BenchProgress::Ended {
             number,
             total,
             record: &record,
@@ -237,14 +176,14 @@ fn order<'a>(
     steps
 }
 
-pub(crate) fn machine() -> Machine {
+pub(crate) fn machine() -> MachineFacts {
     let memory = MemoryInfo::read(Path::new("/proc")).unwrap_or_default();
     let release = rustix::system::uname()
         .release()
         .to_string_lossy()
         .into_owned();
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    Machine {
+    MachineFacts {
         kernel: release,
         cpus: u64::try_from(cpus).unwrap_or(1),
         memory_bytes: memory.total_bytes.unwrap_or(0),

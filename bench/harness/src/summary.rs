@@ -12,7 +12,7 @@ use crate::statistics::{Median, geometric_mean, median};
 
 /// One pattern in one arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct PatternSummary {
     /// The pattern.
     pub scenario: Scenario,
     /// The arm.
@@ -60,7 +60,7 @@ pub struct Mean {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// By pattern, then by arm, as asked for.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PatternSummary>,
     /// One per arm but the ceiling, and one for the best single static size. Empty without a
     /// ceiling.
     pub means: Vec<Mean>,
@@ -114,7 +114,7 @@ fn paired(results: &Results, scenario: &Scenario, arm: &Arm, other: &Arm) -> Opt
     median(&ratios)
 }
 
-fn row(results: &Results, scenario: &Scenario, arm: &Arm) -> Option<Row> {
+fn row(results: &Results, scenario: &Scenario, arm: &Arm) -> Option<PatternSummary> {
     let of = |figure: &dyn Fn(&RunRecord) -> f64| {
         median(&runs(results, scenario, arm).map(figure).collect::<Vec<_>>())
     };
@@ -122,7 +122,7 @@ fn row(results: &Results, scenario: &Scenario, arm: &Arm) -> Option<Row> {
     let reread: Option<Vec<f64>> = runs(results, scenario, arm)
         .map(|run| run.reread_bytes.map(mib))
         .collect();
-    Some(Row {
+    Some(PatternSummary {
         scenario: scenario.clone(),
         arm: arm.clone(),
         best_kib: None,
@@ -139,10 +139,10 @@ fn row(results: &Results, scenario: &Scenario, arm: &Arm) -> Option<Row> {
     })
 }
 
-fn best_of_sweep(results: &Results, scenario: &Scenario) -> Option<Row> {
+fn best_of_sweep(results: &Results, scenario: &Scenario) -> Option<PatternSummary> {
     let rows = results.sweep_kib.iter().filter_map(|kib| {
         let found = row(results, scenario, &Arm::Stock { kib: *kib })?;
-        Some(Row {
+        Some(PatternSummary {
             arm: Arm::StaticBest,
             best_kib: Some(*kib),
             ..found
@@ -160,7 +160,7 @@ fn is_mapped(scenario: &Scenario) -> bool {
 }
 
 fn mean<'a>(
-    rows: impl Iterator<Item = &'a Row>,
+    rows: impl Iterator<Item = &'a PatternSummary>,
     arm: &Arm,
     single_kib: Option<u64>,
 ) -> Option<Mean> {
@@ -184,7 +184,7 @@ fn mean<'a>(
 fn best_single(results: &Results) -> Option<Mean> {
     let means = results.sweep_kib.iter().filter_map(|kib| {
         let arm = Arm::Stock { kib: *kib };
-        let rows: Vec<Row> = results
+        let rows: Vec<PatternSummary> = results
             .scenarios
             .iter()
             .filter_map(|s| row(results, s, &arm))

@@ -6,7 +6,7 @@ use ahead_study::table::{self, Table};
 
 use crate::results::Results;
 use crate::statistics::Median;
-use crate::summary::{Mean, Row, Summary, summarize};
+use crate::summary::{Mean, PatternSummary, Summary, summarize};
 
 /// The table with everything, and the distances to the ceiling below it.
 #[must_use]
@@ -120,7 +120,7 @@ fn latency(summary: &Summary) -> Table {
 }
 
 /// The rows, each with the name of its pattern where it differs from the one before.
-fn named(summary: &Summary) -> impl Iterator<Item = (String, &Row)> {
+fn named(summary: &Summary) -> impl Iterator<Item = (String, &PatternSummary)> {
     let mut previous = None;
     summary.rows.iter().map(move |row| {
         let is_new = previous.replace(&row.scenario) != Some(&row.scenario);
@@ -159,7 +159,7 @@ pub(crate) fn mean_name(mean: &Mean) -> String {
     }
 }
 
-fn arm(row: &Row) -> String {
+fn arm(row: &PatternSummary) -> String {
     match row.best_kib {
         Some(kib) => format!("static-best ({kib})"),
         None => row.arm.to_string(),

@@ -6,7 +6,6 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use ahead_disk_emulator::{CreateError, CreateOptions, DiskInfo};
 use ahead_disk_model::{DiskModel, TimeScale};
@@ -14,35 +13,13 @@ use ahead_sys::block_queue::{BlockQueue, DeviceNumber};
 use ahead_sys::meminfo::MemoryInfo;
 
 use crate::ceiling::Pricing;
-use crate::plan::Plan;
-use crate::results::Disk;
+use crate::plan::BenchPlan;
+use crate::results::DiskFacts;
 
-/// Size of an emulated disk unless told otherwise, where there is memory for it: room for the
+/// Size of an emulated disk unless told otherwise, where there is memory for it: enough for the
 /// full set of test files.
 const DISK_BYTES: u64 = 8 << 30;
 const DISK_BYTES_MIN: u64 = 1 << 30;
-
-/// Which disk to test.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DiskChoice {
-    /// An emulated disk of this model (`hdd`, `ssd`, `cloud`), created and destroyed.
-    Emulated(String),
-    /// A folder, and so the disk below it.
-    Folder(PathBuf),
-}
-
-impl FromStr for DiskChoice {
-    type Err = std::convert::Infallible;
-
-    /// The names of models are models, everything else is a folder.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(if DiskModel::PRESETS.contains(&text) {
-            Self::Emulated(text.to_owned())
-        } else {
-            Self::Folder(text.into())
-        })
-    }
-}
 
 /// The disk cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -91,9 +68,9 @@ pub(crate) struct Target {
     /// How the ceiling asks it.
     pub(crate) pricing: Pricing,
     /// For reports.
-    pub(crate) disk: Disk,
+    pub(crate) disk: DiskFacts,
     /// How much of the free space test files may take: a disk that people use must not be filled
-    /// up, an emulated one only needs some room for its file system's own tables.
+    /// up, an emulated one only needs some space for its file system's own tables.
     pub(crate) percent_max: u64,
     /// Name of the emulated disk, when it is one.
     emulated: Option<String>,
@@ -128,7 +105,7 @@ impl Target {
         if let Some(disk) = emulated {
             return Ok(Self::of_emulated(folder, queue, &disk));
         }
-        let disk = Disk {
+        let disk = DiskFacts {
             name: folder.display().to_string(),
             description: format!("a folder on /dev/{}", queue.name()),
         };
@@ -159,7 +136,7 @@ impl Target {
             folder,
             queue,
             pricing: Pricing::with_holes(hole_bytes_max(&info.model)),
-            disk: Disk { name, description },
+            disk: DiskFacts { name, description },
             percent_max: 96,
             emulated: Some(info.name.clone()),
         }
@@ -168,7 +145,7 @@ impl Target {
     /// Makes an emulated disk, or finds the one that an earlier run kept. `on_name` is told its
     /// name before it is made.
     pub(crate) fn create(
-        plan: &Plan,
+        plan: &BenchPlan,
         model_name: &str,
         on_name: &mut dyn FnMut(&str) -> io::Result<()>,
     ) -> Result<Self, TargetError> {
@@ -290,6 +267,7 @@ fn size_for_this_machine() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::DiskChoice;
 
     #[test]
     fn holes_are_priced_by_what_the_disk_is() {

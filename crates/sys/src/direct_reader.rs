@@ -52,7 +52,7 @@ impl DirectReader {
 
     /// How many more reads can be pushed before one has to arrive.
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn free_slots(&self) -> usize {
         self.free.len()
     }
 
@@ -209,7 +209,7 @@ mod tests {
         let mut reader = DirectReader::new(4, 8192).unwrap();
         let mut seen = Vec::new();
         for tag in 0..8u32 {
-            if reader.room() == 0 {
+            if reader.free_slots() == 0 {
                 reader
                     .wait(|c| seen.push((c.tag, c.bytes.unwrap().to_vec())))
                     .unwrap();

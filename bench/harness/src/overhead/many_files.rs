@@ -11,9 +11,9 @@ use super::files::{evict, settle};
 use super::job::{Clock, Job};
 use super::measure::{MeasureError, Runner, Side, failed, succeed};
 use crate::journal::Journal;
-use crate::plan::{Plan, ReaderCommand};
+use crate::plan::{BenchPlan, DiskChoice, ReaderCommand};
 use crate::results::approximate;
-use crate::target::{DiskChoice, Target, TargetError};
+use crate::target::{Target, TargetError};
 
 const FILES: usize = 800;
 const FILE_BYTES: usize = 4 << 20;
@@ -58,7 +58,7 @@ impl ManyFiles {
             program: server.to_owned(),
             arguments: Vec::new(),
         };
-        let mut plan = Plan::new(DiskChoice::Emulated(model.to_owned()), reader);
+        let mut plan = BenchPlan::new(DiskChoice::Emulated(model.to_owned()), reader);
         plan.disk_bytes = Some(DISK_BYTES);
         plan.state_folder = state_folder.to_owned();
         let (mut journal, orphans) = Journal::open(state_folder)?;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::row::{Bound, Effect};
-use crate::results::Machine;
+use crate::results::MachineFacts;
 use crate::statistics::{Interval, median, median_interval};
 
 /// Version of the JSON form.
@@ -17,7 +17,7 @@ pub struct OverheadResults {
     /// When it began, in UTC.
     pub began: String,
     /// Where.
-    pub machine: Machine,
+    pub machine: MachineFacts,
     /// What the test files were on.
     pub file_system: String,
     /// The library.

@@ -3,8 +3,8 @@
 use super::*;
 use crate::results::tests::record;
 
-fn cell(disk: &str, measured: &[u64], simulated_mb_s: u64) -> Cell {
-    Cell {
+fn cell(disk: &str, measured: &[u64], simulated_mb_s: u64) -> PredictedCell {
+    PredictedCell {
         disk: disk.to_owned(),
         scenario: "seq64k".parse().unwrap(),
         window_kib: 128,
@@ -24,7 +24,7 @@ fn predictions() -> Predictions {
     Predictions {
         version: VERSION,
         began: String::new(),
-        machine: Machine::default(),
+        machine: MachineFacts::default(),
         seed: 1,
         limits: Limits {
             bytes: 1,

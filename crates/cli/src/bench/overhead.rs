@@ -356,7 +356,7 @@ mod tests {
         OverheadResults {
             version: 1,
             began: "2025-01-31 12:00".into(),
-            machine: ahead_harness::results::Machine::default(),
+            machine: ahead_harness::results::MachineFacts::default(),
             file_system: "ext4 on /dev/vda".into(),
             library: "/lib.so".into(),
             against: Some("/other.so".into()),
