@@ -29,7 +29,14 @@ const RETIRED: &[Rule] = &[
 ];
 
 /// Packages in which none of these words stands, wherever they lie.
-const CLEAN_PACKAGES: &[&str] = &[];
+const CLEAN_PACKAGES: &[&str] = &[
+    "ahead-disk-model",
+    "ahead-harness",
+    "ahead-policy",
+    "ahead-sim",
+    "ahead-units",
+    "ahead-workload",
+];
 
 /// Files and folders of which the same is true.
 const CLEAN_PATHS: &[&str] = &[
