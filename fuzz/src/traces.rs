@@ -4,7 +4,7 @@
 use std::io::{Cursor, Write};
 
 use ahead_trace::{
-    Access, Columns, FileTable, Format, Objects, OpenOptions, Reader, Sink, Statistics, Writer,
+    Access, Columns, FileNames, Format, Objects, OpenOptions, Reader, Sink, Statistics, Writer,
     from_stream, open, writer,
 };
 
@@ -54,7 +54,7 @@ pub fn traces(data: &[u8]) {
 /// When the reader breaks a promise.
 pub fn parquet(data: &[u8]) {
     let mut feed = Feed(data);
-    let mut files = FileTable::default();
+    let mut files = FileNames::default();
     let names = [files.named(b"/a"), files.named(b"/b\n\xff")];
     let accesses: Vec<Access> = (0..u64::from(feed.byte()) * 8)
         .filter_map(|n| {
@@ -111,13 +111,13 @@ fn follow(mut reader: impl Reader) {
     }
 }
 
-fn written(format: Format, files: &FileTable, accesses: &[Access]) -> Vec<u8> {
+fn written(format: Format, files: &FileNames, accesses: &[Access]) -> Vec<u8> {
     try_written(format, files, accesses).expect("memory takes everything")
 }
 
 fn try_written(
     format: Format,
-    files: &FileTable,
+    files: &FileNames,
     accesses: &[Access],
 ) -> Result<Vec<u8>, ahead_trace::WriteError> {
     let out = Shared::default();

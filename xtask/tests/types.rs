@@ -23,28 +23,16 @@ const SHARED: &[(&str, &str)] = &[
 /// list, and none is added.
 const KNOWN: &[&str] = &[
     "Access",
-    "Account",
     "Advice",
-    "Arm",
-    "Cell",
     "Completion",
     "Disk",
     "Event",
-    "Job",
     "Knobs",
-    "Layout",
     "Machine",
     "Moment",
     "Observer",
-    "Operation",
-    "Order",
     "Outcome",
     "Place",
-    "Plan",
-    "Progress",
-    "Report",
-    "Request",
-    "Row",
     "Settings",
 ];
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ahead_harness::results::{Limits, Results};
 use ahead_harness::{
-    DiskChoice, Plan, Preload, Progress, ReaderCommand, arm, render_results, render_table,
+    BenchPlan, BenchProgress, DiskChoice, Preload, ReaderCommand, arm, render_results, render_table,
 };
 use ahead_workload::{presets, scenario};
 use clap::Parser;
@@ -117,7 +117,7 @@ fn start(run: Run) -> Result<(), String> {
         program,
         arguments: vec!["--reader".into()],
     };
-    let mut plan = Plan::new(run.disk, reader);
+    let mut plan = BenchPlan::new(run.disk, reader);
     plan.scenarios = scenario::parse_list(&run.pattern).map_err(|e| e.to_string())?;
     if let Some(path) = &run.plan {
         let written = ahead_study::plan::Plan::read(path).map_err(|e| e.to_string())?;
@@ -157,13 +157,13 @@ fn start(run: Run) -> Result<(), String> {
         let _ = signal_hook::flag::register(*signal, Arc::clone(&plan.stop));
     }
     let results = ahead_harness::run(&plan, &mut |progress| match progress {
-        Progress::Preparing { done, total } => {
+        BenchProgress::Preparing { done, total } => {
             if done == total {
                 eprintln!("test files written: {} MiB", total >> 20);
             }
         }
-        Progress::Started { .. } => {}
-        Progress::Ended {
+        BenchProgress::Started { .. } => {}
+        BenchProgress::Ended {
             number,
             total,
             record,

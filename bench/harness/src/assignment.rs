@@ -109,7 +109,7 @@ pub(crate) fn job_over(workload: &Workload, sources: &[Source], seed: u64) -> Jo
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answer {
+pub enum ReaderAnswer {
     /// All went well.
     Measured(Measured),
     /// It did not; the reason in one line.

@@ -71,9 +71,9 @@ pub fn merge(wanted: &mut [WantedRange], rank: &[u64], pricing: &Pricing) -> Vec
             offset += asked_for;
             left -= asked_for;
             let hole = offset - end.min(offset);
-            let room = pricing.request_bytes_max.saturating_sub(last.length);
-            if left > 0 && hole <= pricing.hole_bytes_max && hole < room {
-                let part = left.min(room - hole);
+            let space_bytes = pricing.request_bytes_max.saturating_sub(last.length);
+            if left > 0 && hole <= pricing.hole_bytes_max && hole < space_bytes {
+                let part = left.min(space_bytes - hole);
                 last.length += hole + part;
                 last.useful += part;
                 offset += part;

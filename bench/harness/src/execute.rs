@@ -18,12 +18,12 @@ use ahead_workload::{Scenario, Workload};
 
 use crate::arm::Arm;
 use crate::assignment::{
-    Answer, Assignment, Measured, Mode, Source, Sources, read_json, write_json,
+    Assignment, Measured, Mode, ReaderAnswer, Source, Sources, read_json, write_json,
 };
 use crate::dataset::Dataset;
 use crate::error::BenchError;
 use crate::journal::GROUP_PREFIX;
-use crate::plan::{Plan, Preload};
+use crate::plan::{BenchPlan, Preload};
 use crate::results::{Limits, RunRecord};
 use crate::target::Target;
 
@@ -39,7 +39,7 @@ const CACHED_MILLISECONDS_MAX: u64 = 2000;
 
 /// The surroundings that all runs share.
 pub(crate) struct Bench<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a BenchPlan,
     pub(crate) target: &'a Target,
     pub(crate) dataset: &'a Dataset,
     /// A folder for small files of ours.
@@ -267,8 +267,8 @@ impl Bench<'_> {
                 .map(|line| format!("; it said: {line}"))
                 .unwrap_or_default()
         };
-        match read_json::<Answer>(&assignment.answer) {
-            Ok(Answer::Measured(measured)) if end.status.success() => {
+        match read_json::<ReaderAnswer>(&assignment.answer) {
+            Ok(ReaderAnswer::Measured(measured)) if end.status.success() => {
                 if matches!(arm, Arm::Run { .. }) && !measured.preloaded {
                     return Err(format!(
                         "the library was not loaded into the reader{}",
@@ -277,7 +277,7 @@ impl Bench<'_> {
                 }
                 Ok(measured)
             }
-            Ok(Answer::Failed(message)) => Err(message),
+            Ok(ReaderAnswer::Failed(message)) => Err(message),
             _ => Err(format!("the reader ended with {}{}", end.status, said())),
         }
     }

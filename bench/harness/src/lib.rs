@@ -1,6 +1,6 @@
 //! Measuring workloads on a disk, against the alternatives.
 //!
-//! A [`Plan`] names a disk, workloads and arms. [`run`](run::run) prepares files, starts one reader
+//! A [`BenchPlan`] names a disk, workloads and arms. [`run`](run::run) prepares files, starts one reader
 //! process per run, arms interleaved, and returns every single run; [`render_table`] and
 //! [`render_results`] show them. A figure is only ever compared with others of the same bench run.
 //!
@@ -45,7 +45,7 @@ pub mod target;
 pub use disk_choice::DiskChoice;
 pub use error::BenchError;
 pub use picture::render_results;
-pub use plan::{Plan, Preload, Progress, ReaderCommand};
+pub use plan::{BenchPlan, BenchProgress, DiskChoice, Preload, ReaderCommand};
 pub use reader::reader_main;
 pub use results::Results;
 pub use run::run;

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use ahead_disk_model::DiskModel;
 use ahead_workload::scenario::ScenarioWork;
 use ahead_workload::{Scenario, Workload};
 
@@ -15,6 +17,28 @@ use crate::results::{Limits, RunRecord};
 
 /// The sizes that `static-best` tries unless given otherwise, in KiB.
 pub const SWEEP_KIB: [u64; 6] = [32, 128, 512, 1024, 4096, 8192];
+
+/// Which disk to test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiskChoice {
+    /// An emulated disk of this model (`hdd`, `ssd`, `cloud`), created and destroyed.
+    Emulated(String),
+    /// A folder, and so the disk below it.
+    Folder(PathBuf),
+}
+
+impl FromStr for DiskChoice {
+    type Err = std::convert::Infallible;
+
+    /// The names of models are models, everything else is a folder.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(if DiskModel::PRESETS.contains(&text) {
+            Self::Emulated(text.to_owned())
+        } else {
+            Self::Folder(text.into())
+        })
+    }
+}
 
 /// How to start a reader: a program and the arguments that make it call
 /// [`reader_main`](crate::reader::reader_main) with the ones that follow.
@@ -40,7 +64,7 @@ pub struct Preload {
 
 /// One bench run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BenchPlan {
     /// On which disk.
     pub disk: DiskChoice,
     /// Size of an emulated disk, in bytes; `None` is right for the memory of the machine.
@@ -78,7 +102,7 @@ pub struct Plan {
     pub stop: Arc<AtomicBool>,
 }
 
-impl Plan {
+impl BenchPlan {
     /// The plan with everything left as usual.
     #[must_use]
     pub fn new(disk: DiskChoice, reader: ReaderCommand) -> Self {
@@ -107,7 +131,7 @@ impl Plan {
     }
 }
 
-impl Plan {
+impl BenchPlan {
     /// What `scenario` reads; `None` for a workload of a plan that is not at hand.
     #[must_use]
     pub fn workload(&self, scenario: &Scenario) -> Option<&Workload> {
@@ -138,7 +162,7 @@ impl Plan {
 
 /// How far a bench run has come.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
+pub enum BenchProgress<'a> {
     /// Test files are being written.
     Preparing {
         /// Bytes so far.

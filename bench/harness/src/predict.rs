@@ -19,6 +19,7 @@
 //! not have, cannot be predicted.
 
 mod calibrate;
+mod cells;
 mod page;
 mod simulated;
 
@@ -27,16 +28,17 @@ use std::str::FromStr;
 use std::sync::atomic::Ordering;
 
 use ahead_disk_model::{DiskModel, TimeScale};
-use ahead_sim::world::WorldError;
 use ahead_workload::{Scenario, Workload};
 use serde::{Deserialize, Serialize};
 
 pub use calibrate::Calibration;
+pub use cells::{PredictError, PredictedCell, Simulated};
 pub use page::{render_page, render_picture};
 
 use crate::arm::Arm;
 use crate::calendar::utc_minutes;
 use crate::dataset::Dataset;
+use crate::error::BenchError;
 use crate::execute::Bench;
 use crate::journal::Journal;
 use crate::plan::{Plan, Progress};
@@ -53,7 +55,7 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Debug)]
 pub struct PredictPlan {
     /// Patterns, limits, repeats and how to start a reader.
-    pub bench: Plan,
+    pub bench: BenchPlan,
     /// Disks to emulate.
     pub disks: Vec<ScaledDisk>,
     /// Read-ahead limits in KiB.
@@ -94,42 +96,6 @@ impl fmt::Display for ScaledDisk {
     }
 }
 
-/// Nothing could be predicted.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PredictError {
-    /// Measuring failed.
-    #[error(transparent)]
-    Bench(#[from] BenchError),
-    /// A pattern has no twin in the simulator.
-    #[error(
-        "{scenario} cannot be predicted: what it waits for is not a read of its files; leave it out"
-    )]
-    NoTwin {
-        /// Which.
-        scenario: Scenario,
-    },
-    /// The costs of this machine could not be measured.
-    #[error("cannot measure what reads cost here: {0}")]
-    Calibrate(#[from] ReadError),
-    /// A file's place on the disk is not known.
-    #[error("cannot find out where {file} lies on the disk: {source}")]
-    Place {
-        /// Which file.
-        file: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The simulator refused.
-    #[error("the simulator cannot run {scenario}: {reason}")]
-    Simulate {
-        /// Which pattern.
-        scenario: Scenario,
-        /// Why.
-        reason: String,
-    },
-}
-
 /// All cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Predictions {
@@ -146,7 +112,7 @@ pub struct Predictions {
     /// The disks, and what this machine takes for reads on each.
     pub disks: Vec<PredictedDisk>,
     /// The cells.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<PredictedCell>,
 }
 
 /// One disk.
@@ -158,81 +124,6 @@ pub struct PredictedDisk {
     pub costs: Calibration,
     /// What was measured before each repeat.
     pub calibrations: Vec<Calibration>,
-}
-
-/// One pattern on one disk under one limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cell {
-    /// Name of the disk.
-    pub disk: String,
-    /// The pattern.
-    pub scenario: Scenario,
-    /// Read-ahead limit in KiB.
-    pub window_kib: u64,
-    /// What the runs on the emulated disk did.
-    pub measured: Vec<RunRecord>,
-    /// What the simulator did.
-    pub simulated: Simulated,
-}
-
-/// What the simulator says about a cell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Simulated {
-    /// Bytes that the pattern wanted and got.
-    pub useful_bytes: u64,
-    /// Virtual nanoseconds.
-    pub elapsed_ns: u64,
-    /// Bytes that the disk read.
-    pub device_bytes: u64,
-    /// Requests that the disk got.
-    pub device_requests: u64,
-}
-
-impl Cell {
-    /// Median of the measured throughput in 10^6 bytes per second, and its spread.
-    #[must_use]
-    pub fn measured_mb_s(&self) -> Median {
-        let values: Vec<f64> = self
-            .measured
-            .iter()
-            .map(RunRecord::megabytes_per_second)
-            .collect();
-        median(&values).unwrap_or_default()
-    }
-
-    /// Simulated throughput in 10^6 bytes per second.
-    #[must_use]
-    pub fn simulated_mb_s(&self) -> f64 {
-        ratio(self.simulated.useful_bytes, self.simulated.elapsed_ns) * 1000.0
-    }
-
-    /// Simulated ÷ measured − 1.
-    #[must_use]
-    pub fn error(&self) -> f64 {
-        let measured = self.measured_mb_s().value;
-        if measured > 0.0 {
-            self.simulated_mb_s() / measured - 1.0
-        } else {
-            f64::NAN
-        }
-    }
-
-    /// Median of the measured mean request, in KiB; 0 when the disk got none.
-    #[must_use]
-    pub fn measured_request_kib(&self) -> f64 {
-        let values: Vec<f64> = self
-            .measured
-            .iter()
-            .map(|run| ratio(run.device_bytes, run.device_requests) / 1024.0)
-            .collect();
-        median(&values).unwrap_or_default().value
-    }
-
-    /// The simulated mean request, in KiB.
-    #[must_use]
-    pub fn simulated_request_kib(&self) -> f64 {
-        ratio(self.simulated.device_bytes, self.simulated.device_requests) / 1024.0
-    }
 }
 
 impl Predictions {
@@ -263,7 +154,7 @@ impl Predictions {
 /// [`PredictError`].
 pub fn predict(
     plan: &PredictPlan,
-    on_progress: &mut dyn FnMut(Progress<'_>),
+    on_progress: &mut dyn FnMut(BenchProgress<'_>),
 ) -> Result<Predictions, PredictError> {
     let bench = &plan.bench;
     if bench.scenarios.is_empty() || plan.windows_kib.is_empty() || bench.repeat == 0 {
@@ -337,15 +228,15 @@ fn on_disk(
     model: &DiskModel,
     target: &Target,
     journal: &mut Journal,
-    on_progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<(PredictedDisk, Vec<Cell>), PredictError> {
+    on_progress: &mut dyn FnMut(BenchProgress<'_>),
+) -> Result<(PredictedDisk, Vec<PredictedCell>), PredictError> {
     let dataset = Dataset::prepare(
         &target.folder,
         target.percent_max,
         &plan.bench.planned_files(),
         // The costs are measured on the main file of the presets.
         true,
-        &mut |done, total| on_progress(Progress::Preparing { done, total }),
+        &mut |done, total| on_progress(BenchProgress::Preparing { done, total }),
     )
     .map_err(BenchError::Prepare)?;
     let notes = |source| BenchError::Machine {
@@ -386,11 +277,11 @@ fn measure(
     bench: &Bench<'_>,
     name: &str,
     model: &DiskModel,
-    on_progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<(Vec<Cell>, Vec<Calibration>), PredictError> {
-    let mut cells: Vec<Cell> = Vec::new();
+    on_progress: &mut dyn FnMut(BenchProgress<'_>),
+) -> Result<(Vec<PredictedCell>, Vec<Calibration>), PredictError> {
+    let mut cells: Vec<PredictedCell> = Vec::new();
     for scenario in &plan.bench.scenarios {
-        cells.extend(plan.windows_kib.iter().map(|&window_kib| Cell {
+        cells.extend(plan.windows_kib.iter().map(|&window_kib| PredictedCell {
             disk: name.to_owned(),
             scenario: scenario.clone(),
             window_kib,
@@ -416,14 +307,14 @@ fn measure(
             let arm = Arm::Stock {
                 kib: cell.window_kib,
             };
-            on_progress(Progress::Started {
+            on_progress(BenchProgress::Started {
                 number,
                 total,
                 scenario,
                 arm: &arm,
             });
             let record = bench.execute(scenario, &arm, repeat)?;
-            on_progress(Progress::Ended {
+            on_progress(BenchProgress::Ended {
                 number,
                 total,
                 record: &record,
@@ -433,32 +324,6 @@ fn measure(
         }
     }
     Ok((cells, calibrations))
-}
-
-impl PredictError {
-    fn simulate(scenario: &Scenario, error: &WorldError) -> Self {
-        Self::Simulate {
-            scenario: scenario.clone(),
-            reason: error.to_string(),
-        }
-    }
-}
-
-/// Nanoseconds of a float, for means; never negative.
-fn whole_ns(ns: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the value is positive and far below 2^63"
-    )]
-    let whole = ns.max(0.0).round() as u64;
-    whole
-}
-
-/// The middle of some whole numbers; 0 when there are none.
-fn middle(values: impl IntoIterator<Item = u64>) -> u64 {
-    let values: Vec<f64> = values.into_iter().map(approximate).collect();
-    whole_ns(median(&values).unwrap_or_default().value)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use ahead_sys::shared_counter::SharedCounter;
 use ahead_workload::Job;
 
 use crate::assignment::{
-    Answer, Assignment, Measured, Mode, Source, Sources, job_over, read_json, write_json,
+    Assignment, Measured, Mode, ReaderAnswer, Source, Sources, job_over, read_json, write_json,
 };
 use crate::read_error::io_error;
 use crate::tally::Run;
@@ -37,11 +37,11 @@ pub fn reader_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     // A reader whose bench was killed must not go on.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let answer = match read(&assignment) {
-        Ok(measured) => Answer::Measured(measured),
-        Err(error) => Answer::Failed(error.to_string()),
+        Ok(measured) => ReaderAnswer::Measured(measured),
+        Err(error) => ReaderAnswer::Failed(error.to_string()),
     };
-    let failed =
-        matches!(answer, Answer::Failed(_)) || write_json(&assignment.answer, &answer).is_err();
+    let failed = matches!(answer, ReaderAnswer::Failed(_))
+        || write_json(&assignment.answer, &answer).is_err();
     if failed {
         let _ = write_json(&assignment.answer, &answer);
     }

@@ -20,7 +20,10 @@ use crate::results::{MachineFacts, Results, VERSION};
 use crate::target::Target;
 
 /// Runs `plan`. After an error, as after success, the machine is as it was before.
-pub fn run(plan: &Plan, on_progress: &mut dyn FnMut(Progress<'_>)) -> Result<Results, BenchError> {
+pub fn run(
+    plan: &BenchPlan,
+    on_progress: &mut dyn FnMut(BenchProgress<'_>),
+) -> Result<Results, BenchError> {
     let arms = expand(&plan.arms, &plan.sweep_kib);
     if plan.scenarios.is_empty() || arms.is_empty() || plan.repeat == 0 {
         return Err(BenchError::NothingToRun);
@@ -67,18 +70,18 @@ pub fn run(plan: &Plan, on_progress: &mut dyn FnMut(Progress<'_>)) -> Result<Res
 }
 
 fn run_on(
-    plan: &Plan,
+    plan: &BenchPlan,
     target: &Target,
     journal: &mut Journal,
     arms: &[Arm],
-    on_progress: &mut dyn FnMut(Progress<'_>),
+    on_progress: &mut dyn FnMut(BenchProgress<'_>),
 ) -> Result<Results, BenchError> {
     let dataset = Dataset::prepare(
         &target.folder,
         target.percent_max,
         &plan.planned_files(),
         plan.wants_presets(),
-        &mut |done, total| on_progress(Progress::Preparing { done, total }),
+        &mut |done, total| on_progress(BenchProgress::Preparing { done, total }),
     )?;
     journal
         .note_read_ahead(&target.queue)
@@ -114,7 +117,7 @@ fn run_on(
 fn run_all(
     bench: &Bench<'_>,
     arms: &[Arm],
-    on_progress: &mut dyn FnMut(Progress<'_>),
+    on_progress: &mut dyn FnMut(BenchProgress<'_>),
 ) -> Result<Results, BenchError> {
     let plan = bench.plan;
     let steps = order(&plan.scenarios, arms, plan.repeat);
@@ -135,14 +138,14 @@ fn run_all(
         if plan.stop.load(Ordering::Relaxed) {
             return Err(BenchError::Stopped);
         }
-        on_progress(Progress::Started {
+        on_progress(BenchProgress::Started {
             number,
             total,
             scenario,
             arm,
         });
         let record = bench.execute(scenario, arm, repeat)?;
-        on_progress(Progress::Ended {
+        on_progress(BenchProgress::Ended {
             number,
             total,
             record: &record,

@@ -145,7 +145,7 @@ impl Target {
     /// Makes an emulated disk, or finds the one that an earlier run kept. `on_name` gets its
     /// name before it is made.
     pub(crate) fn create(
-        plan: &Plan,
+        plan: &BenchPlan,
         model_name: &str,
         on_name: &mut dyn FnMut(&str) -> io::Result<()>,
     ) -> Result<Self, TargetError> {
@@ -267,6 +267,7 @@ fn size_for_this_machine() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::DiskChoice;
 
     #[test]
     fn holes_are_priced_by_what_the_disk_is() {

@@ -3,7 +3,7 @@
 
 use ahead_harness::predict::{PredictPlan, predict};
 use ahead_harness::results::Limits;
-use ahead_harness::{DiskChoice, Plan, ReaderCommand};
+use ahead_harness::{BenchPlan, DiskChoice, ReaderCommand};
 
 /// The example of this crate, which cargo builds along with the tests.
 fn reader() -> ReaderCommand {
@@ -20,7 +20,7 @@ fn reader() -> ReaderCommand {
 }
 
 fn plan(patterns: &str, state: &std::path::Path) -> PredictPlan {
-    let mut bench = Plan::new(DiskChoice::Emulated(String::new()), reader());
+    let mut bench = BenchPlan::new(DiskChoice::Emulated(String::new()), reader());
     bench.scenarios = ahead_workload::scenario::parse_list(patterns).unwrap();
     bench.repeat = 1;
     bench.limits = Limits {

@@ -10,7 +10,7 @@ use ahead_harness::arm::{Arm, ParseArmError};
 use ahead_harness::planned::{self, PlannedError};
 use ahead_harness::predict::{PredictError, PredictPlan, Predictions};
 use ahead_harness::results::{Limits, RunRecord};
-use ahead_harness::{DiskChoice, Plan, Preload, Progress, ReaderCommand, Results};
+use ahead_harness::{BenchPlan, BenchProgress, DiskChoice, Preload, ReaderCommand, Results};
 use ahead_study::plan::PlanError;
 use ahead_study::table;
 use ahead_sys::filter_probe;
@@ -143,7 +143,7 @@ fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {
         arguments: vec![READER_ARGUMENT.into()],
     };
     let disk = DiskChoice::Emulated(String::new());
-    let mut bench = Plan::new(disk, reader);
+    let mut bench = BenchPlan::new(disk, reader);
     bench.scenarios = scenario::parse_list(&arguments.patterns)?;
     bench.repeat = arguments.repeat;
     bench.seed = arguments.seed;
@@ -204,7 +204,7 @@ fn check_writable<const N: usize>(paths: [&Option<PathBuf>; N]) -> Result<(), Be
 }
 
 /// Ctrl-C ends the bench at the next moment, in order: read-ahead and disks are put back.
-fn stop_on_signals(plan: &Plan) -> Result<(), BenchCommandError> {
+fn stop_on_signals(plan: &BenchPlan) -> Result<(), BenchCommandError> {
     for signal in signal_hook::consts::TERM_SIGNALS {
         signal_hook::flag::register(*signal, Arc::clone(&plan.stop))
             .map_err(BenchCommandError::Prepare)?;
@@ -212,7 +212,7 @@ fn stop_on_signals(plan: &Plan) -> Result<(), BenchCommandError> {
     Ok(())
 }
 
-fn plan(arguments: &BenchRun) -> Result<Plan, BenchCommandError> {
+fn plan(arguments: &BenchRun) -> Result<BenchPlan, BenchCommandError> {
     let program = std::env::current_exe().map_err(BenchCommandError::Prepare)?;
     let reader = ReaderCommand {
         program: program.clone(),
@@ -230,7 +230,7 @@ fn plan(arguments: &BenchRun) -> Result<Plan, BenchCommandError> {
         (None, None) => "",
     };
     let Ok(disk) = disk.parse::<DiskChoice>();
-    let mut plan = Plan::new(disk, reader);
+    let mut plan = BenchPlan::new(disk, reader);
     if let Some(list) = &arguments.pattern {
         plan.scenarios = scenario::parse_list(list)?;
     } else if written.is_none() {
@@ -289,9 +289,9 @@ impl Screen {
         }
     }
 
-    fn show(&mut self, progress: &Progress<'_>) {
+    fn show(&mut self, progress: &BenchProgress<'_>) {
         match progress {
-            Progress::Preparing { done, total } => {
+            BenchProgress::Preparing { done, total } => {
                 let mib = |bytes: &u64| bytes >> 20;
                 self.bar.set_message(format!(
                     "writing test files: {} of {} MiB",
@@ -302,7 +302,7 @@ impl Screen {
                     output::to_stderr(&format!("test files written: {} MiB\n", mib(total)));
                 }
             }
-            Progress::Started {
+            BenchProgress::Started {
                 number,
                 total,
                 scenario,
@@ -312,7 +312,7 @@ impl Screen {
                 self.bar.set_position(as_u64(*number));
                 self.bar.set_message(format!("{scenario}, {arm}"));
             }
-            Progress::Ended {
+            BenchProgress::Ended {
                 number,
                 total,
                 record,

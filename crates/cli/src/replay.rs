@@ -16,7 +16,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use ahead_trace::{Access, FileTable, Operation, Reader, Relative, Statistics};
+use ahead_trace::{Access, FileNames, Operation, Reader, Relative, Statistics};
 use serde_json::json;
 
 use crate::arguments::Replay;
@@ -123,7 +123,7 @@ impl Stage {
         }
     }
 
-    fn hand_out(&mut self, access: &Access, files: &FileTable) -> Result<(), TraceCommandError> {
+    fn hand_out(&mut self, access: &Access, files: &FileNames) -> Result<(), TraceCommandError> {
         match access.operation {
             Operation::Prefetch(_) => return Ok(()),
             Operation::Write | Operation::Sync | Operation::Discard => {

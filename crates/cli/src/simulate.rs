@@ -3,7 +3,7 @@
 
 use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::policies;
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_study::output::picture;
 use ahead_study::parallel;
 use ahead_study::plan::{CEILING, Cell, FLOOR, KERNEL, Plan};
@@ -56,13 +56,13 @@ pub fn simulate(arguments: &Simulate) -> Result<(), StudyError> {
         }
         sweep::run_cell(&plan, &run)
     });
-    let reports: Vec<RunReport> = reports.into_iter().collect::<Result<_, SweepError>>()?;
+    let reports: Vec<WorldReport> = reports.into_iter().collect::<Result<_, SweepError>>()?;
     let (report, others) = (&reports[0], &reports[1..]);
     let title = title(&cell);
     if let Some(chart) = picture::of_run(&title, report) {
         studies::draw(&chart, arguments.svg.as_deref(), arguments.png.as_deref())?;
     }
-    let beside: Vec<(&str, &RunReport)> = policies[1..]
+    let beside: Vec<(&str, &WorldReport)> = policies[1..]
         .iter()
         .map(String::as_str)
         .zip(others)
@@ -139,7 +139,12 @@ fn title(cell: &Cell) -> String {
     )
 }
 
-fn as_json(cell: &Cell, plan: &Plan, report: &RunReport, beside: &[(&str, &RunReport)]) -> String {
+fn as_json(
+    cell: &Cell,
+    plan: &Plan,
+    report: &WorldReport,
+    beside: &[(&str, &WorldReport)],
+) -> String {
     let beside: serde_json::Map<_, _> = beside
         .iter()
         .map(|(policy, report)| ((*policy).to_owned(), json!(report.elapsed_ns)))

@@ -22,7 +22,7 @@
 
 use ahead_disk_model::{DiskModel, array::ArrayModel};
 use ahead_sim::queue::QueueSettings;
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_sim::world::{Costs, Machine};
 use ahead_units::{ByteLength, PageCount};
 use ahead_workload::Workload;
@@ -172,19 +172,19 @@ pub fn figure() -> Result<Figure, ReproduceError> {
     Ok(figure)
 }
 
-fn mib_per_second(report: &RunReport) -> f64 {
+fn mib_per_second(report: &WorldReport) -> f64 {
     float(report.bytes_per_second()) / float(1 << 20)
 }
 
 /// Percent of all processors' time.
-fn percent(report: &RunReport, ns: u64, cpus: f64) -> f64 {
+fn percent(report: &WorldReport, ns: u64, cpus: f64) -> f64 {
     100.0 * float(ns) / (float(report.elapsed_ns.max(1)) * cpus)
 }
 
 fn blessing(figure: &mut Figure) -> Result<(), ReproduceError> {
     let mut machine = machine();
     machine.costs.user_page_ns = USER_PAGE_NS;
-    let reports: Vec<RunReport> =
+    let reports: Vec<WorldReport> =
         parallel::map(&POLICIES, |(_, policy)| run(&machine, policy, &loader()))
             .into_iter()
             .collect::<Result<_, _>>()?;
@@ -192,8 +192,8 @@ fn blessing(figure: &mut Figure) -> Result<(), ReproduceError> {
         return Ok(());
     };
     let rates = [small, large, ours].map(mib_per_second);
-    let waiting = |report: &RunReport| percent(report, report.processors.io_wait_ns, 4.0);
-    let user = |report: &RunReport| percent(report, report.processors.user_ns, 4.0);
+    let waiting = |report: &WorldReport| percent(report, report.processors.io_wait_ns, 4.0);
+    let user = |report: &WorldReport| percent(report, report.processors.user_ns, 4.0);
     figure.rows.push(
         FigureRow::within("8 readers, 128 KiB, MiB/s", 39.3, rates[0], RATE, 1)
             .because("fitted by the number of disks"),
@@ -262,7 +262,7 @@ fn curse(figure: &mut Figure) -> Result<(), ReproduceError> {
         .iter()
         .flat_map(|(_, work)| POLICIES.map(|(_, policy)| (work.clone(), policy)))
         .collect();
-    let reports: Vec<RunReport> = parallel::map(&cells, |(work, policy)| {
+    let reports: Vec<WorldReport> = parallel::map(&cells, |(work, policy)| {
         run(&machine(), policy, &work.job(2017))
     })
     .into_iter()
@@ -274,7 +274,7 @@ fn curse(figure: &mut Figure) -> Result<(), ReproduceError> {
         let [small, large, ours] = reports else {
             continue;
         };
-        let read = |report: &RunReport| float(report.amplification_permille()) / 1000.0;
+        let read = |report: &WorldReport| float(report.amplification_permille()) / 1000.0;
         let slower = float(large.elapsed_ns) / float(small.elapsed_ns);
         figure.rows.push(
             FigureRow::statement(

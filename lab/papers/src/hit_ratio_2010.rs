@@ -14,7 +14,7 @@
 use ahead_disk_model::DiskModel;
 use ahead_replicas::kernel::{Advice, Class};
 use ahead_sim::queue::QueueSettings;
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_sim::world::Machine;
 use ahead_units::{PAGE_BYTES, PageCount};
 use ahead_workload::random::{below, mix};
@@ -161,7 +161,7 @@ struct Cell {
 }
 
 impl Cell {
-    fn of(report: &RunReport) -> Self {
+    fn of(report: &WorldReport) -> Self {
         let single = report
             .class(Class::Single)
             .map_or(0, |class| class.io_pages);
@@ -210,7 +210,7 @@ pub fn figure() -> Result<Figure, ReproduceError> {
     let reports = parallel::map(&windows, |kib| {
         run(&machine(), &format!("linux-2.6.31:ra_kb={kib}"), &job())
     });
-    let reports: Vec<RunReport> = reports.into_iter().collect::<Result<_, _>>()?;
+    let reports: Vec<WorldReport> = reports.into_iter().collect::<Result<_, _>>()?;
     let smallest = Cell::of(&reports[0]);
     let ours: Vec<Cell> = reports[1..].iter().map(Cell::of).collect();
     let theirs = PUBLISHED.map(|(_, used, read)| used / read * 100.0);

@@ -17,7 +17,7 @@ pub mod thrash_2010;
 pub mod x25m_2010;
 
 use ahead_sim::algorithm::{Policy, PolicyError};
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_sim::world::{Machine, WorldError};
 use ahead_workload::Job;
 
@@ -76,7 +76,7 @@ pub enum ReproduceError {
 }
 
 /// What `policy` makes of `job` on `machine`.
-fn run(machine: &Machine, policy: &str, job: &Job) -> Result<RunReport, ReproduceError> {
+fn run(machine: &Machine, policy: &str, job: &Job) -> Result<WorldReport, ReproduceError> {
     let policy = Policy::for_disk(policy, &machine.disk)?;
     Ok(ahead_sim::simulate(machine, &policy, job)?)
 }

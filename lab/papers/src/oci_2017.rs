@@ -23,7 +23,7 @@
 use ahead_disk_model::DiskModel;
 use ahead_replicas::kernel::Advice;
 use ahead_sim::queue::QueueSettings;
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_sim::world::{Costs, Machine};
 use ahead_units::PageCount;
 use ahead_workload::{FileSpec, Job, Process, Step};
@@ -111,15 +111,15 @@ fn fio(advice: Advice) -> Job {
     }
 }
 
-fn depth(report: &RunReport) -> f64 {
+fn depth(report: &WorldReport) -> f64 {
     float(report.depth_permille()) / 1000.0
 }
 
-fn service_ms(report: &RunReport) -> f64 {
+fn service_ms(report: &WorldReport) -> f64 {
     float(report.device.waited_ns) / float(report.device.requests.max(1)) / 1e6
 }
 
-fn megabytes(report: &RunReport) -> f64 {
+fn megabytes(report: &WorldReport) -> f64 {
     float(report.bytes_per_second()) / 1e6
 }
 
@@ -135,7 +135,7 @@ pub fn figure() -> Result<Figure, ReproduceError> {
         Advice::Normal,
     ));
     cells.push(("adaptive".to_owned(), Advice::Normal));
-    let reports: Vec<RunReport> = parallel::map(&cells, |(policy, advice)| {
+    let reports: Vec<WorldReport> = parallel::map(&cells, |(policy, advice)| {
         run(&machine(), policy, &fio(*advice))
     })
     .into_iter()
@@ -194,7 +194,7 @@ pub fn figure() -> Result<Figure, ReproduceError> {
     Ok(figure)
 }
 
-fn compare(figure: &mut Figure, published: &Published, report: &RunReport) {
+fn compare(figure: &mut Figure, published: &Published, report: &WorldReport) {
     let window = if published.window_kib < 1024 {
         format!("{} KiB", published.window_kib)
     } else {
@@ -240,8 +240,8 @@ fn compare(figure: &mut Figure, published: &Published, report: &RunReport) {
     );
 }
 
-fn picture(reports: &[RunReport]) -> (String, Chart) {
-    let points = |of: fn(&RunReport) -> f64| -> Vec<(f64, f64)> {
+fn picture(reports: &[WorldReport]) -> (String, Chart) {
+    let points = |of: fn(&WorldReport) -> f64| -> Vec<(f64, f64)> {
         let windows = WINDOWS_KIB.iter().zip(reports);
         windows
             .map(|(kib, report)| (float(*kib), of(report)))

@@ -10,7 +10,7 @@
 
 use ahead_disk_model::DiskModel;
 use ahead_sim::queue::{QueueSettings, Scheduler};
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_sim::world::Machine;
 use ahead_units::PageCount;
 use ahead_workload::Workload;
@@ -105,7 +105,7 @@ fn report(
     kib: u64,
     readers: u64,
     file_mib: u64,
-) -> Result<RunReport, ReproduceError> {
+) -> Result<WorldReport, ReproduceError> {
     let work = Workload::Readers {
         file_mib,
         readers,
@@ -140,7 +140,7 @@ pub fn figure_of(file_mib: u64) -> Result<Figure, ReproduceError> {
     let reports = parallel::map(&plan, |(array, kib, readers)| {
         report(array, *kib, *readers, file_mib)
     });
-    let reports: Vec<RunReport> = reports.into_iter().collect::<Result<_, _>>()?;
+    let reports: Vec<WorldReport> = reports.into_iter().collect::<Result<_, _>>()?;
     let mut rows = Vec::new();
     let mut charts = Vec::new();
     for (array, reports) in ARRAYS.iter().zip(reports.chunks(READERS.len() * 2)) {
@@ -174,11 +174,11 @@ pub fn figure_of(file_mib: u64) -> Result<Figure, ReproduceError> {
     })
 }
 
-fn kb_per_s(report: &RunReport) -> f64 {
+fn kb_per_s(report: &WorldReport) -> f64 {
     float(report.bytes_per_second()) / 1024.0
 }
 
-fn longest_us(report: &RunReport) -> f64 {
+fn longest_us(report: &WorldReport) -> f64 {
     float(report.latency.max_ns) / 1000.0
 }
 
@@ -257,12 +257,12 @@ fn rows_of(array: &Array, reports: &[RunReport]) -> Vec<FigureRow> {
     rows
 }
 
-fn charts_of(array: &Array, reports: &[RunReport]) -> Vec<(String, Chart)> {
+fn charts_of(array: &Array, reports: &[WorldReport]) -> Vec<(String, Chart)> {
     let stem = array.name.to_lowercase();
     let chart = |stem: String,
                  title: &str,
                  y_label: &str,
-                 y: &dyn Fn(&RunReport) -> f64,
+                 y: &dyn Fn(&WorldReport) -> f64,
                  published: &dyn Fn((f64, f64)) -> f64| {
         let mut series = Vec::new();
         for ((kib, theirs), ours) in WINDOWS_KIB

@@ -12,7 +12,7 @@
 use ahead_disk_model::DiskModel;
 use ahead_replicas::kernel::Class;
 use ahead_sim::queue::{QueueSettings, Scheduler};
-use ahead_sim::report::{ClassReport, RunReport};
+use ahead_sim::report::{ClassReport, WorldReport};
 use ahead_sim::world::Machine;
 use ahead_units::PageCount;
 use ahead_workload::Workload;
@@ -55,7 +55,7 @@ fn machine(cache_mib: u64) -> Machine {
 struct Cell {
     cache_mib: u64,
     policy: &'static str,
-    report: RunReport,
+    report: WorldReport,
 }
 
 impl Cell {

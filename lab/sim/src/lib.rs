@@ -22,7 +22,7 @@ pub fn simulate(
     machine: &Machine,
     policy: &algorithm::Policy,
     job: &Job,
-) -> Result<report::RunReport, WorldError> {
+) -> Result<report::WorldReport, WorldError> {
     simulate_with(machine, policy, job, RunTotals::new(job))
 }
 
@@ -35,14 +35,14 @@ pub fn simulate_with(
     policy: &algorithm::Policy,
     job: &Job,
     account: RunTotals,
-) -> Result<report::RunReport, WorldError> {
+) -> Result<report::WorldReport, WorldError> {
     let FrontChoice::Oracle(settings) = policy.front else {
         return run(machine, policy, &policy.front, job, account);
     };
     if settings.style != OracleStyle::Best {
         return run(machine, policy, &policy.front, job, account);
     }
-    let mut best: Option<report::RunReport> = None;
+    let mut best: Option<report::WorldReport> = None;
     for style in OracleStyle::ALL {
         let front = FrontChoice::Oracle(OracleSettings { style, ..settings });
         let report = run(machine, policy, &front, job, account.clone())?;
@@ -62,7 +62,7 @@ fn run(
     front: &FrontChoice,
     job: &Job,
     account: RunTotals,
-) -> Result<report::RunReport, WorldError> {
+) -> Result<report::WorldReport, WorldError> {
     let prototype = policy.prototype.clone();
     let machine = policy.machine(machine);
     let mut world = World::new(&machine, prototype, front, job, account)?;

@@ -22,7 +22,7 @@ pub const CLASSES: [(Class, &str); 10] = [
 
 /// What one run did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RunReport {
+pub struct WorldReport {
     /// From the start to the end of the last task.
     pub elapsed_ns: u64,
     /// Time of all processors. User, system, interrupt and idle make up the whole.
@@ -192,7 +192,7 @@ pub struct ProcessReport {
     pub name: String,
     /// Reads.
     pub reads: u64,
-    /// Bytes delivered, as in [`RunReport::bytes`].
+    /// Bytes delivered, as in [`WorldReport::bytes`].
     pub bytes: u64,
     /// Its own work.
     pub user_ns: u64,
@@ -221,7 +221,7 @@ pub struct Timeline {
     pub idle_ns: Vec<u64>,
 }
 
-impl RunReport {
+impl WorldReport {
     /// Bytes delivered per second; 0 when no time passed.
     #[must_use]
     pub fn bytes_per_second(&self) -> u64 {

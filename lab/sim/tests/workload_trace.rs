@@ -3,14 +3,14 @@
 use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::Policy;
 use ahead_sim::world::Machine;
-use ahead_trace::{Access, FileTable, InMemory, Operation};
+use ahead_trace::{Access, FileNames, InMemory, Operation};
 use ahead_units::PageCount;
 use ahead_workload::trace::{Timing, job};
 
 const MS: u64 = 1_000_000;
 
 fn trace() -> InMemory {
-    let mut files = FileTable::default();
+    let mut files = FileNames::default();
     let table = files.named(b"/data/table").unwrap();
     let index = files.named(b"/data/index").unwrap();
     files.set_size(table, 1 << 20);

@@ -3,7 +3,7 @@
 
 use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::{Policy, policies};
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_sim::world::{Costs, Machine};
 use ahead_units::PageCount;
 use ahead_workload::Job;
@@ -237,7 +237,7 @@ fn machine(disk: DiskModel) -> Machine {
     }
 }
 
-fn run(machine: &Machine, policy: &str, job: &Job) -> RunReport {
+fn run(machine: &Machine, policy: &str, job: &Job) -> WorldReport {
     let policy = Policy::for_disk(policy, &machine.disk).unwrap();
     let report = ahead_sim::simulate(machine, &policy, job).unwrap();
     let p = report.processors;

@@ -3,7 +3,7 @@
 use ahead_disk_model::{DiskModel, VolumeModel};
 use ahead_replicas::kernel::{Fault, Host, PageState, Read, ReadAhead, Window};
 use ahead_sim::queue::QueueSettings;
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_sim::world::{Costs, FrontChoice, Machine, RunTotals, World, WorldError};
 use ahead_units::{PAGE_BYTES, PageCount};
 use ahead_workload::{FileSpec, Job, Listed, Process, Step};
@@ -88,7 +88,7 @@ fn job(file_pages: u64, programs: Vec<Vec<Step>>) -> Job {
     }
 }
 
-fn run(machine: &Machine, algorithm: Fours, job: &Job) -> RunReport {
+fn run(machine: &Machine, algorithm: Fours, job: &Job) -> WorldReport {
     let account = RunTotals::new(job).with_timeline(MS);
     let mut world = World::new(machine, algorithm, &FrontChoice::None, job, account).unwrap();
     let elapsed = world.run().unwrap();

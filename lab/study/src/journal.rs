@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Cell;
@@ -56,7 +56,7 @@ struct Head {
 #[derive(Serialize, Deserialize)]
 struct Line {
     cell: Cell,
-    report: RunReport,
+    report: WorldReport,
 }
 
 /// An open journal.
@@ -75,7 +75,7 @@ impl Journal {
     pub fn open(
         path: &Path,
         digest: &str,
-    ) -> Result<(Self, BTreeMap<Cell, RunReport>), JournalError> {
+    ) -> Result<(Self, BTreeMap<Cell, WorldReport>), JournalError> {
         let failed = |source| JournalError::File {
             path: path.to_owned(),
             source,
@@ -120,7 +120,7 @@ impl Journal {
     fn read(
         &self,
         head: &str,
-        finished: &mut BTreeMap<Cell, RunReport>,
+        finished: &mut BTreeMap<Cell, WorldReport>,
     ) -> Result<u64, JournalError> {
         let path = || self.path.clone();
         let mut reader = BufReader::new(&self.file);
@@ -157,7 +157,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError::File`].
-    pub fn note(&mut self, cell: &Cell, report: &RunReport) -> Result<(), JournalError> {
+    pub fn note(&mut self, cell: &Cell, report: &WorldReport) -> Result<(), JournalError> {
         let line = Line {
             cell: cell.clone(),
             report: report.clone(),

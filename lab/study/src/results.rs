@@ -21,7 +21,7 @@ pub const TIME_PERMILLE_MAX: u64 = 1020;
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a>(&'a [CellOutcome]);
 
-impl<'a> Group<'a> {
+impl<'a> CellGroup<'a> {
     /// The runs, one for each policy.
     #[must_use]
     pub fn runs(&self) -> &'a [CellOutcome] {
@@ -140,7 +140,7 @@ impl Standing {
 #[derive(Clone, Copy, Debug)]
 pub struct Match<'a> {
     /// Where.
-    pub group: Group<'a>,
+    pub group: CellGroup<'a>,
     /// The contender's run.
     pub run: &'a CellOutcome,
     /// Its best opponent's.
@@ -206,7 +206,7 @@ impl Contest<'_> {
 
 /// The contests of everybody who takes part, in the order of the tables.
 #[must_use]
-pub fn contests<'a>(groups: &[Group<'a>]) -> Vec<Contest<'a>> {
+pub fn contests<'a>(groups: &[CellGroup<'a>]) -> Vec<Contest<'a>> {
     let mut contests: Vec<Contest<'a>> = Vec::new();
     for group in groups {
         let Some(best_kernel) = group.best_kernel() else {
@@ -234,7 +234,7 @@ pub fn contests<'a>(groups: &[Group<'a>]) -> Vec<Contest<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ahead_sim::report::RunReport;
+    use ahead_sim::report::WorldReport;
 
     fn run(workload: &str, policy: &str, elapsed_ns: u64) -> CellOutcome {
         CellOutcome {
@@ -245,9 +245,9 @@ mod tests {
                 workload: workload.to_owned(),
                 policy: policy.to_owned(),
             },
-            report: RunReport {
+            report: WorldReport {
                 elapsed_ns,
-                ..RunReport::default()
+                ..WorldReport::default()
             },
         }
     }

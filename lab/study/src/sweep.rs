@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahead_sim::algorithm::{Policy, PolicyError};
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_sim::world::{RunTotals, WorldError};
 use ahead_workload::Job;
 use ahead_workload::trace::{self, Timing};
@@ -68,7 +68,7 @@ pub struct CellOutcome {
     /// Which run.
     pub cell: Cell,
     /// What came out.
-    pub report: RunReport,
+    pub report: WorldReport,
 }
 
 /// What a sweep is doing.
@@ -86,7 +86,7 @@ pub struct SweepProgress<'a> {
 ///
 /// # Errors
 /// [`SweepError`].
-pub fn run_cell(plan: &Plan, cell: &Cell) -> Result<RunReport, SweepError> {
+pub fn run_cell(plan: &Plan, cell: &Cell) -> Result<WorldReport, SweepError> {
     run_with(plan, cell, None)
 }
 
@@ -95,12 +95,16 @@ pub fn run_cell(plan: &Plan, cell: &Cell) -> Result<RunReport, SweepError> {
 ///
 /// # Errors
 /// [`SweepError`].
-pub fn run_cell_in_detail(plan: &Plan, cell: &Cell, buckets: u64) -> Result<RunReport, SweepError> {
+pub fn run_cell_in_detail(
+    plan: &Plan,
+    cell: &Cell,
+    buckets: u64,
+) -> Result<WorldReport, SweepError> {
     let elapsed_ns = run_with(plan, cell, None)?.elapsed_ns;
     run_with(plan, cell, Some(elapsed_ns.div_ceil(buckets.max(1))))
 }
 
-fn run_with(plan: &Plan, cell: &Cell, bucket_ns: Option<u64>) -> Result<RunReport, SweepError> {
+fn run_with(plan: &Plan, cell: &Cell, bucket_ns: Option<u64>) -> Result<WorldReport, SweepError> {
     let disk = plan.disk(&cell.disk)?;
     let policy = Policy::for_disk(&cell.policy, &disk)?;
     let machine = plan.machine(disk, cell.memory_mib);

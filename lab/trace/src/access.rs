@@ -1,9 +1,9 @@
 //! One record of a trace: who touched which bytes of which file, when, and how.
 //!
-//! Only the shape. Names and sizes of files are in [`FileTable`](crate::FileTable); how a record
+//! Only the shape. Names and sizes of files are in [`FileNames`](crate::FileNames); how a record
 //! looks on disk is the business of each format.
 
-/// A file of a trace: a place in its [`FileTable`](crate::FileTable), counted from 0 in the order
+/// A file of a trace: a place in its [`FileNames`](crate::FileNames), counted from 0 in the order
 /// of first mention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileRef(pub u32);

@@ -12,7 +12,7 @@
 
 use crate::access::{Access, Operation};
 use crate::error::Problem;
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::lines::LineFormat;
 use crate::text::{Words, decimal, shown, unsigned};
 
@@ -41,7 +41,7 @@ impl Blkparse {
 }
 
 impl LineFormat for Blkparse {
-    fn line(&mut self, line: &[u8], files: &mut FileTable) -> Result<Option<Access>, Problem> {
+    fn line(&mut self, line: &[u8], files: &mut FileNames) -> Result<Option<Access>, Problem> {
         let mut words = Words(line);
         let Some(device) = words.next().filter(|word| is_device(word)) else {
             return Ok(None);

@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use crate::access::{Access, Operation};
 use crate::columns::{Columns, Field, NATIVE, Unit};
 use crate::error::Problem;
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::lines::LineFormat;
 use crate::name;
 use crate::row::Row;
@@ -78,7 +78,7 @@ impl LineFormat for Csv {
         self.columns.is_native
     }
 
-    fn line(&mut self, line: &[u8], files: &mut FileTable) -> Result<Option<Access>, Problem> {
+    fn line(&mut self, line: &[u8], files: &mut FileNames) -> Result<Option<Access>, Problem> {
         if line.is_empty() || line.starts_with(b"#") {
             return Ok(None);
         }
@@ -225,7 +225,7 @@ impl Encode for CsvEncoder {
     fn encode(
         &mut self,
         access: &Access,
-        files: &FileTable,
+        files: &FileNames,
         out: &mut dyn Write,
     ) -> Result<bool, WriteProblem> {
         self.begin(out)?;
@@ -267,7 +267,7 @@ impl Encode for CsvEncoder {
         Ok(true)
     }
 
-    fn end(&mut self, _files: &FileTable, out: &mut dyn Write) -> Result<(), WriteProblem> {
+    fn end(&mut self, _files: &FileNames, out: &mut dyn Write) -> Result<(), WriteProblem> {
         Ok(self.begin(out)?)
     }
 }

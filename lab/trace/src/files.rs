@@ -43,7 +43,7 @@ pub enum FullError {
 
 /// The files of a trace.
 #[derive(Clone, Debug, Default)]
-pub struct FileTable {
+pub struct FileNames {
     entries: Vec<Entry>,
     // Every record is a look-up, and nothing depends on the order of these.
     numbers: HashMap<u64, FileRef, ahash::RandomState>,
@@ -52,7 +52,7 @@ pub struct FileTable {
     newest: Option<FileRef>,
 }
 
-impl FileTable {
+impl FileNames {
     /// How many files there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_name_that_no_file_can_have_is_refused() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         assert_eq!(files.named(&vec![b'a'; 5000]), Err(FullError::Name(5000)));
         assert!(files.is_empty());
     }

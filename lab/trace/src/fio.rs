@@ -18,7 +18,7 @@ use std::io::{self, Write};
 
 use crate::access::{Access, Operation};
 use crate::error::Problem;
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::lines::LineFormat;
 use crate::text::{Words, shown, unsigned};
 use crate::writer::{Encode, WriteProblem};
@@ -44,7 +44,7 @@ enum Version {
 }
 
 impl LineFormat for Fio {
-    fn line(&mut self, line: &[u8], files: &mut FileTable) -> Result<Option<Access>, Problem> {
+    fn line(&mut self, line: &[u8], files: &mut FileNames) -> Result<Option<Access>, Problem> {
         if self.version == Version::Unknown {
             self.version = version(line)?;
             return Ok(None);
@@ -150,7 +150,7 @@ impl Encode for FioEncoder {
     fn encode(
         &mut self,
         access: &Access,
-        files: &FileTable,
+        files: &FileNames,
         out: &mut dyn Write,
     ) -> Result<bool, WriteProblem> {
         self.begin(out)?;
@@ -199,7 +199,7 @@ impl Encode for FioEncoder {
         Ok(true)
     }
 
-    fn end(&mut self, _files: &FileTable, out: &mut dyn Write) -> Result<(), WriteProblem> {
+    fn end(&mut self, _files: &FileNames, out: &mut dyn Write) -> Result<(), WriteProblem> {
         Ok(self.begin(out)?)
     }
 }

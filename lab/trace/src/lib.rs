@@ -1,6 +1,6 @@
 //! The recorded form of accesses and decisions, and the formats that people have.
 //!
-//! A trace is a stream of [`Access`] records and a [`FileTable`]. A [`Reader`] turns bytes of one
+//! A trace is a stream of [`Access`] records and a [`FileNames`]. A [`Reader`] turns bytes of one
 //! format into them without holding more than one record; a writer does the reverse. Nothing here
 //! knows what a trace is used for: the simulator replays it in virtual time, the program on a real
 //! file system.

@@ -10,7 +10,7 @@ use crate::text::{LINE_BYTES_MAX, LineError, Lines};
 /// A format of one record per line.
 pub(crate) trait LineFormat {
     /// What a line says; `None` for a line that is no access.
-    fn line(&mut self, line: &[u8], files: &mut FileTable) -> Result<Option<Access>, Problem>;
+    fn line(&mut self, line: &[u8], files: &mut FileNames) -> Result<Option<Access>, Problem>;
 
     /// Whether whoever writes this format ends every line, also the last one: what has no end is
     /// then cut short, even if it reads well, as `409` does where `4096` was.
@@ -30,7 +30,7 @@ pub(crate) struct LineReader<F> {
     lines: Lines<Source>,
     used: crate::source::Meter,
     format: F,
-    files: FileTable,
+    files: FileNames,
     line: u64,
     skipped: u64,
     has_ended: bool,
@@ -43,7 +43,7 @@ impl<F: LineFormat> LineReader<F> {
             used: source.meter(),
             lines: Lines::new(source),
             format,
-            files: FileTable::default(),
+            files: FileNames::default(),
             line: 0,
             skipped: 0,
             has_ended: false,
@@ -117,7 +117,7 @@ fn cut_short() -> Problem {
 }
 
 impl<F: LineFormat> Reader for LineReader<F> {
-    fn files(&self) -> &FileTable {
+    fn files(&self) -> &FileNames {
         &self.files
     }
 
@@ -135,7 +135,7 @@ impl<F: LineFormat> Reader for LineReader<F> {
 pub(crate) fn read_all<F: LineFormat>(
     text: &[u8],
     format: F,
-) -> (Vec<Access>, FileTable, Option<String>) {
+) -> (Vec<Access>, FileNames, Option<String>) {
     let source = Source::plain(std::io::Cursor::new(text.to_vec()));
     let mut reader = LineReader::new("t", source, format);
     let mut accesses = Vec::new();

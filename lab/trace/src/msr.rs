@@ -10,7 +10,7 @@
 
 use crate::access::{Access, Operation};
 use crate::error::Problem;
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::lines::LineFormat;
 use crate::text::{shown, unsigned};
 
@@ -31,7 +31,7 @@ impl LineFormat for Msr {
         false
     }
 
-    fn line(&mut self, line: &[u8], files: &mut FileTable) -> Result<Option<Access>, Problem> {
+    fn line(&mut self, line: &[u8], files: &mut FileNames) -> Result<Option<Access>, Problem> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         if line.is_empty() || is_first && line.starts_with(b"Timestamp,") {
             return Ok(None);
@@ -82,7 +82,7 @@ fn malformed(line: &[u8], what: &str) -> Problem {
 pub(crate) fn looks_like(line: &[u8]) -> bool {
     line.starts_with(b"Timestamp,Hostname,DiskNumber")
         || matches!(
-            Msr::default().line(line, &mut FileTable::default()),
+            Msr::default().line(line, &mut FileNames::default()),
             Ok(Some(_))
         )
 }

@@ -78,7 +78,7 @@ pub(crate) struct OracleReader {
     source: Source,
     meter: Meter,
     objects: Objects,
-    files: FileTable,
+    files: FileNames,
     chunk: Vec<u8>,
     at: usize,
     /// Bytes of the unpacked trace in front of `chunk`.
@@ -94,7 +94,7 @@ impl OracleReader {
             meter: source.meter(),
             source,
             objects,
-            files: FileTable::default(),
+            files: FileNames::default(),
             chunk: Vec::new(),
             at: 0,
             before: 0,
@@ -177,7 +177,7 @@ impl Iterator for OracleReader {
 }
 
 impl Reader for OracleReader {
-    fn files(&self) -> &FileTable {
+    fn files(&self) -> &FileNames {
         &self.files
     }
 
@@ -245,7 +245,7 @@ impl Encode for OracleEncoder {
     fn encode(
         &mut self,
         access: &Access,
-        files: &FileTable,
+        files: &FileNames,
         _out: &mut dyn Write,
     ) -> Result<bool, WriteProblem> {
         // Cache traces have no operation: everything in them is asked for.
@@ -287,7 +287,7 @@ impl Encode for OracleEncoder {
         Ok(true)
     }
 
-    fn end(&mut self, _files: &FileTable, out: &mut dyn Write) -> Result<(), WriteProblem> {
+    fn end(&mut self, _files: &FileNames, out: &mut dyn Write) -> Result<(), WriteProblem> {
         let Some(records) = self.records.take() else {
             return Ok(());
         };
@@ -302,7 +302,7 @@ impl Encode for OracleEncoder {
 }
 
 /// The number of a file in the numbers of its blocks: its own where it has a small one.
-fn file_number(file: FileRef, files: &FileTable) -> u64 {
+fn file_number(file: FileRef, files: &FileNames) -> u64 {
     files
         .number(file)
         .filter(|number| *number < 1 << (64 - FILE_SHIFT))
@@ -338,7 +338,7 @@ fn complete(file: &File, count: u64) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn written(accesses: &[Access], files: &FileTable, objects: Objects) -> Vec<u8> {
+    fn written(accesses: &[Access], files: &FileNames, objects: Objects) -> Vec<u8> {
         let mut out = Vec::new();
         let mut encoder = OracleEncoder::new(objects);
         for access in accesses {

@@ -5,12 +5,12 @@
 
 use crate::access::Access;
 use crate::error::TraceError;
-use crate::files::FileTable;
+use crate::files::FileNames;
 
 /// A trace that is being read.
 pub trait Reader: Iterator<Item = Result<Access, TraceError>> {
     /// The files that were mentioned so far; complete when the iterator has ended.
-    fn files(&self) -> &FileTable;
+    fn files(&self) -> &FileNames;
 
     /// Lines or records that were understood and are no accesses: exits, signals, other calls.
     fn skipped(&self) -> u64 {
@@ -22,7 +22,7 @@ pub trait Reader: Iterator<Item = Result<Access, TraceError>> {
 }
 
 impl<R: Reader + ?Sized> Reader for Box<R> {
-    fn files(&self) -> &FileTable {
+    fn files(&self) -> &FileNames {
         (**self).files()
     }
 
@@ -68,7 +68,7 @@ impl<R: Reader> Iterator for Relative<R> {
 }
 
 impl<R: Reader> Reader for Relative<R> {
-    fn files(&self) -> &FileTable {
+    fn files(&self) -> &FileNames {
         self.reader.files()
     }
 
@@ -84,14 +84,14 @@ impl<R: Reader> Reader for Relative<R> {
 /// A trace in memory, for tests and for traces that are made rather than recorded.
 #[derive(Debug, Default)]
 pub struct InMemory {
-    files: FileTable,
+    files: FileNames,
     accesses: std::vec::IntoIter<Access>,
 }
 
 impl InMemory {
     /// A trace of `accesses` to `files`.
     #[must_use]
-    pub fn new(files: FileTable, accesses: Vec<Access>) -> Self {
+    pub fn new(files: FileNames, accesses: Vec<Access>) -> Self {
         Self {
             files,
             accesses: accesses.into_iter(),
@@ -108,7 +108,7 @@ impl Iterator for InMemory {
 }
 
 impl Reader for InMemory {
-    fn files(&self) -> &FileTable {
+    fn files(&self) -> &FileNames {
         &self.files
     }
 

@@ -28,7 +28,7 @@ use std::collections::HashMap;
 
 use crate::access::Access;
 use crate::error::Problem;
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::lines::LineFormat;
 use calls::Calls;
 use line::{Event, Split};
@@ -57,7 +57,7 @@ struct Pending {
 }
 
 impl LineFormat for Strace {
-    fn line(&mut self, line: &[u8], files: &mut FileTable) -> Result<Option<Access>, Problem> {
+    fn line(&mut self, line: &[u8], files: &mut FileNames) -> Result<Option<Access>, Problem> {
         let Some(Split {
             thread,
             at_ns,

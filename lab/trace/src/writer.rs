@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use crate::access::Access;
-use crate::files::FileTable;
+use crate::files::FileNames;
 
 /// Strength of packing: fast, and a quarter of the size for text.
 const ZSTD_LEVEL: i32 = 3;
@@ -51,7 +51,7 @@ pub trait Writer {
     ///
     /// # Errors
     /// The system cannot write, or the format cannot hold a name.
-    fn write(&mut self, access: &Access, files: &FileTable) -> Result<(), WriteError>;
+    fn write(&mut self, access: &Access, files: &FileNames) -> Result<(), WriteError>;
 
     /// Hands what was written so far to the system, so that a reader of the file sees it. A format
     /// that must be finished to be read does nothing.
@@ -66,11 +66,11 @@ pub trait Writer {
     ///
     /// # Errors
     /// The system cannot write.
-    fn finish(&mut self, files: &FileTable) -> Result<Written, WriteError>;
+    fn finish(&mut self, files: &FileNames) -> Result<Written, WriteError>;
 }
 
 impl<W: Writer + ?Sized> Writer for Box<W> {
-    fn write(&mut self, access: &Access, files: &FileTable) -> Result<(), WriteError> {
+    fn write(&mut self, access: &Access, files: &FileNames) -> Result<(), WriteError> {
         (**self).write(access, files)
     }
 
@@ -78,7 +78,7 @@ impl<W: Writer + ?Sized> Writer for Box<W> {
         (**self).flush()
     }
 
-    fn finish(&mut self, files: &FileTable) -> Result<Written, WriteError> {
+    fn finish(&mut self, files: &FileNames) -> Result<Written, WriteError> {
         (**self).finish(files)
     }
 }
@@ -89,12 +89,12 @@ pub(crate) trait Encode {
     fn encode(
         &mut self,
         access: &Access,
-        files: &FileTable,
+        files: &FileNames,
         out: &mut dyn Write,
     ) -> Result<bool, WriteProblem>;
 
     /// Writes what a trace needs even when it has no record, and what was held back.
-    fn end(&mut self, files: &FileTable, out: &mut dyn Write) -> Result<(), WriteProblem>;
+    fn end(&mut self, files: &FileNames, out: &mut dyn Write) -> Result<(), WriteProblem>;
 }
 
 /// A format and the place its bytes go to.
@@ -124,7 +124,7 @@ impl<E: Encode> Encoded<E> {
 }
 
 impl<E: Encode> Writer for Encoded<E> {
-    fn write(&mut self, access: &Access, files: &FileTable) -> Result<(), WriteError> {
+    fn write(&mut self, access: &Access, files: &FileNames) -> Result<(), WriteError> {
         let encoded = self.encoder.encode(access, files, &mut self.out);
         if self.named(encoded)? {
             self.written.accesses += 1;
@@ -139,7 +139,7 @@ impl<E: Encode> Writer for Encoded<E> {
         self.named(flushed.map_err(WriteProblem::Io))
     }
 
-    fn finish(&mut self, files: &FileTable) -> Result<Written, WriteError> {
+    fn finish(&mut self, files: &FileNames) -> Result<Written, WriteError> {
         let ended = self.encoder.end(files, &mut self.out);
         self.named(ended)?;
         let finished = self.out.finish();

@@ -35,7 +35,7 @@ fn written_and_read(
     path: &Path,
     format: Format,
     objects: Objects,
-    files: &FileTable,
+    files: &FileNames,
     accesses: &[Access],
 ) -> Vec<Decoded> {
     let mut writer = create(path, format, objects).expect("can be created");
@@ -86,8 +86,8 @@ prop_compose! {
     fn table()(
         names in prop::collection::hash_set(prop::collection::vec(any::<u8>(), 1..20), 4),
         sizes in prop::collection::vec(prop::option::of(number()), 4),
-    ) -> FileTable {
-        let mut files = FileTable::default();
+    ) -> FileNames {
+        let mut files = FileNames::default();
         let mut names: Vec<_> = names.into_iter().collect();
         names.sort();
         for (name, size) in names.iter().zip(sizes) {
@@ -175,7 +175,7 @@ proptest! {
     fn a_fio_log_keeps_files_ranges_and_microseconds(
         accesses in prop::collection::vec(access(), 1..40),
     ) {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         for name in ["/a", "/b", "/c", "/d"] {
             files.named(name.as_bytes()).expect("it fits");
         }
@@ -212,7 +212,7 @@ proptest! {
     fn oracle_general_keeps_objects_and_seconds(
         objects in prop::collection::vec((number(), 1_u32.., 0_u64..1000), 0..40),
     ) {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let mut accesses = Vec::new();
         let mut at_ns = 0;
         for (number, bytes, seconds) in objects {
@@ -266,7 +266,7 @@ fn a_parquet_file_of_many_groups_is_read_to_its_end() {
 
 #[test]
 fn an_empty_trace_is_a_trace() {
-    let files = FileTable::default();
+    let files = FileNames::default();
     let folder = tempfile::tempdir().expect("a folder");
     for format in [Format::Fio, Format::Csv, Format::Parquet] {
         let path = folder.path().join(format.name());

@@ -12,7 +12,7 @@ use super::job::{Clock, Job};
 use super::measure::{MeasureError, Runner, Side, failed, succeed};
 use crate::disk_choice::DiskChoice;
 use crate::journal::Journal;
-use crate::plan::{Plan, ReaderCommand};
+use crate::plan::{BenchPlan, DiskChoice, ReaderCommand};
 use crate::results::approximate;
 use crate::target::{Target, TargetError};
 
@@ -59,7 +59,7 @@ impl ManyFiles {
             program: server.to_owned(),
             arguments: Vec::new(),
         };
-        let mut plan = Plan::new(DiskChoice::Emulated(model.to_owned()), reader);
+        let mut plan = BenchPlan::new(DiskChoice::Emulated(model.to_owned()), reader);
         plan.disk_bytes = Some(DISK_BYTES);
         plan.state_folder = state_folder.to_owned();
         let (mut journal, orphans) = Journal::open(state_folder)?;

@@ -28,7 +28,7 @@ use ahead_workload::{Preset, Workload, presets};
 use rustix::fs::Advice;
 use serde::{Deserialize, Serialize};
 
-use super::{PredictError, middle, whole_ns};
+use super::cells::{PredictError, middle, whole_ns};
 use crate::assignment::{Assignment, Mode, Source, Sources};
 use crate::content;
 use crate::execute::Bench;
@@ -98,7 +98,7 @@ pub(super) fn calibrate(bench: &Bench<'_>, model: &DiskModel) -> Result<Calibrat
     };
     let source = sources.into_iter().next().ok_or(ReadError::Empty)?;
     let machine =
-        |what: &'static str| move |source| crate::run::BenchError::Machine { what, source };
+        |what: &'static str| move |source| crate::error::BenchError::Machine { what, source };
     bench
         .target
         .queue

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::table::{self, Table};
 
-use super::{Calibration, Cell, Predictions};
+use super::{Calibration, PredictedCell, Predictions};
 
 /// The lines beside the diagonal.
 const BAND: f64 = 0.15;
@@ -49,7 +49,7 @@ pub fn render_page(predictions: &Predictions) -> String {
     text
 }
 
-fn cells_table(cells: &[Cell]) -> Table {
+fn cells_table(cells: &[PredictedCell]) -> Table {
     let titles = [
         "disk",
         "pattern",

@@ -18,7 +18,8 @@ use ahead_sys::extent_map::first_physical_offset;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 use ahead_workload::{FileSpec, Job, Layout, Program, Scenario, Step, Workload};
 
-use super::{Calibration, PredictError, Simulated};
+use super::calibrate::Calibration;
+use super::cells::{PredictError, Simulated};
 use crate::assignment::{Source, Sources, job_over};
 use crate::execute::{Bench, runs_to_its_end};
 use crate::run::machine as this_machine;

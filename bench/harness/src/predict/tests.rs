@@ -3,8 +3,8 @@
 use super::*;
 use crate::results::tests::record;
 
-fn cell(disk: &str, measured: &[u64], simulated_mb_s: u64) -> Cell {
-    Cell {
+fn cell(disk: &str, measured: &[u64], simulated_mb_s: u64) -> PredictedCell {
+    PredictedCell {
         disk: disk.to_owned(),
         scenario: "seq64k".parse().unwrap(),
         window_kib: 128,

@@ -8,7 +8,7 @@ use ahead_study::table::{self, Table};
 use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds};
 
 /// One table for each plan: every run, and how it stands.
-pub(super) fn of_plans(plans: &[Plan], groups: &[Group<'_>]) -> String {
+pub(super) fn of_plans(plans: &[Plan], groups: &[CellGroup<'_>]) -> String {
     let mut text = String::new();
     for plan in plans {
         let of_plan = groups.iter().filter(|group| group.cell().plan == plan.name);
@@ -22,7 +22,7 @@ pub(super) fn of_plans(plans: &[Plan], groups: &[Group<'_>]) -> String {
     text
 }
 
-fn of_plan_table<'a>(groups: impl Iterator<Item = &'a Group<'a>>) -> Table {
+fn of_plan_table<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
     let titles = [
         "policy",
         "time",

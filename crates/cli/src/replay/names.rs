@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use ahead_trace::{FileRef, FileTable};
+use ahead_trace::{FileNames, FileRef};
 
 /// From names to files.
 pub(super) struct Names {
@@ -35,7 +35,7 @@ impl Names {
     }
 
     /// The path of a file of the trace.
-    pub(super) fn path(&self, file: FileRef, files: &FileTable) -> Arc<Path> {
+    pub(super) fn path(&self, file: FileRef, files: &FileNames) -> Arc<Path> {
         let mut paths = self
             .paths
             .lock()

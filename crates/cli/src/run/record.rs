@@ -128,7 +128,7 @@ struct Naming {
 struct Listener {
     ring: File,
     writer: Box<dyn Writer>,
-    files: FileTable,
+    files: FileNames,
     known: HashMap<(u64, u64), FileRef>,
     naming: Option<Naming>,
     start_ns: u64,
@@ -143,7 +143,7 @@ impl Listener {
         Self {
             ring,
             writer,
-            files: FileTable::default(),
+            files: FileNames::default(),
             known: HashMap::new(),
             naming: None,
             start_ns: monotonic_ns(),

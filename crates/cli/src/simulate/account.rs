@@ -1,7 +1,7 @@
 //! The account of one run, for people: every number with its unit, tables that leave out what
 //! did not happen.
 
-use ahead_sim::report::{ClassReport, ProcessorReport, RunReport, Timeline};
+use ahead_sim::report::{ClassReport, ProcessorReport, Timeline, WorldReport};
 use ahead_study::table;
 
 use crate::figures::{per_cent, seconds, size};
@@ -14,8 +14,8 @@ const BAR: u64 = 40;
 /// Everything. The timeline is left out where there is a finer one in a picture.
 pub(super) fn text(
     title: &str,
-    report: &RunReport,
-    beside: &[(&str, &RunReport)],
+    report: &WorldReport,
+    beside: &[(&str, &WorldReport)],
     has_picture: bool,
 ) -> String {
     let mut text = format!("{title}\n\n");
@@ -45,7 +45,7 @@ fn pages(count: u64) -> String {
     size(count.saturating_mul(PAGE_BYTES))
 }
 
-fn summary(report: &RunReport, beside: &[(&str, &RunReport)]) -> String {
+fn summary(report: &WorldReport, beside: &[(&str, &WorldReport)]) -> String {
     let mut text = String::new();
     let mut row = |title: &str, value: String| text += &format!("{title:18}{value}\n");
     row("time", seconds(report.elapsed_ns));
@@ -141,7 +141,7 @@ fn shares(time: &ProcessorReport) -> String {
 }
 
 /// The table of the statistics patches of 2010 to 2012.
-fn classes(report: &RunReport) -> ahead_study::table::Table {
+fn classes(report: &WorldReport) -> ahead_study::table::Table {
     let titles = [
         "class",
         "windows",
@@ -178,7 +178,7 @@ fn class_row(class: &ClassReport) -> [String; 9] {
     ]
 }
 
-fn latency(report: &RunReport) -> String {
+fn latency(report: &WorldReport) -> String {
     let steps = &report.latency_histogram;
     let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(0);
     let mut text = String::new();
@@ -205,7 +205,7 @@ fn latency(report: &RunReport) -> String {
     text
 }
 
-fn processes(report: &RunReport) -> String {
+fn processes(report: &WorldReport) -> String {
     let titles = [
         "process", "reads", "bytes", "program", "kernel", "waited", "longest", "finished",
     ];

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stream_not_used_for_longest_makes_room() {
+    fn the_stream_not_used_for_longest_makes_space() {
         let mut buffer = buffer();
         buffer.store(0, 10);
         buffer.store(1_000, 1_010);

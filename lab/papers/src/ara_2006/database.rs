@@ -14,7 +14,7 @@
 //! published.
 
 use ahead_sim::algorithm::Policy;
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_sim::world::{RunTotals, World};
 use ahead_workload::random::{below, mix};
 use ahead_workload::{FileSpec, Job, Process, Step};
@@ -91,7 +91,7 @@ fn rate(policy: &str, range_kib: u64) -> Result<f64, ReproduceError> {
     let mut world = World::new(&machine, policy.prototype, &policy.front, &job, account)?;
     world.set_learned(policy.learned);
     world.run_until(RUN_NS)?;
-    let report: RunReport = world.observer().report(RUN_NS, world.queue());
+    let report: WorldReport = world.observer().report(RUN_NS, world.queue());
     let reads = 2 * LOOKUPS + (range_kib << 10) / BLOCK;
     Ok(float(report.reads) / float(reads) / (float(RUN_NS) / 1e9))
 }

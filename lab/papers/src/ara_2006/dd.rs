@@ -6,7 +6,7 @@
 //! machine the disk takes 128 KiB at a time, and a reader is woken by each of these requests however
 //! long the window is: there the number stays.
 
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_workload::Job;
 use ahead_workload::Workload;
 
@@ -32,7 +32,7 @@ const CELLS: [(&str, u64); 6] = [
 const SWITCHES: (f64, f64) = (2866.0, 518.0);
 
 pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
-    let reports: Vec<RunReport> = parallel::map(&CELLS, |&(policy, read_kib)| {
+    let reports: Vec<WorldReport> = parallel::map(&CELLS, |&(policy, read_kib)| {
         run(&machines::desktop(), policy, &dd(read_kib))
     })
     .into_iter()
@@ -91,6 +91,6 @@ fn dd(read_kib: u64) -> Job {
     work.job(0)
 }
 
-fn waits(report: &RunReport) -> f64 {
+fn waits(report: &WorldReport) -> f64 {
     float(report.waits.page.max(1))
 }

@@ -23,7 +23,7 @@ mod machines;
 mod nfs;
 mod streams;
 
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 
 use super::{Figure, ReproduceError, float};
 use ahead_study::verdict::{FigureRow, Verdict};
@@ -99,11 +99,11 @@ fn explained(mut row: FigureRow, why: &str) -> FigureRow {
     row
 }
 
-fn seconds(report: &RunReport) -> f64 {
+fn seconds(report: &WorldReport) -> f64 {
     float(report.elapsed_ns) / 1e9
 }
 
 /// Time of `report` over the time of `other`.
-fn time_ratio(report: &RunReport, other: &RunReport) -> f64 {
+fn time_ratio(report: &WorldReport, other: &WorldReport) -> f64 {
     float(report.elapsed_ns) / float(other.elapsed_ns.max(1))
 }

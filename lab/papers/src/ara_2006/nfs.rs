@@ -22,7 +22,7 @@
 //! twice with eight daemons than with one, by a point at least. The cure is one when ours is as fast
 //! as the better of stock and ARA, within 1 %.
 
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_workload::random::{below, mix, shuffled};
 use ahead_workload::{FileSpec, Job, Process, Step};
 
@@ -158,7 +158,7 @@ fn trees(request_kib: u64, keeps_state: bool) -> Job {
 
 /// Pages in windows that were in the cache or under way when the window was made, in percent of
 /// all pages of windows: what others had asked for already.
-fn overlap(report: &RunReport) -> f64 {
+fn overlap(report: &WorldReport) -> f64 {
     let all = report.all_classes();
     let double = all.pages.saturating_sub(all.io_pages);
     100.0 * float(double) / float(all.pages.max(1))
@@ -171,7 +171,7 @@ pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
 
 fn small_files(figure: &mut Figure) -> Result<(), ReproduceError> {
     let cells = [32, 512].map(|kib| [(STOCK, kib), (ARA, kib), (OURS, kib)]);
-    let reports: Vec<RunReport> = parallel::map(cells.as_flattened(), |&(policy, kib)| {
+    let reports: Vec<WorldReport> = parallel::map(cells.as_flattened(), |&(policy, kib)| {
         let job = trees(kib, policy == STOCK);
         run(&machines::file_server(), policy, &job)
     })
@@ -221,7 +221,7 @@ fn large_file(figure: &mut Figure) -> Result<(), ReproduceError> {
         .iter()
         .flat_map(|(kib, shuffle)| cells(*kib, *shuffle))
         .collect();
-    let reports: Vec<RunReport> = parallel::map(&all, |cell| {
+    let reports: Vec<WorldReport> = parallel::map(&all, |cell| {
         run(&machines::file_server(), cell.policy, &cell.job())
     })
     .into_iter()
@@ -264,7 +264,7 @@ fn large_file(figure: &mut Figure) -> Result<(), ReproduceError> {
     Ok(())
 }
 
-fn rows(figure: &mut Figure, kib: u64, shuffle: u64, reports: [&RunReport; 5]) {
+fn rows(figure: &mut Figure, kib: u64, shuffle: u64, reports: [&WorldReport; 5]) {
     let [stock, stateless, ara, ours, ordered] = reports;
     let order = if shuffle > 1 { "shuffled" } else { "as sent" };
     let what = format!("NFS, large file, {kib} KiB {order}");

@@ -16,7 +16,7 @@
 //! up to 1 %, the share of pages read from 99 % on.
 
 use ahead_replicas::kernel::Class;
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_workload::Workload;
 use ahead_workload::{FileSpec, Job, Process, Step};
 
@@ -94,7 +94,7 @@ fn interleaved(figure: &mut Figure) -> Result<(), ReproduceError> {
         .iter()
         .flat_map(|(_, job, _)| policies.map(|policy| (policy, *job)))
         .collect();
-    let reports: Vec<RunReport> = parallel::map(&cells, |(policy, job)| {
+    let reports: Vec<WorldReport> = parallel::map(&cells, |(policy, job)| {
         run(&machines::dual_xeon(), policy, &job())
     })
     .into_iter()
@@ -123,7 +123,7 @@ fn interleaved(figure: &mut Figure) -> Result<(), ReproduceError> {
     Ok(())
 }
 
-fn slow_streams(policy: &str, streams: u64) -> Result<RunReport, ReproduceError> {
+fn slow_streams(policy: &str, streams: u64) -> Result<WorldReport, ReproduceError> {
     let work = Workload::Streams {
         streams,
         bytes_per_s: 1024,
@@ -138,7 +138,7 @@ fn slow_streams(policy: &str, streams: u64) -> Result<RunReport, ReproduceError>
 }
 
 /// Share of the pages read ahead that were evicted unread: everything is wanted in the end.
-fn lost(report: &RunReport) -> f64 {
+fn lost(report: &WorldReport) -> f64 {
     float(report.prefetch.wasted) / float(report.prefetch.pages.max(1))
 }
 
@@ -148,15 +148,15 @@ fn slow(figure: &mut Figure) -> Result<(), ReproduceError> {
         .iter()
         .flat_map(|policy| STREAMS.map(|streams| (*policy, streams)))
         .collect();
-    let reports: Vec<RunReport> =
+    let reports: Vec<WorldReport> =
         parallel::map(&cells, |(policy, streams)| slow_streams(policy, *streams))
             .into_iter()
             .collect::<Result<_, _>>()?;
-    let of: Vec<&[RunReport]> = reports.chunks(STREAMS.len()).collect();
+    let of: Vec<&[WorldReport]> = reports.chunks(STREAMS.len()).collect();
     let [stock, ara, ours] = of[..] else {
         return Ok(());
     };
-    let handled = |reports: &[RunReport]| {
+    let handled = |reports: &[WorldReport]| {
         let good = reports.iter().zip(STREAMS);
         let good = good.take_while(|(report, _)| lost(report) < LOST);
         good.last().map_or(0, |(_, streams)| streams)
@@ -178,7 +178,7 @@ fn slow(figure: &mut Figure) -> Result<(), ReproduceError> {
     if let (Some(stock), Some(ara), Some(ours)) = (stock.last(), ara.last(), ours.last()) {
         all_of_them(figure, [stock, ara, ours]);
     }
-    let line = |name: &str, reports: &[RunReport]| Series {
+    let line = |name: &str, reports: &[WorldReport]| Series {
         name: name.to_owned(),
         points: STREAMS
             .iter()
@@ -205,9 +205,9 @@ fn slow(figure: &mut Figure) -> Result<(), ReproduceError> {
     Ok(())
 }
 
-fn all_of_them(figure: &mut Figure, [stock, ara, ours]: [&RunReport; 3]) {
+fn all_of_them(figure: &mut Figure, [stock, ara, ours]: [&WorldReport; 3]) {
     // A stream begins once: whoever begins again has lost the first window.
-    let windows = |report: &RunReport| {
+    let windows = |report: &WorldReport| {
         let of = |class| report.class(class).map_or(0, |class| class.windows);
         let lost = of(Class::Thrash) + of(Class::Initial).saturating_sub(800);
         (lost, report.all_classes().windows)
@@ -224,7 +224,7 @@ fn all_of_them(figure: &mut Figure, [stock, ara, ours]: [&RunReport; 3]) {
         .because(format!("{lost_windows} of {all} windows")),
     );
     // The patch counts pages read ahead, and of those the ones that were read.
-    let used = |report: &RunReport| {
+    let used = |report: &WorldReport| {
         let prefetch = report.prefetch;
         100.0 * float(prefetch.useful) / float(prefetch.pages.max(1))
     };

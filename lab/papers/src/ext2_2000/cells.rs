@@ -3,7 +3,7 @@
 use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::Policy;
 use ahead_sim::queue::QueueSettings;
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_sim::world::{Machine, RunTotals};
 use ahead_units::PageCount;
 use ahead_workload::{FileSpec, Job, Process, Step};
@@ -134,7 +134,7 @@ pub(super) struct Usage {
 
 /// Interrupts of a running program count as its system time; on an idle processor they count as
 /// idle, as 2.2 did.
-pub(super) fn usage(report: &RunReport) -> Usage {
+pub(super) fn usage(report: &WorldReport) -> Usage {
     let seconds = |ns: u64| float(ns) / 1e9;
     let processors = &report.processors;
     let in_idle = processors.interrupt_in_idle_ns;
@@ -147,7 +147,7 @@ pub(super) fn usage(report: &RunReport) -> Usage {
 }
 
 /// 10^6 bytes per second.
-pub(super) fn mb_per_s(report: &RunReport) -> f64 {
+pub(super) fn mb_per_s(report: &WorldReport) -> f64 {
     float(report.bytes_per_second()) / 1e6
 }
 
@@ -157,7 +157,7 @@ pub(super) fn run_with_timeline(
     policy: &str,
     job: &Job,
     bucket_ns: u64,
-) -> Result<RunReport, ReproduceError> {
+) -> Result<WorldReport, ReproduceError> {
     let policy = Policy::for_disk(policy, &machine.disk)?;
     let account = RunTotals::new(job).with_timeline(bucket_ns);
     Ok(ahead_sim::simulate_with(machine, &policy, job, account)?)
@@ -168,7 +168,7 @@ pub(super) fn sweep(
     machine: &Machine,
     policies: &[String],
     pages: u64,
-) -> Result<Vec<RunReport>, ReproduceError> {
+) -> Result<Vec<WorldReport>, ReproduceError> {
     sweep_at(Place::Inner, machine, policies, pages)
 }
 
@@ -177,7 +177,7 @@ fn sweep_at(
     machine: &Machine,
     policies: &[String],
     pages: u64,
-) -> Result<Vec<RunReport>, ReproduceError> {
+) -> Result<Vec<WorldReport>, ReproduceError> {
     let reports = parallel::map(policies, |policy| {
         super::super::run(machine, policy, &mmapit(place, pages))
     });
@@ -187,13 +187,13 @@ fn sweep_at(
 /// The runs of figures 1 to 7, each list in the order of [`WINDOWS`].
 pub(super) struct Runs {
     pub(super) pages: u64,
-    pub(super) pio: Vec<RunReport>,
-    pub(super) dma: Vec<RunReport>,
-    pub(super) modified: Vec<RunReport>,
+    pub(super) pio: Vec<WorldReport>,
+    pub(super) dma: Vec<WorldReport>,
+    pub(super) modified: Vec<WorldReport>,
     /// Both mechanisms with the file at the outer end, DMA.
-    pub(super) outer: [Vec<RunReport>; 2],
+    pub(super) outer: [Vec<WorldReport>; 2],
     /// Original mechanism, DMA, and the queue of the sources.
-    pub(super) dma_sources: Vec<RunReport>,
+    pub(super) dma_sources: Vec<WorldReport>,
 }
 
 impl Runs {
@@ -215,7 +215,7 @@ impl Runs {
     }
 
     /// The run with `window` pages in one of the lists.
-    pub(super) fn at(runs: &[RunReport], window: u64) -> &RunReport {
+    pub(super) fn at(runs: &[WorldReport], window: u64) -> &WorldReport {
         let place = WINDOWS.iter().position(|known| *known == window);
         &runs[place.unwrap_or(0)]
     }

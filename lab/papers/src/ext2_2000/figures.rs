@@ -5,7 +5,7 @@
 //! a window of one page, "zero" is none. Rates of the machine are held within a quarter, because
 //! disk and processor costs are substitutes.
 
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 
 use super::cells::{
     Mechanism, Place, Queue, Runs, Transfer, WINDOWS, machine, mb_per_s, mmapit, run_with_timeline,
@@ -80,7 +80,7 @@ fn figure_1(figure: &mut Figure, runs: &Runs) {
             )
         }),
     );
-    let series = |name: &str, value: &dyn Fn(&RunReport) -> u64| {
+    let series = |name: &str, value: &dyn Fn(&WorldReport) -> u64| {
         line(
             name,
             &WINDOWS,
@@ -109,15 +109,15 @@ fn place_of_max(values: &[u64]) -> usize {
 }
 
 /// The fastest run: its place, and its rate.
-fn fastest(runs: &[RunReport]) -> (usize, f64) {
-    let rates: Vec<u64> = runs.iter().map(RunReport::bytes_per_second).collect();
+fn fastest(runs: &[WorldReport]) -> (usize, f64) {
+    let rates: Vec<u64> = runs.iter().map(WorldReport::bytes_per_second).collect();
     let place = place_of_max(&rates);
     (place, mb_per_s(&runs[place]))
 }
 
 /// Where the time goes, as stacked parts.
-fn runtime_split(title: &str, runs: &[RunReport]) -> Chart {
-    let part = |name: &str, value: &dyn Fn(&RunReport) -> f64| {
+fn runtime_split(title: &str, runs: &[WorldReport]) -> Chart {
+    let part = |name: &str, value: &dyn Fn(&WorldReport) -> f64| {
         line(name, &WINDOWS, runs.iter().map(value), Style::Stacked)
     };
     over_windows(
@@ -324,7 +324,7 @@ fn figure_5(figure: &mut Figure, runs: &Runs) {
 
 /// Idle time before and after.
 fn figure_6(figure: &mut Figure, runs: &Runs) {
-    let idle = |runs: &[RunReport], window: u64| usage(Runs::at(runs, window)).idle;
+    let idle = |runs: &[WorldReport], window: u64| usage(Runs::at(runs, window)).idle;
     let factor = |window| idle(&runs.dma, window) / idle(&runs.modified, window).max(1e-3);
     figure.rows.push(
         FigureRow::statement(
@@ -359,7 +359,7 @@ fn figure_6(figure: &mut Figure, runs: &Runs) {
         },
         never_more,
     ));
-    let series = |name: &str, runs: &[RunReport]| {
+    let series = |name: &str, runs: &[WorldReport]| {
         line(
             name,
             &WINDOWS,
@@ -380,13 +380,13 @@ fn figure_6(figure: &mut Figure, runs: &Runs) {
 
 /// How often 2.2 would have put the reader to sleep because the queue was full: each time that it
 /// came with a page and found no place. The simulator counts the whole of it as one wait.
-fn queue_waits(run: &RunReport) -> u64 {
+fn queue_waits(run: &WorldReport) -> u64 {
     run.device.refused
 }
 
 /// Waits before and after.
 fn figure_7(figure: &mut Figure, runs: &Runs) {
-    let all = |run: &RunReport| match run.waits.queue {
+    let all = |run: &WorldReport| match run.waits.queue {
         0 => run.waits.page,
         _ => run.waits.page + queue_waits(run),
     };
@@ -394,7 +394,7 @@ fn figure_7(figure: &mut Figure, runs: &Runs) {
         .into_iter()
         .filter(|window| *window >= 512)
         .collect();
-    let each = |runs: &[RunReport], value: &dyn Fn(&RunReport) -> u64| -> Vec<u64> {
+    let each = |runs: &[WorldReport], value: &dyn Fn(&WorldReport) -> u64| -> Vec<u64> {
         large
             .iter()
             .map(|window| value(Runs::at(runs, *window)))
@@ -480,7 +480,7 @@ fn figure_7(figure: &mut Figure, runs: &Runs) {
         format!("{low} to {high}"),
         *high <= low * 5 / 4 + 5,
     ));
-    let series = |name: &str, runs: &[RunReport]| {
+    let series = |name: &str, runs: &[WorldReport]| {
         line(
             name,
             &WINDOWS,

@@ -5,7 +5,7 @@
 //! powers of two; the other rows are answers, for context.
 
 use ahead_replicas::kernel::Advice;
-use ahead_sim::report::RunReport;
+use ahead_sim::report::WorldReport;
 use ahead_sim::world::{FrontChoice, Machine, RunTotals, World};
 use ahead_workload::random::below;
 use ahead_workload::{Job, Listed, Process, Step};
@@ -84,7 +84,7 @@ fn windows(figure: &mut Figure, machine: &Machine, pages: u64) -> Result<(), Rep
 }
 
 /// The rule of [`FollowingPeriod`] on the same machine.
-fn following(machine: &Machine, group: u64, job: &Job) -> Result<RunReport, ReproduceError> {
+fn following(machine: &Machine, group: u64, job: &Job) -> Result<WorldReport, ReproduceError> {
     let rule = FollowingPeriod::new(group);
     let mut world = World::new(machine, rule, &FrontChoice::None, job, RunTotals::new(job))?;
     let elapsed_ns = world.run()?;
@@ -223,7 +223,7 @@ fn external_sort(figure: &mut Figure, machine: &Machine, pages: u64) -> Result<(
                 };
                 super::super::run(machine, &mechanism.policy(*group), &job)
             });
-            let reports: Vec<RunReport> = cells.into_iter().collect::<Result<_, _>>()?;
+            let reports: Vec<WorldReport> = cells.into_iter().collect::<Result<_, _>>()?;
             rates.push(reports.iter().map(mb_per_s).collect::<Vec<_>>());
         }
         let text = groups.iter().zip(rates[0].iter().zip(&rates[1]));
@@ -300,7 +300,7 @@ fn why(figure: &mut Figure, runs: &Runs) {
              them",
         ),
     );
-    let series = |name: &str, value: &dyn Fn(&RunReport) -> u64| {
+    let series = |name: &str, value: &dyn Fn(&WorldReport) -> u64| {
         let values = runs.dma.iter().map(|run| float(value(run)) / 1e9);
         line(name, &WINDOWS, values, Style::Stacked)
     };

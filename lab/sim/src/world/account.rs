@@ -1,4 +1,4 @@
-//! The standard observer: adds up what a world tells into a [`RunReport`].
+//! The standard observer: adds up what a world tells into a [`WorldReport`].
 
 use ahead_replicas::kernel::{Class, Read};
 use ahead_units::PAGE_BYTES;
@@ -10,7 +10,7 @@ use super::task::at;
 use crate::queue::RequestQueue;
 use crate::report::{
     CLASSES, ClassReport, DeviceReport, LatencyReport, PageReport, PrefetchReport, ProcessReport,
-    ProcessorReport, RunReport, Timeline, WaitReport,
+    ProcessorReport, Timeline, WaitReport, WorldReport,
 };
 use ahead_replicas::page_cache::{Evicted, PageAccess};
 use ahead_workload::Job;
@@ -115,7 +115,7 @@ impl RunTotals {
 
     /// The report of a run that ended at `elapsed_ns` over this queue.
     #[must_use]
-    pub fn report(&self, elapsed_ns: u64, queue: &RequestQueue) -> RunReport {
+    pub fn report(&self, elapsed_ns: u64, queue: &RequestQueue) -> WorldReport {
         let stats = queue.stats();
         let mut prefetch = self.prefetch;
         prefetch.wasted += self.unread;
@@ -129,7 +129,7 @@ impl RunTotals {
             .idle_ns
             .saturating_sub(processors.interrupt_in_idle_ns);
         processors.io_wait_ns = processors.io_wait_ns.min(processors.idle_ns);
-        RunReport {
+        WorldReport {
             elapsed_ns,
             processors,
             reads: self.reads,

@@ -8,7 +8,7 @@ use crate::results::{Contest, Group, Standing, contests};
 /// `runs`: each with its place, its standing and its whole account. `contests`: each contender
 /// against the best kernel algorithm and the best size of every place.
 #[must_use]
-pub fn json(groups: &[Group<'_>]) -> String {
+pub fn json(groups: &[CellGroup<'_>]) -> String {
     let runs: Vec<Value> = rows(groups)
         .map(|(run, standing)| {
             json!({

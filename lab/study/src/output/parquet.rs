@@ -17,7 +17,7 @@ use crate::results::Group;
 ///
 /// # Errors
 /// What the library says; it has no reason to.
-pub fn parquet(groups: &[Group<'_>]) -> Result<Vec<u8>, ParquetError> {
+pub fn parquet(groups: &[CellGroup<'_>]) -> Result<Vec<u8>, ParquetError> {
     let rows: Vec<_> = rows(groups).collect();
     let columns = COLUMNS.iter().map(|(_, value)| {
         let cells = rows.iter().map(|(run, standing)| value(run, standing));

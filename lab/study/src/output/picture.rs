@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use ahead_sim::report::{RunReport, Timeline};
+use ahead_sim::report::{Timeline, WorldReport};
 
 use crate::chart::{BarChart, Chart, LineChart, Scale, Series, Style};
 use crate::plan::{CEILING, FLOOR, KERNEL};
-use crate::results::{Contest, Group, Match, Standing, is_contender};
+use crate::results::{CellGroup, Contest, Match, Standing, is_contender};
 
 /// More groups than this make bars too thin, and names that overlap.
 const BAR_GROUPS_MAX: usize = 6;
@@ -20,7 +20,7 @@ const POLICIES_MAX: usize = 8;
 
 /// Each policy's speed as a share of the ceiling's.
 #[must_use]
-pub fn of_groups(groups: &[Group<'_>]) -> Chart {
+pub fn of_groups(groups: &[CellGroup<'_>]) -> Chart {
     if groups.len() <= BAR_GROUPS_MAX {
         bars(groups)
     } else {
@@ -45,7 +45,7 @@ impl Who<'_> {
     }
 
     /// Of the ceiling's speed, in hundredths, for the axis.
-    fn share(&self, group: &Group<'_>) -> Option<f64> {
+    fn share(&self, group: &CellGroup<'_>) -> Option<f64> {
         let run = match self {
             Self::Policy(name) => group.run(name),
             Self::BestKernel => group.best_kernel(),
@@ -57,7 +57,7 @@ impl Who<'_> {
 }
 
 /// The policies in the order of their first appearance, the ceiling left out: it is the measure.
-fn drawn<'a>(groups: &[Group<'a>]) -> Vec<Who<'a>> {
+fn drawn<'a>(groups: &[CellGroup<'a>]) -> Vec<Who<'a>> {
     let mut policies = Vec::new();
     for run in groups.iter().flat_map(|group| group.runs()) {
         let policy = run.cell.policy.as_str();
@@ -77,8 +77,8 @@ fn drawn<'a>(groups: &[Group<'a>]) -> Vec<Who<'a>> {
         .collect()
 }
 
-fn bars(groups: &[Group<'_>]) -> Chart {
-    let varies = |value: fn(&Group<'_>) -> String| {
+fn bars(groups: &[CellGroup<'_>]) -> Chart {
+    let varies = |value: fn(&CellGroup<'_>) -> String| {
         let mut values: Vec<_> = groups.iter().map(value).collect();
         values.dedup();
         values.len() > 1
@@ -109,7 +109,7 @@ fn bars(groups: &[Group<'_>]) -> Chart {
     })
 }
 
-fn profile(groups: &[Group<'_>]) -> Chart {
+fn profile(groups: &[CellGroup<'_>]) -> Chart {
     let line = |who: Who<'_>| {
         let shares = groups.iter().filter_map(|group| who.share(group));
         let mut shares: Vec<f64> = shares.collect();
@@ -130,7 +130,7 @@ fn profile(groups: &[Group<'_>]) -> Chart {
     })
 }
 
-fn title(groups: &[Group<'_>]) -> String {
+fn title(groups: &[CellGroup<'_>]) -> String {
     let mut plans: BTreeMap<&str, ()> = BTreeMap::new();
     plans.extend(groups.iter().map(|group| (group.cell().plan.as_str(), ())));
     match plans.len() {
@@ -196,7 +196,7 @@ type Row = fn(&Timeline) -> &Vec<u64>;
 
 /// What processors did over the run; `None` for a report without a timeline.
 #[must_use]
-pub fn of_run(title: &str, report: &RunReport) -> Option<Chart> {
+pub fn of_run(title: &str, report: &WorldReport) -> Option<Chart> {
     let timeline = report.timeline.as_ref()?;
     let rows: [(&str, Row); 4] = [
         ("user", |timeline| &timeline.user_ns),

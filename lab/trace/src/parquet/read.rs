@@ -41,7 +41,7 @@ pub(crate) struct ParquetReader<R: ChunkReader + 'static = File> {
     /// What is wrong with the row behind `rows`.
     failure: Option<Problem>,
     row: u64,
-    files: FileTable,
+    files: FileNames,
     unescaped: Vec<u8>,
     bytes: u64,
     has_ended: bool,
@@ -97,7 +97,7 @@ impl<R: ChunkReader + 'static> ParquetReader<R> {
             rows_left: 0,
             failure: None,
             row: 0,
-            files: FileTable::default(),
+            files: FileNames::default(),
             unescaped: Vec::new(),
             bytes: 0,
             has_ended: false,
@@ -211,7 +211,7 @@ impl<R: ChunkReader + 'static> Iterator for ParquetReader<R> {
 }
 
 impl<R: ChunkReader + 'static> Reader for ParquetReader<R> {
-    fn files(&self) -> &FileTable {
+    fn files(&self) -> &FileNames {
         &self.files
     }
 

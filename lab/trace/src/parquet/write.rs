@@ -11,7 +11,7 @@ use parquet::schema::types::Type;
 
 use crate::access::{Access, Operation};
 use crate::columns::{Field, NATIVE};
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::name;
 use crate::word;
 use crate::writer::{Sink, WriteError, WriteProblem, Writer, Written};
@@ -70,7 +70,7 @@ impl ParquetWriter {
 }
 
 impl Writer for ParquetWriter {
-    fn write(&mut self, access: &Access, files: &FileTable) -> Result<(), WriteError> {
+    fn write(&mut self, access: &Access, files: &FileNames) -> Result<(), WriteError> {
         let place = access.file.index();
         if self.files.len() <= place {
             self.files.resize(place + 1, (None, None));
@@ -96,7 +96,7 @@ impl Writer for ParquetWriter {
         Ok(())
     }
 
-    fn finish(&mut self, _files: &FileTable) -> Result<Written, WriteError> {
+    fn finish(&mut self, _files: &FileNames) -> Result<Written, WriteError> {
         self.flush()?;
         self.writer
             .finish()

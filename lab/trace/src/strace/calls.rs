@@ -2,7 +2,7 @@
 
 use crate::access::{Access, FileAdvice, FileRef, Operation};
 use crate::error::Problem;
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::text::{unsigned, unsigned_or_hex};
 
 use super::descriptors::{Descriptors, OpenRef};
@@ -82,7 +82,7 @@ impl Calls {
         thread: u32,
         at_ns: u64,
         call: &Call<'_>,
-        files: &mut FileTable,
+        files: &mut FileNames,
     ) -> Result<Option<Access>, Problem> {
         self.meet(thread);
         let Some(result) = call.result else {
@@ -164,7 +164,7 @@ type Record = Option<(Operation, FileRef, u64, u64)>;
 /// One call at work.
 struct Work<'a, 'c> {
     descriptors: &'a mut Descriptors,
-    files: &'a mut FileTable,
+    files: &'a mut FileNames,
     thread: u32,
     call: &'a Call<'c>,
     result: u64,
@@ -384,7 +384,7 @@ impl Work<'_, '_> {
 }
 
 /// The file of a path as `-yy` prints it; `None` for what has no page cache.
-fn named(path: &[u8], files: &mut FileTable) -> Result<Option<FileRef>, Problem> {
+fn named(path: &[u8], files: &mut FileNames) -> Result<Option<FileRef>, Problem> {
     let mut path = path;
     if let Some(bracket) = memchr::memchr(b'<', path) {
         // `/dev/sda<block 8:0>` is a disk, `/dev/null<char 1:3>` is not.
@@ -492,7 +492,7 @@ mod tests {
 
     #[test]
     fn only_what_has_a_page_cache_is_a_file() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         for other in [
             &b"pipe:[26]"[..],
             b"/dev/null<char 1:3>",
