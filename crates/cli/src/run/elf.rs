@@ -110,7 +110,7 @@ fn script(head: &[u8]) -> Image {
     }
 }
 
-fn classify<'a, Elf: FileHeader<Endian = Endianness>>(data: &'a ReadCache<File>) -> Option<Image> {
+fn classify<Elf: FileHeader<Endian = Endianness>>(data: &ReadCache<File>) -> Option<Image> {
     let header = Elf::parse(data).ok()?;
     let endian = header.endian().ok()?;
     let machine = BinaryMachine {
