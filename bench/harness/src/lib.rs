@@ -22,7 +22,6 @@ mod ceiling_reader;
 pub mod content;
 pub mod dataset;
 mod descriptors;
-mod disk_choice;
 mod error;
 mod execute;
 mod interpreter;
@@ -42,7 +41,6 @@ mod table;
 mod tally;
 pub mod target;
 
-pub use disk_choice::DiskChoice;
 pub use error::BenchError;
 pub use picture::render_results;
 pub use plan::{BenchPlan, BenchProgress, DiskChoice, Preload, ReaderCommand};

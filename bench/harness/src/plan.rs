@@ -12,7 +12,6 @@ use ahead_workload::scenario::ScenarioWork;
 use ahead_workload::{Scenario, Workload};
 
 use crate::arm::Arm;
-use crate::disk_choice::DiskChoice;
 use crate::results::{Limits, RunRecord};
 
 /// The sizes that `static-best` tries unless given otherwise, in KiB.

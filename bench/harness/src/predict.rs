@@ -41,11 +41,10 @@ use crate::dataset::Dataset;
 use crate::error::BenchError;
 use crate::execute::Bench;
 use crate::journal::Journal;
-use crate::plan::{Plan, Progress};
-use crate::reader::ReadError;
-use crate::results::{Limits, MachineFacts, RunRecord, TestedDisk, approximate, ratio};
-use crate::run::{BenchError, machine};
-use crate::statistics::{Median, median};
+use crate::plan::{BenchPlan, BenchProgress};
+use crate::results::{Limits, MachineFacts, TestedDisk};
+use crate::run::machine;
+use crate::statistics::median;
 use crate::target::{Target, TargetError};
 
 /// Version of the JSON form.

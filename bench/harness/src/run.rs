@@ -11,11 +11,10 @@ use ahead_workload::Scenario;
 use crate::arm::{Arm, expand};
 use crate::calendar::utc_minutes;
 use crate::dataset::Dataset;
-use crate::disk_choice::DiskChoice;
 pub use crate::error::BenchError;
 use crate::execute::Bench;
 use crate::journal::Journal;
-use crate::plan::{Plan, Progress};
+use crate::plan::{BenchPlan, BenchProgress, DiskChoice};
 use crate::results::{MachineFacts, Results, VERSION};
 use crate::target::Target;
 

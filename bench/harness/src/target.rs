@@ -13,7 +13,7 @@ use ahead_sys::block_queue::{BlockQueue, DeviceNumber};
 use ahead_sys::meminfo::MemoryInfo;
 
 use crate::ceiling::Pricing;
-use crate::plan::Plan;
+use crate::plan::BenchPlan;
 use crate::results::TestedDisk;
 
 /// Size of an emulated disk unless given otherwise, where there is memory for it: enough for the

@@ -182,7 +182,7 @@ fn longest_us(report: &WorldReport) -> f64 {
     float(report.latency.max_ns) / 1000.0
 }
 
-fn rows_of(array: &Array, reports: &[RunReport]) -> Vec<FigureRow> {
+fn rows_of(array: &Array, reports: &[WorldReport]) -> Vec<FigureRow> {
     let (small, large) = reports.split_at(READERS.len());
     let mut rows = Vec::new();
     for (place, readers) in READERS.iter().enumerate() {

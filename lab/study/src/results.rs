@@ -19,7 +19,7 @@ pub const TIME_PERMILLE_MAX: u64 = 1020;
 
 /// All runs of one workload on one disk with one memory size. Never empty.
 #[derive(Clone, Copy, Debug)]
-pub struct Group<'a>(&'a [CellOutcome]);
+pub struct CellGroup<'a>(&'a [CellOutcome]);
 
 impl<'a> CellGroup<'a> {
     /// The runs, one for each policy.
@@ -88,7 +88,7 @@ pub fn is_contender(policy: &str) -> bool {
 
 /// The groups of a sweep, in its order.
 #[must_use]
-pub fn groups(outcomes: &[CellOutcome]) -> Vec<Group<'_>> {
+pub fn groups(outcomes: &[CellOutcome]) -> Vec<CellGroup<'_>> {
     let place = |run: &CellOutcome| {
         let cell = &run.cell;
         (
@@ -99,7 +99,7 @@ pub fn groups(outcomes: &[CellOutcome]) -> Vec<Group<'_>> {
         )
     };
     let same = |one: &CellOutcome, other: &CellOutcome| place(one) == place(other);
-    outcomes.chunk_by(same).map(Group).collect()
+    outcomes.chunk_by(same).map(CellGroup).collect()
 }
 
 /// `ns` for each 1000 of `of_ns`, rounded; `None` in no time.
@@ -124,7 +124,7 @@ pub struct Standing {
 impl Standing {
     /// How `run` stands in its group.
     #[must_use]
-    pub fn new(run: &CellOutcome, group: &Group<'_>) -> Self {
+    pub fn new(run: &CellOutcome, group: &CellGroup<'_>) -> Self {
         let elapsed_ns = run.report.elapsed_ns;
         let against = |other: Option<&CellOutcome>| permille(elapsed_ns, other?.report.elapsed_ns);
         let of_ceiling = |ceiling: &CellOutcome| permille(ceiling.report.elapsed_ns, elapsed_ns);
@@ -172,7 +172,7 @@ fn is_beyond(run: &CellOutcome, other: &CellOutcome) -> bool {
 pub struct Contest<'a> {
     /// The contender.
     pub policy: &'a str,
-    /// Group by group.
+    /// CellGroup by group.
     pub matches: Vec<Match<'a>>,
 }
 

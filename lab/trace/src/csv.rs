@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn a_name_keeps_commas_quotes_line_ends_and_bytes_that_are_no_text() {
         let name = b"a,\"b\"\\n\nc\r\xff";
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.named(name).expect("it fits");
         let mut text = Vec::new();
         let mut encoder = CsvEncoder::default();

@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_name_is_one_file_however_often_it_comes() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let first = files.named(b"a").expect("it fits");
         let other = files.named(b"b\xff").expect("it fits");
         assert_eq!(files.named(b"a"), Ok(first));
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_numbered_file_is_called_by_its_number() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.numbered(u64::MAX).expect("it fits");
         assert_eq!(&*files.name(file), b"18446744073709551615");
         assert_eq!(files.number(file), Some(u64::MAX));
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_largest_size_that_was_told_counts() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.named(b"a").expect("it fits");
         assert_eq!(files.size(file), None);
         files.set_size(file, 10);

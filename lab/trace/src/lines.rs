@@ -2,7 +2,7 @@
 
 use crate::access::Access;
 use crate::error::{DamagePlace, Problem, TraceError};
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::reader::Reader;
 use crate::source::Source;
 use crate::text::{LINE_BYTES_MAX, LineError, Lines};

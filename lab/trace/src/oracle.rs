@@ -22,7 +22,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::access::{Access, FileRef, Operation};
 use crate::error::{DamagePlace, Problem, TraceError};
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::reader::Reader;
 use crate::source::{Meter, Source};
 use crate::writer::{Encode, WriteProblem};
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_record_is_24_bytes_and_tells_the_future() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.numbered(0).expect("it fits");
         let accesses = [
             Access::read(file, 0, 8192),
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_record_that_is_cut_short_is_told_with_its_byte() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.numbered(0).expect("it fits");
         let bytes = written(
             &[Access::read(file, 0, 8192)],
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn next_accesses_are_right_across_chunks() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.numbered(0).expect("it fits");
         let count = CHUNK_RECORDS as u64 + 10;
         let accesses: Vec<_> = (0..count)
@@ -434,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_length_that_no_read_has_is_refused() {
-        let mut files = FileTable::default();
+        let mut files = FileNames::default();
         let file = files.numbered(0).expect("it fits");
         let mut encoder = OracleEncoder::new(Objects::default());
         let access = Access::read(file, 0, u64::MAX);

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use ahead_trace::{
-    Access, Decided, FileAdvice, FileRef, FileTable, Format, InMemory, Objects, OpenOptions,
+    Access, Decided, FileAdvice, FileNames, FileRef, Format, InMemory, Objects, OpenOptions,
     Operation, Reader, create, open,
 };
 use proptest::prelude::*;
@@ -234,7 +234,7 @@ proptest! {
 
 #[test]
 fn a_parquet_file_of_many_groups_is_read_to_its_end() {
-    let mut files = FileTable::default();
+    let mut files = FileNames::default();
     let file = files.named(b"/a").expect("it fits");
     let accesses: Vec<_> = (0..200_000)
         .map(|place| Access {

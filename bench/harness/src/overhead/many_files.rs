@@ -10,7 +10,6 @@ use serde::Deserialize;
 use super::files::{evict, settle};
 use super::job::{Clock, Job};
 use super::measure::{MeasureError, Runner, Side, failed, succeed};
-use crate::disk_choice::DiskChoice;
 use crate::journal::Journal;
 use crate::plan::{BenchPlan, DiskChoice, ReaderCommand};
 use crate::results::approximate;

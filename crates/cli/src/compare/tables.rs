@@ -1,7 +1,7 @@
 //! The tables of `ahead compare`, for people.
 
 use ahead_study::plan::Plan;
-use ahead_study::results::{Contest, Group, Match, Standing, is_kernel_default};
+use ahead_study::results::{CellGroup, Contest, Match, Standing, is_kernel_default};
 use ahead_study::sweep::CellOutcome;
 use ahead_study::table::{self, Table};
 
@@ -57,7 +57,7 @@ fn of_plan_table<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
 }
 
 /// Who the yardsticks are.
-fn mark(run: &CellOutcome, group: &Group<'_>) -> String {
+fn mark(run: &CellOutcome, group: &CellGroup<'_>) -> String {
     let is = |other: Option<&CellOutcome>| other.is_some_and(|other| std::ptr::eq(other, run));
     let is_best = is_kernel_default(&run.cell.policy) && is(group.best_kernel());
     match (is_best, is(group.best_size())) {

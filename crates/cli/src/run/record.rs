@@ -19,7 +19,7 @@ use ahead_engine::recording::{
     slot_word,
 };
 use ahead_trace::{
-    Access, Decided, FileAdvice, FileRef, FileTable, Format, Objects, Operation, WriteError,
+    Access, Decided, FileAdvice, FileNames, FileRef, Format, Objects, Operation, WriteError,
     Writer, create,
 };
 

@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn an_empty_run_can_be_described() {
-        let text = text("nothing", &RunReport::default(), &[], false);
+        let text = text("nothing", &WorldReport::default(), &[], false);
         assert!(text.contains("0.0 us"), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! The columns of a table of runs: what each is called, and where its value comes from.
 
-use crate::results::{Group, Standing};
+use crate::results::{CellGroup, Standing};
 use crate::sweep::CellOutcome;
 
 /// What stands in one column of one row.
@@ -75,8 +75,10 @@ columns! {
 }
 
 /// Every run with its standing, in the order of the sweep.
-pub(super) fn rows<'a>(groups: &[Group<'a>]) -> impl Iterator<Item = (&'a CellOutcome, Standing)> {
-    let of_group = |group: &Group<'a>| {
+pub(super) fn rows<'a>(
+    groups: &[CellGroup<'a>],
+) -> impl Iterator<Item = (&'a CellOutcome, Standing)> {
+    let of_group = |group: &CellGroup<'a>| {
         let runs = group.runs().iter();
         runs.map(|run| (run, Standing::new(run, group)))
             .collect::<Vec<_>>()

@@ -3,11 +3,11 @@
 use csv::{Terminator, WriterBuilder};
 
 use super::columns::{COLUMNS, Value, rows};
-use crate::results::Group;
+use crate::results::CellGroup;
 
 /// The runs as CSV: a line of names, then a line for each. What is not known is empty.
 #[must_use]
-pub fn csv(groups: &[Group<'_>]) -> String {
+pub fn csv(groups: &[CellGroup<'_>]) -> String {
     let mut writer = WriterBuilder::new()
         .terminator(Terminator::Any(b'\n'))
         .from_writer(Vec::new());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::columns::rows;
-use crate::results::{Contest, Group, Standing, contests};
+use crate::results::{CellGroup, Contest, Standing, contests};
 
 /// `runs`: each with its place, its standing and its whole account. `contests`: each contender
 /// against the best kernel algorithm and the best size of every place.

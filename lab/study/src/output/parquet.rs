@@ -11,7 +11,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
 use super::columns::{COLUMNS, Value, rows};
-use crate::results::Group;
+use crate::results::CellGroup;
 
 /// The bytes of the file.
 ///

@@ -84,14 +84,14 @@ fn bars(groups: &[CellGroup<'_>]) -> Chart {
         values.len() > 1
     };
     // Only what separates the groups: there is little space below a bar.
-    let parts: [fn(&Group<'_>) -> String; 4] = [
+    let parts: [fn(&CellGroup<'_>) -> String; 4] = [
         |group| group.cell().plan.clone(),
         |group| group.cell().workload.clone(),
         |group| group.cell().disk.clone(),
         |group| format!("{} MiB", group.cell().memory_mib),
     ];
     let differing: Vec<_> = parts.into_iter().filter(|part| varies(*part)).collect();
-    let name = |group: &Group<'_>| {
+    let name = |group: &CellGroup<'_>| {
         let words: Vec<_> = differing.iter().map(|part| part(group)).collect();
         words.join(" ")
     };

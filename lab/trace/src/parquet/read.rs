@@ -17,7 +17,7 @@ use parquet::schema::types::ColumnDescriptor;
 use crate::access::Access;
 use crate::columns::{Columns, Field, Unit};
 use crate::error::{DamagePlace, Problem, TraceError};
-use crate::files::FileTable;
+use crate::files::FileNames;
 use crate::name;
 use crate::reader::Reader;
 use crate::row::Row;
