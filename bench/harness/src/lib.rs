@@ -1,7 +1,7 @@
 //! Measuring workloads on a disk, against the alternatives.
 //!
-//! A [`BenchPlan`] names a disk, workloads and arms. [`run`](run::run) prepares files, starts one reader
-//! process per run, arms interleaved, and returns every single run; [`render_table`] and
+//! A [`BenchPlan`] names a disk, workloads and arms. [`run`](run::run) prepares files, starts one
+//! reader process per run, arms interleaved, and returns every single run; [`render_table`] and
 //! [`render_results`] show them. A figure is only ever compared with others of the same bench run.
 //!
 //! ```text
