@@ -31,8 +31,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
 use clap::CommandFactory;
+use clap::error::ErrorKind;
 
 use arguments::{Arguments, Verb};
 use exit::Exit;
