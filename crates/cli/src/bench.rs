@@ -388,8 +388,8 @@ fn list_table() -> String {
         arms.add_row([*name, *text]);
     }
     format!(
-        "{patterns}\n`cached:` in front of a pattern runs it from memory, `@128m` behind it in so \
-         much memory; `all` stands for all.\n\n{arms}\n"
+        "{patterns}\n`cached:` before a pattern runs it from memory, `@128m` after it in 128 MiB of memory; \
+         `all`\nmeans all of them.\n\n{arms}\n"
     )
 }
 

@@ -195,7 +195,7 @@ fn as_text(outcome: &Outcome, elapsed_ns: u64, pace: Pace) -> String {
     let at = |quantile| crate::figures::seconds(latency.value_at_quantile(quantile));
     if !latency.is_empty() {
         text += &format!(
-            "latency: half at most {}, 99 % at most {}, largest {}\n",
+            "latency: median {}, 99 % at most {}, largest {}\n",
             at(0.5),
             at(0.99),
             crate::figures::seconds(latency.max())

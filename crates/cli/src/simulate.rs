@@ -173,9 +173,11 @@ fn list() -> String {
     for (name, keys, meaning) in KINDS {
         workloads.add_row([*name, &broken(keys), *meaning]);
     }
+    let mut disks = table::with_titles(&["disks"], 0..0);
+    disks.add_row([DiskModel::PRESETS.join(" ")]);
     format!(
-        "{listed}\n\n{workloads}\n\nDisks: {}, or a model file ending in .toml\n\
-         Plans can hold more workloads: several together, or with pauses; see plans/.\n",
-        DiskModel::PRESETS.join(" ")
+        "{listed}\n\n{workloads}\n\n{disks}\n\
+         A disk may also be a model file ending in .toml.\n\
+         Plans can hold more workloads: several together, or with pauses; see plans/.\n"
     )
 }

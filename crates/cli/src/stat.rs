@@ -133,11 +133,11 @@ fn again(statistics: &Statistics) -> u64 {
 fn spread(of: &Spread, show: impl Fn(u64) -> String) -> String {
     // Ends of buckets are one below a power of two, which is hard to read.
     let at_most = |per_mille| match of.at_most(per_mille) {
-        end if end < of.max => format!("below {}", show(end + 1)),
-        end => format!("at most {}", show(end)),
+        end if end < of.max => format!("< {}", show(end + 1)),
+        end => format!("≤ {}", show(end)),
     };
     format!(
-        "mean {}, half {}, 99 % {}, largest {}",
+        "mean {}, median {}, 99 % {}, largest {}",
         show(of.mean()),
         at_most(500),
         at_most(990),

@@ -259,7 +259,7 @@ fn a_program_and_its_children_are_recorded() {
 }
 
 #[test]
-fn a_recording_that_cannot_be_written_is_told_before_the_command_starts() {
+fn a_recording_that_cannot_be_written_is_reported_before_the_command_starts() {
     let place = Place::new();
     let mark = place.path().join("mark");
     let output = place.output(&[

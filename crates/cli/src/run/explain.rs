@@ -1,4 +1,5 @@
-//! `--explain`: the decisions of every process of the run, one line each, while they are made.
+//! `--explain`: the decisions of every process of the run, a line each below process and file, while
+//! they are made.
 //!
 //! The account's ring of decisions is looked at twenty times a second. When more decisions were
 //! made in between than the ring holds, the lines say how many are missing.
@@ -111,6 +112,8 @@ fn follow(
 struct Lines {
     newest: u64,
     first_ns: Option<u64>,
+    /// Process and file of the decision printed last.
+    whose: Option<(u32, Option<usize>)>,
     /// Numbers that were still being written when the ring was last read.
     missing: VecDeque<u64>,
 }
@@ -139,16 +142,26 @@ impl Lines {
             }
             self.missing.truncate(256);
             let first_ns = *self.first_ns.get_or_insert(event.time_ns);
-            text.push_str(&line(event, report, event.time_ns.saturating_sub(first_ns)));
+            let whose = Some((event.process, event.file));
+            if self.whose != whose {
+                self.whose = whose;
+                text.push_str(&heading(event, report));
+            }
+            text.push_str(&line(event, event.time_ns.saturating_sub(first_ns)));
         }
         text
     }
 }
 
-fn line(event: &Event, report: &Report, since_first_ns: u64) -> String {
+fn heading(event: &Event, report: &Report) -> String {
     let path = event
         .file
         .map_or("(file beyond the table)", |index| &report.files[index].path);
+    format!("ahead: [{}] {path}\n", event.process)
+}
+
+/// One decision; process and file stand above.
+fn line(event: &Event, since_first_ns: u64) -> String {
     let seconds = since_first_ns / 1_000_000_000;
     let micros = since_first_ns / 1_000 % 1_000_000;
     let length_kib = event.length * PAGE_KIB;
@@ -162,8 +175,7 @@ fn line(event: &Event, report: &Report, since_first_ns: u64) -> String {
         ),
     };
     format!(
-        "ahead: +{seconds}.{micros:06} [{}] {path}: {ranges} ({}: {})\n",
-        event.process,
+        "  +{seconds}.{micros:06} {ranges} ({}: {})\n",
         event.pattern.text(),
         event.reason.text()
     )
@@ -171,6 +183,8 @@ fn line(event: &Event, report: &Report, since_first_ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ahead_engine::report::FileReport;
+
     use super::*;
 
     fn event(sequence: u64) -> Event {
@@ -195,18 +209,41 @@ mod tests {
         }
     }
 
+    fn decisions(text: &str) -> usize {
+        text.lines().filter(|line| line.starts_with("  +")).count()
+    }
+
     #[test]
     fn each_decision_is_printed_once() {
         let mut lines = Lines::default();
-        assert_eq!(lines.news_of(&report(&[1, 2])).lines().count(), 2);
-        assert_eq!(lines.news_of(&report(&[1, 2, 3])).lines().count(), 1);
+        assert_eq!(decisions(&lines.news_of(&report(&[1, 2]))), 2);
+        assert_eq!(decisions(&lines.news_of(&report(&[1, 2, 3]))), 1);
+    }
+
+    #[test]
+    fn process_and_file_are_named_when_they_are_others_than_before() {
+        let mut lines = Lines::default();
+        let mut report = report(&[1, 2, 3]);
+        report.files = vec![FileReport {
+            path: "/data/log".to_owned(),
+            ..FileReport::default()
+        }];
+        report.events[1].file = Some(0);
+        report.events[2].file = Some(0);
+        let text = lines.news_of(&report);
+        let named: Vec<_> = text.lines().filter(|line| !line.starts_with(' ')).collect();
+        assert_eq!(
+            named,
+            ["ahead: [7] (file beyond the table)", "ahead: [7] /data/log"]
+        );
+        assert_eq!(decisions(&text), 3);
     }
 
     #[test]
     fn a_decision_that_was_still_being_written_is_printed_later() {
         let mut lines = Lines::default();
-        assert_eq!(lines.news_of(&report(&[1, 3])).lines().count(), 2);
-        assert_eq!(lines.news_of(&report(&[1, 2, 3])).lines().count(), 1);
+        assert_eq!(decisions(&lines.news_of(&report(&[1, 3]))), 2);
+        assert_eq!(decisions(&lines.news_of(&report(&[1, 2, 3]))), 1);
         assert_eq!(lines.news_of(&report(&[1, 2, 3])), "");
     }
 
@@ -220,8 +257,8 @@ mod tests {
 
     #[test]
     fn a_line_says_what_where_and_why() {
-        let text = line(&event(1), &Report::default(), 1_500_000_000);
-        assert!(text.starts_with("ahead: +1.500000 [7] "), "{text}");
+        let text = line(&event(1), 1_500_000_000);
+        assert!(text.starts_with("  +1.500000 "), "{text}");
         assert!(text.contains("16 KiB at 64 KiB (backward"), "{text}");
     }
 }

@@ -93,7 +93,7 @@ impl RunReport<'_> {
     pub fn text(&self) -> String {
         let report = self.report;
         let mut text = format!(
-            "ahead: {} {} after {:.2} s; {} {}, {} {}, {} calls for pages, at most {} MiB unread\n",
+            "ahead: {} {} after {:.2} s; {} {}, {} {}, {} requests, at most {} MiB unread\n",
             self.command.path.display(),
             ending(self.status),
             self.elapsed.as_secs_f64(),

@@ -131,7 +131,7 @@ fn summary(report: &WorldReport, beside: &[(&str, &WorldReport)]) -> String {
 fn shares(time: &ProcessorReport) -> String {
     let all = time.user_ns + time.system_ns + time.interrupt_ns + time.idle_ns;
     format!(
-        "programs {}, kernel {}, interrupts {}, idle {} (of which waiting: {})",
+        "programs {}, kernel {}, interrupts {}, idle {} (waiting {})",
         per_cent(time.user_ns, all),
         per_cent(time.system_ns, all),
         per_cent(time.interrupt_ns, all),
