@@ -26,28 +26,6 @@ const RECURSIONS: &[Recursion] = &[Recursion {
 /// taken from this list, and none is added.
 const KNOWN: &[(&str, &[&str])] = &[
     (
-        "ahead-disk-emulator",
-        &[
-            "src/create.rs",
-            "src/create/checks.rs",
-            "src/create/server_process.rs",
-            "src/create/steps.rs",
-        ],
-    ),
-    (
-        "ahead-disk-emulator",
-        &[
-            "src/layers.rs",
-            "src/record.rs",
-            "src/server/counters.rs",
-            "src/server/files.rs",
-            "src/server/mod.rs",
-            "src/server/timing.rs",
-            "src/state.rs",
-            "src/stats.rs",
-        ],
-    ),
-    (
         "ahead-papers",
         &[
             "src/ara_2006/database.rs",
@@ -76,12 +54,10 @@ const KNOWN: &[(&str, &[&str])] = &[
         "ahead-replicas",
         &[
             "src/kernel/ara/backward.rs",
-            "src/kernel/ara/bounds.rs",
             "src/kernel/ara/closing.rs",
             "src/kernel/ara/context.rs",
             "src/kernel/ara/initial.rs",
             "src/kernel/ara/mod.rs",
-            "src/kernel/ara/rescue.rs",
             "src/kernel/ara/seek.rs",
             "src/kernel/ara/state.rs",
             "src/kernel/ara/submit.rs",
@@ -103,11 +79,9 @@ const KNOWN: &[(&str, &[&str])] = &[
     (
         "ahead-replicas",
         &[
-            "src/page_cache/chunk.rs",
             "src/page_cache/mod.rs",
             "src/page_cache/pages.rs",
             "src/page_cache/reclaim.rs",
-            "src/page_cache/table.rs",
         ],
     ),
 ];

@@ -267,7 +267,6 @@ fn size_for_this_machine() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::DiskChoice;
 
     #[test]
     fn holes_are_priced_by_what_the_disk_is() {
