@@ -1,8 +1,8 @@
 //! What was changed on the machine, written down before it is changed.
 //!
 //! Notes of the kind that [`undo`](ahead_disk_emulator::undo) keeps, one file per bench process. It
-//! is removed when everything is as before; one that is found
-//! without its process was left by a crash, and the next start puts things back from it.
+//! is removed when everything is as before; one that is found without its process was left by a
+//! crash, and the next start puts things back from it.
 
 use std::fs::{self, DirBuilder};
 use std::io;
