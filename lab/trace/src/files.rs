@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_size_that_was_told_counts() {
+    fn the_largest_size_that_was_named_counts() {
         let mut files = FileTable::default();
         let file = files.named(b"a").expect("it fits");
         assert_eq!(files.size(file), None);

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_24_bytes_and_tells_the_future() {
+    fn a_record_is_24_bytes_and_knows_the_next_access() {
         let mut files = FileTable::default();
         let file = files.numbered(0).expect("it fits");
         let accesses = [
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_cut_short_is_told_with_its_byte() {
+    fn a_record_that_is_cut_short_is_reported_with_its_byte() {
         let mut files = FileTable::default();
         let file = files.numbered(0).expect("it fits");
         let bytes = written(
