@@ -15,7 +15,7 @@ pub use examples::{Examples, of_page};
 pub use simulator::{Choice, Compare, Reproduce, Simulate};
 pub use traces::{Convert, Replay, Stat, TraceOptions};
 
-/// Makes Linux read the right thing before it is asked for.
+/// Makes the file reads of programs faster, by predicting and prefetching them.
 #[derive(Debug, Parser)]
 #[command(
     name = "ahead",

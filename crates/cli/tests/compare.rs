@@ -148,7 +148,7 @@ fn a_trace_is_compared_like_a_workload() {
 }
 
 #[test]
-fn the_account_of_one_run_tells_all_and_the_same_each_time() {
+fn the_account_of_one_run_is_whole_and_the_same_each_time() {
     let place = Place::new();
     let words = [
         "simulate",

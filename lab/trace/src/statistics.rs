@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_and_re_use_are_told_apart() {
+    fn runs_and_re_use_are_distinguished() {
         let file = FileRef(0);
         let mut accesses: Vec<_> = (0..10)
             .map(|n| Access::read(file, n * 8192, 8192))

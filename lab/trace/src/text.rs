@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_without_an_end_is_told_apart() {
+    fn a_last_line_without_an_end_is_recognised() {
         assert_eq!(
             all(&b"a\n\nb"[..]),
             [
