@@ -108,10 +108,31 @@ fn draw(figure: &Figure, folder: &Path) -> Result<(), ReproduceCommandError> {
     Ok(())
 }
 
+/// Lines no longer than a page; those after the first begin with `indent`.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = String::new();
+    let mut length = 0;
+    for word in text.split_whitespace() {
+        let word_length = word.chars().count();
+        if length > 0 && length + 1 + word_length > usize::from(table::COLUMNS_MAX) {
+            lines += "\n";
+            lines += indent;
+            length = indent.len();
+        } else if length > 0 {
+            lines += " ";
+            length += 1;
+        }
+        lines += word;
+        length += word_length;
+    }
+    lines + "\n"
+}
+
 fn to_text(figures: &[Figure], folder: Option<&Path>) -> String {
     let mut text = String::new();
     for figure in figures {
-        text += &format!("{}: {}\n{}\n", figure.name, figure.title, figure.source);
+        text += &wrapped(&format!("{}: {}", figure.name, figure.title), "");
+        text += &wrapped(&figure.source, "");
         let titles = [
             "figure",
             "published",
@@ -136,7 +157,7 @@ fn to_text(figures: &[Figure], folder: Option<&Path>) -> String {
         }
         text += &format!("{rows}\n");
         for note in &figure.notes {
-            text += &format!("* {note}\n");
+            text += &wrapped(&format!("* {note}"), "  ");
         }
         if let Some(folder) = folder {
             for (stem, _) in &figure.charts {

@@ -475,7 +475,7 @@ mod tests {
 
     /// Bug 3: the answer to a request was lost when its file was busy.
     #[test]
-    fn accesses_that_fill_the_mailbox_leave_room_for_an_answer() {
+    fn accesses_that_fill_the_mailbox_leave_a_place_for_an_answer() {
         let files = Files::new(None).unwrap();
         let file = find(&files, 100);
         let mut inside = files.enter(file).unwrap();

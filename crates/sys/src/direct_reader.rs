@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_without_room_is_refused_and_a_dropped_reader_waits() {
+    fn a_read_without_a_free_slot_is_refused_and_a_dropped_reader_waits() {
         let file = tempfile::tempfile().unwrap();
         let mut reader = DirectReader::new(1, 4096).unwrap();
         reader.push(&file, 0, 4096, 0).unwrap();
