@@ -5,6 +5,7 @@
 //! follow from what the publication claims; where a bound or a set-up was chosen after a first
 //! look, the notes say so. Machines and disks are those of the publication as far as they are
 //! known; every substitute is named in the notes.
+#![forbid(unsafe_code)]
 
 pub mod ara_2006;
 pub mod dead_ahead_2017;
