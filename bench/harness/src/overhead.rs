@@ -57,7 +57,7 @@ pub struct OverheadPlan {
     pub rows: Vec<&'static OverheadRow>,
     /// Our own program, which is also the server of an emulated disk.
     pub program: PathBuf,
-    /// Its first argument that leads to [`small_reads`].
+    /// Its first argument that leads to `small_reads`.
     pub reader_argument: String,
     /// The environment variable by which `ahead run` finds its library.
     pub library_variable: String,

@@ -2,7 +2,7 @@
 //!
 //! It is a separate process so that a library can be loaded into it, a memory limit put on it and
 //! its CPU time counted. It reads through libc, as programs do. The steps are those of the
-//! workload's own job, which a simulator runs too; [`interpreter`](crate::interpreter) takes them.
+//! workload's own job, which a simulator runs too; `interpreter` takes them.
 
 use std::ffi::OsString;
 use std::fs;

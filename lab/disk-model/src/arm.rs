@@ -9,7 +9,7 @@
 //! * **anything else**: seek + half a turn + transfer, where
 //!   `seek = min + (max - min) · sqrt(distance / capacity)`.
 //!
-//! Which waiting request is next is the [`ServiceOrder`](crate::ServiceOrder), in `serial`.
+//! Which waiting request is next is the [`ServiceOrder`], in `serial`.
 
 use serde::{Deserialize, Serialize};
 

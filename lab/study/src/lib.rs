@@ -1,5 +1,4 @@
-//! Experiments in the simulator, and what they show: published figures held against the
-//! simulator, policies held against each other.
+//! Experiments in the simulator, and what they show: policies held against each other.
 //!
 //! * [`chart`] — pictures, as SVG and PNG
 //! * [`journal`] — finished cells, so that a sweep can go on
@@ -7,7 +6,6 @@
 //! * [`output`] — results as a table for other programs, and as a picture
 //! * [`parallel`] — independent work on all processors
 //! * [`plan`] — what to run
-//! * [`reproduce`] — published figures
 //! * [`results`] — who was how fast, beside whom
 //! * [`sweep`] — every cell of some plans
 //! * [`typed`] — a plan from the words of a command line

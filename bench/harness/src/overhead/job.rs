@@ -43,7 +43,7 @@ pub(crate) struct Job {
 /// Where jobs find what they need.
 pub(crate) struct Workshop<'a> {
     pub(crate) files: &'a Files,
-    /// Our own program and its argument for [`small_reads`](super::small_reads).
+    /// Our own program and its argument for `small_reads`.
     pub(crate) reader: (&'a Path, &'a str),
     /// A quarter of the operations.
     pub(crate) quick: bool,
@@ -257,7 +257,7 @@ fn python() -> Result<OsString, String> {
     }
 }
 
-/// Passes of [`small_reads`] in all, the first one included.
+/// Passes of `small_reads` in all, the first one included.
 pub(crate) const PASSES: u64 = small_reads::PASSES + 1;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The C functions that we stand in front of: [`table`] lists them, the other files say what each
+//! The C functions that we stand in front of: [`mod@table`] lists them, the other files say what each
 //! kind of hook does.
 //!
 //! A hook reports to the decisions ([`crate::ops`]) what is about to happen, makes the real call
