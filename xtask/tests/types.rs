@@ -8,33 +8,11 @@ use xtask::cargo::packages;
 use xtask::sources::{Crate, PublicType, public_types};
 
 /// Names that several types share because they mean the same thing, and what that is.
-const SHARED: &[(&str, &str)] = &[
-    (
-        "Release",
-        "the releases that shipped one kernel algorithm, in the file of that algorithm",
-    ),
-    (
-        "State",
-        "what one kernel algorithm keeps for an open file, in the file of that algorithm",
-    ),
-];
+const SHARED: &[(&str, &str)] = &[];
 
 /// Names that mean two things and wait to be changed. One that is unique again is taken from this
 /// list, and none is added.
-const KNOWN: &[&str] = &[
-    "Access",
-    "Advice",
-    "Completion",
-    "Disk",
-    "Event",
-    "Knobs",
-    "Machine",
-    "Moment",
-    "Observer",
-    "Outcome",
-    "Place",
-    "Settings",
-];
+const KNOWN: &[&str] = &[];
 
 /// Names that more than one type has, with all types of that name.
 static DUPLICATES: LazyLock<BTreeMap<String, Vec<PublicType>>> = LazyLock::new(|| {

@@ -180,13 +180,13 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, bytes: usize, unwa
     if !wake::may_act() || !watch::has_really_waited(counts_sectors) {
         return;
     }
-    watch::stay_alert();
     let Some(host) = wake::host() else {
         return;
     };
     let Some(entry) = look_at(host, fd, line) else {
         return;
     };
+    watch::stay_alert();
     let stood = || identity::position(fd)?.checked_sub(bytes as u64);
     let Some(start) = position.or_else(stood) else {
         return;

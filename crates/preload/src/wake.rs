@@ -12,24 +12,32 @@ use ahead_engine::settings::PolicyChoice;
 use crate::host::Host;
 use crate::{aside, environment, guard, host, sandbox};
 
+/// Our own constructor has not run: what was handed over is not known, so every hook is a plain call.
+const LOADING: u8 = 0;
 /// Nothing was made yet, nor looked at.
-const ASLEEP: u8 = 0;
+const ASLEEP: u8 = 1;
 /// Nothing was made yet, but our own system calls are known to be safe.
-const CLEARED: u8 = 1;
+const CLEARED: u8 = 2;
 /// The host was made, or is being made.
-const AWAKE: u8 = 2;
+const AWAKE: u8 = 3;
 /// There is no host, and there will never be one.
-const OVER: u8 = 3;
+const OVER: u8 = 4;
 
-static STATE: AtomicU8 = AtomicU8::new(ASLEEP);
+static STATE: AtomicU8 = AtomicU8::new(LOADING);
 
 /// Whether all reads are to be seen: set by the constructor.
 static SEES_ALL: AtomicBool = AtomicBool::new(false);
 
-/// Whether every hook is a plain call from now on.
+/// Whether every hook is a plain call: not yet, or not any more.
 #[inline]
 pub(crate) fn is_over() -> bool {
-    STATE.load(Ordering::Relaxed) == OVER
+    matches!(STATE.load(Ordering::Relaxed), LOADING | OVER)
+}
+
+/// What was handed over is known: the first read that waits may make the host. Called by the
+/// constructor, at its end.
+pub(crate) fn fall_asleep() {
+    STATE.store(ASLEEP, Ordering::Relaxed);
 }
 
 /// All reads are to be seen, from the first one on: called by the constructor.
@@ -52,7 +60,7 @@ pub(crate) fn never() {
 pub(crate) fn may_act() -> bool {
     match STATE.load(Ordering::Relaxed) {
         CLEARED | AWAKE => true,
-        OVER => false,
+        LOADING | OVER => false,
         _ => {
             if sandbox::is_known() {
                 // Another thread may be further already.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use ahead_engine::settings::COPY_PAGE_NS;
 use ahead_sys::own_usage::own_usage;
-use ahead_units::{ByteLength, PageCount};
+use ahead_units::PAGE_BYTES;
 
 use crate::fd_table::Line;
 use crate::ticks;
@@ -67,6 +67,7 @@ pub(crate) struct Timer {
     line: &'static Line,
     /// In ticks; 0: since the read before.
     began: u64,
+    thread: u64,
 }
 
 impl Timer {
@@ -75,9 +76,14 @@ impl Timer {
     pub(crate) fn start(line: &'static Line) -> Self {
         let timed = line.timed_reads.load(Relaxed);
         let ended = line.read_ended.load(Relaxed);
+        let thread = this_thread();
         // Another thread's reads say nothing about this one's.
-        if timed == 0 && ended != 0 && line.reader.load(Relaxed) == this_thread() {
-            return Self { line, began: 0 };
+        if timed == 0 && ended != 0 && line.reader.load(Relaxed) == thread {
+            return Self {
+                line,
+                began: 0,
+                thread,
+            };
         }
         line.timed_reads.store(timed.saturating_sub(1), Relaxed);
         Self::start_exactly(line)
@@ -86,8 +92,12 @@ impl Timer {
     /// The same, with a look at the clock.
     #[inline]
     pub(crate) fn start_exactly(line: &'static Line) -> Self {
-        let began = ticks::now();
-        Self { line, began }
+        let (began, thread) = (ticks::now(), this_thread());
+        Self {
+            line,
+            began,
+            thread,
+        }
     }
 
     /// When the read began, in ticks, as well as known.
@@ -118,9 +128,8 @@ impl Timer {
             self.began
         };
         self.line.read_ended.store(now, Relaxed);
-        let reader = this_thread();
-        if self.line.reader.load(Relaxed) != reader {
-            self.line.reader.store(reader, Relaxed);
+        if self.line.reader.load(Relaxed) != self.thread {
+            self.line.reader.store(self.thread, Relaxed);
         }
         let elapsed = now.saturating_sub(began);
         if elapsed > limit && self.began == 0 {
@@ -138,8 +147,8 @@ fn this_thread() -> u64 {
     unsafe { libc::__errno_location() }.addr() as u64
 }
 
-/// The setting `wait_us`, in nanoseconds. The one setting that reads need before anything waits.
-static WAIT_NS: AtomicU64 = AtomicU64::new(20_000);
+/// The setting `wait_us`. The one setting that reads need before anything waits.
+static WAIT_US: AtomicU64 = AtomicU64::new(20);
 
 /// Takes the setting as it was handed over; what cannot be read changes nothing.
 pub(crate) fn set_wait_us(text: &[u8]) {
@@ -147,7 +156,7 @@ pub(crate) fn set_wait_us(text: &[u8]) {
         .ok()
         .and_then(|text| text.parse::<u32>().ok());
     if let Some(us) = number {
-        WAIT_NS.store(u64::from(us) * 1000, Relaxed);
+        WAIT_US.store(u64::from(us), Relaxed);
     }
 }
 
@@ -155,9 +164,9 @@ pub(crate) fn set_wait_us(text: &[u8]) {
 /// [`wait_limit_ns`](ahead_engine::settings::Settings::wait_limit_ns).
 #[inline]
 pub(crate) fn wait_limit(bytes: usize) -> u64 {
-    let pages = PageCount::holding(ByteLength::new(bytes as u64));
-    let limit_ns = WAIT_NS.load(Relaxed) + COPY_PAGE_NS * pages.get();
-    limit_ns.saturating_mul(ticks::RATE.per_us()) / 1000
+    // Microseconds in whole pages, begun ones included: no division on the way of every read.
+    let us = WAIT_US.load(Relaxed) + (bytes as u64 / PAGE_BYTES + 1) * COPY_PAGE_NS / 1000;
+    us.saturating_mul(ticks::RATE.per_us())
 }
 
 /// Whether a refill of unknown duration is looked at more closely: one in 32, as that costs a system

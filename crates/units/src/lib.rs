@@ -20,12 +20,14 @@ macro_rules! quantity {
 
         impl $name {
             /// Wraps a bare number.
+            #[inline]
             #[must_use]
             pub const fn new(value: u64) -> Self {
                 Self(value)
             }
 
             /// The bare number.
+            #[inline]
             #[must_use]
             pub const fn get(self) -> u64 {
                 self.0
@@ -57,12 +59,14 @@ quantity! {
 
 impl PageCount {
     /// Pages needed to hold `bytes`.
+    #[inline]
     #[must_use]
     pub const fn holding(bytes: ByteLength) -> Self {
         Self(bytes.0.div_ceil(PAGE_BYTES))
     }
 
     /// The same amount in bytes.
+    #[inline]
     #[must_use]
     pub const fn bytes(self) -> ByteLength {
         ByteLength(self.0.saturating_mul(PAGE_BYTES))
@@ -71,6 +75,7 @@ impl PageCount {
 
 impl Add for PageCount {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -78,6 +83,7 @@ impl Add for PageCount {
 
 impl Sub for PageCount {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -85,6 +91,7 @@ impl Sub for PageCount {
 
 impl Timestamp {
     /// Nanoseconds from `earlier` to this moment; 0 when `earlier` is later (clocks of two CPUs).
+    #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -114,6 +121,7 @@ pub struct PageRange {
 
 impl PageRange {
     /// A range from its ends; empty when `end` is not behind `start`.
+    #[inline]
     #[must_use]
     pub const fn new(start: u64, end: u64) -> Self {
         Self {
@@ -123,6 +131,7 @@ impl PageRange {
     }
 
     /// The pages that hold `length` bytes from `offset`; partly covered pages count.
+    #[inline]
     #[must_use]
     pub const fn of_bytes(offset: ByteOffset, length: ByteLength) -> Self {
         let start = offset.0 / PAGE_BYTES;
@@ -136,18 +145,21 @@ impl PageRange {
     }
 
     /// How many pages are inside.
+    #[inline]
     #[must_use]
     pub const fn len(self) -> PageCount {
         PageCount(self.end.0 - self.start.0)
     }
 
     /// Whether nothing is inside.
+    #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.end.0 == self.start.0
     }
 
     /// The part before page `limit` (exclusive).
+    #[inline]
     #[must_use]
     pub const fn before(self, limit: PageIndex) -> Self {
         let end = if self.end.0 < limit.0 {

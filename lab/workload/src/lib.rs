@@ -11,6 +11,7 @@
 //! * [`program`]: jobs, processes, thread groups, steps
 //! * [`wanted`]: which bytes a job is going to want, in order
 //! * [`trace`]: a job from a recorded trace
+#![forbid(unsafe_code)]
 
 pub mod kinds;
 pub mod presets;

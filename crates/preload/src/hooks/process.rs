@@ -30,6 +30,7 @@ pub(crate) unsafe fn install(variables: *const *const c_char) {
     if is_given(c"AHEAD_SHARED") || is_given(c"AHEAD_RECORD") || turns_off {
         wake::see_all();
     }
+    wake::fall_asleep();
     if environment::value(c"AHEAD_CHILDREN") == Some(c"no") {
         guarded(stay_out_of_children);
     }

@@ -47,6 +47,9 @@ type TestFile = (tempfile::NamedTempFile, MutexGuard<'static, ()>);
 fn file(flags: OFlags) -> (TestFile, OwnedFd) {
     let alone = no_forks();
     wake::see_all();
+    if wake::is_over() {
+        wake::fall_asleep();
+    }
     let mut file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     file.write_all(&[7; 64 << 12]).unwrap();
     let fd = rustix::fs::open(file.path(), flags, Mode::empty()).unwrap();

@@ -4,7 +4,7 @@ use ahead_replicas::kernel::{Class, Read};
 use ahead_units::PAGE_BYTES;
 use hdrhistogram::Histogram;
 
-use super::observer::{Found, Moment, Started, WaitFor, Work, WorldObserver};
+use super::observer::{Found, Started, WaitFor, Work, WorldMoment, WorldObserver};
 use super::page_set::PageSet;
 use super::task::at;
 use crate::queue::RequestQueue;
@@ -189,7 +189,7 @@ impl RunTotals {
         steps
     }
 
-    fn note_latency(&mut self, moment: &Moment, elapsed_ns: u64) {
+    fn note_latency(&mut self, moment: &WorldMoment, elapsed_ns: u64) {
         self.latency.saturating_record(elapsed_ns.max(1));
         self.latency_sum_ns += u128::from(elapsed_ns);
         self.latency_max_ns = self.latency_max_ns.max(elapsed_ns);
@@ -234,14 +234,14 @@ fn number(class: Class) -> usize {
 }
 
 impl WorldObserver for RunTotals {
-    fn on_read(&mut self, moment: &Moment, _read: &Read) {
+    fn on_read(&mut self, moment: &WorldMoment, _read: &Read) {
         self.reads += 1;
         if let Some(process) = self.processes.get_mut(at(moment.process)) {
             process.reads += 1;
         }
     }
 
-    fn on_page(&mut self, moment: &Moment, page: u64, found: Found) {
+    fn on_page(&mut self, moment: &WorldMoment, page: u64, found: Found) {
         match found {
             Found::Unlocked => self.pages.hits_unlocked += 1,
             Found::Locked => {
@@ -257,31 +257,31 @@ impl WorldObserver for RunTotals {
         }
     }
 
-    fn on_access(&mut self, moment: &Moment, _page: u64, access: &PageAccess) {
+    fn on_access(&mut self, moment: &WorldMoment, _page: u64, access: &PageAccess) {
         if access.first_use && access.class != Class::Single {
             self.prefetch.useful += 1;
             self.set_unread(moment.now_ns, self.unread.saturating_sub(1));
         }
     }
 
-    fn on_read_done(&mut self, moment: &Moment, bytes: u64, elapsed_ns: u64) {
+    fn on_read_done(&mut self, moment: &WorldMoment, bytes: u64, elapsed_ns: u64) {
         self.note_delivery(moment.process, bytes);
         self.note_latency(moment, elapsed_ns);
     }
 
-    fn on_fault_done(&mut self, moment: &Moment, _neighbours: u64, elapsed_ns: u64) {
+    fn on_fault_done(&mut self, moment: &WorldMoment, _neighbours: u64, elapsed_ns: u64) {
         self.faults += 1;
         self.note_delivery(moment.process, PAGE_BYTES);
         self.note_latency(moment, elapsed_ns);
     }
 
-    fn on_mapped_access(&mut self, moment: &Moment, page: u64, access: &PageAccess) {
+    fn on_mapped_access(&mut self, moment: &WorldMoment, page: u64, access: &PageAccess) {
         self.on_access(moment, page, access);
         self.pages.mapped += 1;
         self.note_delivery(moment.process, PAGE_BYTES);
     }
 
-    fn on_wait_done(&mut self, moment: &Moment, what: WaitFor, waited_ns: u64) {
+    fn on_wait_done(&mut self, moment: &WorldMoment, what: WaitFor, waited_ns: u64) {
         match what {
             WaitFor::Page => {
                 self.waits.page += 1;
@@ -297,7 +297,7 @@ impl WorldObserver for RunTotals {
         }
     }
 
-    fn on_started(&mut self, moment: &Moment, started: &Started) {
+    fn on_started(&mut self, moment: &WorldMoment, started: &Started) {
         let class = &mut self.classes[self.places[number(started.class)]];
         class.windows += 1;
         class.at_end_of_file += u64::from(started.at_end_of_file);
@@ -365,11 +365,11 @@ impl WorldObserver for RunTotals {
         }
     }
 
-    fn on_label(&mut self, moment: &Moment, label: u32) {
+    fn on_label(&mut self, moment: &WorldMoment, label: u32) {
         self.labels.push((label, moment.now_ns));
     }
 
-    fn on_task_done(&mut self, moment: &Moment) {
+    fn on_task_done(&mut self, moment: &WorldMoment) {
         if let Some(process) = self.processes.get_mut(at(moment.process)) {
             process.finished_ns = process.finished_ns.max(moment.now_ns);
         }

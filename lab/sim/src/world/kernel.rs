@@ -13,7 +13,7 @@ use ahead_units::Timestamp;
 
 use super::files::Files;
 use super::machine::Costs;
-use super::observer::{Moment, Started, WorldObserver};
+use super::observer::{Started, WorldMoment, WorldObserver};
 use super::page_set::PageSet;
 use crate::queue::{PageRun, RequestQueue};
 use ahead_replicas::page_cache::{CacheObserver, Evicted, FileId, PageCache};
@@ -188,7 +188,7 @@ fn behind(run: PageRun, pages: u64) -> PageRun {
 pub(super) struct KernelHost<'a, O: WorldObserver> {
     kernel: &'a mut Kernel<O>,
     unsubmitted: &'a mut VecDeque<PageRun>,
-    moment: Moment,
+    moment: WorldMoment,
     /// The page that the reader has reached is in the cache.
     is_asynchronous: bool,
     run: Option<PageRun>,
@@ -202,7 +202,7 @@ impl<'a, O: WorldObserver> KernelHost<'a, O> {
     pub(super) fn new(
         kernel: &'a mut Kernel<O>,
         unsubmitted: &'a mut VecDeque<PageRun>,
-        moment: Moment,
+        moment: WorldMoment,
         is_asynchronous: bool,
     ) -> Self {
         Self {

@@ -58,7 +58,7 @@ use ahead_workload::{Job, Process};
 pub use account::RunTotals;
 pub use error::WorldError;
 pub use machine::{Costs, Machine};
-pub use observer::{Found, Moment, Started, WaitFor, Work, WorldObserver};
+pub use observer::{Found, Started, WaitFor, Work, WorldMoment, WorldObserver};
 pub use oracle::{OracleSettings, OracleStyle};
 pub use state::World;
 

@@ -11,7 +11,7 @@ use ahead_replicas::page_cache::{Evicted, FileId, PageAccess};
 
 /// When, who, and in which file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct WorldMoment {
     /// Nanoseconds since the start.
     pub now_ns: u64,
     /// The task, counted over all processes.
@@ -79,47 +79,47 @@ pub struct Started {
 /// Hears what happens.
 pub trait WorldObserver {
     /// A `read()` begins.
-    fn on_read(&mut self, moment: &Moment, read: &Read) {
+    fn on_read(&mut self, moment: &WorldMoment, read: &Read) {
         let _ = (moment, read);
     }
 
     /// A read or a fault has reached `page`.
-    fn on_page(&mut self, moment: &Moment, page: u64, found: Found) {
+    fn on_page(&mut self, moment: &WorldMoment, page: u64, found: Found) {
         let _ = (moment, page, found);
     }
 
     /// `page` is delivered.
-    fn on_access(&mut self, moment: &Moment, page: u64, access: &PageAccess) {
+    fn on_access(&mut self, moment: &WorldMoment, page: u64, access: &PageAccess) {
         let _ = (moment, page, access);
     }
 
     /// A `read()` has delivered `bytes`, `elapsed_ns` after it began.
-    fn on_read_done(&mut self, moment: &Moment, bytes: u64, elapsed_ns: u64) {
+    fn on_read_done(&mut self, moment: &WorldMoment, bytes: u64, elapsed_ns: u64) {
         let _ = (moment, bytes, elapsed_ns);
     }
 
     /// A fault is over, `elapsed_ns` after it began; it mapped `neighbours` other pages.
-    fn on_fault_done(&mut self, moment: &Moment, neighbours: u64, elapsed_ns: u64) {
+    fn on_fault_done(&mut self, moment: &WorldMoment, neighbours: u64, elapsed_ns: u64) {
         let _ = (moment, neighbours, elapsed_ns);
     }
 
     /// A touch of a mapped page that needed no fault.
-    fn on_mapped_access(&mut self, moment: &Moment, page: u64, access: &PageAccess) {
+    fn on_mapped_access(&mut self, moment: &WorldMoment, page: u64, access: &PageAccess) {
         let _ = (moment, page, access);
     }
 
     /// The task has waited for `waited_ns`.
-    fn on_wait_done(&mut self, moment: &Moment, what: WaitFor, waited_ns: u64) {
+    fn on_wait_done(&mut self, moment: &WorldMoment, what: WaitFor, waited_ns: u64) {
         let _ = (moment, what, waited_ns);
     }
 
     /// An algorithm has started a window. Windows whose pages were all there have 0 I/O pages.
-    fn on_started(&mut self, moment: &Moment, started: &Started) {
+    fn on_started(&mut self, moment: &WorldMoment, started: &Started) {
         let _ = (moment, started);
     }
 
     /// A call that the kernel's tracepoints show.
-    fn on_call(&mut self, moment: &Moment, call: &Call) {
+    fn on_call(&mut self, moment: &WorldMoment, call: &Call) {
         let _ = (moment, call);
     }
 
@@ -150,12 +150,12 @@ pub trait WorldObserver {
     }
 
     /// A program begins a phase.
-    fn on_label(&mut self, moment: &Moment, label: u32) {
+    fn on_label(&mut self, moment: &WorldMoment, label: u32) {
         let _ = (moment, label);
     }
 
     /// A task has ended.
-    fn on_task_done(&mut self, moment: &Moment) {
+    fn on_task_done(&mut self, moment: &WorldMoment) {
         let _ = moment;
     }
 }

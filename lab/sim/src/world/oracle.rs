@@ -25,7 +25,7 @@ use ahead_units::PAGE_BYTES;
 use super::future::{GroupFuture, PageName, Uses, groups_of};
 use super::kernel::Kernel;
 use super::machine::Machine;
-use super::observer::{Moment, Started, WorldObserver};
+use super::observer::{Started, WorldMoment, WorldObserver};
 use super::page_set::PageMap;
 use super::pricing::Pricing;
 use super::task::at;
@@ -403,7 +403,7 @@ impl Oracle {
 
     fn submit<O: WorldObserver>(&mut self, run: PageRun, kernel: &mut Kernel<O>, now_ns: u64) {
         kernel.submit(now_ns, run, &mut self.unsubmitted);
-        let moment = Moment {
+        let moment = WorldMoment {
             now_ns,
             task: 0,
             process: 0,

@@ -10,7 +10,7 @@ use super::adaptive::Adaptive;
 use super::error::WorldError;
 use super::events::Events;
 use super::kernel::{Kernel, KernelHost};
-use super::observer::{Moment, Work, WorldObserver};
+use super::observer::{Work, WorldMoment, WorldObserver};
 use super::oracle::Oracle;
 use super::processors::Processors;
 use super::task::{Descriptor, Flow, Task, at};
@@ -72,8 +72,8 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
     }
 
     #[inline]
-    pub(super) fn moment(&self, task: u32, file: FileId) -> Moment {
-        Moment {
+    pub(super) fn moment(&self, task: u32, file: FileId) -> WorldMoment {
+        WorldMoment {
             now_ns: self.now_ns,
             task,
             process: self.tasks[at(task)].process,
@@ -87,7 +87,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
         &mut self,
         task: u32,
         descriptor: u32,
-        moment: Moment,
+        moment: WorldMoment,
         is_asynchronous: bool,
     ) -> (KernelHost<'_, O>, &mut A) {
         let unsubmitted = &mut self.tasks[at(task)].unsubmitted;
@@ -96,7 +96,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
     }
 
     /// A host for what the read path starts itself.
-    pub(super) fn bare_host(&mut self, task: u32, moment: Moment) -> KernelHost<'_, O> {
+    pub(super) fn bare_host(&mut self, task: u32, moment: WorldMoment) -> KernelHost<'_, O> {
         let unsubmitted = &mut self.tasks[at(task)].unsubmitted;
         KernelHost::new(&mut self.kernel, unsubmitted, moment, false)
     }

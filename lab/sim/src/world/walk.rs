@@ -16,7 +16,7 @@ use ahead_replicas::kernel::{Host, PageState, Read, ReadAhead, Window};
 use ahead_units::{PAGE_BYTES, PageCount, PageRange};
 
 use super::kernel::KernelHost;
-use super::observer::{Found, Moment, Work, WorldObserver};
+use super::observer::{Found, Work, WorldMoment, WorldObserver};
 use super::state::{Front, World};
 use super::task::{Activity, Flow, Phase, ReadWalk, at};
 use ahead_replicas::page_cache::FileId;
@@ -209,7 +209,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
     }
 
     /// How the page is before the algorithm looks at it.
-    pub(super) fn look(&mut self, moment: &Moment, page: u64) -> Found {
+    pub(super) fn look(&mut self, moment: &WorldMoment, page: u64) -> Found {
         let found = match self.kernel.cache.state(moment.file, page) {
             PageState::Valid => Found::Unlocked,
             PageState::InFlight => Found::Locked,
