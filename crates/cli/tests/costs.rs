@@ -19,9 +19,9 @@ use support::library;
 /// that is reserved before anything waits would be one for each table.
 const START_CALLS_MAX: u64 = 12;
 
-/// A pread from memory, steady or random, may cost so many instructions more: at three in a
-/// nanosecond, 60 are the promised 25 ns with a little left for two readings of the clock.
-const PREAD_INSTRUCTIONS_MAX: u64 = 60;
+/// A pread from memory, steady or random, may cost so many instructions more. The promise is 25 ns
+/// (`ahead bench overhead`); 99 instructions, one reading of the clock among them, took 18 to 19 ns.
+const PREAD_INSTRUCTIONS_MAX: u64 = 105;
 /// The same of a call that is served from the buffer of a `FILE`.
 const STDIO_INSTRUCTIONS_MAX: u64 = 15;
 

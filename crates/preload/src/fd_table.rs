@@ -110,6 +110,12 @@ pub(crate) fn line(fd: i32) -> Option<&'static Line> {
     }
 }
 
+/// The line of `fd`, if it is one of the first numbers.
+#[inline(always)]
+pub(crate) fn first_lines(fd: i32) -> Option<&'static Line> {
+    FIRST.get(usize::try_from(fd).ok()?)
+}
+
 #[cold]
 fn further(number: usize, make: bool) -> Option<&'static Line> {
     let chunk = FURTHER.get(number / CHUNK)?;
@@ -149,6 +155,12 @@ impl Line {
         } else {
             Entry::Unwatched
         }
+    }
+
+    /// Whether the number was not looked at.
+    #[inline(always)]
+    pub(crate) fn is_unwatched(&self) -> bool {
+        self.what.load(Relaxed) == 0
     }
 
     /// Says what the number stands for.

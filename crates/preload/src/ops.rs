@@ -42,6 +42,15 @@ pub(crate) struct Unwatched {
     timer: Timer,
 }
 
+impl Unwatched {
+    /// A read through this number begins now.
+    #[inline(always)]
+    pub(crate) fn begin(line: &'static Line) -> Self {
+        let timer = Timer::start(line);
+        Self { timer }
+    }
+}
+
 /// What a first look at a read shows, without a system call.
 pub(crate) enum Begin {
     /// Of no interest: not a file, or the program gives advice of its own.
@@ -52,6 +61,15 @@ pub(crate) enum Begin {
     Quick(Token),
     /// [`before_read`] has to look.
     Closer,
+}
+
+/// The line of a descriptor whose reads are only timed, in a process that is not alert: the shortest
+/// way, which most reads of most programs take.
+#[inline(always)]
+pub(crate) fn only_timed(fd: c_int) -> Option<&'static Line> {
+    let line = fd_table::first_lines(fd)?;
+    (line.is_unwatched() && !wake::is_over() && !wake::sees_all() && !watch::is_alert())
+        .then_some(line)
 }
 
 /// Looks at a read of `length` bytes that is about to begin at `position`, or where the descriptor
@@ -141,7 +159,7 @@ pub(crate) fn now() -> Timestamp {
 impl Unwatched {
     /// The read of `length` bytes returned `result`: whether it seems to have waited for a device.
     /// Then [`on_first_wait`] is due. Changes no `errno` and cannot panic.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn has_waited(&self, length: usize, result: isize) -> bool {
         let limit = watch::wait_limit(length);
         self.timer.stop(limit) > limit && result > 0

@@ -72,7 +72,7 @@ pub(crate) struct Timer {
 
 impl Timer {
     /// A read through this number begins now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start(line: &'static Line) -> Self {
         let timed = line.timed_reads.load(Relaxed);
         let ended = line.read_ended.load(Relaxed);
@@ -85,7 +85,9 @@ impl Timer {
                 thread,
             };
         }
-        line.timed_reads.store(timed.saturating_sub(1), Relaxed);
+        if timed != 0 {
+            line.timed_reads.store(timed - 1, Relaxed);
+        }
         Self::start_exactly(line)
     }
 
@@ -119,7 +121,7 @@ impl Timer {
 
     /// The read is over. How long it took, in ticks; 0 where it seems to have waited and it
     /// is not known since when.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn stop(&self, limit: u64) -> u64 {
         let now = ticks::now();
         let began = if self.began == 0 {
@@ -141,7 +143,7 @@ impl Timer {
 }
 
 /// A number that tells the running thread from others: where its `errno` lies.
-#[inline]
+#[inline(always)]
 fn this_thread() -> u64 {
     // SAFETY: returns an address; it is not looked at.
     unsafe { libc::__errno_location() }.addr() as u64
@@ -162,11 +164,11 @@ pub(crate) fn set_wait_us(text: &[u8]) {
 
 /// The longest that a read of `bytes` takes without waiting for a device, in ticks: as
 /// [`wait_limit_ns`](ahead_engine::settings::Settings::wait_limit_ns).
-#[inline]
+#[inline(always)]
 pub(crate) fn wait_limit(bytes: usize) -> u64 {
     // Microseconds in whole pages, begun ones included: no division on the way of every read.
     let us = WAIT_US.load(Relaxed) + (bytes as u64 / PAGE_BYTES + 1) * COPY_PAGE_NS / 1000;
-    us.saturating_mul(ticks::RATE.per_us())
+    us.wrapping_mul(ticks::RATE.per_us())
 }
 
 /// Whether a refill of unknown duration is looked at more closely: one in 32, as that costs a system

@@ -40,6 +40,14 @@ pub(super) fn announced(
     length: usize,
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
+    if let Some(line) = ops::only_timed(fd) {
+        let unwatched = Unwatched::begin(line);
+        let result = call();
+        if unwatched.has_waited(length, result) {
+            waited(fd, start, result, unwatched);
+        }
+        return result;
+    }
     if fd < 0 || length == 0 {
         return call();
     }

@@ -133,23 +133,19 @@ impl FileStreams {
     pub fn on_quick_access(&mut self, streams: &mut [Stream], access: PageRange) -> Quick {
         let tick = self.tick.wrapping_add(1);
         let hint = self.hint(streams);
-        if let Some(stream) = streams.get_mut(usize::from(hint))
-            && stream.step(access, tick)
-        {
+        let Some(stream) = streams.get_mut(usize::from(hint)) else {
+            return Quick::No;
+        };
+        if stream.step(access, tick) {
             self.tick = tick;
             self.last = hint;
             self.unexplained_run = 0;
             return Quick::Step(stream.id(hint));
         }
-        if self.is_calm(tick) {
-            // A stream that would have to ask must not be missed.
-            let awaited = streams
-                .get(usize::from(hint))
-                .map_or(Fit::None, |s| s.fit(access));
-            if awaited == Fit::None {
-                self.tick = tick;
-                return Quick::Calm;
-            }
+        // A stream that would have to ask must not be missed.
+        if self.is_calm(tick) && stream.fit(access) == Fit::None {
+            self.tick = tick;
+            return Quick::Calm;
         }
         Quick::No
     }
@@ -164,6 +160,7 @@ impl FileStreams {
 
     /// Nothing has waited for long, so everything is in memory: only eight accesses of 256 are
     /// looked at closely.
+    #[inline]
     fn is_calm(&self, tick: u32) -> bool {
         tick.wrapping_sub(self.last_busy) >= CALM_ACCESSES.get() && tick & 255 >= 8
     }
