@@ -2,7 +2,7 @@
 //! else the machine does.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::process::{Command, Stdio};
 
@@ -21,11 +21,6 @@ pub fn count_calls(command: &Command) -> io::Result<Calls> {
         .args(["-f", "-q", "-c", "-o"])
         .arg(table.path())
         .stdin(Stdio::null());
-    // Being traced makes every call longer than a wait for a device; none of them is one.
-    let has_settings = |(name, _): (&OsStr, Option<&OsStr>)| name == "AHEAD_SETTINGS";
-    if !command.get_envs().any(has_settings) {
-        strace.args(["-E", "AHEAD_SETTINGS=wait_us=10000000"]);
-    }
     // By strace's own option, so that a preloaded library is in the command and not in strace.
     for (name, value) in command.get_envs() {
         let mut word = OsString::from("-E");
