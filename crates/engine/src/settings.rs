@@ -261,12 +261,6 @@ impl Settings {
         (self.wait_us as u64 * 1000).saturating_add(COPY_PAGE_NS.saturating_mul(pages.get()))
     }
 
-    /// Whether anything may be asked for at all.
-    #[must_use]
-    pub fn may_prefetch(&self) -> bool {
-        self.policy == PolicyChoice::Adaptive && self.readahead_ratio >= 2
-    }
-
     /// The part that the policy needs.
     #[must_use]
     pub fn knobs(&self) -> Knobs {

@@ -94,8 +94,7 @@ fn begin_unwatched(line: &'static Line) -> Begin {
     if wake::sees_all() || watch::is_of_interest(line) {
         return Begin::Closer;
     }
-    let timer = Timer::start(line);
-    Begin::Unwatched(Unwatched { timer })
+    Begin::Unwatched(Unwatched::begin(line))
 }
 
 /// Kept out of the hooks, below whose frames real calls are made: it has something to clean up while
@@ -122,28 +121,19 @@ fn begin_watched(
     };
     let access = pages(start, length);
     match host.session.on_quick_access(entry.file, access) {
-        Ok((Quick::Step(_), read)) => Begin::Quick(Token {
-            fd,
-            line,
-            read,
-            moves_position,
-            position: start,
-            timer: Timer::start(line),
-        }),
-        Ok((Quick::Calm, read)) if wake::sees_all() => Begin::Quick(Token {
-            fd,
-            line,
-            read,
-            moves_position,
-            position: start,
-            timer: Timer::start(line),
-        }),
-        Ok((Quick::Calm, _)) => {
+        Ok((Quick::Calm, _)) if !wake::sees_all() => {
             // Nothing has waited for long: the descriptor is looked at again when something does.
             line.set(Entry::Unwatched);
-            let timer = Timer::start(line);
-            Begin::Unwatched(Unwatched { timer })
+            Begin::Unwatched(Unwatched::begin(line))
         }
+        Ok((Quick::Step(_) | Quick::Calm, read)) => Begin::Quick(Token {
+            fd,
+            line,
+            read,
+            moves_position,
+            position: start,
+            timer: Timer::start(line),
+        }),
         Ok((Quick::No, _)) | Err(EnterError::Busy | EnterError::Gone) => Begin::Closer,
     }
 }
@@ -177,8 +167,7 @@ pub(crate) fn time_unwatched(fd: c_int) -> Option<Unwatched> {
     if watch::is_of_interest(line) {
         return None;
     }
-    let timer = Timer::start(line);
-    Some(Unwatched { timer })
+    Some(Unwatched::begin(line))
 }
 
 /// A read of `bytes` at `position`, or up to where the descriptor stands now, seems to have waited,

@@ -21,6 +21,7 @@
     allow(dead_code, reason = "the tests' own program is not interposed")
 )]
 
+use crate::identity;
 use libc::{FILE, c_char, c_int, c_void, off_t};
 use std::ptr::{addr_of, null_mut};
 
@@ -137,15 +138,6 @@ pub(crate) unsafe fn known_position(stream: *mut FILE) -> Option<u64> {
     u64::try_from(field!(stream, offset)).ok()
 }
 
-/// The kernel's own position of `fd`: `None` for what has none. Changes no `errno`.
-pub(crate) fn kernel_position(fd: c_int) -> Option<u64> {
-    if fd < 0 {
-        return None;
-    }
-    // SAFETY: the descriptor is only asked about; if it is none by now, the kernel says so.
-    rustix::fs::tell(unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) }).ok()
-}
-
 /// Where the descriptor of `stream` stands after a call that began with `held` bytes in the buffer
 /// and the descriptor at `start`. The C library may know. Otherwise, with the bytes that the
 /// program got, if that is known, it is a matter of arithmetic: what was taken and what lies in
@@ -179,7 +171,7 @@ pub(crate) unsafe fn position_after(
     };
     read.and_then(|read| start.checked_add(read as u64))
         .filter(|end| start / CHECK_BYTES == end / CHECK_BYTES)
-        .or_else(|| kernel_position(field!(stream, fd)))
+        .or_else(|| identity::position(field!(stream, fd)))
 }
 
 /// The stream that `getchar` reads: the program may have assigned another one.

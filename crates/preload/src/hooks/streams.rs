@@ -10,7 +10,7 @@ use super::descriptors::{closing, opened};
 use super::reads::{Start, report, waited};
 use crate::guard::guarded;
 use crate::ops::{self, Begin, Token, Unwatched};
-use crate::{stdio, ticks, watch};
+use crate::{identity, stdio, ticks, watch};
 use libc::{FILE, c_int, size_t, ssize_t};
 
 /// The most that is announced at once: a call may ask for the whole file, in several reads.
@@ -63,7 +63,7 @@ impl Refill {
         let start = match ops::tracked_position(fd) {
             Some(start) => start,
             None if guarded(|| ops::is_watched(fd)) != Some(true) => return None,
-            None => ops::tracked_position(fd).or_else(|| stdio::kernel_position(fd))?,
+            None => ops::tracked_position(fd).or_else(|| identity::position(fd))?,
         };
         refill.start = Some(start);
         refill.token = match ops::begin(fd, Some(start), length) {
@@ -354,7 +354,7 @@ unsafe fn sought(stream: *mut FILE, after: Option<u64>, begun: u64) {
     if !ops::may_be_watched(fd) || guarded(|| ops::is_watched(fd)) != Some(true) {
         return;
     }
-    let Some(end) = after.or_else(|| stdio::kernel_position(fd)) else {
+    let Some(end) = after.or_else(|| identity::position(fd)) else {
         return;
     };
     if ops::tracked_position(fd) == Some(end) {
