@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 SEPARATOR = @printf '\n== %s\n'
 
-.PHONY: help deps build install test check format lint docs unit tests generate approve bench demo clean
+.PHONY: help deps build lab install test check format lint docs unit tests generate approve bench demo clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,10 @@ deps: ## Install the system packages that are missing (apt, root)
 build: ## Build the program and the library in release mode
 	$(SEPARATOR) 'build (release)'
 	$(CARGO) build --release --locked --workspace
+
+lab: build ## Build the guests' kernel (some minutes the first time, seconds after a change)
+	$(SEPARATOR) "the guests' kernel"
+	$(TARGET)/release/ahead lab build
 
 PREFIX ?= /usr/local
 install: ## Install program, library, manual pages and completions below PREFIX (after `make build`)
@@ -50,19 +54,21 @@ unit:
 
 # Release: the differential and the disk tests do millions of operations. Without link-time
 # optimisation, which would be done again for each test program. The build comes first, so that the
-# library lies beside the program when tests look for it.
+# library lies beside the program when tests look for it, and the guests' kernel is linked with its
+# disk models.
 # The approved numbers of instructions are those of the same build.
 tests: export RUST_BACKTRACE = 0
 tests approve: export CARGO_PROFILE_RELEASE_LTO = off
 tests approve: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 16
-tests: build
+tests: lab
 	$(SEPARATOR) 'all tests (release)'
 	$(CARGO) test --release --locked --workspace --no-fail-fast
 
 generate: ## Write manual pages and completions again
 	$(CARGO) run --locked --quiet --package xtask -- generate
 
-approve: ## Compute the approved numbers again, say what changes, and write them
+# The guests' programs run under the library, so that has to be as new as the program.
+approve: lab ## Compute the approved numbers again, say what changes, and write them
 	$(CARGO) run --locked --quiet --package xtask -- approve
 
 bench: build ## The full table on the emulated hdd (root, about an hour; BENCH= adds options)

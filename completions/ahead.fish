@@ -29,6 +29,7 @@ complete -c ahead -n "__fish_ahead_needs_command" -s V -l version -d 'Print vers
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "run" -d 'Run a command with its file reads predicted and prefetched'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "disk" -d 'Emulated disks under the real page cache, to try things on (needs root)'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "bench" -d 'Measure read-ahead here: patterns, policies, distance to the ceiling'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "lab" -d 'Run programs over the real kernel in virtual time, on a modelled disk, without noise'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "simulate" -d 'Simulate one workload under one policy, with the full account of the run'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "compare" -d 'Simulate policies on workloads, disks and memory sizes, and compare them'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "reproduce" -d 'Reproduce published read-ahead figures in the simulator'
@@ -83,10 +84,14 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l seed -d 'Random seed: the same seed reads the same places (default: the plan\'s, or 1)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l scale -d 'Speed of an emulated disk relative to the real one: 4, 0.5, 1/3' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l size -d 'Size of an emulated disk; it lives in memory, and the test files shrink to fit' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l model -d 'What the disk is (a model\'s name or a .toml file): names it in the report, and tells the ceiling which holes are cheaper to read than to skip' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l seconds -d 'End each run after so many seconds' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l bytes -d 'End each run after so many bytes' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l sweep -d 'Read-ahead sizes in KiB that `static-best` tries, comma separated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l json -d 'Write the results as JSON' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l svg -d 'Write a picture as SVG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l keep -d 'Leave the test files, and an emulated disk, for the next run'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l places -d 'Look up where the files lie before each run, and write it to the results'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l quick -d 'Short runs, for a first look; not for publishing'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
@@ -116,6 +121,78 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -l svg -d 'Write a picture as SVG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "build" -d 'Build the guest\'s kernel (some minutes the first time, seconds after a change)'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "run" -d 'Run one command in a guest and print what its disk had to do'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "compare" -d 'Run one command in several guests, in several arms, and compare them'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "bench" -d 'Run the bench\'s patterns in guests, in all arms, and compare them'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "predict" -d 'Compare the simulator with guests: throughput of both, cell by cell'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "shell" -d 'Look around in a guest'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from build" -l kernel -d 'Kernel of the guest: 6.12 or 6.1' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from build" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l kernel -d 'Kernel of the guest: 6.12 or 6.1' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l size -d 'Size of the disk' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l memory -d 'Memory of the guest' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l fs -d 'File system of the disk: ext4 or xfs (needs its mkfs)' -r -f -a "ext4\t''
+xfs\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l with -d 'Copy this file or folder to the disk first; may be repeated' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l prepare -d 'Run this first with the shell, on the disk, outside of the measurement' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l wall-limit -d 'End the guest after so many seconds of the host\'s clock' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l read-ahead -d 'Read-ahead of the disk' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l no-ahead -d 'Run the command by itself, not under `ahead run`'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l kernel -d 'Kernel of the guest: 6.12 or 6.1' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l size -d 'Size of the disk' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l memory -d 'Memory of the guest' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l fs -d 'File system of the disk: ext4 or xfs (needs its mkfs)' -r -f -a "ext4\t''
+xfs\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l with -d 'Copy this file or folder to the disk first; may be repeated' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l prepare -d 'Run this first with the shell, on the disk, outside of the measurement' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l wall-limit -d 'End the guest after so many seconds of the host\'s clock' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l arm -d 'Arms, comma separated: off, stock:KIB, run, ceiling' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l repeat -d 'How often each arm is run' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l kernel -d 'Kernel of the guest: 6.12 or 6.1' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l disk -d 'Disks, comma separated: names of models, or model files ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l seconds -d 'End each run after so many virtual seconds' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l bytes -d 'End each run after so many bytes' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l memory -d 'Memory of each guest' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l guests -d 'Guests at once' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l arm -d 'Arms, comma separated' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l repeat -d 'How often each pair of pattern and arm is run' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l scale -d 'Speed of the disk relative to the real one (default: 4 for rotating disks, else 1)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l json -d 'Write the results of each disk as JSON to this folder' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l svg -d 'Write a picture of each disk as SVG to this folder' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l kernel -d 'Kernel of the guest: 6.12 or 6.1' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l disk -d 'Disks, comma separated: names of models, or model files ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l seconds -d 'End each run after so many virtual seconds' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l bytes -d 'End each run after so many bytes' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l memory -d 'Memory of each guest' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l guests -d 'Guests at once' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l arm -d 'Arms, comma separated: off, stock:KIB, run, run:KEY=VALUE' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l seed -d 'Random seed: the same seed reads the same places' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l measured -d 'Keep what guests measured in this folder, and use it where it is there' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l requests -d 'Write every request of both disks to this folder, as CSV' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l json -d 'Write the results as JSON' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l svg -d 'Write a picture as SVG' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l kernel -d 'Kernel of the guest: 6.12 or 6.1' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l size -d 'Size of the disk' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l memory -d 'Memory of the guest' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l fs -d 'File system of the disk: ext4 or xfs (needs its mkfs)' -r -f -a "ext4\t''
+xfs\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l with -d 'Copy this file or folder to the disk first; may be repeated' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l prepare -d 'Run this first with the shell, on the disk, outside of the measurement' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l wall-limit -d 'End the guest after so many seconds of the host\'s clock' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l policy -d 'Who decides what is read ahead' -r
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l workload -d 'What is read: a workload, a trace, or the name of one in the plan' -r
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l disk -d 'A disk model, or a model file ending in .toml (default: PLAN\'s, or hdd)' -r
@@ -142,6 +219,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l json -d 'Print 
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l policies -d 'Policies' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l workloads -d 'Workloads and traces' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l generated -d 'Generated workloads by seed, as FROM..TO: the distribution of times, and the worst places' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks -d 'Disk models (default: the plan\'s, or hdd and ssd)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l memory -d 'Memory sizes (default: the plan\'s, or 256M)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l seed -d 'Random seed: the same seed reads the same places' -r

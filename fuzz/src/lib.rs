@@ -57,6 +57,7 @@ pub fn policy(data: &[u8]) {
         threshold: PageCount::new(feed.number(8)),
         available: PageCount::new(feed.number(4)),
         contested: false,
+        lone_reads: false,
     };
     let mut newest = (PageRange::new(0, 0), None, false);
     let (mut at, mut now) = (0_u64, 0_u64);

@@ -8,7 +8,7 @@ use std::path::Path;
 use xtask::{approved, evidence, generate};
 
 const USAGE: &str =
-    "usage: cargo run -p xtask -- generate | approve | evidence [NAME… [--plans DIR]]";
+    "usage: cargo run -p xtask -- generate | approve | evidence [--all | NAME… [--plans DIR]]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -16,6 +16,9 @@ fn main() -> ExitCode {
         [verb] if verb == "generate" => generate::generate(),
         [verb] if verb == "approve" => approved::approve(),
         [verb] if verb == "evidence" => Ok(evidence::list()),
+        [verb, all] if verb == "evidence" && all == "--all" => {
+            evidence::sweep(&[], Path::new("plans"))
+        }
         [verb, names @ .., plans, folder] if verb == "evidence" && plans == "--plans" => {
             evidence::sweep(names, Path::new(folder))
         }

@@ -17,6 +17,13 @@ fn an_access_takes_the_approved_instructions_within_two_per_cent() {
     none(approved::instructions_differ().expect("valgrind counts"));
 }
 
+/// Release: two minutes; the guest's kernel comes from `make lab`.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "boots guests: run with --release")]
+fn reads_in_guests_take_the_approved_time_within_one_per_cent() {
+    none(approved::guests_differ().expect("guests run: `make lab` builds their kernel"));
+}
+
 fn none(difference: Option<String>) {
     if let Some(difference) = difference {
         panic!("\n{difference}\n\nif that is meant: `make approve`, and say why in the commit\n");

@@ -19,6 +19,8 @@ const LAYERS: &[(&str, u32)] = &[
     // lab/: how we know
     ("ahead-disk-model", 1),
     ("ahead-trace", 1),
+    ("ahead-guest", 2),
+    ("ahead-guest-disk", 2),
     ("ahead-replicas", 2),
     ("ahead-workload", 2),
     ("ahead-sim", 3),

@@ -27,9 +27,16 @@ pub use options::{CreateError, CreateOptions};
 pub fn create(options: &CreateOptions) -> Result<DiskInfo, CreateError> {
     let size_bytes = checks::check(options)?;
     let state = State::lock()?;
-    layers::clean_up_broken(&state);
+    let left = layers::clean_up_broken(&state);
     if fs::symlink_metadata(Path::new(STATE_ROOT).join(&options.name)).is_ok() {
-        return Err(CreateError::NameInUse(options.name.clone()));
+        let name = options.name.clone();
+        return Err(match left.into_iter().find(|(left, _)| *left == name) {
+            Some((_, leftover)) => CreateError::Leftover {
+                name,
+                leftover: leftover.to_string(),
+            },
+            None => CreateError::NameInUse(name),
+        });
     }
     let (mount_dir, made_dirs) = checks::mount_point(&options.mount_dir)?;
     let mut record = Record {

@@ -59,13 +59,17 @@ impl fmt::Display for Leftover {
 }
 
 /// Takes apart what a killed process left half made or half destroyed, and disks whose server died.
-/// The lock says that no other process is at it now. What cannot be removed stays for the next time.
-pub(crate) fn clean_up_broken(state: &State) {
+/// The lock says that no other process is at it now. What cannot be removed stays for the next time;
+/// it is returned, with the name of its disk.
+pub(crate) fn clean_up_broken(state: &State) -> Vec<(String, Leftover)> {
+    let mut left = Vec::new();
     for folder in state.folders() {
         match Record::read(&folder) {
             Ok(record) if is_working(&record) => {}
             Ok(record) => {
-                let _ = remove(&record);
+                if let Err(leftover) = remove(&record) {
+                    left.push((record.name, leftover));
+                }
             }
             // A folder without a journal: its maker died between the two, or its destroyer before
             // the last step. Nothing else can exist.
@@ -77,6 +81,7 @@ pub(crate) fn clean_up_broken(state: &State) {
             Err(_) => {}
         }
     }
+    left
 }
 
 /// Whether this disk is complete. The mount itself is not looked at, because it cannot be seen from

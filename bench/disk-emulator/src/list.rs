@@ -21,6 +21,6 @@ pub enum ListError {
 /// [`ListError`].
 pub fn list() -> Result<Vec<DiskInfo>, ListError> {
     let state = State::lock()?;
-    layers::clean_up_broken(&state);
+    let _ = layers::clean_up_broken(&state);
     Ok(state.records().iter().filter_map(Record::info).collect())
 }

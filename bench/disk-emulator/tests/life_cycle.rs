@@ -5,20 +5,32 @@
 mod support;
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use ahead_disk_emulator::{CreateError, CreateOptions, DestroyError, StateError, StatsError};
-use rustix::process::{Pid, Signal};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, Signal};
 use support::{MIB, Machine, alone, pattern, small_disk};
 
+/// Kills process `pid` and waits until it has ended: a signal sent is not yet one received, and until
+/// then its disk is a working one.
 fn kill(pid: i32) {
     let pid = Pid::from_raw(pid).expect("not zero");
-    rustix::process::kill_process(pid, Signal::KILL).expect("the process is ours");
+    let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).expect("it runs");
+    rustix::process::pidfd_send_signal(&process, Signal::KILL).expect("the process is ours");
+    let mut ended = [PollFd::new(&process, PollFlags::IN)];
+    rustix::io::retry_on_intr(|| rustix::event::poll(&mut ended, None)).expect("it can be polled");
+}
+
+/// Whether the disk called `name` works.
+fn is_listed(name: &str) -> bool {
+    let disks = ahead_disk_emulator::list().unwrap();
+    disks.iter().any(|disk| disk.name == name)
 }
 
 fn drop_caches() {
@@ -128,12 +140,7 @@ fn a_killed_server_fails_its_readers_and_the_next_list_cleans_up() {
         ahead_disk_emulator::stats("t-killed"),
         Err(StatsError::Server { .. })
     ));
-    assert!(
-        ahead_disk_emulator::list()
-            .unwrap()
-            .iter()
-            .all(|disk| disk.name != options.name)
-    );
+    assert!(!is_listed(&options.name));
     Machine::assert_nothing_left(&before);
 }
 
@@ -153,6 +160,14 @@ fn a_killed_server_is_also_cleaned_up_by_create_and_by_destroy() {
     Machine::assert_nothing_left(&before);
 }
 
+/// A process that makes this disk.
+fn start_creator(options: &CreateOptions) -> Child {
+    let json = serde_json::to_string(options).unwrap();
+    let mut creator = Command::new(support::server_exe());
+    creator.args(["create", &json]).stdout(Stdio::null());
+    creator.spawn().unwrap()
+}
+
 /// Kills the creator at many moments, from before its first step to after its last. The delays are
 /// the faults that are injected; nothing waits for them.
 #[test]
@@ -161,23 +176,14 @@ fn a_killed_creator_leaves_nothing_that_the_next_list_does_not_remove() {
     let folder = tempfile::tempdir().unwrap();
     let before = Machine::now();
     let options = small_disk("t-half", folder.path());
-    let json = serde_json::to_string(&options).unwrap();
     let mut half_made = 0;
     for step in 0..60 {
-        let mut creator = Command::new(support::server_exe())
-            .args(["create", &json])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut creator = start_creator(&options);
         thread::sleep(Duration::from_millis(step * 2));
         creator.kill().unwrap();
         creator.wait().unwrap();
         half_made += u32::from(Path::new("/run/ahead/disk/t-half").exists());
-        let is_whole = ahead_disk_emulator::list()
-            .unwrap()
-            .iter()
-            .any(|disk| disk.name == "t-half");
-        if is_whole {
+        if is_listed("t-half") {
             let mounted = folder.path().join("t-half/lost+found");
             assert!(
                 mounted.exists(),
@@ -199,6 +205,32 @@ fn a_killed_creator_leaves_nothing_that_the_next_list_does_not_remove() {
     );
 }
 
+/// The creator used to tell its server only after the journal called the disk ready; killed between
+/// the two, it left a disk that was listed and whose server was about to end.
+#[test]
+fn a_creator_that_is_killed_when_its_disk_is_ready_leaves_a_whole_disk() {
+    let _turn = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let before = Machine::now();
+    let options = small_disk("t-ready", folder.path());
+    for _ in 0..10 {
+        let mut creator = start_creator(&options);
+        let journal = Path::new("/run/ahead/disk/t-ready/disk.json");
+        let is_ready = || fs::read_to_string(journal).is_ok_and(|text| text.contains("\"ready\""));
+        while !is_ready() && creator.try_wait().unwrap().is_none() {}
+        creator.kill().unwrap();
+        creator.wait().unwrap();
+        assert!(is_listed("t-ready"));
+        // To the disk itself, for which its server must live.
+        let mut file = File::create(folder.path().join("t-ready/file")).unwrap();
+        file.write_all(&pattern(MIB)).unwrap();
+        file.sync_all().unwrap();
+        drop(file);
+        ahead_disk_emulator::destroy("t-ready").unwrap();
+        Machine::assert_nothing_left(&before);
+    }
+}
+
 #[test]
 fn a_killed_destroyer_leaves_a_whole_disk_or_none() {
     let _turn = alone();
@@ -216,11 +248,7 @@ fn a_killed_destroyer_leaves_a_whole_disk_or_none() {
         destroyer.wait().unwrap();
         // The loop device lets go a little later than the file system is unmounted; until then the
         // disk looks whole, so a destroyer must be able to take over at any point.
-        if ahead_disk_emulator::list()
-            .unwrap()
-            .iter()
-            .any(|disk| disk.name == "t-undone")
-        {
+        if is_listed("t-undone") {
             ahead_disk_emulator::destroy("t-undone").unwrap();
         }
         Machine::assert_nothing_left(&before);
@@ -274,11 +302,7 @@ fn a_disk_that_was_unmounted_by_hand_is_cleaned_up() {
     let info = ahead_disk_emulator::create(&small_disk("t-umount", folder.path())).unwrap();
     rustix::mount::unmount(&info.mount_dir, rustix::mount::UnmountFlags::empty()).unwrap();
     // The loop device lets go a little later than the call returns.
-    while ahead_disk_emulator::list()
-        .unwrap()
-        .iter()
-        .any(|disk| disk.name == "t-umount")
-    {
+    while is_listed("t-umount") {
         thread::yield_now();
     }
     Machine::assert_nothing_left(&before);

@@ -95,6 +95,8 @@ pub struct Measured {
     pub reads: u64,
     /// How long they took.
     pub latency: Latency,
+    /// When the first read began, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub began_ns: u64,
     /// Whether a library named in `LD_PRELOAD` really was loaded.
     pub preloaded: bool,
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// `now` in UTC as `2025-01-31 12:00`.
 #[must_use]
-pub(crate) fn utc_minutes(now: std::time::SystemTime) -> String {
+pub fn utc_minutes(now: std::time::SystemTime) -> String {
     let seconds = now
         .duration_since(UNIX_EPOCH)
         .unwrap_or(Duration::ZERO)

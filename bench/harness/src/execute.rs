@@ -23,6 +23,7 @@ use crate::assignment::{
 use crate::dataset::Dataset;
 use crate::error::BenchError;
 use crate::journal::GROUP_PREFIX;
+use crate::places::{self, Known};
 use crate::plan::{BenchPlan, Preload};
 use crate::results::{Limits, RunRecord};
 use crate::target::Target;
@@ -77,6 +78,14 @@ impl Bench<'_> {
         if scenario.cached {
             warm(&sources).map_err(machine("cannot read the test files"))?;
         }
+        let known = if self.plan.looks_up_places {
+            let known = self.look_up(scenario)?;
+            let parked = places::park(&self.target.queue.name());
+            parked.map_err(machine("cannot read the start of the disk"))?;
+            Some(known)
+        } else {
+            None
+        };
         let group = self.group(scenario)?;
         let _leaving = Leaving(group.as_ref());
         let (counter, counter_file) =
@@ -122,6 +131,7 @@ impl Bench<'_> {
         if self.plan.stop.load(Ordering::Relaxed) {
             return Err(BenchError::Stopped);
         }
+        drop(known);
         let measured = self.answer(&assignment, end, arm).map_err(failed)?;
         let after = self
             .settled()
@@ -135,6 +145,7 @@ impl Bench<'_> {
             elapsed_ns: measured.elapsed_ns,
             reads: measured.reads,
             latency: measured.latency,
+            began_ns: measured.began_ns,
             device_bytes: after.read_bytes.saturating_sub(before.read_bytes),
             device_requests: after.reads.saturating_sub(before.reads),
             cpu_user_ns: nanos(end.user),
@@ -152,6 +163,15 @@ impl Bench<'_> {
             // Whoever cannot be read cannot be run either, and that is reported.
             let _ = fs::read(path);
         }
+    }
+
+    /// Where the files of `scenario` lie; they stay open as long as the answer lives.
+    pub(crate) fn look_up(&self, scenario: &Scenario) -> Result<Known, BenchError> {
+        let (_, sources) = self.work(scenario)?;
+        places::look_up(&sources).map_err(|error| BenchError::Machine {
+            what: "cannot find out where the test files lie",
+            source: io::Error::other(error),
+        })
     }
 
     fn group(&self, scenario: &Scenario) -> Result<Option<MemoryGroup>, BenchError> {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ahead_sys::counter::monotonic_ns;
 use ahead_units::PAGE_BYTES;
 use ahead_workload::{Job, Program, Step};
 use rustix::fs::Advice;
@@ -93,7 +94,11 @@ pub(crate) fn read(run: &Run<'_>, job: Job) -> Result<Measured, ReadError> {
             return Err(error);
         }
         let (start, end) = span.ok_or(ReadError::Empty)?;
-        Ok(total.measured(end - start))
+        let since_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Ok(Measured {
+            began_ns: monotonic_ns().saturating_sub(since_ns),
+            ..total.measured(end - start)
+        })
     })
 }
 

@@ -16,7 +16,7 @@
 
 pub mod arm;
 pub mod assignment;
-mod calendar;
+pub mod calendar;
 pub mod ceiling;
 mod ceiling_reader;
 pub mod content;
@@ -28,6 +28,7 @@ mod interpreter;
 mod journal;
 pub mod overhead;
 mod picture;
+pub mod places;
 pub mod plan;
 pub mod planned;
 pub mod predict;

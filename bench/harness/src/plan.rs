@@ -87,8 +87,13 @@ pub struct BenchPlan {
     pub limits: Limits,
     /// Seed of all chance.
     pub seed: u64,
+    /// What the disk below a folder is, and its name, where that is known.
+    pub known_model: Option<(String, DiskModel)>,
     /// Longest hole that the ceiling reads through, in bytes; `None` is right for the disk.
     pub hole_bytes_max: Option<u64>,
+    /// Where files lie is looked up before each run and reported: the run reads no tables of the
+    /// file system, and a simulator can do the same reads.
+    pub looks_up_places: bool,
     /// Leaves the test files (and an emulated disk) for the next run.
     pub keep: bool,
     /// How to start a reader.
@@ -120,7 +125,9 @@ impl BenchPlan {
                 milliseconds: 5000,
             },
             seed: 1,
+            known_model: None,
             hole_bytes_max: None,
+            looks_up_places: false,
             keep: false,
             reader,
             preload: None,

@@ -15,11 +15,14 @@
 //! A disk may run slower than real (`ssd@1/8`): its proportions stay, and the way to it and the
 //! processors' part become small beside it, which is what matters where two processors have to be
 //! reader, kernel and disk at once.
+//! Where guests measured, nothing is calibrated: `guests`.
+//!
 //! Patterns that run from memory, and `small`, whose opens read directories that the simulator does
 //! not have, cannot be predicted.
 
 mod calibrate;
 mod cells;
+mod guests;
 mod page;
 mod simulated;
 
@@ -31,8 +34,10 @@ use ahead_disk_model::{DiskModel, TimeScale};
 use ahead_workload::{Scenario, Workload};
 use serde::{Deserialize, Serialize};
 
+pub use ahead_sim::queue::DiskRequest;
 pub use calibrate::Calibration;
 pub use cells::{PredictError, PredictedCell, Simulated};
+pub use guests::compare_with_guests;
 pub use page::{render_page, render_picture};
 
 use crate::arm::Arm;
@@ -41,6 +46,7 @@ use crate::dataset::Dataset;
 use crate::error::BenchError;
 use crate::execute::Bench;
 use crate::journal::Journal;
+use crate::places;
 use crate::plan::{BenchPlan, BenchProgress};
 use crate::results::{Limits, MachineFacts, TestedDisk};
 use crate::run::machine;
@@ -48,7 +54,7 @@ use crate::statistics::median;
 use crate::target::{Target, TargetError};
 
 /// Version of the JSON form.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What to predict. Of the bench plan the disk and the arms are not used.
 #[derive(Clone, Debug)]
@@ -126,24 +132,35 @@ pub struct PredictedDisk {
 }
 
 impl Predictions {
-    /// The absolute errors in ascending order.
+    /// The errors of all cells.
     #[must_use]
-    pub fn errors(&self) -> Vec<f64> {
-        let mut errors: Vec<f64> = self.cells.iter().map(|cell| cell.error().abs()).collect();
-        errors.sort_by(f64::total_cmp);
-        errors
+    pub fn errors(&self) -> Errors {
+        Errors::of(&self.cells, |_| true)
     }
+}
 
-    /// The absolute error in the middle.
-    #[must_use]
-    pub fn median_error(&self) -> f64 {
-        median(&self.errors()).unwrap_or_default().value
-    }
+/// Absolute errors of some cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Errors {
+    /// How many cells.
+    pub cells: usize,
+    /// The error in the middle.
+    pub median: f64,
+    /// The largest.
+    pub worst: f64,
+}
 
-    /// The largest absolute error.
+impl Errors {
+    /// Those of the cells whose arm is `wanted`.
     #[must_use]
-    pub fn worst_error(&self) -> f64 {
-        self.errors().last().copied().unwrap_or_default()
+    pub fn of(cells: &[PredictedCell], wanted: impl Fn(&Arm) -> bool) -> Self {
+        let wanted = cells.iter().filter(|cell| wanted(&cell.arm));
+        let errors: Vec<f64> = wanted.map(|cell| cell.error().abs()).collect();
+        Self {
+            cells: errors.len(),
+            median: median(&errors).unwrap_or_default().value,
+            worst: errors.iter().copied().fold(0.0, f64::max),
+        }
     }
 }
 
@@ -254,9 +271,11 @@ fn on_disk(
     journal.restore_read_ahead().map_err(notes)?;
     let (mut cells, calibrations) = measured?;
     let costs = Calibration::median(&calibrations);
+    let twin = simulated::emulated(&bench, model, &costs);
     for cell in &mut cells {
-        cell.simulated =
-            simulated::simulate(&bench, model, &costs, &cell.scenario, cell.window_kib)?;
+        let (workload, sources) = bench.work(&cell.scenario)?;
+        let known = places::look_up(&sources).map_err(PredictError::Places)?;
+        (cell.simulated, _) = twin.simulate(&cell.scenario, workload, &known.files, &cell.arm)?;
     }
     let disk = PredictedDisk {
         disk: TestedDisk {
@@ -280,10 +299,10 @@ fn measure(
 ) -> Result<(Vec<PredictedCell>, Vec<Calibration>), PredictError> {
     let mut cells: Vec<PredictedCell> = Vec::new();
     for scenario in &plan.bench.scenarios {
-        cells.extend(plan.windows_kib.iter().map(|&window_kib| PredictedCell {
+        cells.extend(plan.windows_kib.iter().map(|&kib| PredictedCell {
             disk: name.to_owned(),
             scenario: scenario.clone(),
-            window_kib,
+            arm: Arm::Stock { kib },
             measured: Vec::new(),
             simulated: Simulated::default(),
         }));
@@ -303,16 +322,13 @@ fn measure(
             }
             let cell = &mut cells[index];
             let scenario = &cell.scenario;
-            let arm = Arm::Stock {
-                kib: cell.window_kib,
-            };
             on_progress(BenchProgress::Started {
                 number,
                 total,
                 scenario,
-                arm: &arm,
+                arm: &cell.arm,
             });
-            let record = bench.execute(scenario, &arm, repeat)?;
+            let record = bench.execute(scenario, &cell.arm, repeat)?;
             on_progress(BenchProgress::Ended {
                 number,
                 total,

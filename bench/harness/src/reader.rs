@@ -12,8 +12,8 @@ use std::process::ExitCode;
 
 use ahead_sys::process_status;
 use ahead_sys::shared_counter::SharedCounter;
-
 use ahead_workload::Job;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::assignment::{
     Assignment, Measured, Mode, ReaderAnswer, Source, Sources, job_over, read_json, write_json,
@@ -79,6 +79,7 @@ pub fn read(assignment: &Assignment) -> Result<Measured, ReadError> {
         sources: &sources,
         counter: &counter,
     };
+    allow_all_files();
     let mut measured = match assignment.mode {
         Mode::Ceiling(pricing) => ceiling_reader::read(&run, &job, &pricing)?,
         Mode::Plain => interpreter::read(&run, job)?,
@@ -88,6 +89,17 @@ pub fn read(assignment: &Assignment) -> Result<Measured, ReadError> {
         return Err(ReadError::Empty);
     }
     Ok(measured)
+}
+
+/// As many open files as the machine allows: the ceiling opens all of them beforehand.
+fn allow_all_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let all = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // If that is refused, the first file too many says so.
+    let _ = setrlimit(Resource::Nofile, all);
 }
 
 /// Whether every library in `LD_PRELOAD` is mapped. The loader only warns when it skips one.
@@ -105,7 +117,7 @@ fn library_is_loaded() -> bool {
         .is_ok_and(|mapped| mapped.into_iter().all(|is_mapped| is_mapped))
 }
 
-fn listed(sources: &Sources) -> Result<Vec<Source>, ReadError> {
+pub(crate) fn listed(sources: &Sources) -> Result<Vec<Source>, ReadError> {
     match sources {
         Sources::Listed(list) => Ok(list.clone()),
         Sources::Folder {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
 use crate::assignment::Latency;
+use crate::places::PlacedFiles;
 
 /// Version of the JSON form.
 pub const VERSION: u32 = 1;
@@ -35,6 +36,9 @@ pub struct Results {
     pub scenarios: Vec<Scenario>,
     /// All runs in the order in which they were done.
     pub runs: Vec<RunRecord>,
+    /// Where the files of each scenario lie, if that was looked up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PlacedFiles>,
 }
 
 /// The machine.
@@ -83,6 +87,9 @@ pub struct RunRecord {
     pub reads: u64,
     /// How long they took.
     pub latency: Latency,
+    /// When the first read began, in nanoseconds of `CLOCK_MONOTONIC`; 0 where that was not noted.
+    #[serde(default)]
+    pub began_ns: u64,
     /// Bytes that the device read, also those on their way when the reader stopped.
     pub device_bytes: u64,
     /// Read requests that the device completed.
@@ -148,6 +155,7 @@ pub(crate) mod tests {
             repeat,
             useful_bytes: mb_s * 1_000_000,
             elapsed_ns: 1_000_000_000,
+            began_ns: 0,
             reads: 1000,
             latency: Latency {
                 p50_ns: 100,
@@ -192,6 +200,7 @@ pub(crate) mod tests {
             sweep_kib: vec![32, 128, 512],
             scenarios,
             runs,
+            places: Vec::new(),
         }
     }
 

@@ -14,6 +14,7 @@ use crate::dataset::Dataset;
 pub use crate::error::BenchError;
 use crate::execute::Bench;
 use crate::journal::Journal;
+use crate::places::PlacedFiles;
 use crate::plan::{BenchPlan, BenchProgress, DiskChoice};
 use crate::results::{MachineFacts, Results, VERSION};
 use crate::target::Target;
@@ -57,6 +58,9 @@ pub fn run(
             return Err(error.into());
         }
     };
+    if let Some((name, model)) = &plan.known_model {
+        target.is_known_as(name, model);
+    }
     if let Some(bytes) = plan.hole_bytes_max {
         target.pricing.hole_bytes_max = bytes;
     }
@@ -132,7 +136,16 @@ fn run_all(
         sweep_kib: plan.sweep_kib.clone(),
         scenarios: plan.scenarios.clone(),
         runs: Vec::with_capacity(total),
+        places: Vec::new(),
     };
+    if plan.looks_up_places {
+        for scenario in &plan.scenarios {
+            results.places.push(PlacedFiles {
+                scenario: scenario.clone(),
+                files: bench.look_up(scenario)?.files,
+            });
+        }
+    }
     for (number, (repeat, scenario, arm)) in steps.into_iter().enumerate() {
         if plan.stop.load(Ordering::Relaxed) {
             return Err(BenchError::Stopped);

@@ -52,6 +52,7 @@ impl Tally {
             useful_bytes: self.useful_bytes,
             elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
             reads: self.reads,
+            began_ns: 0,
             latency: Latency {
                 p50_ns: at(0.5),
                 p99_ns: at(0.99),

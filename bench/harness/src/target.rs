@@ -142,6 +142,13 @@ impl Target {
         }
     }
 
+    /// Says what the disk is, for reports and for the ceiling.
+    pub(crate) fn is_known_as(&mut self, name: &str, model: &DiskModel) {
+        self.pricing = Pricing::with_holes(hole_bytes_max(model));
+        self.disk.name = name.to_owned();
+        self.disk.description = format!("{}, {}", kind(model), self.disk.description);
+    }
+
     /// Makes an emulated disk, or finds the one that an earlier run kept. `on_name` gets its
     /// name before it is made.
     pub(crate) fn create(

@@ -2,6 +2,7 @@
 //! page and the shell completions are made from these definitions.
 
 mod examples;
+mod lab;
 mod simulator;
 mod traces;
 
@@ -12,6 +13,10 @@ use ahead_harness::predict::ScaledDisk;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use examples::{Examples, of_page};
+pub use lab::{
+    Lab, LabBench, LabBuild, LabCompare, LabKernel, LabMachine, LabPatterns, LabPredict, LabRun,
+    LabShell,
+};
 pub use simulator::{Choice, Compare, Reproduce, Simulate};
 pub use traces::{Convert, Replay, Stat, TraceOptions};
 
@@ -61,6 +66,9 @@ pub enum Verb {
     /// Measure read-ahead here: patterns, policies, distance to the ceiling
     #[command(subcommand, arg_required_else_help = true)]
     Bench(Bench),
+    /// Run programs over the real kernel in virtual time, on a modelled disk, without noise
+    #[command(subcommand, arg_required_else_help = true)]
+    Lab(Lab),
     /// Simulate one workload under one policy, with the full account of the run
     Simulate(Box<Simulate>),
     /// Simulate policies on workloads, disks and memory sizes, and compare them
@@ -352,12 +360,25 @@ pub struct BenchRun {
     /// Size of an emulated disk; it lives in memory, and the test files shrink to fit
     #[arg(long, value_name = "SIZE")]
     pub size: Option<String>,
+    /// What the disk is (a model's name or a .toml file): names it in the report, and tells the
+    /// ceiling which holes are cheaper to read than to skip
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// End each run after so many seconds
+    #[arg(long, value_name = "N", conflicts_with = "quick")]
+    pub seconds: Option<u64>,
+    /// End each run after so many bytes
+    #[arg(long, value_name = "SIZE")]
+    pub bytes: Option<String>,
     /// Read-ahead sizes in KiB that `static-best` tries, comma separated
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub sweep: Vec<u64>,
     /// Leave the test files, and an emulated disk, for the next run
     #[arg(long)]
     pub keep: bool,
+    /// Look up where the files lie before each run, and write it to the results
+    #[arg(long, hide = true)]
+    pub places: bool,
     /// Short runs, for a first look; not for publishing
     #[arg(long)]
     pub quick: bool,

@@ -4,7 +4,6 @@ pub mod overhead;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ahead_harness::arm::{Arm, ParseArmError};
 use ahead_harness::planned::{self, PlannedError};
@@ -13,7 +12,6 @@ use ahead_harness::results::{Limits, RunRecord};
 use ahead_harness::{BenchPlan, BenchProgress, DiskChoice, Preload, ReaderCommand, Results};
 use ahead_study::plan::PlanError;
 use ahead_study::table;
-use ahead_sys::filter_probe;
 use ahead_workload::presets::PRESETS;
 use ahead_workload::scenario::{self, ParseScenarioError};
 use indicatif::ProgressBar;
@@ -22,9 +20,10 @@ use serde_json::json;
 use crate::arguments::{Bench, BenchPredict, BenchRun};
 use crate::exit::Exit;
 use crate::progress::{self, Shows};
-use crate::run::SETTINGS_VARIABLE;
 use crate::run::library::{LIBRARY_VARIABLE, Library, LibraryError};
-use crate::{output, size};
+use crate::run::{SETTINGS_VARIABLE, about_this_machine};
+use crate::signals::stop_flag;
+use crate::{disk, output, size};
 
 /// First argument of the process that reads; the rest is the bench's own business.
 pub const READER_ARGUMENT: &str = "__bench-reader";
@@ -50,6 +49,9 @@ pub enum BenchCommandError {
     /// No library for the arm `run`.
     #[error("the arm `run` needs the library: {0}")]
     Library(#[from] LibraryError),
+    /// `--model`.
+    #[error(transparent)]
+    Model(#[from] disk::DiskCommandError),
     /// The bench itself.
     #[error(transparent)]
     Bench(#[from] ahead_harness::BenchError),
@@ -93,6 +95,7 @@ impl BenchCommandError {
             Self::Bench(ahead_harness::BenchError::NothingToRun) => Exit::Usage,
             Self::Predict(PredictError::NoTwin { .. }) => Exit::Usage,
             Self::Overhead(error) => error.exit(),
+            Self::Model(error) => error.exit(),
             _ => Exit::Failed,
         }
     }
@@ -122,9 +125,9 @@ pub fn bench(verb: &Bench) -> Result<(String, Exit), BenchCommandError> {
 }
 
 fn run(arguments: &BenchRun) -> Result<String, BenchCommandError> {
-    let plan = plan(arguments)?;
+    let mut plan = plan(arguments)?;
     check_writable([&arguments.json, &arguments.svg])?;
-    stop_on_signals(&plan)?;
+    plan.stop = stop_flag().map_err(BenchCommandError::Prepare)?;
     let mut screen = Screen::new();
     let results = ahead_harness::run(&plan, &mut |progress| screen.show(&progress));
     screen.bar.finish_and_clear();
@@ -153,7 +156,7 @@ fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {
         ..bench.limits
     };
     check_writable([&arguments.json, &arguments.svg, &arguments.png])?;
-    stop_on_signals(&bench)?;
+    bench.stop = stop_flag().map_err(BenchCommandError::Prepare)?;
     let plan = PredictPlan {
         bench,
         disks: arguments.disks.clone(),
@@ -203,15 +206,6 @@ fn check_writable<const N: usize>(paths: [&Option<PathBuf>; N]) -> Result<(), Be
     Ok(())
 }
 
-/// Ctrl-C ends the bench at the next moment, in order: read-ahead and disks are put back.
-fn stop_on_signals(plan: &BenchPlan) -> Result<(), BenchCommandError> {
-    for signal in signal_hook::consts::TERM_SIGNALS {
-        signal_hook::flag::register(*signal, Arc::clone(&plan.stop))
-            .map_err(BenchCommandError::Prepare)?;
-    }
-    Ok(())
-}
-
 fn plan(arguments: &BenchRun) -> Result<BenchPlan, BenchCommandError> {
     let program = std::env::current_exe().map_err(BenchCommandError::Prepare)?;
     let reader = ReaderCommand {
@@ -246,12 +240,22 @@ fn plan(arguments: &BenchRun) -> Result<BenchPlan, BenchCommandError> {
     let of_plan = written.map_or(plan.seed, |written| written.seed);
     plan.seed = arguments.seed.unwrap_or(of_plan);
     plan.keep = arguments.keep;
+    plan.looks_up_places = arguments.places;
     plan.time_scale.clone_from(&arguments.scale);
     if let Some(text) = &arguments.size {
         plan.disk_bytes = Some(size::parse(text)?);
     }
     if !arguments.sweep.is_empty() {
         plan.sweep_kib.clone_from(&arguments.sweep);
+    }
+    if let Some(seconds) = arguments.seconds {
+        plan.limits.milliseconds = seconds.saturating_mul(1000);
+    }
+    if let Some(text) = &arguments.bytes {
+        plan.limits.bytes = size::parse(text)?;
+    }
+    if let Some(text) = &arguments.model {
+        plan.known_model = Some((text.clone(), disk::model(text)?));
     }
     if arguments.quick {
         plan.limits = Limits {
@@ -265,10 +269,7 @@ fn plan(arguments: &BenchRun) -> Result<BenchPlan, BenchCommandError> {
         // The configuration of this machine's user stays out: a result names what it was made with.
         plan.preload = Some(Preload {
             library: library.path,
-            environment: vec![(
-                filter_probe::FILTERS_VARIABLE.to_owned(),
-                filter_probe::vouched_for().to_string(),
-            )],
+            environment: about_this_machine(),
             settings_variable: SETTINGS_VARIABLE.to_owned(),
         });
     }
@@ -344,7 +345,7 @@ fn as_u64(number: usize) -> u64 {
 }
 
 /// Writes the picture if one is wanted, and returns the table.
-fn draw(results: &Results, svg: Option<&Path>) -> Result<String, BenchCommandError> {
+pub(crate) fn draw(results: &Results, svg: Option<&Path>) -> Result<String, BenchCommandError> {
     if let Some(path) = svg {
         write(
             path,
@@ -354,7 +355,7 @@ fn draw(results: &Results, svg: Option<&Path>) -> Result<String, BenchCommandErr
     Ok(ahead_harness::render_table(results))
 }
 
-fn write(path: &Path, content: &[u8]) -> Result<(), BenchCommandError> {
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), BenchCommandError> {
     std::fs::write(path, content).map_err(|source| BenchCommandError::Write {
         path: path.into(),
         source,

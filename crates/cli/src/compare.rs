@@ -1,5 +1,7 @@
 //! `ahead compare`: plans, or words, into a sweep; its results into tables, files and a picture.
 
+use std::ops::Range;
+
 use ahead_study::output as results_as;
 use ahead_study::results;
 use ahead_study::sweep::{self, CellOutcome};
@@ -10,6 +12,7 @@ use crate::output;
 use crate::progress::{self, Shows};
 use crate::studies::{self, StudyError};
 
+mod generated;
 mod tables;
 
 /// What is compared when nothing is said: what Linux shipped or was offered, and ours.
@@ -22,24 +25,41 @@ const USUAL_POLICIES: [&str; 6] = [
     "adaptive",
 ];
 const USUAL_DISKS: [&str; 2] = ["hdd", "ssd"];
-const USUAL_MEMORY_MIB: u64 = 256;
+const USUAL_MEMORY_MIB: [u64; 1] = [256];
+
+/// The same for generated workloads: sizes too, since the best of all is the yardstick, every kind of
+/// disk, and memory below and above the sizes of files.
+const GENERATED_POLICIES: [&str; 7] = [
+    "linux-2.6.18",
+    "linux-4.19",
+    "linux-6.12",
+    "linux-6.18:ra_kb=512",
+    "linux-6.18:ra_kb=2048",
+    "linux-6.18:ra_kb=8192",
+    "adaptive",
+];
+const GENERATED_DISKS: [&str; 5] = ["hdd", "ssd", "nvme", "cloud", "array"];
+const GENERATED_MEMORY_MIB: [u64; 2] = [64, 1024];
 
 /// Runs, writes and prints.
 ///
 /// # Errors
 /// [`StudyError`].
 pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
-    let words = words(arguments)?;
+    let mut words = words(arguments)?;
+    let seeds = arguments.generated.as_deref().map(seeds).transpose()?;
+    words
+        .workloads
+        .extend(seeds.into_iter().flatten().map(typed::generated));
     if arguments.plans.is_empty() && words.workloads.is_empty() {
         let reason = "nothing to compare: name a PLAN, or --workloads; \
                       `ahead simulate --list` names what there is";
         return Err(StudyError::Usage(reason.to_owned()));
     }
-    let usual = Words {
-        policies: USUAL_POLICIES.map(str::to_owned).to_vec(),
-        disks: USUAL_DISKS.map(str::to_owned).to_vec(),
-        memory_mib: vec![USUAL_MEMORY_MIB],
-        ..Words::default()
+    let usual = if arguments.generated.is_some() {
+        usual(&GENERATED_POLICIES, &GENERATED_DISKS, &GENERATED_MEMORY_MIB)
+    } else {
+        usual(&USUAL_POLICIES, &USUAL_DISKS, &USUAL_MEMORY_MIB)
     };
     let plans = studies::plans(&arguments.plans, &words, &usual)?;
     let files = [&arguments.parquet, &arguments.svg, &arguments.png];
@@ -54,6 +74,27 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
     });
     bar.finish_and_clear();
     show(arguments, &plans, &outcomes?)
+}
+
+fn usual(policies: &[&str], disks: &[&str], memory_mib: &[u64]) -> Words {
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    Words {
+        policies: owned(policies),
+        disks: owned(disks),
+        memory_mib: memory_mib.to_vec(),
+        ..Words::default()
+    }
+}
+
+fn seeds(text: &str) -> Result<Range<u64>, StudyError> {
+    let range = text.split_once("..").and_then(|(from, to)| {
+        let range = from.parse().ok()?..to.parse().ok()?;
+        (!range.is_empty()).then_some(range)
+    });
+    range.ok_or_else(|| {
+        let reason = format!("--generated: '{text}' is no range of seeds, such as 0..100");
+        StudyError::Usage(reason)
+    })
 }
 
 fn words(arguments: &Compare) -> Result<Words, StudyError> {
@@ -94,6 +135,8 @@ fn show(
         results_as::json(&groups)
     } else if arguments.csv {
         results_as::csv(&groups)
+    } else if arguments.generated.is_some() {
+        generated::of_groups(&groups)
     } else {
         let mut text = String::new();
         if !arguments.summary {

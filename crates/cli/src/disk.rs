@@ -152,7 +152,11 @@ fn time_scale(text: &str) -> Result<TimeScale, DiskCommandError> {
         .map_err(|error| DiskCommandError::Scale(error.to_string()))
 }
 
-fn model(text: &str) -> Result<DiskModel, DiskCommandError> {
+/// A model by its name, or from a file that ends in `.toml`.
+///
+/// # Errors
+/// No such name; a file that cannot be read or is none.
+pub fn model(text: &str) -> Result<DiskModel, DiskCommandError> {
     let path = Path::new(text);
     if path.extension().is_none_or(|ending| ending != "toml") {
         return Ok(DiskModel::preset(text)?);

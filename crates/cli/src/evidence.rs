@@ -2,7 +2,9 @@
 //!
 //! Only in builds with the feature `evidence`; the program that is shipped does not look.
 
-/// `NAME=VALUE` of one steering constant of the policy.
+use ahead_engine::evidence::constants;
+
+/// `NAME=VALUE` of one steering constant.
 const VARIABLE: &str = "AHEAD_EVIDENCE";
 
 /// A variable that names no steering constant, or no number.
@@ -21,9 +23,11 @@ pub fn apply() -> Result<(), EvidenceError> {
         return Ok(());
     };
     let pair = text.split_once('=');
-    let number = pair.and_then(|(name, value)| Some((name, value.parse().ok()?)));
-    match number {
-        Some((name, value)) if ahead_policy::evidence::set(name, value) => Ok(()),
-        _ => Err(EvidenceError { text }),
-    }
+    let found = pair.and_then(|(name, value)| {
+        let constant = constants().find(|constant| constant.name == name)?;
+        Some((constant, value.parse().ok()?))
+    });
+    let (constant, value) = found.ok_or(EvidenceError { text })?;
+    constant.set(value);
+    Ok(())
 }

@@ -14,12 +14,14 @@ pub mod evidence;
 pub mod exit;
 mod figures;
 pub mod generate;
+pub mod lab;
 pub mod output;
 mod progress;
 pub mod replay;
 pub mod reproduce;
 pub mod run;
 mod settings;
+mod signals;
 pub mod simulate;
 pub mod size;
 pub mod stat;
@@ -49,6 +51,8 @@ enum VerbError {
     #[error(transparent)]
     Bench(#[from] bench::BenchCommandError),
     #[error(transparent)]
+    Lab(#[from] lab::LabError),
+    #[error(transparent)]
     Reproduce(#[from] reproduce::ReproduceCommandError),
     #[error(transparent)]
     Study(#[from] studies::StudyError),
@@ -67,6 +71,7 @@ impl VerbError {
             Self::Config(_) => Exit::Usage,
             Self::Disk(error) => error.exit(),
             Self::Bench(error) => error.exit(),
+            Self::Lab(error) => error.exit(),
             Self::Reproduce(error) => error.exit(),
             Self::Study(error) => error.exit(),
             Self::Trace(error) => error.exit(),
@@ -115,6 +120,9 @@ fn inner_process(typed: &[OsString]) -> Option<Exit> {
     if first == bench::overhead::READER_ARGUMENT {
         return Some(bench::overhead::reader(typed.iter().skip(2).cloned()));
     }
+    if first == lab::GUEST_ARGUMENT {
+        ahead_guest::init::main(typed.get(2).map(Path::new)?);
+    }
     if first == ahead_disk_emulator::SERVER_ARGUMENT {
         let folder = typed.get(2).map(Path::new)?;
         return Some(match ahead_disk_emulator::serve(folder) {
@@ -146,6 +154,11 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
             output::to_stdout(&String::from_utf8_lossy(&generate::manual()?))?;
         }
         Verb::Disk(verb) => output::to_stdout(&disk::disk(&verb)?)?,
+        Verb::Lab(verb) => {
+            let (text, exit) = lab::lab(&verb)?;
+            output::to_stdout(&text)?;
+            return Ok(exit);
+        }
         Verb::Bench(verb) => {
             let (text, exit) = bench::bench(&verb)?;
             output::to_stdout(&text)?;

@@ -22,7 +22,7 @@ use std::process::Command as Process;
 use std::time::Instant;
 
 use ahead_engine::settings::{SettingError, Settings};
-use ahead_sys::filter_probe;
+use ahead_sys::{counter, filter_probe};
 
 use crate::arguments::Run;
 use crate::exit::Exit;
@@ -123,8 +123,8 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
     let mut process = Process::new(&command.path);
     process.arg0(name).args(rest);
     process.env(SETTINGS_VARIABLE, settings.to_environment());
-    let filters = filter_probe::vouched_for();
-    process.env(filter_probe::FILTERS_VARIABLE, filters.to_string());
+    process.env_remove(counter::CLOCK_VARIABLE);
+    process.envs(about_this_machine());
     preload_into(&mut process, &command)?;
     if arguments.no_children {
         process.env(CHILDREN_VARIABLE, "no");
@@ -145,6 +145,18 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
         path: command.path,
         source: process.exec(),
     })
+}
+
+/// What the library is told about the machine, as variables: finding it out takes longer than a
+/// process may take to start.
+#[must_use]
+pub fn about_this_machine() -> Vec<(String, String)> {
+    let filters = filter_probe::vouched_for().to_string();
+    let mut about = vec![(filter_probe::FILTERS_VARIABLE.to_owned(), filters)];
+    if !counter::keeps_step_now() {
+        about.push((counter::CLOCK_VARIABLE.to_owned(), "monotonic".to_owned()));
+    }
+    about
 }
 
 /// The settings that the config files give: the machine's, the user's, the one that was named.

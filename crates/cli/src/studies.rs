@@ -14,6 +14,7 @@ use ahead_study::typed::{self, Words};
 
 use crate::arguments::Choice;
 use crate::exit::Exit;
+use crate::signals::impatient_stop_flag;
 use crate::size;
 
 /// Why nothing, or not all, was simulated.
@@ -142,14 +143,7 @@ pub fn mebibytes(text: &str) -> Result<u64, StudyError> {
 /// # Errors
 /// The handlers cannot be installed.
 pub fn stop_flag() -> Result<Arc<AtomicBool>, StudyError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in signal_hook::consts::TERM_SIGNALS {
-        let status = i32::from(Exit::Failed.code());
-        signal_hook::flag::register_conditional_shutdown(*signal, status, Arc::clone(&stop))
-            .and_then(|_| signal_hook::flag::register(*signal, Arc::clone(&stop)))
-            .map_err(StudyError::Signal)?;
-    }
-    Ok(stop)
+    impatient_stop_flag(Exit::Failed.code()).map_err(StudyError::Signal)
 }
 
 /// Makes the files that will be written: an hour of computing should not end in "no such folder".

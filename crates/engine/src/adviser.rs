@@ -2,6 +2,7 @@
 //! [table of files](crate::host).
 
 use ahead_policy::decision::{Decision, Prefetch};
+use ahead_policy::stock::first_read;
 use ahead_units::{Advice, PageCount, PageRange};
 
 /// One thing to do about an open file.
@@ -49,20 +50,39 @@ pub trait Residency {
     fn evicted(&self, range: PageRange) -> Option<PageCount>;
 }
 
-/// Applies `prefetch`, cut into calls of at most `call_pages_max` pages, in reading order within
-/// a range. Stops at the first call that could not be made.
-pub(crate) fn apply(
-    prefetch: &Prefetch,
-    call_pages_max: u64,
-    adviser: &mut impl Adviser,
-) -> Answer {
+/// How a decision is cut into calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Calls {
+    /// No call asks for more; at least 1.
+    pub(crate) pages_max: u64,
+    /// What the reader is about to read.
+    pub(crate) access: PageRange,
+    /// Runs of this file end and begin often, so that it counts how long a reader waits at the begin
+    /// of one. Elsewhere pieces are only more requests, and those of several streams take turns.
+    pub(crate) in_pieces: bool,
+}
+
+impl Calls {
+    /// Pages of the first call for `range`. Where it begins with what the reader wants now, that
+    /// arrives with all of its call: then it is no more than the kernel would let it wait for.
+    fn first(&self, range: PageRange) -> u64 {
+        if self.in_pieces && range.start == self.access.start {
+            first_read(self.access.len().get()).min(self.pages_max)
+        } else {
+            self.pages_max
+        }
+    }
+}
+
+/// Applies `prefetch`, cut into calls, in the order of the file within a range. Stops at the first
+/// call that could not be made.
+pub(crate) fn apply(prefetch: &Prefetch, calls: &Calls, adviser: &mut impl Adviser) -> Answer {
     let mut summary = Answer::Unknown;
     for range in prefetch.ranges() {
         let mut start = range.start.get();
+        let mut pages = calls.first(range);
         while start < range.end.get() {
-            let end = start
-                .saturating_add(call_pages_max.max(1))
-                .min(range.end.get());
+            let end = start.saturating_add(pages.max(1)).min(range.end.get());
             match adviser.act(Act::Prefetch(PageRange::new(start, end))) {
                 answer @ (Answer::Refused | Answer::NotHere) => return answer,
                 Answer::OnItsWay => summary = Answer::OnItsWay,
@@ -70,6 +90,8 @@ pub(crate) fn apply(
                 Answer::WasCached | Answer::Unknown => {}
             }
             start = end;
+            // Each piece is there before the one in front of it has been read.
+            pages = pages.saturating_mul(2).min(calls.pages_max);
         }
     }
     summary
@@ -98,8 +120,33 @@ mod tests {
     fn a_window_is_cut_where_the_kernel_would_cut_it_silently() {
         let mut log = Log(Vec::new(), Answer::OnItsWay);
         let window = Prefetch::range(PageRange::new(10, 610));
-        assert_eq!(apply(&window, 256, &mut log), Answer::OnItsWay);
+        assert_eq!(apply(&window, &calls(0), &mut log), Answer::OnItsWay);
         assert_eq!(log.0, [(10, 266), (266, 522), (522, 610)]);
+    }
+
+    fn calls(access: u64) -> Calls {
+        Calls {
+            pages_max: 256,
+            access: PageRange::new(access, access + 4),
+            in_pieces: true,
+        }
+    }
+
+    /// A reader that computes between its reads lost what it could have computed meanwhile.
+    #[test]
+    fn what_the_reader_wants_now_does_not_arrive_with_all_of_its_window() {
+        let mut log = Log(Vec::new(), Answer::OnItsWay);
+        let window = Prefetch::range(PageRange::new(10, 910));
+        assert_eq!(apply(&window, &calls(10), &mut log), Answer::OnItsWay);
+        assert_eq!(log.0[..3], [(10, 18), (18, 34), (34, 66)]);
+        assert_eq!(log.0[6..], [(514, 770), (770, 910)]);
+        let mut log = Log(Vec::new(), Answer::OnItsWay);
+        let whole = Calls {
+            in_pieces: false,
+            ..calls(10)
+        };
+        assert_eq!(apply(&window, &whole, &mut log), Answer::OnItsWay);
+        assert_eq!(log.0[0], (10, 266));
     }
 
     #[test]
@@ -110,7 +157,7 @@ mod tests {
             period: 16,
             count: 9,
         };
-        assert_eq!(apply(&strided, 256, &mut log), Answer::Refused);
+        assert_eq!(apply(&strided, &calls(0), &mut log), Answer::Refused);
         assert_eq!(log.0.len(), 1);
     }
 }

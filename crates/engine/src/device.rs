@@ -9,6 +9,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use Ordering::Relaxed;
 
 use ahead_policy::device::DeviceEstimate;
+use ahead_policy::stock::first_read;
+use ahead_units::{PageCount, Timestamp};
 
 use crate::settings::Settings;
 
@@ -27,6 +29,18 @@ const SCORE_MAX: u32 = 20;
 /// sized for them make the queue longer still. On an arm long waits are what seeks are.
 const SHORTER_PARTS: u64 = 8;
 const LONGER_PARTS: u64 = 128;
+
+/// Two lone waits in a row that took so many times as long as believed, and as long as an arm takes,
+/// are no queue and no accident: the device is another one than it says. The shorter of them is
+/// believed then.
+const SLOWER_FACTOR: u64 = 4;
+
+/// Transfer of a page at 80 MB/s, the rate of old arms and of small network volumes: a wait of that
+/// kind says nothing about an access.
+const SLOW_PAGE_NS: u64 = 50_000;
+
+/// No access of a device that is not broken takes longer: 50 ms.
+const ACCESS_NS_MAX: u64 = 50_000_000;
 
 /// What the host found out about a device when it met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +93,26 @@ pub struct Device {
     access_is_configured: AtomicU32,
     last_asker: AtomicU64,
     score: AtomicU32,
+    lone_score: AtomicU32,
+    /// The newest lone wait, if it was much longer than believed; else 0.
+    slower_ns: AtomicU64,
+    /// When the newest of those waits ended.
+    waited_until: AtomicU64,
+    /// When all that was asked for is expected to have arrived.
+    busy_until: AtomicU64,
+}
+
+/// A request of a stream, as its device sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// Any number that tells streams apart.
+    pub asker: u64,
+    /// The stream has not asked before.
+    pub is_first: bool,
+    /// How much.
+    pub pages: PageCount,
+    /// When.
+    pub now: Timestamp,
 }
 
 /// All devices of a host, shared by its threads. The last place serves those that find none.
@@ -168,6 +202,10 @@ impl Device {
             access_is_configured: AtomicU32::new(0),
             last_asker: AtomicU64::new(0),
             score: AtomicU32::new(0),
+            lone_score: AtomicU32::new(0),
+            slower_ns: AtomicU64::new(0),
+            waited_until: AtomicU64::new(0),
+            busy_until: AtomicU64::new(0),
         }
     }
 
@@ -222,26 +260,106 @@ impl Device {
         self.score.load(Relaxed) >= CONTESTED
     }
 
-    /// `asker` (any number that tells streams apart) asks for pages.
-    pub fn on_ask(&self, asker: u64) {
-        let score = self.score.load(Relaxed);
-        let score = if self.last_asker.swap(asker, Relaxed) == asker {
-            score.saturating_sub(1)
+    /// Whether reads that no window covers have waited since the streams asked last.
+    #[must_use]
+    pub fn has_lone_reads(&self) -> bool {
+        self.lone_score.load(Relaxed) >= CONTESTED
+    }
+
+    /// A stream asks for pages.
+    pub fn on_ask(&self, ask: &Ask) {
+        let is_same = self.last_asker.swap(ask.asker, Relaxed) == ask.asker;
+        if ask.is_first {
+            // Its own reads waited before there was a stream: nobody else's.
+            take_back(&self.score);
+            take_back(&self.lone_score);
+        } else if is_same {
+            fall(&self.score);
         } else {
-            (score + SWITCH).min(SCORE_MAX)
+            rise(&self.score);
+        }
+        fall(&self.lone_score);
+        self.expect(ask.pages, ask.now);
+    }
+
+    /// The device is expected to be busy with `pages` more.
+    fn expect(&self, pages: PageCount, now: Timestamp) {
+        let believed = self.estimate();
+        let from = self.busy_until.load(Relaxed).max(now.get());
+        let transfer_ns = believed.transfer_ns(pages);
+        let taken_ns = transfer_ns.saturating_add(believed.access_ns);
+        self.busy_until
+            .store(from.saturating_add(taken_ns), Relaxed);
+    }
+
+    /// Whether a wait that ended `now` can be believed at once: it is no longer than an access is
+    /// believed to take, or nothing that was asked for was still on its way when it began.
+    fn is_believable(&self, waited_ns: u64, now: Timestamp) -> bool {
+        let began = now.get().saturating_sub(waited_ns);
+        waited_ns <= self.access_ns.load(Relaxed) || began >= self.busy_until.load(Relaxed)
+    }
+
+    /// A read of `pages` that began a stream waited `waited_ns`, behind nobody that we know of.
+    pub fn on_first_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
+        let is_fixed = self.access_is_configured.load(Relaxed) != 0;
+        if !is_fixed && !self.is_contested() && self.is_believable(waited_ns, now) {
+            self.believes_in_an_arm(waited_ns, pages, now);
+        }
+    }
+
+    /// Believes from now on that this is an arm if this wait and the one before say so, whatever it
+    /// says of itself. Whether they did.
+    fn believes_in_an_arm(&self, waited_ns: u64, pages: u64, now: Timestamp) -> bool {
+        let known = self.access_ns.load(Relaxed);
+        // Waits at the same time are a queue.
+        let waited_until = self.waited_until.swap(now.get(), Relaxed);
+        let is_alone = now.get().saturating_sub(waited_ns) >= waited_until;
+        // What the kernel reads with it has to be transferred too, by whatever is slowest.
+        let transfer_ns = first_read(pages).saturating_mul(SLOW_PAGE_NS);
+        let access_ns = waited_ns.saturating_sub(transfer_ns);
+        let is_slower = is_alone && access_ns > known.saturating_mul(SLOWER_FACTOR);
+        let slower_ns = if is_slower { access_ns } else { 0 };
+        let before = self.slower_ns.swap(slower_ns, Relaxed);
+        if !is_slower || before == 0 {
+            return false;
+        }
+        let arm = DeviceEstimate {
+            access_ns: access_ns.min(before).min(ACCESS_NS_MAX),
+            ..DeviceEstimate::ARM
         };
-        self.score.store(score, Relaxed);
+        // Between flash and an arm lie network volumes and queues: nothing to conclude from.
+        if !arm.is_slow_to_access() {
+            return false;
+        }
+        self.access_ns.store(arm.access_ns, Relaxed);
+        // What was configured stays, and so does what is no guess by the kind.
+        let flash = DeviceEstimate::FLASH;
+        let _ = self.bytes_per_second.compare_exchange(
+            flash.bytes_per_second,
+            arm.bytes_per_second,
+            Relaxed,
+            Relaxed,
+        );
+        let _ = self
+            .depth
+            .compare_exchange(flash.depth, arm.depth, Relaxed, Relaxed);
+        self.slower_ns.store(0, Relaxed);
+        true
     }
 
     /// A read of `pages` that no window covered waited `waited_ns`: the device moved for it.
-    pub fn on_lone_wait(&self, waited_ns: u64, pages: u64) {
-        let score = self.score.load(Relaxed);
-        self.score.store((score + SWITCH).min(SCORE_MAX), Relaxed);
+    pub fn on_lone_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
+        rise(&self.score);
+        rise(&self.lone_score);
         if self.access_is_configured.load(Relaxed) != 0 || pages > 16 {
             return;
         }
-        // A wait behind a queue says nothing about one access: it counts for at most double.
+        let is_believable = self.is_believable(waited_ns, now);
+        if is_believable && self.believes_in_an_arm(waited_ns, pages, now) {
+            return;
+        }
         let known = self.access_ns.load(Relaxed);
+        // A wait behind a queue says nothing about one access: it counts for at most double.
         let seen = waited_ns.clamp(known / 4, known * 2);
         let is_arm = self.depth.load(Relaxed) <= 1;
         let parts = if seen < known || is_arm {
@@ -252,6 +370,22 @@ impl Device {
         let learned = (known * (parts - 1) + seen) / parts;
         self.access_ns.store(learned.max(1000), Relaxed);
     }
+}
+
+/// One more sign. Threads that rise and fall at the same time may lose one, which is as good.
+fn rise(score: &AtomicU32) {
+    let risen = score.load(Relaxed).saturating_add(SWITCH);
+    score.store(risen.min(SCORE_MAX), Relaxed);
+}
+
+/// A sign was none.
+fn take_back(score: &AtomicU32) {
+    score.store(score.load(Relaxed).saturating_sub(SWITCH), Relaxed);
+}
+
+/// One request without a sign.
+fn fall(score: &AtomicU32) {
+    score.store(score.load(Relaxed).saturating_sub(1), Relaxed);
 }
 
 #[cfg(test)]
@@ -270,6 +404,21 @@ mod tests {
         device
     }
 
+    /// One after another: each begins when the one before has ended.
+    fn lone_wait(device: &Device, waited_ns: u64, pages: u64) {
+        let ended_ns = device.waited_until.load(Relaxed) + waited_ns;
+        device.on_lone_wait(waited_ns, pages, Timestamp::new(ended_ns));
+    }
+
+    fn ask(asker: u64) -> Ask {
+        Ask {
+            asker,
+            is_first: false,
+            pages: PageCount::new(32),
+            now: Timestamp::new(0),
+        }
+    }
+
     fn arm() -> Device {
         device(true)
     }
@@ -278,7 +427,7 @@ mod tests {
     fn the_access_time_of_fast_flash_is_learned_from_its_waits() {
         let flash = device(false);
         for _ in 0..64 {
-            flash.on_lone_wait(40_000, 1);
+            lone_wait(&flash, 40_000, 1);
         }
         let learned = flash.estimate().access_ns;
         assert!((39_000..45_000).contains(&learned), "{learned}");
@@ -288,7 +437,7 @@ mod tests {
     fn the_access_time_of_a_fast_arm_is_learned_from_its_waits() {
         let arm = arm();
         for _ in 0..64 {
-            arm.on_lone_wait(2_000_000, 1);
+            lone_wait(&arm, 2_000_000, 1);
         }
         let learned = arm.estimate().access_ns;
         assert!((1_900_000..2_200_000).contains(&learned), "{learned}");
@@ -298,29 +447,101 @@ mod tests {
     fn one_wait_behind_a_long_queue_does_not_change_the_belief_much() {
         let flash = device(false);
         let before = flash.estimate().access_ns;
-        flash.on_lone_wait(4_000_000_000, 1);
+        lone_wait(&flash, 4_000_000_000, 1);
         assert!(flash.estimate().access_ns <= before * 102 / 100);
+    }
+
+    /// Virtual disks, USB bridges and controllers say that they do not rotate.
+    #[test]
+    fn an_arm_that_says_it_is_flash_is_known_by_its_second_access() {
+        let flash = device(false);
+        lone_wait(&flash, 7_000_000, 1);
+        assert!(flash.estimate().access_ns < 200_000);
+        lone_wait(&flash, 6_000_000, 1);
+        let believed = DeviceEstimate {
+            access_ns: 6_000_000 - 4 * SLOW_PAGE_NS,
+            ..DeviceEstimate::ARM
+        };
+        assert_eq!(flash.estimate(), believed);
+        for _ in 0..64 {
+            lone_wait(&flash, 100_000, 1);
+        }
+        assert!(flash.estimate().access_ns < 120_000, "and it was a mistake");
+    }
+
+    /// Eight threads begin to read from a network volume: the last waits for all others.
+    #[test]
+    fn waits_at_the_same_time_are_a_queue_and_no_arm() {
+        let volume = device(false);
+        for thread in 1..9 {
+            let waited_ns = thread * 2_500_000;
+            volume.on_lone_wait(waited_ns, 16, Timestamp::new(1_000_000_000 + waited_ns));
+        }
+        assert_eq!(volume.estimate().depth, DeviceEstimate::FLASH.depth);
+    }
+
+    /// Reads of 132 KiB from a volume of 125 MB/s, each with a window of the kernel: what they wait
+    /// for is the transfer.
+    #[test]
+    fn large_reads_from_a_slow_volume_make_no_arm() {
+        let volume = device(false);
+        for read in 1..100 {
+            volume.on_first_wait(3_400_000, 33, Timestamp::new(read * 4_000_000));
+        }
+        assert_eq!(volume.estimate(), DeviceEstimate::FLASH);
     }
 
     #[test]
     fn two_streams_in_turn_are_a_contest_and_one_alone_is_not() {
         let device = arm();
         for asker in [1, 2, 1, 2] {
-            device.on_ask(asker);
+            device.on_ask(&ask(asker));
         }
         assert!(device.is_contested());
         for _ in 0..16 {
-            device.on_ask(1);
+            device.on_ask(&ask(1));
         }
         assert!(!device.is_contested());
+    }
+
+    /// Runs of 832 KiB at random places: two waits behind windows of 8 MiB that nobody read made the
+    /// arm one of 47 ms at once.
+    #[test]
+    fn waits_behind_what_was_asked_for_are_not_believed_at_once() {
+        let arm = arm();
+        for began_ns in [1_000_000, 60_000_000] {
+            arm.on_ask(&Ask {
+                pages: PageCount::new(2048),
+                now: Timestamp::new(began_ns),
+                ..ask(1)
+            });
+            let waited_ns = 50_000_000;
+            arm.on_lone_wait(waited_ns, 4, Timestamp::new(began_ns + waited_ns));
+        }
+        let learned = arm.estimate().access_ns;
+        assert!((8_000_000..11_000_000).contains(&learned), "{learned}");
+    }
+
+    #[test]
+    fn runs_one_after_another_are_no_contest() {
+        let arm = arm();
+        for run in 0..100 {
+            lone_wait(&arm, 8_000_000, 4);
+            arm.on_ask(&Ask {
+                is_first: true,
+                ..ask(run)
+            });
+            arm.on_ask(&ask(run));
+            assert!(!arm.is_contested() && !arm.has_lone_reads(), "run {run}");
+        }
     }
 
     #[test]
     fn random_lookups_beside_a_scan_are_a_contest() {
         let device = arm();
-        device.on_ask(1);
-        device.on_lone_wait(8_000_000, 4);
-        device.on_lone_wait(8_000_000, 4);
+        device.on_ask(&ask(1));
+        lone_wait(&device, 8_000_000, 4);
+        lone_wait(&device, 8_000_000, 4);
         assert!(device.is_contested());
     }
 }

@@ -9,27 +9,42 @@
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use ahead_policy::steering::steering;
 use ahead_units::PageCount;
 
-/// Files up to 512 KiB. Larger ones are soon read by their streams anyway, and cost more when the
-/// belief is wrong.
-const PAGES_MAX: u64 = 128;
+steering! {
+    /// Files up to 512 KiB are brought whole. Larger ones are soon read by their streams anyway, and
+    /// cost more when the belief is wrong; with a smaller limit more of the small files wait twice.
+    /// Evidence: docs/results/evidence/WHOLE_PAGES_MAX.csv
+    WHOLE_PAGES_MAX: u64 = 128;
 
-/// Files read whole before the first is believed to be.
-const WHOLE_MIN: u32 = 4;
+    /// Files read whole before the first is believed to be. Fewer, and a file that happens to be
+    /// small makes the next one be read in vain; more, and the first files of a copy wait twice.
+    /// Evidence: docs/results/evidence/WHOLE_FILES_MIN.csv
+    WHOLE_FILES_MIN: u32 = 4;
 
-/// Files read whole are counted up to here, so that a program which changes its ways is believed
-/// after three files.
-const WHOLE_MAX: u32 = 32;
+    /// Files read whole are counted up to here, so that a program which changes its ways is believed
+    /// after three files. More, and it brings files in vain for longer; fewer, and one file of which
+    /// a part is read ends the belief.
+    /// Evidence: docs/results/evidence/WHOLE_FILES_MAX.csv
+    WHOLE_FILES_MAX: u32 = 32;
 
-/// Files that may be brought and not finished, beside one in eight.
-const UNFINISHED_MAX: u32 = 8;
+    /// Files that may be brought and not finished, beside one in eight. Fewer, and a program that
+    /// looks at the heads of some files first is not believed; more, and that much is read in vain.
+    /// Evidence: docs/results/evidence/UNFINISHED_FILES_MAX.csv
+    UNFINISHED_FILES_MAX: u32 = 8;
 
-/// Both counts are halved here, so that the past fades.
-const FADE_AT: u32 = 1024;
+    /// Both counts are halved here, so that the past fades. Lower, and the one in eight is counted
+    /// among few; higher, and a program that changes its ways is believed for long.
+    /// Evidence: docs/results/evidence/FILES_FADE_AT.csv
+    FILES_FADE_AT: u32 = 1024;
 
-/// Files found in memory double the number of files that are left alone, up to here.
-const LEFT_ALONE_MAX: u32 = 1023;
+    /// Files found in memory double the number of files that are left alone, up to here. Lower, and
+    /// a program whose files are in memory pays for calls in vain; higher, and it takes longer to
+    /// see that they no longer are.
+    /// Evidence: docs/results/evidence/LEFT_ALONE_FILES_MAX.csv
+    LEFT_ALONE_FILES_MAX: u32 = 1023;
+}
 
 /// What is believed, shared by all files of a host.
 #[derive(Debug, Default)]
@@ -60,10 +75,10 @@ impl Expectation {
     pub fn pages(&self) -> PageCount {
         let (asked, finished) = (self.asked.load(Relaxed), self.finished.load(Relaxed));
         let unfinished = asked.saturating_sub(finished);
-        let believed = self.whole.load(Relaxed) >= WHOLE_MIN
-            && unfinished <= UNFINISHED_MAX + asked / 8
+        let believed = self.whole.load(Relaxed) >= WHOLE_FILES_MIN.get()
+            && unfinished <= UNFINISHED_FILES_MAX.get() + asked / 8
             && self.left_alone.load(Relaxed) == 0;
-        PageCount::new(if believed { PAGES_MAX } else { 0 })
+        PageCount::new(if believed { WHOLE_PAGES_MAX.get() } else { 0 })
     }
 
     /// A file is read from its start.
@@ -77,7 +92,7 @@ impl Expectation {
     /// A file was brought whole because it was expected to be read.
     pub fn on_asked(&self) {
         let asked = self.asked.fetch_add(1, Relaxed) + 1;
-        if asked >= FADE_AT {
+        if asked >= FILES_FADE_AT.get() {
             self.asked.store(asked / 2, Relaxed);
             self.finished
                 .store(self.finished.load(Relaxed) / 2, Relaxed);
@@ -88,7 +103,7 @@ impl Expectation {
     pub fn on_found(&self, cached: bool) {
         let next = self.leave_next.load(Relaxed);
         let next = if cached {
-            (next * 2 + 1).min(LEFT_ALONE_MAX)
+            (next * 2 + 1).min(LEFT_ALONE_FILES_MAX.get())
         } else {
             0
         };
@@ -99,17 +114,19 @@ impl Expectation {
     /// A small file that was read from its start was left, or its end was reached without what
     /// lies between: a header, or a header and a footer.
     pub fn on_part(&self, file_pages: PageCount) {
-        if file_pages.get() <= PAGES_MAX {
+        if file_pages.get() <= WHOLE_PAGES_MAX.get() {
             let whole = self.whole.load(Relaxed);
             self.whole.store(whole / 2, Relaxed);
         }
     }
 
-    /// A file that was read from its start was read to its end, with all that lies between. `was_asked`: and brought for it.
+    /// A file that was read from its start was read to its end, with all that lies between.
+    /// `was_asked`: and brought for it.
     pub fn on_whole(&self, file_pages: PageCount, was_asked: bool) {
-        if file_pages.get() <= PAGES_MAX {
+        if file_pages.get() <= WHOLE_PAGES_MAX.get() {
             let whole = self.whole.load(Relaxed);
-            self.whole.store((whole + 1).min(WHOLE_MAX), Relaxed);
+            self.whole
+                .store((whole + 1).min(WHOLE_FILES_MAX.get()), Relaxed);
         }
         if was_asked {
             self.finished.fetch_add(1, Relaxed);
@@ -135,7 +152,7 @@ mod tests {
     #[test]
     fn four_files_read_whole_make_the_fifth_expected() {
         assert_eq!(after_whole(3).pages().get(), 0);
-        assert_eq!(after_whole(4).pages().get(), PAGES_MAX);
+        assert_eq!(after_whole(4).pages().get(), WHOLE_PAGES_MAX.get());
     }
 
     #[test]
@@ -157,7 +174,7 @@ mod tests {
     #[test]
     fn files_read_in_parts_end_the_belief() {
         let expectation = after_whole(1000);
-        assert_eq!(expectation.pages().get(), PAGES_MAX);
+        assert_eq!(expectation.pages().get(), WHOLE_PAGES_MAX.get());
         for _ in 0..4 {
             expectation.on_begun();
             expectation.on_part(SMALL);

@@ -10,7 +10,7 @@ use ahead_units::{PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Answer, Residency};
 use crate::budget::Published;
-use crate::device::{Device, DevicePlace};
+use crate::device::{Ask, Device, DevicePlace};
 use crate::group::Group;
 
 /// What happened to one file since the host took the account last. Additive.
@@ -119,6 +119,12 @@ impl FileState {
         self.active = now;
     }
 
+    /// Whether lengths of its runs are known.
+    #[must_use]
+    pub fn knows_runs(&self) -> bool {
+        self.streams.knows_runs()
+    }
+
     /// The device that the file lies on.
     #[must_use]
     pub fn device(&self) -> DevicePlace {
@@ -184,6 +190,7 @@ impl FileState {
             threshold: group.budget.threshold(),
             available: group.budget.available(),
             contested: device.is_contested(),
+            lone_reads: device.has_lone_reads(),
         };
         let streams = table(&mut self.few, many.as_deref_mut());
         let outcome = self.streams.on_access(streams, access, now, moment);
@@ -204,7 +211,12 @@ impl FileState {
             self.window = self.window.max(pages);
             self.active = now;
             let stream = outcome.stream.map_or(0, |stream| stream.place);
-            device.on_ask(asker << 8 | u64::from(stream));
+            device.on_ask(&Ask {
+                asker: asker << 8 | u64::from(stream),
+                is_first: outcome.decision.reason == Reason::StreamBegan,
+                pages,
+                now,
+            });
             if outcome.decision.reason == Reason::ExpectedWhole {
                 self.expected = true;
                 group.expectation.on_asked();
@@ -280,7 +292,9 @@ impl FileState {
         self.streams.on_wait(streams, stream, access, covered);
         if !covered {
             if stream.is_none() {
-                device.on_lone_wait(waited_ns, access.len().get());
+                device.on_lone_wait(waited_ns, access.len().get(), now);
+            } else {
+                device.on_first_wait(waited_ns, access.len().get(), now);
             }
             return;
         }

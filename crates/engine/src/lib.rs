@@ -11,12 +11,14 @@
 //! * [`device`] — what is believed about each device
 //! * [`settings`] — what can be set, and how it travels
 //! * [`report`] — the account of a run
+//! * [`evidence`] — the numbers that were chosen, here and in the policy
 //! * [`recording`] — the ring through which a recorded run's accesses travel
 #![forbid(unsafe_code)]
 
 pub mod adviser;
 pub mod budget;
 pub mod device;
+pub mod evidence;
 pub mod expectation;
 pub mod file;
 pub mod group;

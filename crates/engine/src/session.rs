@@ -20,22 +20,28 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use ahead_policy::adaptive::{Outcome, Quick, StreamId};
 use ahead_policy::decision::Decision;
 use ahead_policy::reason::Reason;
+use ahead_policy::steering::steering;
 use ahead_units::{Advice, PageCount, PageRange, Timestamp};
 
-use crate::adviser::{Act, Adviser, Answer, Residency, apply};
+use crate::adviser::{Act, Adviser, Answer, Calls, Residency, apply};
 use crate::device::{DeviceFacts, Devices};
 use crate::file::{Around, FileFacts, Wait};
 use crate::group::Group;
 use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
 use crate::settings::{PolicyChoice, Settings};
 
-/// A reader that has neither asked nor waited for so long is believed to be gone. A slow one that
-/// is not asks again for what it has: cached pages, a few microseconds.
-const IDLE_NS: u64 = 5_000_000_000;
+steering! {
+    /// A reader that has neither asked nor waited for so long is believed to be gone. Shorter, and a
+    /// slow one asks again for what it has: cached pages, a few microseconds. Longer, and windows
+    /// that are left keep the budget from those that are read.
+    /// Evidence: docs/results/evidence/IDLE_NS.csv
+    IDLE_NS: u64 = 5_000_000_000;
 
-/// As [`IDLE_NS`], for a file that was closed: half a second. Readers that close and open again do
-/// so at once; a program that goes through many files must not be silenced by those behind it.
-const CLOSED_NS: u64 = 500_000_000;
+    /// As [`IDLE_NS`], for a file that was closed: half a second. Readers that close and open again
+    /// do so at once; a program that goes through many files must not be silenced by those behind it.
+    /// Evidence: docs/results/evidence/CLOSED_NS.csv
+    CLOSED_NS: u64 = 500_000_000;
+}
 
 /// Looking through the table of files costs some ten microseconds: not more often than this.
 const SWEEP_EVERY_NS: u64 = 100_000_000;
@@ -90,7 +96,7 @@ pub struct Pending {
     /// What, and why.
     pub decision: Decision,
     stream: Option<StreamId>,
-    call_pages_max: u64,
+    calls: Calls,
 }
 
 /// What came of a [`Pending`] decision.
@@ -106,7 +112,7 @@ impl Pending {
     pub fn carry_out(&self, adviser: &mut impl Adviser) -> Carried {
         let file_pages = adviser.prepare(&self.decision);
         let answer = match file_pages {
-            Some(_) => apply(&self.decision.prefetch, self.call_pages_max, adviser),
+            Some(_) => apply(&self.decision.prefetch, &self.calls, adviser),
             None => Answer::NotHere,
         };
         adviser.finish(&self.decision, answer);
@@ -227,7 +233,11 @@ impl<F: FileTable> Session<F> {
         let pending = asks.then(|| Pending {
             decision: outcome.decision,
             stream: outcome.stream,
-            call_pages_max: device.call_pages_max(),
+            calls: Calls {
+                pages_max: device.call_pages_max(),
+                access,
+                in_pieces: state.knows_runs(),
+            },
         });
         (outcome, pending)
     }
@@ -367,7 +377,7 @@ impl<F: FileTable> Session<F> {
         self.swept_ns.store(now.get(), Relaxed);
         self.files.visit(|entered| {
             let (state, many) = entered.state();
-            if state.is_idle(now, CLOSED_NS, IDLE_NS) {
+            if state.is_idle(now, CLOSED_NS.get(), IDLE_NS.get()) {
                 state.on_idle(many, &self.group);
             }
         });

@@ -49,7 +49,7 @@ pub const KEYS: &[KeyDoc] = &[
     },
     KeyDoc {
         name: "readahead_hit_rate",
-        default: "1",
+        default: "2",
         meaning: "prefetched pages allowed per accessed page, 1 to 64; higher reads through the holes of sparse patterns",
     },
     KeyDoc {
@@ -141,7 +141,7 @@ impl Default for Settings {
         Self {
             policy: PolicyChoice::Adaptive,
             readahead_ratio: 50,
-            readahead_hit_rate: 1,
+            readahead_hit_rate: 2,
             budget_mib: 0,
             window_mib_max: 8,
             wait_us: 20,

@@ -23,6 +23,7 @@ fn moment() -> Moment {
         threshold: PageCount::new(131_072),
         available: PageCount::new(65_536),
         contested: false,
+        lone_reads: false,
     }
 }
 

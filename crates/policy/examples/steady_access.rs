@@ -49,6 +49,7 @@ fn main() {
                 threshold: PageCount::new(131_072),
                 available: PageCount::new(65_536),
                 contested: false,
+                lone_reads: false,
             }),
         );
     }

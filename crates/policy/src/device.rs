@@ -4,7 +4,7 @@
 //! were observed, or settings. The policy only turns them into sizes.
 
 use crate::steering::steering;
-use ahead_units::{ByteLength, PageCount};
+use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 
 /// Access time, bandwidth and useful depth of one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,14 @@ steering! {
     /// Smallest request of a learned stream: 256 KiB. Below, the fixed cost of a request (system
     /// call, queue, wake-up) is no longer small beside the transfer; above, small memory is full of
     /// few streams.
+    /// Evidence: docs/results/evidence/REQUEST_PAGES_MIN.csv
     pub(crate) REQUEST_PAGES_MIN: u64 = 64;
 }
+
+/// An access that takes longer is one of an arm: 2 ms. Arms take 4 to 15, flash and network volumes
+/// 0.02 to 1. Lower, and a network volume is filled with windows that others wait behind; higher, and
+/// a fast arm is left to seek.
+const SLOW_ACCESS_NS: u64 = 2_000_000;
 
 impl DeviceEstimate {
     /// A disk with one arm, as sold for twenty years: 8 ms, 120 MB/s, one request at a time.
@@ -51,6 +57,13 @@ impl DeviceEstimate {
         bytes_per_second: 1_500_000_000,
         depth: 8,
     };
+
+    /// Whether an access takes so long that it is worth large requests to save some, whatever the
+    /// device says of itself.
+    #[must_use]
+    pub fn is_slow_to_access(&self) -> bool {
+        self.access_ns >= SLOW_ACCESS_NS
+    }
 
     /// Time that one more request costs a device that is kept busy.
     #[must_use]
@@ -76,6 +89,14 @@ impl DeviceEstimate {
         } else {
             pipeline
         })
+    }
+
+    /// Time that the device spends transferring `pages`, in nanoseconds.
+    #[must_use]
+    pub const fn transfer_ns(&self, pages: PageCount) -> u64 {
+        let bytes = pages.get().saturating_mul(PAGE_BYTES);
+        let bytes_per_ms = self.bytes_per_second / 1000;
+        bytes.saturating_mul(1_000_000) / if bytes_per_ms == 0 { 1 } else { bytes_per_ms }
     }
 
     /// Request of a stream that has the device to itself and costs no positioning: enough to

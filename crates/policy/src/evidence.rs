@@ -1,6 +1,4 @@
-//! The steering constants of this crate, and with the feature `evidence` a way to set them.
-//!
-//! `cargo run -p xtask -- evidence NAME` sweeps one over the plans and draws the time over it.
+//! The steering constants of this crate. The engine lists them beside its own.
 
 use crate::steering::Constant;
 use crate::{adaptive, device};
@@ -26,16 +24,4 @@ const FILES: &[&[Constant]] = &[
 /// All steering constants.
 pub fn constants() -> impl Iterator<Item = &'static Constant> {
     FILES.iter().copied().flatten()
-}
-
-/// Sets the constant of this name for everything that is decided from now on. False: there is none.
-#[cfg(feature = "evidence")]
-pub fn set(name: &str, value: u64) -> bool {
-    let found = constants().find(|constant| constant.name == name);
-    if let Some(constant) = found {
-        constant
-            .cell
-            .store(value, core::sync::atomic::Ordering::Relaxed);
-    }
-    found.is_some()
 }

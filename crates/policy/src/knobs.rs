@@ -16,11 +16,14 @@ pub struct Knobs {
 }
 
 impl Default for Knobs {
-    /// Ratio 50 and hit rate 1 as the adaptive read-ahead of 2006 shipped them, requests of 8 MiB.
+    /// Ratio 50 as the adaptive read-ahead of 2006 shipped it, requests of 8 MiB. A hit rate of 2: one
+    /// page in vain for each that is read. At 1, as in 2006, a reader that leaves out one page in ten
+    /// gets nothing: the kernel reads its holes anyway when it ascends, and pays an access for every
+    /// page when it descends. 3 gains nothing more over generated workloads.
     fn default() -> Self {
         Self {
             readahead_ratio: 50,
-            readahead_hit_rate: 1,
+            readahead_hit_rate: 2,
             request_pages_max: PageCount::new(2048),
         }
     }

@@ -101,5 +101,7 @@ in_words! {
         Reopened = 16, "reopened: continues where it was";
         /// Files like it were read to their ends.
         ExpectedWhole = 17, "small files were read whole before: all of it";
+        /// Runs of this file ended about here.
+        RunEnds = 18, "runs of this file ended about here: no more until it goes on";
     }
 }

@@ -3,6 +3,9 @@
 //!
 //! The full algorithms are the replicas' business; a rule that both need stands here.
 
+/// The kernel's own read-ahead as nearly all devices have it: 128 KiB.
+pub const KERNEL_PAGES: u64 = 32;
+
 /// The first window of a run: `request` rounded up to a power of two, times four while that is
 /// small against `max`, times two in the middle, and `max` otherwise.
 #[must_use]
@@ -17,6 +20,12 @@ pub fn first_window(request: u64, max: u64) -> u64 {
     } else {
         max
     }
+}
+
+/// What a read of `pages` brings in where nothing is in memory: itself, and the first window.
+#[must_use]
+pub fn first_read(pages: u64) -> u64 {
+    first_window(pages, KERNEL_PAGES).max(pages)
 }
 
 #[cfg(test)]

@@ -144,6 +144,7 @@ fn random_reads_bring_in_less_than_one_page_in_a_thousand() {
 #[test]
 fn random_reads_of_a_small_file_stay_inside_the_hit_rate() {
     let mut reader = Reader::new(400);
+    reader.moment.knobs.readahead_hit_rate = 1;
     let mut numbers = Numbers(5);
     for _ in 0..20_000 {
         reader.read(numbers.below(400), 1);
@@ -165,6 +166,7 @@ fn sparse(percent: u64, pages: u64) -> impl Iterator<Item = (u64, u64)> {
 #[test]
 fn at_a_hit_rate_of_one_sparse_reads_are_left_to_the_kernel() {
     let mut reader = Reader::new(FILE);
+    reader.moment.knobs.readahead_hit_rate = 1;
     reader.coverage(sparse(60, 40_000), 0);
     assert!(reader.asked_total < 2048, "{}", reader.asked_total);
     assert_eq!(reader.read(40_001, 1).decision.reason, Reason::LeftToKernel);
@@ -173,7 +175,6 @@ fn at_a_hit_rate_of_one_sparse_reads_are_left_to_the_kernel() {
 #[test]
 fn a_higher_hit_rate_reads_through_the_holes_of_sparse_reads() {
     let mut reader = Reader::new(FILE);
-    reader.moment.knobs.readahead_hit_rate = 2;
     let share = reader.coverage(sparse(60, 40_000), 200);
     assert!(share >= 98, "{share} %");
     assert!(reader.asked_total <= reader.read_total * 2 + 8192);

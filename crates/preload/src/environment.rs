@@ -12,13 +12,14 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 const PREFIX: &[u8] = b"AHEAD_";
 
 /// What may follow the prefix. One place for each.
-const NAMES: [&[u8]; 6] = [
+const NAMES: [&[u8]; 7] = [
     b"SETTINGS",
     b"SHARED",
     b"RECORD",
     b"CHILDREN",
     b"STRICT",
     b"FILTERS",
+    b"CLOCK",
 ];
 
 /// Bytes of all values together: the settings have 300, the two paths some 30 each. Longer ones

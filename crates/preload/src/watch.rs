@@ -94,7 +94,7 @@ impl Timer {
     /// The same, with a look at the clock.
     #[inline]
     pub(crate) fn start_exactly(line: &'static Line) -> Self {
-        let (began, thread) = (ticks::now(), this_thread());
+        let (began, thread) = (ticks::now_for_fresh(), this_thread());
         Self {
             line,
             began,

@@ -9,6 +9,7 @@ pub mod block_queue;
 pub mod cachestat;
 pub mod cgroup;
 pub mod child_usage;
+pub mod counter;
 pub mod direct_reader;
 pub mod drop_caches;
 pub mod extent_map;

@@ -1,7 +1,7 @@
 //! The names of the ready-made disks, which errors list and [`presets`](crate::presets) gives.
 
 /// Names of the presets.
-pub(crate) const NAMES: [&str; 24] = [
+pub(crate) const NAMES: [&str; 25] = [
     "hdd",
     "ssd",
     "cloud",
@@ -26,4 +26,5 @@ pub(crate) const NAMES: [&str; 24] = [
     "gp2",
     "st1",
     "oci",
+    "array",
 ];

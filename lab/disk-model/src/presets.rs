@@ -1,8 +1,8 @@
 //! Disks by name.
 //!
-//! Three are for comparison and bench (`hdd`, `ssd`, `cloud`); the others stand behind published
-//! figures, or in today's machines. Mechanical drives have their figures in
-//! [`drive`](crate::drive).
+//! Four are for comparison and bench (`hdd`, `ssd`, `cloud`, and `array`, the short name of
+//! `sata-stripe`); the others stand behind published figures, or in today's machines. Mechanical
+//! drives have their figures in [`drive`](crate::drive).
 
 use crate::arm::ArmModel;
 use crate::array::ArrayModel;
@@ -20,7 +20,7 @@ const MIB: u64 = 1 << 20;
 
 impl DiskModel {
     /// Names of the presets.
-    pub const PRESETS: [&'static str; 24] = NAMES;
+    pub const PRESETS: [&'static str; 25] = NAMES;
 
     /// The preset called `name`.
     ///
@@ -44,7 +44,7 @@ impl DiskModel {
             "barracuda-st32171" => Self::Drive(sets::barracuda_st32171()),
             "cheetah-9lp" => Self::Drive(sets::cheetah_9lp()),
             "eva" => Self::eva(),
-            "sata-stripe" => Self::sata_stripe(),
+            "array" | "sata-stripe" => Self::sata_stripe(),
             "cheetah-raid5" => Self::cheetah_raid5(),
             "x25m" => Self::x25m(),
             "nvme" => Self::nvme(),

@@ -40,6 +40,12 @@ impl TimeScale {
         Some(Self { faster, slower })
     }
 
+    /// The ratio: how much faster, and how much slower. Both are above 0.
+    #[must_use]
+    pub const fn sides(self) -> (u64, u64) {
+        (self.faster, self.slower)
+    }
+
     /// A real duration in this scale, in nanoseconds. Rounds up: never faster than the model allows.
     #[must_use]
     pub fn apply(self, real_ns: u64) -> u64 {

@@ -28,7 +28,7 @@ use ahead_units::{ByteLength, PageCount};
 use ahead_workload::Workload;
 use ahead_workload::{FileSpec, Job, Layout, Process, Step};
 
-use super::{Figure, ReproduceError, float, run};
+use crate::figure::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::parallel;
 use ahead_study::verdict::FigureRow;

@@ -10,7 +10,7 @@ use ahead_sim::world::Machine;
 use ahead_units::{PAGE_BYTES, PageCount};
 use ahead_workload::{Hint, TouchOrder, Workload};
 
-use super::{Figure, ReproduceError, float, run};
+use crate::figure::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
 use ahead_study::verdict::FigureRow;

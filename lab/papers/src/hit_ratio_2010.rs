@@ -20,7 +20,7 @@ use ahead_units::{PAGE_BYTES, PageCount};
 use ahead_workload::random::{below, mix};
 use ahead_workload::{FileSpec, Job, Process, Step};
 
-use super::{Figure, ReproduceError, float, run};
+use crate::figure::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::parallel;
 use ahead_study::verdict::FigureRow;

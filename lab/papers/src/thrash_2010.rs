@@ -17,7 +17,7 @@ use ahead_sim::world::Machine;
 use ahead_units::PageCount;
 use ahead_workload::Workload;
 
-use super::{Figure, ReproduceError, float, run};
+use crate::figure::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{BarChart, Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
 use ahead_study::verdict::FigureRow;

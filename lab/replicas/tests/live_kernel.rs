@@ -18,12 +18,13 @@
 //! Left out are congestion of a block control group, `RWF_DONTCACHE`, and folios of a smallest size
 //! above a page.
 //!
-//! Runs on 6.18. On 6.12, which has no tracepoints for the calls, only the folios of patterns
-//! without mappings are compared. On other kernels it fails and says so. Needs root, loop devices,
-//! tracefs and `mkfs.ext4`; leaves nothing behind, also when it fails. More generated patterns:
+//! Runs on 6.18. On 6.12, which has no tracepoints for the calls, only the folios are compared;
+//! `crates/cli/tests/live_guest.rs` does so in a guest of the lab. On other kernels it fails and says
+//! so. Needs root, loop devices, tracefs and `mkfs.ext4`; leaves nothing behind, also when it fails.
+//! More generated patterns:
 //!
 //! ```text
-//! AHEAD_SEEDS=5000..6500 cargo test --release -p ahead-bench --test live_kernel generated -- --nocapture
+//! AHEAD_SEEDS=5000..6500 cargo test --release -p ahead-replicas --test live_kernel generated -- --nocapture
 //! ```
 #![forbid(unsafe_code)]
 
@@ -33,7 +34,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use ahead_replicas::kernel::folio::FolioRelease;
-use live::comparison::Court;
+use live::comparison::Comparison;
 use live::machine::Folios;
 use live::pattern::Pattern;
 use live::release::Running;
@@ -48,39 +49,9 @@ fn running() -> Running {
 
 /// Carries out what can be compared here, and fails with every difference.
 fn assert_no_differences(folios: Folios, patterns: &[Pattern]) {
-    let running = running();
-    let court = Court::new(&running, folios).expect("a disk and a recorder can be made");
-    let mut differences = Vec::new();
-    let mut compared = 0;
-    for pattern in patterns {
-        if pattern.has_maps() && !running.compares_faults() {
-            continue;
-        }
-        let difference = court.difference(pattern);
-        differences.extend(difference.unwrap_or_else(|error| panic!("{}: {error}", pattern.name)));
-        compared += 1;
-    }
-    println!(
-        "{}: {compared} patterns with {folios:?} folios, {} differ",
-        running.text,
-        differences.len()
-    );
-    assert!(
-        differences.is_empty(),
-        "on {}, {} of {compared} patterns differ:\n{}",
-        running.text,
-        differences.len(),
-        differences.join("\n")
-    );
-}
-
-fn generated_patterns() -> Vec<Pattern> {
-    let seeds = std::env::var("AHEAD_SEEDS").map_or(SEEDS, |text| {
-        let ends = text.split_once("..");
-        let ends = ends.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
-        ends.unwrap_or_else(|| panic!("AHEAD_SEEDS={text}: write 5000..6500"))
-    });
-    seeds.map(generated::pattern).collect()
+    let comparison =
+        Comparison::new(&running(), folios).expect("a disk and a recorder can be made");
+    comparison.assert_no_differences(patterns);
 }
 
 #[test]
@@ -95,12 +66,12 @@ fn named_patterns_go_as_in_the_kernel_with_single_pages() {
 
 #[test]
 fn generated_patterns_go_as_in_the_kernel_with_large_folios() {
-    assert_no_differences(Folios::Large, &generated_patterns());
+    assert_no_differences(Folios::Large, &generated::patterns(SEEDS));
 }
 
 #[test]
 fn generated_patterns_go_as_in_the_kernel_with_single_pages() {
-    assert_no_differences(Folios::Single, &generated_patterns());
+    assert_no_differences(Folios::Single, &generated::patterns(SEEDS));
 }
 
 /// The comparison must be able to say no: 6.12 and 6.18 part where a reader meets the mark of
@@ -112,9 +83,10 @@ fn the_rules_of_another_release_are_told_apart() {
         FolioRelease::Linux6_18 => FolioRelease::Linux6_12,
         FolioRelease::Linux6_12 => FolioRelease::Linux6_18,
     };
-    let court = Court::new(&running, Folios::Large).expect("a disk and a recorder can be made");
+    let comparison =
+        Comparison::new(&running, Folios::Large).expect("a disk and a recorder can be made");
     let pattern = Pattern::new("two streams").in_turns(&[(0, 0), (0, 1000)], 1, 1, 8);
-    let told = court.difference_to(other, &pattern).unwrap();
+    let told = comparison.difference_to(other, &pattern).unwrap();
     let told = told.expect("the releases differ here");
     assert!(
         told.starts_with("Large folios, \"two streams\", operation "),

@@ -25,6 +25,9 @@ const NONE: About = About::new(
     &[],
 );
 
+/// Whether the disk says the opposite of what it is.
+const MISLED: &str = "misled";
+
 /// Its keys are the library's settings, two of them by the short names of 2005; these are the ones
 /// worth showing.
 const ADAPTIVE: About = About::new(
@@ -33,13 +36,14 @@ const ADAPTIVE: About = About::new(
     "ahead's policy over linux-6.18",
     &[
         Key::number("ratio", 50),
-        Key::number("hit_rate", 1),
+        Key::number("hit_rate", 2),
         RA_KB,
         Key::number("budget_mib", 0),
         Key::number("window_mib_max", 8),
         Key::number("access_us", 0),
         Key::number("bandwidth_mb", 0),
         Key::number("depth", 0),
+        Key::number(MISLED, 0),
     ],
 );
 
@@ -115,8 +119,7 @@ impl Policy {
                 (&NONE, newest_kernel(0), FrontChoice::None)
             }
             "adaptive" => {
-                let (settings, ra_pages) = adaptive_settings(rest, device)?;
-                let front = FrontChoice::Adaptive { settings, ra_pages };
+                let (front, ra_pages) = adaptive(rest, device)?;
                 (&ADAPTIVE, newest_kernel(ra_pages), front)
             }
             "oracle" => {
@@ -180,8 +183,10 @@ fn unknown(name: &str) -> PolicyError {
     }
 }
 
-/// The kernel's window in pages, and all other pairs as settings of the library.
-fn adaptive_settings(text: &str, device: DeviceEstimate) -> Result<(Settings, u64), PolicyError> {
+/// The library over the newest kernel, and that kernel's window in pages. What is neither the window
+/// nor a lie of the disk is a setting of the library.
+fn adaptive(text: &str, device: DeviceEstimate) -> Result<(FrontChoice, u64), PolicyError> {
+    let mut is_misled = false;
     let mut settings = Settings::default();
     let mut ra_pages = None;
     for (key, value) in pairs(text) {
@@ -194,6 +199,12 @@ fn adaptive_settings(text: &str, device: DeviceEstimate) -> Result<(Settings, u6
                 ra_pages = Some(values.ra_pages());
                 continue;
             }
+            MISLED => {
+                let pair = format!("{key}={value}");
+                let values = ADAPTIVE.values(&pair, device)?;
+                is_misled = values.number(MISLED) > 0;
+                continue;
+            }
             other => other,
         };
         settings.set(key, value)?;
@@ -202,7 +213,12 @@ fn adaptive_settings(text: &str, device: DeviceEstimate) -> Result<(Settings, u6
         Some(pages) => pages,
         None => ADAPTIVE.values("", device)?.ra_pages(),
     };
-    Ok((settings, ra_pages))
+    let front = FrontChoice::Adaptive {
+        settings,
+        ra_pages,
+        is_misled,
+    };
+    Ok((front, ra_pages))
 }
 
 #[cfg(test)]
@@ -246,8 +262,8 @@ mod tests {
 
     #[test]
     fn the_keys_that_adaptive_shows_have_the_defaults_of_the_library() {
-        let plain = adaptive_settings("", DeviceEstimate::ARM).unwrap();
-        let shown = adaptive_settings(&ADAPTIVE.keys_text(), DeviceEstimate::ARM).unwrap();
+        let plain = adaptive("", DeviceEstimate::ARM).unwrap();
+        let shown = adaptive(&ADAPTIVE.keys_text(), DeviceEstimate::ARM).unwrap();
         assert_eq!(shown, plain);
     }
 }

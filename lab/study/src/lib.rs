@@ -1,6 +1,7 @@
 //! Experiments in the simulator, and what they show: policies held against each other.
 //!
 //! * [`chart`] — pictures, as SVG and PNG
+//! * [`distribution`] — times over many places, and the worst of them
 //! * [`journal`] — finished cells, so that a sweep can go on
 //! * [`limits`] — which numbers a workload may hold
 //! * [`output`] — results as a table for other programs, and as a picture
@@ -13,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
+pub mod distribution;
 pub mod journal;
 pub mod limits;
 pub mod output;

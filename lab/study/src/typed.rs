@@ -1,8 +1,8 @@
 //! A plan from the words of a command line.
 //!
 //! Workloads are written like policies: `sequential:file-mib=64,read-kib=4`, with the values of
-//! [`KINDS`] for what is left out; a preset is written as its name. A word that is neither is the
-//! path of a trace. Workloads that contain others need a plan.
+//! [`KINDS`] for what is left out; a preset is written as its name, and one that
+//! chance made as `generated:seed=7`. A word that is neither is the path of a trace. Workloads that contain others need a plan.
 
 use std::path::Path;
 
@@ -11,6 +11,9 @@ use serde::Deserialize;
 
 use crate::limits;
 use crate::plan::{Plan, TraceSource};
+
+/// What is written instead of a kind where a seed says everything.
+const GENERATED: &str = "generated";
 
 /// What a command line says. What is empty or `None` was not said.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +59,9 @@ pub fn list(text: &str) -> Vec<String> {
 /// A sentence about what cannot be used.
 pub fn workload(text: &str) -> Result<Option<Workload>, String> {
     let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+    if kind == GENERATED {
+        return by_seed(rest).map(Some);
+    }
     let Some((_, defaults, _)) = KINDS.iter().find(|(known, ..)| *known == kind) else {
         return preset(kind, rest);
     };
@@ -77,6 +83,28 @@ pub fn workload(text: &str) -> Result<Option<Workload>, String> {
         .map_err(|error| format!("workload '{text}': {}", error.message()))?;
     limits::check(&workload).map_err(|reason| format!("workload '{text}': {reason}"))?;
     Ok(Some(workload))
+}
+
+/// How a workload by seed is typed.
+#[must_use]
+pub fn generated(seed: u64) -> String {
+    format!("{GENERATED}:seed={seed}")
+}
+
+fn by_seed(rest: &str) -> Result<Workload, String> {
+    let seed = rest
+        .strip_prefix("seed=")
+        .and_then(|seed| seed.parse().ok());
+    let seed =
+        seed.ok_or_else(|| format!("workload '{GENERATED}' takes seed=N and nothing else"))?;
+    Ok(ahead_workload::generated(seed))
+}
+
+/// A workload in one line, as a plan would hold it.
+#[must_use]
+pub fn described(workload: &Workload) -> String {
+    toml::Value::try_from(workload)
+        .map_or_else(|error| error.to_string(), |value| value.to_string())
 }
 
 /// A preset has its values, and in a simulator has to have an end.
@@ -202,7 +230,7 @@ mod tests {
         let missing: Vec<&str> = kinds
             .filter(|kind| !KINDS.iter().any(|(known, ..)| known == kind))
             .collect();
-        assert_eq!(missing, ["paced", "together"], "{said}");
+        assert_eq!(missing, ["paced", "phases", "together"], "{said}");
     }
 
     #[test]

@@ -60,6 +60,36 @@ pub enum Draw {
     Bench,
 }
 
+/// How lengths and distances are spread around their mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variation {
+    /// All alike.
+    #[default]
+    Fixed,
+    /// Evenly from half of it to one and a half.
+    Jittered,
+    /// Many short, few long, without memory.
+    Geometric,
+    /// Mostly short, and now and then very long: half as often for each doubling.
+    Heavy,
+    /// Four values, in turn, again and again.
+    Cycle,
+}
+
+/// Which way runs are read, one after another from the start of the file or from its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Course {
+    /// Everything ascending.
+    #[default]
+    Forward,
+    /// Everything descending.
+    Backward,
+    /// Runs follow each other ascending; every second one is read from its end.
+    Turning,
+}
+
 /// What is read, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(
@@ -185,6 +215,66 @@ pub enum Workload {
         /// How many bursts.
         bursts: u64,
     },
+    /// Runs of reads with gaps between them, through `files` files one after another: the column
+    /// chunks of a table, the rows of a slice of an array, records that are left out.
+    Runs {
+        /// Size of each file.
+        file_mib: u64,
+        /// One read, of any length.
+        read_bytes: u64,
+        /// A run, in the mean; at least one read.
+        run_kib: u64,
+        /// How lengths of runs are spread.
+        #[serde(default)]
+        lengths: Variation,
+        /// What is passed over between two runs, in the mean.
+        gap_kib: u64,
+        /// How gaps are spread.
+        #[serde(default)]
+        gaps: Variation,
+        /// Which way.
+        #[serde(default)]
+        course: Course,
+        /// How many files; 1 if left out.
+        #[serde(default = "one")]
+        files: u64,
+        /// How often everything is read, each time the same; 1 if left out.
+        #[serde(default = "one")]
+        passes: u64,
+        /// Whether the end and the start of a file are read before its runs: footer and header.
+        #[serde(default)]
+        footer: bool,
+    },
+    /// Leaves of a tree in order, some left out, and after every `every` of them one inner page:
+    /// the parent of what comes next, `ahead_kib` further on, or as far behind.
+    Leaves {
+        /// File size.
+        file_mib: u64,
+        /// A leaf.
+        read_kib: u64,
+        /// How many leaves of a hundred are read.
+        percent: u64,
+        /// Leaves between two inner pages.
+        every: u64,
+        /// How far the inner page lies ahead of the scan.
+        ahead_kib: u64,
+        /// Whether it lies behind the scan instead.
+        #[serde(default)]
+        behind: bool,
+        /// Whether the scan descends.
+        #[serde(default)]
+        backward: bool,
+    },
+    /// One task reads `streams` equal parts of a file through one descriptor, each next read from
+    /// a part left to chance: the second half as often as the first, the third a third as often.
+    Rates {
+        /// File size.
+        file_mib: u64,
+        /// How many parts.
+        streams: u64,
+        /// One read.
+        read_kib: u64,
+    },
     /// Sequential, and after every `run` reads a random one of `random_kib`.
     Mixed {
         /// File size.
@@ -305,6 +395,12 @@ pub enum Workload {
         #[serde(default)]
         think_us: u64,
     },
+    /// One after another in one program, over the longest file of all: phases. Only works of one task
+    /// with one descriptor that is open from the start can be phases; others do nothing.
+    Phases {
+        /// Which.
+        works: Vec<Workload>,
+    },
     /// Several at the same time, each with its own files and processes.
     Together {
         /// Which.
@@ -375,6 +471,22 @@ pub const KINDS: &[TypedKind] = &[
         "bursts",
         "file-mib=1024,read-kib=16,burst=8,bursts=400",
         "random places, some reads in a row each",
+    ),
+    (
+        "runs",
+        "file-mib=256,read-bytes=65536,run-kib=4096,lengths=fixed,gap-kib=6144,gaps=fixed,\
+         course=forward,files=1,passes=1",
+        "runs of reads with gaps between them",
+    ),
+    (
+        "leaves",
+        "file-mib=256,read-kib=16,percent=90,every=200,ahead-kib=900",
+        "leaves of a tree, with a look at its inner pages",
+    ),
+    (
+        "rates",
+        "file-mib=256,streams=8,read-kib=64",
+        "parts of one file at different rates",
     ),
     (
         "mixed",

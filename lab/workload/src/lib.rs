@@ -8,11 +8,13 @@
 //! * [`kinds`]: the workloads themselves
 //! * `steps`: the files and the steps of each kind
 //! * [`presets`]: workloads with names, those of the bench; [`scenario`]: a name and circumstances
+//! * [`generated()`]: workloads by seed
 //! * [`program`]: jobs, processes, thread groups, steps
 //! * [`wanted`]: which bytes a job is going to want, in order
 //! * [`trace`]: a job from a recorded trace
 #![forbid(unsafe_code)]
 
+mod generated;
 pub mod kinds;
 pub mod presets;
 pub mod program;
@@ -22,9 +24,10 @@ mod steps;
 pub mod trace;
 pub mod wanted;
 
-pub use kinds::{Draw, ENDLESS, Hint, KINDS, TouchOrder, Workload};
+pub use generated::generated;
+pub use kinds::{Course, Draw, ENDLESS, Hint, KINDS, TouchOrder, Variation, Workload};
 pub use presets::Preset;
-pub use program::{FileSpec, Job, Layout, Listed, Process, Program, Step, ThreadGroup};
+pub use program::{FileSpec, Job, Layout, Listed, Piece, Process, Program, Step, ThreadGroup};
 pub use scenario::Scenario;
 pub use wanted::WantedRange;
 

@@ -29,6 +29,21 @@ pub enum Layout {
         /// Pages between two pieces.
         gap_pages: u64,
     },
+    /// In these pieces, one behind the other in the file; the last one holds what follows it too.
+    Pieces {
+        /// The pieces.
+        pieces: Vec<Piece>,
+    },
+}
+
+/// Pages of a file that lie one after another on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Piece {
+    /// How many pages.
+    pub pages: u64,
+    /// First byte on the disk.
+    pub offset: u64,
 }
 
 /// A file on the disk.

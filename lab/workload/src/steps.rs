@@ -5,6 +5,7 @@
 //!
 //! * `scans`: in order, from one place or from several
 //! * `places`: at places left to chance
+//! * `runs`: in runs with gaps between them, and with strays elsewhere
 //! * `mapped`: through mappings
 //! * `programs`: as programs that are known for it: small files, slow streams, databases
 //! * `combined`: other workloads, paced or together
@@ -15,6 +16,7 @@ mod mapped;
 mod parts;
 mod places;
 mod programs;
+mod runs;
 mod scans;
 
 use ahead_units::PAGE_BYTES;
@@ -39,6 +41,8 @@ pub(super) fn files(workload: &Workload) -> Vec<FileSpec> {
         | Workload::Random { file_mib, .. }
         | Workload::Bursts { file_mib, .. }
         | Workload::Mixed { file_mib, .. }
+        | Workload::Leaves { file_mib, .. }
+        | Workload::Rates { file_mib, .. }
         | Workload::Sparse { file_mib, .. }
         | Workload::Sizes { file_mib, .. }
         | Workload::Mapped { file_mib, .. }
@@ -49,6 +53,9 @@ pub(super) fn files(workload: &Workload) -> Vec<FileSpec> {
         Workload::Readers {
             file_mib, readers, ..
         } => equal(readers, file_mib * MIB),
+        Workload::Runs {
+            file_mib, files, ..
+        } => equal(files.max(1), file_mib * MIB),
         Workload::Merge { file_mib, runs, .. } => equal(runs.max(1), file_mib * MIB),
         Workload::SmallFiles {
             files, file_kib, ..
@@ -75,6 +82,10 @@ pub(super) fn files(workload: &Workload) -> Vec<FileSpec> {
             FileSpec::contiguous(index_mib * MIB),
         ],
         Workload::Paced { ref work, .. } => files(work),
+        Workload::Phases { ref works } => {
+            let files = works.iter().flat_map(files);
+            files.max_by_key(|file| file.bytes).into_iter().collect()
+        }
         Workload::Together { ref works } => works.iter().flat_map(files).collect(),
     }
 }
@@ -164,6 +175,50 @@ pub(super) fn processes(workload: &Workload, files: &[FileSpec], seed: u64) -> V
             "bursts",
             places::bursts(bytes, length(read_kib), burst, bursts, seed),
         ),
+        Workload::Runs {
+            read_bytes,
+            run_kib,
+            lengths,
+            gap_kib,
+            gaps,
+            course,
+            passes,
+            footer,
+            ..
+        } => {
+            let runs = runs::Runs {
+                read: read_bytes.max(1),
+                run: runs::Distance::new(run_kib, lengths, seed),
+                gap: runs::Distance::new(gap_kib, gaps, !seed),
+                course,
+            };
+            vec![runs::process(files, runs, passes, footer)]
+        }
+        Workload::Leaves {
+            read_kib,
+            percent,
+            every,
+            ahead_kib,
+            behind,
+            backward,
+            ..
+        } => {
+            let stray = runs::Stray {
+                every: every.max(1),
+                distance: ahead_kib * KIB,
+                behind,
+            };
+            one(
+                "leaves",
+                runs::leaves(bytes, length(read_kib), percent, stray, backward, seed),
+            )
+        }
+        Workload::Rates {
+            streams, read_kib, ..
+        } => one(
+            "rates",
+            runs::rates(bytes, streams.max(1), length(read_kib), seed),
+        ),
         Workload::Mixed {
             read_kib,
             run,
@@ -229,6 +284,7 @@ pub(super) fn processes(workload: &Workload, files: &[FileSpec], seed: u64) -> V
             compute_us * 1000,
             think_us * 1000,
         ),
+        Workload::Phases { ref works } => combined::phases(works, files, seed, processes),
         Workload::Together { ref works } => combined::together(works, files, seed, processes),
     }
 }

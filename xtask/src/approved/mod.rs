@@ -3,6 +3,7 @@
 //! so that a change that should change nothing shows that it does not, and any other shows what it
 //! changes; `make approve` writes them again.
 
+pub mod guests;
 pub mod instructions;
 pub mod plans;
 mod row;
@@ -23,6 +24,8 @@ const TARGETS: [(&str, &str); 3] = [
 const PLANS: &str = "docs/results/approved/plans.csv";
 /// Instructions of an access and of a simulated read.
 const INSTRUCTIONS: &str = "docs/results/approved/instructions.csv";
+/// Time and bytes of every cell in guests.
+const GUESTS: &str = "docs/results/approved/guests.csv";
 /// The approved times beside the best kernel algorithm's.
 const PICTURE: &str = "docs/results/approved/plans.svg";
 /// The same as a table.
@@ -41,16 +44,19 @@ pub fn approve() -> io::Result<String> {
     let rows = sweep.rows(Some(&in_tree(PROFILE)))?;
     let summary = sweep.summary(Some(&in_tree(PICTURE)))?;
     let counts = instructions::measured(&programs)?;
+    let in_guests = guests::measured(&programs["ahead"])?;
     let mut said = String::new();
     for difference in [
         plans::difference(&approved_plans().unwrap_or_default(), &rows),
         instructions::difference(&approved_counts().unwrap_or_default(), &counts),
+        guests::difference(&approved_guests().unwrap_or_default(), &in_guests),
     ] {
         said += &difference.map_or_else(String::new, |difference| difference + "\n");
     }
     for (path, text) in [
         (PLANS, plans::to_csv(&rows)),
         (INSTRUCTIONS, instructions::to_csv(&counts)),
+        (GUESTS, guests::to_csv(&in_guests)),
         (SUMMARY, summary),
     ] {
         std::fs::write(in_tree(path), text)?;
@@ -83,6 +89,17 @@ pub fn instructions_differ() -> io::Result<Option<String>> {
     Ok(difference.map(|difference| format!("{INSTRUCTIONS}: {difference}")))
 }
 
+/// How the times in guests differ now from the approved ones, by more than a per cent. The guest's
+/// kernel must be built.
+///
+/// # Errors
+/// A guest fails, or the approved numbers cannot be read.
+pub fn guests_differ() -> io::Result<Option<String>> {
+    let in_guests = guests::measured(&built(&TARGETS)?["ahead"])?;
+    let difference = guests::difference(&approved_guests()?, &in_guests);
+    Ok(difference.map(|difference| format!("{GUESTS}: {difference}")))
+}
+
 /// Instructions of one access of the policy, for each pattern that is counted.
 ///
 /// # Errors
@@ -97,6 +114,10 @@ fn approved_plans() -> io::Result<plans::Rows> {
 
 fn approved_counts() -> io::Result<instructions::Counts> {
     instructions::from_csv(&read(INSTRUCTIONS)?)
+}
+
+fn approved_guests() -> io::Result<guests::GuestRows> {
+    guests::from_csv(&read(GUESTS)?)
 }
 
 fn in_tree(path: &str) -> PathBuf {

@@ -44,6 +44,17 @@ pub enum CreateError {
     /// There is a disk of this name.
     #[error("there is a disk called {0:?} already: destroy it first, or use another name")]
     NameInUse(String),
+    /// There was a disk of this name, it is broken, and something of it could not be removed.
+    #[error(
+        "what is left of a broken disk called {name:?} cannot be removed: {leftover}; free it, or use \
+         another name"
+    )]
+    Leftover {
+        /// Name of the disk.
+        name: String,
+        /// What is left.
+        leftover: String,
+    },
     /// Less than ext4 needs.
     #[error("a disk of {size_bytes} bytes is too small: use at least {SIZE_BYTES_MIN}")]
     TooSmall {

@@ -1,10 +1,11 @@
 //! The server while its disk is being made: started, waited for, then let go.
 //!
-//! It holds a pipe from us, and ends when that closes too early (see `server`). So from the moment
-//! it exists there is nothing to clean up about it, whatever happens to us.
+//! It holds a pipe from us, and ends when that closes before the journal calls the disk ready (see
+//! `server`). So from the moment it exists there is nothing to clean up about it, whatever happens to
+//! us.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -14,7 +15,7 @@ use crate::record::{Record, log_in};
 use crate::server::{self, READY_LINE, SERVER_ARGUMENT};
 use crate::undo::NotedProcess;
 
-/// A server that is starting. Dropping it before [`commit`](Self::commit) ends it.
+/// A server that is starting. Dropping it before [`let_go`](Self::let_go) ends it.
 pub(super) struct ServerBeingMade {
     exe: PathBuf,
     /// `None` once it was let go.
@@ -66,19 +67,16 @@ impl ServerBeingMade {
         }
     }
 
-    /// From here on the server lives without us.
-    pub(super) fn commit(mut self, record: &Record) -> Result<(), CreateError> {
-        let lifeline = self.child.as_mut().and_then(|child| child.stdin.take());
-        if lifeline.is_none_or(|mut lifeline| lifeline.write_all(b"+").is_err()) {
-            return Err(self.failure(record));
-        }
+    /// Leaves the server to itself: the journal says that the disk is ready.
+    pub(super) fn let_go(mut self) {
         if let Some(mut child) = self.child.take() {
+            // Closed first of all, which is what the server waits for.
+            drop(child.stdin.take());
             // Notices its end, so that it does not stay as a zombie while this process lives. Not
             // being able to costs no more than that zombie.
             let waiting = thread::Builder::new().name("disk-server".into());
             drop(waiting.spawn(move || child.wait()));
         }
-        Ok(())
     }
 
     fn failure(&self, record: &Record) -> CreateError {

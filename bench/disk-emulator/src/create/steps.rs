@@ -45,7 +45,7 @@ pub(super) fn build(record: &mut Record, server_exe: &Path) -> Result<DiskInfo, 
     drop(device);
     record.phase = Phase::Ready;
     record.write()?;
-    server.commit(record)?;
+    server.let_go();
     record.info().ok_or_else(|| CreateError::Step {
         step: "look at the new block device".into(),
         source: io::ErrorKind::NotFound.into(),

@@ -3,16 +3,16 @@
 //! [`files`] receives what the kernel asks, [`timing`] answers when the model says so, [`counters`]
 //! keeps the figures. Who starts the process, and what is stacked on its file, is in `create`.
 //!
-//! **Lifeline.** Standard input is a pipe from the creating process. Should it close before one byte
-//! has come through, the creator died half-way, and the server ends as well; so no server outlives a
-//! creation that will not be finished.
+//! **Lifeline.** Standard input is a pipe from the creating process. Should it close while the journal
+//! does not call the disk ready, the creator died half-way, and the server ends as well; so no server
+//! outlives a creation that will not be finished, and none leaves a disk that is.
 
 mod counters;
 mod files;
 mod timing;
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -20,7 +20,7 @@ use std::thread;
 use ahead_sys::real_time;
 use memmap2::{Advice, MmapMut, MmapOptions};
 
-use crate::record::{Record, log_in};
+use crate::record::{Phase, Record, log_in};
 use files::DiskFiles;
 pub(crate) use files::REQUEST_BYTES_MAX;
 use timing::Shared;
@@ -80,7 +80,10 @@ pub fn serve(folder: &Path) -> Result<(), ServeError> {
     // Before anything that outlives this process: the creator may be dead already.
     thread::Builder::new()
         .name("lifeline".into())
-        .spawn(hold_lifeline)
+        .spawn({
+            let folder = folder.to_owned();
+            move || hold_lifeline(&folder)
+        })
         .map_err(ServeError::Start)?;
     // The terminal of the creator must not take the disk with it.
     let _ = rustix::process::setsid();
@@ -164,10 +167,13 @@ fn mount_config(name: &str) -> fuser::Config {
     config
 }
 
-fn hold_lifeline() {
-    let mut byte = [0];
-    let committed = matches!(io::stdin().read(&mut byte), Ok(1));
-    if !committed {
+/// Ends this process when its creator has gone without finishing. The journal decides, so that there
+/// is no moment in which a disk is ready for one and not for the other.
+fn hold_lifeline(folder: &Path) {
+    // Nothing is ever sent; an error ends it as the end of the creator does.
+    let _ = io::copy(&mut io::stdin(), &mut io::sink());
+    let is_ready = Record::read(folder).is_ok_and(|record| record.phase == Phase::Ready);
+    if !is_ready {
         // The kernel fails everything that waits for an answer when the process is gone.
         std::process::exit(1);
     }

@@ -16,18 +16,20 @@ use ahead_sys::cachestat::cachestat;
 use ahead_sys::mounts::mounts;
 use rustix::fs::Advice;
 
-/// Bytes of the file for single reads and for `dd` and `awk`: longer than what a disk has to offer
-/// while a program starts.
+/// Bytes of the file for single reads.
 const LARGE_BYTES: usize = 64 << 20;
+/// Bytes that a watched program reads in one go: a tenth of a second from memory, so that the start
+/// of the program is lost in it.
+const WATCHED_BYTES: usize = 256 << 20;
 /// Length of a line, its end included.
 const LINE_BYTES: usize = 64;
 const SMALL_FILES: usize = 500;
 /// Two reads of a program that reads 8 KiB at a time: a second read is the first sign of a stream.
 const SMALL_BYTES: usize = 16 << 10;
 const SORTED_FILES: usize = 12;
-const SORTED_BYTES: usize = 4 << 20;
+const SORTED_BYTES: usize = WATCHED_BYTES / SORTED_FILES / LINE_BYTES * LINE_BYTES;
 const TREE_FOLDERS: usize = 20;
-const TREE_FILES: usize = 2000;
+const TREE_FILES: usize = 8000;
 const TREE_BYTES: usize = 16 << 10;
 
 /// A word that stands in one file of the tree only, so that `grep` finds something.
@@ -37,6 +39,7 @@ pub(crate) const NEEDLE: &str = "needle-in-one-file";
 pub(crate) struct Files {
     folder: tempfile::TempDir,
     large: OnceCell<PathBuf>,
+    watched: OnceCell<PathBuf>,
     small: OnceCell<PathBuf>,
     sorted: OnceCell<Vec<PathBuf>>,
     tree: OnceCell<(PathBuf, Vec<PathBuf>)>,
@@ -51,6 +54,7 @@ impl Files {
         Ok(Self {
             folder,
             large: OnceCell::new(),
+            watched: OnceCell::new(),
             small: OnceCell::new(),
             sorted: OnceCell::new(),
             tree: OnceCell::new(),
@@ -62,11 +66,25 @@ impl Files {
         self.folder.path()
     }
 
-    /// One long file of lines.
+    /// One long file of lines, for single reads.
     pub(crate) fn large(&self) -> io::Result<&PathBuf> {
-        written(&self.large, || {
-            let path = self.folder().join("large");
-            write_lines(&path, LARGE_BYTES, 0, 1)?;
+        self.lines(&self.large, "large", LARGE_BYTES)
+    }
+
+    /// A longer one, for programs that are watched.
+    pub(crate) fn watched(&self) -> io::Result<&PathBuf> {
+        self.lines(&self.watched, "watched", WATCHED_BYTES)
+    }
+
+    fn lines<'a>(
+        &self,
+        cell: &'a OnceCell<PathBuf>,
+        name: &str,
+        bytes: usize,
+    ) -> io::Result<&'a PathBuf> {
+        written(cell, || {
+            let path = self.folder().join(name);
+            write_lines(&path, bytes, 0, 1)?;
             Ok(path)
         })
     }

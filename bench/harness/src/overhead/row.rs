@@ -249,7 +249,7 @@ pub const ROWS: &[OverheadRow] = &[
     watched("awk-warm", "the same from memory", Program::Awk, false),
     watched(
         "grep-cold",
-        "grep -r over 2000 files of 16 KiB under --policy kernel, from the disk",
+        "grep -r over 8000 files of 16 KiB under --policy kernel, from the disk",
         Program::Grep,
         true,
     ),

@@ -5,6 +5,7 @@ use ahead_sim::world::WorldError;
 use ahead_workload::Scenario;
 use serde::{Deserialize, Serialize};
 
+use crate::arm::Arm;
 use crate::error::BenchError;
 use crate::reader::ReadError;
 use crate::results::{RunRecord, approximate, ratio};
@@ -28,14 +29,21 @@ pub enum PredictError {
     /// The costs of this machine could not be measured.
     #[error("cannot measure what reads cost here: {0}")]
     Calibrate(#[from] ReadError),
-    /// A file's place on the disk is not known.
-    #[error("cannot find out where {file} lies on the disk: {source}")]
-    Place {
-        /// Which file.
-        file: String,
-        /// What the system said.
-        source: std::io::Error,
+    /// An arm has no twin in the simulator.
+    #[error("arm {arm} cannot be predicted: off, stock:KIB and run can")]
+    NoTwinOfArm {
+        /// Which.
+        arm: Arm,
     },
+    /// What guests measured does not say where the files lie.
+    #[error("{scenario}: where its files lie was not measured")]
+    NoPlaces {
+        /// Which pattern.
+        scenario: Scenario,
+    },
+    /// A file's place on the disk is not known.
+    #[error("cannot find out where the files lie on the disk: {0}")]
+    Places(#[source] ReadError),
     /// The simulator refused.
     #[error("the simulator cannot run {scenario}: {reason}")]
     Simulate {
@@ -55,15 +63,15 @@ impl PredictError {
     }
 }
 
-/// One pattern on one disk under one limit.
+/// One pattern on one disk in one arm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PredictedCell {
     /// Name of the disk.
     pub disk: String,
     /// The pattern.
     pub scenario: Scenario,
-    /// Read-ahead limit in KiB.
-    pub window_kib: u64,
+    /// Who reads ahead.
+    pub arm: Arm,
     /// What the runs on the emulated disk did.
     pub measured: Vec<RunRecord>,
     /// What the simulator did.

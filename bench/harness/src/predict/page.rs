@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::table::{self, Table};
 
-use super::{Calibration, PredictedCell, Predictions};
+use super::{Calibration, Errors, PredictedCell, Predictions};
+use crate::arm::Arm;
 
 /// The lines beside the diagonal.
 const BAND: f64 = 0.15;
@@ -30,14 +31,18 @@ pub fn render_page(predictions: &Predictions) -> String {
         predictions.limits.milliseconds,
     );
     let _ = writeln!(text, "{}", cells_table(&predictions.cells));
-    let _ = writeln!(
-        text,
-        "{} cells; absolute error: median {:.1} %, largest {:.1} %",
-        predictions.cells.len(),
-        predictions.median_error() * 100.0,
-        predictions.worst_error() * 100.0
-    );
+    let is_library = |arm: &Arm| matches!(arm, Arm::Run { .. });
+    let library = Errors::of(&predictions.cells, is_library);
+    if library.cells > 0 {
+        let stock = Errors::of(&predictions.cells, |arm| !is_library(arm));
+        let _ = writeln!(text, "stock kernel: {}", said(stock));
+        let _ = writeln!(text, "`ahead run`: {}", said(library));
+    }
+    let _ = writeln!(text, "{}", said(predictions.errors()));
     for disk in &predictions.disks {
+        if disk.calibrations.is_empty() {
+            continue;
+        }
         let _ = writeln!(
             text,
             "{} ({}): {}",
@@ -49,11 +54,29 @@ pub fn render_page(predictions: &Predictions) -> String {
     text
 }
 
+fn said(errors: Errors) -> String {
+    format!(
+        "{} cells; absolute error: median {}, largest {}",
+        errors.cells,
+        per_cent(errors.median),
+        per_cent(errors.worst)
+    )
+}
+
+/// With more digits where there is less to see.
+fn per_cent(error: f64) -> String {
+    if error < 0.01 {
+        format!("{:.2} %", error * 100.0)
+    } else {
+        format!("{:.1} %", error * 100.0)
+    }
+}
+
 fn cells_table(cells: &[PredictedCell]) -> Table {
     let titles = [
         "disk",
         "pattern",
-        "read-ahead KiB",
+        "arm",
         "measured MB/s",
         "spread %",
         "simulated MB/s",
@@ -61,17 +84,17 @@ fn cells_table(cells: &[PredictedCell]) -> Table {
         "KiB a request",
         "simulated",
     ];
-    let mut table = table::markdown(&titles, 2..9);
+    let mut table = table::markdown(&titles, 3..9);
     for cell in cells {
         let measured = cell.measured_mb_s();
         table.add_row([
             cell.disk.clone(),
             cell.scenario.to_string(),
-            cell.window_kib.to_string(),
+            cell.arm.to_string(),
             format!("{:.1}", measured.value),
             format!("{:.1}", measured.spread * 100.0),
             format!("{:.1}", cell.simulated_mb_s()),
-            format!("{:+.1}", cell.error() * 100.0),
+            format!("{:+.2}", cell.error() * 100.0),
             format!("{:.0}", cell.measured_request_kib()),
             format!("{:.0}", cell.simulated_request_kib()),
         ]);
@@ -111,6 +134,7 @@ pub fn render_picture(predictions: &Predictions) -> Chart {
         points: vec![(low, low * factor), (high, high * factor)],
         style: Style::Line,
     };
+    let errors = predictions.errors();
     let mut series: Vec<Series> = points
         .into_iter()
         .map(|(disk, mut points)| {
@@ -128,11 +152,11 @@ pub fn render_picture(predictions: &Predictions) -> Chart {
     Chart::Lines(LineChart {
         title: format!(
             "Simulated against measured: {} cells, median error {:.1} %, largest {:.1} %",
-            predictions.cells.len(),
-            predictions.median_error() * 100.0,
-            predictions.worst_error() * 100.0
+            errors.cells,
+            errors.median * 100.0,
+            errors.worst * 100.0
         ),
-        x_label: "measured on the emulated disk, MB/s".to_owned(),
+        x_label: "measured, MB/s".to_owned(),
         y_label: "simulated, MB/s".to_owned(),
         x_scale: Scale::Logarithmic,
         y_scale: Scale::Logarithmic,

@@ -5,29 +5,30 @@
 //! between the end of a request and its pages. The processor's part of that way is what the server
 //! takes, and it takes it from the readers where no processor is idle.
 
-use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahead_disk_model::{DiskModel, ServiceOrder, TimeScale};
-use ahead_sim::algorithm::Policy;
-use ahead_sim::queue::{QueueSettings, Scheduler};
+use ahead_sim::algorithm::{Policy, PolicyError};
+use ahead_sim::queue::{DiskRequest, QueueSettings, Scheduler};
 use ahead_sim::world::{Costs, Machine, RunTotals, World};
-use ahead_sys::extent_map::first_physical_offset;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
-use ahead_workload::{FileSpec, Job, Layout, Program, Scenario, Step, Workload};
+use ahead_workload::{FileSpec, Job, Program, Scenario, Step, Workload};
 
 use super::calibrate::Calibration;
 use super::cells::{PredictError, Simulated};
-use crate::assignment::{Source, Sources, job_over};
+use crate::arm::Arm;
 use crate::execute::{Bench, runs_to_its_end};
+use crate::places::PlacedFile;
+use crate::results::{Limits, Results};
 use crate::run::machine as this_machine;
 
 /// Commands of a loop device.
 const LOOP_DEPTH: u32 = 128;
 /// Largest folio of ext4 on 4 KiB pages: one page table's worth, 2 MiB.
 const FOLIO_ORDER_MAX: u8 = 9;
+/// The kernel's read-ahead limit under the library, in KiB: its own default.
+const RUN_KIB: u64 = 128;
 /// Waking a task on an idle processor, until it runs.
 const SWITCH_NS: u64 = 1_500;
 /// The processor's part of one request's way: loop worker, FUSE, the server's two threads. Two
@@ -87,69 +88,165 @@ fn limit(job: &mut Job, bytes_max: u64, is_over: &Arc<AtomicBool>) {
     }
 }
 
-/// Simulates `scenario` under a limit of `window_kib`. Like the measured run it ends with the last
-/// read that was begun before the time was over.
-pub(super) fn simulate(
-    bench: &Bench<'_>,
-    model: &DiskModel,
-    costs: &Calibration,
-    scenario: &Scenario,
-    window_kib: u64,
-) -> Result<Simulated, PredictError> {
-    let refused = |reason: String| PredictError::Simulate {
-        scenario: scenario.clone(),
-        reason,
-    };
-    let machine = machine(bench, model, costs, scenario);
-    let policy = Policy::for_disk(&format!("linux-6.18:ra_kb={window_kib}"), model)
-        .map_err(|error| refused(error.to_string()))?;
-    let (workload, sources) = bench.work(scenario)?;
-    let Sources::Listed(sources) = sources else {
-        return Err(PredictError::NoTwin {
-            scenario: scenario.clone(),
-        });
-    };
-    let limits = bench.plan.limits;
-    let to_its_end = runs_to_its_end(scenario);
-    let bytes_max = if to_its_end { u64::MAX } else { limits.bytes };
-    let until_ns = if to_its_end {
-        u64::MAX
-    } else {
-        limits.milliseconds.saturating_mul(1_000_000)
-    };
-    let is_over = Arc::new(AtomicBool::new(false));
-    let mut job = job_over(workload, &sources, bench.plan.seed);
-    limit(&mut job, bytes_max, &is_over);
-    job.files = files(&sources)?;
-    let failed = |error| PredictError::simulate(scenario, &error);
-    let account = RunTotals::new(&job);
-    let mut world =
-        World::new(&machine, policy.prototype, &policy.front, &job, account).map_err(failed)?;
-    world.set_learned(policy.learned);
-    world.run_until(until_ns).map_err(failed)?;
-    is_over.store(true, Ordering::Relaxed);
-    let elapsed_ns = world.run().map_err(failed)?;
-    let report = world.observer().report(elapsed_ns, world.queue());
-    Ok(Simulated {
-        useful_bytes: report.bytes,
-        elapsed_ns,
-        device_bytes: report.device.bytes,
-        device_requests: report.device.requests,
-    })
+/// The readers of a run start together, at a barrier. On one processor the one that comes last never
+/// sleeps there, and the others run after it in the order in which they came.
+fn last_goes_first(job: &mut Job) {
+    for process in &mut job.processes {
+        if process.groups.len() > 1 {
+            process.groups.rotate_right(1);
+        }
+    }
 }
 
-fn machine(
-    bench: &Bench<'_>,
-    model: &DiskModel,
-    costs: &Calibration,
-    scenario: &Scenario,
-) -> Machine {
+/// What every twin on one machine has in common.
+pub(super) struct Twin {
+    /// The simulated machine; its memory is all of it.
+    pub(super) machine: Machine,
+    /// What a program does with a page that it has mapped, instead of one that it reads.
+    pub(super) touch_ns: u64,
+    /// The replica of its kernel.
+    pub(super) kernel: &'static str,
+    pub(super) limits: Limits,
+    pub(super) seed: u64,
+    /// Every request is logged.
+    pub(super) keeps_log: bool,
+}
+
+impl Twin {
+    /// Simulates `workload` over `files` in `arm`. Like the measured run it ends with the last read
+    /// that was begun before the time was over.
+    pub(super) fn simulate(
+        &self,
+        scenario: &Scenario,
+        workload: &Workload,
+        files: &[PlacedFile],
+        arm: &Arm,
+    ) -> Result<(Simulated, Vec<DiskRequest>), PredictError> {
+        let mut machine = self.machine.clone();
+        if let Some(bytes) = scenario.memory_bytes_max() {
+            machine.memory_pages = bytes / PAGE_BYTES;
+        }
+        if matches!(workload, Workload::Mapped { .. }) {
+            machine.costs.user_page_ns = self.touch_ns;
+        }
+        let policy = self.policy(scenario, arm)?;
+        let to_its_end = runs_to_its_end(scenario);
+        let (bytes_max, until_ns) = if to_its_end {
+            (u64::MAX, u64::MAX)
+        } else {
+            let limits = self.limits;
+            (limits.bytes, limits.milliseconds.saturating_mul(1_000_000))
+        };
+        let is_over = Arc::new(AtomicBool::new(false));
+        let used = files
+            .iter()
+            .map(|file| FileSpec::contiguous(file.used_bytes));
+        let mut job = workload.job_over(used.collect(), self.seed);
+        limit(&mut job, bytes_max, &is_over);
+        if self.machine.cpus == 1 {
+            last_goes_first(&mut job);
+        }
+        job.files = files.iter().map(|file| file.spec.clone()).collect();
+        let failed = |error| PredictError::simulate(scenario, &error);
+        let account = RunTotals::new(&job);
+        let mut world =
+            World::new(&machine, policy.prototype, &policy.front, &job, account).map_err(failed)?;
+        world.set_learned(policy.learned);
+        if self.keeps_log {
+            world.keep_request_log();
+        }
+        world.run_until(until_ns).map_err(failed)?;
+        is_over.store(true, Ordering::Relaxed);
+        let elapsed_ns = world.run().map_err(failed)?;
+        let report = world.observer().report(elapsed_ns, world.queue());
+        let simulated = Simulated {
+            useful_bytes: report.bytes,
+            elapsed_ns,
+            device_bytes: report.device.bytes,
+            device_requests: report.device.requests,
+        };
+        Ok((simulated, world.queue().log().to_vec()))
+    }
+
+    fn policy(&self, scenario: &Scenario, arm: &Arm) -> Result<Policy, PredictError> {
+        let refused = |error: PolicyError| PredictError::Simulate {
+            scenario: scenario.clone(),
+            reason: error.to_string(),
+        };
+        let kernel = |kib: u64| {
+            let text = format!("{}:ra_kb={kib}", self.kernel);
+            Policy::for_disk(&text, &self.machine.disk)
+        };
+        match arm {
+            Arm::Off => kernel(0).map_err(refused),
+            Arm::Stock { kib } => kernel(*kib).map_err(refused),
+            Arm::Run { settings } => {
+                let mut text = format!("adaptive:ra_kb={RUN_KIB}");
+                for pair in settings {
+                    text.push(',');
+                    text.push_str(pair);
+                }
+                let stock = kernel(RUN_KIB).map_err(refused)?;
+                let library = Policy::for_disk(&text, &self.machine.disk).map_err(refused)?;
+                // The library is the same over every kernel.
+                Ok(Policy {
+                    front: library.front,
+                    name: library.name,
+                    ..stock
+                })
+            }
+            Arm::StaticBest | Arm::Ceiling => {
+                let arm = arm.clone();
+                Err(PredictError::NoTwinOfArm { arm })
+            }
+        }
+    }
+}
+
+/// The machine of an emulated disk: this one.
+pub(super) fn emulated(bench: &Bench<'_>, model: &DiskModel, costs: &Calibration) -> Twin {
     let here = this_machine();
-    let workload = bench.plan.workload(scenario);
-    let is_mapped = matches!(workload, Some(Workload::Mapped { .. }));
-    let memory_bytes = scenario.memory_bytes_max().unwrap_or(here.memory_bytes);
-    let memory = PageCount::new(memory_bytes / PAGE_BYTES);
     let request_kib = bench.target.queue.max_sectors_kb().unwrap_or(1024);
+    let machine = Machine {
+        cpus: u32::try_from(here.cpus).unwrap_or(1),
+        costs: simulated_costs(costs),
+        ..machine(model, here.memory_bytes, request_kib)
+    };
+    Twin {
+        machine: Machine {
+            capacity: ByteLength::new(bench.target.emulated_bytes().unwrap_or(u64::MAX)),
+            ..machine
+        },
+        touch_ns: costs.touch_ns,
+        kernel: "linux-6.18",
+        limits: bench.plan.limits,
+        seed: bench.plan.seed,
+        keeps_log: false,
+    }
+}
+
+/// The machine of a guest: one processor, whose work takes no time. Its ext4 is that of 6.12, which
+/// knows single pages only.
+pub(super) fn of_guest(model: &DiskModel, disk_bytes: u64, results: &Results) -> Twin {
+    Twin {
+        machine: Machine {
+            cpus: 1,
+            costs: Costs::free(),
+            folio_order_max: 0,
+            capacity: ByteLength::new(disk_bytes),
+            ..machine(model, results.machine.memory_bytes, 1024)
+        },
+        touch_ns: 0,
+        kernel: "linux-6.12",
+        limits: results.limits,
+        seed: results.seed,
+        keeps_log: true,
+    }
+}
+
+/// A machine with a disk that takes requests of `request_kib` and no scheduler.
+fn machine(model: &DiskModel, memory_bytes: u64, request_kib: u64) -> Machine {
+    let memory = PageCount::new(memory_bytes / PAGE_BYTES);
     let queue = QueueSettings {
         scheduler: Scheduler::Noop,
         device_depth: LOOP_DEPTH,
@@ -158,11 +255,8 @@ fn machine(
     .with_request_pages_max(request_kib * 1024 / PAGE_BYTES)
     .with_slots(Some(LOOP_DEPTH));
     Machine {
-        cpus: u32::try_from(here.cpus).unwrap_or(1),
         folio_order_max: FOLIO_ORDER_MAX,
-        costs: simulated_costs(costs, is_mapped),
         queue,
-        capacity: ByteLength::new(bench.target.emulated_bytes().unwrap_or(u64::MAX)),
         ..Machine::modern(model.clone(), memory)
     }
 }
@@ -201,7 +295,7 @@ pub(super) fn at_scale(model: &DiskModel, scale: TimeScale) -> DiskModel {
 
 /// The way as it was measured contains the wake-up and the server's work, which the simulator
 /// charges by themselves. What a request costs its caller passes while the disk works already.
-fn simulated_costs(costs: &Calibration, is_mapped: bool) -> Costs {
+fn simulated_costs(costs: &Calibration) -> Costs {
     let work_ns = WAY_WORK_NS.min(costs.way_ns / 2);
     let elsewhere_ns = SWITCH_NS + work_ns;
     Costs {
@@ -217,40 +311,15 @@ fn simulated_costs(costs: &Calibration, is_mapped: bool) -> Costs {
             .way_ns
             .saturating_sub(elsewhere_ns + costs.way_page_ns),
         switch_ns: SWITCH_NS,
-        user_page_ns: if is_mapped {
-            costs.touch_ns
-        } else {
-            costs.check_ns
-        },
+        user_page_ns: costs.check_ns,
         library_ns: 0,
     }
-}
-
-/// The files as long as they are, which may be longer than what is read of them, where they lie.
-fn files(sources: &[Source]) -> Result<Vec<FileSpec>, PredictError> {
-    let mut files = Vec::new();
-    for source in sources {
-        let (offset, bytes) = place(&source.path).map_err(|error| PredictError::Place {
-            file: source.path.display().to_string(),
-            source: error,
-        })?;
-        files.push(FileSpec {
-            bytes,
-            layout: Layout::At { offset },
-        });
-    }
-    Ok(files)
-}
-
-fn place(path: &Path) -> std::io::Result<(u64, u64)> {
-    let file = File::open(path)?;
-    let offset = first_physical_offset(&file)?.unwrap_or(0);
-    Ok((offset, file.metadata()?.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assignment::{Source, job_over};
 
     fn reads(program: &dyn Program) -> u64 {
         let mut program = program.fork();
@@ -280,6 +349,21 @@ mod tests {
         for group in groups {
             assert_eq!(reads(&*group.program), 8);
         }
+    }
+
+    #[test]
+    fn on_one_processor_the_last_of_eight_threads_goes_first() {
+        let mut job = of("thr8", 4 << 20);
+        let first_offset = |job: &Job| {
+            let mut program = job.processes[0].groups[0].program.fork();
+            std::iter::from_fn(|| program.step()).find_map(|step| match step {
+                Step::Read { offset, .. } => Some(offset),
+                _ => None,
+            })
+        };
+        assert_eq!(first_offset(&job), Some(0));
+        last_goes_first(&mut job);
+        assert_eq!(first_offset(&job), Some(7 << 20));
     }
 
     #[test]
@@ -336,7 +420,7 @@ mod tests {
             way_page_ns: 300,
             ..Calibration::default()
         };
-        let simulated = simulated_costs(&costs, false);
+        let simulated = simulated_costs(&costs);
         let once = simulated.switch_ns
             + simulated.interrupt_ns
             + simulated.interrupt_page_ns

@@ -7,7 +7,7 @@ fn cell(disk: &str, measured: &[u64], simulated_mb_s: u64) -> PredictedCell {
     PredictedCell {
         disk: disk.to_owned(),
         scenario: "seq64k".parse().unwrap(),
-        window_kib: 128,
+        arm: "stock:128".parse().unwrap(),
         measured: measured
             .iter()
             .map(|&mb_s| record("seq64k", "stock:128", 0, mb_s))
@@ -48,8 +48,11 @@ fn an_error_is_against_the_median_of_the_runs() {
         .map(|cell| format!("{:+.3}", cell.error()))
         .collect();
     assert_eq!(errors, ["+0.020", "-0.100", "+0.050"]);
-    assert!((predictions.median_error() - 0.05).abs() < 1e-9);
-    assert!((predictions.worst_error() - 0.1).abs() < 1e-9);
+    let errors = predictions.errors();
+    assert!((errors.median - 0.05).abs() < 1e-9);
+    assert!((errors.worst - 0.1).abs() < 1e-9);
+    let library = Errors::of(&predictions.cells, |arm| matches!(arm, Arm::Run { .. }));
+    assert_eq!(library, Errors::default());
 }
 
 #[test]

@@ -123,6 +123,85 @@ static EXAMPLES: &[Examples] = &[
         ],
     ),
     of(
+        "ahead-lab",
+        &[
+            ("ahead lab build", "build the guest's kernel, once"),
+            (
+                "ahead lab compare --with big.log -- tac big.log",
+                "one command with several read-ahead sizes and under `ahead run`",
+            ),
+        ],
+    ),
+    of(
+        "ahead-lab-build",
+        &[
+            ("ahead lab build", "build the usual kernel"),
+            ("ahead lab build --kernel 6.12", "build this kernel"),
+        ],
+    ),
+    of(
+        "ahead-lab-run",
+        &[
+            (
+                "ahead lab run --with big.log -- tac big.log",
+                "copy a file to the disk and read it backward under `ahead run`",
+            ),
+            (
+                "ahead lab run --no-ahead --disk ssd --read-ahead 512K --with tree -- grep -r word .",
+                "without the library, on another disk, with another read-ahead",
+            ),
+        ],
+    ),
+    of(
+        "ahead-lab-compare",
+        &[
+            (
+                "ahead lab compare --with big.log -- tac big.log",
+                "three sizes of read-ahead, `ahead run`, and what the disk needs at the least",
+            ),
+            (
+                "ahead lab compare --disk disk.toml --arm stock:128,run --with big.log -- tac big.log",
+                "two arms on a disk of your own",
+            ),
+        ],
+    ),
+    of(
+        "ahead-lab-bench",
+        &[
+            (
+                "ahead lab bench",
+                "all patterns on three disks in five arms",
+            ),
+            (
+                "ahead lab bench --disk hdd,ssd --pattern back64k,one8 --json results",
+                "two patterns on two disks",
+            ),
+        ],
+    ),
+    of(
+        "ahead-lab-predict",
+        &[
+            (
+                "ahead lab predict",
+                "hold the simulator against the real kernel, cell by cell",
+            ),
+            (
+                "ahead lab predict --disk hdd --pattern one8,sep8",
+                "two patterns on one disk",
+            ),
+        ],
+    ),
+    of(
+        "ahead-lab-shell",
+        &[
+            ("ahead lab shell", "look around in a guest"),
+            (
+                "ahead lab shell --disk nvme --memory 1G --with tree",
+                "with a tree of files on a fast disk",
+            ),
+        ],
+    ),
+    of(
         "ahead-bench",
         &[
             ("ahead bench list", "the patterns and arms"),

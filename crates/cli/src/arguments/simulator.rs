@@ -101,6 +101,9 @@ pub struct Compare {
     /// Workloads and traces
     #[arg(long, value_name = "LIST")]
     pub workloads: Option<String>,
+    /// Generated workloads by seed, as FROM..TO: the distribution of times, and the worst places
+    #[arg(long, value_name = "SEEDS", conflicts_with = "plans")]
+    pub generated: Option<String>,
     /// Disk models (default: the plan's, or hdd and ssd)
     #[arg(long, value_name = "LIST")]
     pub disks: Option<String>,

@@ -5,8 +5,6 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use ahead_harness::overhead::{
     BoundVerdict, Effect, MeasuredRow, MedianFigure, OverheadError, OverheadPlan, OverheadResults,
@@ -19,6 +17,7 @@ use crate::arguments::BenchOverhead;
 use crate::exit::Exit;
 use crate::output;
 use crate::run::library::{LIBRARY_VARIABLE, Library, LibraryError};
+use crate::signals::stop_flag;
 use ahead_study::table;
 
 /// First argument of the process that does the smallest reads, with the library or without.
@@ -85,14 +84,11 @@ pub fn reader(words: impl Iterator<Item = OsString>) -> Exit {
 /// # Errors
 /// [`OverheadCommandError`].
 pub fn overhead(arguments: &BenchOverhead) -> Result<(String, Exit), OverheadCommandError> {
-    let plan = plan(arguments)?;
+    let mut plan = plan(arguments)?;
     if let Some(path) = &arguments.svg {
         write(path, b"")?;
     }
-    for signal in signal_hook::consts::TERM_SIGNALS {
-        signal_hook::flag::register(*signal, Arc::clone(&plan.stop))
-            .map_err(OverheadCommandError::Prepare)?;
-    }
+    plan.stop = stop_flag().map_err(OverheadCommandError::Prepare)?;
     let total = plan.rows.len();
     let bar = progress_bar(total);
     let results = ahead_harness::overhead::overhead(&plan, &mut |number, row| {
@@ -155,7 +151,7 @@ fn plan(arguments: &BenchOverhead) -> Result<OverheadPlan, OverheadCommandError>
         },
         quick: arguments.quick,
         state_folder: "/run/ahead/bench".into(),
-        stop: Arc::new(AtomicBool::new(false)),
+        stop: std::sync::Arc::default(),
     })
 }
 

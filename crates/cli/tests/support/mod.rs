@@ -1,6 +1,8 @@
 //! What the tests of the program share: starting it, and libraries to preload that do nothing.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub(crate) mod guest;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -19,6 +19,7 @@ steering! {
 
     /// A debt that could never be paid back would shut a file for ever: it is counted up to here.
     /// Less, and a file that is mostly wasted on asks again too soon.
+    /// Evidence: docs/results/evidence/DEBT_PAGES_COUNTED.csv
     DEBT_PAGES_COUNTED: u32 = 512 * 16;
 }
 
@@ -35,6 +36,11 @@ impl Debt {
     /// Whether nothing is owed.
     pub(super) fn is_zero(self) -> bool {
         self.0 == 0
+    }
+
+    /// Something was learned that would have avoided it: one more try.
+    pub(super) fn allow_one_more(&mut self) {
+        self.0 = self.0.min(DEBT_PAGES_MAX.get());
     }
 
     /// `pages` were brought in for nothing.
@@ -71,7 +77,10 @@ mod tests {
     #[test]
     fn at_a_rate_of_one_a_hole_that_was_read_through_is_never_paid_by_prefetched_pages() {
         let mut debt = Debt::default();
-        let knobs = Knobs::default();
+        let knobs = Knobs {
+            readahead_hit_rate: 1,
+            ..Knobs::default()
+        };
         debt.settle(over_hole(4), PageRange::new(14, 15), true, &knobs);
         debt.settle(over_hole(0), PageRange::new(15, 16), true, &knobs);
         assert_eq!(debt.0, 4);
@@ -80,7 +89,10 @@ mod tests {
     #[test]
     fn a_late_request_of_a_shuffled_stream_pays_for_the_hole_it_left() {
         let mut debt = Debt::default();
-        let knobs = Knobs::default();
+        let knobs = Knobs {
+            readahead_hit_rate: 1,
+            ..Knobs::default()
+        };
         debt.settle(over_hole(8), PageRange::new(16, 24), true, &knobs);
         assert_eq!(debt.0, 8);
         let late = Step {

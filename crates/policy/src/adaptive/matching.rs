@@ -24,19 +24,38 @@ steering! {
     /// A stream that has not moved for this many accesses of its file, times the size of the table,
     /// may be replaced. Sixty-four streams in turn need at least one round, random lookups between
     /// them need some more; with too many, streams that ended keep new ones out.
+    /// Evidence: docs/results/evidence/STALE_ROUNDS.csv
     STALE_ROUNDS: u32 = 16;
 
     /// The same for wide strides, which are easily seen where there are none.
+    /// Evidence: docs/results/evidence/STALE_ROUNDS_STRIDED.csv
     STALE_ROUNDS_STRIDED: u32 = 2;
 }
 
-/// The stream that fits best, by place in the table.
-pub(super) fn best(streams: &[Stream], access: PageRange) -> Option<usize> {
+/// What an access is to the streams of a table; each has its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Match {
+    /// It continues this one.
+    Continues(usize),
+    /// It continues none, and lies in the window of this one, far ahead of its reader.
+    LiesAhead(usize),
+    /// Neither.
+    Nothing,
+}
+
+/// Which stream `access` belongs to: the one that fits best, else the first in whose window it lies.
+/// One pass, because random reads look at all streams.
+pub(super) fn find(streams: &[Stream], access: PageRange) -> Match {
     let mut near = None;
+    let mut around = None;
     for (place, stream) in streams.iter().enumerate() {
         match stream.fit(access) {
-            Fit::Exact if !stream.is_candidate() => return Some(place),
-            Fit::None => {}
+            Fit::Exact if !stream.is_candidate() => return Match::Continues(place),
+            Fit::None => {
+                if around.is_none() && !stream.is_candidate() && stream.holds(access) {
+                    around = Some(place);
+                }
+            }
             fit => {
                 let better = match near {
                     None => true,
@@ -50,7 +69,11 @@ pub(super) fn best(streams: &[Stream], access: PageRange) -> Option<usize> {
             }
         }
     }
-    near.map(|(place, _)| place)
+    match (near, around) {
+        (Some((place, _)), _) => Match::Continues(place),
+        (None, Some(place)) => Match::LiesAhead(place),
+        (None, None) => Match::Nothing,
+    }
 }
 
 /// Lower is better: exact before near, then the shorter way.
@@ -104,7 +127,7 @@ pub(super) fn place_for_candidate(
 
 /// Whether a new candidate may take the place of `stream`.
 fn may_give_way(stream: &Stream, tick: u32, places: usize) -> bool {
-    if stream.is_vacant() || stream.is_candidate() {
+    if stream.is_vacant() || stream.is_candidate() || stream.has_ended() {
         return true;
     }
     let age = tick.wrapping_sub(stream.last_used());

@@ -21,6 +21,10 @@
 //! asked for and not yet reached is the `window`. A reader that is slow of its own accord
 //! (`pace`) gets requests of what it consumes in some access times, and no larger ones.
 //!
+//! **Runs end** (`runs`). How long the runs of a file were bounds how much is asked for in front of
+//! a new one. A run has ended when another begins and it has not moved for some rounds over all of them,
+//! or when the reader goes on further ahead inside its own window. A `stray` read there ends nothing.
+//!
 //! **Feedback** (`served`). A reader that waits inside its window earns larger requests.
 //! Requests found in memory already become probes that reach further and further; a probe that
 //! misses brings the window back to the reader. Evicted pages halve the requests and are
@@ -29,8 +33,8 @@
 //! **The hit rate is a limit** (`hit_rate`). Pages that were brought in and given up unread, and
 //! pages of holes that were read through, are a debt. Each accessed page pays `readahead_hit_rate`
 //! pages of it, or one less when it was prefetched itself. A file in debt gets nothing. With the
-//! default of 1, holes cannot be paid for: sparse streams are left to the kernel, which reads
-//! through them.
+//! default of 2, a reader of every second page pays for the holes between them; at 1 holes cannot
+//! be paid for, and sparse streams are left to the kernel.
 //!
 //! **Random costs nothing.** Accesses without a stream ask for nothing; while no access waits for
 //! the device only eight accesses of 256 are looked at closely.
@@ -45,8 +49,10 @@ pub(crate) mod observer;
 pub(crate) mod pace;
 pub(crate) mod recent;
 pub(crate) mod request;
+pub(crate) mod runs;
 pub(crate) mod served;
 pub(crate) mod shape;
+pub(crate) mod stray;
 pub(crate) mod stream;
 pub(crate) mod window;
 

@@ -23,4 +23,6 @@ pub struct Moment {
     pub available: PageCount,
     /// Others made the device move since this stream asked last.
     pub contested: bool,
+    /// Reads that no window covers wait for the device, and would wait behind what is prefetched.
+    pub lone_reads: bool,
 }

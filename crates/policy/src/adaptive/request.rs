@@ -27,7 +27,8 @@ steering! {
 
     /// Requests smaller than this are not worth a call: where memory is that short, nothing is asked
     /// for.
-    REQUEST_PAGES_WORTH: u64 = 4;
+    /// Evidence: docs/results/evidence/REQUEST_PAGES_WORTH.csv
+    pub(super) REQUEST_PAGES_WORTH: u64 = 4;
 
     /// A stream whose reader waits inside its window asks for so many times more at once. 1, and a
     /// device that is slower than believed makes every request late; 4, and a reader that waits for
@@ -37,9 +38,11 @@ steering! {
 
     /// The next request is so many times larger while that leaves it below the limit: each step
     /// costs the device an access.
+    /// Evidence: docs/results/evidence/GROWTH_SMALL.csv
     GROWTH_SMALL: u64 = 4;
 
     /// And so many times larger near the limit: each step risks that many pages.
+    /// Evidence: docs/results/evidence/GROWTH_LARGE.csv
     GROWTH_LARGE: u64 = 2;
 }
 
@@ -76,7 +79,7 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
         device.pipeline_request()
     };
     // Waits of streams that share a device with many channels come from sharing its bandwidth.
-    let shared = moment.contested && device.depth > 1;
+    let shared = moment.contested && !device.is_slow_to_access();
     let factor = if need.is_boosted && !shared {
         WAIT_FACTOR.get()
     } else {
@@ -87,6 +90,13 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
         // Who shares a device is slow because of the others.
         Some(rate) if !moment.contested => wanted.min(usable(rate, need, moment)),
         _ => wanted,
+    };
+    // An arm seeks for them anyway. Where they would be answered at once but for our queue, they
+    // find no more in front of them than the kernel would put there.
+    let wanted = if moment.lone_reads && !device.is_slow_to_access() {
+        wanted.min(FIRST_REQUEST_PAGES.get())
+    } else {
+        wanted
     };
     let wanted = wanted.max(u64::from(need.length));
     let mut threshold = moment.threshold.get();

@@ -17,6 +17,17 @@ pub(super) fn pages32(pages: PageCount) -> u32 {
     u32::try_from(pages.get()).unwrap_or(u32::MAX)
 }
 
+/// A page count in 16 bits; 256 MiB and more count as that.
+pub(super) fn pages16(pages: u64) -> u16 {
+    u16::try_from(pages).unwrap_or(u16::MAX)
+}
+
+/// A place, wrapping: runs are shorter than 16 TiB.
+#[expect(clippy::cast_possible_truncation, reason = "it wraps")]
+pub(super) const fn place32(place: u64) -> u32 {
+    place as u32
+}
+
 /// All zero is the window of a vacant place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {

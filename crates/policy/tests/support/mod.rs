@@ -59,6 +59,7 @@ impl Reader {
                 threshold: PageCount::new(131_072),
                 available: PageCount::new(65_536),
                 contested: false,
+                lone_reads: false,
             },
             now: Timestamp::new(0),
             policy: FileStreams::default(),

@@ -2,7 +2,7 @@
 //! children where that is wanted. When it comes to life is in [`crate::wake`].
 
 use crate::guard::guarded;
-use crate::{environment, wake, watch};
+use crate::{environment, ticks, wake, watch};
 use libc::{c_char, c_int, c_void};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -29,6 +29,9 @@ pub(crate) unsafe fn install(variables: *const *const c_char) {
     }
     if is_given(c"AHEAD_SHARED") || is_given(c"AHEAD_RECORD") || turns_off {
         wake::see_all();
+    }
+    if environment::value(c"AHEAD_CLOCK") == Some(c"monotonic") {
+        ticks::use_monotonic();
     }
     wake::fall_asleep();
     if environment::value(c"AHEAD_CHILDREN") == Some(c"no") {

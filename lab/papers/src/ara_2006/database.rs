@@ -19,7 +19,9 @@ use ahead_sim::world::{RunTotals, World};
 use ahead_workload::random::{below, mix};
 use ahead_workload::{FileSpec, Job, Process, Step};
 
-use super::{ARA, Figure, OURS, ReproduceError, STOCK, explained, float, machines};
+use super::arms::{ARA, OURS, STOCK, explained};
+use super::machines;
+use crate::figure::{Figure, ReproduceError, float};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
 use ahead_study::verdict::FigureRow;

@@ -10,10 +10,9 @@ use ahead_sim::report::WorldReport;
 use ahead_workload::Job;
 use ahead_workload::Workload;
 
-use super::{
-    ARA, Figure, OURS, ReproduceError, STOCK, explained, float, machines, seconds, time_ratio,
-};
-use crate::run;
+use super::arms::{ARA, OURS, STOCK, explained, seconds, time_ratio};
+use super::machines;
+use crate::figure::{Figure, ReproduceError, float, run};
 use ahead_study::parallel;
 use ahead_study::verdict::FigureRow;
 

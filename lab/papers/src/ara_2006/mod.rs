@@ -11,11 +11,13 @@
 //! * `nfs`: requests of one client in the hands of eight daemons
 //! * `streams`: two files in turn, thirty segments, hundreds of slow streams
 //! * `database`: random and sequential reads of several back ends
+//! * `arms`: whom they compare
 //! * `machines`: what they ran on
 //!
 //! The numeric tables of the article are lost; what is held against the simulator is its text.
 //! Costs of processors are the same under both logics: a decision itself costs nothing here.
 
+mod arms;
 mod database;
 mod dd;
 mod iozone;
@@ -23,19 +25,7 @@ mod machines;
 mod nfs;
 mod streams;
 
-use ahead_sim::report::WorldReport;
-
-use super::{Figure, ReproduceError, float};
-use ahead_study::verdict::{FigureRow, Verdict};
-
-/// The stock logic as the article describes it.
-const STOCK: &str = "linux-2.6.18:ra_kb=128";
-/// The stock logic with the window that the article's devices were set to.
-const STOCK_LARGE: &str = "linux-2.6.18:ra_kb=1024";
-/// Adaptive read-ahead of the article.
-const ARA: &str = "ara-june:ra_kb=1024";
-/// Ours.
-const OURS: &str = "adaptive";
+use crate::figure::{Figure, ReproduceError};
 
 /// The figure.
 ///
@@ -86,24 +76,4 @@ pub fn figure() -> Result<Figure, ReproduceError> {
             .to_owned(),
     );
     Ok(figure)
-}
-
-/// The same row; if it does not hold, with the reason that was found.
-fn explained(mut row: FigureRow, why: &str) -> FigureRow {
-    if row.verdict == Verdict::DoesNotHold {
-        if !row.reason.is_empty() {
-            row.reason += "; ";
-        }
-        row.reason += why;
-    }
-    row
-}
-
-fn seconds(report: &WorldReport) -> f64 {
-    float(report.elapsed_ns) / 1e9
-}
-
-/// Time of `report` over the time of `other`.
-fn time_ratio(report: &WorldReport, other: &WorldReport) -> f64 {
-    float(report.elapsed_ns) / float(other.elapsed_ns.max(1))
 }

@@ -20,11 +20,9 @@ use ahead_sim::report::WorldReport;
 use ahead_workload::Workload;
 use ahead_workload::{FileSpec, Job, Process, Step};
 
-use super::{
-    ARA, Figure, OURS, ReproduceError, STOCK, STOCK_LARGE, explained, float, machines, seconds,
-    time_ratio,
-};
-use crate::run;
+use super::arms::{ARA, OURS, STOCK, STOCK_LARGE, explained, seconds, time_ratio};
+use super::machines;
+use crate::figure::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
 use ahead_study::verdict::FigureRow;

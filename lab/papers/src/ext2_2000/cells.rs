@@ -8,7 +8,7 @@ use ahead_sim::world::{Machine, RunTotals};
 use ahead_units::PageCount;
 use ahead_workload::{FileSpec, Job, Process, Step};
 
-use crate::{ReproduceError, float};
+use crate::figure::{ReproduceError, float, run};
 use ahead_study::parallel;
 
 /// The advice: powers of two, as the paper's kernel wants them. 16 384 is the last below the file.
@@ -179,7 +179,7 @@ fn sweep_at(
     pages: u64,
 ) -> Result<Vec<WorldReport>, ReproduceError> {
     let reports = parallel::map(policies, |policy| {
-        super::super::run(machine, policy, &mmapit(place, pages))
+        run(machine, policy, &mmapit(place, pages))
     });
     reports.into_iter().collect()
 }

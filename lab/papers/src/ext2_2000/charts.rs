@@ -1,6 +1,6 @@
 //! What the pictures of the paper have in common: windows below, on a logarithmic scale.
 
-use crate::float;
+use crate::figure::float;
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 
 /// A line with a point for every window.

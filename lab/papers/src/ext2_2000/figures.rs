@@ -12,7 +12,7 @@ use super::cells::{
     usage,
 };
 use super::charts::{line, over_windows};
-use crate::{Figure, ReproduceError, float};
+use crate::figure::{Figure, ReproduceError, float};
 use ahead_study::chart::{Chart, LineChart, Series, Style};
 use ahead_study::verdict::FigureRow;
 

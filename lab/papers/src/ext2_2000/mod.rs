@@ -25,7 +25,7 @@ mod figures;
 mod following_period;
 mod open_questions;
 
-use super::{Figure, ReproduceError};
+use crate::figure::{Figure, ReproduceError};
 
 /// Pages of *mmapit*'s file.
 const FILE_PAGES: u64 = 25_600;

@@ -16,7 +16,7 @@ use super::cells::{
 };
 use super::charts::{line, over_windows};
 use super::following_period::FollowingPeriod;
-use crate::{Figure, ReproduceError, float};
+use crate::figure::{Figure, ReproduceError, float, run};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
 use ahead_study::verdict::{FigureRow, Verdict};
@@ -221,7 +221,7 @@ fn external_sort(figure: &mut Figure, machine: &Machine, pages: u64) -> Result<(
                     "merge" => merge(pages),
                     _ => first_pass(machine, pages, *group),
                 };
-                super::super::run(machine, &mechanism.policy(*group), &job)
+                run(machine, &mechanism.policy(*group), &job)
             });
             let reports: Vec<WorldReport> = cells.into_iter().collect::<Result<_, _>>()?;
             rates.push(reports.iter().map(mb_per_s).collect::<Vec<_>>());

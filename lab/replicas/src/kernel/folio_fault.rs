@@ -17,7 +17,7 @@
 //! Fault-around maps cached neighbours of a fault before any of this and lowers the miss counter by
 //! their number; it never touches marked, locked or unread folios, which come here.
 
-use super::folio::Folio;
+use super::folio_calls::Folio;
 use super::miss_counter::MISSES_MAX;
 use super::window_sizes;
 use super::{Advice, Class, Fault, Host};

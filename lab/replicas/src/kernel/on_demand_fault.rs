@@ -23,7 +23,7 @@
 //! sequential readahead on PG_readahead" and its neighbours (Wu Fengguang, linux-mm, April 2011).
 
 use super::miss_counter::{MISSES_MAX, MISSES_MAX_2_6_31};
-use super::on_demand::{OnDemand, OnDemandRelease};
+use super::on_demand_window::{OnDemand, OnDemandRelease};
 use super::window_sizes;
 use super::{Advice, Class, Fault, Host, PageState};
 use ahead_units::PAGE_BYTES;

@@ -33,7 +33,7 @@
 //! Source: Wu Fengguang, "readahead: thrashing safe context readahead" and "readahead: limit
 //! readahead size for small devices", linux-mm, 2 February 2010.
 
-use super::on_demand::{OnDemand, Trigger};
+use super::on_demand_window::{OnDemand, Trigger};
 use super::{Class, Host, window_sizes};
 
 /// How much of the history is asked for ahead: one page in this many. More wakes the reader's

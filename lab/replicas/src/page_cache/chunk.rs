@@ -21,6 +21,11 @@ pub(super) const fn split(page: u64) -> (u64, u32) {
     (page / CHUNK_PAGES, (page % CHUNK_PAGES) as u32)
 }
 
+/// Rounds up to the place of the next chunk.
+pub(super) const fn next_chunk(page: u64) -> u64 {
+    (page | (CHUNK_PAGES - 1)).saturating_add(1)
+}
+
 /// The bits of `[first, first + pages)`, `first < 64`; a run that does not end inside the word is
 /// cut.
 pub(super) const fn run_mask(first: u32, pages: u64) -> u64 {

@@ -31,90 +31,21 @@
 //! each, found by a hash, and where a folio begins, eight neighbouring pages share 68 bytes of
 //! links. Questions about runs of pages look at 64 at a time.
 
-use crate::kernel::{Class, PageState, Window};
+use crate::kernel::{Class, Window};
 
+mod cache;
 mod chunk;
 mod lists;
 mod pages;
 pub mod reclaim;
 mod table;
 
+use cache::ACTIVE;
 use chunk::{CHUNK_PAGES, run_mask, split};
-use lists::{BLOCK_PAGES, LISTS, Lists, NO_BLOCK};
-use table::Table;
+use lists::{BLOCK_PAGES, NO_BLOCK};
 
+pub use cache::{Aging, CacheObserver, CacheSettings, Evicted, PageCache, Replacement};
 pub use chunk::FileId;
-
-/// Who leaves first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Replacement {
-    /// The inactive and the active list of Linux 2.6.
-    #[default]
-    TwoList,
-    /// Four generations, like the multi-generational LRU of Linux 6.
-    Generational,
-}
-
-/// What makes the aging clock of adaptive read-ahead tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Aging {
-    /// A page gets its reference mark, or reclaim examines a page without one. ("Smooth aging",
-    /// V14 and V15.)
-    #[default]
-    FirstReferences,
-    /// Reclaim examines an inactive page. (The updates of June 2006, and V16.)
-    Scanned,
-}
-
-/// How large the cache is, and how it forgets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheSettings {
-    /// Pages of memory; at least 1.
-    pub memory_pages: u64,
-    /// Who leaves first.
-    pub replacement: Replacement,
-    /// What the aging clock counts.
-    pub aging: Aging,
-}
-
-/// A page that leaves the cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Evicted {
-    /// Its file.
-    pub file: FileId,
-    /// Its number there.
-    pub page: u64,
-    /// Why it had been brought.
-    pub class: Class,
-    /// A reader got it at least once.
-    pub was_used: bool,
-}
-
-/// Hears which pages leave, in the order in which they do.
-pub trait CacheObserver {
-    /// Reclaim took the page.
-    fn on_evicted(&mut self, page: &Evicted) {
-        let _ = page;
-    }
-
-    /// The page was [forgotten](PageCache::forget) on request.
-    fn on_dropped(&mut self, page: &Evicted) {
-        let _ = page;
-    }
-}
-
-/// Hears nothing.
-impl CacheObserver for () {}
-
-impl<O: CacheObserver> CacheObserver for &mut O {
-    fn on_evicted(&mut self, page: &Evicted) {
-        (**self).on_evicted(page);
-    }
-
-    fn on_dropped(&mut self, page: &Evicted) {
-        (**self).on_dropped(page);
-    }
-}
 
 /// What an access found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,46 +58,7 @@ pub struct PageAccess {
     pub was_locked: bool,
 }
 
-/// The cache. See the [module](self).
-#[derive(Clone, Debug)]
-pub struct PageCache {
-    settings: CacheSettings,
-    table: Table,
-    lists: Lists,
-    /// The list of the oldest generation; generations follow each other around the lists.
-    oldest: usize,
-    files: u32,
-    clock: u64,
-    resident: u64,
-    unread: u64,
-    in_flight: u64,
-}
-
 impl PageCache {
-    /// An empty cache.
-    #[must_use]
-    pub fn new(settings: &CacheSettings) -> Self {
-        assert!(settings.memory_pages > 0, "a page cache without memory");
-        Self {
-            settings: *settings,
-            table: Table::default(),
-            lists: Lists::new(),
-            oldest: 0,
-            files: 0,
-            clock: 0,
-            resident: 0,
-            unread: 0,
-            in_flight: 0,
-        }
-    }
-
-    /// A name for one more file. Files have no size here: the caller cuts windows.
-    pub fn add_file(&mut self) -> FileId {
-        let file = FileId(self.files);
-        self.files += 1;
-        file
-    }
-
     /// Brings the absent pages of `window` in, in flight, and returns how many there were.
     ///
     /// Others leave before each run of absent pages enters, possibly pages of the same window
@@ -280,30 +172,6 @@ impl PageCache {
         self.lists.push_young(list, slot, pages);
     }
 
-    fn slot(&self, place: u32, bit: u32) -> u32 {
-        let block = self.table.blocks[place as usize][(bit / BLOCK_PAGES) as usize];
-        block * BLOCK_PAGES + bit % BLOCK_PAGES
-    }
-
-    /// Chunk and bit of the folio that `slot` stands for.
-    fn folio_at(&self, slot: u32) -> (u32, u32) {
-        let (owner, place) = self.lists.owner(slot);
-        (
-            owner / BLOCK_PAGES,
-            owner % BLOCK_PAGES * BLOCK_PAGES + place,
-        )
-    }
-
-    /// Moves a folio to the young end of `list`.
-    fn move_to(&mut self, place: u32, bit: u32, list: usize) {
-        let pages = self.table.chunk(place).folio_pages(bit);
-        let slot = self.slot(place, bit);
-        self.lists
-            .unlink(self.table.chunk(place).list(bit), slot, pages);
-        self.table.chunk_mut(place).set_list(bit, list);
-        self.lists.push_young(list, slot, pages);
-    }
-
     /// A reader gets a cached page, and this counts for its age.
     ///
     /// # Panics
@@ -383,32 +251,6 @@ impl PageCache {
     #[inline(never)]
     fn activate(&mut self, place: u32, bit: u32) {
         self.table.chunk_mut(place).referenced &= !(1 << bit);
-        self.move_to(place, bit, reclaim::ACTIVE);
+        self.move_to(place, bit, ACTIVE);
     }
-
-    /// Where a cached page is.
-    #[inline]
-    fn locate(&self, file: FileId, page: u64) -> Option<(u32, u32)> {
-        let (number, bit) = split(page);
-        let place = self.table.find(file, number)?;
-        (self.table.chunk(place).present >> bit & 1 != 0).then_some((place, bit))
-    }
-
-    /// Where the folio around a cached page begins.
-    fn locate_folio(&self, file: FileId, page: u64) -> Option<(u32, u32)> {
-        let (place, bit) = self.locate(file, page)?;
-        let chunk = self.table.chunk(place);
-        if chunk.tail >> bit & 1 == 0 {
-            Some((place, bit))
-        } else if chunk.span_order == 0 {
-            Some((place, chunk.head(bit)))
-        } else {
-            self.locate(file, page & !((1 << chunk.span_order) - 1))
-        }
-    }
-}
-
-/// Rounds up to the place of the next chunk.
-const fn next_chunk(page: u64) -> u64 {
-    (page | (CHUNK_PAGES - 1)).saturating_add(1)
 }

@@ -3,8 +3,10 @@
 //! Runs are `from` and a number of pages; they may reach beyond every file, since pages that no
 //! file has are absent. An absent page has no mark, and giving it one does nothing.
 
-use super::chunk::{CHUNK_PAGES, Chunk};
-use super::{FileId, PageCache, PageState, next_chunk, run_mask, split};
+use super::cache::PageCache;
+use super::chunk::{CHUNK_PAGES, Chunk, FileId, next_chunk, run_mask, split};
+use super::lists::LISTS;
+use crate::kernel::PageState;
 
 impl PageCache {
     /// Whether the page is there, and usable.
@@ -153,25 +155,6 @@ impl PageCache {
         }
     }
 
-    /// The chunks that overlap a run, ascending.
-    pub(super) fn chunks_of(&self, file: FileId, start: u64, pages: u64) -> Vec<u32> {
-        let end = start.saturating_add(pages);
-        let numbers = start / CHUNK_PAGES..end.div_ceil(CHUNK_PAGES);
-        if self.has_fewer_chunks_than(start, end) {
-            let found = self.table.chunks_in(file, numbers.start, numbers.end);
-            found.into_iter().map(|(_, place)| place).collect()
-        } else {
-            numbers
-                .filter_map(|number| self.table.find(file, number))
-                .collect()
-        }
-    }
-
-    /// Going through all chunks beats asking for every number between `from` and `end`.
-    fn has_fewer_chunks_than(&self, from: u64, end: u64) -> bool {
-        end.saturating_sub(from) / CHUNK_PAGES > 16 + 2 * self.table.len() as u64
-    }
-
     /// Whether the folio around `page` has the look-ahead mark.
     #[inline]
     #[must_use]
@@ -252,7 +235,7 @@ impl PageCache {
     /// Pages that are [active](Self::is_active).
     #[must_use]
     pub fn active_pages(&self) -> u64 {
-        (0..super::LISTS)
+        (0..LISTS)
             .filter(|&list| self.is_active_list(list))
             .map(|list| self.lists.pages(list))
             .sum()

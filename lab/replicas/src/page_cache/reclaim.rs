@@ -30,25 +30,14 @@
 //!
 //! The aging clock ticks for each page of each folio examined, or of each without reference mark.
 
-use super::chunk::{CHUNK_ORDER, CHUNK_PAGES, run_mask};
-use super::{
-    Aging, BLOCK_PAGES, CacheObserver, Class, Evicted, FileId, LISTS, NO_BLOCK, PageCache,
-    Replacement,
-};
-
-/// The list of pages accessed at most once, of two lists. With two, the lower bit separates them.
-pub(super) const INACTIVE: usize = 0;
-
-/// The list of pages accessed more often.
-pub(super) const ACTIVE: usize = 1;
+use super::cache::{ACTIVE, Aging, CacheObserver, Evicted, INACTIVE, PageCache, Replacement};
+use super::chunk::{CHUNK_PAGES, FileId, run_mask};
+use super::lists::{BLOCK_PAGES, LISTS, NO_BLOCK};
 
 /// Folios moved from the active list before each look at the inactive one: Linux's
 /// `SWAP_CLUSTER_MAX`. With fewer, a sudden surplus of active pages stays protected for longer;
 /// with more, pages lose their place on the active list before there is need.
 const REFILL_FOLIOS: u64 = 32;
-
-/// Generations from the oldest that count as inactive, as in Linux's `lru_gen_is_active`.
-const INACTIVE_GENERATIONS: usize = 2;
 
 /// What became of a folio that was examined.
 enum Examined {
@@ -60,23 +49,6 @@ enum Examined {
 }
 
 impl PageCache {
-    pub(super) const fn list_of_new(&self, class: Class) -> usize {
-        match (self.settings.replacement, class) {
-            (Replacement::TwoList, _) => INACTIVE,
-            (Replacement::Generational, Class::Around) => (self.oldest + 2) % LISTS,
-            (Replacement::Generational, _) => self.oldest,
-        }
-    }
-
-    pub(super) const fn is_active_list(&self, list: usize) -> bool {
-        match self.settings.replacement {
-            Replacement::TwoList => list == ACTIVE,
-            Replacement::Generational => {
-                (list + LISTS - self.oldest) % LISTS >= INACTIVE_GENERATIONS
-            }
-        }
-    }
-
     /// Evicts until `pages` more pages fit into memory, or all is in flight.
     #[inline]
     pub(super) fn make_room(&mut self, pages: u64, observer: &mut impl CacheObserver) {
@@ -173,20 +145,6 @@ impl PageCache {
         } else {
             self.remove_folio(place, bit, |page| observer.on_evicted(page));
             Examined::Left
-        }
-    }
-
-    /// Whether a page of the folio is in flight.
-    pub(super) fn is_locked_folio(&self, place: u32, bit: u32) -> bool {
-        let chunk = self.table.chunk(place);
-        if chunk.span_order == 0 {
-            let mask = run_mask(bit, chunk.folio_pages(bit));
-            chunk.locked & mask != 0
-        } else {
-            (0..1 << (chunk.span_order - CHUNK_ORDER)).any(|more| {
-                let other = self.table.find(chunk.file, chunk.number + more);
-                other.is_some_and(|place| self.table.chunk(place).locked != 0)
-            })
         }
     }
 

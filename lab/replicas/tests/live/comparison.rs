@@ -14,17 +14,21 @@ use super::replica_side::{self, Facts};
 
 /// A disk, a recorder for it, and the kernel that does the work.
 #[derive(Debug)]
-pub struct Court {
+pub struct Comparison {
     running: Running,
     folios: Folios,
     scratch: Scratch,
     recorder: Recorder,
 }
 
-impl Court {
+impl Comparison {
     /// Makes disk and recorder. Needs root.
     pub fn new(running: &Running, folios: Folios) -> io::Result<Self> {
-        let scratch = Scratch::new(folios)?;
+        Self::over(Scratch::new(folios)?, running, folios)
+    }
+
+    /// Makes the recorder for a disk that is there. Needs root.
+    pub fn over(scratch: Scratch, running: &Running, folios: Folios) -> io::Result<Self> {
         let recorder = Recorder::new(scratch.device())?;
         if running.release == FolioRelease::Linux6_18 && !recorder.has_calls() {
             return Err(io::Error::other(
@@ -37,6 +41,30 @@ impl Court {
             scratch,
             recorder,
         })
+    }
+
+    /// Carries out what can be compared here, and panics with every difference.
+    #[track_caller]
+    pub fn assert_no_differences(&self, patterns: &[Pattern]) {
+        let mut differences = Vec::new();
+        let mut compared = 0;
+        for pattern in patterns.iter().filter(|pattern| self.running.can(pattern)) {
+            let difference = self.difference(pattern);
+            let difference = difference.unwrap_or_else(|error| panic!("{}: {error}", pattern.name));
+            differences.extend(difference);
+            compared += 1;
+        }
+        let (kernel, folios) = (&self.running.text, self.folios);
+        println!(
+            "{kernel}: {compared} patterns with {folios:?} folios, {} differ",
+            differences.len()
+        );
+        assert!(
+            differences.is_empty(),
+            "on {kernel}, {} of {compared} patterns differ:\n{}",
+            differences.len(),
+            differences.join("\n")
+        );
     }
 
     /// Where the kernel and its replica part in `pattern`; `None` if they do not.

@@ -1,7 +1,7 @@
 //! Which touches of a mapped page become faults, and what a fault maps beside its own page.
 //!
 //! A page that is mapped is touched without the kernel hearing of it, so this decides which faults
-//! read-ahead sees. The rules of 6.18, for I/O that is over at once:
+//! read-ahead sees. The rules of 6.12 and 6.18, for I/O that is over at once:
 //!
 //! 1. A fault first maps what is cached around it: the 16 pages of memory around the address,
 //!    aligned to 16 pages *of memory*, inside the area, the file, and the 2 MiB of one page table.

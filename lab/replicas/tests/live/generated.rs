@@ -9,11 +9,24 @@ use ahead_replicas::kernel::Advice;
 
 use super::pattern::{Operation, PAGE, Pattern, Protection};
 
+/// The variable that asks for other seeds.
+pub const SEEDS: &str = "AHEAD_SEEDS";
+
 /// Rounds of one pattern; each is one operation or a handful.
 const ROUNDS: u32 = 40;
 
 /// Descriptors and areas are taken from what is there up to here.
 const OPEN_MAX: usize = 4;
+
+/// The patterns of `seeds`, or of those that the environment asks for.
+pub fn patterns(seeds: Range<u64>) -> Vec<Pattern> {
+    let seeds = std::env::var(SEEDS).map_or(seeds, |text| {
+        let ends = text.split_once("..");
+        let ends = ends.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+        ends.unwrap_or_else(|| panic!("{SEEDS}={text}: write 5000..6500"))
+    });
+    seeds.map(pattern).collect()
+}
 
 /// The pattern of `seed`.
 pub fn pattern(seed: u64) -> Pattern {

@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
-use std::thread;
 
 use ahead_replicas::kernel::Advice;
 use ahead_sys::cachestat::cachestat;
@@ -231,7 +230,7 @@ impl<'a> Program<'a> {
             return Ok(());
         };
         while watched.pages_in_core()? < cachestat(&self.watcher)?.cached {
-            thread::yield_now();
+            self.scratch.let_time_pass();
         }
         Ok(())
     }

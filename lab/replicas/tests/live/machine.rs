@@ -15,6 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 use ahead_replicas::kernel::folio::FolioRelease;
 use ahead_sys::block_queue::{BlockQueue, DeviceNumber};
@@ -33,6 +34,9 @@ const DROP_ATTEMPTS: u32 = 100_000;
 
 /// How often a loop device is asked to go. The kernel takes some milliseconds after the unmounting.
 const REMOVE_ATTEMPTS: u32 = 100_000;
+
+/// How long is waited at once in virtual time, where it costs nothing.
+const VIRTUAL_PAUSE: Duration = Duration::from_micros(10);
 
 const SYS: &str = "/sys";
 
@@ -97,11 +101,31 @@ pub enum Content {
     Holes,
 }
 
+/// Where the file system is.
+#[derive(Debug)]
+enum Place {
+    /// Made by us. Taken when the [`Scratch`] is dropped.
+    Detached(Option<DetachedMount>),
+    /// Mounted before us, in a machine of virtual time: there nothing goes on but while all sleep.
+    Virtual(PathBuf),
+}
+
+impl Place {
+    fn path(&self, name: &str) -> io::Result<PathBuf> {
+        match self {
+            Self::Detached(mount) => {
+                let mount = mount.as_ref().ok_or(io::ErrorKind::NotFound)?;
+                Ok(mount.path(name))
+            }
+            Self::Virtual(folder) => Ok(folder.join(name)),
+        }
+    }
+}
+
 /// The disk, and the file system on it.
 #[derive(Debug)]
 pub struct Scratch {
-    /// Taken when this is dropped.
-    mount: Option<DetachedMount>,
+    place: Place,
     /// The loop device, if it was made for us: then it goes too.
     new_loop_device: Option<u32>,
     device: DeviceNumber,
@@ -123,13 +147,23 @@ impl Scratch {
         let mount = DetachedMount::new("ext4", &[("source", source)])?;
         // From here on the mount holds the device.
         drop(node);
-        let device = DeviceNumber::from_dev(fs::metadata(mount.path("."))?.dev());
+        let new_loop_device = (!known.contains(&number)).then_some(number);
+        Self::at(Place::Detached(Some(mount)), new_loop_device)
+    }
+
+    /// Takes a folder in a guest of virtual time, on a disk that is not used otherwise.
+    pub fn in_guest(folder: &Path) -> io::Result<Self> {
+        Self::at(Place::Virtual(folder.to_owned()), None)
+    }
+
+    fn at(place: Place, new_loop_device: Option<u32>) -> io::Result<Self> {
+        let device = DeviceNumber::from_dev(fs::metadata(place.path(".")?)?.dev());
         let queue = BlockQueue::open(Path::new(SYS), device)?;
         let read_ahead_kb_before = queue.read_ahead_kb()?;
         let max_sectors_kb_before = queue.max_sectors_kb()?;
         Ok(Self {
-            mount: Some(mount),
-            new_loop_device: (!known.contains(&number)).then_some(number),
+            place,
+            new_loop_device,
             device,
             queue,
             read_ahead_kb_before,
@@ -167,10 +201,18 @@ impl Scratch {
         }
     }
 
+    /// For whoever waits for I/O to end.
+    pub fn let_time_pass(&self) {
+        match self.place {
+            Place::Detached(_) => thread::yield_now(),
+            // Time stands still while anything runs; a sleep makes it jump to the next event.
+            Place::Virtual(_) => thread::sleep(VIRTUAL_PAUSE),
+        }
+    }
+
     /// Makes a file of `bytes` bytes; none of it is in the page cache afterwards.
     pub fn fresh_file(&self, bytes: u64, content: Content) -> io::Result<FreshFile> {
-        let mount = self.mount.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        let path = mount.path("file");
+        let path = self.place.path("file")?;
         let mut file = File::create(&path)?;
         let made = FreshFile {
             path,
@@ -187,7 +229,7 @@ impl Scratch {
             if ahead_sys::cachestat::cachestat(&file)?.cached == 0 {
                 return Ok(made);
             }
-            thread::yield_now();
+            self.let_time_pass();
         }
         Err(io::Error::other("the pages of a new file stay cached"))
     }
@@ -198,7 +240,9 @@ impl Drop for Scratch {
         // In this order: with the largest request the kernel sets the window anew.
         let _ = self.queue.set_max_sectors_kb(self.max_sectors_kb_before);
         let _ = self.queue.set_read_ahead_kb(self.read_ahead_kb_before);
-        drop(self.mount.take());
+        if let Place::Detached(mount) = &mut self.place {
+            drop(mount.take());
+        }
         if let Some(number) = self.new_loop_device {
             // Busy until the kernel has let go of the memory. Whatever happens, we are done.
             let mut attempts = 0..REMOVE_ATTEMPTS;

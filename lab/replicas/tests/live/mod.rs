@@ -4,6 +4,7 @@
     unreachable_pub,
     reason = "a test program has no outside; the modules are written as elsewhere"
 )]
+#![allow(dead_code, reason = "each test program uses a part")]
 
 pub mod comparison;
 pub mod event;

@@ -247,6 +247,12 @@ impl Pattern {
         operations.any(|operation| matches!(operation, Operation::Map { .. }))
     }
 
+    /// Whether it asks for huge pages.
+    pub fn advises_huge(&self) -> bool {
+        let mut operations = self.operations.iter();
+        operations.any(|operation| matches!(operation, Operation::AdviseAreaHuge { .. }))
+    }
+
     /// Touches pages of an area, in this order.
     pub fn touch(mut self, area: usize, pages: impl IntoIterator<Item = u64>) -> Self {
         for page in pages {

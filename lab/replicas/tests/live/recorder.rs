@@ -33,6 +33,10 @@ const BUFFER_KIB_PER_CPU: u32 = 16_384;
 
 const NAME: &str = "ahead-conform-";
 
+/// What stands between two operations. In front of it comes the name of the kernel's function, or its
+/// address where the kernel does not know its own names.
+const MARKER: &str = "operation";
+
 /// A tracing instance that watches the files of one file system.
 #[derive(Debug)]
 pub struct Recorder {
@@ -111,7 +115,7 @@ impl Recorder {
     /// From here on events belong to the next operation.
     pub fn next_operation(&self) -> io::Result<()> {
         let mut marker = self.marker.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        marker.write_all(b"operation")
+        marker.write_all(MARKER.as_bytes())
     }
 
     /// Stops recording. One list of the events of file `inode` per operation begun, in order; what
@@ -167,7 +171,10 @@ fn parse(text: &str, inode: u64) -> io::Result<Vec<Vec<Event>>> {
         |line: &str| line.contains(" ino") && !names.iter().any(|name| line.contains(name));
     let mut operations: Vec<Vec<Event>> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
-        if line.contains(": tracing_mark_write: ") {
+        if line
+            .strip_suffix(MARKER)
+            .is_some_and(|start| start.ends_with(": "))
+        {
             operations.push(Vec::new());
         } else if is_other(line) {
             continue;
@@ -247,7 +254,7 @@ fn lines_of_the_kernel_are_read_field_by_field() {
  live kernel: x-812 [000] ..... 4: page_cache_ra_order: dev=7:0 ino=c index=0 order=0 size=8 async_size=4 ra_pages=32
  live kernel: x-812 [000] ..... 5: mm_filemap_add_to_page_cache: dev 7:0 ino c pfn=0x1 ofs=8192 order=1
  live kernel: x-812 [000] ..... 5: mm_filemap_add_to_page_cache: dev 7:0 ino cc pfn=0x1 ofs=0 order=1
- live kernel: x-812 [000] ..... 6: tracing_mark_write: operation
+ live kernel: x-812 [000] ..... 6: 0x600c073d: operation
  live kernel: x-812 [000] ..... 7: page_cache_ra_unbounded: dev=7:0 ino=c index=9 nr_to_read=1 lookahead_size=0
 ";
     let operations = parse(text, 0xc).unwrap();
@@ -280,6 +287,7 @@ fn lines_of_the_kernel_are_read_field_by_field() {
             })],
         ]
     );
-    let strange = " x-1 [000] ..... 2: tracing_mark_write: o\n x-1 [000] ..... 3: other: a=1\n";
+    let strange =
+        " x-1 [000] ..... 2: tracing_mark_write: operation\n x-1 [000] ..... 3: other: a=1\n";
     assert!(parse(strange, 0xc).is_err());
 }

@@ -1,8 +1,13 @@
 //! Which kernel runs, and what the test can say about it.
 
 use std::fmt;
+use std::path::Path;
 
 use ahead_replicas::kernel::folio::FolioRelease;
+
+use super::pattern::Pattern;
+
+const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// The running kernel, as far as the replica knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +16,8 @@ pub struct Running {
     pub text: String,
     /// Whose rules it should follow.
     pub release: FolioRelease,
+    /// Whether it is built with transparent huge pages.
+    pub has_huge_pages: bool,
 }
 
 /// There is no replica of this kernel.
@@ -46,13 +53,13 @@ impl Running {
         Ok(Self {
             text: text.to_owned(),
             release,
+            has_huge_pages: Path::new(HUGE_PAGES).is_dir(),
         })
     }
 
-    /// Whether faults are compared: what a fault maps beside its page, which decides which touches
-    /// become faults, is written down for 6.18 only.
-    pub fn compares_faults(&self) -> bool {
-        self.release == FolioRelease::Linux6_18
+    /// Whether this kernel can carry `pattern` out: one without huge pages refuses advice about them.
+    pub fn can(&self, pattern: &Pattern) -> bool {
+        self.has_huge_pages || !pattern.advises_huge()
     }
 }
 

@@ -98,6 +98,18 @@ pub struct RequestQueue {
     /// Runs in several requests that complete as a whole.
     whole: WholeRuns,
     stats: QueueStats,
+    log: Option<Vec<DiskRequest>>,
+}
+
+/// A request that the disk has got, for comparison with a real disk's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskRequest {
+    /// When it reached the disk.
+    pub arrived_ns: u64,
+    /// First byte on the disk.
+    pub offset: u64,
+    /// How many bytes.
+    pub bytes: u64,
 }
 
 impl RequestQueue {
@@ -125,7 +137,19 @@ impl RequestQueue {
             completions: Vec::new(),
             whole: WholeRuns::default(),
             stats: QueueStats::default(),
+            log: None,
         }
+    }
+
+    /// Logs every request that the disk gets from now on.
+    pub fn keep_log(&mut self) {
+        self.log.get_or_insert_default();
+    }
+
+    /// The requests that the disk has got, in their order, if they were logged.
+    #[must_use]
+    pub fn log(&self) -> &[DiskRequest] {
+        self.log.as_deref().unwrap_or_default()
     }
 
     /// Asks for a run of pages at `now`. Returns how many of them, from the first, have been taken;
@@ -228,7 +252,9 @@ impl RequestQueue {
         if self.settings.merging {
             let mut merged = self.held.merge(&run, now_ns, self.limits);
             if merged.pages == 0 {
-                merged = self.waiting.merge(&run, now_ns, self.limits);
+                merged = self
+                    .waiting
+                    .merge(&self.as_far_as_held(run), now_ns, self.limits);
             }
             if merged.pages > 0 {
                 let units = merged.pages.div_ceil(self.limits.unit_pages_max);
@@ -243,8 +269,7 @@ impl RequestQueue {
             return 0;
         }
         // One unit: it may be on its way to the disk before the next one comes.
-        let unit = self.limits.unit_pages_max;
-        let pages = run.pages.min(unit).min(self.limits.request_pages_max);
+        let pages = run.pages.min(self.limits.unit());
         let request = Request {
             offset: run.disk_offset,
             pages,
@@ -255,6 +280,22 @@ impl RequestQueue {
         self.sequence += 1;
         self.enter(request, now_ns);
         pages
+    }
+
+    /// The run, or its first unit when a held request begins in the rest: each unit looks at what is
+    /// held before it joins what waits, so the next one may go to the front of that request.
+    fn as_far_as_held(&self, run: PageRun) -> PageRun {
+        let unit = self.limits.unit();
+        let second = run.skip(unit.min(run.pages)).disk_offset;
+        let follower = self.held.first_from(second);
+        if follower.is_some_and(|follower| follower.offset <= run.skip(run.pages).disk_offset) {
+            PageRun {
+                pages: run.pages.min(unit),
+                ..run
+            }
+        } else {
+            run
+        }
     }
 
     /// Puts a new request behind the plug or among the waiting.
@@ -322,6 +363,13 @@ impl RequestQueue {
                 offset: ByteOffset::new(request.offset),
                 length: PageCount::new(request.pages).bytes(),
             };
+            if let Some(log) = &mut self.log {
+                log.push(DiskRequest {
+                    arrived_ns: now_ns,
+                    offset: order.offset.get(),
+                    bytes: order.length.get(),
+                });
+            }
             self.at_disk.insert(request.sequence, request);
             self.disk.submit(Timestamp::new(now_ns), order);
         }

@@ -77,13 +77,21 @@ pub(super) struct Limits {
 }
 
 impl Limits {
+    /// Pages that enter the queue whole.
+    pub(super) const fn unit(self) -> u64 {
+        if self.unit_pages_max < self.request_pages_max {
+            self.unit_pages_max
+        } else {
+            self.request_pages_max
+        }
+    }
+
     /// How many of `pages` fit into `space`, in whole units (the last one may be shorter).
     pub(super) fn fitting(self, pages: u64, space: u64) -> u64 {
         if pages <= space {
             return pages;
         }
-        let unit = self.unit_pages_max.min(self.request_pages_max);
-        space - space % unit
+        space - space % self.unit()
     }
 }
 
@@ -198,8 +206,7 @@ impl Pool {
     }
 
     fn merge_front(&mut self, run: &PageRun, now_ns: u64, limits: Limits) -> Merged {
-        let unit = limits.unit_pages_max.min(limits.request_pages_max);
-        let pages = run.pages.min(unit);
+        let pages = run.pages.min(limits.unit());
         let unit_end = run
             .disk_offset
             .saturating_add(pages.saturating_mul(PAGE_BYTES));

@@ -250,6 +250,31 @@ fn a_long_request_behind_the_plug_of_a_call_is_sent_by_the_next() {
     assert_eq!(drain(&mut queue), [(1000, 1, 2)]);
 }
 
+/// Each unit looks at what is held before it looks at what waits: page 11 goes to the front of the
+/// held request, although page 10 has just joined the waiting one.
+#[test]
+fn the_next_unit_may_join_what_is_held_although_the_last_joined_what_waits() {
+    let settings = QueueSettings {
+        request_pages_max: 8,
+        unit_pages_max: 1,
+        merging: true,
+        plugging: Plugging::Call {
+            requests_max: 1,
+            flush_pages: 1,
+        },
+        device_depth: 1,
+        ..QueueSettings::direct()
+    };
+    let mut queue = queue(&settings);
+    queue.submit(at(0), run(18, 1), false);
+    queue.unplug(at(0));
+    queue.submit(at(0), run(9, 1), false);
+    queue.submit(at(0), run(12, 6), false);
+    assert_eq!(queue.submit(at(0), run(10, 2), false), 2);
+    queue.unplug(at(0));
+    assert_eq!(drain(&mut queue)[1..], [(9, 2, 2), (11, 1, 3), (12, 6, 3)]);
+}
+
 /// 128 slots: on with the 113th request, off with the 102nd that is left.
 #[test]
 fn congestion_begins_at_one_mark_and_ends_at_a_lower_one() {

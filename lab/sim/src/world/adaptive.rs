@@ -1,11 +1,14 @@
 //! The simulator as a host of the shipped policy: what the interposed library is on Linux.
 //!
+//! As there, a descriptor is unwatched until one of its reads waits, and after each wait the next
+//! fresh descriptors are watched from their first read.
+//!
 //! One session per process. The loop is [`ahead_engine::session`]'s; this file brings it a plain
 //! table of files and answers from the simulated cache. Decisions are carried out by calls that end
 //! in the kernel algorithm's `on_will_need`, in the reading task and on its time (`walk`). What the
 //! library cannot see, is not sent here either: faults.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 
 use ahead_engine::adviser::Residency;
 use ahead_engine::device::DeviceFacts;
@@ -17,7 +20,11 @@ use ahead_policy::adaptive::{Quick, STREAMS_MANY, Stream};
 use ahead_units::{PageCount, PageRange, Timestamp};
 
 use super::page_set::PageSet;
-use super::task::at;
+use super::task::{Watch, at};
+
+/// Fresh descriptors that are watched from their first read, after something waited: as in the
+/// library.
+const FRESH_LOOKED_AT: u32 = 64;
 
 /// All files of a world lie on one device.
 const DEVICE: u64 = 1;
@@ -99,12 +106,26 @@ impl EnteredFile for Entered<'_> {
     }
 }
 
+/// What the session says to a read that is about to begin.
+pub(super) enum Before {
+    /// Nothing has waited for long: the descriptor is unwatched again.
+    Calm,
+    /// A step of a learned stream.
+    Quick(Token<u32>),
+    /// It has had a closer look.
+    Slow(Token<u32>, Option<Pending>),
+}
+
 /// The session of one process.
 #[derive(Debug)]
 pub(super) struct Adaptive {
     session: Session<Plain>,
     settings: Settings,
     device: DeviceFacts,
+    /// Fresh descriptors that are still watched from their first read.
+    fresh_left: Cell<u32>,
+    /// Pages that the disk had got when it was last asked whether a read has waited.
+    pages_seen: Cell<u64>,
 }
 
 impl Adaptive {
@@ -121,26 +142,69 @@ impl Adaptive {
             session,
             settings: *settings,
             device,
+            fresh_left: Cell::new(0),
+            pages_seen: Cell::new(0),
         }
     }
 
+    /// What becomes of a descriptor whose next read comes.
+    pub(super) fn watch(&self, watch: Watch) -> Watch {
+        if watch != Watch::Fresh {
+            return watch;
+        }
+        match self.fresh_left.get().checked_sub(1) {
+            Some(left) => {
+                self.fresh_left.set(left);
+                Watch::Watched
+            }
+            None => Watch::Unwatched,
+        }
+    }
+
+    /// A read of `pages` through an unwatched descriptor took `elapsed_ns`: whether it has waited
+    /// for the disk, which has got `device_pages` so far. The descriptor is watched then.
+    pub(super) fn has_waited(&self, pages: PageCount, elapsed_ns: u64, device_pages: u64) -> bool {
+        if elapsed_ns <= self.wait_limit_ns(pages)
+            || self.pages_seen.replace(device_pages) >= device_pages
+        {
+            return false;
+        }
+        self.fresh_left.set(FRESH_LOOKED_AT);
+        true
+    }
+
+    /// The longest that a read of so many pages takes without waiting.
+    pub(super) fn wait_limit_ns(&self, pages: PageCount) -> u64 {
+        self.settings.wait_limit_ns(pages)
+    }
+
+    /// The file of a descriptor that is watched from now on.
+    pub(super) fn look_at(&self, file: u32, file_pages: u64, now_ns: u64) {
+        self.open_if_new(file, file_pages, Timestamp::new(now_ns));
+    }
+
     /// The program is about to read `access`. What comes back is to be carried out before.
-    pub(super) fn before_read(
+    pub(super) fn before_read(&self, file: u32, access: PageRange, now_ns: u64) -> Before {
+        match self.session.on_quick_access(file, access) {
+            Ok((Quick::Calm, _)) => Before::Calm,
+            Ok((Quick::Step(_), token)) => Before::Quick(token),
+            _ => {
+                let (token, pending) = self.on_access(file, access, now_ns);
+                Before::Slow(token, pending)
+            }
+        }
+    }
+
+    /// The slow path of a read of `access`, which may also be over already.
+    pub(super) fn on_access(
         &self,
         file: u32,
-        file_pages: u64,
         access: PageRange,
         now_ns: u64,
     ) -> (Token<u32>, Option<Pending>) {
-        let now = Timestamp::new(now_ns);
-        self.open_if_new(file, file_pages, now);
-        match self.session.on_quick_access(file, access) {
-            Ok((Quick::Step(_) | Quick::Calm, token)) => (token, None),
-            _ => self
-                .session
-                .on_access(file, access, now)
-                .unwrap_or_else(|_| (Token::new(file, access), None)),
-        }
+        self.session
+            .on_access(file, access, Timestamp::new(now_ns))
+            .unwrap_or_else(|_| (Token::new(file, access), None))
     }
 
     fn open_if_new(&self, file: u32, file_pages: u64, now: Timestamp) {
@@ -171,6 +235,7 @@ impl Adaptive {
         now_ns: u64,
     ) {
         if elapsed_ns > self.settings.wait_limit_ns(token.access.len()) {
+            self.fresh_left.set(FRESH_LOOKED_AT);
             let file = token.file;
             let residency = Shadows { file, evicted };
             let now = Timestamp::new(now_ns);
@@ -195,5 +260,34 @@ impl Residency for Shadows<'_> {
     fn evicted(&self, range: PageRange) -> Option<PageCount> {
         let (start, end) = (range.start.get(), range.end.get());
         Some(PageCount::new(self.evicted.count(self.file, start, end)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_is_watched_from_its_first_wait_and_fresh_ones_behind_it_at_once() {
+        let facts = Facts {
+            rotational: true,
+            request_pages_max: 256,
+            ra_pages: 32,
+            memory_pages: 1 << 18,
+        };
+        let host = Adaptive::new(&Settings::default(), &facts, 1);
+        let pages = PageCount::new(16);
+        assert_eq!(host.watch(Watch::Fresh), Watch::Unwatched);
+        assert!(!host.has_waited(pages, 1_000, 32), "a copy from memory");
+        assert!(host.has_waited(pages, 9_000_000, 32));
+        assert!(
+            !host.has_waited(pages, 9_000_000, 32),
+            "the disk got nothing more: it only lost its processor"
+        );
+        assert_eq!(host.watch(Watch::Unwatched), Watch::Unwatched);
+        for _ in 0..FRESH_LOOKED_AT {
+            assert_eq!(host.watch(Watch::Fresh), Watch::Watched);
+        }
+        assert_eq!(host.watch(Watch::Fresh), Watch::Unwatched);
     }
 }

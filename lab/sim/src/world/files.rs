@@ -1,15 +1,19 @@
 //! The files of a world: how long they are, and where their pages lie on the disk.
 
+use std::sync::Arc;
+
 use ahead_units::PAGE_BYTES;
 
 use super::error::WorldError;
 use crate::queue::PageRun;
 use ahead_replicas::page_cache::FileId;
-use ahead_workload::{FileSpec, Layout};
+use ahead_workload::{FileSpec, Layout, Piece};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Place {
     bytes: u64,
+    /// Where it lies, if that follows no rule; then the rest does not count.
+    pieces: Option<Arc<[Piece]>>,
     /// First byte on the disk.
     offset: u64,
     /// Pages of one piece, and from the start of one to the start of the next.
@@ -37,8 +41,11 @@ impl Files {
     /// Gives a file its place.
     pub(super) fn add(&mut self, spec: &FileSpec) -> Result<(), WorldError> {
         let pages = spec.bytes.div_ceil(PAGE_BYTES);
+        if let Layout::Pieces { pieces } = &spec.layout {
+            return self.add_pieces(spec.bytes, pieces);
+        }
         let (offset, piece_pages, period_pages) = match spec.layout {
-            Layout::Contiguous => (self.next_offset, u64::MAX, u64::MAX),
+            Layout::Contiguous | Layout::Pieces { .. } => (self.next_offset, u64::MAX, u64::MAX),
             Layout::At { offset } => (offset, u64::MAX, u64::MAX),
             Layout::Fragmented {
                 extent_pages,
@@ -65,9 +72,40 @@ impl Files {
         }
         self.places.push(Place {
             bytes: spec.bytes,
+            pieces: None,
             offset,
             piece_pages,
             period_pages,
+        });
+        Ok(())
+    }
+
+    fn add_pieces(&mut self, bytes: u64, pieces: &[Piece]) -> Result<(), WorldError> {
+        let mut left = bytes.div_ceil(PAGE_BYTES);
+        let mut needed = 0;
+        for (number, piece) in pieces.iter().enumerate() {
+            let is_last = number + 1 == pieces.len();
+            let pages = if is_last { left } else { piece.pages.min(left) };
+            needed = needed.max(
+                piece
+                    .offset
+                    .saturating_add(pages.saturating_mul(PAGE_BYTES)),
+            );
+            left -= pages;
+        }
+        if needed > self.capacity {
+            return Err(WorldError::DiskFull {
+                file: self.places.len(),
+                needed,
+                capacity: self.capacity,
+            });
+        }
+        self.places.push(Place {
+            bytes,
+            pieces: Some(pieces.into()),
+            offset: 0,
+            piece_pages: u64::MAX,
+            period_pages: u64::MAX,
         });
         Ok(())
     }
@@ -98,7 +136,7 @@ impl Files {
     /// The pages `[start, start + pages)` as pieces that are contiguous on the disk.
     pub(super) fn runs(&self, file: FileId, start: u64, pages: u64) -> Runs {
         Runs {
-            place: *self.place(file),
+            place: self.place(file).clone(),
             file,
             next: start,
             end: start + pages,
@@ -107,7 +145,29 @@ impl Files {
 }
 
 impl Place {
+    /// The byte of the disk where `page` begins, and how many pages lie there one after another.
+    fn at(&self, page: u64) -> (u64, u64) {
+        let Some(pieces) = &self.pieces else {
+            let together = self.piece_pages - page % self.piece_pages;
+            return (self.disk_offset(page), together);
+        };
+        let mut inside = page;
+        for (number, piece) in pieces.iter().enumerate() {
+            if number + 1 == pieces.len() {
+                return (piece.offset + inside * PAGE_BYTES, u64::MAX);
+            }
+            if inside < piece.pages {
+                return (piece.offset + inside * PAGE_BYTES, piece.pages - inside);
+            }
+            inside -= piece.pages;
+        }
+        (0, u64::MAX)
+    }
+
     fn disk_offset(&self, page: u64) -> u64 {
+        if self.pieces.is_some() {
+            return self.at(page).0;
+        }
         let (piece, inside) = (page / self.piece_pages, page % self.piece_pages);
         let page = piece.saturating_mul(self.period_pages) + inside;
         self.offset + page * PAGE_BYTES
@@ -115,7 +175,7 @@ impl Place {
 }
 
 /// Pieces of a range of pages, ascending.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Runs {
     place: Place,
     file: FileId,
@@ -128,12 +188,12 @@ impl Iterator for Runs {
 
     fn next(&mut self) -> Option<PageRun> {
         let left = self.end.checked_sub(self.next).filter(|left| *left > 0)?;
-        let piece_pages = self.place.piece_pages;
+        let (disk_offset, together) = self.place.at(self.next);
         let run = PageRun {
             file: self.file,
             start: self.next,
-            pages: left.min(piece_pages - self.next % piece_pages),
-            disk_offset: self.place.disk_offset(self.next),
+            pages: left.min(together),
+            disk_offset,
         };
         self.next += run.pages;
         Some(run)
@@ -162,6 +222,26 @@ mod tests {
             .collect();
         assert_eq!(runs, [(2, 2, 5), (4, 4, 9), (8, 1, 15)]);
         assert_eq!(files.disk_offset(FileId(2), 0) / PAGE_BYTES, 3 + 10 + 4);
+    }
+
+    #[test]
+    fn a_file_in_listed_pieces_lies_there_and_goes_on_behind_the_last() {
+        let mut files = Files::new(1 << 30);
+        let piece = |pages, place| Piece {
+            pages,
+            offset: place * PAGE_BYTES,
+        };
+        let layout = Layout::Pieces {
+            pieces: vec![piece(4, 100), piece(2, 50)],
+        };
+        let bytes = 8 * PAGE_BYTES;
+        files.add(&FileSpec { bytes, layout }).unwrap();
+        let runs: Vec<_> = files
+            .runs(FileId(0), 2, 6)
+            .map(|run| (run.start, run.pages, run.disk_offset / PAGE_BYTES))
+            .collect();
+        assert_eq!(runs, [(2, 2, 102), (4, 4, 50)]);
+        assert_eq!(files.disk_offset(FileId(0), 7) / PAGE_BYTES, 53);
     }
 
     #[test]

@@ -231,6 +231,13 @@ impl<'a, O: WorldObserver> KernelHost<'a, O> {
         (self.cost_ns, self.started)
     }
 
+    /// One of several system calls in a row is over: what it started is submitted by itself, and
+    /// the call's plug is pulled.
+    pub(super) fn end_one_call(&mut self) {
+        self.hand_over();
+        self.kernel.end_call(self.moment.now_ns);
+    }
+
     fn hand_over(&mut self) {
         if let Some(run) = self.run.take() {
             self.submit(run);

@@ -75,7 +75,7 @@ use state::Front;
 use task::{Activity, Task, at};
 
 /// Who acts before a read, beside the kernel.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrontChoice {
     /// Nobody.
     #[default]
@@ -86,6 +86,8 @@ pub enum FrontChoice {
         settings: Settings,
         /// Read-ahead limit of the kernel, in pages: the library looks it up.
         ra_pages: u64,
+        /// The disk says the opposite of what it is: flash that rotates, an arm that does not.
+        is_misled: bool,
     },
     /// Somebody who knows what will be read.
     Oracle(OracleSettings),
@@ -163,9 +165,13 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
     fn make_front(&self, machine: &Machine, front: &FrontChoice, job: &Job) -> Front {
         match front {
             FrontChoice::None => Front::Kernel,
-            FrontChoice::Adaptive { settings, ra_pages } => {
+            FrontChoice::Adaptive {
+                settings,
+                ra_pages,
+                is_misled,
+            } => {
                 let facts = Facts {
-                    rotational: machine.disk.is_rotational(),
+                    rotational: machine.disk.is_rotational() != *is_misled,
                     request_pages_max: machine.queue.request_pages_max,
                     ra_pages: *ra_pages,
                     memory_pages: machine.memory_pages,
@@ -255,6 +261,11 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.alive == 0
+    }
+
+    /// Logs every request that the disk gets from now on.
+    pub fn keep_request_log(&mut self) {
+        self.kernel.queue.keep_log();
     }
 
     /// The page cache.

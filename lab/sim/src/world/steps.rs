@@ -9,7 +9,7 @@ use super::kernel::Area;
 use super::observer::{Work, WorldObserver};
 use super::page_set::PageSet;
 use super::state::{Front, World};
-use super::task::{Activity, Descriptor, Flow, Phase, TouchWalk, at};
+use super::task::{Activity, Descriptor, Flow, Phase, ReadClock, TouchWalk, Watch, at};
 use ahead_replicas::page_cache::FileId;
 use ahead_workload::Step;
 
@@ -266,6 +266,8 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             algorithm: self.prototype.clone(),
             position: 0,
             program_advises: false,
+            watch: Watch::Fresh,
+            clock: ReadClock::default(),
             users: 1,
         };
         if let Some(free) = self.free_descriptors.pop() {

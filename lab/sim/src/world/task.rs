@@ -20,8 +20,70 @@ pub(super) struct Descriptor<A> {
     pub(super) position: u64,
     /// The program asked for pages itself, so the library leaves it alone.
     pub(super) program_advises: bool,
+    /// What the library sees of it.
+    pub(super) watch: Watch,
+    /// How the library times its reads.
+    pub(super) clock: ReadClock,
     /// Slots and areas that stand for it.
     pub(super) users: u32,
+}
+
+/// What the library sees of a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watch {
+    /// It has not been read yet.
+    Fresh,
+    /// Its reads are only timed.
+    Unwatched,
+    /// Its reads go to the session.
+    Watched,
+}
+
+/// Reads that are timed from their beginning after one that may have waited: as in the library.
+const READS_TIMED: u32 = 1024;
+
+/// How the library times the reads of a descriptor: the end of one serves as the beginning of the
+/// next. So the first of a steady series that waits is not taken for a wait; the ones behind it are
+/// timed from their beginnings.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ReadClock {
+    /// When the last read ended, and whose it was.
+    last: Option<(u64, u32)>,
+    timed_reads: u32,
+}
+
+impl ReadClock {
+    /// A read of `task` begins that takes the library's fast path: whether it is timed from here.
+    pub(super) fn start(&mut self, task: u32) -> bool {
+        let is_steady = self.last.is_some_and(|(_, reader)| reader == task);
+        if self.timed_reads == 0 && is_steady {
+            return false;
+        }
+        self.timed_reads = self.timed_reads.saturating_sub(1);
+        true
+    }
+
+    /// A read that began at `began_ns` ends: how long it took, if that is known or short.
+    pub(super) fn stop(
+        &mut self,
+        task: u32,
+        is_timed: bool,
+        began_ns: u64,
+        now_ns: u64,
+        limit_ns: u64,
+    ) -> Option<u64> {
+        let last = self.last.replace((now_ns, task));
+        if is_timed {
+            return Some(now_ns.saturating_sub(began_ns));
+        }
+        let since_ns = last.map_or(began_ns, |(ended_ns, _)| ended_ns);
+        let elapsed_ns = now_ns.saturating_sub(since_ns);
+        if elapsed_ns > limit_ns {
+            self.timed_reads = READS_TIMED;
+            return None;
+        }
+        Some(elapsed_ns)
+    }
 }
 
 /// How far a page of a read or of a fault has come.
@@ -50,6 +112,8 @@ pub(super) struct ReadWalk {
     pub(super) phase: Phase,
     pub(super) began_ns: u64,
     pub(super) token: Option<Token<u32>>,
+    /// The library times it from its beginning.
+    pub(super) is_timed: bool,
 }
 
 /// Touches of mapped pages under way.
@@ -127,4 +191,26 @@ pub(super) struct Task {
 #[inline]
 pub(super) fn at(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_wait_of_a_steady_series_is_not_seen_and_the_next_one_is() {
+        let mut clock = ReadClock::default();
+        let mut read = |began_ns, ended_ns| {
+            let is_timed = clock.start(0);
+            clock.stop(0, is_timed, began_ns, ended_ns, 100)
+        };
+        assert_eq!(read(0, 5_000), Some(5_000));
+        assert_eq!(read(5_000, 5_010), Some(10));
+        assert_eq!(read(5_010, 9_000), None);
+        assert_eq!(read(9_000, 14_000), Some(5_000));
+        assert!(
+            clock.start(1),
+            "another task's reads say nothing about this one's"
+        );
+    }
 }

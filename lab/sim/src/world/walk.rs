@@ -10,15 +10,16 @@
 //! wait even if reclaim took it in between: the reader has held it all the time.
 
 use ahead_engine::adviser::{Act, Adviser, Answer};
-use ahead_engine::session::Pending;
+use ahead_engine::session::{Pending, Token};
 use ahead_policy::decision::Decision;
 use ahead_replicas::kernel::{Host, PageState, Read, ReadAhead, Window};
 use ahead_units::{PAGE_BYTES, PageCount, PageRange};
 
+use super::adaptive::Before;
 use super::kernel::KernelHost;
 use super::observer::{Found, Work, WorldMoment, WorldObserver};
 use super::state::{Front, World};
-use super::task::{Activity, Flow, Phase, ReadWalk, at};
+use super::task::{Activity, Flow, Phase, ReadWalk, Watch, at};
 use ahead_replicas::page_cache::FileId;
 
 /// The page that a read needs and nobody has brought.
@@ -54,6 +55,7 @@ impl<A: ReadAhead, O: WorldObserver> Adviser for Calls<'_, '_, A, O> {
         let before = self.host.started();
         self.algorithm
             .on_will_need(self.host, range.start.get(), range.len().get());
+        self.host.end_one_call();
         if self.host.started() > before {
             Answer::OnItsWay
         } else {
@@ -81,21 +83,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
         };
         let moment = self.moment(task, file);
         self.kernel.observer.on_read(&moment, &read);
-        let token = match &self.front {
-            Front::Kernel => None,
-            Front::Adaptive(hosts) if !self.descriptors[at(descriptor)].program_advises => {
-                let host = &hosts[at(process)];
-                let access = PageRange::new(read.first_page(), read.end_page());
-                let pages = self.kernel.files.pages(file);
-                let (token, pending) = host.before_read(file.0, pages, access, self.now_ns);
-                self.charge(Work::User, process, self.kernel.costs.library_ns);
-                if let Some(pending) = pending {
-                    self.carry_out(task, descriptor, &pending);
-                }
-                Some(token)
-            }
-            Front::Adaptive(_) | Front::Oracle(_) => None,
-        };
+        let (token, is_timed) = self.ask_library(task, descriptor, file, &read);
         self.charge(Work::System, process, self.kernel.costs.syscall_ns);
         let moment = self.moment(task, file);
         let end = read.end.min(bytes).max(offset);
@@ -116,9 +104,53 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             phase: Phase::Look,
             began_ns,
             token,
+            is_timed,
         };
         self.tasks[at(task)].activity = Activity::Read(walk);
         self.flow_of(task)
+    }
+
+    /// What the library does before a read, if there is one; and whether it times the read from its
+    /// beginning.
+    fn ask_library(
+        &mut self,
+        task: u32,
+        descriptor: u32,
+        file: FileId,
+        read: &Read,
+    ) -> (Option<Token<u32>>, bool) {
+        let process = self.tasks[at(task)].process;
+        let Front::Adaptive(hosts) = &self.front else {
+            return (None, true);
+        };
+        let open = &mut self.descriptors[at(descriptor)];
+        if open.program_advises {
+            return (None, true);
+        }
+        let host = &hosts[at(process)];
+        let was = open.watch;
+        open.watch = host.watch(was);
+        let mut answer = Before::Calm;
+        if open.watch == Watch::Watched {
+            if was == Watch::Fresh {
+                host.look_at(file.0, self.kernel.files.pages(file), self.now_ns);
+            }
+            let access = PageRange::new(read.first_page(), read.end_page());
+            answer = host.before_read(file.0, access, self.now_ns);
+        }
+        let (token, pending, is_timed) = match answer {
+            Before::Calm => {
+                open.watch = Watch::Unwatched;
+                (None, None, open.clock.start(task))
+            }
+            Before::Quick(token) => (Some(token), None, open.clock.start(task)),
+            Before::Slow(token, pending) => (Some(token), pending, true),
+        };
+        self.charge(Work::User, process, self.kernel.costs.library_ns);
+        if let Some(pending) = pending {
+            self.carry_out(task, descriptor, &pending);
+        }
+        (token, is_timed)
     }
 
     /// Carries out what the library decided, in the reading task.
@@ -297,6 +329,45 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
         walk.phase = Phase::Look;
     }
 
+    /// The library hears of a read that is over. One that waited through an unwatched descriptor is
+    /// an access, and may be one to act on.
+    fn tell_library(&mut self, task: u32, walk: &ReadWalk, file: FileId) {
+        let process = self.tasks[at(task)].process;
+        let Front::Adaptive(hosts) = &self.front else {
+            return;
+        };
+        let (host, now_ns) = (&hosts[at(process)], self.now_ns);
+        let descriptor = &mut self.descriptors[at(walk.descriptor)];
+        if descriptor.program_advises {
+            return;
+        }
+        let access = PageRange::new(walk.read.first_page(), walk.end.div_ceil(PAGE_BYTES));
+        let limit_ns = host.wait_limit_ns(access.len());
+        let clock = &mut descriptor.clock;
+        let Some(elapsed_ns) = clock.stop(task, walk.is_timed, walk.began_ns, now_ns, limit_ns)
+        else {
+            return;
+        };
+        let mut token = walk.token;
+        if token.is_none() {
+            let device_pages = self.kernel.queue.stats().pages;
+            if !host.has_waited(access.len(), elapsed_ns, device_pages) {
+                return;
+            }
+            descriptor.watch = Watch::Watched;
+            host.look_at(file.0, self.kernel.files.pages(file), now_ns);
+            let (read, pending) = host.on_access(file.0, access, now_ns);
+            token = Some(read);
+            if let Some(pending) = pending {
+                self.carry_out(task, walk.descriptor, &pending);
+            }
+        }
+        if let (Front::Adaptive(hosts), Some(token)) = (&self.front, &token) {
+            let evicted = &self.kernel.evicted;
+            hosts[at(process)].after_read(token, elapsed_ns, evicted, now_ns);
+        }
+    }
+
     fn end_read(&mut self, task: u32, walk: &ReadWalk) -> Flow {
         let process = self.tasks[at(task)].process;
         let file = self.descriptors[at(walk.descriptor)].file;
@@ -311,10 +382,8 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             self.descriptors[at(walk.descriptor)].position = walk.end;
         }
         let elapsed_ns = self.now_ns - walk.began_ns;
-        if let (Front::Adaptive(hosts), Some(token)) = (&self.front, &walk.token)
-            && bytes > 0
-        {
-            hosts[at(process)].after_read(token, elapsed_ns, &self.kernel.evicted, self.now_ns);
+        if bytes > 0 {
+            self.tell_library(task, walk, file);
         }
         let moment = self.moment(task, file);
         self.kernel

@@ -1,4 +1,5 @@
-//! Workloads made of others: with time of the program's own, and several at a time.
+//! Workloads made of others: with time of the program's own, one after another, and several at a
+//! time.
 
 use crate::random::mix;
 use crate::{FileSpec, Process, Program, Step, ThreadGroup, Workload};
@@ -110,6 +111,61 @@ pub(super) fn together(
         together.append(&mut all);
     }
     together
+}
+
+/// Programs one after another.
+struct Chained {
+    programs: Vec<Box<dyn Program>>,
+    current: usize,
+}
+
+impl Program for Chained {
+    fn step(&mut self) -> Option<Step> {
+        while let Some(program) = self.programs.get_mut(self.current) {
+            if let Some(step) = program.step() {
+                return Some(step);
+            }
+            self.current += 1;
+        }
+        None
+    }
+
+    fn fork(&self) -> Box<dyn Program> {
+        Box::new(Self {
+            programs: self.programs.iter().map(|one| one.fork()).collect(),
+            current: self.current,
+        })
+    }
+}
+
+/// The programs of all `works` in one process, over the same file.
+pub(super) fn phases(
+    works: &[Workload],
+    files: &[FileSpec],
+    seed: u64,
+    processes: fn(&Workload, &[FileSpec], u64) -> Vec<Process>,
+) -> Vec<Process> {
+    let mut programs = Vec::new();
+    for (number, work) in (0..).zip(works) {
+        let mut all = processes(work, files, seed ^ mix(number));
+        let is_simple = |process: &Process| {
+            process.open == [0] && process.groups.len() == 1 && process.groups[0].tasks == 1
+        };
+        if all.len() == 1 && is_simple(&all[0]) {
+            programs.extend(groups_of(&mut all).map(|group| group.program.fork()));
+        }
+    }
+    vec![Process {
+        name: "phases".to_owned(),
+        open: vec![0],
+        groups: vec![ThreadGroup {
+            program: Box::new(Chained {
+                programs,
+                current: 0,
+            }),
+            tasks: 1,
+        }],
+    }]
 }
 
 fn groups_of(processes: &mut [Process]) -> impl Iterator<Item = &mut ThreadGroup> {

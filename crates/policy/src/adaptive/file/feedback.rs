@@ -14,15 +14,18 @@ steering! {
     /// Two waits within so many accesses are the device's doing. Fewer, and a device that makes a
     /// scan wait once in a request is not noticed in a file that counts as being in memory; more,
     /// and a busy processor looks like a device.
+    /// Evidence: docs/results/evidence/WAITS_TOGETHER.csv
     WAITS_TOGETHER: u32 = 64;
 
     /// Candidates pushed out unused after which a file deserves the larger table. Fewer, and some
     /// random lookups cost 4 KiB; more, and the streams of a merge forget each other for longer.
+    /// Evidence: docs/results/evidence/CROWDED_EVICTIONS.csv
     CROWDED_EVICTIONS: u8 = 8;
 
     /// Least number of unread pages that a thrashing threshold is learned from. Lower, and a stream
     /// that lost its last page is silenced; higher, and memory that is shorter than this thrashes
     /// on.
+    /// Evidence: docs/results/evidence/THRASH_PAGES_MIN.csv
     THRASH_PAGES_MIN: u32 = 8;
 }
 
@@ -134,6 +137,12 @@ impl FileStreams {
                 stream.filter(|stream| stream.is(id))
             })
             .map_or(PageRange::new(0, 0), Stream::ahead)
+    }
+
+    /// Whether enough runs have ended for their lengths to be believed.
+    #[must_use]
+    pub fn knows_runs(&self) -> bool {
+        self.runs.are_believed()
     }
 
     /// Pages given up unread, ever.

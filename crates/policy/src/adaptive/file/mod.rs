@@ -10,14 +10,17 @@ pub(crate) mod feedback;
 use super::direction::PAGES_MAX;
 use super::hit_rate::Debt;
 use super::id::StreamId;
-use super::matching;
+use super::matching::{self, Match};
 use super::moment::Moment;
 use super::observer::{Observer, Report};
 use super::recent::Recent;
 use super::request;
+use super::runs::RunLengths;
 use super::shape::candidate::YOUNG_GAP_PAGES;
 use super::shape::fit::Fit;
+use super::stray::Stray;
 use super::stream::Stream;
+use super::stream::asking::Learned;
 use super::window::pages32;
 use crate::decision::Decision;
 use crate::reason::{Pattern, Reason};
@@ -27,23 +30,32 @@ use ahead_units::{PageRange, Timestamp};
 steering! {
     /// Accesses in a row without a stream after which a file is said to be read at random. It
     /// changes what is reported, not what is asked for.
+    /// Evidence: docs/results/evidence/RANDOM_RUN.csv
     RANDOM_RUN: u16 = 64;
 
     /// Accesses for which no wide stride is believed after one turned out to be a round over
     /// streams. Fewer, and every round of a merge begins a false one; more, and a file that was
     /// merged once is never seen to be read by columns.
+    /// Evidence: docs/results/evidence/ROUNDS_REMEMBERED.csv
     ROUNDS_REMEMBERED: u32 = 1 << 16;
 
     /// First request of a repeated scan, at most: 1 MiB. The header of a file is read more often
     /// than the file; smaller, and a scan that is repeated begins slowly each time.
+    /// Evidence: docs/results/evidence/SCAN_AGAIN_PAGES_MAX.csv
     SCAN_AGAIN_PAGES_MAX: u32 = 256;
 
     /// Accesses without a wait or a request after which a file counts as being in memory. A new
     /// stream begins with a wait, so nothing is missed on a device; cached random reads cost next to
     /// nothing. It has to be more than a window has requests of a shuffling server: 512 of 4 KiB in
     /// 2 MiB. More, and a program whose files are in memory pays for being looked at.
+    /// Evidence: docs/results/evidence/CALM_ACCESSES.csv
     CALM_ACCESSES: u32 = 1024;
 }
+
+/// Rounds over all runs in which a run has not moved when it is believed to have ended. Fewer, and a
+/// thread that waits for the device looks like one that has gone; more, and runs of few reads are not
+/// seen to end.
+const ROUNDS_MISSED: u64 = 3;
 
 /// What the host learns about one access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +113,10 @@ pub struct FileStreams {
     wasted: u64,
     /// A scan from page 0 was seen: its request size, for the next scan.
     scan_request: u32,
+    /// How long runs were.
+    runs: RunLengths,
+    /// Accesses inside a window, far ahead of its reader.
+    stray: Stray,
     /// What no stream explained.
     recent: Recent,
 }
@@ -143,7 +159,7 @@ impl FileStreams {
             return Quick::Step(stream.id(hint));
         }
         // A stream that would have to ask must not be missed.
-        if self.is_calm(tick) && stream.fit(access) == Fit::None {
+        if self.is_calm(tick, stream) && stream.fit(access) == Fit::None {
             self.tick = tick;
             return Quick::Calm;
         }
@@ -159,10 +175,14 @@ impl FileStreams {
     }
 
     /// Nothing has waited for long, so everything is in memory: only eight accesses of 256 are
-    /// looked at closely.
+    /// looked at closely. Unless nothing waits because `expected`, the stream whose turn it is, moves
+    /// inside its window.
     #[inline]
-    fn is_calm(&self, tick: u32) -> bool {
-        tick.wrapping_sub(self.last_busy) >= CALM_ACCESSES.get() && tick & 255 >= 8
+    fn is_calm(&self, tick: u32, expected: &Stream) -> bool {
+        let is_quiet = |since: u32| tick.wrapping_sub(since) >= CALM_ACCESSES.get();
+        is_quiet(self.last_busy)
+            && tick & 255 >= 8
+            && (is_quiet(expected.last_used()) || expected.unread().get() == 0)
     }
 
     /// The program reads `access` at `now`. Call before the read, so that what it wants and what
@@ -223,22 +243,40 @@ impl FileStreams {
         if access.is_empty() || streams.is_empty() {
             return Outcome::default();
         }
-        if self.is_calm(self.tick) {
+        let expected = streams.get(usize::from(self.hint(streams)));
+        if expected.is_none_or(|stream| self.is_calm(self.tick, stream)) {
             return self.unexplained();
         }
-        if let Some(place) = matching::best(streams, access) {
-            return self.continue_at(streams, place, arrival);
+        match matching::find(streams, access) {
+            Match::Continues(place) => self.continue_at(streams, place, arrival),
+            Match::LiesAhead(place) => self.on_stray(&mut streams[place], place8(place), arrival),
+            Match::Nothing => self.begin(streams, arrival),
         }
-        if let Some(leader) = streams.iter().position(|stream| stream.holds(access)) {
-            let stream = &streams[leader];
+    }
+
+    /// `access` lies in the window of the stream at `place`, far ahead of its reader.
+    fn on_stray<O: Observer>(
+        &mut self,
+        stream: &mut Stream,
+        place: u8,
+        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+    ) -> Outcome {
+        let access = arrival.access;
+        let (start, end) = stream.places_of(access);
+        let Some(pages) = self.stray.on_read(place, self.tick, start, end) else {
             let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
             return Outcome {
                 decision,
-                stream: Some(stream.id(place8(leader))),
+                stream: Some(stream.id(place)),
                 covered: true,
             };
-        }
-        self.begin(streams, arrival)
+        };
+        self.runs.on_end(stream.run_pages());
+        let passed = pages32(stream.jump_to(access, pages));
+        self.wasted += u64::from(passed);
+        self.debt.owe(passed);
+        self.last = place;
+        self.continue_stream(stream, place, arrival)
     }
 
     /// `access` continues the stream at `place`, which is not the one that was expected.
@@ -271,6 +309,9 @@ impl FileStreams {
             observer: &mut *observer,
         };
         let outcome = self.continue_stream(&mut streams[place], place8(place), arrival);
+        if streams[place].is_newborn() {
+            self.end_runs(streams, place);
+        }
         if streams[place].is_newborn()
             && outcome.decision.prefetch.count > 0
             && let Some(leader) = matching::leader(streams, place)
@@ -279,6 +320,24 @@ impl FileStreams {
             return self.follow(&streams[leader], place8(leader));
         }
         outcome
+    }
+
+    /// A run began at `place`. Others that have not moved for some rounds over all of them have ended.
+    fn end_runs(&mut self, streams: &mut [Stream], place: usize) {
+        let round = streams.iter().filter(|stream| stream.goes_on()).count() as u64;
+        for (other, stream) in streams.iter_mut().enumerate() {
+            let idle = self.tick.wrapping_sub(stream.last_used());
+            let is_over = u64::from(idle) > round * ROUNDS_MISSED;
+            if other != place && stream.goes_on() && is_over {
+                self.runs.on_end(stream.run_pages());
+                let unread = pages32(stream.end_run());
+                self.wasted += u64::from(unread);
+                self.debt.owe(unread);
+                if self.runs.begins_to_be_believed() {
+                    self.debt.allow_one_more();
+                }
+            }
+        }
     }
 
     /// No stream explains `access`: it becomes a candidate, the third element of a stride, or the
@@ -427,6 +486,9 @@ impl FileStreams {
             observer,
         } = arrival;
         let covered = stream.covers(access);
+        if stream.has_ended() && stream.resume(access) {
+            self.runs.on_resumed();
+        }
         let step = stream.advance(access, self.tick, &mut Report { place, observer });
         let lost = pages32(step.lost);
         self.wasted += u64::from(lost);
@@ -467,7 +529,11 @@ impl FileStreams {
         if let Some(reason) = self.refusal(stream, moment) {
             return outcome(Decision::nothing(pattern, reason));
         }
-        let asked = stream.ask(access, now, moment, self.thrash_pages);
+        let learned = Learned {
+            thrash_pages: self.thrash_pages,
+            runs: &self.runs,
+        };
+        let asked = stream.ask(access, now, moment, &learned);
         if access.start.get() < u64::from(stream.request()) && stream.is_forward_run() {
             self.scan_request = stream.request();
         }
@@ -498,7 +564,7 @@ impl FileStreams {
 
     fn give_up<O: Observer>(&mut self, stream: &mut Stream, report: &mut Report<'_, O>) {
         let unread = pages32(stream.unread());
-        if stream.is_candidate() || stream.is_doubtful() {
+        if stream.is_candidate() || stream.is_doubtful() || stream.has_ended() {
             self.evictions = self.evictions.saturating_add(1);
         }
         self.wasted += u64::from(unread);

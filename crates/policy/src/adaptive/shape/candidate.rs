@@ -12,6 +12,7 @@ use ahead_units::PageRange;
 steering! {
     /// Pages that a hole may have while a stream is still young. Larger, and random reads of a small
     /// file look like sparse streams; smaller, and a reader of one page in ten is never noticed.
+    /// Evidence: docs/results/evidence/YOUNG_GAP_PAGES.csv
     pub(in crate::adaptive) YOUNG_GAP_PAGES: u64 = 32;
 }
 

@@ -15,15 +15,18 @@ use ahead_units::PageCount;
 steering! {
     /// Requests end on multiples of this once they are twice as large, so that they fill the kernel's
     /// pieces and large folios. Larger ones cut short more of a small request.
+    /// Evidence: docs/results/evidence/ALIGN_PAGES.csv
     ALIGN_PAGES: u64 = 64;
 
     /// A probe into a range that is probably in memory: 64 KiB. Fewer pages, and one stray cached
     /// page hides that the rest is gone; more, and a probe that misses brings in what the next
     /// request brings in again.
+    /// Evidence: docs/results/evidence/PROBE_PAGES.csv
     PROBE_PAGES: u64 = 16;
 
     /// Doublings of the reach of a probe, at most: of the requests that would have been made, one
     /// in 64 is. More saves nothing that could be measured, and a hole is found later.
+    /// Evidence: docs/results/evidence/PROBE_DOUBLINGS.csv
     PROBE_DOUBLINGS: u8 = 6;
 }
 
@@ -104,6 +107,8 @@ pub(in crate::adaptive) fn begin_at(window: &mut Window, access: Span) {
 pub(in crate::adaptive) struct Extent {
     /// Its size in pages.
     pub(in crate::adaptive) pages: u64,
+    /// The run is expected to end there.
+    pub(in crate::adaptive) is_exact: bool,
     /// Requests in a row that were found in memory.
     pub(in crate::adaptive) cached: u8,
     /// The first place behind the file.
@@ -134,7 +139,7 @@ pub(in crate::adaptive) fn extend(
     }
     let reach = extent.pages << extent.cached.min(PROBE_DOUBLINGS.get());
     let mut end = start.max(access.end).saturating_add(reach);
-    if reach >= ALIGN_PAGES.get() * 2 {
+    if reach >= ALIGN_PAGES.get() * 2 && !extent.is_exact {
         end -= end % ALIGN_PAGES.get();
     }
     let end = end.min(extent.end_of_file);

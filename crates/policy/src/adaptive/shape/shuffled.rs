@@ -16,10 +16,12 @@ steering! {
     /// What a late request adds to the disorder of a run, beside which each request in order takes
     /// one away. Lower, and a server that shuffles a third of its requests is called sequential
     /// now and then; higher, and one late thread makes a scan look shuffled for long.
+    /// Evidence: docs/results/evidence/LATE_COUNTS.csv
     LATE_COUNTS: u8 = 2;
 
     /// Disorder beyond which a run is called shuffled. It changes what is reported, not what is
     /// asked for.
+    /// Evidence: docs/results/evidence/DISORDER_SHUFFLED.csv
     DISORDER_SHUFFLED: u8 = 8;
 }
 

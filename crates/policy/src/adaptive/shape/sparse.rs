@@ -11,11 +11,13 @@ steering! {
     /// Halve the density counters beyond this, so that they describe the recent past. Lower, and one
     /// large hole makes a sequential stream sparse; higher, and a stream that became sparse reads
     /// through holes for 32 MiB.
+    /// Evidence: docs/results/evidence/DENSITY_HISTORY_PAGES.csv
     DENSITY_HISTORY_PAGES: u16 = 8192;
 
     /// Pages of eight that a run has to read to count as one without holes. With eight, one page
     /// left out ends a window; with six, the holes of a reader that skips every fourth page are
     /// read and never paid for.
+    /// Evidence: docs/results/evidence/DENSE_EIGHTHS.csv
     DENSE_EIGHTHS: u32 = 7;
 }
 

@@ -15,14 +15,17 @@ use ahead_units::PageRange;
 
 steering! {
     /// Elements that are asked for at once, at least. Fewer leave the device idle between them.
+    /// Evidence: docs/results/evidence/ELEMENTS_MIN.csv
     ELEMENTS_MIN: u64 = 8;
 
     /// Elements that are asked for at once, at most. More are a long list of calls for a stream
     /// that may end.
+    /// Evidence: docs/results/evidence/ELEMENTS_MAX.csv
     ELEMENTS_MAX: u64 = 256;
 
     /// Elements that a reader may leave out and still be on its stride. More, and a random access
     /// on the grid of a stride with a small period is taken for its next element.
+    /// Evidence: docs/results/evidence/SKIPPED_ELEMENTS_MAX.csv
     SKIPPED_ELEMENTS_MAX: u64 = 4;
 }
 

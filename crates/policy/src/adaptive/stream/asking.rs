@@ -8,7 +8,9 @@ use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::pace::Rate;
 use crate::adaptive::request::{self, Need};
+use crate::adaptive::runs::RunLengths;
 use crate::adaptive::shape::{Shape, run, strided};
+use crate::adaptive::window::pages16;
 use crate::decision::Prefetch;
 use crate::reason::Reason;
 use crate::steering::steering;
@@ -17,7 +19,17 @@ use ahead_units::{PageRange, Timestamp};
 steering! {
     /// Least next request after pages were evicted. Smaller, and a stream in short memory asks for
     /// single pages; larger, and what was evicted is at once.
-    THRASHED_REQUEST_PAGES: u32 = 4;
+    /// Evidence: docs/results/evidence/THRASHED_REQUEST_PAGES.csv
+    THRASHED_REQUEST_PAGES: u16 = 4;
+}
+
+/// What the file has learned, for all of its streams.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::adaptive) struct Learned<'a> {
+    /// More unread pages than this were evicted; 0 if that never happened.
+    pub(in crate::adaptive) thrash_pages: u32,
+    /// How long runs were.
+    pub(in crate::adaptive) runs: &'a RunLengths,
 }
 
 /// What came of asking.
@@ -38,36 +50,41 @@ impl Asked {
 
 /// Asking.
 impl Stream {
-    /// Asks for the next request; `access` is the newest one. `thrash_pages`: more unread pages
-    /// than this were evicted, 0 if that never happened.
+    /// Asks for the next request; `access` is the newest one.
     pub(in crate::adaptive) fn ask(
         &mut self,
         access: PageRange,
         now: Timestamp,
         moment: &Moment,
-        thrash_pages: u32,
+        learned: &Learned<'_>,
     ) -> Asked {
         let need = Need {
             is_positioned: self.shape.is_run() && self.direction == Direction::Backward,
-            length: self.length,
-            request: self.request,
+            length: u32::from(self.length),
+            request: u32::from(self.request),
             is_boosted: self.served.is_boosted(),
             rate: self.own_rate(now),
         };
-        let Some(limit) = request::limit(&need, moment, thrash_pages) else {
+        let Some(limit) = request::limit(&need, moment, learned.thrash_pages) else {
             return Asked::nothing(Reason::BudgetUsed);
         };
         if access.start.get() >= moment.file_pages.get() {
             return Asked::nothing(Reason::EndOfFile);
         }
-        let pages = request::size(&need, limit);
+        let worth = self.worth_asking(moment, learned.runs);
+        if worth.is_some_and(|pages| pages < request::REQUEST_PAGES_WORTH.get()) {
+            return Asked::nothing(Reason::RunEnds);
+        }
+        let pages = worth.map_or_else(|| request::size(&need, limit), |pages| pages.min(limit));
         let (first, cached) = (self.request == 0, self.served.cached());
         let asked = match self.shape {
-            Shape::Run | Shape::Shuffled | Shape::Sparse => self.extend_run(access, pages, moment),
+            Shape::Run | Shape::Shuffled | Shape::Sparse => {
+                self.extend_run(access, pages, worth == Some(pages), moment)
+            }
             Shape::Strided => self.extend_strided(access, pages, limit, moment),
             Shape::Vacant | Shape::Candidate => return Asked::nothing(Reason::NoPattern),
         };
-        self.request = request::next_size(pages, limit);
+        self.request = pages16(u64::from(request::next_size(pages, limit)));
         let Some((prefetch, is_probe)) = asked else {
             return Asked::nothing(Reason::EndOfFile);
         };
@@ -94,10 +111,12 @@ impl Stream {
         &mut self,
         access: PageRange,
         pages: u64,
+        is_exact: bool,
         moment: &Moment,
     ) -> Option<(Prefetch, bool)> {
         let extent = run::Extent {
             pages,
+            is_exact,
             cached: self.served.cached(),
             end_of_file: self.direction.end_of_file(moment.file_pages.get()),
         };
@@ -125,6 +144,17 @@ impl Stream {
         Some((ranges, false))
     }
 
+    /// Pages behind the window that are worth asking for, if lengths of runs are known.
+    fn worth_asking(&self, moment: &Moment, runs: &RunLengths) -> Option<u64> {
+        if !self.shape.is_run() {
+            return None;
+        }
+        let access_pages = moment.device.pages_per_access().get();
+        let ahead = runs.worth_asking(self.run_pages(), access_pages)?;
+        let asked = self.window.frontier.saturating_sub(self.window.next);
+        Some(ahead.saturating_sub(asked))
+    }
+
     /// The rate of the reader since the last request, if nothing but itself slowed it down.
     fn own_rate(&self, now: Timestamp) -> Option<Rate> {
         let is_own = self.shape.is_run() && self.request > 0 && !self.served.has_waited();
@@ -148,7 +178,8 @@ impl Stream {
                 strided::begin_again(&mut self.window);
             }
         } else if covered {
-            self.request = request::size_after_wait(self.request);
+            let request = request::size_after_wait(u32::from(self.request));
+            self.request = pages16(u64::from(request));
             self.served.boost();
         }
     }

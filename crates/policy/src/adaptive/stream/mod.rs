@@ -2,9 +2,10 @@
 //!
 //! This file asks the [shape](crate::adaptive::shape) of the stream, moves the stream from one shape to
 //! another, and keeps what all shapes need. What it asks for, and what it learns from the answers,
-//! is in [`asking`]. Which stream an access belongs to is decided in [`matching`](crate::adaptive::matching).
+//! is in [`asking`]; where it begins and ends in [`ends`]. Which stream an access belongs to is decided in [`matching`](crate::adaptive::matching).
 
 pub(crate) mod asking;
+mod ends;
 
 use crate::adaptive::direction::{Direction, Span};
 use crate::adaptive::id::StreamId;
@@ -18,7 +19,7 @@ use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::shuffled::{Disorder, REORDER_PAGES};
 use crate::adaptive::shape::sparse::Density;
 use crate::adaptive::shape::{candidate, run, strided};
-use crate::adaptive::window::{Window, pages32};
+use crate::adaptive::window::{Window, pages16, place32};
 use crate::reason::Pattern;
 use crate::steering::steering;
 use ahead_units::{PageCount, PageRange};
@@ -27,20 +28,24 @@ steering! {
     /// Accesses after which a stream counts as established: it may leave larger holes, and holes are
     /// asked for at all. Fewer, and random reads of a small file that happen to lie near each other
     /// are; more, and a parallel server begins as several streams.
+    /// Evidence: docs/results/evidence/ESTABLISHED_HITS.csv
     ESTABLISHED_HITS: u8 = 4;
 
     /// Elements of a widely spaced stride until it is believed. Fewer, and eight evenly spaced
     /// streams read in turn are taken for one strided stream per round; more, and short ones get
     /// nothing.
+    /// Evidence: docs/results/evidence/DOUBTFUL_HITS.csv
     DOUBTFUL_HITS: u8 = 8;
 
     /// Elements of a strided stream until it asks. Fewer, and two accesses that happen to be as far
     /// apart as two others cost a request; more delay the first one.
+    /// Evidence: docs/results/evidence/STRIDED_HITS.csv
     STRIDED_HITS: u8 = 3;
 
     /// Equal steps in a row that make a strided stream out of a run with holes. A reader that skips
     /// pages at random makes the same small step four times in a row every few hundred pages; six
     /// times it does not. More would only delay the first request.
+    /// Evidence: docs/results/evidence/REGULAR_STEPS.csv
     REGULAR_STEPS: u8 = 6;
 }
 
@@ -52,10 +57,12 @@ pub struct Stream {
     window: Window,
     /// How fast the reader is.
     pace: Pace,
+    /// Where the run began, wrapping; where the reader is: it has ended, as far as is known.
+    began: u32,
     /// Pages of the newest access.
-    length: u32,
+    length: u16,
     /// Pages of the next request; 0 before the first.
-    request: u32,
+    request: u16,
     /// The file's access count when this stream moved last.
     last_used: u32,
     /// How much is left out.
@@ -128,7 +135,7 @@ impl Stream {
         self.successor = report.place;
         self.window.next = access.end.get();
         self.window.frontier = access.start.get();
-        self.length = pages32(access.len());
+        self.length = pages16(access.len().get());
         self.last_used = tick;
         self.transition(Shape::Candidate, report);
     }
@@ -143,7 +150,7 @@ impl Stream {
         report: &mut Report<'_, O>,
     ) {
         self.successor = report.place;
-        self.length = pages32(access.len());
+        self.length = pages16(access.len().get());
         self.last_used = tick;
         self.direction = stride.direction;
         self.window.step = stride.period;
@@ -165,7 +172,8 @@ impl Stream {
         self.hits = 1;
         self.window.frontier = access.start.get();
         self.window.tail = 0;
-        self.request = request;
+        self.request = pages16(u64::from(request));
+        self.began = place32(access.start.get());
         self.transition(Shape::Run, report);
     }
 
@@ -206,7 +214,7 @@ impl Stream {
             return false;
         }
         self.last_used = tick;
-        self.length = pages32(access.len());
+        self.length = pages16(access.len().get());
         true
     }
 
@@ -270,13 +278,13 @@ impl Stream {
                     return Step::default(); // the same pages again: nothing to learn
                 };
                 self.advance_candidate(access, direction, report);
-                self.length = pages32(access.len());
+                self.length = pages16(access.len().get());
                 return Step::default();
             }
             Shape::Run | Shape::Shuffled | Shape::Sparse => self.advance_run(access, report),
             Shape::Strided => self.advance_strided(access, report),
         }
-        self.length = pages32(access.len());
+        self.length = pages16(access.len().get());
         let is_strided = self.shape == Shape::Strided;
         let mut step = Step::default();
         if was_strided != is_strided {
@@ -303,13 +311,14 @@ impl Stream {
         self.hits = 1;
         self.window.step = step_between(first.start, span.start);
         self.density.count(access.len().get(), span.end - first.end);
+        self.began = place32(first.start);
         (self.window.next, self.window.frontier, self.window.tail) = (span.end, span.start, 0);
         self.transition(self.kind_of_run(), report);
     }
 
     fn advance_run<O: Observer>(&mut self, access: PageRange, report: &mut Report<'_, O>) {
         let span = self.span(access);
-        let length = pages32(access.len());
+        let length = pages16(access.len().get());
         let old = self.window.next;
         if span.end <= old {
             // Behind the reader already: a late request, or the same page in small pieces.
@@ -353,7 +362,9 @@ impl Stream {
         }
         // The newest step broke the rule, but stayed close.
         self.regular = 0;
-        self.window.next = self.span(access).end;
+        let span = self.span(access);
+        self.window.next = span.end;
+        self.began = place32(span.start);
         self.window.forget();
         self.become_kind_of_run(report);
     }
@@ -405,7 +416,7 @@ impl Stream {
         PageCount::new(match self.shape {
             Shape::Vacant | Shape::Candidate => 0,
             Shape::Run | Shape::Shuffled | Shape::Sparse => run::unread(&self.window),
-            Shape::Strided => strided::unread(&self.window, self.length),
+            Shape::Strided => strided::unread(&self.window, u32::from(self.length)),
         })
     }
 
@@ -453,7 +464,7 @@ impl Stream {
 
     /// Pages of the next request.
     pub(in crate::adaptive) fn request(&self) -> u32 {
-        self.request
+        u32::from(self.request)
     }
 
     /// Whether the place is free.
@@ -490,7 +501,7 @@ impl Stream {
     pub(in crate::adaptive) fn is_left_to_kernel(&self, moment: &Moment) -> bool {
         self.shape != Shape::Strided
             && self.has_holes()
-            && !self.density.holes_pay(self.length, moment)
+            && !self.density.holes_pay(u32::from(self.length), moment)
     }
 
     /// What the accesses look like, for reports.
@@ -528,9 +539,9 @@ impl Stream {
     pub(in crate::adaptive) fn is_trusted(&self) -> bool {
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
-            // Two adjacent accesses are a stream; with holes between them it takes more.
+            // Two adjacent accesses are a stream. Holes are asked for when they are no stride.
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
-                !self.has_holes() || self.hits >= ESTABLISHED_HITS.get()
+                !self.has_holes() || self.hits > ESTABLISHED_HITS.get().max(REGULAR_STEPS.get())
             }
             Shape::Strided => self.hits >= STRIDED_HITS.get(),
         }

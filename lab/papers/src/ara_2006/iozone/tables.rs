@@ -4,7 +4,9 @@
 //! article is held against its middle and may be off by a factor of three: it depends on a disk
 //! whose figures are not published. A gain that is said to be small holds up to a tenth.
 
-use super::{Cell, FILES_KIB, Figure, Rates, Score, TESTS, Test, explained, looked_at, why_not};
+use super::grid::{Cell, FILES_KIB, Rates, Score, TESTS, Test, looked_at, why_not};
+use crate::ara_2006::arms::explained;
+use crate::figure::Figure;
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::verdict::{FigureRow, Verdict};
 

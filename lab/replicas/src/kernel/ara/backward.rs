@@ -12,9 +12,9 @@
 //! V16). June asks nothing unless enough was used; V16 also takes a read that leaves a gap of less
 //! than a request.
 
-use super::Ara;
 use super::chunks::Method;
 use super::events::AraObserver;
+use super::file::Ara;
 use super::release::AraRelease;
 use super::visit::Visit;
 use crate::kernel::Host;

@@ -5,8 +5,8 @@
 //! larger by an eighth of the file, up to the recommended one. Some were not: it shrinks by half of
 //! what was not.
 
-use super::Ara;
 use super::events::AraObserver;
+use super::file::Ara;
 use super::release::AraRelease;
 use crate::kernel::Host;
 use ahead_units::PAGE_BYTES;

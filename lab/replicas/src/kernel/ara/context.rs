@@ -14,10 +14,10 @@
 //! At a mark with less history than pages still ahead, those pages are in danger: they are
 //! [rescued](crate::kernel::rescue), and nothing is read.
 
-use super::Ara;
 use super::bounds::{Chunk, adjust, limit};
 use super::chunks::Method;
 use super::events::{AraEvent, AraObserver};
+use super::file::Ara;
 use super::release::AraRelease;
 use super::visit::{Found, Visit};
 use crate::kernel::{Host, PageState};

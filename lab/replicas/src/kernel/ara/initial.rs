@@ -4,10 +4,10 @@
 //! surely not be evicted before use. An eighth lies behind the mark. The device's limit does not
 //! bound this window. Also taken when page 0 was evicted and is read again.
 
-use super::Ara;
 use super::bounds::LOOK_AHEAD_RATIO;
 use super::chunks::Method;
 use super::events::AraObserver;
+use super::file::Ara;
 use super::release::AraRelease;
 use super::visit::Visit;
 use crate::kernel::Host;

@@ -28,7 +28,7 @@
 //! it. *Closing* learns from hits how much of a fresh file gets read. [events] are reported.
 //!
 //! Mapped files come here only under `MADV_SEQUENTIAL`, one page a request; all other faults read
-//! around as before, [`linux_2_6_11`], which a low ratio selects for reads as well.
+//! around as before, [`linux_2_6_11`](super::linux_2_6_11), which a low ratio selects for reads as well.
 //!
 //! Releases, see [`AraRelease`]: V15 is the combined patch of 6 June 2006 (2.6.17-rc5), read in full.
 //! The June updates (25 June 2006, 2.6.17-mm3 on) are those of the article of November 2006. V16
@@ -50,6 +50,7 @@ mod chunks;
 mod closing;
 mod context;
 pub mod events;
+mod file;
 mod initial;
 mod release;
 mod seek;
@@ -59,14 +60,12 @@ mod thrash;
 mod visit;
 
 use self::bounds::Bounds;
-use self::chunks::Chunks;
 pub use self::chunks::Method;
 use self::events::{AraEvent, AraObserver};
+pub use self::file::Ara;
 pub use self::release::{AraKnobs, AraRelease};
 use self::visit::{Found, Visit};
 use super::hints::advised_limit;
-use super::linux_2_6_11::{self, Stock};
-use super::rescue::rescue_pages;
 use super::{Advice, Class, Fault, Host, PageState, Read, ReadAhead, Window};
 use crate::replica::{Key, Replica};
 
@@ -117,96 +116,6 @@ pub const REPLICAS: &[Replica<Ara>] = &[
 /// Where a mark goes when the disk sleeps: far enough that it is not moved at every page, near
 /// enough that little is lost when the disk wakes up (`LAPTOP_POLL_INTERVAL`).
 const LAPTOP_POLL_PAGES: u64 = 16;
-
-/// One open file under adaptive read-ahead, and who hears of its [events].
-#[derive(Clone, Debug)]
-pub struct Ara<O = ()> {
-    release: AraRelease,
-    knobs: AraKnobs,
-    observer: O,
-    stock: Stock,
-    chunks: Chunks,
-    /// The aging clock when the newest chunk was submitted.
-    age: u64,
-    /// The page visited last; −1 at open.
-    prev_page: u64,
-    /// The file's limit in pages: the device's, twice that, or 0, by advice.
-    pages_max: u64,
-    has_met_end: bool,
-    is_disk_asleep: bool,
-    is_mapped: bool,
-}
-
-impl Ara {
-    /// A fresh file with the release's defaults.
-    #[must_use]
-    pub const fn new(release: AraRelease) -> Self {
-        Self::with_knobs(release, AraKnobs::of(release))
-    }
-
-    /// A fresh file.
-    #[must_use]
-    pub const fn with_knobs(release: AraRelease, knobs: AraKnobs) -> Self {
-        Self::observed(release, knobs, ())
-    }
-}
-
-impl<O> Ara<O> {
-    /// A fresh file whose events `observer` hears.
-    #[must_use]
-    pub const fn observed(release: AraRelease, knobs: AraKnobs, observer: O) -> Self {
-        Self {
-            release,
-            knobs,
-            observer,
-            stock: Stock::new(linux_2_6_11::StockRelease::Linux2_6_18, knobs.pages_max),
-            chunks: Chunks {
-                la_index: 0,
-                ra_index: 0,
-                mark: 0,
-                end: 0,
-                method: Method::None,
-                method_old: Method::None,
-                hits: 0,
-                hits_run: 0,
-                hits_last: 0,
-                hits_second_last: 0,
-            },
-            age: 0,
-            prev_page: u64::MAX,
-            pages_max: knobs.pages_max,
-            has_met_end: false,
-            is_disk_asleep: false,
-            is_mapped: false,
-        }
-    }
-
-    /// Who hears of the events.
-    pub const fn observer(&self) -> &O {
-        &self.observer
-    }
-
-    /// Laptop mode is on and the disk has been spun down, or is so no longer.
-    pub const fn set_disk_asleep(&mut self, is_asleep: bool) {
-        self.is_disk_asleep = is_asleep;
-    }
-
-    /// Whether the old logic reads.
-    const fn is_stock(&self) -> bool {
-        self.knobs.ratio > 0 && self.knobs.ratio < self.release.ratio_min()
-    }
-
-    /// The accepted ratio of pages read ahead to pages used, at least 1.
-    fn hit_rate(&self) -> u64 {
-        self.knobs.hit_rate.max(1)
-    }
-
-    /// Whether what the newest chunk's mark stands for was used enough.
-    fn is_hit_enough(&self) -> bool {
-        let hits = u64::from(self.chunks.hits);
-        !self.knobs.hit_feedback || hits.saturating_mul(self.hit_rate()) >= self.chunks.interval()
-    }
-}
 
 impl<O: AraObserver> Ara<O> {
     /// The page at hand is absent or marked: rules 1 to 10.
@@ -352,16 +261,6 @@ impl<O: AraObserver> Ara<O> {
             self.on_present(host, page, state);
         }
         self.prev_page = page;
-    }
-
-    /// Saves pages that wait for their reader, instead of reading more.
-    fn rescue<H: Host>(&mut self, host: &mut H, page: u64, pages: u64) {
-        let saved = rescue_pages(host, page, pages);
-        self.report(AraEvent::ReadAheadRescue, self.chunks.method, saved);
-    }
-
-    fn report(&mut self, event: AraEvent, method: Method, pages: u64) {
-        self.observer.on_event(event, method, pages);
     }
 }
 

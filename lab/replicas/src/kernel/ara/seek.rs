@@ -4,9 +4,9 @@
 //! the circle; and the request must be shorter than the run so far. In V15 only, and in the June
 //! updates when hits are counted: without hits no run has a length.
 
-use super::Ara;
 use super::chunks::Method;
 use super::events::AraObserver;
+use super::file::Ara;
 use super::visit::Visit;
 use crate::kernel::Host;
 

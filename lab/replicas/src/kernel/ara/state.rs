@@ -10,10 +10,10 @@
 //! If the pages ahead would be evicted before the reader comes to them, they are rescued and
 //! nothing is read.
 
-use super::Ara;
 use super::bounds::{adjust, learn_thrash_bytes};
 use super::chunks::Method;
 use super::events::{AraEvent, AraObserver};
+use super::file::Ara;
 use super::release::AraRelease;
 use super::visit::Visit;
 use crate::kernel::Host;

@@ -4,9 +4,9 @@
 //! quarter of its length or less away, is stretched to it: the rest would cost a request of its
 //! own. The state is that of the chunk asked for, also where it was dropped or partly cached.
 
-use super::Ara;
 use super::chunks::Method;
 use super::events::{AraEvent, AraObserver};
+use super::file::Ara;
 use super::release::AraRelease;
 use crate::kernel::{Class, Host, Window};
 use ahead_units::PAGE_BYTES;

@@ -4,10 +4,10 @@
 //! A page of the newest chunk: the threshold is now known, it is what was read since the chunk was
 //! submitted, and three quarters of it are asked for, to be on the safe side.
 
-use super::Ara;
 use super::bounds::{LOOK_AHEAD_RATIO, learn_thrash_bytes};
 use super::chunks::Method;
 use super::events::{AraEvent, AraObserver};
+use super::file::Ara;
 use super::release::AraRelease;
 use super::visit::Visit;
 use crate::kernel::{Host, PageState};

@@ -1,33 +1,35 @@
-//! `evidence NAME`: what a steering constant of the policy balances, as numbers and as a picture.
+//! `evidence NAME`: what a steering constant balances, as numbers and as a picture.
 //!
-//! The program is built with the feature `evidence` into a folder of its own, runs the plans with
-//! the constant at a quarter, a half, once, twice and four times its value, and what came out is
-//! written to docs/results/evidence: time relative to the chosen value, the geometric mean over
-//! all cells of the plans and the worst cell. Virtual time: the same on every machine. What other
-//! policies do in the plans does not depend on the constant and is run once, into a journal.
+//! The program is built with the feature `evidence` into a folder of its own, runs plans with the
+//! constant at a quarter, a half, once, twice and four times its value, and what came out is written
+//! to docs/results/evidence: time relative to the chosen value, the geometric means over all cells,
+//! the worst cell and the best. The plans are those of the tree, and one of generated workloads that
+//! is written for the purpose. Virtual time: the same on every machine. What other policies do in the
+//! plans does not depend on the constants and is run once, into a journal.
 
-use std::collections::BTreeMap;
+mod index;
+mod point;
+
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use ahead_policy::evidence::constants;
+use ahead_engine::evidence::constants;
+use ahead_policy::steering::Constant;
 use ahead_study::chart::{Chart, LineChart, Scale, Series};
-use serde_json::Value;
+use ahead_workload::generated;
+use serde_json::{Map, Value, json};
 
+use self::point::{GENERATED, Point, Times, csv};
 use crate::cargo::{cargo, root};
 
-/// Times of all cells, in nanoseconds, by what they are called.
-type Times = BTreeMap<String, f64>;
+/// Where the results are.
+const FOLDER: &str = "docs/results/evidence";
 
-/// The constant at one value, against what was chosen.
-struct Point {
-    value: u64,
-    mean: f64,
-    worst: (f64, String),
-    best: (f64, String),
-}
+/// Of the workloads that are generated. More find more cells in which a constant matters; these
+/// take as long as the plans.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=32;
 
 /// The list of all steering constants.
 #[must_use]
@@ -43,26 +45,21 @@ pub fn list() -> String {
     text
 }
 
-/// Sweeps constants over the plans in `plans` and says what came of each.
+/// Sweeps the constants of these `names`, or all without any, over the plans in `plans` and over
+/// generated workloads, and says what came of each.
 ///
 /// # Errors
 /// No constant has one of these names, the program cannot be built or run, or a result cannot be
 /// written.
 pub fn sweep(names: &[String], plans: &Path) -> io::Result<String> {
     let root = &root();
-    let mut chosen = Vec::new();
-    for name in names {
-        let constant = constants().find(|constant| constant.name == *name);
-        chosen.push(
-            constant.ok_or_else(|| {
-                io::Error::other(format!("no steering constant is called {name}"))
-            })?,
-        );
-    }
-    let plans = plan_files(&root.join(plans))?;
+    let chosen = named(names)?;
+    let program = build(root)?;
+    let mut plans = plan_files(&root.join(plans))?;
+    plans.push(write_generated(&root.join("target/evidence"))?);
     let sweep = Sweep {
         root,
-        program: build(root)?,
+        program,
         plans,
     };
     let journal = root.join("target/evidence/chosen.journal");
@@ -80,11 +77,70 @@ pub fn sweep(names: &[String], plans: &Path) -> io::Result<String> {
             } else {
                 sweep.times(Some(&setting), &journal.with_extension("others"))?
             };
-            points.push(compare(value, &times, &as_chosen)?);
+            points.push(Point::new(value, &times, &as_chosen)?);
         }
         said.push(write(root, constant.name, constant.value, &points)?);
     }
     Ok(said.join("\n"))
+}
+
+/// The constants of these names; all without any.
+fn named(names: &[String]) -> io::Result<Vec<&'static Constant>> {
+    if names.is_empty() {
+        return Ok(constants().collect());
+    }
+    let constant = |name: &String| {
+        let mut all = constants();
+        all.find(|constant| constant.name == *name)
+            .ok_or_else(|| io::Error::other(format!("no steering constant is called {name}")))
+    };
+    names.iter().map(constant).collect()
+}
+
+/// The page about all sweeps, as their tables say it.
+///
+/// # Errors
+/// A table cannot be read.
+pub fn index() -> io::Result<String> {
+    index::page(&root().join(FOLDER))
+}
+
+/// Steering constants whose table is missing, or was made around another value.
+///
+/// # Errors
+/// A table cannot be read.
+pub fn without_table() -> io::Result<Vec<&'static str>> {
+    let folder = root().join(FOLDER);
+    let mut without = Vec::new();
+    for constant in constants() {
+        let path = folder.join(format!("{}.csv", constant.name));
+        let table = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            table => table?,
+        };
+        let around = |point: &Point| point.value == constant.value && point.differ == 0;
+        if !point::parse(&table).is_some_and(|points| points.iter().any(around)) {
+            without.push(constant.name);
+        }
+    }
+    Ok(without)
+}
+
+/// A plan of generated workloads, written into `folder`.
+fn write_generated(folder: &Path) -> io::Result<PathBuf> {
+    let workload = |seed: u64| Ok((seed.to_string(), serde_json::to_value(generated(seed))?));
+    let workloads = SEEDS.map(workload).collect::<io::Result<Map<_, _>>>()?;
+    let plan = json!({
+        "name": GENERATED,
+        "about": "Workloads by seed.",
+        "disks": ["hdd", "ssd", "cloud"],
+        "memory-mib": [24, 128],
+        "policies": ["adaptive"],
+        "workload": workloads,
+    });
+    let path = folder.join("generated.toml");
+    std::fs::write(&path, toml::to_string(&plan).map_err(io::Error::other)?)?;
+    Ok(path)
 }
 
 /// A journal with the cells that do not depend on the policy's constants.
@@ -104,13 +160,14 @@ fn without_adaptive(journal: &str) -> String {
 }
 
 fn write(root: &Path, name: &str, chosen: u64, points: &[Point]) -> io::Result<String> {
-    let folder = root.join("docs/results/evidence");
+    let folder = root.join(FOLDER);
     std::fs::create_dir_all(&folder)?;
     let table = csv(points);
     std::fs::write(folder.join(format!("{name}.csv")), &table)?;
     let chart = picture(name, chosen, points);
     let svg = chart.to_svg().map_err(io::Error::other)?;
     std::fs::write(folder.join(format!("{name}.svg")), svg)?;
+    std::fs::write(folder.join("README.md"), index::page(&folder)?)?;
     Ok(format!("{name}, {chosen} as chosen\n{table}"))
 }
 
@@ -196,53 +253,6 @@ fn times_of(output: &Output) -> io::Result<Times> {
         .collect())
 }
 
-fn compare(value: u64, times: &Times, chosen: &Times) -> io::Result<Point> {
-    let (mut logarithms, mut cells) = (0.0, 0.0);
-    let mut worst = (0.0, String::new());
-    let mut best = (f64::INFINITY, String::new());
-    for (cell, time) in times {
-        let Some(as_chosen) = chosen.get(cell) else {
-            return Err(io::Error::other(format!("{cell} is not in every run")));
-        };
-        let ratio = time / as_chosen;
-        logarithms += ratio.ln();
-        cells += 1.0;
-        if ratio > worst.0 {
-            worst = (ratio, cell.clone());
-        }
-        if ratio < best.0 {
-            best = (ratio, cell.clone());
-        }
-    }
-    if cells == 0.0 {
-        return Err(io::Error::other("the plans have no cell with `adaptive`"));
-    }
-    Ok(Point {
-        value,
-        mean: (logarithms / cells).exp(),
-        worst,
-        best,
-    })
-}
-
-fn csv(points: &[Point]) -> String {
-    let mut text = "value,geometric_mean,worst,worst_cell,best,best_cell\n".to_owned();
-    for point in points {
-        let Point {
-            value,
-            mean,
-            worst,
-            best,
-        } = point;
-        let _ = writeln!(
-            text,
-            "{value},{mean:.4},{:.4},{},{:.4},{}",
-            worst.0, worst.1, best.0, best.1
-        );
-    }
-    text
-}
-
 #[expect(clippy::cast_precision_loss, reason = "a place on an axis")]
 fn picture(name: &str, chosen: u64, points: &[Point]) -> Chart {
     let series = |label: &str, height: fn(&Point) -> f64| Series {
@@ -260,7 +270,8 @@ fn picture(name: &str, chosen: u64, points: &[Point]) -> Chart {
         x_scale: Scale::Logarithmic,
         series: vec![
             series("worst cell", |point| point.worst.0),
-            series("geometric mean", |point| point.mean),
+            series("plans", |point| point.plans),
+            series("generated", |point| point.generated),
             series("best cell", |point| point.best.0),
         ],
         ..LineChart::default()
@@ -284,14 +295,6 @@ mod tests {
                        {\"cell\":{\"policy\":\"adaptive:ratio=50\"}}\n";
         let others = "{\"journal_of\":\"1\"}\n{\"cell\":{\"policy\":\"none\"}}\n";
         assert_eq!(without_adaptive(journal), others);
-    }
-
-    #[test]
-    fn twice_the_time_in_one_of_two_cells_is_a_mean_of_root_two() {
-        let times = |a: f64, b: f64| Times::from([("a".to_owned(), a), ("b".to_owned(), b)]);
-        let point = compare(8, &times(10.0, 40.0), &times(10.0, 20.0)).unwrap();
-        assert!((point.mean - 2.0_f64.sqrt()).abs() < 1e-9);
-        assert_eq!((point.worst.1.as_str(), point.best.1.as_str()), ("b", "a"));
     }
 
     #[test]

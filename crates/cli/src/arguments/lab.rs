@@ -1,0 +1,213 @@
+//! The command line of `ahead lab`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// `ahead lab`.
+#[derive(Debug, Subcommand)]
+pub enum Lab {
+    /// Build the guest's kernel (some minutes the first time, seconds after a change)
+    Build(LabBuild),
+    /// Run one command in a guest and print what its disk had to do
+    Run(LabRun),
+    /// Run one command in several guests, in several arms, and compare them
+    Compare(LabCompare),
+    /// Run the bench's patterns in guests, in all arms, and compare them
+    Bench(LabBench),
+    /// Compare the simulator with guests: throughput of both, cell by cell
+    Predict(LabPredict),
+    /// Look around in a guest
+    Shell(LabShell),
+}
+
+/// Which kernel.
+#[derive(Debug, Args)]
+pub struct LabKernel {
+    /// Kernel of the guest: 6.12 or 6.1
+    #[arg(long, value_name = "SERIES", default_value = "6.12")]
+    pub kernel: String,
+}
+
+/// `ahead lab build`.
+#[derive(Debug, Args)]
+pub struct LabBuild {
+    /// Which kernel.
+    #[command(flatten)]
+    pub kernel: LabKernel,
+}
+
+/// What a guest is made of.
+#[derive(Debug, Args)]
+pub struct LabMachine {
+    /// Which kernel.
+    #[command(flatten)]
+    pub kernel: LabKernel,
+    /// hdd, ssd, nvme, cloud, array, another model's name, or a model file ending in .toml
+    #[arg(long, value_name = "MODEL", default_value = "hdd")]
+    pub disk: String,
+    /// Size of the disk
+    #[arg(long, value_name = "SIZE", default_value = "4G")]
+    pub size: String,
+    /// Memory of the guest
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    pub memory: String,
+    /// File system of the disk: ext4 or xfs (needs its mkfs)
+    #[arg(long, value_name = "KIND", default_value = "ext4", value_parser = ["ext4", "xfs"])]
+    pub fs: String,
+    /// Copy this file or folder to the disk first; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub with: Vec<PathBuf>,
+    /// Run this first with the shell, on the disk, outside of the measurement
+    #[arg(long, value_name = "SCRIPT")]
+    pub prepare: Vec<OsString>,
+    /// End the guest after so many seconds of the host's clock
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    pub wall_limit: u64,
+}
+
+/// The command of a guest, and the form of what is printed.
+#[derive(Debug, Args)]
+pub struct LabCommand {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Command to run, found as in this shell; its working folder is the disk
+    #[arg(
+        required = true,
+        value_name = "CMD",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// `ahead lab run`.
+#[derive(Debug, Args)]
+pub struct LabRun {
+    /// What the guest is made of.
+    #[command(flatten)]
+    pub machine: LabMachine,
+    /// Read-ahead of the disk
+    #[arg(long, value_name = "SIZE", default_value = "128K")]
+    pub read_ahead: String,
+    /// Run the command by itself, not under `ahead run`
+    #[arg(long)]
+    pub no_ahead: bool,
+    /// What runs there.
+    #[command(flatten)]
+    pub task: LabCommand,
+}
+
+/// `ahead lab compare`.
+#[derive(Debug, Args)]
+pub struct LabCompare {
+    /// What the guests are made of.
+    #[command(flatten)]
+    pub machine: LabMachine,
+    /// Arms, comma separated: off, stock:KIB, run, ceiling
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "stock:128,stock:512,stock:8192,run,ceiling"
+    )]
+    pub arm: String,
+    /// How often each arm is run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub repeat: u32,
+    /// What runs there.
+    #[command(flatten)]
+    pub task: LabCommand,
+}
+
+/// The bench's patterns in guests: what `ahead lab bench` and `ahead lab predict` have in common.
+#[derive(Debug, Args)]
+pub struct LabPatterns {
+    /// Which kernel.
+    #[command(flatten)]
+    pub kernel: LabKernel,
+    /// Disks, comma separated: names of models, or model files ending in .toml
+    #[arg(long, value_name = "LIST", default_value = "hdd,ssd,cloud")]
+    pub disk: String,
+    /// Patterns, comma separated; `ahead bench list` names them
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    pub pattern: String,
+    /// End each run after so many virtual seconds
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub seconds: u64,
+    /// End each run after so many bytes
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    pub bytes: String,
+    /// Memory of each guest
+    #[arg(long, value_name = "SIZE", default_value = "3G")]
+    pub memory: String,
+    /// Guests at once
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub guests: u32,
+}
+
+/// `ahead lab bench`.
+#[derive(Debug, Args)]
+pub struct LabBench {
+    /// What is read, and where.
+    #[command(flatten)]
+    pub patterns: LabPatterns,
+    /// Arms, comma separated
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "stock:128,stock:512,stock:8192,run,ceiling"
+    )]
+    pub arm: String,
+    /// How often each pair of pattern and arm is run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub repeat: u32,
+    /// Speed of the disk relative to the real one (default: 4 for rotating disks, else 1)
+    #[arg(long, value_name = "N")]
+    pub scale: Option<String>,
+    /// Write the results of each disk as JSON to this folder
+    #[arg(long, value_name = "DIR")]
+    pub json: Option<PathBuf>,
+    /// Write a picture of each disk as SVG to this folder
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+}
+
+/// `ahead lab predict`.
+#[derive(Debug, Args)]
+pub struct LabPredict {
+    /// What is read, and where.
+    #[command(flatten)]
+    pub patterns: LabPatterns,
+    /// Arms, comma separated: off, stock:KIB, run, run:KEY=VALUE
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "stock:128,stock:512,stock:8192,run"
+    )]
+    pub arm: String,
+    /// Random seed: the same seed reads the same places
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Keep what guests measured in this folder, and use it where it is there
+    #[arg(long, value_name = "DIR")]
+    pub measured: Option<PathBuf>,
+    /// Write every request of both disks to this folder, as CSV
+    #[arg(long, value_name = "DIR")]
+    pub requests: Option<PathBuf>,
+    /// Write the results as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a picture as SVG
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// `ahead lab shell`.
+#[derive(Debug, Args)]
+pub struct LabShell {
+    /// What the guest is made of.
+    #[command(flatten)]
+    pub machine: LabMachine,
+}

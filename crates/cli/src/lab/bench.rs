@@ -1,0 +1,34 @@
+//! `ahead lab bench`: the bench's patterns and arms in guests, as tables, JSON and pictures.
+
+use std::fs;
+
+use ahead_disk_model::TimeScale;
+
+use super::error::LabError;
+use super::patterns::Sweep;
+use crate::arguments::LabBench;
+use crate::bench;
+use crate::exit::Exit;
+
+pub(super) fn bench(arguments: &LabBench) -> Result<(String, Exit), LabError> {
+    let scale = arguments.scale.as_deref().map(str::parse::<TimeScale>);
+    let scale = scale.transpose().map_err(LabError::Scale)?;
+    let repeat = [format!("--repeat={}", arguments.repeat)];
+    let sweep = Sweep::new(&arguments.patterns, &arguments.arm, repeat, None)?;
+    for folder in [&arguments.json, &arguments.svg].into_iter().flatten() {
+        fs::create_dir_all(folder)?;
+    }
+    let image = sweep.image()?;
+    let mut text = String::new();
+    for disk in sweep.disks() {
+        let results = sweep.on_disk(disk, scale, &image)?;
+        if let Some(folder) = &arguments.json {
+            let json = serde_json::to_vec_pretty(&results).unwrap_or_default();
+            bench::write(&folder.join(disk).with_extension("json"), &json)?;
+        }
+        let svg = arguments.svg.as_ref();
+        let svg = svg.map(|folder| folder.join(disk).with_extension("svg"));
+        text += &bench::draw(&results, svg.as_deref())?;
+    }
+    Ok((text, Exit::Fine))
+}

@@ -1,0 +1,105 @@
+//! Why a command of `ahead lab` failed, and how the program ends then.
+
+use std::io;
+use std::path::PathBuf;
+
+use ahead_disk_model::time_scale::TimeScaleError;
+use ahead_guest::GuestError;
+use ahead_guest::kernel::KernelError;
+use ahead_guest::source::{SourceError, UnknownSeries};
+use ahead_harness::arm::{Arm, ParseArmError};
+use ahead_workload::scenario::ParseScenarioError;
+
+use crate::bench::BenchCommandError;
+use crate::disk::DiskCommandError;
+use crate::exit::Exit;
+use crate::size::SizeError;
+
+/// Why a lab command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// `--kernel`.
+    #[error("--kernel: {0}")]
+    KernelSeries(#[from] UnknownSeries),
+    /// `--disk`.
+    #[error(transparent)]
+    Disk(#[from] DiskCommandError),
+    /// A size.
+    #[error("--{option}: {source}")]
+    Size {
+        /// Of which option.
+        option: &'static str,
+        /// What is wrong with it.
+        source: SizeError,
+    },
+    /// `--arm`.
+    #[error("--arm: {0}")]
+    Arm(#[from] ParseArmError),
+    /// `--pattern`.
+    #[error("--pattern: {0}")]
+    Pattern(ParseScenarioError),
+    /// `--scale`.
+    #[error("--scale: {0}")]
+    Scale(TimeScaleError),
+    /// Drawing or writing what came of a bench.
+    #[error(transparent)]
+    Bench(#[from] BenchCommandError),
+    /// The bench inside a guest.
+    #[error("in the guest: {0}")]
+    Inside(String),
+    /// An arm that a guest does not have.
+    #[error(
+        "--arm: `{0}` is for `ahead bench`; a command in a guest has off, stock:KIB, run, ceiling"
+    )]
+    OtherArm(Arm),
+    /// The models that the kernel is linked with.
+    #[error(
+        "cannot find the disk models at {}: build them with `cargo build --release --workspace`",
+        .0.display()
+    )]
+    NoModels(PathBuf),
+    /// No source.
+    #[error(transparent)]
+    KernelSource(#[from] SourceError),
+    /// No kernel.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// No home, no folder for results.
+    #[error("cannot prepare the guest: {0}")]
+    Prepare(#[from] io::Error),
+    /// A guest.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// `--with`.
+    #[error("--with: cannot copy {} to the disk: {source}", path.display())]
+    With {
+        /// What.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Arms whose commands ended differently cannot be compared.
+    #[error("in arm {arm} the command ended with {code}")]
+    CommandFailed {
+        /// Which.
+        arm: Arm,
+        /// How.
+        code: i32,
+    },
+}
+
+impl LabError {
+    /// How the program ends after this error.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::KernelSeries(_) | Self::Size { .. } | Self::Arm(_) | Self::OtherArm(_) => {
+                Exit::Usage
+            }
+            Self::Pattern(_) | Self::Scale(_) => Exit::Usage,
+            Self::Bench(error) => error.exit(),
+            Self::Disk(error) => error.exit(),
+            _ => Exit::Failed,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a guest is made of: from words of the command line to a guest that can be booted.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ahead_guest::init::in_guest;
+use ahead_guest::kernel::Recipe;
+use ahead_guest::source::{self, KernelSeries};
+use ahead_guest::{Console, FileSystem, Guest, GuestDisk, Task};
+use tempfile::TempDir;
+
+use super::error::LabError;
+use crate::arguments::{LabKernel, LabMachine};
+use crate::{disk, size};
+
+/// First argument of the first process in a guest.
+pub const GUEST_ARGUMENT: &str = "__guest";
+/// The disk models as a static library, beside this program.
+const MODELS_NAME: &str = "libahead_guest_disk.a";
+/// Where Debian's packages put the source of kernels.
+const SOURCES: &str = "/usr/src";
+/// A guest that takes longer on the host's clock hangs.
+const WALL_LIMIT: Duration = Duration::from_secs(600);
+
+/// Where the kernel of the command line is built.
+///
+/// # Errors
+/// No source, no models, no home.
+pub(super) fn recipe(kernel: &LabKernel) -> Result<Recipe, LabError> {
+    recipe_beside(&std::env::current_exe()?, kernel.kernel.parse()?)
+}
+
+/// Where the kernel of `series` is built from what was built with `program`, which is this one.
+///
+/// # Errors
+/// No source, no models, no home.
+pub fn recipe_beside(program: &Path, series: KernelSeries) -> Result<Recipe, LabError> {
+    let models = program.with_file_name(MODELS_NAME);
+    if !models.is_file() {
+        return Err(LabError::NoModels(models));
+    }
+    Ok(Recipe {
+        source: source::find(SOURCES.as_ref(), series)?,
+        models,
+        cache: cache_folder()?,
+    })
+}
+
+pub(super) fn cache_folder() -> io::Result<PathBuf> {
+    let named = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let cache = named("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(named("HOME")?).join(".cache")));
+    match cache {
+        Some(cache) => Ok(cache.join("ahead/lab")),
+        None => Err(io::Error::other("neither XDG_CACHE_HOME nor HOME is set")),
+    }
+}
+
+pub(super) fn size_of(option: &'static str, text: &str) -> Result<u64, LabError> {
+    size::parse(text).map_err(|source| LabError::Size { option, source })
+}
+
+/// A guest with this kernel and disk that does nothing yet.
+pub(super) fn guest_of(kernel: &LabKernel, disk: &str) -> Result<Guest, LabError> {
+    Ok(Guest {
+        kernel: recipe(kernel)?.find()?,
+        init: vec![std::env::current_exe()?.into(), GUEST_ARGUMENT.into()],
+        memory_bytes: 0,
+        disk: GuestDisk::new(disk::model(disk)?),
+        task: Task::new(Vec::new()),
+        console: Console::Ours,
+        wall_limit: WALL_LIMIT,
+    })
+}
+
+/// A guest of this machine for `command`, and the disk's model.
+pub(super) fn guest(machine: &LabMachine, command: &[OsString]) -> Result<Guest, LabError> {
+    let mut command = command.to_vec();
+    if let Some(program) = command.first_mut() {
+        // A name without a folder is looked for there.
+        *program = in_guest(Path::new(program)).into();
+    }
+    let mut guest = guest_of(&machine.kernel, &machine.disk)?;
+    let mut task = Task::new(command);
+    task.file_system = if machine.fs == "xfs" {
+        FileSystem::Xfs
+    } else {
+        FileSystem::Ext4
+    };
+    for path in &machine.with {
+        let path = std::path::absolute(path)?;
+        // Before anything is booted for it.
+        if let Err(source) = path.symlink_metadata() {
+            return Err(LabError::With { path, source });
+        }
+        task.copies.push(path);
+    }
+    for script in &machine.prepare {
+        task.preparations
+            .push(vec!["/bin/sh".into(), "-c".into(), script.clone()]);
+    }
+    guest.memory_bytes = size_of("memory", &machine.memory)?;
+    guest.disk.bytes = size_of("size", &machine.size)?;
+    guest.task = task;
+    guest.wall_limit = Duration::from_secs(machine.wall_limit);
+    Ok(guest)
+}
+
+/// This program, as a guest finds it.
+pub(super) fn own_program() -> io::Result<OsString> {
+    Ok(in_guest(&std::env::current_exe()?).into())
+}
+
+/// `command`, as a guest finds it, under `ahead run`.
+pub(super) fn steered(command: Vec<OsString>) -> io::Result<Vec<OsString>> {
+    let mut words = vec![own_program()?, "run".into(), "--".into()];
+    words.extend(command);
+    Ok(words)
+}
+
+/// A folder for what host and guest say to each other.
+pub(super) fn shared_folder() -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix("ahead-lab-").tempdir()
+}

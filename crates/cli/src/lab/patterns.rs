@@ -1,0 +1,256 @@
+//! Patterns of the bench in guests, several at once.
+//!
+//! A guest runs one pattern in all arms, with the same program that measures real disks. All guests
+//! share one image with the bench's test files, which none of them changes.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::SystemTime;
+
+use ahead_disk_model::TimeScale;
+use ahead_guest::init::{DISK_FOLDER, SHARED_FOLDER};
+use ahead_guest::{Console, Guest, Task};
+use ahead_harness::Results;
+use ahead_harness::arm::{self, Arm};
+use ahead_harness::calendar::utc_minutes;
+use ahead_workload::scenario::{self, Scenario};
+
+use super::error::LabError;
+use super::machine::{cache_folder, guest_of, own_program, shared_folder, size_of};
+use crate::arguments::LabPatterns;
+use crate::signals::stop_flag;
+use crate::{output, progress};
+
+/// What a guest writes its results to, in the shared folder.
+const RESULTS: &str = "results.json";
+/// The image has this much for test files and the tables of a file system.
+pub(super) const IMAGE_BYTES: u64 = 6 << 30;
+/// Raised when what stands on the image changes.
+const IMAGE_VERSION: u32 = 1;
+
+/// What all guests of one command have in common. None writes to its disk, not even its file
+/// system's journal.
+pub(super) struct Sweep<'a> {
+    patterns: &'a LabPatterns,
+    memory_bytes: u64,
+    scenarios: Vec<Scenario>,
+    arms: Vec<Arm>,
+    /// Options of `ahead bench run`, beside the pattern, the arms and where the results go.
+    options: Vec<String>,
+    /// The folder for the logs of the guests' disks, if they are wanted.
+    requests: Option<&'a Path>,
+    stop: Arc<AtomicBool>,
+}
+
+impl<'a> Sweep<'a> {
+    /// `arms` as the user wrote them; `options` for `ahead bench run`, beside what is in `patterns`.
+    pub(super) fn new(
+        patterns: &'a LabPatterns,
+        arms: &str,
+        options: impl IntoIterator<Item = String>,
+        requests: Option<&'a Path>,
+    ) -> Result<Self, LabError> {
+        let scenarios = scenario::parse_list(&patterns.pattern).map_err(LabError::Pattern)?;
+        let arms = arm::parse_list(arms)?;
+        let mut all = vec![
+            format!("--seconds={}", patterns.seconds),
+            format!("--bytes={}", patterns.bytes),
+        ];
+        all.extend(options);
+        Ok(Self {
+            patterns,
+            memory_bytes: size_of("memory", &patterns.memory)?,
+            scenarios,
+            arms,
+            options: all,
+            requests,
+            stop: stop_flag()?,
+        })
+    }
+
+    /// The disks that were named.
+    pub(super) fn disks(&self) -> impl Iterator<Item = &'a str> {
+        self.patterns.disk.split(',').map(str::trim)
+    }
+}
+
+impl Sweep<'_> {
+    /// The image with the test files, which is made when it is first needed.
+    pub(super) fn image(&self) -> Result<PathBuf, LabError> {
+        let folder = cache_folder()?.join("images");
+        fs::create_dir_all(&folder)?;
+        let lock = File::create(folder.join("lock"))?;
+        lock.lock()?;
+        let image = folder.join(format!("bench-{IMAGE_VERSION}"));
+        if image.is_file() {
+            return Ok(image);
+        }
+        output::to_stderr("writing the bench's test files to a disk image, once\n");
+        let partial = image.with_extension("partial");
+        File::create(&partial)?.set_len(IMAGE_BYTES)?;
+        let mut guest = guest_of(&self.patterns.kernel, "ssd")?;
+        let options = "--pattern seq4k --arm off --quick --repeat 1";
+        let options = options.split(' ').map(String::from);
+        guest.task = Task::new(bench_command("ssd", options)?);
+        guest.task.syncs = true;
+        guest.disk.image = Some(partial.clone());
+        guest.disk.keeps = true;
+        guest.memory_bytes = self.memory_bytes;
+        guest.console = Console::Kept;
+        let shared = shared_folder()?;
+        let run = guest.run(shared.path(), &self.stop)?;
+        if run.measured.exit_code != 0 {
+            return Err(LabError::Inside(run.said.trim().to_owned()));
+        }
+        fs::rename(&partial, &image)?;
+        Ok(image)
+    }
+
+    /// All scenarios on one disk, at `scale`.
+    pub(super) fn on_disk(
+        &self,
+        disk: &str,
+        scale: Option<TimeScale>,
+        image: &Path,
+    ) -> Result<Results, LabError> {
+        let mut guest = guest_of(&self.patterns.kernel, disk)?;
+        guest.disk.scale = match scale {
+            Some(scale) => scale,
+            // As on emulated disks, so that the same seconds reach the same places.
+            None if guest.disk.model.is_rotational() => TimeScale::new(4, 1).unwrap_or_default(),
+            None => TimeScale::REAL,
+        };
+        guest.disk.image = Some(image.to_owned());
+        guest.disk.bytes = IMAGE_BYTES;
+        guest.memory_bytes = self.memory_bytes;
+        guest.console = Console::Kept;
+        let waiting: VecDeque<&Scenario> = self.scenarios.iter().collect();
+        let waiting = Mutex::new(waiting);
+        let done = Mutex::new(Vec::new());
+        // The guests' own clocks begin in 1970.
+        let began = utc_minutes(SystemTime::now());
+        let bar = progress::bar(
+            progress::Shows::Parts,
+            u64::try_from(self.scenarios.len()).unwrap_or(0),
+        );
+        let next = || {
+            waiting
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_front()
+        };
+        let work = || {
+            while let Some(scenario) = next().filter(|_| !self.stop.load(Ordering::Relaxed)) {
+                let result = self.in_guest(&guest, disk, scenario);
+                let failed = result.is_err();
+                bar.inc(1);
+                done.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push((scenario.clone(), result));
+                if failed {
+                    // Nothing more is started; what others have under way comes to its end.
+                    waiting
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .clear();
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..self.patterns.guests.max(1) {
+                scope.spawn(work);
+            }
+        });
+        bar.finish_and_clear();
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let place = |one: &Scenario| self.scenarios.iter().position(|other| other == one);
+        done.sort_by_key(|(scenario, _)| place(scenario));
+        let mut all: Option<Results> = None;
+        for (_, result) in done {
+            let result = result?;
+            match &mut all {
+                Some(all) => {
+                    all.runs.extend(result.runs);
+                    all.places.extend(result.places);
+                }
+                None => all = Some(result),
+            }
+        }
+        let mut all = all.ok_or_else(|| LabError::Inside("nothing to run".to_owned()))?;
+        all.scenarios = self.scenarios.clone();
+        all.arms = self.arms.clone();
+        all.began = began;
+        disk.clone_into(&mut all.disk.name);
+        Ok(all)
+    }
+
+    /// All arms of one pattern.
+    fn in_guest(
+        &self,
+        guest: &Guest,
+        disk: &str,
+        scenario: &Scenario,
+    ) -> Result<Results, LabError> {
+        let pattern = scenario.to_string();
+        let arms: Vec<String> = self.arms.iter().map(ToString::to_string).collect();
+        let json = Path::new(SHARED_FOLDER).join(RESULTS);
+        let mut options = self.options.clone();
+        for (name, value) in [("--pattern", &pattern), ("--arm", &arms.join(","))] {
+            options.extend([name.to_owned(), value.clone()]);
+        }
+        options.extend(["--json".to_owned(), json.to_string_lossy().into_owned()]);
+        let mut guest = guest.clone();
+        guest.task = Task {
+            is_blank: false,
+            is_read_only: true,
+            ..Task::new(bench_command(disk, options)?)
+        };
+        let shared = shared_folder()?;
+        let run = guest.run(shared.path(), &self.stop)?;
+        if run.measured.exit_code != 0 {
+            return Err(LabError::Inside(format!("{pattern}: {}", run.said.trim())));
+        }
+        if let Some(folder) = self.requests {
+            let mut text = String::from("arrived_ns,completed_ns,ended_ns,offset,bytes,write\n");
+            for one in &run.requests {
+                let (at, done, ended) = (one.arrived_ns, one.completed_ns, one.ended_ns);
+                let write = u8::from(one.is_write);
+                let _ = writeln!(
+                    text,
+                    "{at},{done},{ended},{},{},{write}",
+                    one.offset, one.bytes
+                );
+            }
+            fs::write(folder.join(format!("{disk}-{pattern}.csv")), text)?;
+        }
+        let text = fs::read(shared.path().join(RESULTS))?;
+        serde_json::from_slice(&text)
+            .map_err(|error| LabError::Inside(format!("{pattern}: {error}")))
+    }
+}
+
+/// `ahead bench run` on the disk of a guest, with `options`.
+fn bench_command(
+    disk: &str,
+    options: impl IntoIterator<Item = String>,
+) -> Result<Vec<OsString>, LabError> {
+    let mut command = vec![own_program()?];
+    let fixed = [
+        "bench",
+        "run",
+        "--keep",
+        "--disk",
+        DISK_FOLDER,
+        "--model",
+        disk,
+    ];
+    command.extend(fixed.map(OsString::from));
+    command.extend(options.into_iter().map(OsString::from));
+    Ok(command)
+}

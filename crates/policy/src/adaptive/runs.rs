@@ -1,0 +1,141 @@
+//! How long the runs of a file were, and how far a new one is therefore expected to go on.
+//!
+//! A window for a stream that goes on for ever is wrong for the column chunks of a table, for the
+//! rows of a slice, for records between which something is left out. So the lengths of the newest
+//! runs that ended are remembered. A run that has come so far can be expected to go on as those did
+//! that came as far. Where all runs are equally long, that is to the page; where they have no memory,
+//! it is the same distance again and again; where few are very long, it grows with the run.
+//!
+//! What is read in vain costs its transfer; what is asked for too late costs an access of the
+//! device. As far as one access reaches, the middle of the expectations is therefore asked for,
+//! beyond it only what three of four would read.
+
+/// Runs that have to end before lengths are believed. Fewer, and the first two passages of a
+/// program that settles down bound its long scan; more, and further windows are read in vain.
+const RUNS_BELIEVED: u8 = 3;
+
+/// First expectation of a run that is longer than all remembered: 128 KiB, what the kernel begins
+/// with. Smaller, and a scan after many short runs begins with single pages; larger, and runs that
+/// are a little longer than the others cost as much as if nothing were known.
+const LONGER_RUN_PAGES: u32 = 32;
+
+/// Runs that are remembered. Fewer, and a cycle of some lengths is never seen whole; more, and
+/// what a program did before bounds what it does now. An array's length, so it is not swept.
+const REMEMBERED: usize = 8;
+
+/// Lengths of the newest runs that ended, in pages. All zero: none did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RunLengths {
+    pages: [u32; REMEMBERED],
+    newest: u8,
+    known: u8,
+}
+
+impl RunLengths {
+    /// A run ended after so many pages.
+    pub(super) fn on_end(&mut self, pages: u32) {
+        let place = (usize::from(self.newest) + 1) % REMEMBERED;
+        self.newest = u8::try_from(place).unwrap_or(0);
+        self.pages[place] = pages;
+        self.known = (self.known + 1).min(8);
+    }
+
+    /// A run that was believed to have ended goes on: what is remembered was no end either, as
+    /// when several streams are read in turn.
+    pub(super) fn on_resumed(&mut self) {
+        self.known = 0;
+    }
+
+    /// Whether lengths are believed.
+    pub(super) fn are_believed(&self) -> bool {
+        self.known >= RUNS_BELIEVED
+    }
+
+    /// Whether lengths are believed since this run ended.
+    pub(super) fn begins_to_be_believed(&self) -> bool {
+        self.known == RUNS_BELIEVED
+    }
+
+    /// Pages that are worth asking for in front of a reader that has read `read` pages of its run;
+    /// `access_pages` go by during one access of the device. `None`: no run has ended yet. After the
+    /// first one, as much again as was read: more is read in vain if all runs are alike.
+    pub(super) fn worth_asking(&self, read: u32, access_pages: u64) -> Option<u64> {
+        if self.known == 0 {
+            return None;
+        }
+        if !self.are_believed() {
+            return Some(u64::from(read.max(LONGER_RUN_PAGES)));
+        }
+        let mut rests = [0_u32; REMEMBERED];
+        let mut count = 0;
+        let mut longest = 0;
+        for back in 0..usize::from(self.known) {
+            let pages = self.pages[(usize::from(self.newest) + REMEMBERED - back) % REMEMBERED];
+            longest = longest.max(pages);
+            if pages >= read {
+                rests[count] = pages - read;
+                count += 1;
+            }
+        }
+        if count == 0 {
+            let beyond = read - longest;
+            return Some(u64::from(beyond.saturating_mul(2).max(LONGER_RUN_PAGES)));
+        }
+        let rests = &mut rests[..count];
+        rests.sort_unstable();
+        let (quarter, middle) = (u64::from(rests[count / 4]), u64::from(rests[count / 2]));
+        Some(quarter.max(middle.min(access_pages)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ACCESS: u64 = 200;
+
+    fn after(lengths: &[u32]) -> RunLengths {
+        let mut runs = RunLengths::default();
+        for length in lengths {
+            runs.on_end(*length);
+        }
+        runs
+    }
+
+    #[test]
+    fn equal_runs_are_expected_to_end_at_the_page() {
+        let runs = after(&[1024; 5]);
+        assert_eq!(runs.worth_asking(0, ACCESS), Some(1024));
+        assert_eq!(runs.worth_asking(1000, ACCESS), Some(24));
+        assert_eq!(runs.worth_asking(1024, ACCESS), Some(0));
+    }
+
+    #[test]
+    fn after_two_runs_only_caution_is_learned_and_nothing_when_one_went_on() {
+        assert_eq!(after(&[1024; 2]).worth_asking(500, ACCESS), Some(500));
+        let mut runs = after(&[1024; 8]);
+        runs.on_resumed();
+        assert_eq!(runs.worth_asking(0, ACCESS), None);
+    }
+
+    #[test]
+    fn a_run_longer_than_all_is_followed_from_small_beginnings() {
+        let runs = after(&[100; 8]);
+        assert_eq!(runs.worth_asking(101, ACCESS), Some(32));
+        assert_eq!(runs.worth_asking(1100, ACCESS), Some(2000));
+    }
+
+    #[test]
+    fn beyond_one_access_only_what_three_of_four_read_is_worth_it() {
+        let runs = after(&[10, 20, 300, 300, 4000, 4000, 5000, 6000]);
+        assert_eq!(runs.worth_asking(0, ACCESS), Some(300));
+        assert_eq!(runs.worth_asking(0, 10_000), Some(4000));
+        assert_eq!(runs.worth_asking(301, ACCESS), Some(3699));
+    }
+
+    #[test]
+    fn old_runs_are_forgotten() {
+        let runs = after(&[1, 1, 1, 1, 64, 64, 64, 64, 64, 64, 64, 64]);
+        assert_eq!(runs.worth_asking(0, 0), Some(64));
+    }
+}

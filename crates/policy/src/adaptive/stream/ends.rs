@@ -1,0 +1,60 @@
+//! Where a run began, whether it goes on, and how it ends.
+
+use super::Stream;
+use crate::adaptive::shape::fit::Fit;
+use crate::adaptive::window::place32;
+use ahead_units::{PageCount, PageRange};
+
+impl Stream {
+    /// Pages from the begin of the run to the reader; 0 when the run has ended.
+    pub(in crate::adaptive) fn run_pages(&self) -> u32 {
+        place32(self.window.next).wrapping_sub(self.began)
+    }
+
+    /// Whether this is a run of which nothing says that it has ended.
+    pub(in crate::adaptive) fn goes_on(&self) -> bool {
+        self.shape.is_run() && self.run_pages() > 0
+    }
+
+    /// Whether this is a run that seems to have ended.
+    #[inline]
+    pub(in crate::adaptive) fn has_ended(&self) -> bool {
+        self.shape.is_run() && self.run_pages() == 0
+    }
+
+    /// The run has ended, as it seems. Returns the pages of its window, which are given up.
+    pub(in crate::adaptive) fn end_run(&mut self) -> PageCount {
+        let unread = self.unread();
+        self.began = place32(self.window.next);
+        self.window.forget();
+        self.request = 0;
+        unread
+    }
+
+    /// A run that seemed to have ended is continued by `access`. False: not where it ended, so that
+    /// this is a new run, which begins nearby.
+    pub(in crate::adaptive) fn resume(&mut self, access: PageRange) -> bool {
+        let is_same = self.fit(access) == Fit::Exact;
+        if !is_same {
+            self.began = place32(self.span(access).start);
+        }
+        is_same
+    }
+
+    /// The reader went on with `access` further ahead in its window: there a new run began
+    /// `pages` before the end of `access`. Returns the pages of the window that were passed over.
+    pub(in crate::adaptive) fn jump_to(&mut self, access: PageRange, pages: u64) -> PageCount {
+        let span = self.span(access);
+        let began = span.end.saturating_sub(pages);
+        let passed = began.saturating_sub(self.window.next);
+        self.began = place32(began);
+        self.window.next = began;
+        PageCount::new(passed)
+    }
+
+    /// Where `access` begins and ends, in reading order.
+    pub(in crate::adaptive) fn places_of(&self, access: PageRange) -> (u64, u64) {
+        let span = self.span(access);
+        (span.start, span.end)
+    }
+}

@@ -1,0 +1,114 @@
+//! Runs that end, begin again, and readers that look elsewhere in between.
+
+mod support;
+
+use ahead_policy::reason::Reason;
+use support::Reader;
+
+const FILE: u64 = 40_960;
+
+/// The pages of a B-tree by descending key: runs of 228 leaves, and between two of them one inner
+/// page 230 further on. It ended the scan at each of them, and as nothing waited inside windows of
+/// 2048 pages, the file counted as being in memory after a thousand reads.
+#[test]
+fn a_look_at_an_inner_page_ends_no_scan() {
+    let mut reader = Reader::new(FILE);
+    let mut waits = 0;
+    for (number, page) in (1..FILE).rev().enumerate() {
+        let inner = (number % 228 == 227).then(|| page.saturating_sub(230));
+        for page in [Some(page), inner].into_iter().flatten() {
+            let outcome = reader.read(page, 1);
+            let is_there = reader.asked.contains(&page);
+            if number > 100 && !is_there {
+                waits += 1;
+                reader.wait(page, 1, &outcome);
+            }
+        }
+    }
+    assert_eq!(waits, 0);
+    assert_eq!(reader.asked_total, reader.asked.len() as u64);
+}
+
+/// Column chunks of 4 MiB with 6 MiB between them, in reads of 64 KiB.
+fn chunks(reader: &mut Reader, count: u64) {
+    for chunk in 0..count {
+        for read in 0..64 {
+            reader.read(chunk * 2560 + read * 16, 16);
+        }
+    }
+}
+
+#[test]
+fn chunks_of_one_length_are_asked_for_to_the_page_once_three_have_ended() {
+    let mut reader = Reader::new(FILE);
+    chunks(&mut reader, 6);
+    let (asked, read) = (reader.asked_total, reader.read_total);
+    for chunk in 6..16 {
+        for index in 0..64 {
+            let outcome = reader.read(chunk * 2560 + index * 16, 16);
+            assert_eq!(outcome.covered, index > 1, "read {index} of chunk {chunk}");
+        }
+    }
+    let (asked, read) = (reader.asked_total - asked, reader.read_total - read);
+    assert!(asked <= read, "{asked} pages for {read}");
+}
+
+/// Runs of 832 KiB at places left to chance: now and then one begins near the end of another, which
+/// was taken for that other one going on, and all lengths were forgotten.
+#[test]
+fn a_run_that_begins_near_an_ended_one_is_another_run() {
+    let mut reader = Reader::new(124_000);
+    let mut places = 88_172_645_463_325_252_u64;
+    let mut asked_before = 0;
+    for run in 0..400 {
+        places ^= places << 13;
+        places ^= places >> 7;
+        places ^= places << 17;
+        let start = places % 30_000;
+        for read in 0..52 {
+            reader.read(start + read * 4, 4);
+        }
+        if run == 4 {
+            asked_before = reader.asked_total;
+        }
+    }
+    let (asked, read) = (reader.asked_total - asked_before, 395 * 208);
+    assert!(asked <= read * 11 / 10, "{asked} pages for {read}");
+}
+
+#[test]
+fn a_scan_after_many_short_runs_grows_like_any_other() {
+    let mut reader = Reader::new(1 << 20);
+    for run in 0..20 {
+        for read in 0..4 {
+            reader.read(run * 4096 + read * 16, 16);
+        }
+    }
+    let mut last = Reason::None;
+    for read in 0..2000 {
+        let outcome = reader.read(500_000 + read * 16, 16);
+        if outcome.decision.prefetch.count > 0 {
+            last = outcome.decision.reason;
+        }
+    }
+    assert!(
+        reader.unread() >= 512,
+        "{} pages, {last:?}",
+        reader.unread()
+    );
+}
+
+/// Four reads in a row further on in the window are the reader; what it passed over is given up.
+#[test]
+fn a_reader_that_goes_on_inside_its_window_is_followed_there() {
+    let mut reader = Reader::new(FILE);
+    for index in 0..400 {
+        reader.read(index * 4, 4);
+    }
+    let ahead = 1600 + 400;
+    let outcomes: Vec<_> = (0..5)
+        .map(|index| reader.read(ahead + index * 4, 4))
+        .collect();
+    assert!(outcomes.iter().all(|outcome| outcome.covered));
+    assert!(reader.ahead(outcomes[4].stream).start.get() == ahead + 20);
+}

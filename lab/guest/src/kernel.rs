@@ -1,0 +1,357 @@
+//! Builds the guest's kernel, and keeps it.
+//!
+//! ```text
+//! CACHE/trees/6.12-HASH     the unpacked, patched and compiled source; HASH of archive, patches, options
+//!       kernels/6.12-HASH   the kernel, one file; HASH of all of that, the driver and the model
+//! ```
+//!
+//! So a change of the driver or of a disk model compiles some files and links, which takes seconds;
+//! only a new source, patch or option takes minutes.
+
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::source::{KernelSeries, KernelSource};
+
+/// Applied in this order.
+const PATCHES: &[(&str, &str)] = &[
+    (
+        "0001-um-room-for-the-registers-of-newer-processors.patch",
+        include_str!("../kernel/patches/0001-um-room-for-the-registers-of-newer-processors.patch"),
+    ),
+    (
+        "0002-um-a-disk-that-is-modelled.patch",
+        include_str!("../kernel/patches/0002-um-a-disk-that-is-modelled.patch"),
+    ),
+    (
+        "0003-um-a-clock-of-single-nanoseconds.patch",
+        include_str!("../kernel/patches/0003-um-a-clock-of-single-nanoseconds.patch"),
+    ),
+];
+
+/// Options beyond `make tinyconfig`.
+const OPTIONS: &str = include_str!("../kernel/um.config");
+
+/// The driver, as it lies in `arch/um/drivers`.
+const DRIVER: &[(&str, &str)] = &[
+    ("ahead_disk.c", include_str!("../kernel/ahead_disk.c")),
+    ("ahead_disk.h", include_str!("../kernel/ahead_disk.h")),
+    (
+        "ahead_disk_user.c",
+        include_str!("../kernel/ahead_disk_user.c"),
+    ),
+];
+
+/// What the driver calls in the model.
+const MODEL_FUNCTIONS: [&str; 5] = [
+    "ahead_disk_model_open",
+    "ahead_disk_model_submit",
+    "ahead_disk_model_next",
+    "ahead_disk_model_advance",
+    "ahead_disk_model_is_rotational",
+];
+
+/// A kernel could not be built or found.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KernelError {
+    /// Not built, or not from what is here now.
+    #[error(
+        "the guest's kernel {0} is not built, or not with these disk models: `ahead lab build`"
+    )]
+    NotBuilt(KernelSeries),
+    /// A file.
+    #[error("cannot build the guest's kernel: {}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A program that is not there.
+    #[error(
+        "cannot build the guest's kernel: `{program}` does not start ({source}); on Debian: \
+             apt-get install gcc make flex bison bc libelf-dev patch xz-utils"
+    )]
+    Start {
+        /// Which.
+        program: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A step that failed.
+    #[error("cannot build the guest's kernel: {step} failed; the last lines are in {}", log.display())]
+    Step {
+        /// Which.
+        step: &'static str,
+        /// Everything that it said.
+        log: PathBuf,
+    },
+    /// An option that this source does not have.
+    #[error("the source {series} has no option {option}, or not without another one")]
+    Option {
+        /// Of which kernel.
+        series: KernelSeries,
+        /// Which.
+        option: String,
+    },
+}
+
+/// A kernel that can be booted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The program.
+    pub program: PathBuf,
+    /// Which kernel it is.
+    pub series: KernelSeries,
+}
+
+/// What a build is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The source is unpacked.
+    Unpacking,
+    /// So many files have been compiled.
+    Compiled(u32),
+}
+
+/// From what a kernel is made.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The kernel's source.
+    pub source: KernelSource,
+    /// The disk models, a static library.
+    pub models: PathBuf,
+    /// Where trees and kernels are kept.
+    pub cache: PathBuf,
+}
+
+impl Recipe {
+    /// The kernel, if it is there.
+    ///
+    /// # Errors
+    /// [`KernelError::NotBuilt`], or the models cannot be read.
+    pub fn find(&self) -> Result<Kernel, KernelError> {
+        let program = self.program()?;
+        if !program.is_file() {
+            return Err(KernelError::NotBuilt(self.source.series));
+        }
+        Ok(Kernel {
+            program,
+            series: self.source.series,
+        })
+    }
+
+    /// Builds the kernel, unless it is there.
+    ///
+    /// # Errors
+    /// Programs or files are missing, or a step fails.
+    pub fn build(&self, on_progress: &mut dyn FnMut(Progress)) -> Result<Kernel, KernelError> {
+        if let Ok(kernel) = self.find() {
+            return Ok(kernel);
+        }
+        let tree = self.tree();
+        let trees = self.cache.join("trees");
+        fs::create_dir_all(&trees).map_err(at(&trees))?;
+        let lock_path = trees.join("lock");
+        // Held until the file is closed: one build at a time.
+        let lock = File::create(&lock_path).map_err(at(&lock_path))?;
+        lock.lock().map_err(at(&lock_path))?;
+        let log = trees.join(format!("{}.log", self.source.series));
+        let log_file = File::create(&log).map_err(at(&log))?;
+        let mut steps = Steps {
+            log,
+            log_file,
+            on_progress,
+        };
+        if !tree.is_dir() {
+            self.unpack(&tree, &mut steps)?;
+        }
+        let drivers = tree.join("arch/um/drivers");
+        for (name, text) in DRIVER {
+            write_if_new(&drivers.join(name), text.as_bytes())?;
+        }
+        self.model_object(&drivers, &mut steps)?;
+        steps.compile(&tree)?;
+        let program = self.program()?;
+        let folder = program.parent().unwrap_or(&self.cache);
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        let partial = program.with_extension("partial");
+        let built = tree.join("linux");
+        let mut strip = Command::new("objcopy");
+        strip.arg("--strip-debug").arg(&built).arg(&partial);
+        steps.run("copying the kernel", &mut strip)?;
+        fs::rename(&partial, &program).map_err(at(&program))?;
+        self.find()
+    }
+
+    fn tree(&self) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        self.source.identity.hash(&mut hasher);
+        (PATCHES, OPTIONS).hash(&mut hasher);
+        let name = format!("{}-{:016x}", self.source.series, hasher.finish());
+        self.cache.join("trees").join(name)
+    }
+
+    fn program(&self) -> Result<PathBuf, KernelError> {
+        let mut hasher = DefaultHasher::new();
+        self.tree().file_name().hash(&mut hasher);
+        DRIVER.hash(&mut hasher);
+        let models = fs::read(&self.models).map_err(at(&self.models))?;
+        models.hash(&mut hasher);
+        let name = format!("{}-{:016x}", self.source.series, hasher.finish());
+        Ok(self.cache.join("kernels").join(name).join("linux"))
+    }
+
+    fn unpack(&self, tree: &Path, steps: &mut Steps<'_>) -> Result<(), KernelError> {
+        (steps.on_progress)(Progress::Unpacking);
+        let partial = tree.with_extension("partial");
+        if partial.exists() {
+            fs::remove_dir_all(&partial).map_err(at(&partial))?;
+        }
+        fs::create_dir_all(&partial).map_err(at(&partial))?;
+        let mut unpack = Command::new("tar");
+        unpack.args(["--extract", "--strip-components=1", "--file"]);
+        unpack.arg(&self.source.archive).arg("--directory");
+        steps.run("unpacking the source", unpack.arg(&partial))?;
+        for (name, text) in PATCHES {
+            let path = partial.join(name);
+            fs::write(&path, text).map_err(at(&path))?;
+            let mut patch = Command::new("patch");
+            patch.args(["--strip=1", "--forward", "--input", name]);
+            steps.run("patching the source", patch.current_dir(&partial))?;
+        }
+        self.configure(&partial, steps)?;
+        fs::rename(&partial, tree).map_err(at(tree))
+    }
+
+    fn configure(&self, tree: &Path, steps: &mut Steps<'_>) -> Result<(), KernelError> {
+        let fragment = tree.join("ahead.config");
+        fs::write(&fragment, OPTIONS).map_err(at(&fragment))?;
+        steps.run("configuring", make(tree).arg("tinyconfig"))?;
+        let mut merge = Command::new("scripts/kconfig/merge_config.sh");
+        merge.args(["-m", ".config", "ahead.config"]);
+        steps.run("merging options", merge.current_dir(tree))?;
+        steps.run("configuring", make(tree).arg("olddefconfig"))?;
+        let path = tree.join(".config");
+        let got = fs::read_to_string(&path).map_err(at(&path))?;
+        let missing = wanted(OPTIONS).find(|wanted| !got.lines().any(|line| line == *wanted));
+        match missing {
+            Some(option) => Err(KernelError::Option {
+                series: self.source.series,
+                option: option.to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// One object file with the model and all that it needs, which shows nothing but its functions.
+    fn model_object(&self, drivers: &Path, steps: &mut Steps<'_>) -> Result<(), KernelError> {
+        let joined = drivers.join("ahead_disk_model.joined");
+        let object = drivers.join("ahead_disk_model.o_fresh");
+        let mut link = Command::new("ld");
+        link.args(["-r", "--gc-sections"]);
+        for function in MODEL_FUNCTIONS {
+            link.args(["-u", function]);
+        }
+        link.arg("-o").arg(&joined).arg(&self.models);
+        steps.run("linking the disk models", &mut link)?;
+        let mut hide = Command::new("objcopy");
+        hide.args([
+            "--strip-unneeded",
+            "--remove-section=.llvmbc",
+            "--remove-section=.llvmcmd",
+        ]);
+        for function in MODEL_FUNCTIONS {
+            hide.arg(format!("--keep-global-symbol={function}"));
+        }
+        steps.run("copying the disk models", hide.arg(&joined).arg(&object))?;
+        let fresh = fs::read(&object).map_err(at(&object))?;
+        for path in [joined, object] {
+            fs::remove_file(&path).map_err(at(&path))?;
+        }
+        write_if_new(&drivers.join("ahead_disk_model.o_shipped"), &fresh)
+    }
+}
+
+/// Runs programs and keeps what they say.
+struct Steps<'a> {
+    log: PathBuf,
+    log_file: File,
+    on_progress: &'a mut dyn FnMut(Progress),
+}
+
+impl Steps<'_> {
+    fn run(&mut self, step: &'static str, command: &mut Command) -> Result<(), KernelError> {
+        self.follow(step, command, false)
+    }
+
+    fn compile(&mut self, tree: &Path) -> Result<(), KernelError> {
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let mut compile = make(tree);
+        compile.arg(format!("-j{cpus}")).arg("linux");
+        self.follow("compiling", &mut compile, true)
+    }
+
+    /// Keeps each line that the program prints; `compiles`: each is about one file.
+    fn follow(
+        &mut self,
+        step: &'static str,
+        command: &mut Command,
+        compiles: bool,
+    ) -> Result<(), KernelError> {
+        let log = self.log.clone();
+        let log_error = |source| KernelError::File {
+            path: log.clone(),
+            source,
+        };
+        let errors = self.log_file.try_clone().map_err(log_error)?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.stderr(errors).spawn().map_err(|source| {
+            let program = command.get_program().to_string_lossy().into_owned();
+            KernelError::Start { program, source }
+        })?;
+        let said = child.stdout.take().map(BufReader::new);
+        let lines = said.into_iter().flat_map(|said| said.split(b'\n'));
+        for (number, line) in (1..).zip(lines.map_while(Result::ok)) {
+            let line = [&line[..], b"\n"].concat();
+            self.log_file.write_all(&line).map_err(log_error)?;
+            if compiles {
+                (self.on_progress)(Progress::Compiled(number));
+            }
+        }
+        match child.wait() {
+            Ok(status) if status.success() => Ok(()),
+            _ => Err(KernelError::Step { step, log }),
+        }
+    }
+}
+
+fn make(tree: &Path) -> Command {
+    let mut make = Command::new("make");
+    make.arg("ARCH=um")
+        .current_dir(tree)
+        .env_remove("MAKEFLAGS");
+    make
+}
+
+/// The lines of `options` that a configuration must have.
+fn wanted(options: &str) -> impl Iterator<Item = &str> {
+    options.lines().filter(|line| line.starts_with("CONFIG_"))
+}
+
+/// A file that stays as it is keeps its time, and `make` leaves alone what depends on it.
+fn write_if_new(path: &Path, content: &[u8]) -> Result<(), KernelError> {
+    if fs::read(path).is_ok_and(|old| old == content) {
+        return Ok(());
+    }
+    fs::write(path, content).map_err(at(path))
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> KernelError + use<> {
+    let path = path.to_owned();
+    move |source| KernelError::File { path, source }
+}
