@@ -61,6 +61,8 @@ pub struct Assignment {
     pub bytes_max: Option<u64>,
     /// Stop after so long.
     pub milliseconds_max: Option<u64>,
+    /// Sleep where the workload computes: the processors of a guest take no time.
+    pub sleeps: bool,
     /// Begin again at the end of a program, for what runs from memory.
     pub repeat: bool,
     /// A file into which to write our own process number first.

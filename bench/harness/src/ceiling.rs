@@ -4,6 +4,7 @@
 //! costs the device less than a second request, and cut to the largest request. Reading them is
 //! left to the ceiling reader.
 
+use ahead_units::PAGE_BYTES;
 use ahead_workload::WantedRange;
 use serde::{Deserialize, Serialize};
 
@@ -46,8 +47,8 @@ pub struct CeilingRequest {
     pub useful: u64,
 }
 
-/// Turns wanted reads into requests. `rank` gives each file's place on the device; files without
-/// one come last. The wanted reads are left sorted.
+/// Turns wanted reads into requests of whole pages, which may end behind their file. `rank` gives each
+/// file's place on the device; files without one come last. The wanted reads are left sorted.
 #[must_use]
 pub fn merge(wanted: &mut [WantedRange], rank: &[u64], pricing: &Pricing) -> Vec<CeilingRequest> {
     let place = |file: u32| {
@@ -60,14 +61,23 @@ pub fn merge(wanted: &mut [WantedRange], rank: &[u64], pricing: &Pricing) -> Vec
     wanted.sort_unstable_by_key(|o| (place(o.file), o.file, o.offset, o.length));
     let mut requests: Vec<CeilingRequest> = Vec::new();
     for range in wanted.iter() {
-        let (mut offset, mut left) = (range.offset, range.length);
+        // Direct reads are of whole blocks. What is wanted counts, and no more.
+        let mut offset = range.offset / PAGE_BYTES * PAGE_BYTES;
+        let end = range.offset.saturating_add(range.length);
+        let mut left = end.next_multiple_of(PAGE_BYTES) - offset;
+        let mut uncounted = range.length;
+        let mut useful = |part: u64| {
+            let counted = part.min(uncounted);
+            uncounted -= counted;
+            counted
+        };
         if let Some(last) = requests.last_mut()
             && last.file == range.file
         {
             // Sorted by offset, so what lies before the end of the last request was asked for.
             let end = last.offset + last.length;
             let asked_for = end.saturating_sub(offset).min(left);
-            last.useful += asked_for;
+            last.useful += useful(asked_for);
             offset += asked_for;
             left -= asked_for;
             let hole = offset - end.min(offset);
@@ -75,7 +85,7 @@ pub fn merge(wanted: &mut [WantedRange], rank: &[u64], pricing: &Pricing) -> Vec
             if left > 0 && hole <= pricing.hole_bytes_max && hole < space_bytes {
                 let part = left.min(space_bytes - hole);
                 last.length += hole + part;
-                last.useful += part;
+                last.useful += useful(part);
                 offset += part;
                 left -= part;
             }
@@ -86,7 +96,7 @@ pub fn merge(wanted: &mut [WantedRange], rank: &[u64], pricing: &Pricing) -> Vec
                 file: range.file,
                 offset,
                 length,
-                useful: length,
+                useful: useful(length),
             });
             offset += length;
             left -= length;
@@ -100,7 +110,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PAGE: u64 = 4096;
+    const PAGE: u64 = PAGE_BYTES;
 
     fn wanted(file: u32, offset: u64, length: u64) -> WantedRange {
         WantedRange {
@@ -141,6 +151,22 @@ mod tests {
         );
         let over = merge(&mut list.clone(), &[0], &Pricing::with_holes(PAGE));
         assert_eq!(over.len(), 2);
+    }
+
+    /// 133 KiB less some bytes, again and again: "Invalid argument".
+    #[test]
+    fn reads_of_any_bytes_become_requests_of_whole_pages() {
+        let mut list = [
+            wanted(0, 100, 5000),
+            wanted(0, 5100, 5000),
+            wanted(0, 40_000, 10),
+        ];
+        let requests = merge(&mut list, &[0], &Pricing::with_holes(0));
+        let all: Vec<_> = requests
+            .iter()
+            .map(|r| (r.offset, r.length, r.useful))
+            .collect();
+        assert_eq!(all, [(0, 3 * PAGE, 10_000), (9 * PAGE, PAGE, 10)]);
     }
 
     #[test]

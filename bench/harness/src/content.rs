@@ -31,13 +31,14 @@ pub fn fill(buffer: &mut [u8], file: u32, offset: u64) {
 
 /// Byte position of the first wrong word among those looked at; `None` when all are right.
 ///
-/// `bytes` were read from `file` at `offset`, a multiple of eight. Looks at the first and the last
-/// whole word of every page.
+/// `bytes` were read from `file` at `offset`. Looks at the first and the last whole word of every
+/// page's length from there.
 #[must_use]
 pub fn first_mismatch(bytes: &[u8], file: u32, offset: u64) -> Option<u64> {
     const PAGE: usize = 4096;
-    let mut at = offset;
-    for page in bytes.chunks(PAGE) {
+    let mut at = offset.next_multiple_of(WORD_BYTES);
+    let begun = usize::try_from(at - offset).unwrap_or(0);
+    for page in bytes.get(begun..).unwrap_or_default().chunks(PAGE) {
         if let Some(first) = page.first_chunk::<8>()
             && u64::from_le_bytes(*first) != word(file, at)
         {
@@ -69,6 +70,17 @@ mod tests {
         assert_eq!(first_mismatch(&buffer, 3, 8192), None);
         assert_eq!(first_mismatch(&buffer, 3, 4096), Some(4096));
         assert_eq!(first_mismatch(&buffer, 4, 8192), Some(8192));
+    }
+
+    /// A generated reader asked for 133 KiB less some bytes, again and again: "wrong bytes at offset
+    /// 1533797".
+    #[test]
+    fn bytes_from_the_middle_of_a_word_are_looked_at_from_the_next_one() {
+        let mut buffer = vec![0; 4096];
+        fill(&mut buffer, 0, 1_533_792);
+        assert_eq!(first_mismatch(&buffer[5..], 0, 1_533_797), None);
+        assert_eq!(first_mismatch(&buffer[5..9], 0, 1_533_797), None);
+        assert_eq!(first_mismatch(&buffer[5..], 1, 1_533_797), Some(1_533_800));
     }
 
     #[test]

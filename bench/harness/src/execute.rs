@@ -106,6 +106,7 @@ impl Bench<'_> {
                 .map(|limits| limits.bytes)
                 .filter(|_| !scenario.cached),
             milliseconds_max: limits.map(|limits| limits.milliseconds),
+            sleeps: self.plan.sleeps,
             repeat: scenario.cached,
             members_file: members_file(arm, group.as_ref()),
             counter: counter_path,

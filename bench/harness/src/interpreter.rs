@@ -6,35 +6,35 @@
 //! [checked](crate::content); a wrong byte ends the run. A task looks at its limits when a read has
 //! come, and reads nothing beyond the end of a file that a step asks for.
 
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ahead_sys::counter::monotonic_ns;
 use ahead_units::PAGE_BYTES;
-use ahead_workload::{Job, Program, Step};
+use ahead_workload::{Process, Program, Step};
 use rustix::fs::Advice;
 
-use crate::assignment::Measured;
 use crate::content::{self, WORD_BYTES};
 use crate::descriptors::{Areas, Opened, Slots};
 use crate::read_error::{ReadError, io_error};
-use crate::tally::{Run, Tally};
+use crate::tally::{Run, Tally, Timed};
 
 /// The longest read of a preset; longer ones of a plan make the buffer grow.
 const BUFFER_BYTES: usize = 2 << 20;
 
-/// Does all programs of `job`, which has one process.
-pub(crate) fn read(run: &Run<'_>, job: Job) -> Result<Measured, ReadError> {
-    let process = job.processes.into_iter().next().ok_or(ReadError::Empty)?;
+/// Does all programs of `process`. Each of its tasks has its share of what may be read, being one of
+/// `tasks_in_all`. They begin when all of them can; before that, `wait` is called and returns.
+pub(crate) fn read(
+    run: &Run<'_>,
+    process: Process,
+    tasks_in_all: u64,
+    wait: Option<fn() -> io::Result<()>>,
+) -> Result<Timed, ReadError> {
     let open = |file: &u32| Opened::new(run.source(*file)?, *file);
     let shared: Vec<Opened> = process.open.iter().map(open).collect::<Result<_, _>>()?;
     let repeats = run.assignment.repeat;
-    let tasks = process
-        .groups
-        .iter()
-        .map(|group| u64::from(group.tasks))
-        .sum();
     let mut feeds = Vec::new();
     let groups: Vec<_> = process
         .groups
@@ -61,9 +61,10 @@ pub(crate) fn read(run: &Run<'_>, job: Job) -> Result<Measured, ReadError> {
     let bytes_max = run.assignment.bytes_max;
     let common = Common {
         run,
-        barrier: Barrier::new(feeds.len()),
+        can_begin: Barrier::new(feeds.len() + usize::from(wait.is_some())),
+        begins: wait.map(|_| Barrier::new(feeds.len() + 1)),
         stop: AtomicBool::new(false),
-        bytes_max: bytes_max.map_or(u64::MAX, |bytes| bytes / u64::max(tasks, 1)),
+        bytes_max: bytes_max.map_or(u64::MAX, |bytes| bytes / u64::max(tasks_in_all, 1)),
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = feeds
@@ -73,6 +74,13 @@ pub(crate) fn read(run: &Run<'_>, job: Job) -> Result<Measured, ReadError> {
                 scope.spawn(move || Task::new(common, feed, Slots::new(shared)).run())
             })
             .collect();
+        let mut started = Ok(());
+        if let (Some(wait), Some(begins)) = (wait, &common.begins) {
+            common.can_begin.wait();
+            started = wait();
+            common.stop.store(started.is_err(), Ordering::Relaxed);
+            begins.wait();
+        }
         let mut total = Tally::new();
         // From the first start to the last end, by the clocks of those who read: this thread
         // may be woken late.
@@ -93,19 +101,19 @@ pub(crate) fn read(run: &Run<'_>, job: Job) -> Result<Measured, ReadError> {
         if let Some(error) = failure {
             return Err(error);
         }
+        started.map_err(io_error("cannot wait for", Path::new("the start")))?;
         let (start, end) = span.ok_or(ReadError::Empty)?;
-        let since_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Ok(Measured {
-            began_ns: monotonic_ns().saturating_sub(since_ns),
-            ..total.measured(end - start)
-        })
+        Ok(Timed::new(total, start, end))
     })
 }
 
 /// What the tasks of one run share.
 struct Common<'a> {
     run: &'a Run<'a>,
-    barrier: Barrier,
+    /// Passed when all tasks have prepared what they need.
+    can_begin: Barrier,
+    /// Passed when they may begin, if that is later.
+    begins: Option<Barrier>,
     /// One of them has failed.
     stop: AtomicBool,
     /// Each task's share of the limit.
@@ -238,7 +246,10 @@ impl<'a> Task<'a> {
 
     fn run(mut self) -> Outcome {
         let prepared = self.prepare();
-        self.common.barrier.wait();
+        self.common.can_begin.wait();
+        if let Some(begins) = &self.common.begins {
+            begins.wait();
+        }
         let result = prepared.and_then(|first| self.take_all(first));
         if result.is_err() {
             self.common.stop.store(true, Ordering::Relaxed);
@@ -308,6 +319,9 @@ impl<'a> Task<'a> {
             }
             Step::Think { ns } => return Ok(self.sleep_until(Instant::now(), ns)),
             Step::At { ns } => return Ok(self.sleep_until(self.start, ns)),
+            Step::Compute { ns } if self.common.run.assignment.sleeps => {
+                return Ok(self.sleep_until(Instant::now(), ns));
+            }
             Step::Compute { ns } => return Ok(self.compute(ns)),
             other => self.prepare_step(other)?,
         }

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! plan --> run --> execute --> reader process: job -> steps -> reads -> checks -> times
-//!                     |             (interpreter, or the ceiling that knows the future)
+//!                     |             (interpreter, or the ceiling that knows the future;
+//!                     |             a job of several processes has a reader for each)
 //!                     +--> device counters, progress, CPU time
 //! results <-----------+
 //!    +--> summary --> table, svg
@@ -32,6 +33,7 @@ pub mod places;
 pub mod plan;
 pub mod planned;
 pub mod predict;
+mod processes;
 mod read_error;
 pub mod reader;
 pub mod results;

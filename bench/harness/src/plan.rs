@@ -94,6 +94,9 @@ pub struct BenchPlan {
     /// Where files lie is looked up before each run and reported: the run reads no tables of the
     /// file system, and a simulator can do the same reads.
     pub looks_up_places: bool,
+    /// Readers sleep where a workload computes: in a guest, where computing takes no time and looking at
+    /// the clock until it has passed takes for ever.
+    pub sleeps: bool,
     /// Leaves the test files (and an emulated disk) for the next run.
     pub keep: bool,
     /// How to start a reader.
@@ -128,6 +131,7 @@ impl BenchPlan {
             known_model: None,
             hole_bytes_max: None,
             looks_up_places: false,
+            sleeps: false,
             keep: false,
             reader,
             preload: None,

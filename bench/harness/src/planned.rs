@@ -9,23 +9,10 @@ use std::collections::BTreeMap;
 use ahead_study::plan::Plan;
 use ahead_workload::{Scenario, Workload};
 
-use crate::read_error::ReadError;
-use crate::reader;
-
 /// A plan that the bench cannot run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlannedError {
-    /// A workload that the reader cannot do.
-    #[error("{place}, workload {workload}: {source}")]
-    Workload {
-        /// The plan.
-        place: String,
-        /// Which of its workloads.
-        workload: String,
-        /// Why.
-        source: ReadError,
-    },
     /// A recorded workload.
     #[error(
         "{place}, trace {trace}: the bench reads files of its own, and a trace has others; \
@@ -60,11 +47,6 @@ pub fn scenarios(plan: &Plan) -> Result<(Vec<Scenario>, BTreeMap<String, Workloa
     }
     let (mut scenarios, mut planned) = (Vec::new(), BTreeMap::new());
     for (name, workload) in &plan.workload {
-        reader::check(&workload.job(plan.seed)).map_err(|source| PlannedError::Workload {
-            place: plan.origin.clone(),
-            workload: name.clone(),
-            source,
-        })?;
         for mib in &plan.memory_mib {
             let scenario = Scenario::planned(&plan.name, name, *mib);
             planned.insert(scenario.name().to_owned(), workload.clone());
@@ -114,17 +96,5 @@ mod tests {
         assert_eq!(names, ["p/scan@64m", "p/scan@256m"]);
         assert_eq!(planned.get("p/scan"), plan.workload.get("scan"));
         assert_eq!(disk(&plan).unwrap(), "hdd");
-    }
-
-    #[test]
-    fn a_workload_of_several_processes_is_refused_with_its_name() {
-        let readers =
-            "[workload.jobs]\nkind = \"readers\"\nfile-mib = 8\nreaders = 3\nread-kib = 64";
-        let said = scenarios(&plan(readers)).unwrap_err().to_string();
-        assert!(
-            said.starts_with("plan 'p.toml', workload jobs: ") && said.contains("has 3"),
-            "{said}"
-        );
-        assert_eq!(said.lines().count(), 1);
     }
 }

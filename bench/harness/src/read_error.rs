@@ -31,14 +31,11 @@ pub enum ReadError {
     /// Nothing to read, or nothing that can be measured.
     #[error("the pattern had nothing to read")]
     Empty,
-    /// A job of more than one process.
-    #[error(
-        "the bench reads with one process, and this workload has {processes}; `ahead simulate` \
-         can run it"
-    )]
-    Processes {
-        /// How many it has.
-        processes: usize,
+    /// One of several processes did not do its part.
+    #[error("one of the readers failed: {reason}")]
+    Process {
+        /// What it said.
+        reason: String,
     },
     /// A step that only a simulator can take.
     #[error("the bench's reader cannot {step}; `ahead simulate` can")]

@@ -19,12 +19,13 @@ use crate::assignment::{
     Assignment, Measured, Mode, ReaderAnswer, Source, Sources, job_over, read_json, write_json,
 };
 use crate::read_error::io_error;
-use crate::tally::Run;
-use crate::{ceiling_reader, interpreter};
+use crate::tally::{Run, Timed};
+use crate::{ceiling_reader, interpreter, processes};
 
 pub use crate::read_error::ReadError;
 
-/// Does the assignment whose file is the first argument. The answer, also that of a failure, goes into
+/// Does the assignment whose file is the first argument, or what the process whose number is the second
+/// one does of it. The answer, also that of a failure, goes into
 /// the file that the assignment names; the exit code only repeats it.
 #[must_use]
 pub fn reader_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -36,6 +37,14 @@ pub fn reader_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     };
     // A reader whose bench was killed must not go on.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    if let Some(number) = arguments.next() {
+        let number = number.to_str().and_then(|number| number.parse().ok());
+        let outcome = number
+            .ok_or(ReadError::Empty)
+            .and_then(|number| read_one(&assignment, number));
+        let failed = outcome.is_err() | processes::tell(outcome).is_err();
+        return ExitCode::from(u8::from(failed));
+    }
     let answer = match read(&assignment) {
         Ok(measured) => ReaderAnswer::Measured(measured),
         Err(error) => ReaderAnswer::Failed(error.to_string()),
@@ -48,19 +57,7 @@ pub fn reader_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::from(u8::from(failed))
 }
 
-/// Whether [`read`] can do `job`, as far as can be said beforehand.
-///
-/// # Errors
-/// [`ReadError::Processes`].
-pub fn check(job: &Job) -> Result<(), ReadError> {
-    match job.processes.len() {
-        0 => Err(ReadError::Empty),
-        1 => Ok(()),
-        processes => Err(ReadError::Processes { processes }),
-    }
-}
-
-/// Does one assignment.
+/// Does one assignment. A job of several processes is done by as many more, started as this one was.
 ///
 /// # Errors
 /// [`ReadError`].
@@ -70,25 +67,66 @@ pub fn read(assignment: &Assignment) -> Result<Measured, ReadError> {
         fs::write(members, own).map_err(io_error("cannot join the group", members))?;
     }
     let sources = listed(&assignment.sources)?;
-    let job = job_over(&assignment.workload, &sources, assignment.seed);
-    check(&job)?;
-    let counter = SharedCounter::open(&assignment.counter)
-        .map_err(io_error("cannot open", &assignment.counter))?;
+    let mut job = job_over(&assignment.workload, &sources, assignment.seed);
+    let counter = counter(assignment)?;
     let run = Run {
         assignment,
         sources: &sources,
         counter: &counter,
     };
     allow_all_files();
-    let mut measured = match assignment.mode {
-        Mode::Ceiling(pricing) => ceiling_reader::read(&run, &job, &pricing)?,
-        Mode::Plain => interpreter::read(&run, job)?,
+    let mut preloaded = library_is_loaded();
+    let timed = match (assignment.mode, job.processes.len()) {
+        (Mode::Ceiling(pricing), _) => ceiling_reader::read(&run, &job, &pricing)?,
+        (Mode::Plain, 0) => return Err(ReadError::Empty),
+        (Mode::Plain, 1) => {
+            let tasks = tasks_of(&job);
+            interpreter::read(&run, job.processes.remove(0), tasks, None)?
+        }
+        (Mode::Plain, several) => {
+            let (timed, all_preloaded) = processes::read(several)?;
+            preloaded &= all_preloaded;
+            timed
+        }
     };
-    measured.preloaded = library_is_loaded();
+    let measured = Measured {
+        preloaded,
+        ..timed.measured()
+    };
     if measured.useful_bytes == 0 || measured.elapsed_ns == 0 {
         return Err(ReadError::Empty);
     }
     Ok(measured)
+}
+
+/// Does what the process `number` of an assignment does, when all of them can begin.
+fn read_one(assignment: &Assignment, number: usize) -> Result<(Timed, bool), ReadError> {
+    let sources = listed(&assignment.sources)?;
+    let mut job = job_over(&assignment.workload, &sources, assignment.seed);
+    let tasks = tasks_of(&job);
+    if number >= job.processes.len() {
+        return Err(ReadError::Empty);
+    }
+    let counter = counter(assignment)?;
+    let run = Run {
+        assignment,
+        sources: &sources,
+        counter: &counter,
+    };
+    allow_all_files();
+    let process = job.processes.remove(number);
+    let timed = interpreter::read(&run, process, tasks, Some(processes::wait_for_start))?;
+    Ok((timed, library_is_loaded()))
+}
+
+fn counter(assignment: &Assignment) -> Result<SharedCounter, ReadError> {
+    let path = &assignment.counter;
+    SharedCounter::open(path).map_err(io_error("cannot open", path))
+}
+
+fn tasks_of(job: &Job) -> u64 {
+    let groups = job.processes.iter().flat_map(|process| &process.groups);
+    groups.map(|group| u64::from(group.tasks)).sum()
 }
 
 /// As many open files as the machine allows: the ceiling opens all of them beforehand.

@@ -69,6 +69,7 @@ impl Folder {
             seed: 1,
             bytes_max: Some(4 << 20),
             milliseconds_max: None,
+            sleeps: false,
             repeat: false,
             members_file: None,
             counter,

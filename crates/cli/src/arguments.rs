@@ -379,6 +379,9 @@ pub struct BenchRun {
     /// Look up where the files lie before each run, and write it to the results
     #[arg(long, hide = true)]
     pub places: bool,
+    /// Sleep where a workload computes: in a guest, whose processors take no time
+    #[arg(long, hide = true)]
+    pub sleep: bool,
     /// Short runs, for a first look; not for publishing
     #[arg(long)]
     pub quick: bool,

@@ -241,6 +241,7 @@ fn plan(arguments: &BenchRun) -> Result<BenchPlan, BenchCommandError> {
     plan.seed = arguments.seed.unwrap_or(of_plan);
     plan.keep = arguments.keep;
     plan.looks_up_places = arguments.places;
+    plan.sleeps = arguments.sleep;
     plan.time_scale.clone_from(&arguments.scale);
     if let Some(text) = &arguments.size {
         plan.disk_bytes = Some(size::parse(text)?);

@@ -8,6 +8,7 @@ use ahead_study::sweep::{self, CellOutcome};
 use ahead_study::typed::{self, Words};
 
 use crate::arguments::Compare;
+use crate::lab;
 use crate::output;
 use crate::progress::{self, Shows};
 use crate::studies::{self, StudyError};
@@ -22,6 +23,14 @@ const USUAL_POLICIES: [&str; 6] = [
     "linux-2.6.31",
     "linux-4.19",
     "linux-6.12",
+    "adaptive",
+];
+/// What guests can run of that.
+const LAB_POLICIES: [&str; 5] = [
+    "linux-6.12",
+    "linux-6.12:ra_kb=512",
+    "linux-6.12:ra_kb=2048",
+    "linux-6.12:ra_kb=8192",
     "adaptive",
 ];
 const USUAL_DISKS: [&str; 2] = ["hdd", "ssd"];
@@ -61,11 +70,23 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
     } else {
         usual(&USUAL_POLICIES, &USUAL_DISKS, &USUAL_MEMORY_MIB)
     };
+    let in_lab = arguments.place == "lab";
+    if in_lab && words.policies.is_empty() {
+        words.policies = LAB_POLICIES.map(str::to_owned).to_vec();
+    }
     let plans = studies::plans(&arguments.plans, &words, &usual)?;
     let files = [&arguments.parquet, &arguments.svg, &arguments.png];
     studies::prepare(files.into_iter().flatten())?;
     let stop = studies::stop_flag()?;
     let bar = progress::bar(Shows::Parts, 0);
+    if in_lab {
+        let outcomes = lab::outcomes(&plans, &stop, &mut |finished, total| {
+            bar.set_length(total as u64);
+            bar.set_position(finished as u64);
+        });
+        bar.finish_and_clear();
+        return show(arguments, &plans, &outcomes?);
+    }
     let outcomes = sweep::run(&plans, arguments.journal.as_deref(), &stop, &mut |step| {
         let cell = step.cell;
         bar.set_length(step.total as u64);

@@ -11,11 +11,11 @@ pub enum Exit {
     Failed,
     /// The command line or the configuration is wrong; nothing was started.
     Usage,
-    /// `ahead run`: CMD exists but cannot be executed (what shells answer with 126).
+    /// `ahead run`, `ahead lab run`: CMD exists but cannot be executed (what shells answer with 126).
     NotExecutable,
-    /// `ahead run`: there is no such CMD (what shells answer with 127).
+    /// `ahead run`, `ahead lab run`: there is no such CMD (what shells answer with 127).
     NotFound,
-    /// `ahead run`: the status of CMD, passed through.
+    /// `ahead run`, `ahead lab run`: the status of CMD, passed through.
     OfCommand(u8),
 }
 

@@ -5,6 +5,7 @@ mod bench;
 mod error;
 mod machine;
 mod patterns;
+mod places;
 mod predict;
 
 use std::sync::atomic::AtomicBool;
@@ -22,6 +23,7 @@ use account::Account;
 pub use error::LabError;
 pub use machine::{GUEST_ARGUMENT, recipe_beside};
 use machine::{guest, recipe, shared_folder, size_of, steered};
+pub use places::outcomes;
 
 /// About as many lines does the compiling of a kernel print.
 const LINES_OF_A_BUILD: u64 = 1900;

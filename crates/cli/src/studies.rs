@@ -14,6 +14,7 @@ use ahead_study::typed::{self, Words};
 
 use crate::arguments::Choice;
 use crate::exit::Exit;
+use crate::lab::LabError;
 use crate::signals::impatient_stop_flag;
 use crate::size;
 
@@ -23,6 +24,9 @@ pub enum StudyError {
     /// The plan, or the sweep.
     #[error(transparent)]
     Sweep(#[from] SweepError),
+    /// A guest.
+    #[error(transparent)]
+    Lab(#[from] LabError),
     /// `--memory`.
     #[error("--memory: {0}")]
     Size(#[from] size::SizeError),
@@ -57,8 +61,9 @@ impl From<PlanError> for StudyError {
 impl StudyError {
     /// How the program ends after this error.
     #[must_use]
-    pub const fn exit(&self) -> Exit {
+    pub fn exit(&self) -> Exit {
         match self {
+            Self::Lab(error) => error.exit(),
             Self::Size(_) | Self::Usage(_) => Exit::Usage,
             Self::Sweep(SweepError::Journal(JournalError::File { .. })) => Exit::Failed,
             Self::Sweep(SweepError::Plan(_) | SweepError::Policy(_) | SweepError::Journal(_)) => {

@@ -213,7 +213,7 @@ fn a_command_that_does_not_exist_is_named_in_one_line() {
     let output = lab(&["--no-ahead"], &["no-such-command"]);
     assert_refused(
         &output,
-        1,
+        127,
         &["in the guest", "cannot start `no-such-command`"],
     );
     let output = lab(&[], &["no-such-command"]);

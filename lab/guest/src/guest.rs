@@ -137,6 +137,14 @@ pub enum GuestError {
     /// Its first process could not do what it was told.
     #[error("in the guest: {0}")]
     Task(String),
+    /// There, the command does not start.
+    #[error("in the guest: {reason}")]
+    NotStarted {
+        /// What the system said.
+        reason: String,
+        /// There is no such program.
+        is_missing: bool,
+    },
     /// The log of its disk.
     #[error("cannot read the log of the guest's disk: {0}")]
     Log(io::Error),
@@ -171,6 +179,9 @@ impl Guest {
         let measured = match answer {
             GuestAnswer::Measured(measured) => measured,
             GuestAnswer::Failed(reason) => return Err(GuestError::Task(reason)),
+            GuestAnswer::NotStarted { reason, is_missing } => {
+                return Err(GuestError::NotStarted { reason, is_missing });
+            }
         };
         let log = requests::read(&shared.join(LOG)).map_err(GuestError::Log)?;
         let during = measured.began_ns..measured.ended_ns;

@@ -162,7 +162,15 @@ fn carry_out() -> Result<GuestAnswer, String> {
     }
     allow_many_files();
     let began_ns = monotonic_ns();
-    let status = run(&mut command)?;
+    let status = match command.status() {
+        Ok(status) => status,
+        Err(error) => {
+            return Ok(GuestAnswer::NotStarted {
+                reason: cannot_start(&command, &error),
+                is_missing: error.kind() == io::ErrorKind::NotFound,
+            });
+        }
+    };
     let ended_ns = monotonic_ns();
     if task.syncs {
         rustix::fs::sync();
@@ -230,16 +238,14 @@ fn command(words: &[OsString], task: &Task) -> Command {
     command
 }
 
-fn run(command: &mut Command) -> Result<ExitStatus, String> {
-    let status = command.status();
-    status.map_err(|error| {
-        let program = command.get_program().to_string_lossy();
-        format!("cannot start `{program}`: {error}")
-    })
+fn cannot_start(command: &Command, error: &io::Error) -> String {
+    let program = command.get_program().to_string_lossy();
+    format!("cannot start `{program}`: {error}")
 }
 
 fn succeed(command: &mut Command) -> Result<(), String> {
-    let status = run(command)?;
+    let status = command.status();
+    let status = status.map_err(|error| cannot_start(command, &error))?;
     if status.success() {
         return Ok(());
     }

@@ -35,6 +35,9 @@ const PATCHES: &[(&str, &str)] = &[
 /// Options beyond `make tinyconfig`.
 const OPTIONS: &str = include_str!("../kernel/um.config");
 
+/// Options that only later series have, and the first of ours that has them (cachestat came with 6.5).
+const SINCE: &[(&str, KernelSeries)] = &[("CONFIG_CACHESTAT_SYSCALL=y", KernelSeries::Linux6_12)];
+
 /// The driver, as it lies in `arch/um/drivers`.
 const DRIVER: &[(&str, &str)] = &[
     ("ahead_disk.c", include_str!("../kernel/ahead_disk.c")),
@@ -238,7 +241,8 @@ impl Recipe {
         steps.run("configuring", make(tree).arg("olddefconfig"))?;
         let path = tree.join(".config");
         let got = fs::read_to_string(&path).map_err(at(&path))?;
-        let missing = wanted(OPTIONS).find(|wanted| !got.lines().any(|line| line == *wanted));
+        let missing =
+            wanted(self.source.series).find(|wanted| !got.lines().any(|line| line == *wanted));
         match missing {
             Some(option) => Err(KernelError::Option {
                 series: self.source.series,
@@ -338,9 +342,17 @@ fn make(tree: &Path) -> Command {
     make
 }
 
-/// The lines of `options` that a configuration must have.
-fn wanted(options: &str) -> impl Iterator<Item = &str> {
-    options.lines().filter(|line| line.starts_with("CONFIG_"))
+/// The lines of [`OPTIONS`] that a configuration of `series` must have.
+fn wanted(series: KernelSeries) -> impl Iterator<Item = &'static str> {
+    let is_there = move |line: &&str| {
+        SINCE
+            .iter()
+            .all(|(option, since)| option != line || series >= *since)
+    };
+    OPTIONS
+        .lines()
+        .filter(|line| line.starts_with("CONFIG_"))
+        .filter(is_there)
 }
 
 /// A file that stays as it is keeps its time, and `make` leaves alone what depends on it.

@@ -120,6 +120,13 @@ pub enum GuestAnswer {
     Measured(CommandTime),
     /// It was not; the reason in one line.
     Failed(String),
+    /// Everything else was done, but the command does not start.
+    NotStarted {
+        /// The reason in one line.
+        reason: String,
+        /// There is no such program.
+        is_missing: bool,
+    },
 }
 
 pub(crate) fn write<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {

@@ -23,11 +23,12 @@ impl Yardstick {
     /// All, in the order of the tables.
     pub const ALL: [Self; 3] = [Self::Kernel, Self::Hindsight, Self::Ceiling];
 
-    /// What tables call it.
+    /// What tables of `groups` call it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub fn name<'a>(self, groups: &[CellGroup<'a>]) -> &'a str {
+        let kernel = groups.iter().find_map(CellGroup::kernel);
         match self {
-            Self::Kernel => KERNEL,
+            Self::Kernel => kernel.map_or(KERNEL, |run| &run.cell.policy),
             Self::Hindsight => "best with hindsight",
             Self::Ceiling => "ceiling",
         }
@@ -37,7 +38,7 @@ impl Yardstick {
     #[must_use]
     pub fn run<'a>(self, group: &CellGroup<'a>) -> Option<&'a CellOutcome> {
         match self {
-            Self::Kernel => group.run(KERNEL),
+            Self::Kernel => group.kernel(),
             Self::Hindsight => {
                 let both = [group.best_kernel(), group.best_size()];
                 let both = both.into_iter().flatten();

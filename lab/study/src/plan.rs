@@ -29,7 +29,7 @@ use ahead_sim::world::Machine;
 use ahead_trace::{Columns, Format, OpenOptions};
 use ahead_units::PageCount;
 use ahead_workload::Workload;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
@@ -37,6 +37,8 @@ use crate::limits;
 pub const FLOOR: &str = "none";
 /// What the running kernel does.
 pub const KERNEL: &str = "linux-6.18";
+/// What the kernel of guests does.
+pub const GUEST_KERNEL: &str = "linux-6.12";
 /// Knows the future, under the same memory.
 pub const CEILING: &str = "oracle";
 
@@ -46,7 +48,7 @@ const PAGES_PER_MIB: u64 = 256;
 const MEMORY_MIB: Range<u64> = 1..(1 << 24) + 1;
 
 /// A plan as a person wrote it.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Plan {
     /// Names the plan in tables and journals.
@@ -80,7 +82,7 @@ pub struct Plan {
 }
 
 /// A recorded workload. All but the path is what `ahead convert` takes under the same names.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TraceSource {
     /// The file, in any form that `ahead convert` reads.
@@ -241,6 +243,14 @@ impl Plan {
             let reason = format!("{}: {}", objection.key, objection.reason);
             Err(wrong(objection.line(text), reason))
         })
+    }
+
+    /// The TOML form, which [`Plan::from_toml`] reads: of a plan that came from the words of a command
+    /// line, for another process.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        // Tables, texts and numbers only: this cannot fail.
+        toml::to_string(self).unwrap_or_default()
     }
 
     /// Whether everything that the plan names is there, and every number can be used.

@@ -6,7 +6,7 @@
 //! The *best size* is the running kernel's algorithm with the size that is best here, out of those
 //! the plan names: what trying them all gets, setting `read_ahead_kb`.
 
-use crate::plan::{CEILING, Cell, KERNEL};
+use crate::plan::{CEILING, Cell, GUEST_KERNEL, KERNEL};
 use crate::sweep::CellOutcome;
 
 /// Policies that are held against the yardsticks: this name, with or without keys.
@@ -45,6 +45,12 @@ impl<'a> CellGroup<'a> {
         self.0.iter().find(|run| run.cell.policy == policy)
     }
 
+    /// The running kernel's algorithm as it comes; what guests ran has theirs instead.
+    #[must_use]
+    pub fn kernel(&self) -> Option<&'a CellOutcome> {
+        self.run(KERNEL).or_else(|| self.run(GUEST_KERNEL))
+    }
+
     /// The ceiling's run.
     #[must_use]
     pub fn ceiling(&self) -> Option<&'a CellOutcome> {
@@ -74,7 +80,8 @@ pub fn is_kernel_default(policy: &str) -> bool {
 }
 
 fn is_kernel_size(policy: &str) -> bool {
-    policy.strip_prefix(KERNEL).is_some_and(|rest| {
+    let of = |kernel| policy.strip_prefix(kernel);
+    of(KERNEL).or_else(|| of(GUEST_KERNEL)).is_some_and(|rest| {
         let is_size_alone = rest.starts_with(":ra_kb=") && !rest.contains(',');
         rest.is_empty() || is_size_alone
     })

@@ -171,6 +171,7 @@ fn page_of(
         seed: bench.plan.seed,
         bytes_max: None,
         milliseconds_max: Some(WARM_MILLISECONDS),
+        sleeps: false,
         repeat,
         members_file: None,
         counter: format!("/proc/self/fd/{}", file.as_raw_fd()).into(),

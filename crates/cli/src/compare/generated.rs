@@ -30,7 +30,7 @@ fn distributions(groups: &[CellGroup<'_>]) -> Table {
     ];
     let mut rows = table::with_titles(&titles, 1..10);
     for yardstick in Yardstick::ALL {
-        rows.add_row(row(yardstick.name().to_owned(), groups, yardstick));
+        rows.add_row(row(yardstick.name(groups).to_owned(), groups, yardstick));
     }
     let mut disks: Vec<(&str, u64)> = Vec::new();
     for group in groups {
@@ -44,7 +44,10 @@ fn distributions(groups: &[CellGroup<'_>]) -> Table {
             group.cell().disk == disk && group.cell().memory_mib == memory_mib
         };
         let here: Vec<_> = groups.iter().filter(is_here).copied().collect();
-        let name = format!("{}, {disk}, {memory_mib} MiB", Yardstick::Kernel.name());
+        let name = format!(
+            "{}, {disk}, {memory_mib} MiB",
+            Yardstick::Kernel.name(groups)
+        );
         rows.add_row(row(name, &here, Yardstick::Kernel));
     }
     rows
@@ -66,8 +69,10 @@ fn row(name: String, groups: &[CellGroup<'_>], yardstick: Yardstick) -> Vec<Stri
 
 /// Each can be run again by its name, and its description can stand in a plan.
 fn worst(groups: &[CellGroup<'_>]) -> String {
-    let mut text =
-        String::from("Slowest beside the running kernel's algorithm, the worst first:\n");
+    let mut text = format!(
+        "Slowest beside {}, the worst first:\n",
+        Yardstick::Kernel.name(groups)
+    );
     for held in Distribution::of(groups, Yardstick::Kernel)
         .worst()
         .take(WORST)

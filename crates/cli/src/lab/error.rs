@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use ahead_disk_model::ModelError;
 use ahead_disk_model::time_scale::TimeScaleError;
 use ahead_guest::GuestError;
 use ahead_guest::kernel::KernelError;
@@ -21,9 +22,12 @@ pub enum LabError {
     /// `--kernel`.
     #[error("--kernel: {0}")]
     KernelSeries(#[from] UnknownSeries),
-    /// `--disk`.
+    /// `--disk`: no such model.
+    #[error("--disk: {0}")]
+    NoDisk(ModelError),
+    /// `--disk`: a model file.
     #[error(transparent)]
-    Disk(#[from] DiskCommandError),
+    Disk(DiskCommandError),
     /// A size.
     #[error("--{option}: {source}")]
     Size {
@@ -52,6 +56,11 @@ pub enum LabError {
         "--arm: `{0}` is for `ahead bench`; a command in a guest has off, stock:KIB, run, ceiling"
     )]
     OtherArm(Arm),
+    /// What a plan has and a guest has not.
+    #[error(
+        "no guest has {0}: it has linux-6.12, linux-6.12:ra_kb=N, adaptive with or without keys, none, oracle"
+    )]
+    NotInLab(String),
     /// The models that the kernel is linked with.
     #[error(
         "cannot find the disk models at {}: build them with `cargo build --release --workspace`",
@@ -88,6 +97,16 @@ pub enum LabError {
     },
 }
 
+impl From<DiskCommandError> for LabError {
+    fn from(error: DiskCommandError) -> Self {
+        match error {
+            // It names the option of `ahead disk create`.
+            DiskCommandError::Model(source) => Self::NoDisk(source),
+            other => Self::Disk(other),
+        }
+    }
+}
+
 impl LabError {
     /// How the program ends after this error.
     #[must_use]
@@ -96,7 +115,15 @@ impl LabError {
             Self::KernelSeries(_) | Self::Size { .. } | Self::Arm(_) | Self::OtherArm(_) => {
                 Exit::Usage
             }
-            Self::Pattern(_) | Self::Scale(_) => Exit::Usage,
+            Self::Pattern(_) | Self::Scale(_) | Self::NotInLab(_) => Exit::Usage,
+            Self::NoDisk(_) => Exit::Usage,
+            Self::Guest(GuestError::NotStarted { is_missing, .. }) => {
+                if *is_missing {
+                    Exit::NotFound
+                } else {
+                    Exit::NotExecutable
+                }
+            }
             Self::Bench(error) => error.exit(),
             Self::Disk(error) => error.exit(),
             _ => Exit::Failed,

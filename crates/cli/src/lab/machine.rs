@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ahead_guest::init::in_guest;
+use ahead_guest::init::{DISK_FOLDER, in_guest};
 use ahead_guest::kernel::Recipe;
 use ahead_guest::source::{self, KernelSeries};
 use ahead_guest::{Console, FileSystem, Guest, GuestDisk, Task};
@@ -109,7 +109,7 @@ pub(super) fn guest(machine: &LabMachine, command: &[OsString]) -> Result<Guest,
 }
 
 /// This program, as a guest finds it.
-pub(super) fn own_program() -> io::Result<OsString> {
+fn own_program() -> io::Result<OsString> {
     Ok(in_guest(&std::env::current_exe()?).into())
 }
 
@@ -118,6 +118,26 @@ pub(super) fn steered(command: Vec<OsString>) -> io::Result<Vec<OsString>> {
     let mut words = vec![own_program()?, "run".into(), "--".into()];
     words.extend(command);
     Ok(words)
+}
+
+/// `ahead bench run` on the disk of a guest, which is a `disk`, with `options`.
+pub(super) fn bench_command(
+    disk: &str,
+    options: impl IntoIterator<Item = String>,
+) -> io::Result<Vec<OsString>> {
+    let mut command = vec![own_program()?];
+    let fixed = [
+        "bench",
+        "run",
+        "--keep",
+        "--disk",
+        DISK_FOLDER,
+        "--model",
+        disk,
+    ];
+    command.extend(fixed.map(OsString::from));
+    command.extend(options.into_iter().map(OsString::from));
+    Ok(command)
 }
 
 /// A folder for what host and guest say to each other.

@@ -4,7 +4,6 @@
 //! share one image with the bench's test files, which none of them changes.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use std::thread;
 use std::time::SystemTime;
 
 use ahead_disk_model::TimeScale;
-use ahead_guest::init::{DISK_FOLDER, SHARED_FOLDER};
+use ahead_guest::init::SHARED_FOLDER;
 use ahead_guest::{Console, Guest, Task};
 use ahead_harness::Results;
 use ahead_harness::arm::{self, Arm};
@@ -22,7 +21,7 @@ use ahead_harness::calendar::utc_minutes;
 use ahead_workload::scenario::{self, Scenario};
 
 use super::error::LabError;
-use super::machine::{cache_folder, guest_of, own_program, shared_folder, size_of};
+use super::machine::{bench_command, cache_folder, guest_of, shared_folder, size_of};
 use crate::arguments::LabPatterns;
 use crate::signals::stop_flag;
 use crate::{output, progress};
@@ -233,24 +232,4 @@ impl Sweep<'_> {
         serde_json::from_slice(&text)
             .map_err(|error| LabError::Inside(format!("{pattern}: {error}")))
     }
-}
-
-/// `ahead bench run` on the disk of a guest, with `options`.
-fn bench_command(
-    disk: &str,
-    options: impl IntoIterator<Item = String>,
-) -> Result<Vec<OsString>, LabError> {
-    let mut command = vec![own_program()?];
-    let fixed = [
-        "bench",
-        "run",
-        "--keep",
-        "--disk",
-        DISK_FOLDER,
-        "--model",
-        disk,
-    ];
-    command.extend(fixed.map(OsString::from));
-    command.extend(options.into_iter().map(OsString::from));
-    Ok(command)
 }
