@@ -6,8 +6,6 @@
 //! [checked](crate::content); a wrong byte ends the run. A task looks at its limits when a read has
 //! come, and reads nothing beyond the end of a file that a step asks for.
 
-use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,7 +28,7 @@ pub(crate) fn read(
     run: &Run<'_>,
     process: Process,
     tasks_in_all: u64,
-    wait: Option<fn() -> io::Result<()>>,
+    wait: Option<&dyn Fn() -> Result<(), ReadError>>,
 ) -> Result<Timed, ReadError> {
     let open = |file: &u32| Opened::new(run.source(*file)?, *file);
     let shared: Vec<Opened> = process.open.iter().map(open).collect::<Result<_, _>>()?;
@@ -101,7 +99,7 @@ pub(crate) fn read(
         if let Some(error) = failure {
             return Err(error);
         }
-        started.map_err(io_error("cannot wait for", Path::new("the start")))?;
+        started?;
         let (start, end) = span.ok_or(ReadError::Empty)?;
         Ok(Timed::new(total, start, end))
     })

@@ -62,10 +62,6 @@ pub fn reader_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
 /// # Errors
 /// [`ReadError`].
 pub fn read(assignment: &Assignment) -> Result<Measured, ReadError> {
-    if let Some(members) = &assignment.members_file {
-        let own = std::process::id().to_string();
-        fs::write(members, own).map_err(io_error("cannot join the group", members))?;
-    }
     let sources = listed(&assignment.sources)?;
     let mut job = job_over(&assignment.workload, &sources, assignment.seed);
     let counter = counter(assignment)?;
@@ -80,6 +76,7 @@ pub fn read(assignment: &Assignment) -> Result<Measured, ReadError> {
         (Mode::Ceiling(pricing), _) => ceiling_reader::read(&run, &job, &pricing)?,
         (Mode::Plain, 0) => return Err(ReadError::Empty),
         (Mode::Plain, 1) => {
+            join_group(assignment)?;
             let tasks = tasks_of(&job);
             interpreter::read(&run, job.processes.remove(0), tasks, None)?
         }
@@ -115,8 +112,22 @@ fn read_one(assignment: &Assignment, number: usize) -> Result<(Timed, bool), Rea
     };
     allow_all_files();
     let process = job.processes.remove(number);
-    let timed = interpreter::read(&run, process, tasks, Some(processes::wait_for_start))?;
+    let wait = || {
+        join_group(assignment)?;
+        processes::wait_for_start().map_err(io_error("cannot wait for", "the start".as_ref()))
+    };
+    let timed = interpreter::read(&run, process, tasks, Some(&wait))?;
     Ok((timed, library_is_loaded()))
+}
+
+/// Who only starts others stays outside, and they join when they can begin: the group's memory is for
+/// what is read, and sixty programs leave nothing of it.
+fn join_group(assignment: &Assignment) -> Result<(), ReadError> {
+    let Some(members) = &assignment.members_file else {
+        return Ok(());
+    };
+    let own = std::process::id().to_string();
+    fs::write(members, own).map_err(io_error("cannot join the group", members))
 }
 
 fn counter(assignment: &Assignment) -> Result<SharedCounter, ReadError> {

@@ -113,6 +113,7 @@ fn a_plan_is_measured_on_files_of_its_own_in_its_memory() {
     let plan = folder.path().join("small.toml");
     let text = "name = \"small\"\nabout = \"Small.\"\ndisks = [\"ssd\"]\nmemory-mib = [64]\n\
                 [workload.tree]\nkind = \"small-files\"\nfiles = 20\nfile-kib = 100\nread-kib = 32\n\
+                [workload.jobs]\nkind = \"readers\"\nfile-mib = 2\nreaders = 3\nread-kib = 32\n\
                 [workload.two]\nkind = \"separate\"\nfile-mib = 3\nstreams = 2\nread-kib = 32\n";
     fs::write(&plan, text).unwrap();
     let json = folder.path().join("results.json");
@@ -135,17 +136,17 @@ fn a_plan_is_measured_on_files_of_its_own_in_its_memory() {
         .iter()
         .map(|run| (run.scenario.to_string(), run.useful_bytes))
         .collect();
-    let (tree, two) = ("small/tree@64m".to_owned(), "small/two@64m".to_owned());
-    let (tree_bytes, two_bytes) = ((20 * 100) << 10, 6 << 20);
-    assert_eq!(
-        read,
-        [
-            (tree.clone(), tree_bytes),
-            (tree, tree_bytes),
-            (two.clone(), two_bytes),
-            (two, two_bytes)
-        ]
-    );
+    // The jobs are three processes.
+    let expected = [
+        ("jobs", 6 << 20),
+        ("tree", (20 * 100) << 10),
+        ("two", 6 << 20),
+    ];
+    let of_both_arms = expected.iter().flat_map(|(name, bytes)| {
+        let name = format!("small/{name}@64m");
+        [(name.clone(), *bytes), (name, *bytes)]
+    });
+    assert_eq!(read, of_both_arms.collect::<Vec<_>>());
     assert_eq!(bench_disks(), Vec::<String>::new());
 }
 

@@ -244,6 +244,75 @@ fn a_broken_disk_model_is_named_in_one_line() {
     assert_refused(&output, 2, &["broken.toml", "not a disk model", "drum"]);
     let output = lab(&["--disk", "/no/such.toml"], &["true"]);
     assert_refused(&output, 2, &["/no/such.toml", "No such file"]);
+    let output = lab(&["--disk", "drum"], &["true"]);
+    assert_refused(&output, 2, &["--disk", "drum"]);
+}
+
+/// Three processes of 24 tasks, two of which compute and one of which reads in whole bytes: such
+/// workloads could be simulated only.
+#[test]
+fn generated_workloads_of_several_processes_run_over_the_real_kernel() {
+    let place = Place::new();
+    let arguments = "compare --generated 3..4 --disks hdd --memory 64M --in lab --csv \
+                     --policies linux-6.12,adaptive";
+    let words: Vec<&str> = arguments.split_whitespace().collect();
+    let times = [(); 2].map(|()| {
+        let output = place.ahead(&words).env_remove("AHEAD_PRELOAD").output();
+        let output = output.expect("ahead starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+        elapsed_by_policy(&stdout(&output))
+    });
+    for ((policy, ns), (_, again_ns)) in times[0].iter().zip(&times[1]) {
+        let apart_ns = ns.abs_diff(*again_ns);
+        assert!(apart_ns <= ns / 200, "{policy}: {ns} and {again_ns} ns");
+    }
+    let [(kernel, kernel_ns), (ours, ours_ns), (ceiling, ceiling_ns)] = &times[0][..] else {
+        panic!("three policies: {times:?}");
+    };
+    assert_eq!(
+        (&**kernel, &**ours, &**ceiling),
+        ("linux-6.12", "adaptive", "oracle")
+    );
+    assert!(
+        ours_ns < &(kernel_ns / 2) && ceiling_ns < ours_ns,
+        "{times:?}"
+    );
+}
+
+/// Policies and times of a table of results.
+fn elapsed_by_policy(csv: &str) -> Vec<(String, u64)> {
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let titles = lines.next().expect("titles");
+    let place = |name| titles.iter().position(|title| *title == name).expect(name);
+    let (policy, elapsed) = (place("policy"), place("elapsed_ns"));
+    let row = |line: Vec<&str>| {
+        (
+            line[policy].to_owned(),
+            line[elapsed].parse().expect("a number"),
+        )
+    };
+    lines.map(row).collect()
+}
+
+#[test]
+fn what_guests_do_not_have_is_refused_before_one_boots() {
+    let place = Place::new();
+    let compare = |policies: &str| {
+        place.output(&[
+            "compare",
+            "--generated",
+            "3..4",
+            "--in",
+            "lab",
+            "--policies",
+            policies,
+        ])
+    };
+    assert_refused(
+        &compare("linux-6.12,ara-june"),
+        2,
+        &["ara-june", "linux-6.12:ra_kb=N"],
+    );
 }
 
 /// How often is looked whether killed processes are gone.
