@@ -21,7 +21,7 @@ use crate::arguments::{Bench, BenchPredict, BenchRun};
 use crate::exit::Exit;
 use crate::progress::{self, Shows};
 use crate::run::library::{LIBRARY_VARIABLE, Library, LibraryError};
-use crate::run::{SETTINGS_VARIABLE, about_this_machine};
+use crate::run::{SETTINGS_VARIABLE, about_this_machine, group};
 use crate::signals::stop_flag;
 use crate::{disk, output, size};
 
@@ -270,7 +270,10 @@ fn plan(arguments: &BenchRun) -> Result<BenchPlan, BenchCommandError> {
         // The configuration of this machine's user stays out: a result names what it was made with.
         plan.preload = Some(Preload {
             library: library.path,
-            environment: about_this_machine(),
+            environment: about_this_machine()
+                .into_iter()
+                .chain(group::of_this_run())
+                .collect(),
             settings_variable: SETTINGS_VARIABLE.to_owned(),
         });
     }

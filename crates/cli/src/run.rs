@@ -9,6 +9,7 @@ pub mod command;
 pub mod config;
 pub mod elf;
 pub mod explain;
+pub mod group;
 pub mod library;
 pub mod record;
 pub mod report;
@@ -125,6 +126,7 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
     process.env(SETTINGS_VARIABLE, settings.to_environment());
     process.env_remove(counter::CLOCK_VARIABLE);
     process.envs(about_this_machine());
+    process.envs(group::of_this_run());
     preload_into(&mut process, &command)?;
     if arguments.no_children {
         process.env(CHILDREN_VARIABLE, "no");

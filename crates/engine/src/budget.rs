@@ -9,6 +9,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use ahead_units::PageCount;
 
+use crate::members::Held;
+
 /// Most pages left unread when nothing else is set: 256 MiB. Sixty-four streams then have
 /// 4 MiB each, which keeps one arm at 70 % of its bandwidth; more would only help slower disks,
 /// and takes memory from everybody else.
@@ -21,6 +23,9 @@ pub struct Budget {
     unread_pages_max: AtomicU64,
     unread: AtomicU64,
     windows: AtomicU32,
+    /// What other processes with the same budget have.
+    others_unread: AtomicU64,
+    others_windows: AtomicU32,
     /// Grows when everything is forgotten at once.
     epoch: AtomicU32,
 }
@@ -42,6 +47,8 @@ impl Budget {
             unread_pages_max: AtomicU64::new(0),
             unread: AtomicU64::new(0),
             windows: AtomicU32::new(0),
+            others_unread: AtomicU64::new(0),
+            others_windows: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
         }
     }
@@ -68,10 +75,26 @@ impl Budget {
         self.memory_pages.store(memory, Relaxed);
     }
 
+    /// What other processes with the same budget have.
+    pub fn set_others(&self, others: Held) {
+        self.others_unread.store(others.unread.get(), Relaxed);
+        self.others_windows.store(others.windows, Relaxed);
+    }
+
+    /// What this process has.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        Held {
+            unread: self.unread(),
+            windows: self.windows.load(Relaxed),
+        }
+    }
+
     /// Pages that one of the streams with a window can leave unread before reclaim takes them.
     #[must_use]
     pub fn threshold(&self) -> PageCount {
-        let streams = u64::from(self.windows.load(Relaxed)).max(1);
+        let others = self.others_windows.load(Relaxed);
+        let streams = u64::from(self.windows.load(Relaxed)).max(1) + u64::from(others);
         PageCount::new(self.memory_pages.load(Relaxed) / streams)
     }
 
@@ -79,13 +102,18 @@ impl Budget {
     #[must_use]
     pub fn available(&self) -> PageCount {
         let most = self.unread_pages_max.load(Relaxed);
-        PageCount::new(most.saturating_sub(self.unread.load(Relaxed)))
+        PageCount::new(most.saturating_sub(self.all_unread()))
     }
 
     /// Whether more than half of the budget is in use: time to look for windows that are not read.
     #[must_use]
     pub fn is_tight(&self) -> bool {
-        self.unread.load(Relaxed) > self.unread_pages_max.load(Relaxed) / 2
+        self.all_unread() > self.unread_pages_max.load(Relaxed) / 2
+    }
+
+    fn all_unread(&self) -> u64 {
+        let others = self.others_unread.load(Relaxed);
+        self.unread.load(Relaxed).saturating_add(others)
     }
 
     /// Pages asked for and not yet reached, over all files.
@@ -154,6 +182,21 @@ mod tests {
         budget.publish(&mut file, PageCount::new(0), 0);
         assert_eq!(budget.unread(), PageCount::new(0));
         assert_eq!(budget.threshold(), PageCount::new(131_072));
+    }
+
+    #[test]
+    fn processes_share_what_one_may_have_alone() {
+        let budget = Budget::default();
+        budget.set_limits(PageCount::new(32_768), PageCount::new(0), 50);
+        budget.set_others(Held {
+            unread: PageCount::new(10_000),
+            windows: 3,
+        });
+        assert_eq!(budget.available(), PageCount::new(6384));
+        assert_eq!(budget.threshold(), PageCount::new(8192));
+        assert!(budget.is_tight());
+        budget.set_others(Held::default());
+        assert_eq!(budget.available(), PageCount::new(16_384));
     }
 
     #[test]

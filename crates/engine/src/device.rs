@@ -175,6 +175,12 @@ impl Devices {
         &self.entries[usize::from(place.0).min(DEVICES_MAX - 1)]
     }
 
+    /// The number of the device at a place.
+    #[must_use]
+    pub fn number(&self, place: DevicePlace) -> u64 {
+        self.entry(place).number.load(Relaxed).wrapping_sub(1)
+    }
+
     /// The device at a place.
     #[must_use]
     pub fn get(&self, place: DevicePlace) -> &Device {

@@ -95,6 +95,8 @@ pub struct Around<'a> {
     pub group: &'a Group,
     /// Its device.
     pub device: &'a Device,
+    /// Other processes of the group ask this device too.
+    pub is_shared: bool,
     /// The moment.
     pub now: Timestamp,
 }
@@ -174,7 +176,12 @@ impl FileState {
         around: &Around<'_>,
         asker: u64,
     ) -> Outcome {
-        let Around { group, device, now } = *around;
+        let Around {
+            group,
+            device,
+            is_shared,
+            now,
+        } = *around;
         let (file_pages, knobs) = (self.file_pages, self.knobs);
         self.closed = false;
         if access.start.get() == 0 && !self.from_start {
@@ -189,7 +196,7 @@ impl FileState {
             expected: group.expectation.pages(),
             threshold: group.budget.threshold(),
             available: group.budget.available(),
-            contested: device.is_contested(),
+            contested: is_shared || device.is_contested(),
             lone_reads: device.has_lone_reads(),
         };
         let streams = table(&mut self.few, many.as_deref_mut());
@@ -280,7 +287,12 @@ impl FileState {
         around: &Around<'_>,
         residency: &impl Residency,
     ) {
-        let Around { group, device, now } = *around;
+        let Around {
+            group,
+            device,
+            is_shared,
+            now,
+        } = *around;
         let Wait {
             stream,
             covered,
@@ -293,7 +305,7 @@ impl FileState {
         if !covered {
             if stream.is_none() {
                 device.on_lone_wait(waited_ns, access.len().get(), now);
-            } else {
+            } else if !is_shared {
                 device.on_first_wait(waited_ns, access.len().get(), now);
             }
             return;

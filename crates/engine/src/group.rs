@@ -1,10 +1,12 @@
 //! What processes or files that belong together share: one memory budget, and what is expected of
-//! their small files. A group is a run, a cgroup, or a machine; today each process is one.
+//! their small files. A group is a run, a cgroup, or a machine. What is expected of files each process
+//! finds out by itself; of the budget it takes its part ([`crate::members`]).
 
-use ahead_units::PageCount;
+use ahead_units::{PageCount, Timestamp};
 
 use crate::budget::Budget;
 use crate::expectation::Expectation;
+use crate::members::{Member, Members};
 use crate::settings::Settings;
 
 /// One group. All zero is a group that may ask for nothing.
@@ -14,6 +16,8 @@ pub struct Group {
     pub budget: Budget,
     /// Whether small files are read whole.
     pub expectation: Expectation,
+    /// This process among those that share the budget.
+    pub member: Member,
 }
 
 impl Group {
@@ -23,7 +27,20 @@ impl Group {
         Self {
             budget: Budget::new(),
             expectation: Expectation::new(),
+            member: Member::new(),
         }
+    }
+
+    /// Looks at what other processes have, if it is time.
+    pub fn hear(&self, members: Members<'_>, now: Timestamp) {
+        if let Some(others) = self.member.hear(members, now) {
+            self.budget.set_others(others);
+        }
+    }
+
+    /// Tells other processes what this one has, which asked the device numbered `device` last.
+    pub fn tell(&self, members: Members<'_>, device: u64) {
+        self.member.tell(members, self.budget.held(), device);
     }
 
     /// Sets the budget: `memory` is what reclaim leaves to readers.

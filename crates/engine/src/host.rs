@@ -10,6 +10,7 @@ use ahead_units::PageRange;
 
 use crate::adviser::Answer;
 use crate::file::FileState;
+use crate::members::Members;
 
 /// Something that could not be said to a file because another thread was busy with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,11 @@ pub trait FileTable {
 
     /// Enters every file of the table that is free, one after another.
     fn visit(&self, visit: impl FnMut(&mut Self::Entered<'_>));
+
+    /// The words in which the processes of a group say what they have; none on a host of one process.
+    fn members(&self) -> Members<'_> {
+        Members::default()
+    }
 
     /// The account of this file may be taken, if at least `accesses_min` reads are new in it. For
     /// hosts that report.

@@ -7,7 +7,7 @@
 //! * [`session`] — the loop
 //! * [`host`], [`adviser`] — what a host brings
 //! * [`mod@file`] — one file: its streams, its account, the steps of one access
-//! * [`group`] — what files share: [`budget`] and [`expectation`]
+//! * [`group`] — what files share: [`budget`] and [`expectation`]; [`members`] — the processes of one
 //! * [`device`] — what is believed about each device
 //! * [`settings`] — what can be set, and how it travels
 //! * [`report`] — the account of a run
@@ -23,6 +23,7 @@ pub mod expectation;
 pub mod file;
 pub mod group;
 pub mod host;
+pub mod members;
 pub mod recording;
 pub mod report;
 pub mod session;

@@ -24,7 +24,7 @@ use ahead_policy::steering::steering;
 use ahead_units::{Advice, PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Act, Adviser, Answer, Calls, Residency, apply};
-use crate::device::{DeviceFacts, Devices};
+use crate::device::{DeviceFacts, DevicePlace, Devices};
 use crate::file::{Around, FileFacts, Wait};
 use crate::group::Group;
 use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
@@ -220,21 +220,17 @@ impl<F: FileTable> Session<F> {
         access: PageRange,
         now: Timestamp,
     ) -> (Outcome, Option<Pending>) {
+        self.group.hear(self.files.members(), now);
         let (state, many) = entered.state();
-        let device = self.devices.get(state.device());
         let asker = self.files.number(file);
-        let around = Around {
-            group: &self.group,
-            device,
-            now,
-        };
+        let around = self.around(state.device(), now);
         let outcome = state.on_access(many, access, &around, asker);
         let asks = outcome.decision.prefetch.count > 0;
         let pending = asks.then(|| Pending {
             decision: outcome.decision,
             stream: outcome.stream,
             calls: Calls {
-                pages_max: device.call_pages_max(),
+                pages_max: around.device.call_pages_max(),
                 access,
                 in_pieces: state.knows_runs(),
             },
@@ -251,6 +247,8 @@ impl<F: FileTable> Session<F> {
                     state.set_file_pages(file_pages);
                 }
                 state.on_answer(many, carried.stream, carried.answer, &self.group);
+                let device = self.devices.number(state.device());
+                self.group.tell(self.files.members(), device);
                 self.settle(&mut entered, 0);
             }
             Err(EnterError::Busy) => {
@@ -321,19 +319,23 @@ impl<F: FileTable> Session<F> {
             return;
         };
         let (state, many) = entered.state();
-        let device = self.devices.get(state.device());
         let wait = Wait {
             stream: token.stream,
             covered: token.covered,
             waited_ns,
         };
-        let around = Around {
-            group: &self.group,
-            device,
-            now,
-        };
+        let around = self.around(state.device(), now);
         state.on_wait(many, wait, token.access, &around, residency);
         self.settle(&mut entered, ACCOUNT_EVERY);
+    }
+
+    fn around(&self, device: DevicePlace, now: Timestamp) -> Around<'_> {
+        Around {
+            group: &self.group,
+            device: self.devices.get(device),
+            is_shared: self.group.member.shares(self.devices.number(device)),
+            now,
+        }
     }
 
     /// A descriptor of `file` was closed.
@@ -352,11 +354,13 @@ impl<F: FileTable> Session<F> {
             state.on_idle(many, &self.group);
             self.files.account(entered, 0);
         });
+        self.group.member.leave(self.files.members());
     }
 
-    /// This is the child of a fork: its budget is its own.
-    pub fn on_fork_in_child(&self) {
+    /// This is the child of a fork, `process`: it has asked for nothing yet.
+    pub fn on_fork_in_child(&self, process: u32) {
         self.group.budget.forget_all();
+        self.group.member.rejoin(process);
     }
 
     /// A file grows into a larger table when it needs one, and its account is taken.

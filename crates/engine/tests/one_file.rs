@@ -60,6 +60,7 @@ impl World {
         let around = Around {
             group: &self.group,
             device: &self.device,
+            is_shared: false,
             now: NEVER,
         };
         self.file.on_access(None, access, &around, 1)
@@ -75,6 +76,7 @@ impl World {
         let around = Around {
             group: &self.group,
             device: &self.device,
+            is_shared: false,
             now: NEVER,
         };
         self.file
@@ -149,6 +151,7 @@ fn a_wait_without_a_stream_tells_about_the_device() {
     let around = Around {
         group: &world.group,
         device: &world.device,
+        is_shared: false,
         now: NEVER,
     };
     let access = PageRange::new(5000, 5001);
@@ -170,6 +173,7 @@ fn a_file_with_many_streams_moves_to_the_large_table() {
             let around = Around {
                 group: &world.group,
                 device: &world.device,
+                is_shared: false,
                 now: NEVER,
             };
             let outcome = world.file.on_access(lent, access, &around, 1);

@@ -180,7 +180,7 @@ fn the_child_of_a_fork_has_its_whole_budget() {
     }
     let whole = 65_536;
     assert!(session.group.budget.available().get() < whole);
-    session.on_fork_in_child();
+    session.on_fork_in_child(2);
     assert_eq!(session.group.budget.available().get(), whole);
     // What the file asks for from now on counts once.
     for start in (8 * MIB..64 * MIB).step_by(16) {

@@ -10,7 +10,7 @@ use ahead_policy::reason::{Pattern, Reason};
 use crate::fd_table::{self, Entry, FileEntry, Line, line};
 use crate::ops::{flag, is_watched, now, set_position};
 use crate::recording::{self, Kind};
-use crate::{aside, host, wake};
+use crate::{aside, host, identity, wake};
 
 /// A descriptor was opened: the number means something new.
 pub(crate) fn on_open(fd: c_int) {
@@ -164,7 +164,7 @@ pub(crate) fn after_fork_in_child() {
         return;
     };
     host.session.files.release_all();
-    host.session.on_fork_in_child();
+    host.session.on_fork_in_child(identity::process());
     if let Some(account) = host.account() {
         account
             .header(header::PROCESSES)
@@ -179,11 +179,9 @@ pub(crate) fn on_sandbox() {
     host::retire();
 }
 
-/// The process ends: what is not in the account yet goes there.
+/// The process ends: what is not in the account yet goes there, and its part of the budget is free.
 pub(crate) fn at_exit() {
-    if let Some(host) = host::get()
-        && host.account().is_some()
-    {
+    if let Some(host) = host::get() {
         host.session.on_exit();
     }
 }

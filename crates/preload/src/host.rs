@@ -8,9 +8,10 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use ahead_engine::device::DeviceFacts;
+use ahead_engine::members;
 use ahead_engine::report::header;
 use ahead_engine::session::Session;
 use ahead_engine::settings::Settings;
@@ -21,8 +22,8 @@ use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 
 use crate::files::Files;
 use crate::record::Recorder;
-use crate::shared::Shared;
-use crate::{aside, environment};
+use crate::shared::{self, Shared};
+use crate::{aside, environment, identity};
 
 /// Pages that may be asked for as long as memory was not looked at: 16 MiB.
 const PAGES_BEFORE_LOOKING: u64 = 4096;
@@ -75,7 +76,10 @@ pub(crate) fn make() {
     if let Some(account) = &account {
         aside::keep(account.words_from(header::ASIDES));
     }
-    let Some(files) = Files::new(account) else {
+    let (group, members) = environment::value(c"AHEAD_GROUP")
+        .and_then(join)
+        .unwrap_or_default();
+    let Some(files) = Files::new(account, members) else {
         return;
     };
     let host = Host {
@@ -85,6 +89,8 @@ pub(crate) fn make() {
         memory_known: AtomicBool::new(false),
         refusals: AtomicU32::new(0),
     };
+    let member = &host.session.group.member;
+    member.join(identity::process(), group);
     let little = PageCount::new(PAGES_BEFORE_LOOKING);
     host.session
         .group
@@ -93,6 +99,16 @@ pub(crate) fn make() {
     // SAFETY: only one thread makes the host, and no other sees the place before the store below.
     let made = unsafe { (*PLACE.0.get()).write(host) };
     HOST.store(made, Ordering::Release);
+}
+
+/// The number of the run's group and the words of its members, from `GROUP:PATH`.
+fn join(text: &'static CStr) -> Option<(u32, &'static [AtomicU64])> {
+    let bytes = text.to_bytes_with_nul();
+    let colon = bytes.iter().position(|byte| *byte == b':')?;
+    let (number, path) = (bytes.get(..colon)?, bytes.get(colon + 1..)?);
+    let number = std::str::from_utf8(number).ok()?.parse().ok()?;
+    let path = CStr::from_bytes_with_nul(path).ok()?;
+    Some((number, shared::map_words(path, members::WORDS * 8)?))
 }
 
 impl Host {

@@ -9,11 +9,14 @@
 //! library cannot see, is not sent here either: faults.
 
 use std::cell::{Cell, RefCell, RefMut};
+use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
 
 use ahead_engine::adviser::Residency;
 use ahead_engine::device::DeviceFacts;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
+use ahead_engine::members::{self, Members};
 use ahead_engine::session::{Carried, Pending, Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::{Quick, STREAMS_MANY, Stream};
@@ -48,9 +51,12 @@ struct File {
     many: Option<Box<[Stream]>>,
 }
 
-/// The files of one process, by their number in the job.
+/// The files of one process, by their number in the job, and what it shares with the others.
 #[derive(Debug)]
-pub(super) struct Plain(Vec<RefCell<Option<Box<File>>>>);
+pub(super) struct Plain {
+    files: Vec<RefCell<Option<Box<File>>>>,
+    members: Rc<[AtomicU64]>,
+}
 
 pub(super) struct Entered<'a>(RefMut<'a, Option<Box<File>>>);
 
@@ -63,20 +69,24 @@ impl FileTable for Plain {
     }
 
     fn enter(&self, file: u32) -> Result<Entered<'_>, EnterError> {
-        let place = self.0[at(file)].try_borrow_mut();
+        let place = self.files[at(file)].try_borrow_mut();
         place.map(Entered).map_err(|_| EnterError::Busy)
     }
 
     fn defer(&self, _file: u32, _deferred: Deferred) {}
 
     fn visit(&self, mut visit: impl FnMut(&mut Entered<'_>)) {
-        for file in &self.0 {
+        for file in &self.files {
             if let Ok(file) = file.try_borrow_mut()
                 && file.is_some()
             {
                 visit(&mut Entered(file));
             }
         }
+    }
+
+    fn members(&self) -> Members<'_> {
+        Members::new(&self.members)
     }
 }
 
@@ -129,8 +139,19 @@ pub(super) struct Adaptive {
 }
 
 impl Adaptive {
-    pub(super) fn new(settings: &Settings, facts: &Facts, files: usize) -> Self {
-        let session = Session::new(Plain((0..files).map(|_| RefCell::new(None)).collect()));
+    /// The process numbered `process`, one of those that share `members`: a world is one group.
+    pub(super) fn new(
+        settings: &Settings,
+        facts: &Facts,
+        files: usize,
+        process: u32,
+        members: &Rc<[AtomicU64]>,
+    ) -> Self {
+        let session = Session::new(Plain {
+            files: (0..files).map(|_| RefCell::new(None)).collect(),
+            members: Rc::clone(members),
+        });
+        session.group.member.join(process + 1, 1);
         let memory = PageCount::new(facts.memory_pages);
         session.group.set_memory(memory, settings);
         let device = DeviceFacts {
@@ -209,7 +230,7 @@ impl Adaptive {
 
     fn open_if_new(&self, file: u32, file_pages: u64, now: Timestamp) {
         {
-            let mut entry = self.session.files.0[at(file)].borrow_mut();
+            let mut entry = self.session.files.files[at(file)].borrow_mut();
             let entry = entry.get_or_insert_default();
             if std::mem::replace(&mut entry.is_open, true) {
                 return;
@@ -243,12 +264,23 @@ impl Adaptive {
         }
     }
 
+    /// The process has ended.
+    pub(super) fn on_exit(&self) {
+        self.session.on_exit();
+    }
+
     /// A descriptor of `file` was closed.
     pub(super) fn on_close(&self, file: u32, now_ns: u64) {
-        if self.session.files.0[at(file)].borrow().is_some() {
+        if self.session.files.files[at(file)].borrow().is_some() {
             self.session.on_close(file, Timestamp::new(now_ns));
         }
     }
+}
+
+/// What the processes of a world share; nothing where there is only one.
+pub(super) fn members(processes: usize) -> Rc<[AtomicU64]> {
+    let words = if processes > 1 { members::WORDS } else { 0 };
+    (0..words).map(|_| AtomicU64::new(0)).collect()
 }
 
 struct Shadows<'a> {
@@ -275,7 +307,7 @@ mod tests {
             ra_pages: 32,
             memory_pages: 1 << 18,
         };
-        let host = Adaptive::new(&Settings::default(), &facts, 1);
+        let host = Adaptive::new(&Settings::default(), &facts, 1, 0, &members(1));
         let pages = PageCount::new(16);
         assert_eq!(host.watch(Watch::Fresh), Watch::Unwatched);
         assert!(!host.has_waited(pages, 1_000, 32), "a copy from memory");

@@ -10,7 +10,7 @@ use super::error::WorldError;
 use super::events::Event;
 use super::observer::{WaitFor, Work, WorldObserver};
 use super::state::{Front, World};
-use super::task::{Activity, Flow, at};
+use super::task::{Activity, Flow, Task, at};
 use crate::queue::Done;
 use ahead_replicas::page_cache::FileId;
 
@@ -305,6 +305,14 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
         let ending = &mut self.tasks[at(task)];
         ending.is_done = true;
         self.alive -= 1;
+        let process = self.tasks[at(task)].process;
+        let is_done_or_other = |task: &Task| task.process != process || task.is_done;
+        if let Front::Adaptive(hosts) = &self.front
+            && self.tasks.iter().all(is_done_or_other)
+        {
+            hosts[at(process)].on_exit();
+        }
+        let ending = &mut self.tasks[at(task)];
         for joiner in std::mem::take(&mut ending.joiners) {
             self.wake(joiner);
         }

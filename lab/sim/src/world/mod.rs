@@ -176,8 +176,11 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
                     ra_pages: *ra_pages,
                     memory_pages: machine.memory_pages,
                 };
-                let host = |_| Adaptive::new(settings, &facts, job.files.len());
-                Front::Adaptive(job.processes.iter().map(host).collect())
+                let members = adaptive::members(job.processes.len());
+                let processes = (0..).zip(&job.processes);
+                let files = job.files.len();
+                let host = |(number, _)| Adaptive::new(settings, &facts, files, number, &members);
+                Front::Adaptive(processes.map(host).collect())
             }
             FrontChoice::Oracle(settings) => {
                 Front::Oracle(Box::new(Oracle::new(settings, machine, job)))
