@@ -273,7 +273,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__bench__subcmd__run)
-            opts="-h --disk --pattern --plan --arm --repeat --seed --scale --size --model --seconds --bytes --sweep --keep --places --quick --json --svg --help"
+            opts="-h --disk --pattern --plan --arm --repeat --seed --scale --size --model --seconds --bytes --sweep --keep --places --sleep --quick --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -343,7 +343,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__compare)
-            opts="-h --policies --workloads --generated --disks --memory --seed --cpus --timing --from --columns --objects --action --journal --summary --json --csv --parquet --svg --png --help"
+            opts="-h --policies --workloads --generated --in --disks --memory --seed --cpus --timing --from --columns --objects --action --journal --summary --json --csv --parquet --svg --png --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -359,6 +359,10 @@ _ahead() {
                     ;;
                 --generated)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --in)
+                    COMPREPLY=($(compgen -W "simulator lab" -- "${cur}"))
                     return 0
                     ;;
                 --disks)

@@ -92,6 +92,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l svg -d 'Write a picture as SVG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l keep -d 'Leave the test files, and an emulated disk, for the next run'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l places -d 'Look up where the files lie before each run, and write it to the results'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l sleep -d 'Sleep where a workload computes: in a guest, whose processors take no time'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l quick -d 'Short runs, for a first look; not for publishing'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
@@ -220,6 +221,8 @@ complete -c ahead -n "__fish_ahead_using_subcommand simulate" -s h -l help -d 'P
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l policies -d 'Policies' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l workloads -d 'Workloads and traces' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l generated -d 'Generated workloads by seed, as FROM..TO: the distribution of times, and the worst places' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l in -d 'Where: simulator, or lab: guests over the real kernel, which have linux-6.12 with sizes and adaptive' -r -f -a "simulator\t''
+lab\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks -d 'Disk models (default: the plan\'s, or hdd and ssd)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l memory -d 'Memory sizes (default: the plan\'s, or 256M)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l seed -d 'Random seed: the same seed reads the same places' -r

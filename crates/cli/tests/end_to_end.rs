@@ -45,6 +45,38 @@ fn a_backward_reader_is_recognised_and_gets_its_bytes() {
     assert_eq!(ours["accesses"], READS, "{ours:#}");
 }
 
+/// While it reads, and when it has ended, the process's slot in the file that all processes of a run map.
+#[test]
+fn a_process_says_what_it_has_asked_for_and_takes_it_back_at_its_end() {
+    let place = Place::new();
+    let file = place.file("data", vec![7; READS * READ_BYTES]);
+    let script = "import os, struct, sys\n\
+                  f = os.open(sys.argv[1], os.O_RDONLY); n = os.fstat(f).st_size\n\
+                  for at in range(n - 65536, n // 2, -65536): os.pread(f, 65536, at)\n\
+                  run, path = os.environ['AHEAD_GROUP'].split(':', 1)\n\
+                  words = struct.unpack('<768Q', open(path, 'rb').read(6144))\n\
+                  mine = [at for at in range(0, 768, 3) if words[at] >> 32 == os.getpid()]\n\
+                  print(len(mine), all(words[at + 2] >> 32 == int(run) for at in mine))\n\
+                  print(path)";
+    let mut ahead = place.ahead(&["run", "--json", "--", "python3", "-c", script]);
+    ahead.arg(&file).env("AHEAD_PRELOAD", library());
+    ahead
+        .env("XDG_RUNTIME_DIR", place.path())
+        .env_remove("AHEAD_GROUP");
+    let output = ahead.output().expect("ahead starts");
+    let said = stdout(&output);
+    let mut lines = said.lines();
+    assert_eq!(lines.next(), Some("1 True"), "{}", stderr(&output));
+    let members = lines.next().expect("a path");
+    assert!(
+        members.starts_with(place.path().to_str().expect("text")),
+        "{members}"
+    );
+    let left = std::fs::read(members).expect("the file stays");
+    let owners = left.chunks(24).filter(|slot| slot[..8] != [0; 8]);
+    assert_eq!((left.len(), owners.count()), (6144, 0));
+}
+
 #[test]
 fn decisions_are_explained_line_by_line() {
     let place = Place::new();

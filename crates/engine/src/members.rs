@@ -175,21 +175,24 @@ impl Member {
             return Some(slot);
         }
         let now_ms = self.now_ms.load(Relaxed);
-        for (place, slot) in (1..).zip(members.slots()) {
-            let seen = slot[0].load(Relaxed);
-            let (owner, at_ms) = halves(seen);
-            let is_free = owner == 0 || now_ms.wrapping_sub(at_ms) > FORGOTTEN_MS;
-            let taken = word(process, now_ms);
-            if is_free
-                && slot[0]
-                    .compare_exchange(seen, taken, Relaxed, Relaxed)
-                    .is_ok()
-            {
-                self.place.store(place, Relaxed);
-                return Some(slot);
-            }
-        }
-        None
+        let take = |fits: &dyn Fn(u32, u32) -> bool| {
+            let mut slots = (1..).zip(members.slots());
+            slots.find(|(_, slot)| {
+                let seen = slot[0].load(Relaxed);
+                let (owner, at_ms) = halves(seen);
+                let taken = word(process, now_ms);
+                fits(owner, at_ms)
+                    && slot[0]
+                        .compare_exchange(seen, taken, Relaxed, Relaxed)
+                        .is_ok()
+            })
+        };
+        // A process that executes another program goes on with its number.
+        let left_behind = |owner, _| owner == process;
+        let free = |owner, at_ms| owner == 0 || now_ms.wrapping_sub(at_ms) > FORGOTTEN_MS;
+        let (place, slot) = take(&left_behind).or_else(|| take(&free))?;
+        self.place.store(place, Relaxed);
+        Some(slot)
     }
 }
 
@@ -321,6 +324,17 @@ mod tests {
             child.hear(members, Timestamp::new(102 * MS)),
             Some(held(5, 1))
         );
+    }
+
+    /// `python3` that is a script for bash, which executes `env`, which executes the program.
+    #[test]
+    fn a_process_that_executes_another_program_keeps_its_slot() {
+        let words = words();
+        let members = Members::new(&words);
+        say(&member(1, 7), members, 100, held(5, 1));
+        say(&member(1, 7), members, 200, held(3, 1));
+        let heard = member(2, 7).hear(members, Timestamp::new(201 * MS));
+        assert_eq!(heard, Some(held(3, 1)));
     }
 
     #[test]

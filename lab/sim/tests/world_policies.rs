@@ -268,6 +268,20 @@ fn every_policy_delivers_every_byte_of_every_workload_in_adding_time() {
     }
 }
 
+/// Twenty-four processes in 32 MiB: each of them believed that it had all of it, and a third of what they read
+/// was evicted before it was read.
+#[test]
+fn processes_of_a_run_do_not_evict_each_others_pages() {
+    let machine = Machine::modern(DiskModel::hdd(), PageCount::new(32 << 8));
+    let readers = Workload::Readers {
+        file_mib: 8,
+        readers: 24,
+        read_kib: 64,
+    };
+    let report = run(&machine, "adaptive", &readers.job(1));
+    assert_eq!(report.device.bytes, 24 * (8 << 20));
+}
+
 #[test]
 fn the_same_run_gives_the_same_report() {
     let machine = machine(DiskModel::hdd());
