@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use ahead_units::PageCount;
 
-use crate::members::Held;
+use crate::members::Outstanding;
 
 /// Most pages left unread when nothing else is set: 256 MiB. Sixty-four streams then have
 /// 4 MiB each, which keeps one arm at 70 % of its bandwidth; more would only help slower disks,
@@ -76,15 +76,15 @@ impl Budget {
     }
 
     /// What other processes with the same budget have.
-    pub fn set_others(&self, others: Held) {
+    pub fn set_others(&self, others: Outstanding) {
         self.others_unread.store(others.unread.get(), Relaxed);
         self.others_windows.store(others.windows, Relaxed);
     }
 
     /// What this process has.
     #[must_use]
-    pub fn held(&self) -> Held {
-        Held {
+    pub fn outstanding(&self) -> Outstanding {
+        Outstanding {
             unread: self.unread(),
             windows: self.windows.load(Relaxed),
         }
@@ -188,14 +188,14 @@ mod tests {
     fn processes_share_what_one_may_have_alone() {
         let budget = Budget::default();
         budget.set_limits(PageCount::new(32_768), PageCount::new(0), 50);
-        budget.set_others(Held {
+        budget.set_others(Outstanding {
             unread: PageCount::new(10_000),
             windows: 3,
         });
         assert_eq!(budget.available(), PageCount::new(6384));
         assert_eq!(budget.threshold(), PageCount::new(8192));
         assert!(budget.is_tight());
-        budget.set_others(Held::default());
+        budget.set_others(Outstanding::default());
         assert_eq!(budget.available(), PageCount::new(16_384));
     }
 

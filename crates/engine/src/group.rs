@@ -40,7 +40,7 @@ impl Group {
 
     /// Tells other processes what this one has, which asked the device numbered `device` last.
     pub fn tell(&self, members: Members<'_>, device: u64) {
-        self.member.tell(members, self.budget.held(), device);
+        self.member.tell(members, self.budget.outstanding(), device);
     }
 
     /// Sets the budget: `memory` is what reclaim leaves to readers.

@@ -24,14 +24,14 @@ pub const WORDS: usize = SLOTS * SLOT_WORDS;
 /// What others have is looked at not more often than this: a look takes a tenth of a microsecond.
 const HEAR_EVERY_MS: u32 = 1;
 /// A process that has not asked for so long does not count: as
-/// [`IDLE_NS`](crate::session::IDLE_NS) has it for a file.
+/// `IDLE_NS` of the session has it for a file.
 const QUIET_MS: u32 = 5_000;
 /// A slot that was not written for so long may be taken by another process.
 const FORGOTTEN_MS: u32 = 60_000;
 
 /// What one process, or several, have asked for and not read yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct Outstanding {
     /// Pages.
     pub unread: PageCount,
     /// Streams with a window.
@@ -99,7 +99,7 @@ impl Member {
     }
 
     /// What the others of its group have, if it is time to look.
-    pub fn hear(&self, members: Members<'_>, now: Timestamp) -> Option<Held> {
+    pub fn hear(&self, members: Members<'_>, now: Timestamp) -> Option<Outstanding> {
         let now_ms = milliseconds(now);
         self.now_ms.store(now_ms, Relaxed);
         let heard_ms = self.heard_ms.load(Relaxed);
@@ -108,7 +108,7 @@ impl Member {
         }
         self.heard_ms.store(now_ms, Relaxed);
         let (own, group) = (self.process.load(Relaxed), self.group.load(Relaxed));
-        let (mut held, mut devices) = (Held::default(), 0);
+        let (mut outstanding, mut devices) = (Outstanding::default(), 0);
         for [who, what, whose] in members.slots() {
             let (process, at_ms) = halves(who.load(Relaxed));
             if process == 0 || process == own || now_ms.wrapping_sub(at_ms) > QUIET_MS {
@@ -119,16 +119,17 @@ impl Member {
             if its_group != group || windows == 0 {
                 continue;
             }
-            held.unread = PageCount::new(held.unread.get().saturating_add(u64::from(unread)));
-            held.windows = held.windows.saturating_add(windows);
+            outstanding.unread =
+                PageCount::new(outstanding.unread.get().saturating_add(u64::from(unread)));
+            outstanding.windows = outstanding.windows.saturating_add(windows);
             devices |= bit(device);
         }
         self.devices.store(devices, Relaxed);
-        Some(held)
+        Some(outstanding)
     }
 
     /// Tells the others what this process has, and which device it asked last.
-    pub fn tell(&self, members: Members<'_>, held: Held, device: u64) {
+    pub fn tell(&self, members: Members<'_>, outstanding: Outstanding, device: u64) {
         let process = self.process.load(Relaxed);
         if members.0.is_empty() || process == 0 {
             return;
@@ -136,8 +137,8 @@ impl Member {
         let Some([who, what, whose]) = self.own_slot(members, process) else {
             return;
         };
-        let unread = u32::try_from(held.unread.get()).unwrap_or(u32::MAX);
-        what.store(word(unread, held.windows), Relaxed);
+        let unread = u32::try_from(outstanding.unread.get()).unwrap_or(u32::MAX);
+        what.store(word(unread, outstanding.windows), Relaxed);
         whose.store(word(self.group.load(Relaxed), short(device)), Relaxed);
         who.store(word(process, self.now_ms.load(Relaxed)), Relaxed);
     }
@@ -240,15 +241,15 @@ mod tests {
         member
     }
 
-    fn held(unread: u64, windows: u32) -> Held {
-        Held {
+    fn outstanding(unread: u64, windows: u32) -> Outstanding {
+        Outstanding {
             unread: PageCount::new(unread),
             windows,
         }
     }
 
     /// Says at `ms` what `member` has on device 8.
-    fn say(member: &Member, members: Members<'_>, ms: u64, what: Held) {
+    fn say(member: &Member, members: Members<'_>, ms: u64, what: Outstanding) {
         member.hear(members, Timestamp::new(ms * MS));
         member.tell(members, what, 8);
     }
@@ -258,12 +259,12 @@ mod tests {
         let words = words();
         let members = Members::new(&words);
         let (one, two, stranger) = (member(1, 7), member(2, 7), member(3, 8));
-        say(&one, members, 100, held(1000, 2));
-        say(&two, members, 100, held(10, 1));
-        say(&stranger, members, 100, held(500, 5));
+        say(&one, members, 100, outstanding(1000, 2));
+        say(&two, members, 100, outstanding(10, 1));
+        say(&stranger, members, 100, outstanding(500, 5));
         assert_eq!(
             one.hear(members, Timestamp::new(101 * MS)),
-            Some(held(10, 1))
+            Some(outstanding(10, 1))
         );
         assert!(one.shares(8) && !one.shares(9));
         assert_eq!(
@@ -274,7 +275,7 @@ mod tests {
         two.leave(members);
         assert_eq!(
             one.hear(members, Timestamp::new(102 * MS)),
-            Some(Held::default())
+            Some(Outstanding::default())
         );
         assert!(!one.shares(8));
     }
@@ -285,10 +286,10 @@ mod tests {
         let members = Members::new(&words);
         let one = member(1, 7);
         for process in 2..=u32::try_from(SLOTS).unwrap() + 1 {
-            say(&member(process, 7), members, 100, held(1, 1));
+            say(&member(process, 7), members, 100, outstanding(1, 1));
         }
         // All slots are taken.
-        say(&one, members, 200, held(9, 1));
+        say(&one, members, 200, outstanding(9, 1));
         let all = u64::try_from(SLOTS).unwrap();
         let heard = one.hear(members, Timestamp::new(201 * MS)).unwrap();
         assert_eq!(heard.unread, PageCount::new(all));
@@ -296,13 +297,13 @@ mod tests {
         let heard = one
             .hear(members, Timestamp::new((101 + quiet) * MS))
             .unwrap();
-        assert_eq!(heard, Held::default());
+        assert_eq!(heard, Outstanding::default());
         let forgotten = 101 + u64::from(FORGOTTEN_MS);
-        say(&one, members, forgotten, held(9, 1));
+        say(&one, members, forgotten, outstanding(9, 1));
         let other = member(999, 7);
         assert_eq!(
             other.hear(members, Timestamp::new(forgotten * MS)),
-            Some(held(9, 1))
+            Some(outstanding(9, 1))
         );
     }
 
@@ -311,18 +312,18 @@ mod tests {
         let words = words();
         let members = Members::new(&words);
         let parent = member(1, 7);
-        say(&parent, members, 100, held(5, 1));
+        say(&parent, members, 100, outstanding(5, 1));
         let child = member(1, 7);
         child.place.store(parent.place.load(Relaxed), Relaxed);
         child.rejoin(2);
-        say(&child, members, 101, held(3, 1));
+        say(&child, members, 101, outstanding(3, 1));
         assert_eq!(
             parent.hear(members, Timestamp::new(102 * MS)),
-            Some(held(3, 1))
+            Some(outstanding(3, 1))
         );
         assert_eq!(
             child.hear(members, Timestamp::new(102 * MS)),
-            Some(held(5, 1))
+            Some(outstanding(5, 1))
         );
     }
 
@@ -331,16 +332,16 @@ mod tests {
     fn a_process_that_executes_another_program_keeps_its_slot() {
         let words = words();
         let members = Members::new(&words);
-        say(&member(1, 7), members, 100, held(5, 1));
-        say(&member(1, 7), members, 200, held(3, 1));
+        say(&member(1, 7), members, 100, outstanding(5, 1));
+        say(&member(1, 7), members, 200, outstanding(3, 1));
         let heard = member(2, 7).hear(members, Timestamp::new(201 * MS));
-        assert_eq!(heard, Some(held(3, 1)));
+        assert_eq!(heard, Some(outstanding(3, 1)));
     }
 
     #[test]
     fn without_shared_memory_everybody_is_alone() {
         let member = member(1, 7);
-        member.tell(Members::default(), held(5, 1), 8);
+        member.tell(Members::default(), outstanding(5, 1), 8);
         assert_eq!(member.hear(Members::default(), Timestamp::new(MS)), None);
     }
 
@@ -359,7 +360,7 @@ mod tests {
         let members = Members::new(&words);
         let member = member(1, 7);
         for ms in 1..200_000 {
-            say(&member, members, ms * 977, held(u64::MAX, u32::MAX));
+            say(&member, members, ms * 977, outstanding(u64::MAX, u32::MAX));
         }
         member.leave(members);
     }
