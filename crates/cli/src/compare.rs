@@ -71,6 +71,10 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
         usual(&USUAL_POLICIES, &USUAL_DISKS, &USUAL_MEMORY_MIB)
     };
     let in_lab = arguments.place == "lab";
+    if in_lab && arguments.journal.is_some() {
+        let reason = "--journal: only what the simulator has finished is kept";
+        return Err(StudyError::Usage(reason.to_owned()));
+    }
     if in_lab && words.policies.is_empty() {
         words.policies = LAB_POLICIES.map(str::to_owned).to_vec();
     }

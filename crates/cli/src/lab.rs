@@ -8,6 +8,7 @@ mod patterns;
 mod places;
 mod predict;
 
+use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 
 use ahead_guest::kernel::{Kernel, Progress};
@@ -143,7 +144,10 @@ fn run_arm(plain: &Guest, arm: &Arm, stop: &AtomicBool) -> Result<Account, LabEr
 
 fn shell(arguments: &LabShell) -> Result<(String, Exit), LabError> {
     let shell = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
-    let guest = guest(&arguments.machine, &[shell])?;
+    // A session of its own with the console as its terminal: that is what job control needs.
+    let words = ["setsid", "--ctty", "--wait"].map(OsString::from);
+    let command: Vec<OsString> = words.into_iter().chain([shell]).collect();
+    let guest = guest(&arguments.machine, &command)?;
     let run = boot(&guest, &*stop_flag()?)?;
     Ok((String::new(), code(run.measured.exit_code)))
 }

@@ -28,3 +28,4 @@ pub mod real_time;
 pub mod shared_counter;
 pub mod small_file;
 pub mod standard_io;
+pub mod terminal;

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ahead_disk_model::{DiskModel, ModelError, TimeScale};
+use ahead_sys::terminal::{self, Lent};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::kernel::Kernel;
@@ -165,11 +167,17 @@ impl Guest {
         task::write(&shared.join(TASK), &task).map_err(GuestError::Start)?;
         let model = shared.join("disk.toml");
         fs::write(&model, self.disk.model.to_toml()?).map_err(GuestError::Start)?;
+        let flags = StandardFlags::now();
         let mut child = self
             .command(shared, &model)
             .and_then(|mut command| command.spawn())
             .map_err(GuestError::Start)?;
-        let status = self.wait(&mut child, shared, start, stop)?;
+        // The guest is a group of its own: in the background it could neither read nor draw.
+        let lent = self.lend_terminal(&child);
+        let status = self.wait(&mut child, shared, start, stop);
+        drop(lent);
+        flags.put_back();
+        let status = status?;
         let said = self.said(shared);
         let answer =
             task::read::<GuestAnswer>(&shared.join(ANSWER)).map_err(|_| GuestError::Lost {
@@ -243,6 +251,11 @@ impl Guest {
         Ok(command)
     }
 
+    fn lend_terminal(&self, child: &Child) -> Option<Lent> {
+        let group = i32::try_from(child.id()).ok()?;
+        (self.console == Console::Ours).then(|| terminal::lend(group))?
+    }
+
     fn wait(
         &self,
         child: &mut Child,
@@ -279,6 +292,24 @@ impl Guest {
                 String::from_utf8_lossy(&bytes).into_owned()
             }
         }
+    }
+}
+
+/// How input and output are read and written. The guest's console makes them non-blocking, and it shares
+/// them with us and with who called us.
+struct StandardFlags([Option<OFlags>; 2]);
+
+impl StandardFlags {
+    fn now() -> Self {
+        let (input, output) = (io::stdin(), io::stdout());
+        Self([fcntl_getfl(&input).ok(), fcntl_getfl(&output).ok()])
+    }
+
+    fn put_back(self) {
+        let Self([input, output]) = self;
+        // Closed meanwhile, perhaps; then nobody misses it.
+        let _ = input.map(|flags| fcntl_setfl(io::stdin(), flags));
+        let _ = output.map(|flags| fcntl_setfl(io::stdout(), flags));
     }
 }
 
