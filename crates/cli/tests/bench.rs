@@ -99,12 +99,14 @@ read-kib = 64
 ";
 
 #[test]
-fn a_plan_whose_job_is_more_than_one_reader_is_refused_in_one_line() {
+fn a_plan_with_a_trace_is_refused_in_one_line() {
     let place = Place::new();
-    let plan = place.file("small.toml", PLAN);
+    place.file("recorded.csv", "");
+    let text = format!("{PLAN}\n[trace.recorded]\npath = \"recorded.csv\"\n");
+    let plan = place.file("small.toml", text);
     let plan = plan.to_str().expect("text");
     let output = place.output(&["bench", "run", "--disk", "ssd", "--plan", plan]);
-    assert_refused(&output, 2, &["small.toml", "jobs", "one process", "has 8"]);
+    assert_refused(&output, 2, &["small.toml", "recorded", "ahead replay"]);
 }
 
 #[test]
