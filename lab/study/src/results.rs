@@ -48,7 +48,15 @@ impl<'a> CellGroup<'a> {
     /// The running kernel's algorithm as it comes; what guests ran has theirs instead.
     #[must_use]
     pub fn kernel(&self) -> Option<&'a CellOutcome> {
-        self.run(KERNEL).or_else(|| self.run(GUEST_KERNEL))
+        self.run(self.kernel_name())
+    }
+
+    fn kernel_name(&self) -> &'static str {
+        if self.run(KERNEL).is_some() {
+            KERNEL
+        } else {
+            GUEST_KERNEL
+        }
     }
 
     /// The ceiling's run.
@@ -66,7 +74,8 @@ impl<'a> CellGroup<'a> {
     /// The fastest size of the running kernel's algorithm, its own included.
     #[must_use]
     pub fn best_size(&self) -> Option<&'a CellOutcome> {
-        self.fastest(is_kernel_size)
+        let kernel = self.kernel_name();
+        self.fastest(|policy| is_size_of(kernel, policy))
     }
 }
 
@@ -79,9 +88,8 @@ pub fn is_kernel_default(policy: &str) -> bool {
     is_kernel && !policy.contains(':')
 }
 
-fn is_kernel_size(policy: &str) -> bool {
-    let of = |kernel| policy.strip_prefix(kernel);
-    of(KERNEL).or_else(|| of(GUEST_KERNEL)).is_some_and(|rest| {
+fn is_size_of(kernel: &str, policy: &str) -> bool {
+    policy.strip_prefix(kernel).is_some_and(|rest| {
         let is_size_alone = rest.starts_with(":ra_kb=") && !rest.contains(',');
         rest.is_empty() || is_size_alone
     })
@@ -288,6 +296,20 @@ mod tests {
         assert_eq!(standing.of_ceiling_permille, Some(500));
         assert_eq!(standing.of_best_kernel_permille, Some(1020));
         assert_eq!(standing.of_best_size_permille, Some(680));
+    }
+
+    #[test]
+    fn where_guests_ran_it_is_their_kernel_and_its_sizes() {
+        let outcomes = [
+            run("a", "linux-6.12", 200),
+            run("a", "linux-6.12:ra_kb=512", 150),
+            run("a", "adaptive", 102),
+        ];
+        let groups = groups(&outcomes);
+        let name = |run: Option<&CellOutcome>| run.map(|run| run.cell.policy.clone());
+        assert_eq!(name(groups[0].kernel()).as_deref(), Some("linux-6.12"));
+        let size = Some("linux-6.12:ra_kb=512");
+        assert_eq!(name(groups[0].best_size()).as_deref(), size);
     }
 
     #[test]
