@@ -38,6 +38,10 @@ const OPTIONS: &str = include_str!("../kernel/um.config");
 /// Options that only later series have, and the first of ours that has them (cachestat came with 6.5).
 const SINCE: &[(&str, KernelSeries)] = &[("CONFIG_CACHESTAT_SYSCALL=y", KernelSeries::Linux6_12)];
 
+/// Options that only older series need, and the last of ours that does. Linux 6.1's smallest configuration
+/// has an allocator that aligns to eight bytes, which is too little for what compilers make of structures.
+const UNTIL: &[(&str, KernelSeries)] = &[("CONFIG_SLUB=y", KernelSeries::Linux6_1)];
+
 /// The driver, as it lies in `arch/um/drivers`.
 const DRIVER: &[(&str, &str)] = &[
     ("ahead_disk.c", include_str!("../kernel/ahead_disk.c")),
@@ -194,7 +198,7 @@ impl Recipe {
     fn tree(&self) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         self.source.identity.hash(&mut hasher);
-        (PATCHES, OPTIONS).hash(&mut hasher);
+        (PATCHES, options(self.source.series)).hash(&mut hasher);
         let name = format!("{}-{:016x}", self.source.series, hasher.finish());
         self.cache.join("trees").join(name)
     }
@@ -233,7 +237,8 @@ impl Recipe {
 
     fn configure(&self, tree: &Path, steps: &mut Steps<'_>) -> Result<(), KernelError> {
         let fragment = tree.join("ahead.config");
-        fs::write(&fragment, OPTIONS).map_err(at(&fragment))?;
+        let options = options(self.source.series);
+        fs::write(&fragment, &options).map_err(at(&fragment))?;
         steps.run("configuring", make(tree).arg("tinyconfig"))?;
         let mut merge = Command::new("scripts/kconfig/merge_config.sh");
         merge.args(["-m", ".config", "ahead.config"]);
@@ -241,8 +246,7 @@ impl Recipe {
         steps.run("configuring", make(tree).arg("olddefconfig"))?;
         let path = tree.join(".config");
         let got = fs::read_to_string(&path).map_err(at(&path))?;
-        let missing =
-            wanted(self.source.series).find(|wanted| !got.lines().any(|line| line == *wanted));
+        let missing = wanted(&options).find(|wanted| !got.lines().any(|line| line == *wanted));
         match missing {
             Some(option) => Err(KernelError::Option {
                 series: self.source.series,
@@ -342,17 +346,21 @@ fn make(tree: &Path) -> Command {
     make
 }
 
-/// The lines of [`OPTIONS`] that a configuration of `series` must have.
-fn wanted(series: KernelSeries) -> impl Iterator<Item = &'static str> {
-    let is_there = move |line: &&str| {
-        SINCE
-            .iter()
-            .all(|(option, since)| option != line || series >= *since)
+/// The options of `series`, as a fragment of a configuration.
+fn options(series: KernelSeries) -> String {
+    let is_later = |line: &&str| {
+        let mut later = SINCE.iter().filter(|(_, since)| series < *since);
+        !later.any(|(option, _)| option == line)
     };
-    OPTIONS
-        .lines()
-        .filter(|line| line.starts_with("CONFIG_"))
-        .filter(is_there)
+    let own = OPTIONS.lines().filter(is_later);
+    let older = UNTIL.iter().filter(|(_, until)| series <= *until);
+    let lines = own.chain(older.map(|(option, _)| *option));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// The lines of `options` that a configuration must have.
+fn wanted(options: &str) -> impl Iterator<Item = &str> {
+    options.lines().filter(|line| line.starts_with("CONFIG_"))
 }
 
 /// A file that stays as it is keeps its time, and `make` leaves alone what depends on it.
@@ -366,4 +374,16 @@ fn write_if_new(path: &Path, content: &[u8]) -> Result<(), KernelError> {
 fn at(path: &Path) -> impl FnOnce(io::Error) -> KernelError + use<> {
     let path = path.to_owned();
     move |source| KernelError::File { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_series_has_the_options_that_it_knows() {
+        assert_eq!(options(KernelSeries::Linux6_12), OPTIONS);
+        let older = options(KernelSeries::Linux6_1);
+        assert!(older.contains("CONFIG_SLUB=y") && !older.contains("CACHESTAT"));
+    }
 }
