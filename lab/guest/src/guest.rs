@@ -217,6 +217,8 @@ impl Guest {
                 "quiet",
                 "loglevel=0",
                 "panic=-1",
+                // Linux 6.1 would gather randomness from a clock that does not move, for ever.
+                "random.trust_cpu=on",
                 "con=null",
                 "con0=fd:0,fd:1",
                 "ssl=null",
