@@ -25,8 +25,8 @@ use crate::{ceiling_reader, interpreter, processes};
 pub use crate::read_error::ReadError;
 
 /// Does the assignment whose file is the first argument, or what the process whose number is the second
-/// one does of it. The answer, also that of a failure, goes into
-/// the file that the assignment names; the exit code only repeats it.
+/// one does of it. The answer, also that of a failure, goes into the file that the assignment names, or to
+/// standard output for one process; the exit code only repeats it.
 #[must_use]
 pub fn reader_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(assignment) = arguments
@@ -62,30 +62,21 @@ pub fn reader_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
 /// # Errors
 /// [`ReadError`].
 pub fn read(assignment: &Assignment) -> Result<Measured, ReadError> {
-    let sources = listed(&assignment.sources)?;
-    let mut job = job_over(&assignment.workload, &sources, assignment.seed);
-    let counter = counter(assignment)?;
-    let run = Run {
-        assignment,
-        sources: &sources,
-        counter: &counter,
-    };
-    allow_all_files();
     let mut preloaded = library_is_loaded();
-    let timed = match (assignment.mode, job.processes.len()) {
-        (Mode::Ceiling(pricing), _) => ceiling_reader::read(&run, &job, &pricing)?,
-        (Mode::Plain, 0) => return Err(ReadError::Empty),
-        (Mode::Plain, 1) => {
-            join_group(assignment)?;
-            let tasks = tasks_of(&job);
-            interpreter::read(&run, job.processes.remove(0), tasks, None)?
+    let timed = prepared(assignment, |run, job| {
+        match (assignment.mode, job.processes.len()) {
+            (Mode::Ceiling(pricing), _) => ceiling_reader::read(run, &job, &pricing),
+            (Mode::Plain, 0 | 1) => {
+                join_group(assignment)?;
+                read_process(run, job, 0, None)
+            }
+            (Mode::Plain, several) => {
+                let (timed, all_preloaded) = processes::read(several)?;
+                preloaded &= all_preloaded;
+                Ok(timed)
+            }
         }
-        (Mode::Plain, several) => {
-            let (timed, all_preloaded) = processes::read(several)?;
-            preloaded &= all_preloaded;
-            timed
-        }
-    };
+    })?;
     let measured = Measured {
         preloaded,
         ..timed.measured()
@@ -98,26 +89,47 @@ pub fn read(assignment: &Assignment) -> Result<Measured, ReadError> {
 
 /// Does what the process `number` of an assignment does, when all of them can begin.
 fn read_one(assignment: &Assignment, number: usize) -> Result<(Timed, bool), ReadError> {
+    let wait = || {
+        join_group(assignment)?;
+        processes::wait_for_start().map_err(io_error("cannot wait for", "the start".as_ref()))
+    };
+    let timed = prepared(assignment, |run, job| {
+        read_process(run, job, number, Some(&wait))
+    })?;
+    Ok((timed, library_is_loaded()))
+}
+
+/// Calls `work` with the job of `assignment` and what its readers share.
+fn prepared(
+    assignment: &Assignment,
+    work: impl FnOnce(&Run<'_>, Job) -> Result<Timed, ReadError>,
+) -> Result<Timed, ReadError> {
     let sources = listed(&assignment.sources)?;
-    let mut job = job_over(&assignment.workload, &sources, assignment.seed);
-    let tasks = tasks_of(&job);
-    if number >= job.processes.len() {
-        return Err(ReadError::Empty);
-    }
-    let counter = counter(assignment)?;
+    let job = job_over(&assignment.workload, &sources, assignment.seed);
+    let path = &assignment.counter;
+    let counter = SharedCounter::open(path).map_err(io_error("cannot open", path))?;
     let run = Run {
         assignment,
         sources: &sources,
         counter: &counter,
     };
     allow_all_files();
-    let process = job.processes.remove(number);
-    let wait = || {
-        join_group(assignment)?;
-        processes::wait_for_start().map_err(io_error("cannot wait for", "the start".as_ref()))
-    };
-    let timed = interpreter::read(&run, process, tasks, Some(&wait))?;
-    Ok((timed, library_is_loaded()))
+    work(&run, job)
+}
+
+/// Does what the process `number` of `job` does; see [`interpreter::read`] for `wait`.
+fn read_process(
+    run: &Run<'_>,
+    mut job: Job,
+    number: usize,
+    wait: Option<&dyn Fn() -> Result<(), ReadError>>,
+) -> Result<Timed, ReadError> {
+    if number >= job.processes.len() {
+        return Err(ReadError::Empty);
+    }
+    let groups = job.processes.iter().flat_map(|process| &process.groups);
+    let tasks = groups.map(|group| u64::from(group.tasks)).sum();
+    interpreter::read(run, job.processes.swap_remove(number), tasks, wait)
 }
 
 /// Who only starts others stays outside, and they join when they can begin: the group's memory is for
@@ -128,16 +140,6 @@ fn join_group(assignment: &Assignment) -> Result<(), ReadError> {
     };
     let own = std::process::id().to_string();
     fs::write(members, own).map_err(io_error("cannot join the group", members))
-}
-
-fn counter(assignment: &Assignment) -> Result<SharedCounter, ReadError> {
-    let path = &assignment.counter;
-    SharedCounter::open(path).map_err(io_error("cannot open", path))
-}
-
-fn tasks_of(job: &Job) -> u64 {
-    let groups = job.processes.iter().flat_map(|process| &process.groups);
-    groups.map(|group| u64::from(group.tasks)).sum()
 }
 
 /// As many open files as the machine allows: the ceiling opens all of them beforehand.

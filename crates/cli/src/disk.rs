@@ -152,15 +152,23 @@ fn time_scale(text: &str) -> Result<TimeScale, DiskCommandError> {
         .map_err(|error| DiskCommandError::Scale(error.to_string()))
 }
 
+/// Whether `text` is a model's file, and no name.
+#[must_use]
+pub fn is_file(text: &str) -> bool {
+    Path::new(text)
+        .extension()
+        .is_some_and(|ending| ending == "toml")
+}
+
 /// A model by its name, or from a file that ends in `.toml`.
 ///
 /// # Errors
 /// No such name; a file that cannot be read or is none.
 pub fn model(text: &str) -> Result<DiskModel, DiskCommandError> {
-    let path = Path::new(text);
-    if path.extension().is_none_or(|ending| ending != "toml") {
+    if !is_file(text) {
         return Ok(DiskModel::preset(text)?);
     }
+    let path = Path::new(text);
     let content = std::fs::read_to_string(path).map_err(|source| DiskCommandError::ModelRead {
         path: path.into(),
         source,

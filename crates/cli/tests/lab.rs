@@ -279,6 +279,30 @@ fn generated_workloads_of_several_processes_run_over_the_real_kernel() {
     );
 }
 
+/// A disk of one's own beside the plan, which is where the plan's paths are relative to: looked for in the
+/// working folder before, and in the guest beside the disk.
+#[test]
+fn a_plan_over_the_real_kernel_has_a_disk_beside_it() {
+    let place = Place::new();
+    let fast = DiskModel::preset("nvme").expect("a preset").to_toml();
+    let fast = fast.expect("text");
+    place.file("own.toml", &fast);
+    let plan = place.file(
+        "plan.toml",
+        "name = \"own\"\nabout = \"One scan.\"\ndisks = [\"own.toml\"]\nmemory-mib = [64]\npolicies = [\"linux-6.12\"]\n\
+         [workload.scan]\nkind = \"sequential\"\nfile-mib = 8\nread-kib = 64\n",
+    );
+    let plan = plan.to_str().expect("text");
+    let mut compare = place.ahead(&["compare", plan, "--in", "lab", "--csv"]);
+    let output = compare.env_remove("AHEAD_PRELOAD").output();
+    let output = output.expect("ahead starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let [(_, kernel_ns), ..] = elapsed_by_policy(&stdout(&output))[..] else {
+        panic!("{}", stdout(&output));
+    };
+    assert!(kernel_ns < 100_000_000, "8 MiB of flash: {kernel_ns} ns");
+}
+
 /// Policies and times of a table of results.
 fn elapsed_by_policy(csv: &str) -> Vec<(String, u64)> {
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());

@@ -117,25 +117,26 @@ pub unsafe extern "C" fn ahead_disk_model_next(disk: *const OpenDisk) -> u64 {
     }
 }
 
-/// Writes what is done by `now_ns` to `into`, at most `room` of it and in order of completion.
+/// Writes what is done by `now_ns` to `into`, at most `completions_max` of it and in order of completion.
 /// Returns how many; the rest waits for the next call.
 ///
 /// # Safety
-/// As [`ahead_disk_model_submit`]; `into` must have room for `room` completions.
+/// As [`ahead_disk_model_submit`]; `into` must have space for `completions_max` completions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ahead_disk_model_advance(
     disk: *mut OpenDisk,
     now_ns: u64,
     into: *mut CompletionForC,
-    room: c_ulong,
+    completions_max: c_ulong,
 ) -> c_ulong {
     // SAFETY: the caller promises it.
     let open = unsafe { &mut *disk };
     open.disk
         .advance(Timestamp::new(now_ns), &mut open.finished);
-    let count = open.finished.len().min(usize::try_from(room).unwrap_or(0));
+    let completions_max = usize::try_from(completions_max).unwrap_or(0);
+    let count = open.finished.len().min(completions_max);
     for (at, done) in open.finished.drain(..count).enumerate() {
-        // SAFETY: `at` is below `room`.
+        // SAFETY: `at` is below `completions_max`.
         unsafe { into.add(at).write(done.into()) };
     }
     count as c_ulong
@@ -198,7 +199,7 @@ mod tests {
             let mut got = Vec::new();
             loop {
                 let mut portion = [CompletionForC::from(expected[0]); 7];
-                // SAFETY: as above, with room for seven.
+                // SAFETY: as above, with space for seven.
                 let count =
                     unsafe { ahead_disk_model_advance(disk, late.get(), portion.as_mut_ptr(), 7) };
                 if count == 0 {

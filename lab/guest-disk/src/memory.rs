@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for KernelMemory {
         }
         let first = block.addr() + size_of::<*mut u8>();
         let start = first.next_multiple_of(layout.align());
-        // SAFETY: `start` lies inside the block with room for a pointer before it and for
+        // SAFETY: `start` lies inside the block with space for a pointer before it and for
         // `layout.size()` bytes after it.
         unsafe {
             let memory = block.add(start - block.addr());

@@ -41,7 +41,7 @@ void ahead_disk_model_submit(void *model, unsigned long long now_ns,
 unsigned long long ahead_disk_model_next(const void *model);
 unsigned long ahead_disk_model_advance(void *model, unsigned long long now_ns,
 				       struct ahead_disk_completion *into,
-				       unsigned long room);
+				       unsigned long completions_max);
 int ahead_disk_model_is_rotational(const void *model);
 
 /* What the model needs of the kernel. */
@@ -52,7 +52,7 @@ void ahead_disk_die(void);
 /* The guest ends with the process that started it, also when that is killed. */
 void ahead_disk_end_with_parent(void);
 /* The host's side: ahead_disk_user.c. Negative: an errno of the host. */
-long ahead_disk_read_file(const char *path, char *into, unsigned long room);
+long ahead_disk_read_file(const char *path, char *into, unsigned long bytes_max);
 /*
  * Maps `bytes` of an image, writable. Unless `keeps`, what is written is seen by this guest only and
  * is gone with it.

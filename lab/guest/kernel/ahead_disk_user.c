@@ -17,7 +17,7 @@ void ahead_disk_end_with_parent(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-long ahead_disk_read_file(const char *path, char *into, unsigned long room)
+long ahead_disk_read_file(const char *path, char *into, unsigned long bytes_max)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC);
 	unsigned long length = 0;
@@ -25,8 +25,8 @@ long ahead_disk_read_file(const char *path, char *into, unsigned long room)
 
 	if (file < 0)
 		return -errno;
-	while (got > 0 && length < room) {
-		got = read(file, into + length, room - length);
+	while (got > 0 && length < bytes_max) {
+		got = read(file, into + length, bytes_max - length);
 		if (got > 0)
 			length += got;
 		else if (got < 0 && errno == EINTR)

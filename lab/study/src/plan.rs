@@ -340,11 +340,16 @@ impl Plan {
             .map_err(|reason| self.wrong("disks", &reason))
     }
 
+    /// The file of the disk that the plan calls `name`; none, where it is a name.
+    #[must_use]
+    pub fn disk_file(&self, name: &str) -> Option<PathBuf> {
+        name.ends_with(".toml").then(|| self.folder.join(name))
+    }
+
     fn load_disk(&self, name: &str) -> Result<DiskModel, String> {
-        if !name.ends_with(".toml") {
+        let Some(path) = self.disk_file(name) else {
             return DiskModel::preset(name).map_err(|error| error.to_string());
-        }
-        let path = self.folder.join(name);
+        };
         let text = fs::read_to_string(&path)
             .map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
         DiskModel::from_toml(&text).map_err(|error| format!("'{}': {error}", path.display()))

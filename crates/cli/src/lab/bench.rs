@@ -5,6 +5,7 @@ use std::fs;
 use ahead_disk_model::TimeScale;
 
 use super::error::LabError;
+use super::machine::disk_name;
 use super::patterns::Sweep;
 use crate::arguments::LabBench;
 use crate::bench;
@@ -22,12 +23,13 @@ pub(super) fn bench(arguments: &LabBench) -> Result<(String, Exit), LabError> {
     let mut text = String::new();
     for disk in sweep.disks() {
         let results = sweep.on_disk(disk, scale, &image)?;
+        let name = disk_name(disk);
         if let Some(folder) = &arguments.json {
             let json = serde_json::to_vec_pretty(&results).unwrap_or_default();
-            bench::write(&folder.join(disk).with_extension("json"), &json)?;
+            bench::write(&folder.join(name).with_extension("json"), &json)?;
         }
         let svg = arguments.svg.as_ref();
-        let svg = svg.map(|folder| folder.join(disk).with_extension("svg"));
+        let svg = svg.map(|folder| folder.join(name).with_extension("svg"));
         text += &bench::draw(&results, svg.as_deref())?;
     }
     Ok((text, Exit::Fine))

@@ -1,14 +1,17 @@
 //! What a guest is made of: from words of the command line to a guest that can be booted.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use ahead_guest::init::{DISK_FOLDER, in_guest};
+use ahead_guest::init::{DISK_FOLDER, SHARED_FOLDER, in_guest};
 use ahead_guest::kernel::Recipe;
 use ahead_guest::source::{self, KernelSeries};
-use ahead_guest::{Console, FileSystem, Guest, GuestDisk, Task};
+use ahead_guest::{Console, FileSystem, Guest, GuestDisk, GuestRun, Task};
+use ahead_harness::Results;
 use tempfile::TempDir;
 
 use super::error::LabError;
@@ -21,6 +24,8 @@ pub const GUEST_ARGUMENT: &str = "__guest";
 const MODELS_NAME: &str = "libahead_guest_disk.a";
 /// Where Debian's packages put the source of kernels.
 const SOURCES: &str = "/usr/src";
+/// What the bench in a guest writes its results to, in the shared folder.
+const RESULTS: &str = "results.json";
 /// A guest that takes longer on the host's clock hangs.
 const WALL_LIMIT: Duration = Duration::from_secs(600);
 
@@ -120,24 +125,51 @@ pub(super) fn steered(command: Vec<OsString>) -> io::Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// `ahead bench run` on the disk of a guest, which is a `disk`, with `options`.
+/// `ahead bench run` on the disk of a guest, which is a `disk`, with `options`; [`bench_in`] runs it.
 pub(super) fn bench_command(
     disk: &str,
     options: impl IntoIterator<Item = String>,
 ) -> io::Result<Vec<OsString>> {
     let mut command = vec![own_program()?];
-    let fixed = [
-        "bench",
-        "run",
-        "--keep",
-        "--disk",
-        DISK_FOLDER,
-        "--model",
-        disk,
-    ];
+    let fixed = ["bench", "run", "--keep", "--disk", DISK_FOLDER, "--model"];
     command.extend(fixed.map(OsString::from));
+    command.push(if disk::is_file(disk) {
+        in_guest(&std::path::absolute(disk)?).into()
+    } else {
+        disk.into()
+    });
     command.extend(options.into_iter().map(OsString::from));
+    command.extend(["--json".into(), in_shared(RESULTS).into()]);
     Ok(command)
+}
+
+/// What results are called of the disk that `text` names: its file without folder and ending, or the name.
+pub(super) fn disk_name(text: &str) -> &str {
+    let stem = Path::new(text).file_stem().and_then(OsStr::to_str);
+    stem.filter(|_| disk::is_file(text)).unwrap_or(text)
+}
+
+/// The file called `name` in the shared folder, as a guest finds it.
+pub(super) fn in_shared(name: &str) -> PathBuf {
+    Path::new(SHARED_FOLDER).join(name)
+}
+
+/// Runs a guest whose command is a [`bench_command`]: also what the bench in it found. `what` begins the
+/// sentence about a bench that failed.
+pub(super) fn bench_in(
+    guest: &Guest,
+    shared: &TempDir,
+    stop: &AtomicBool,
+    what: &str,
+) -> Result<(GuestRun, Results), LabError> {
+    let run = guest.run(shared.path(), stop)?;
+    if run.measured.exit_code != 0 {
+        return Err(LabError::Inside(format!("{what}: {}", run.said.trim())));
+    }
+    let text = fs::read(shared.path().join(RESULTS))?;
+    let results = serde_json::from_slice(&text)
+        .map_err(|error| LabError::Inside(format!("{what}: {error}")))?;
+    Ok((run, results))
 }
 
 /// A folder for what host and guest say to each other.

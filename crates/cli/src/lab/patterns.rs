@@ -13,7 +13,6 @@ use std::thread;
 use std::time::SystemTime;
 
 use ahead_disk_model::TimeScale;
-use ahead_guest::init::SHARED_FOLDER;
 use ahead_guest::{Console, Guest, Task};
 use ahead_harness::Results;
 use ahead_harness::arm::{self, Arm};
@@ -21,13 +20,13 @@ use ahead_harness::calendar::utc_minutes;
 use ahead_workload::scenario::{self, Scenario};
 
 use super::error::LabError;
-use super::machine::{bench_command, cache_folder, guest_of, shared_folder, size_of};
+use super::machine::{
+    bench_command, bench_in, cache_folder, disk_name, guest_of, shared_folder, size_of,
+};
 use crate::arguments::LabPatterns;
 use crate::signals::stop_flag;
 use crate::{output, progress};
 
-/// What a guest writes its results to, in the shared folder.
-const RESULTS: &str = "results.json";
 /// The image has this much for test files and the tables of a file system.
 pub(super) const IMAGE_BYTES: u64 = 6 << 30;
 /// Raised when what stands on the image changes.
@@ -185,7 +184,7 @@ impl Sweep<'_> {
         all.scenarios = self.scenarios.clone();
         all.arms = self.arms.clone();
         all.began = began;
-        disk.clone_into(&mut all.disk.name);
+        disk_name(disk).clone_into(&mut all.disk.name);
         Ok(all)
     }
 
@@ -198,23 +197,17 @@ impl Sweep<'_> {
     ) -> Result<Results, LabError> {
         let pattern = scenario.to_string();
         let arms: Vec<String> = self.arms.iter().map(ToString::to_string).collect();
-        let json = Path::new(SHARED_FOLDER).join(RESULTS);
         let mut options = self.options.clone();
         for (name, value) in [("--pattern", &pattern), ("--arm", &arms.join(","))] {
             options.extend([name.to_owned(), value.clone()]);
         }
-        options.extend(["--json".to_owned(), json.to_string_lossy().into_owned()]);
         let mut guest = guest.clone();
         guest.task = Task {
             is_blank: false,
             is_read_only: true,
             ..Task::new(bench_command(disk, options)?)
         };
-        let shared = shared_folder()?;
-        let run = guest.run(shared.path(), &self.stop)?;
-        if run.measured.exit_code != 0 {
-            return Err(LabError::Inside(format!("{pattern}: {}", run.said.trim())));
-        }
+        let (run, results) = bench_in(&guest, &shared_folder()?, &self.stop, &pattern)?;
         if let Some(folder) = self.requests {
             let mut text = String::from("arrived_ns,completed_ns,ended_ns,offset,bytes,write\n");
             for one in &run.requests {
@@ -226,10 +219,11 @@ impl Sweep<'_> {
                     one.offset, one.bytes
                 );
             }
-            fs::write(folder.join(format!("{disk}-{pattern}.csv")), text)?;
+            fs::write(
+                folder.join(format!("{}-{pattern}.csv", disk_name(disk))),
+                text,
+            )?;
         }
-        let text = fs::read(shared.path().join(RESULTS))?;
-        serde_json::from_slice(&text)
-            .map_err(|error| LabError::Inside(format!("{pattern}: {error}")))
+        Ok(results)
     }
 }

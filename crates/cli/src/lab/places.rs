@@ -2,15 +2,13 @@
 //! reader over the real kernel, as outcomes that the simulator's tables show.
 
 use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahead_disk_model::TimeScale;
-use ahead_guest::init::SHARED_FOLDER;
 use ahead_guest::source::KernelSeries;
 use ahead_guest::{Console, GuestDisk, Task};
 use ahead_harness::arm::Arm;
-use ahead_harness::results::{Results, RunRecord};
+use ahead_harness::results::RunRecord;
 use ahead_sim::report::{DeviceReport, WorldReport};
 use ahead_study::parallel;
 use ahead_study::plan::{CEILING, Cell, FLOOR, GUEST_KERNEL, Plan};
@@ -19,13 +17,13 @@ use ahead_study::sweep::CellOutcome;
 use ahead_workload::{Scenario, Workload};
 
 use super::error::LabError;
-use super::machine::{bench_command, guest_of, shared_folder};
+use super::machine::{bench_command, bench_in, guest_of, in_shared, shared_folder};
 use crate::arguments::LabKernel;
 
 /// The plan of one place, in the shared folder.
 const PLAN: &str = "plan.toml";
-/// What a guest writes its results to, there.
-const RESULTS: &str = "results.json";
+/// The disk of that plan, which needs one.
+const ANY_DISK: &str = "hdd";
 /// Memory of a guest: the reader's is what the plan says, the rest holds the programs.
 const SPARE_BYTES: u64 = 1 << 30;
 /// Of the disk, beside the files: a file system's tables and journal.
@@ -121,23 +119,25 @@ fn policies(plan: &Plan) -> impl Iterator<Item = &str> {
 
 fn in_guest(place: &Place<'_>, stop: &AtomicBool) -> Result<Vec<CellOutcome>, LabError> {
     let plan = place.plan;
-    let what = || format!("{}/{}", place.disk, place.name);
+    let what = format!("{}/{}", place.disk, place.name);
+    let file = plan.disk_file(place.disk);
+    let file = file.map(|path| path.display().to_string());
+    let disk = file.as_deref().unwrap_or(place.disk);
     let single = Plan {
-        disks: vec![place.disk.to_owned()],
+        // The reader is told by name where the files are; a model's file would be another one there.
+        disks: vec![ANY_DISK.to_owned()],
         policies: Vec::new(),
         workload: [(place.name.to_owned(), place.workload.clone())].into(),
         ..plan.clone()
     };
     let shared = shared_folder()?;
     fs::write(shared.path().join(PLAN), single.to_toml())?;
-    let in_shared = |name| Path::new(SHARED_FOLDER).join(name).display().to_string();
     let arms: Vec<String> = policies(plan)
         .filter_map(arm)
         .map(|arm| arm.to_string())
         .collect();
     let options = [
-        format!("--plan={}", in_shared(PLAN)),
-        format!("--json={}", in_shared(RESULTS)),
+        format!("--plan={}", in_shared(PLAN).display()),
         format!("--arm={}", arms.join(",")),
         "--repeat=1".to_owned(),
         "--sleep".to_owned(),
@@ -148,23 +148,17 @@ fn in_guest(place: &Place<'_>, stop: &AtomicBool) -> Result<Vec<CellOutcome>, La
     let kernel = LabKernel {
         kernel: KernelSeries::Linux6_12.to_string(),
     };
-    let mut guest = guest_of(&kernel, place.disk)?;
+    let mut guest = guest_of(&kernel, disk)?;
     guest.disk = GuestDisk {
         bytes: disk_bytes(place.workload),
         scale: TimeScale::REAL,
         ..guest.disk
     };
-    guest.task = Task::new(bench_command(place.disk, options)?);
+    guest.task = Task::new(bench_command(disk, options)?);
     let memory_mib = plan.memory_mib.iter().max().copied().unwrap_or(0);
     guest.memory_bytes = (memory_mib << 20) + SPARE_BYTES;
     guest.console = Console::Kept;
-    let run = guest.run(shared.path(), stop)?;
-    if run.measured.exit_code != 0 {
-        return Err(LabError::Inside(format!("{}: {}", what(), run.said.trim())));
-    }
-    let text = fs::read(shared.path().join(RESULTS))?;
-    let results: Results = serde_json::from_slice(&text)
-        .map_err(|error| LabError::Inside(format!("{}: {error}", what())))?;
+    let (_, results) = bench_in(&guest, &shared, stop, &what)?;
     let mut outcomes = Vec::new();
     for &memory_mib in &plan.memory_mib {
         let scenario = Scenario::planned(&plan.name, place.name, memory_mib);
@@ -173,7 +167,7 @@ fn in_guest(place: &Place<'_>, stop: &AtomicBool) -> Result<Vec<CellOutcome>, La
                 run.scenario == scenario && Some(&run.arm) == arm(policy).as_ref()
             };
             let Some(run) = results.runs.iter().find(is_it) else {
-                return Err(LabError::Inside(format!("{}: no run of {policy}", what())));
+                return Err(LabError::Inside(format!("{what}: no run of {policy}")));
             };
             outcomes.push(CellOutcome {
                 cell: Cell {

@@ -12,6 +12,7 @@ use ahead_harness::predict::{
 };
 
 use super::error::LabError;
+use super::machine::disk_name;
 use super::patterns::{IMAGE_BYTES, Sweep};
 use crate::arguments::LabPredict;
 use crate::bench::{self, BenchCommandError};
@@ -34,7 +35,7 @@ pub(super) fn predict(arguments: &LabPredict) -> Result<(String, Exit), LabError
     for name in sweep.disks() {
         let model = disk::model(name)?;
         let kept = arguments.measured.as_ref();
-        let kept = kept.map(|folder| folder.join(name).with_extension("json"));
+        let kept = kept.map(|folder| folder.join(disk_name(name)).with_extension("json"));
         let results = match kept.as_deref().map(read).transpose()?.flatten() {
             Some(results) => results,
             None => {
