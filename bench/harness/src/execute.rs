@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ahead_sys::block_queue::BlockStat;
 use ahead_sys::cgroup::{MemoryController, MemoryGroup};
@@ -32,9 +32,6 @@ use crate::target::Target;
 /// between, which is the error of the figure for unread memory; twice as often would cost two
 /// per cent of a processor.
 const SAMPLE_EVERY: Duration = Duration::from_millis(5);
-/// How long to wait for read-ahead that is still on its way when the reader has ended. On a shared
-/// disk the queue may never be empty.
-const SETTLE_MAX: Duration = Duration::from_millis(500);
 /// A pattern that runs from memory does not need long to be measured.
 const CACHED_MILLISECONDS_MAX: u64 = 2000;
 
@@ -135,6 +132,7 @@ impl Bench<'_> {
         drop(known);
         let measured = self.answer(&assignment, end, arm).map_err(failed)?;
         let after = self
+            .target
             .settled()
             .map_err(machine("cannot read the disk's counters"))?;
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -300,18 +298,6 @@ impl Bench<'_> {
             }
             Ok(ReaderAnswer::Failed(message)) => Err(message),
             _ => Err(format!("the reader ended with {}{}", end.status, said())),
-        }
-    }
-
-    /// The counters when nothing is on its way any more.
-    fn settled(&self) -> io::Result<BlockStat> {
-        let deadline = Instant::now() + SETTLE_MAX;
-        loop {
-            let stat = self.target.queue.stat()?;
-            if stat.in_flight == 0 || Instant::now() >= deadline {
-                return Ok(stat);
-            }
-            std::thread::sleep(Duration::from_millis(2));
         }
     }
 }

@@ -29,8 +29,6 @@ use std::sync::atomic::AtomicBool;
 use ahead_study::chart::{BarChart, Chart};
 
 pub use calls::{Calls, count_calls, difference, total};
-pub use many_files::ManyFilesError;
-pub use measure::MeasureError;
 pub use results::{
     BoundVerdict, MeasuredRow, MedianFigure, OverheadResults, RowFigures, RowOutcome,
 };
@@ -38,13 +36,15 @@ pub use row::{Bound, Effect, OverheadRow, ROWS, UnknownRow, select};
 pub use small_reads::{KINDS as SMALL_READS, PASSES as SMALL_READ_PASSES, small_reads};
 
 use crate::calendar::utc_minutes;
+use crate::error::BenchError;
+use crate::ground::machine;
 use crate::results::approximate;
-use crate::run::machine;
+use crate::side::{Launcher, MeasureError, Side};
 use crate::statistics::median;
 use files::Files;
 use job::{PASSES, Workshop};
 use many_files::ManyFiles;
-use measure::{Runner, Runs, Side};
+use measure::{Runner, Runs};
 use row::Kind;
 
 /// Eight seconds a run at four times real speed: more repeats would take longer than all other rows
@@ -102,7 +102,7 @@ pub enum OverheadError {
     },
     /// An emulated disk could not be taken away.
     #[error(transparent)]
-    Disk(#[from] ManyFilesError),
+    Disk(#[from] BenchError),
 }
 
 /// Measures every row of `plan`; `on_row` is told each one before it begins, with its number.
@@ -153,7 +153,7 @@ pub fn overhead(
         }
     }
     if let Some(Ok(disk)) = bench.disk {
-        disk.destroy()?;
+        disk.clear()?;
     }
     outcome.map(|()| results)
 }
@@ -169,11 +169,13 @@ impl Bench<'_> {
     fn measure(&mut self, row: &OverheadRow) -> Result<RowOutcome, MeasureError> {
         let plan = self.plan;
         let runner = Runner {
-            program: &plan.program,
-            library_variable: &plan.library_variable,
-            library: &plan.library,
-            against: plan.against.as_deref(),
-            folder: self.files.folder(),
+            launcher: Launcher {
+                program: &plan.program,
+                library_variable: &plan.library_variable,
+                library: &plan.library,
+                against: plan.against.as_deref(),
+                folder: self.files.folder(),
+            },
             stop: &plan.stop,
         };
         let workshop = Workshop {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -47,6 +47,16 @@ pub struct ReaderCommand {
     pub program: PathBuf,
     /// Arguments in front.
     pub arguments: Vec<OsString>,
+}
+
+impl ReaderCommand {
+    /// Of a bench that starts no reader: the program is the server of emulated disks only.
+    pub(crate) fn of_disk_server(program: &Path) -> Self {
+        Self {
+            program: program.to_owned(),
+            arguments: Vec::new(),
+        }
+    }
 }
 
 /// The library of the `run` arm.

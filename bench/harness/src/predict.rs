@@ -45,11 +45,11 @@ use crate::calendar::utc_minutes;
 use crate::dataset::Dataset;
 use crate::error::BenchError;
 use crate::execute::Bench;
+use crate::ground::machine;
 use crate::journal::Journal;
 use crate::places;
 use crate::plan::{BenchPlan, BenchProgress};
 use crate::results::{Limits, MachineFacts, TestedDisk};
-use crate::run::machine;
 use crate::statistics::median;
 use crate::target::{Target, TargetError};
 

@@ -5,7 +5,6 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use ahead_sys::meminfo::MemoryInfo;
 use ahead_workload::Scenario;
 
 use crate::arm::{Arm, expand};
@@ -13,11 +12,10 @@ use crate::calendar::utc_minutes;
 use crate::dataset::Dataset;
 pub use crate::error::BenchError;
 use crate::execute::Bench;
-use crate::journal::Journal;
+use crate::ground::{Ground, machine};
 use crate::places::PlacedFiles;
 use crate::plan::{BenchPlan, BenchProgress, DiskChoice};
-use crate::results::{MachineFacts, Results, VERSION};
-use crate::target::Target;
+use crate::results::{Results, VERSION};
 
 /// Runs `plan`. After an error, as after success, the machine is as it was before.
 pub fn run(
@@ -28,89 +26,44 @@ pub fn run(
     if plan.scenarios.is_empty() || arms.is_empty() || plan.repeat == 0 {
         return Err(BenchError::NothingToRun);
     }
-    if !rustix::process::geteuid().is_root() {
-        return Err(BenchError::NotRoot);
-    }
     if arms.iter().any(|arm| matches!(arm, Arm::Run { .. })) {
         let preload = plan.preload.as_ref().ok_or(BenchError::NoLibrary)?;
         check_library(&preload.library)?;
     }
-    let notes = |source| BenchError::Machine {
-        what: "cannot keep notes in the state folder",
-        source,
-    };
-    let (mut journal, orphans) = Journal::open(&plan.state_folder).map_err(notes)?;
-    for disk in orphans {
-        // Whatever is left of it, the disks' own records know; it may be gone altogether.
-        let _ = ahead_disk_emulator::destroy(&disk);
-    }
-    let made = match &plan.disk {
-        DiskChoice::Folder(folder) => Target::of_folder(folder),
-        DiskChoice::Emulated(model) => Target::create(plan, model, &mut |name| {
-            journal.note_disk(Some(name.to_owned()))
-        }),
-    };
-    let mut target = match made {
-        Ok(target) => target,
-        Err(error) => {
-            // A disk that could not be made leaves nothing behind.
-            let _ = journal.note_disk(None);
-            return Err(error.into());
-        }
-    };
+    let mut ground = Ground::make(plan)?;
     if let Some((name, model)) = &plan.known_model {
-        target.is_known_as(name, model);
+        ground.target.is_known_as(name, model);
     }
     if let Some(bytes) = plan.hole_bytes_max {
-        target.pricing.hole_bytes_max = bytes;
+        ground.target.pricing.hole_bytes_max = bytes;
     }
-    let outcome = run_on(plan, &target, &mut journal, &arms, on_progress);
-    if matches!(plan.disk, DiskChoice::Emulated(_)) && !plan.keep {
-        target.destroy()?;
-        journal.note_disk(None).map_err(notes)?;
-    }
+    let outcome = run_on(plan, &mut ground, &arms, on_progress);
+    ground.clear()?;
     outcome
 }
 
 fn run_on(
     plan: &BenchPlan,
-    target: &Target,
-    journal: &mut Journal,
+    ground: &mut Ground,
     arms: &[Arm],
     on_progress: &mut dyn FnMut(BenchProgress<'_>),
 ) -> Result<Results, BenchError> {
     let dataset = Dataset::prepare(
-        &target.folder,
-        target.percent_max,
+        &ground.target.folder,
+        ground.target.percent_max,
         &plan.planned_files(),
         plan.wants_presets(),
         &mut |done, total| on_progress(BenchProgress::Preparing { done, total }),
     )?;
-    journal
-        .note_read_ahead(&target.queue)
-        .map_err(|source| match source.kind() {
-            io::ErrorKind::ResourceBusy => BenchError::Busy {
-                disk: target.disk.name.clone(),
-            },
-            _ => BenchError::Machine {
-                what: "cannot keep notes in the state folder",
-                source,
-            },
-        })?;
-    let folder = journal.folder().to_owned();
+    ground.note_read_ahead()?;
     let bench = Bench {
         plan,
-        target,
+        target: &ground.target,
         dataset: &dataset,
-        folder: &folder,
+        folder: ground.folder(),
     };
     let outcome = run_all(&bench, arms, on_progress);
-    journal
-        .restore_read_ahead()
-        .map_err(|source| BenchError::Machine {
-            what: "cannot put read_ahead_kb back",
-            source,
-        })?;
+    ground.restore_read_ahead()?;
     if matches!(plan.disk, DiskChoice::Folder(_)) && !plan.keep {
         dataset.remove()?;
     }
@@ -187,20 +140,6 @@ fn order<'a>(
         }
     }
     steps
-}
-
-pub(crate) fn machine() -> MachineFacts {
-    let memory = MemoryInfo::read(Path::new("/proc")).unwrap_or_default();
-    let release = rustix::system::uname()
-        .release()
-        .to_string_lossy()
-        .into_owned();
-    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    MachineFacts {
-        kernel: release,
-        cpus: u64::try_from(cpus).unwrap_or(1),
-        memory_bytes: memory.total_bytes.unwrap_or(0),
-    }
 }
 
 /// The loader only warns about a library that it cannot load, so we look beforehand.

@@ -6,10 +6,11 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use ahead_disk_emulator::{CreateError, CreateOptions, DiskInfo};
 use ahead_disk_model::{DiskModel, TimeScale};
-use ahead_sys::block_queue::{BlockQueue, DeviceNumber};
+use ahead_sys::block_queue::{BlockQueue, BlockStat, DeviceNumber};
 use ahead_sys::meminfo::MemoryInfo;
 
 use crate::ceiling::Pricing;
@@ -20,6 +21,9 @@ use crate::results::TestedDisk;
 /// full set of test files.
 const DISK_BYTES: u64 = 8 << 30;
 const DISK_BYTES_MIN: u64 = 1 << 30;
+/// How long to wait for read-ahead that is still on its way when the reader has ended. On a shared
+/// disk the queue may never be empty.
+const SETTLE_MAX: Duration = Duration::from_millis(500);
 
 /// The disk cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -214,6 +218,18 @@ impl Target {
         let disks = ahead_disk_emulator::list().unwrap_or_default();
         let disk = disks.into_iter().find(|disk| disk.name == name)?;
         Some(disk.size_bytes)
+    }
+
+    /// The counters when nothing is on its way any more.
+    pub(crate) fn settled(&self) -> io::Result<BlockStat> {
+        let deadline = Instant::now() + SETTLE_MAX;
+        loop {
+            let stat = self.queue.stat()?;
+            if stat.in_flight == 0 || Instant::now() >= deadline {
+                return Ok(stat);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Forgets what the disk has counted about bytes read again.

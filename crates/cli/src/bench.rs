@@ -1,6 +1,7 @@
 //! `ahead bench`: a command line into a plan, progress onto a terminal, results into files.
 
 pub mod overhead;
+pub mod programs;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -80,6 +81,9 @@ pub enum BenchCommandError {
     /// What being there costs was not measured.
     #[error(transparent)]
     Overhead(#[from] overhead::OverheadCommandError),
+    /// Programs were not measured.
+    #[error(transparent)]
+    Programs(#[from] programs::ProgramsCommandError),
     /// Something around the bench.
     #[error("cannot prepare the bench: {0}")]
     Prepare(io::Error),
@@ -95,6 +99,7 @@ impl BenchCommandError {
             Self::Bench(ahead_harness::BenchError::NothingToRun) => Exit::Usage,
             Self::Predict(PredictError::NoTwin { .. }) => Exit::Usage,
             Self::Overhead(error) => error.exit(),
+            Self::Programs(error) => error.exit(),
             Self::Model(error) => error.exit(),
             _ => Exit::Failed,
         }
@@ -108,6 +113,7 @@ impl BenchCommandError {
 pub fn bench(verb: &Bench) -> Result<(String, Exit), BenchCommandError> {
     let text = match verb {
         Bench::Overhead(arguments) => return Ok(overhead::overhead(arguments)?),
+        Bench::Programs(arguments) => return Ok(programs::programs(arguments)?),
         Bench::Run(arguments) => run(arguments),
         Bench::Predict(arguments) => predict(arguments),
         Bench::List { json } => Ok(if *json { list_json() } else { list_table() }),

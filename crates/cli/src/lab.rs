@@ -3,10 +3,12 @@
 mod account;
 mod bench;
 mod error;
+mod image;
 mod machine;
 mod patterns;
 mod places;
 mod predict;
+mod programs;
 
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
@@ -47,6 +49,7 @@ pub fn lab(verb: &Lab) -> Result<(String, Exit), LabError> {
         Lab::Compare(arguments) => compare(arguments),
         Lab::Bench(arguments) => bench::bench(arguments),
         Lab::Predict(arguments) => predict::predict(arguments),
+        Lab::Programs(arguments) => programs::programs(arguments),
         Lab::Shell(arguments) => shell(arguments),
     }
 }

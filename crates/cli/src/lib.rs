@@ -6,6 +6,7 @@
 
 pub mod arguments;
 pub mod bench;
+mod cache;
 pub mod compare;
 pub mod convert;
 pub mod disk;

@@ -13,6 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use ahead_disk_model::DiskModel;
+use ahead_harness::programs::results::ProgramResults;
 use object::{Object, ObjectSymbol};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
@@ -301,6 +302,51 @@ fn a_plan_over_the_real_kernel_has_a_disk_beside_it() {
         panic!("{}", stdout(&output));
     };
     assert!(kernel_ns < 100_000_000, "8 MiB of flash: {kernel_ns} ns");
+}
+
+/// Programs that people run, unmodified, from C, Python and a data base: each with the same output, faster where
+/// the kernel does not see the pattern, and none slower.
+#[test]
+fn real_programs_over_the_real_kernel_are_not_slowed() {
+    let place = Place::new();
+    let results = place.path().join("results");
+    let programs = "cat,tac,cmp,sort-merge,cp-r,tar,grep-r,diff-r,rsync,zip-members,sqlite";
+    let output = place
+        .ahead(&[
+            "lab",
+            "programs",
+            "--disk",
+            "hdd,ssd",
+            "--percent",
+            "4",
+            "--program",
+            programs,
+        ])
+        .args(["--check", "--json"])
+        .arg(&results)
+        .env_remove("AHEAD_PRELOAD")
+        .output()
+        .expect("ahead starts");
+    assert!(
+        output.status.success(),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
+    let text = stdout(&output);
+    assert!(!text.contains("left out"), "{text}");
+    for (disk, tac_min) in [("hdd", 20.0), ("ssd", 2.0)] {
+        let json = fs::read(results.join(disk).with_extension("json")).expect("results");
+        let found: ProgramResults = serde_json::from_slice(&json).expect("results");
+        assert_eq!(found.rows.len(), 14, "{text}");
+        let tac = found
+            .rows
+            .iter()
+            .find(|row| row.name == "tac")
+            .expect("tac");
+        let speed = tac.speed().expect("runs").value;
+        assert!(speed >= tac_min, "tac on {disk}: {speed}\n{text}");
+    }
 }
 
 /// Policies and times of a table of results.

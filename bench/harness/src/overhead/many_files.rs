@@ -9,11 +9,12 @@ use serde::Deserialize;
 
 use super::files::{evict, settle};
 use super::job::{Clock, Job};
-use super::measure::{MeasureError, Runner, Side, failed, succeed};
-use crate::journal::Journal;
+use super::measure::Runner;
+use crate::error::BenchError;
+use crate::ground::Ground;
 use crate::plan::{BenchPlan, DiskChoice, ReaderCommand};
 use crate::results::approximate;
-use crate::target::{Target, TargetError};
+use crate::side::{MeasureError, Side, failed, succeed};
 
 const FILES: usize = 800;
 const FILE_BYTES: usize = 4 << 20;
@@ -24,24 +25,8 @@ const DISK_BYTES: u64 = 4 << 30;
 
 /// An emulated disk with the files on it.
 pub(crate) struct ManyFiles {
-    target: Target,
-    journal: Journal,
+    ground: Ground,
     paths: Vec<PathBuf>,
-}
-
-/// The disk could not be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ManyFilesError {
-    /// Not root.
-    #[error("an emulated disk needs root")]
-    NotRoot,
-    /// The disk.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    /// Notes or files.
-    #[error("cannot prepare the emulated disk: {0}")]
-    Io(#[from] io::Error),
 }
 
 impl ManyFiles {
@@ -50,38 +35,19 @@ impl ManyFiles {
         model: &str,
         server: &Path,
         state_folder: &Path,
-    ) -> Result<Self, ManyFilesError> {
-        if !rustix::process::geteuid().is_root() {
-            return Err(ManyFilesError::NotRoot);
-        }
-        let reader = ReaderCommand {
-            program: server.to_owned(),
-            arguments: Vec::new(),
-        };
-        let mut plan = BenchPlan::new(DiskChoice::Emulated(model.to_owned()), reader);
+    ) -> Result<Self, BenchError> {
+        let disk = DiskChoice::Emulated(model.to_owned());
+        let mut plan = BenchPlan::new(disk, ReaderCommand::of_disk_server(server));
         plan.disk_bytes = Some(DISK_BYTES);
         plan.state_folder = state_folder.to_owned();
-        let (mut journal, orphans) = Journal::open(state_folder)?;
-        for disk in orphans {
-            let _ = ahead_disk_emulator::destroy(&disk);
-        }
-        let made = Target::create(&plan, model, &mut |name| {
-            journal.note_disk(Some(name.to_owned()))
-        });
-        let target = match made {
-            Ok(target) => target,
-            Err(error) => {
-                // A disk that could not be made leaves nothing behind.
-                let _ = journal.note_disk(None);
-                return Err(error.into());
-            }
-        };
         let mut many = Self {
-            target,
-            journal,
+            ground: Ground::make(&plan)?,
             paths: Vec::new(),
         };
-        many.paths = many.write()?;
+        many.paths = many.write().map_err(|source| BenchError::Machine {
+            what: "cannot write the test files",
+            source,
+        })?;
         Ok(many)
     }
 
@@ -89,11 +55,11 @@ impl ManyFiles {
         let content = vec![b'x'; FILE_BYTES];
         let mut paths = Vec::new();
         for number in 0..FILES {
-            let path = self.target.folder.join(format!("file-{number:04}"));
+            let path = self.ground.target.folder.join(format!("file-{number:04}"));
             fs::write(&path, &content)?;
             paths.push(path);
         }
-        settle(&self.target.folder)?;
+        settle(&self.ground.target.folder)?;
         Ok(paths)
     }
 
@@ -101,7 +67,7 @@ impl ManyFiles {
     pub(crate) fn description(&self) -> String {
         format!(
             "{}, {}",
-            self.target.disk.name, self.target.disk.description
+            self.ground.target.disk.name, self.ground.target.disk.description
         )
     }
 
@@ -127,7 +93,7 @@ impl ManyFiles {
     ) -> Result<f64, MeasureError> {
         let job = self.job();
         evict(&job.cold).map_err(MeasureError::Evict)?;
-        let report = runner.folder.join("report.json");
+        let report = runner.launcher.folder.join("report.json");
         let mut option = std::ffi::OsString::from("--report=");
         option.push(&report);
         let mut command = runner.command(&job, side, &["--json".into(), option]);
@@ -143,10 +109,8 @@ impl ManyFiles {
     }
 
     /// Takes the disk away.
-    pub(crate) fn destroy(mut self) -> Result<(), ManyFilesError> {
-        self.target.destroy()?;
-        self.journal.note_disk(None)?;
-        Ok(())
+    pub(crate) fn clear(self) -> Result<(), BenchError> {
+        self.ground.clear()
     }
 }
 

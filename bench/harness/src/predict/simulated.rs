@@ -19,9 +19,9 @@ use super::calibrate::Calibration;
 use super::cells::{PredictError, Simulated};
 use crate::arm::Arm;
 use crate::execute::{Bench, runs_to_its_end};
+use crate::ground::machine as this_machine;
 use crate::places::PlacedFile;
 use crate::results::{Limits, Results};
-use crate::run::machine as this_machine;
 
 /// Commands of a loop device.
 const LOOP_DEPTH: u32 = 128;

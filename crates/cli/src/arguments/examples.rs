@@ -192,6 +192,19 @@ static EXAMPLES: &[Examples] = &[
         ],
     ),
     of(
+        "ahead-lab-programs",
+        &[
+            (
+                "ahead lab programs --percent 10",
+                "all programs on a tenth of the data, on a rotating disk",
+            ),
+            (
+                "ahead lab programs --disk ssd,cloud --program sqlite,tar --json results",
+                "some of them on two disks",
+            ),
+        ],
+    ),
+    of(
         "ahead-lab-shell",
         &[
             ("ahead lab shell", "look around in a guest"),
@@ -249,6 +262,23 @@ static EXAMPLES: &[Examples] = &[
             (
                 "sudo ahead bench predict --patterns seq64k,sep8 --disks hdd --windows 128,1024",
                 "four cells",
+            ),
+        ],
+    ),
+    of(
+        "ahead-bench-programs",
+        &[
+            (
+                "sudo ahead bench programs --disk hdd --svg programs.svg",
+                "all programs on an emulated disk",
+            ),
+            (
+                "sudo ahead bench programs --disk /mnt/data --program tac,sort-merge,tar --percent 50",
+                "some on a disk of this machine",
+            ),
+            (
+                "sudo ahead bench programs --list my-programs.toml --check",
+                "one's own programs; ends with 1 when one is slower",
             ),
         ],
     ),

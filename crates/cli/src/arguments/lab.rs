@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::ProgramChoice;
+
 /// `ahead lab`.
 #[derive(Debug, Subcommand)]
 pub enum Lab {
@@ -18,6 +20,8 @@ pub enum Lab {
     Bench(LabBench),
     /// Compare the simulator with guests: throughput of both, cell by cell
     Predict(LabPredict),
+    /// Run real programs in guests with and without `ahead run`, and compare them
+    Programs(LabPrograms),
     /// Look around in a guest
     Shell(LabShell),
 }
@@ -201,6 +205,32 @@ pub struct LabPredict {
     pub json: Option<PathBuf>,
     /// Write a picture as SVG
     #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// `ahead lab programs`.
+#[derive(Debug, Args)]
+pub struct LabPrograms {
+    /// Which kernel.
+    #[command(flatten)]
+    pub kernel: LabKernel,
+    /// Disks, comma separated: names of models, or model files ending in .toml
+    #[arg(long, value_name = "LIST", default_value = "hdd")]
+    pub disk: String,
+    /// What is run.
+    #[command(flatten)]
+    pub choice: ProgramChoice,
+    /// Memory of each guest
+    #[arg(long, value_name = "SIZE", default_value = "3G")]
+    pub memory: String,
+    /// End with 1 when a program is slower than 0.98 of plain or produces something else
+    #[arg(long)]
+    pub check: bool,
+    /// Write the results of each disk as JSON to this folder
+    #[arg(long, value_name = "DIR")]
+    pub json: Option<PathBuf>,
+    /// Write a picture of each disk as SVG to this folder
+    #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
 }
 

@@ -12,6 +12,7 @@ use ahead_harness::arm::{Arm, ParseArmError};
 use ahead_workload::scenario::ParseScenarioError;
 
 use crate::bench::BenchCommandError;
+use crate::bench::programs::ProgramsCommandError;
 use crate::disk::DiskCommandError;
 use crate::exit::Exit;
 use crate::size::SizeError;
@@ -87,6 +88,9 @@ pub enum LabError {
         /// Why not.
         source: io::Error,
     },
+    /// Programs in guests.
+    #[error(transparent)]
+    Programs(#[from] ProgramsCommandError),
     /// Arms whose commands ended differently cannot be compared.
     #[error("in arm {arm} the command ended with {code}")]
     CommandFailed {
@@ -125,6 +129,7 @@ impl LabError {
                 }
             }
             Self::Bench(error) => error.exit(),
+            Self::Programs(error) => error.exit(),
             Self::Disk(error) => error.exit(),
             _ => Exit::Failed,
         }

@@ -11,12 +11,12 @@ use ahead_guest::init::{DISK_FOLDER, SHARED_FOLDER, in_guest};
 use ahead_guest::kernel::Recipe;
 use ahead_guest::source::{self, KernelSeries};
 use ahead_guest::{Console, FileSystem, Guest, GuestDisk, GuestRun, Task};
-use ahead_harness::Results;
+use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
 use super::error::LabError;
 use crate::arguments::{LabKernel, LabMachine};
-use crate::{disk, size};
+use crate::{cache, disk, size};
 
 /// First argument of the first process in a guest.
 pub const GUEST_ARGUMENT: &str = "__guest";
@@ -53,14 +53,9 @@ pub fn recipe_beside(program: &Path, series: KernelSeries) -> Result<Recipe, Lab
     })
 }
 
+/// Kernels and images are kept here.
 pub(super) fn cache_folder() -> io::Result<PathBuf> {
-    let named = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    let cache = named("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(named("HOME")?).join(".cache")));
-    match cache {
-        Some(cache) => Ok(cache.join("ahead/lab")),
-        None => Err(io::Error::other("neither XDG_CACHE_HOME nor HOME is set")),
-    }
+    Ok(cache::folder()?.join("lab"))
 }
 
 pub(super) fn size_of(option: &'static str, text: &str) -> Result<u64, LabError> {
@@ -125,13 +120,14 @@ pub(super) fn steered(command: Vec<OsString>) -> io::Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// `ahead bench run` on the disk of a guest, which is a `disk`, with `options`; [`bench_in`] runs it.
+/// `ahead bench VERB` on the disk of a guest, which is a `disk`, with `options`; [`bench_in`] runs it.
 pub(super) fn bench_command(
+    verb: &str,
     disk: &str,
     options: impl IntoIterator<Item = String>,
 ) -> io::Result<Vec<OsString>> {
     let mut command = vec![own_program()?];
-    let fixed = ["bench", "run", "--keep", "--disk", DISK_FOLDER, "--model"];
+    let fixed = ["bench", verb, "--keep", "--disk", DISK_FOLDER, "--model"];
     command.extend(fixed.map(OsString::from));
     command.push(if disk::is_file(disk) {
         in_guest(&std::path::absolute(disk)?).into()
@@ -156,7 +152,7 @@ pub(super) fn in_shared(name: &str) -> PathBuf {
 
 /// Runs a guest whose command is a [`bench_command`]: also what the bench in it found. `what` begins the
 /// sentence about a bench that failed.
-pub(super) fn bench_in(
+pub(super) fn bench_in<Results: DeserializeOwned>(
     guest: &Guest,
     shared: &TempDir,
     stop: &AtomicBool,

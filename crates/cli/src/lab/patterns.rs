@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,12 +20,11 @@ use ahead_harness::calendar::utc_minutes;
 use ahead_workload::scenario::{self, Scenario};
 
 use super::error::LabError;
-use super::machine::{
-    bench_command, bench_in, cache_folder, disk_name, guest_of, shared_folder, size_of,
-};
+use super::image::{Image, MAKING_DISK};
+use super::machine::{bench_command, bench_in, disk_name, guest_of, shared_folder, size_of};
 use crate::arguments::LabPatterns;
+use crate::progress;
 use crate::signals::stop_flag;
-use crate::{output, progress};
 
 /// The image has this much for test files and the tables of a file system.
 pub(super) const IMAGE_BYTES: u64 = 6 << 30;
@@ -81,33 +80,19 @@ impl<'a> Sweep<'a> {
 impl Sweep<'_> {
     /// The image with the test files, which is made when it is first needed.
     pub(super) fn image(&self) -> Result<PathBuf, LabError> {
-        let folder = cache_folder()?.join("images");
-        fs::create_dir_all(&folder)?;
-        let lock = File::create(folder.join("lock"))?;
-        lock.lock()?;
-        let image = folder.join(format!("bench-{IMAGE_VERSION}"));
-        if image.is_file() {
-            return Ok(image);
-        }
-        output::to_stderr("writing the bench's test files to a disk image, once\n");
-        let partial = image.with_extension("partial");
-        File::create(&partial)?.set_len(IMAGE_BYTES)?;
-        let mut guest = guest_of(&self.patterns.kernel, "ssd")?;
         let options = "--pattern seq4k --arm off --quick --repeat 1";
         let options = options.split(' ').map(String::from);
-        guest.task = Task::new(bench_command("ssd", options)?);
-        guest.task.syncs = true;
-        guest.disk.image = Some(partial.clone());
-        guest.disk.keeps = true;
-        guest.memory_bytes = self.memory_bytes;
-        guest.console = Console::Kept;
-        let shared = shared_folder()?;
-        let run = guest.run(shared.path(), &self.stop)?;
-        if run.measured.exit_code != 0 {
-            return Err(LabError::Inside(run.said.trim().to_owned()));
-        }
-        fs::rename(&partial, &image)?;
-        Ok(image)
+        let image = Image {
+            name: format!("bench-{IMAGE_VERSION}"),
+            replaces: None,
+            bytes: IMAGE_BYTES,
+            about: "the bench's test files",
+            command: bench_command("run", MAKING_DISK, options)?,
+            environment: Vec::new(),
+            kernel: &self.patterns.kernel,
+            memory_bytes: self.memory_bytes,
+        };
+        image.find(&self.stop)
     }
 
     /// All scenarios on one disk, at `scale`.
@@ -205,9 +190,10 @@ impl Sweep<'_> {
         guest.task = Task {
             is_blank: false,
             is_read_only: true,
-            ..Task::new(bench_command(disk, options)?)
+            ..Task::new(bench_command("run", disk, options)?)
         };
-        let (run, results) = bench_in(&guest, &shared_folder()?, &self.stop, &pattern)?;
+        let (run, results): (_, Results) =
+            bench_in(&guest, &shared_folder()?, &self.stop, &pattern)?;
         if let Some(folder) = self.requests {
             let mut text = String::from("arrived_ns,completed_ns,ended_ns,offset,bytes,write\n");
             for one in &run.requests {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ahead_disk_model::TimeScale;
 use ahead_guest::source::KernelSeries;
 use ahead_guest::{Console, GuestDisk, Task};
+use ahead_harness::Results;
 use ahead_harness::arm::Arm;
 use ahead_harness::results::RunRecord;
 use ahead_sim::report::{DeviceReport, WorldReport};
@@ -154,11 +155,11 @@ fn in_guest(place: &Place<'_>, stop: &AtomicBool) -> Result<Vec<CellOutcome>, La
         scale: TimeScale::REAL,
         ..guest.disk
     };
-    guest.task = Task::new(bench_command(disk, options)?);
+    guest.task = Task::new(bench_command("run", disk, options)?);
     let memory_mib = plan.memory_mib.iter().max().copied().unwrap_or(0);
     guest.memory_bytes = (memory_mib << 20) + SPARE_BYTES;
     guest.console = Console::Kept;
-    let (_, results) = bench_in(&guest, &shared, stop, &what)?;
+    let (_, results): (_, Results) = bench_in(&guest, &shared, stop, &what)?;
     let mut outcomes = Vec::new();
     for &memory_mib in &plan.memory_mib {
         let scenario = Scenario::planned(&plan.name, place.name, memory_mib);

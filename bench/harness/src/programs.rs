@@ -1,0 +1,464 @@
+//! Real programs by themselves and under `ahead run`, on one disk: are they faster, is any slower, do they
+//! produce the same.
+//!
+//! ```text
+//! list ──► data, made on the disk ──► each program: plain, with, with, plain, … ──► speed and its interval
+//!                                       (cold, or warm)      until it is narrow
+//! ```
+//!
+//! A program is a shell script in a [list](list::ProgramList). Both sides of a round are neighbours in time, and
+//! rounds go on until the interval of the speed is narrow or there have been enough of them.
+
+pub mod list;
+pub mod results;
+mod stage;
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use ahead_sys::child_usage::{ChildEnd, wait_blocking};
+use ahead_sys::drop_caches::drop_caches;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::calendar::utc_minutes;
+use crate::error::BenchError;
+use crate::ground::{Ground, machine};
+use crate::plan::{BenchPlan, DiskChoice, ReaderCommand};
+use crate::side::{Launcher, MeasureError, Side, ended_badly, failed, succeed};
+use crate::target::Target;
+use list::{BenchProgram, Interpreter, Need, ProgramData, ProgramList};
+use results::{
+    CacheState, Digest, ProgramOutcome, ProgramResults, ProgramRow, ProgramRun, VERSION, speed,
+};
+use stage::{Stage, digest};
+
+/// The kernel's own default, whatever this machine's start-up files set.
+const READ_AHEAD_KB: u64 = 128;
+/// The data of our list, and what a file system needs beside it.
+const DISK_BYTES: u64 = 5 << 30;
+/// How soon a program is ended after the bench was told to stop.
+const STOP_WITHIN: Duration = Duration::from_millis(50);
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct ProgramsPlan {
+    /// The programs.
+    pub list: ProgramList,
+    /// On which disk.
+    pub disk: DiskChoice,
+    /// How many times faster than real an emulated disk is; `None` is right for the model.
+    pub time_scale: Option<String>,
+    /// Size of an emulated disk, in bytes; `None` is right for our list.
+    pub disk_bytes: Option<u64>,
+    /// What is in memory when a program starts.
+    pub cache: CacheState,
+    /// Size of the data, of a hundred.
+    pub percent: u32,
+    /// Rounds of every program.
+    pub rounds: u32,
+    /// Rounds of a program whose interval is not narrow.
+    pub rounds_max: u32,
+    /// Ends of an interval that is narrow are no further from each other than this, as a share.
+    pub narrow: f64,
+    /// Settings of `ahead run`, as `key=value`.
+    pub settings: Vec<String>,
+    /// Our own program, which is also the server of an emulated disk.
+    pub program: PathBuf,
+    /// The environment variable by which `ahead run` finds its library.
+    pub library_variable: String,
+    /// The library.
+    pub library: PathBuf,
+    /// Where programs are looked for, as in the variable `PATH`.
+    pub path: OsString,
+    /// Leaves the data (and an emulated disk) for the next bench.
+    pub keep: bool,
+    /// Makes the data, and measures nothing.
+    pub prepares_only: bool,
+    /// Where notes about changes to the machine are kept, normally `/run/ahead/bench`.
+    pub state_folder: PathBuf,
+    /// Set from elsewhere, it ends the bench at the next moment.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// How far it has come.
+#[derive(Clone, Copy, Debug)]
+pub enum ProgramsProgress<'a> {
+    /// Data is being made.
+    Making(&'a ProgramData),
+    /// A program begins: which one, from 0, and of how many.
+    Started(usize, usize, &'a BenchProgram),
+    /// A program has ended: which one, from 0, and of how many.
+    Ended(usize, usize, &'a ProgramRow),
+}
+
+/// The bench could not be finished.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProgramsError {
+    /// The disk, or something around it.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+    /// Data could not be made.
+    #[error("cannot make the data '{name}': {source}")]
+    Data {
+        /// Which.
+        name: String,
+        /// Why.
+        source: MeasureError,
+    },
+    /// A program failed.
+    #[error("{name}: {source}")]
+    Program {
+        /// Which.
+        name: String,
+        /// Why.
+        source: MeasureError,
+    },
+}
+
+fn machine_error(what: &'static str) -> impl Fn(io::Error) -> ProgramsError {
+    move |source| BenchError::Machine { what, source }.into()
+}
+
+/// Measures every program of `plan`.
+///
+/// # Errors
+/// [`ProgramsError`]; the machine is as before also then, and the data gone unless it is to be kept.
+pub fn programs(
+    plan: &ProgramsPlan,
+    on_progress: &mut dyn FnMut(ProgramsProgress<'_>),
+) -> Result<ProgramResults, ProgramsError> {
+    let disk_server = ReaderCommand::of_disk_server(&plan.program);
+    let bench = BenchPlan {
+        time_scale: plan.time_scale.clone(),
+        disk_bytes: plan.disk_bytes.or(Some(DISK_BYTES)),
+        keep: plan.keep,
+        state_folder: plan.state_folder.clone(),
+        ..BenchPlan::new(plan.disk.clone(), disk_server)
+    };
+    let mut ground = Ground::make(&bench)?;
+    let outcome = on_ground(plan, &mut ground, on_progress);
+    ground.clear()?;
+    outcome
+}
+
+fn on_ground(
+    plan: &ProgramsPlan,
+    ground: &mut Ground,
+    on_progress: &mut dyn FnMut(ProgramsProgress<'_>),
+) -> Result<ProgramResults, ProgramsError> {
+    let stage = Stage::on(&ground.target.folder, plan.percent)
+        .map_err(machine_error("cannot make the folders for programs"))?;
+    ground.note_read_ahead()?;
+    let set = ground.target.queue.set_read_ahead_kb(READ_AHEAD_KB);
+    let outcome = set
+        .map_err(machine_error("cannot set read_ahead_kb"))
+        .and_then(|()| {
+            let bench = Bench {
+                plan,
+                target: &ground.target,
+                stage: &stage,
+                launcher: Launcher {
+                    program: &plan.program,
+                    library_variable: &plan.library_variable,
+                    library: &plan.library,
+                    against: None,
+                    folder: ground.folder(),
+                },
+            };
+            bench.all(on_progress)
+        });
+    ground.restore_read_ahead()?;
+    if matches!(plan.disk, DiskChoice::Folder(_)) && !plan.keep {
+        let removed = stage.remove();
+        removed.map_err(machine_error("cannot remove the data of the programs"))?;
+    }
+    outcome
+}
+
+struct Bench<'a> {
+    plan: &'a ProgramsPlan,
+    target: &'a Target,
+    stage: &'a Stage,
+    launcher: Launcher<'a>,
+}
+
+impl Bench<'_> {
+    fn all(
+        &self,
+        on_progress: &mut dyn FnMut(ProgramsProgress<'_>),
+    ) -> Result<ProgramResults, ProgramsError> {
+        let plan = self.plan;
+        let mut results = ProgramResults {
+            version: VERSION,
+            began: utc_minutes(SystemTime::now()),
+            machine: machine(),
+            disk: self.target.disk.clone(),
+            list: plan.list.about.clone(),
+            cache: plan.cache,
+            percent: plan.percent,
+            rows: Vec::new(),
+        };
+        let mut unmade: Vec<(&str, String)> = Vec::new();
+        for data in &plan.list.data {
+            if let Some(reason) = self.make(data, &unmade, on_progress)? {
+                unmade.push((&data.name, reason));
+            }
+        }
+        let disk = File::open(&self.stage.folder);
+        // Only clean pages can be taken out of memory.
+        disk.and_then(|disk| Ok(rustix::fs::syncfs(disk)?))
+            .map_err(machine_error("cannot write the data of the programs out"))?;
+        if plan.prepares_only {
+            return Ok(results);
+        }
+        let total = plan.list.programs.len();
+        for (number, program) in plan.list.programs.iter().enumerate() {
+            on_progress(ProgramsProgress::Started(number, total, program));
+            let lacking = lacking(&unmade, &program.data);
+            let outcome = match lacking.or_else(|| self.missing(&program.needs)) {
+                Some(reason) => ProgramOutcome::LeftOut(reason),
+                None => self
+                    .measure(program)
+                    .map_err(|source| ProgramsError::Program {
+                        name: program.name.clone(),
+                        source,
+                    })?,
+            };
+            let row = ProgramRow {
+                name: program.name.clone(),
+                about: program.about.clone(),
+                is_tree: program.is_tree,
+                outcome,
+            };
+            on_progress(ProgramsProgress::Ended(number, total, &row));
+            results.rows.push(row);
+        }
+        Ok(results)
+    }
+
+    /// Makes `data`, unless it is there. Returns why it cannot be made here.
+    fn make(
+        &self,
+        data: &ProgramData,
+        unmade: &[(&str, String)],
+        on_progress: &mut dyn FnMut(ProgramsProgress<'_>),
+    ) -> Result<Option<String>, ProgramsError> {
+        if self.stage.has(data) {
+            return Ok(None);
+        }
+        if let Some(reason) = lacking(unmade, &data.of).or_else(|| self.missing(&data.needs)) {
+            return Ok(Some(reason));
+        }
+        on_progress(ProgramsProgress::Making(data));
+        let failed = |source| ProgramsError::Data {
+            name: data.name.clone(),
+            source,
+        };
+        if self.plan.stop.load(Ordering::Relaxed) {
+            return Err(failed(MeasureError::Stopped));
+        }
+        let mut command = self.command(data.with, &data.make, Side::Plain);
+        succeed(&mut command).map_err(failed)?;
+        let noted = self.stage.note(data);
+        noted.map_err(machine_error("cannot note that data was made"))?;
+        Ok(None)
+    }
+
+    /// The first of `needs` that is not there.
+    fn missing(&self, needs: &[Need]) -> Option<String> {
+        let missing = needs.iter().find(|need| {
+            let mut probe = self.command(Interpreter::Sh, &need.probe(), Side::Plain);
+            succeed(&mut probe).is_err()
+        });
+        missing.map(|need| format!("{need} is not installed"))
+    }
+
+    /// `script` on a side, in the folder with the data.
+    fn command(&self, with: Interpreter, script: &str, side: Side<'_>) -> Command {
+        let mut words: Vec<OsString> = with.words().map(OsString::from).to_vec();
+        words.push(script.into());
+        let settings = self.plan.settings.iter();
+        let options: Vec<OsString> = settings
+            .flat_map(|setting| ["--set".into(), setting.into()])
+            .collect();
+        let mut command = self.launcher.command(&words, side, &options);
+        self.stage.equip(&mut command);
+        command.env("PATH", &self.plan.path);
+        command
+    }
+
+    fn measure(&self, program: &BenchProgram) -> Result<ProgramOutcome, MeasureError> {
+        let (mut plain, mut with) = (Vec::new(), Vec::new());
+        if self.plan.cache == CacheState::Warm {
+            self.once(program, Side::Plain)?;
+        }
+        for round in 0..self.plan.rounds_max {
+            if round >= self.plan.rounds && self.is_narrow(&plain, &with) {
+                break;
+            }
+            for side in self.launcher.sides(round) {
+                let run = self.once(program, side)?;
+                if side == Side::Plain {
+                    plain.push(run);
+                } else {
+                    with.push(run);
+                }
+            }
+        }
+        Ok(ProgramOutcome::Measured { plain, with })
+    }
+
+    fn is_narrow(&self, plain: &[ProgramRun], with: &[ProgramRun]) -> bool {
+        speed(plain, with).is_some_and(|speed| {
+            let interval = speed.interval;
+            interval.high - interval.low <= self.plan.narrow * speed.value
+        })
+    }
+
+    /// One run on one side.
+    fn once(&self, program: &BenchProgram, side: Side<'_>) -> Result<ProgramRun, MeasureError> {
+        if let Some(script) = &program.start {
+            self.detached(script, side)?;
+        }
+        let run = self.between(program, side);
+        if let Some(script) = &program.stop {
+            self.detached(script, Side::Plain)?;
+        }
+        run
+    }
+
+    /// Runs `script`, whose children may go on; what they print belongs to nobody.
+    fn detached(&self, script: &str, side: Side<'_>) -> Result<(), MeasureError> {
+        let mut command = self.command(Interpreter::Sh, script, side);
+        let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let ended = status.map_err(|error| failed(&command, error.to_string()))?;
+        if ended.success() {
+            Ok(())
+        } else {
+            Err(failed(&command, format!("ended with {ended}")))
+        }
+    }
+
+    /// One run, between what comes before and what comes after.
+    fn between(&self, program: &BenchProgram, side: Side<'_>) -> Result<ProgramRun, MeasureError> {
+        if self.plan.stop.load(Ordering::Relaxed) {
+            return Err(MeasureError::Stopped);
+        }
+        let mut command = self.command(Interpreter::Sh, &program.run, side);
+        let prepared = self.stage.clear_output().and_then(|()| {
+            if self.plan.cache == CacheState::Cold {
+                rustix::fs::sync();
+                drop_caches(Path::new("/proc"))?;
+            }
+            self.target.queue.stat()
+        });
+        // The programs themselves, and the library, are read before the clock starts.
+        self.warm(program, side);
+        let before = prepared.map_err(MeasureError::Evict)?;
+        let start = Instant::now();
+        let (end, elapsed, printed) = self.run(&mut command, start)?;
+        if !end.status.success() {
+            let said = fs::read(self.said()).unwrap_or_default();
+            return Err(ended_badly(&command, end.status, &said));
+        }
+        let measured = self.target.settled().and_then(|after| {
+            Ok(ProgramRun {
+                elapsed_ns: nanoseconds(elapsed),
+                cpu_ns: nanoseconds(end.user + end.system),
+                device_bytes: after.read_bytes.saturating_sub(before.read_bytes),
+                device_requests: after.reads.saturating_sub(before.reads),
+                output: self.stage.take_output(printed)?,
+            })
+        });
+        measured.map_err(|error| failed(&command, error.to_string()))
+    }
+
+    /// Where a program's messages are.
+    fn said(&self) -> PathBuf {
+        self.launcher.folder.join("said")
+    }
+
+    fn warm(&self, program: &BenchProgram, side: Side<'_>) {
+        let mut words: Vec<String> = program.needs.iter().map(Need::probe).collect();
+        if program.needs.is_empty() {
+            // The first word of a script is a program's name.
+            let name = program.run.split_whitespace().next().unwrap_or("true");
+            words.push(format!("{name} --version </dev/null >/dev/null 2>&1"));
+        }
+        for script in words {
+            // What cannot be run says so when it is measured.
+            let _ = self.detached(&script, side);
+        }
+        let _ = fs::read(&self.plan.library);
+    }
+
+    /// Runs `command` to its end. It has a group of its own, so that nothing of it is left when the bench is told
+    /// to stop.
+    fn run(
+        &self,
+        command: &mut Command,
+        start: Instant,
+    ) -> Result<(ChildEnd, Duration, Digest), MeasureError> {
+        let said = File::create(self.said())
+            .map_err(|error| failed(command, format!("cannot keep its messages: {error}")))?;
+        command.stdout(Stdio::piped()).stderr(said).process_group(0);
+        let mut child = command
+            .spawn()
+            .map_err(|error| failed(command, format!("cannot be started: {error}")))?;
+        let pid = child.id();
+        let printed = child.stdout.take();
+        let (end, elapsed, printed) = thread::scope(|scope| {
+            let ended = scope.spawn(move || (wait_blocking(pid), start.elapsed()));
+            let printed = scope.spawn(move || printed.map_or(Ok(Digest::default()), digest));
+            while !ended.is_finished() || !printed.is_finished() {
+                if self.plan.stop.load(Ordering::Relaxed) {
+                    end_group(&child);
+                }
+                thread::sleep(STOP_WITHIN);
+            }
+            let panicked = || io::Error::other("a thread of the bench panicked");
+            let (end, elapsed) = ended
+                .join()
+                .unwrap_or_else(|_| (Err(panicked()), Duration::ZERO));
+            let printed = printed.join().unwrap_or_else(|_| Err(panicked()));
+            (end, elapsed, printed)
+        });
+        if self.plan.stop.load(Ordering::Relaxed) {
+            return Err(MeasureError::Stopped);
+        }
+        let io_failed = |error: io::Error| failed(command, error.to_string());
+        Ok((
+            end.map_err(io_failed)?,
+            elapsed,
+            printed.map_err(io_failed)?,
+        ))
+    }
+}
+
+fn end_group(child: &Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        // It may have ended meanwhile.
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Why data among `names` is not there.
+fn lacking(unmade: &[(&str, String)], names: &[String]) -> Option<String> {
+    let of = |name: &String| unmade.iter().find(|(unmade, _)| unmade == name);
+    let (name, reason) = names.iter().find_map(of)?;
+    Some(format!("its data '{name}': {reason}"))
+}

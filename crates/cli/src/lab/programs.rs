@@ -1,0 +1,186 @@
+//! Real programs in guests, with and without `ahead run`: `ahead bench programs` inside, a guest for each program,
+//! on an image with all data that every guest may change for itself.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use ahead_disk_model::TimeScale;
+use ahead_guest::init::in_guest;
+use ahead_guest::{Console, Task};
+use ahead_harness::calendar::utc_minutes;
+use ahead_harness::programs::list::{BenchProgram, ProgramList};
+use ahead_harness::programs::results::ProgramResults;
+use ahead_study::parallel;
+
+use super::error::LabError;
+use super::image::{Image, MAKING_DISK};
+use super::machine::{bench_command, bench_in, disk_name, guest_of, shared_folder, size_of};
+use crate::arguments::{LabPrograms, ProgramChoice};
+use crate::bench::programs::{draw, list, path, to_json};
+use crate::exit::Exit;
+use crate::progress;
+use crate::signals::stop_flag;
+
+/// Of the image: the data of our list, and the tables of a file system.
+const IMAGE_BYTES: u64 = 6 << 30;
+/// Every round takes the same time.
+const ONE_ROUND: [&str; 2] = ["--rounds=1", "--rounds-max=1"];
+
+pub(super) fn programs(arguments: &LabPrograms) -> Result<(String, Exit), LabError> {
+    let choice = &arguments.choice;
+    let list = list(choice).map_err(|error| LabError::Programs(error.into()))?;
+    for folder in [&arguments.json, &arguments.svg].into_iter().flatten() {
+        fs::create_dir_all(folder)?;
+    }
+    let memory_bytes = size_of("memory", &arguments.memory)?;
+    let stop = stop_flag()?;
+    let image = Image {
+        name: format!(
+            "programs-{}-{:08x}",
+            choice.percent,
+            crc32fast::hash(recipe(&list).as_bytes())
+        ),
+        replaces: Some(format!("programs-{}-", choice.percent)),
+        bytes: IMAGE_BYTES,
+        about: "the data of the programs",
+        command: bench_command(
+            "programs",
+            MAKING_DISK,
+            options(choice, ["--prepare-only"])?,
+        )?,
+        environment: environment()?,
+        kernel: &arguments.kernel,
+        memory_bytes,
+    };
+    let image = image.find(&stop)?;
+    let (mut text, mut exit) = (String::new(), Exit::Fine);
+    for disk in arguments.disk.split(',').map(str::trim) {
+        let results = on_disk(arguments, &list, disk, &image, memory_bytes, &stop)?;
+        let name = disk_name(disk);
+        if let Some(folder) = &arguments.json {
+            fs::write(folder.join(name).with_extension("json"), to_json(&results))?;
+        }
+        let svg = arguments.svg.as_ref();
+        let svg = svg.map(|folder| folder.join(name).with_extension("svg"));
+        let (table, end) = draw(&results, svg.as_deref(), arguments.check)?;
+        text += &table;
+        if end != Exit::Fine {
+            exit = end;
+        }
+    }
+    Ok((text, exit))
+}
+
+/// Everything that says what is on an image with the data of `list`.
+fn recipe(list: &ProgramList) -> String {
+    let made = list
+        .data
+        .iter()
+        .map(|data| format!("{}\n{}\n", data.name, data.make));
+    made.collect()
+}
+
+/// The programs of this machine, where a guest finds them.
+fn environment() -> Result<Vec<(OsString, OsString)>, LabError> {
+    let found = std::env::split_paths(&path())
+        .map(|folder| in_guest(&folder))
+        .collect::<Vec<_>>();
+    let path = std::env::join_paths(found).map_err(io::Error::other)?;
+    Ok(vec![("PATH".into(), path)])
+}
+
+/// Options of `ahead bench programs` in a guest.
+fn options<const N: usize>(
+    choice: &ProgramChoice,
+    more: [&str; N],
+) -> Result<Vec<String>, LabError> {
+    let mut all = vec![
+        format!("--cache={}", choice.cache),
+        format!("--percent={}", choice.percent),
+    ];
+    if let Some(path) = &choice.list {
+        let path = in_guest(&std::path::absolute(path)?);
+        all.push(format!("--list={}", path.display()));
+    }
+    if let Some(names) = &choice.program {
+        all.push(format!("--program={names}"));
+    }
+    all.extend(more.map(str::to_owned));
+    Ok(all)
+}
+
+fn on_disk(
+    arguments: &LabPrograms,
+    list: &ProgramList,
+    disk: &str,
+    image: &Path,
+    memory_bytes: u64,
+    stop: &AtomicBool,
+) -> Result<ProgramResults, LabError> {
+    let mut guest = guest_of(&arguments.kernel, disk)?;
+    guest.disk.image = Some(image.to_owned());
+    guest.disk.bytes = IMAGE_BYTES;
+    guest.disk.scale = TimeScale::REAL;
+    guest.memory_bytes = memory_bytes;
+    guest.console = Console::Kept;
+    let measure = |program: &BenchProgram| -> Result<ProgramResults, LabError> {
+        let choice = ProgramChoice {
+            program: Some(program.name.clone()),
+            list: arguments.choice.list.clone(),
+            cache: arguments.choice.cache.clone(),
+            percent: arguments.choice.percent,
+        };
+        let mut guest = guest.clone();
+        guest.task = Task {
+            is_blank: false,
+            environment: environment()?,
+            ..Task::new(bench_command(
+                "programs",
+                disk,
+                options(&choice, ONE_ROUND)?,
+            )?)
+        };
+        let (_, results) = bench_in(&guest, &shared_folder()?, stop, &program.name)?;
+        Ok(results)
+    };
+    let began = utc_minutes(SystemTime::now());
+    let bar = progress::bar(
+        progress::Shows::Parts,
+        u64::try_from(list.programs.len()).unwrap_or(0),
+    );
+    let mut found: Vec<Option<ProgramResults>> = list.programs.iter().map(|_| None).collect();
+    let mut failure = None;
+    parallel::for_each(&list.programs, measure, |index, result| {
+        bar.inc(1);
+        match result {
+            Ok(results) => found[index] = Some(results),
+            Err(error) => failure = failure.take().or(Some(error)),
+        }
+        failure.is_none() && !stop.load(Ordering::Relaxed)
+    });
+    bar.finish_and_clear();
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    let mut all: Option<ProgramResults> = None;
+    for results in found.into_iter().flatten() {
+        match &mut all {
+            Some(all) => all.rows.extend(results.rows),
+            None => all = Some(results),
+        }
+    }
+    let mut all = all.ok_or(LabError::Guest(ahead_guest::GuestError::Stopped))?;
+    disk_name(disk).clone_into(&mut all.disk.name);
+    // A guest knows neither; its clock begins in 1970.
+    guest
+        .disk
+        .model
+        .kind()
+        .clone_into(&mut all.disk.description);
+    all.began = began;
+    Ok(all)
+}
