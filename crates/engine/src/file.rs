@@ -6,7 +6,7 @@
 use ahead_policy::adaptive::{FileStreams, Moment, Outcome, Quick, STREAMS_FEW, Stream, StreamId};
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_units::{PageCount, PageRange, Timestamp};
+use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Answer, Residency};
 use crate::budget::Published;
@@ -168,14 +168,16 @@ impl FileState {
         }
     }
 
-    /// The program reads `access`. `asker` is any number that tells this file from others.
+    /// The program reads `bytes`. `asker` is any number that tells this file from others.
     pub fn on_access(
         &mut self,
         mut many: Many<'_>,
-        access: PageRange,
+        bytes: impl Into<ByteRange>,
         around: &Around<'_>,
         asker: u64,
     ) -> Outcome {
+        let bytes = bytes.into();
+        let access = bytes.pages();
         let Around {
             group,
             device,
@@ -200,7 +202,7 @@ impl FileState {
             lone_reads: device.has_lone_reads(),
         };
         let streams = table(&mut self.few, many.as_deref_mut());
-        let outcome = self.streams.on_access(streams, access, now, moment);
+        let outcome = self.streams.on_access(streams, bytes, now, moment);
         self.tally.accesses += 1;
         self.tally.pages += access.len().get();
         if outcome.covered {

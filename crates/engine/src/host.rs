@@ -6,7 +6,7 @@
 //! fact, so a host with a virtual clock needs nothing else.
 
 use ahead_policy::adaptive::{Stream, StreamId};
-use ahead_units::PageRange;
+use ahead_units::ByteRange;
 
 use crate::adviser::Answer;
 use crate::file::FileState;
@@ -15,8 +15,8 @@ use crate::members::Members;
 /// Something that could not be said to a file because another thread was busy with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deferred {
-    /// The program read these pages.
-    Access(PageRange),
+    /// The program read these bytes.
+    Access(ByteRange),
     /// What came of the newest request of a stream.
     Answer(StreamId, Answer),
 }

@@ -269,7 +269,7 @@ pub struct Event {
     pub start: u64,
     /// Pages in each range.
     pub length: u64,
-    /// Distance of the ranges' starts in pages, negative towards the file's start.
+    /// Distance of the ranges' starts in bytes, negative towards the file's start.
     pub period: i64,
     /// How many ranges.
     pub count: u64,

@@ -21,7 +21,7 @@ use ahead_policy::adaptive::{Outcome, Quick, StreamId};
 use ahead_policy::decision::Decision;
 use ahead_policy::reason::Reason;
 use ahead_policy::steering::steering;
-use ahead_units::{Advice, PageCount, PageRange, Timestamp};
+use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Act, Adviser, Answer, Calls, Residency, apply};
 use crate::device::{DeviceFacts, DevicePlace, Devices};
@@ -191,10 +191,11 @@ impl<F: FileTable> Session<F> {
     pub fn on_access(
         &self,
         file: F::File,
-        access: PageRange,
+        access: impl Into<ByteRange>,
         now: Timestamp,
     ) -> Result<(Token<F::File>, Option<Pending>), EnterError> {
-        let mut token = Token::new(file, access);
+        let access = access.into();
+        let mut token = Token::new(file, access.pages());
         let mut entered = match self.files.enter(file) {
             Ok(entered) => entered,
             Err(EnterError::Busy) => {
@@ -217,7 +218,7 @@ impl<F: FileTable> Session<F> {
         &self,
         entered: &mut F::Entered<'_>,
         file: F::File,
-        access: PageRange,
+        access: ByteRange,
         now: Timestamp,
     ) -> (Outcome, Option<Pending>) {
         self.group.hear(self.files.members(), now);
@@ -231,7 +232,7 @@ impl<F: FileTable> Session<F> {
             stream: outcome.stream,
             calls: Calls {
                 pages_max: around.device.call_pages_max(),
-                access,
+                access: access.pages(),
                 in_pieces: state.knows_runs(),
             },
         });
@@ -269,7 +270,7 @@ impl<F: FileTable> Session<F> {
     pub fn read(
         &self,
         file: F::File,
-        access: PageRange,
+        access: impl Into<ByteRange>,
         now: Timestamp,
         adviser: &mut impl Adviser,
     ) -> Result<Token<F::File>, EnterError> {

@@ -1,17 +1,17 @@
 //! What a policy hands out: which pages to bring in, and why. Values only; hosts apply them.
 
 use crate::reason::{Pattern, Reason};
-use ahead_units::{PageCount, PageIndex, PageRange};
+use ahead_units::{ByteOffset, ByteRange, PageCount, PageIndex, PageRange};
 
-/// Pages to bring in: `count` ranges of equal length whose starts are `period` pages apart.
+/// Pages to bring in: those of `count` ranges of equal length whose starts are `period` bytes apart.
 ///
-/// Sequential and backward windows are one range; a strided window is a number of
-/// strided ranges. Nothing is asked for when `count` is 0.
+/// Sequential and backward windows are one range of whole pages; a strided window is a number of
+/// strided ranges, which need not begin or end with a page. Nothing is asked for when `count` is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefetch {
     /// The first range.
-    pub first: PageRange,
-    /// Pages from one range's start to the next one's; negative towards the start of the file.
+    pub first: ByteRange,
+    /// Bytes from one range's start to the next one's; negative towards the start of the file.
     pub period: i64,
     /// How many ranges.
     pub count: u32,
@@ -20,29 +20,31 @@ pub struct Prefetch {
 impl Prefetch {
     /// One contiguous range; nothing if it is empty.
     #[must_use]
-    pub const fn range(range: PageRange) -> Self {
+    pub fn range(range: PageRange) -> Self {
         Self {
-            first: range,
+            first: range.into(),
             period: 0,
-            count: if range.is_empty() { 0 } else { 1 },
+            count: u32::from(!range.is_empty()),
         }
     }
 
     /// The part before the end of a file of `file_pages` pages. Of strided ranges the first of which reaches
     /// beyond only that one is left: the others were as long as the first.
     #[must_use]
-    pub const fn before(self, file_pages: PageCount) -> Self {
+    pub fn before(self, file_pages: PageCount) -> Self {
         let limit = PageIndex::new(file_pages.get());
-        if self.first.end.get() <= limit.get() {
+        let first = self.first.pages();
+        if first.end <= limit {
             return self;
         }
-        Self::range(self.first.before(limit))
+        Self::range(first.before(limit))
     }
 
     /// Pages in all ranges together.
     #[must_use]
-    pub const fn pages(&self) -> PageCount {
-        PageCount::new(self.first.len().get().saturating_mul(self.count as u64))
+    pub fn pages(&self) -> PageCount {
+        self.ranges()
+            .fold(PageCount::new(0), |sum, range| sum + range.len())
     }
 
     /// The ranges one by one, in the order in which they will be read.
@@ -53,11 +55,9 @@ impl Prefetch {
             count,
         } = *self;
         (0..i64::from(count)).map_while(move |step| {
-            let start = first
-                .start
-                .get()
-                .checked_add_signed(period.checked_mul(step)?)?;
-            Some(PageRange::new(start, start.checked_add(first.len().get())?))
+            let start = first.start.get();
+            let start = start.checked_add_signed(period.checked_mul(step)?)?;
+            Some(ByteRange::of(ByteOffset::new(start), first.len()).pages())
         })
     }
 }
@@ -76,13 +76,9 @@ pub struct Decision {
 impl Decision {
     /// Nothing to bring in.
     #[must_use]
-    pub const fn nothing(pattern: Pattern, reason: Reason) -> Self {
+    pub fn nothing(pattern: Pattern, reason: Reason) -> Self {
         Self {
-            prefetch: Prefetch {
-                first: PageRange::new(0, 0),
-                period: 0,
-                count: 0,
-            },
+            prefetch: Prefetch::default(),
             pattern,
             reason,
         }
@@ -92,12 +88,13 @@ impl Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ahead_units::ByteLength;
 
     #[test]
     fn backward_strided_ranges_end_at_the_start_of_the_file() {
         let strided = Prefetch {
-            first: PageRange::new(20, 24),
-            period: -16,
+            first: PageRange::new(20, 24).into(),
+            period: -16 * 4096,
             count: 5,
         };
         let ranges: [Option<PageRange>; 3] = {
@@ -112,5 +109,25 @@ mod tests {
                 None
             ]
         );
+    }
+
+    /// 800 385 bytes every 9 604 620: columns of a Parquet file, as DuckDB reads them.
+    #[test]
+    fn ranges_that_are_no_pages_are_rounded_outwards_one_by_one() {
+        let strided = Prefetch {
+            first: ByteRange::of(ByteOffset::new(2_401_159), ByteLength::new(800_385)),
+            period: 9_604_620,
+            count: 3,
+        };
+        let ranges: Vec<_> = strided.ranges().collect();
+        assert_eq!(
+            ranges,
+            [
+                PageRange::new(586, 782),
+                PageRange::new(2931, 3127),
+                PageRange::new(5275, 5472)
+            ]
+        );
+        assert_eq!(strided.pages().get(), 196 + 196 + 197);
     }
 }

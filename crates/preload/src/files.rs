@@ -17,7 +17,7 @@ use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::members::Members;
 use ahead_policy::adaptive::{STREAMS_MANY, Stream, StreamId};
-use ahead_units::PageRange;
+use ahead_units::{ByteLength, ByteOffset, ByteRange, PageRange};
 
 use crate::fd_table::FileRef;
 use crate::memory::zeroed_array;
@@ -95,13 +95,22 @@ pub(crate) struct Inside<'a> {
 const PRESENT: u64 = 1 << 63;
 const IS_ANSWER: u64 = 1 << 62;
 
-/// A deferred fact in one word. An access: start page (46 bits), length in pages (16 bits). An
-/// answer: the stream (16 bits), what it was (8 bits).
+/// An access by its bytes: where it begins (39 bits, 512 GiB) and how many they are (22 bits, 4 MiB).
+const IS_BYTES: u64 = 1 << 61;
+const LENGTH_BITS: u32 = 22;
+
+/// A deferred fact in one word. An access: its bytes where they fit, else its first page (45 bits) and how
+/// many pages they are (16 bits). An answer: the stream (16 bits), what it was (8 bits).
 fn pack(deferred: Deferred) -> u64 {
     match deferred {
-        Deferred::Access(access) => {
+        Deferred::Access(bytes) => {
+            let (start, length) = (bytes.start.get(), bytes.len().get());
+            if start < IS_BYTES >> LENGTH_BITS && length < 1 << LENGTH_BITS {
+                return PRESENT | IS_BYTES | start << LENGTH_BITS | length;
+            }
+            let access = bytes.pages();
             let length = access.len().get().clamp(1, 0xffff);
-            PRESENT | (access.start.get() & ((1 << 46) - 1)) << 16 | length
+            PRESENT | (access.start.get() & ((1 << 45) - 1)) << 16 | length
         }
         Deferred::Answer(stream, answer) => {
             let code = match answer {
@@ -121,11 +130,15 @@ fn unpack(word: u64) -> Option<Deferred> {
         return None;
     }
     if word & IS_ANSWER == 0 {
-        let start = word >> 16 & ((1 << 46) - 1);
-        return Some(Deferred::Access(PageRange::new(
-            start,
-            start + (word & 0xffff),
-        )));
+        if word & IS_BYTES != 0 {
+            let start = (word & (IS_BYTES - 1)) >> LENGTH_BITS;
+            let length = word & ((1 << LENGTH_BITS) - 1);
+            let bytes = ByteRange::of(ByteOffset::new(start), ByteLength::new(length));
+            return Some(Deferred::Access(bytes));
+        }
+        let start = word >> 16 & ((1 << 45) - 1);
+        let pages = PageRange::new(start, start + (word & 0xffff));
+        return Some(Deferred::Access(pages.into()));
     }
     let answer = match word & 0xff {
         1 => Answer::OnItsWay,
@@ -471,7 +484,7 @@ mod tests {
         let file = find(&files, 100);
         let mut inside = files.enter(file).unwrap();
         assert_eq!(files.enter(file).err(), Some(EnterError::Busy));
-        let access = Deferred::Access(PageRange::new(7, 9));
+        let access = Deferred::Access(PageRange::new(7, 9).into());
         let answer = Deferred::Answer(StreamId::from_bits(0x0203), Answer::Refused);
         files.defer(file, access);
         files.defer(file, answer);
@@ -481,6 +494,24 @@ mod tests {
         assert_eq!(inside.next_deferred(), None);
     }
 
+    #[test]
+    fn deferred_accesses_keep_their_bytes_where_these_fit() {
+        let of = |start, length| {
+            let bytes = ByteRange::of(ByteOffset::new(start), ByteLength::new(length));
+            unpack(pack(Deferred::Access(bytes)))
+        };
+        let bytes = |start, length| {
+            let bytes = ByteRange::of(ByteOffset::new(start), ByteLength::new(length));
+            Some(Deferred::Access(bytes))
+        };
+        assert_eq!(of(2_401_159, 800_385), bytes(2_401_159, 800_385));
+        let last = (1 << 39) - 1;
+        assert_eq!(of(last, (1 << 22) - 1), bytes(last, (1 << 22) - 1));
+        // Beyond, whole pages.
+        assert_eq!(of(1 << 39, 5), bytes(1 << 39, 4096));
+        assert_eq!(of(4097, 1 << 22), bytes(4096, (1 << 22) + 4096));
+    }
+
     /// Bug 3: the answer to a request was lost when its file was busy.
     #[test]
     fn accesses_that_fill_the_mailbox_leave_a_place_for_an_answer() {
@@ -488,7 +519,10 @@ mod tests {
         let file = find(&files, 100);
         let mut inside = files.enter(file).unwrap();
         for page in 0..20 {
-            files.defer(file, Deferred::Access(PageRange::new(page, page + 1)));
+            files.defer(
+                file,
+                Deferred::Access(PageRange::new(page, page + 1).into()),
+            );
         }
         let answer = Deferred::Answer(StreamId::from_bits(3), Answer::NotHere);
         files.defer(file, answer);

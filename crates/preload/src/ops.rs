@@ -12,7 +12,7 @@ use ahead_engine::host::{EnterError, EnteredFile};
 use ahead_engine::report::{Aside, flags};
 use ahead_engine::session;
 use ahead_policy::adaptive::Quick;
-use ahead_units::{ByteLength, ByteOffset, PageRange, Timestamp};
+use ahead_units::{ByteLength, ByteOffset, ByteRange, Timestamp};
 use rustix::fs::OFlags;
 
 use crate::adviser::Direct;
@@ -119,7 +119,7 @@ fn begin_watched(
         None if entry.shares_position || line.is_shared() => return Begin::Closer,
         None => (true, line.position()),
     };
-    let access = pages(start, length);
+    let access = bytes(start, length).pages();
     match host.session.on_quick_access(entry.file, access) {
         Ok((Quick::Calm, _)) if !wake::sees_all() => {
             // Nothing has waited for long: the descriptor is looked at again when something does.
@@ -138,8 +138,8 @@ fn begin_watched(
     }
 }
 
-fn pages(start: u64, length: usize) -> PageRange {
-    PageRange::of_bytes(ByteOffset::new(start), ByteLength::new(length as u64))
+fn bytes(start: u64, length: usize) -> ByteRange {
+    ByteRange::of(ByteOffset::new(start), ByteLength::new(length as u64))
 }
 
 pub(crate) fn now() -> Timestamp {
@@ -170,10 +170,10 @@ pub(crate) fn time_unwatched(fd: c_int) -> Option<Unwatched> {
     Some(Unwatched::begin(line))
 }
 
-/// A read of `bytes` at `position`, or up to where the descriptor stands now, seems to have waited,
+/// A read of `length` bytes at `position`, or up to where the descriptor stands now, seems to have waited,
 /// and its descriptor is not watched. If that was for a device, it is from now on.
 #[cold]
-pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, bytes: usize, unwatched: Unwatched) {
+pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unwatched: Unwatched) {
     let elapsed = ticks::now().saturating_sub(unwatched.timer.began());
     let Some(line) = line(fd) else {
         return;
@@ -194,14 +194,14 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, bytes: usize, unwa
         return;
     };
     watch::stay_alert();
-    let stood = || identity::position(fd)?.checked_sub(bytes as u64);
+    let stood = || identity::position(fd)?.checked_sub(length as u64);
     let Some(start) = position.or_else(stood) else {
         return;
     };
     let mut adviser = Direct::new(host, line, fd, entry, None);
     let read = host
         .session
-        .read(entry.file, pages(start, bytes), now(), &mut adviser);
+        .read(entry.file, bytes(start, length), now(), &mut adviser);
     if let Ok(read) = read {
         ticks::RATE.settle();
         let waited_ns = ticks::RATE.ns(elapsed);
@@ -225,7 +225,7 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
         None if entry.shares_position || line.is_shared() => (false, identity::position(fd)?),
         None => (true, line.position()),
     };
-    let access = pages(start, length);
+    let access = bytes(start, length);
     let counted = moves_position.then_some(start);
     let mut adviser = Direct::new(host, line, fd, entry, counted);
     let read = match host.session.read(entry.file, access, now(), &mut adviser) {
@@ -233,7 +233,7 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
         Err(_) => {
             // Another file took the place: look again at the next read.
             line.set(Entry::Unwatched);
-            session::Token::new(entry.file, access)
+            session::Token::new(entry.file, access.pages())
         }
     };
     Some(Token {

@@ -27,7 +27,7 @@ use crate::ticks;
 /// Attempts to take a slot while other threads take theirs.
 const ATTEMPTS_MAX: u32 = 16;
 /// Ranges of one decision that are recorded.
-const RANGES_MAX: u32 = 64;
+const RANGES_MAX: usize = 64;
 
 /// The mapped ring.
 pub(crate) struct Recorder {
@@ -154,19 +154,15 @@ impl Recorder {
             0,
             0,
         ];
-        let mut start = i128::from(prefetch.first.start.get());
-        for _ in 0..prefetch.count.min(RANGES_MAX) {
-            if let Ok(page) = u64::try_from(start) {
-                let happened = Happened {
-                    duration_ns: u64::from_le_bytes(codes),
-                    ..Happened::now(
-                        page.saturating_mul(PAGE_BYTES),
-                        prefetch.first.len().get().saturating_mul(PAGE_BYTES),
-                    )
-                };
-                self.put(who, device, inode, &happened);
-            }
-            start += i128::from(prefetch.period);
+        for range in prefetch.ranges().take(RANGES_MAX) {
+            let happened = Happened {
+                duration_ns: u64::from_le_bytes(codes),
+                ..Happened::now(
+                    range.start.get().saturating_mul(PAGE_BYTES),
+                    range.len().get().saturating_mul(PAGE_BYTES),
+                )
+            };
+            self.put(who, device, inode, &happened);
         }
     }
 }

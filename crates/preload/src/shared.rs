@@ -158,8 +158,14 @@ impl Shared {
         let file = place.map_or(u32::MAX, |place| place.0);
         let both = u64::from(file) | u64::from(process) << 32;
         word(event::FILE_AND_PROCESS).store(both, Ordering::Relaxed);
-        word(event::START).store(decision.prefetch.first.start.get(), Ordering::Relaxed);
-        word(event::LENGTH).store(decision.prefetch.first.len().get(), Ordering::Relaxed);
+        word(event::START).store(
+            decision.prefetch.first.pages().start.get(),
+            Ordering::Relaxed,
+        );
+        word(event::LENGTH).store(
+            decision.prefetch.first.pages().len().get(),
+            Ordering::Relaxed,
+        );
         let period = u64::from_ne_bytes(decision.prefetch.period.to_ne_bytes());
         word(event::PERIOD).store(period, Ordering::Relaxed);
         word(event::COUNT).store(u64::from(decision.prefetch.count), Ordering::Relaxed);

@@ -178,6 +178,59 @@ impl PageRange {
     }
 }
 
+/// Bytes `start` (inclusive) to `end` (exclusive) of one file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ByteRange {
+    /// First byte inside.
+    pub start: ByteOffset,
+    /// First byte behind the range.
+    pub end: ByteOffset,
+}
+
+impl ByteRange {
+    /// `length` bytes from `offset`; cut at the end of the offset space.
+    #[inline]
+    #[must_use]
+    pub const fn of(offset: ByteOffset, length: ByteLength) -> Self {
+        Self {
+            start: offset,
+            end: ByteOffset(offset.0.saturating_add(length.0)),
+        }
+    }
+
+    /// How many bytes are inside.
+    #[inline]
+    #[must_use]
+    pub const fn len(self) -> ByteLength {
+        ByteLength(self.end.0 - self.start.0)
+    }
+
+    /// Whether nothing is inside.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.end.0 == self.start.0
+    }
+
+    /// The pages that hold these bytes; partly covered pages count.
+    #[inline]
+    #[must_use]
+    pub const fn pages(self) -> PageRange {
+        PageRange::of_bytes(self.start, self.len())
+    }
+}
+
+impl From<PageRange> for ByteRange {
+    /// All bytes of these pages.
+    #[inline]
+    fn from(pages: PageRange) -> Self {
+        Self {
+            start: ByteOffset(pages.start.0.saturating_mul(PAGE_BYTES)),
+            end: ByteOffset(pages.end.0.saturating_mul(PAGE_BYTES)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +245,16 @@ mod tests {
     fn a_read_at_the_end_of_the_offset_space_does_not_wrap() {
         let range = PageRange::of_bytes(ByteOffset::new(u64::MAX), ByteLength::new(u64::MAX));
         assert!(range.end >= range.start);
+    }
+
+    #[test]
+    fn bytes_of_pages_are_in_these_pages() {
+        let pages = PageRange::new(3, 7);
+        assert_eq!(ByteRange::from(pages).pages(), pages);
+        let part = ByteRange::of(ByteOffset::new(4095), ByteLength::new(2));
+        assert_eq!((part.pages(), part.len().get()), (PageRange::new(0, 2), 2));
+        let nothing = ByteRange::of(ByteOffset::new(5000), ByteLength::new(0));
+        assert!(nothing.is_empty() && nothing.pages().is_empty());
     }
 
     #[test]

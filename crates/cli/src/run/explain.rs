@@ -170,8 +170,8 @@ fn line(event: &Event, since_first_ns: u64) -> String {
         0 => "nothing".to_owned(),
         1 => format!("{length_kib} KiB at {start_kib} KiB"),
         count => format!(
-            "{count} x {length_kib} KiB from {start_kib} KiB every {} KiB",
-            event.period.saturating_mul(4)
+            "{count} x {length_kib} KiB from {start_kib} KiB every {}",
+            step(event.period)
         ),
     };
     format!(
@@ -179,6 +179,15 @@ fn line(event: &Event, since_first_ns: u64) -> String {
         event.pattern.text(),
         event.reason.text()
     )
+}
+
+/// Whole KiB, or bytes.
+fn step(period_bytes: i64) -> String {
+    if period_bytes % 1024 == 0 {
+        format!("{} KiB", period_bytes / 1024)
+    } else {
+        format!("{period_bytes} bytes")
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //!
 //! Nothing outside this file knows which way a stream runs when it compares two places.
 
-use ahead_units::PageRange;
+use ahead_units::{PAGE_BYTES, PageRange};
 
 /// Pages of the longest possible file: offsets have 63 bits. A multiple of every alignment that
 /// requests have. Accesses beyond belong to no stream, so that page arithmetic has space on both
@@ -44,6 +44,15 @@ impl Direction {
         }
     }
 
+    /// The same of a border between bytes.
+    #[inline]
+    pub(super) fn byte_place(self, border: u64) -> u64 {
+        match self {
+            Self::Forward => border,
+            Self::Backward => (PAGES_MAX * PAGE_BYTES).wrapping_sub(border),
+        }
+    }
+
     /// The places of an access.
     #[inline]
     pub(super) fn span(self, pages: PageRange) -> Span {
@@ -73,19 +82,20 @@ impl Direction {
         }
     }
 
-    /// The last place where an element of `length` pages can begin, counted from its first page.
-    pub(super) fn last_element(self, file_pages: u64, length: u64) -> Option<u64> {
+    /// The last place where an element of `length` bytes can begin, counted from its first byte.
+    pub(super) fn last_element(self, file_bytes: u64, length: u64) -> Option<u64> {
         match self {
-            Self::Forward => file_pages.checked_sub(length),
-            Self::Backward => Some(PAGES_MAX),
+            Self::Forward => file_bytes.checked_sub(length),
+            Self::Backward => Some(PAGES_MAX * PAGE_BYTES),
         }
     }
 
-    /// A distance in reading order as a distance in pages.
-    pub(super) fn signed(self, distance: u32) -> i64 {
+    /// A distance in reading order as a distance in bytes.
+    pub(super) fn signed(self, distance: u64) -> i64 {
+        let distance = i64::try_from(distance).unwrap_or(i64::MAX);
         match self {
-            Self::Forward => i64::from(distance),
-            Self::Backward => -i64::from(distance),
+            Self::Forward => distance,
+            Self::Backward => -distance,
         }
     }
 }

@@ -10,10 +10,10 @@
 //! 4. Otherwise it becomes a candidate, in the place of the oldest candidate. Established streams
 //!    give way only when they have not moved for a long time.
 
+use super::access::Access;
 use super::shape::fit::Fit;
 use super::stream::Stream;
 use crate::steering::steering;
-use ahead_units::PageRange;
 
 /// Streams of a file that has few.
 pub const STREAMS_FEW: usize = 4;
@@ -45,7 +45,7 @@ pub(super) enum Match {
 
 /// Which stream `access` belongs to: the one that fits best, else the first in whose window it lies.
 /// One pass, because random reads look at all streams.
-pub(super) fn find(streams: &[Stream], access: PageRange) -> Match {
+pub(super) fn find(streams: &[Stream], access: &Access) -> Match {
     let mut near = None;
     let mut around = None;
     for (place, stream) in streams.iter().enumerate() {
@@ -77,7 +77,7 @@ pub(super) fn find(streams: &[Stream], access: PageRange) -> Match {
 }
 
 /// Lower is better: exact before near, then the shorter way.
-fn rank(stream: &Stream, fit: Fit, access: PageRange) -> (bool, u64) {
+fn rank(stream: &Stream, fit: Fit, access: &Access) -> (bool, u64) {
     (fit != Fit::Exact, stream.distance(access))
 }
 

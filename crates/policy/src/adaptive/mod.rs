@@ -39,6 +39,7 @@
 //! **Random costs nothing.** Accesses without a stream ask for nothing; while no access waits for
 //! the device only eight accesses of 256 are looked at closely.
 
+pub(crate) mod access;
 pub(crate) mod direction;
 pub(crate) mod file;
 pub(crate) mod hit_rate;

@@ -1,18 +1,21 @@
 //! The newest accesses that no stream explained, and the stride that three of them make.
 
+use super::access::Access;
 use super::direction::Direction;
-use super::window::pages32;
-use ahead_units::PageRange;
+use super::shape::strided::{self, Grid};
+use ahead_units::PAGE_BYTES;
 
 /// Accesses that are remembered. Fewer, and two strided readers of one file hide each other's
 /// elements; more, and chance finds three evenly spaced ones among random accesses. An array's
 /// length, so it is not swept.
 const REMEMBERED: usize = 8;
 
-/// A start and a length, remembered until it explains something or is overwritten.
+/// A read, remembered until it explains something or is overwritten.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unexplained {
+    /// Its first byte.
     start: u64,
+    /// Bytes; longer reads count as that.
     length: u32,
 }
 
@@ -23,11 +26,23 @@ pub(super) struct Recent {
     newest: u8,
 }
 
-/// The period of a strided stream that is about to begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stride {
-    pub(super) direction: Direction,
-    pub(super) period: u32,
+impl Unexplained {
+    fn of(access: &Access) -> Self {
+        Self {
+            start: access.bytes.start.get(),
+            length: u32::try_from(access.bytes.len().get()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// The same in whole pages.
+    fn in_pages(self) -> Self {
+        let (start, length) = (self.start / PAGE_BYTES, u64::from(self.length));
+        let end = (self.start + length).div_ceil(PAGE_BYTES);
+        Self {
+            start,
+            length: u32::try_from(end - start).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 impl Recent {
@@ -35,22 +50,44 @@ impl Recent {
         self.accesses[(usize::from(self.newest) + REMEMBERED - count) % REMEMBERED]
     }
 
-    /// The stride whose third element is `access`, if two recent accesses are its first two.
-    /// Steps shorter than the access itself are not strides.
-    pub(super) fn stride(&self, access: PageRange) -> Option<Stride> {
-        let start = access.start.get();
-        let length = pages32(access.len());
+    /// The stride whose third element is `access`, if two recent accesses are its first two: by their pages,
+    /// else by their bytes. Steps shorter than the access itself are not strides.
+    pub(super) fn stride(&self, access: &Access) -> Option<Grid> {
+        let newest = Unexplained::of(access);
+        let of = |step: i64, unit: u64| {
+            let direction = if step > 0 {
+                Direction::Forward
+            } else {
+                Direction::Backward
+            };
+            let period = step.unsigned_abs().checked_mul(unit)?;
+            // What a stream can hold.
+            strided::packed(period)?;
+            Some(Grid::of(direction, period, access))
+        };
+        let by_pages = self.step(newest.in_pages(), Unexplained::in_pages);
+        if let Some(step) = by_pages {
+            return of(step, PAGE_BYTES);
+        }
+        let step = self.step(newest, |access| access)?;
+        // Steps of less than a page between them: the same page again.
+        let is_longer = step.unsigned_abs() > access.len().get() * PAGE_BYTES;
+        is_longer.then(|| of(step, 1))?
+    }
+
+    /// The step between the newest and two others that are evenly spaced and as long, as `view` shows them.
+    fn step(&self, newest: Unexplained, view: impl Fn(Unexplained) -> Unexplained) -> Option<i64> {
         for back in 0..REMEMBERED {
-            let second = self.back(back);
-            let step = start.wrapping_sub(second.start).cast_signed();
-            if second.length != length || step.unsigned_abs() <= u64::from(length) {
+            let second = view(self.back(back));
+            let step = newest.start.wrapping_sub(second.start).cast_signed();
+            if second.length != newest.length || step.unsigned_abs() <= u64::from(newest.length) {
                 continue;
             }
             let first_start = second.start.checked_add_signed(-step);
             for further in back + 1..REMEMBERED {
-                let first = self.back(further);
-                if first.length == length && Some(first.start) == first_start {
-                    return Stride::of(step);
+                let first = view(self.back(further));
+                if first.length == newest.length && Some(first.start) == first_start {
+                    return Some(step);
                 }
             }
         }
@@ -58,25 +95,9 @@ impl Recent {
     }
 
     /// Remembers an access that nothing explained.
-    pub(super) fn remember(&mut self, access: PageRange) {
+    pub(super) fn remember(&mut self, access: &Access) {
         let place = (usize::from(self.newest) + 1) % REMEMBERED;
         self.newest = u8::try_from(place).unwrap_or(0);
-        self.accesses[place] = Unexplained {
-            start: access.start.get(),
-            length: pages32(access.len()),
-        };
-    }
-}
-
-impl Stride {
-    /// `None` for steps of 16 TiB and more.
-    fn of(step: i64) -> Option<Self> {
-        let direction = if step > 0 {
-            Direction::Forward
-        } else {
-            Direction::Backward
-        };
-        let period = u32::try_from(step.unsigned_abs()).ok()?;
-        Some(Self { direction, period })
+        self.accesses[place] = Unexplained::of(access);
     }
 }

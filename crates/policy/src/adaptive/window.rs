@@ -5,7 +5,7 @@
 //! ```text
 //!  run       already read #####|-----------|--- tail ---|  not asked for
 //!                              ^next       ^marker      ^frontier
-//!  strided   places are those of the first pages of elements, `step` apart; the tail counts elements
+//!  strided   places are those of the first bytes of elements; the tail counts elements
 //! ```
 //!
 //! How the window moves is the business of the [shapes](super::shape).
@@ -38,8 +38,8 @@ pub(super) struct Window {
     /// What lies behind the marker: pages of a run, elements of a strided stream. 0: the marker
     /// is the frontier.
     pub(super) tail: u32,
-    /// From the start of one access to the start of the next one, as last seen; the period of a
-    /// strided stream. 0: not known.
+    /// Pages from the start of one access to the start of the next one, as last seen; the
+    /// [packed](super::shape::strided::packed) period of a strided stream. 0: not known.
     pub(super) step: u32,
 }
 

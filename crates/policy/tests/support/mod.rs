@@ -11,7 +11,7 @@ use ahead_policy::adaptive::{
 };
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
-use ahead_units::{PageCount, PageRange, Timestamp};
+use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
 /// Keeps what streams did.
 #[derive(Debug, Default)]
@@ -76,7 +76,13 @@ impl Reader {
 
     /// Reads `length` pages from `start`, keeps the books, checks the promises.
     pub fn read(&mut self, start: u64, length: u64) -> Outcome {
-        let access = PageRange::new(start, start + length);
+        self.read_bytes(PageRange::new(start, start + length).into())
+    }
+
+    /// Reads `bytes`.
+    pub fn read_bytes(&mut self, access: ByteRange) -> Outcome {
+        let pages = access.pages();
+        let (start, length) = (pages.start.get(), pages.len().get());
         let moment = self.moment;
         let outcome = self.policy.on_observed_access(
             &mut self.streams,

@@ -20,7 +20,7 @@ use ahead_engine::members::{self, Members};
 use ahead_engine::session::{Carried, Pending, Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::{Quick, STREAMS_MANY, Stream};
-use ahead_units::{PageCount, PageRange, Timestamp};
+use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
 use super::page_set::PageSet;
 use super::task::{Watch, at};
@@ -205,8 +205,8 @@ impl Adaptive {
     }
 
     /// The program is about to read `access`. What comes back is to be carried out before.
-    pub(super) fn before_read(&self, file: u32, access: PageRange, now_ns: u64) -> Before {
-        match self.session.on_quick_access(file, access) {
+    pub(super) fn before_read(&self, file: u32, access: ByteRange, now_ns: u64) -> Before {
+        match self.session.on_quick_access(file, access.pages()) {
             Ok((Quick::Calm, _)) => Before::Calm,
             Ok((Quick::Step(_), token)) => Before::Quick(token),
             _ => {
@@ -220,12 +220,12 @@ impl Adaptive {
     pub(super) fn on_access(
         &self,
         file: u32,
-        access: PageRange,
+        access: ByteRange,
         now_ns: u64,
     ) -> (Token<u32>, Option<Pending>) {
         self.session
             .on_access(file, access, Timestamp::new(now_ns))
-            .unwrap_or_else(|_| (Token::new(file, access), None))
+            .unwrap_or_else(|_| (Token::new(file, access.pages()), None))
     }
 
     fn open_if_new(&self, file: u32, file_pages: u64, now: Timestamp) {

@@ -7,6 +7,7 @@
 
 pub(crate) mod feedback;
 
+use super::access::Access;
 use super::direction::PAGES_MAX;
 use super::hit_rate::Debt;
 use super::id::StreamId;
@@ -16,7 +17,6 @@ use super::observer::{Observer, Report};
 use super::recent::Recent;
 use super::request;
 use super::runs::RunLengths;
-use super::shape::candidate::YOUNG_GAP_PAGES;
 use super::shape::fit::Fit;
 use super::stray::Stray;
 use super::stream::Stream;
@@ -25,7 +25,7 @@ use super::window::pages32;
 use crate::decision::Decision;
 use crate::reason::{Pattern, Reason};
 use crate::steering::steering;
-use ahead_units::{PageRange, Timestamp};
+use ahead_units::{ByteRange, PageRange, Timestamp};
 
 steering! {
     /// Accesses in a row without a stream after which a file is said to be read at random. It
@@ -123,7 +123,7 @@ pub struct FileStreams {
 
 /// One access, and what is known beside it.
 struct Arrival<'a, M, O> {
-    access: PageRange,
+    access: &'a Access,
     now: Timestamp,
     moment: M,
     observer: &'a mut O,
@@ -159,7 +159,8 @@ impl FileStreams {
             return Quick::Step(stream.id(hint));
         }
         // A stream that would have to ask must not be missed.
-        if self.is_calm(tick, stream) && stream.fit(access) == Fit::None {
+        let is_calm = self.is_calm(tick, stream) && !stream.goes_by_bytes();
+        if is_calm && stream.fit(&access.into()) == Fit::None {
             self.tick = tick;
             return Quick::Calm;
         }
@@ -185,7 +186,7 @@ impl FileStreams {
             && (is_quiet(expected.last_used()) || expected.unread().get() == 0)
     }
 
-    /// The program reads `access` at `now`. Call before the read, so that what it wants and what
+    /// The program reads `access`, bytes or whole pages, at `now`. Call before the read, so that what it wants and what
     /// comes next reach the device together.
     ///
     /// `streams` is this file's table, always the same one or a longer copy of it, between 1 and
@@ -195,7 +196,7 @@ impl FileStreams {
     pub fn on_access(
         &mut self,
         streams: &mut [Stream],
-        access: PageRange,
+        access: impl Into<ByteRange>,
         now: Timestamp,
         moment: impl FnOnce() -> Moment,
     ) -> Outcome {
@@ -206,11 +207,12 @@ impl FileStreams {
     pub fn on_observed_access<O: Observer>(
         &mut self,
         streams: &mut [Stream],
-        access: PageRange,
+        access: impl Into<ByteRange>,
         now: Timestamp,
         moment: impl FnOnce() -> Moment,
         observer: &mut O,
     ) -> Outcome {
+        let access = &Access::from(access.into());
         if access.end.get() > PAGES_MAX {
             return Outcome::default();
         }
@@ -240,7 +242,7 @@ impl FileStreams {
         arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
     ) -> Outcome {
         let access = arrival.access;
-        if access.is_empty() || streams.is_empty() {
+        if access.pages().is_empty() || streams.is_empty() {
             return Outcome::default();
         }
         let expected = streams.get(usize::from(self.hint(streams)));
@@ -356,8 +358,7 @@ impl FileStreams {
         let since_rounds = self.tick.wrapping_sub(self.rounds_seen);
         let rounds = since_rounds < ROUNDS_REMEMBERED.get() && self.rounds_seen != 0;
         let stride = self.recent.stride(access);
-        let stride =
-            stride.filter(|stride| !rounds || u64::from(stride.period) <= YOUNG_GAP_PAGES.get());
+        let stride = stride.filter(|stride| !rounds || !stride.is_wide());
         self.recent.remember(access);
         let place = self.add_candidate(streams, access, None, observer);
         if let Some(stride) = stride {
@@ -375,7 +376,7 @@ impl FileStreams {
         let Some(begun) = self.expected_scan(access, &moment) else {
             return self.unexplained();
         };
-        streams[place].become_scan(access, begun.request, &mut report(place, observer));
+        streams[place].become_scan(access.pages(), begun.request, &mut report(place, observer));
         self.last = place8(place);
         let stream = &mut streams[place];
         let mut outcome = self.ask(stream, place8(place), access, now, &moment, false);
@@ -390,7 +391,7 @@ impl FileStreams {
 
     /// Whether `access`, at the start of the file, is believed to begin a scan without waiting for
     /// the second one.
-    fn expected_scan(&self, access: PageRange, moment: &Moment) -> Option<Begun> {
+    fn expected_scan(&self, access: &Access, moment: &Moment) -> Option<Begun> {
         if self.scan_request > 0 {
             return Some(Begun {
                 request: self.scan_request.min(SCAN_AGAIN_PAGES_MAX.get()),
@@ -422,7 +423,7 @@ impl FileStreams {
     /// stride was a round over several streams: it goes, and none is believed for a while.
     fn unmask_rounds<O: Observer>(&mut self, streams: &mut [Stream], start: u64, observer: &mut O) {
         for (place, stream) in streams.iter_mut().enumerate() {
-            if stream.is_wide_stride() && stream.has_element(start) {
+            if stream.is_wide_stride() && stream.has_element_in(start) {
                 self.rounds_seen = self.tick.max(1);
                 self.give_up(stream, &mut report(place, observer));
             }
@@ -434,13 +435,13 @@ impl FileStreams {
     fn add_candidate<O: Observer>(
         &mut self,
         streams: &mut [Stream],
-        access: PageRange,
+        access: &Access,
         taken: Option<usize>,
         observer: &mut O,
     ) -> Option<usize> {
         let place = self.free_place(streams, taken, observer)?;
         let report = &mut report(place, observer);
-        streams[place].become_candidate(access, self.tick, report);
+        streams[place].become_candidate(access.pages(), self.tick, report);
         Some(place)
     }
 
@@ -497,7 +498,8 @@ impl FileStreams {
         let crossed = stream.marker_crossed();
         if crossed || !self.debt.is_zero() || stream.has_holes() {
             let moment = moment();
-            self.debt.settle(step, access, covered, &moment.knobs);
+            self.debt
+                .settle(step, access.pages(), covered, &moment.knobs);
             if crossed {
                 return self.ask(stream, place, access, now, &moment, covered);
             }
@@ -514,7 +516,7 @@ impl FileStreams {
         &mut self,
         stream: &mut Stream,
         place: u8,
-        access: PageRange,
+        access: &Access,
         now: Timestamp,
         moment: &Moment,
         covered: bool,

@@ -1,17 +1,21 @@
 //! Strided streams: a fixed length every fixed period, in either direction.
 //!
-//! Places are those of the first pages of elements. The window is a number of elements, the
+//! Places are those of the first bytes of elements. The window is a number of elements, the
 //! marker is the first element of the newest request, and what lies between elements is never
 //! asked for.
+//!
+//! A period of whole pages goes by pages: where in its page an access begins and ends says nothing then.
+//! Any other period goes by bytes, because counted in pages its steps would differ.
 
 use super::candidate::YOUNG_GAP_PAGES;
 use super::fit::Fit;
+use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::window::Window;
 use crate::decision::Prefetch;
 use crate::steering::steering;
-use ahead_units::PageRange;
+use ahead_units::{ByteOffset, ByteRange, PAGE_BYTES};
 
 steering! {
     /// Elements that are asked for at once, at least. Fewer leave the device idle between them.
@@ -23,24 +27,135 @@ steering! {
     /// Evidence: docs/results/evidence/ELEMENTS_MAX.csv
     ELEMENTS_MAX: u64 = 256;
 
+    /// Pages of a request that is made larger for [`ELEMENTS_MIN`]. Fewer, and elements of some pages come in
+    /// requests that leave the device idle; more, and large elements are asked for by the dozen as soon as there
+    /// were three, although each keeps the device busy by itself.
+    /// Evidence: docs/results/evidence/ELEMENTS_MIN_PAGES.csv
+    ELEMENTS_MIN_PAGES: u64 = 256;
+
     /// Elements that a reader may leave out and still be on its stride. More, and a random access
     /// on the grid of a stride with a small period is taken for its next element.
     /// Evidence: docs/results/evidence/SKIPPED_ELEMENTS_MAX.csv
     SKIPPED_ELEMENTS_MAX: u64 = 4;
 }
 
+/// One that is read and one that follows.
+const ELEMENTS_FEWEST: u64 = 2;
+
+/// Set in a packed period of pages; without it, it is one of bytes.
+const IN_PAGES: u32 = 1 << 31;
+
+/// A period of so many bytes in 32 bits; `None` where it does not fit: 2 GiB and more that are no whole pages,
+/// and 8 TiB.
+pub(in crate::adaptive) fn packed(period: u64) -> Option<u32> {
+    let exact = u32::try_from(period)
+        .ok()
+        .filter(|bytes| bytes & IN_PAGES == 0);
+    let in_pages = || {
+        let pages = u32::try_from(period / PAGE_BYTES).ok();
+        pages.filter(|pages| is_multiple(period, PAGE_BYTES) && pages & IN_PAGES == 0)
+    };
+    exact.or_else(|| Some(in_pages()? | IN_PAGES))
+}
+
+/// The bytes of a packed period.
+pub(in crate::adaptive) fn unpacked(period: u32) -> u64 {
+    let value = u64::from(period & !IN_PAGES);
+    if period & IN_PAGES == 0 {
+        value
+    } else {
+        value * PAGE_BYTES
+    }
+}
+
+/// Where elements are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::adaptive) struct Grid {
+    /// Which way they follow each other.
+    pub(in crate::adaptive) direction: Direction,
+    /// Bytes from one to the next.
+    pub(in crate::adaptive) period: u64,
+    /// Bytes of each.
+    pub(in crate::adaptive) length: u64,
+}
+
+impl Grid {
+    /// Elements that begin `period` bytes apart and are as long as `access`.
+    pub(in crate::adaptive) fn of(direction: Direction, period: u64, access: &Access) -> Self {
+        let pages = access.len().get().saturating_mul(PAGE_BYTES);
+        let length = if is_multiple(period, PAGE_BYTES) {
+            pages
+        } else {
+            access.bytes.len().get()
+        };
+        Self {
+            direction,
+            period,
+            length,
+        }
+    }
+
+    /// Whether every element begins at the same place in its page.
+    #[inline]
+    pub(in crate::adaptive) fn is_of_pages(&self) -> bool {
+        is_multiple(self.period, PAGE_BYTES)
+    }
+
+    /// The place of `access`.
+    #[inline]
+    pub(in crate::adaptive) fn place(&self, access: &Access) -> u64 {
+        let start = if self.is_of_pages() {
+            access.start.get().saturating_mul(PAGE_BYTES)
+        } else {
+            access.bytes.start.get()
+        };
+        self.direction.byte_place(start)
+    }
+
+    /// Pages that an element may touch.
+    pub(in crate::adaptive) fn element_pages(&self) -> u64 {
+        let whole = self.length.div_ceil(PAGE_BYTES).max(1);
+        // One more, as the first byte of an element may be the last one of its page.
+        if self.is_of_pages() || self.length <= 1 {
+            whole
+        } else {
+            whole + 1
+        }
+    }
+
+    /// Whether the period is so large that this may be several evenly spaced streams read in turn.
+    pub(in crate::adaptive) fn is_wide(&self) -> bool {
+        self.period > YOUNG_GAP_PAGES.get() * PAGE_BYTES
+    }
+
+    /// Whether an element begins in the page at `start`, behind the reader or ahead.
+    pub(in crate::adaptive) fn has_element_in(&self, window: &Window, start: u64) -> bool {
+        let border = i128::from(self.direction.byte_place(start.saturating_mul(PAGE_BYTES)));
+        // In reading order the first byte of a page is its last one where the stream goes backward.
+        let before = match self.direction {
+            Direction::Forward => border - 1,
+            Direction::Backward => border - i128::from(PAGE_BYTES),
+        };
+        let elements_up_to = |place: i128| {
+            let distance = place - i128::from(window.next);
+            distance.div_euclid(i128::from(self.period.max(1)))
+        };
+        elements_up_to(before) != elements_up_to(before + i128::from(PAGE_BYTES))
+    }
+}
+
 /// Whether an access at `place` continues the stream.
 #[inline]
-pub(in crate::adaptive) fn fit(window: &Window, place: u64) -> Fit {
+pub(in crate::adaptive) fn fit(window: &Window, grid: &Grid, place: u64) -> Fit {
     if place == window.next {
         return Fit::Exact;
     }
-    let period = u64::from(window.step);
+    let period = grid.period;
     let miss = place.abs_diff(window.next);
     let skips = miss.checked_div(period).unwrap_or(u64::MAX);
     let is_element =
         is_multiple(miss, period) && place > window.next && skips <= SKIPPED_ELEMENTS_MAX.get();
-    let gap = YOUNG_GAP_PAGES.get();
+    let gap = YOUNG_GAP_PAGES.get() * PAGE_BYTES;
     let is_close = period <= gap && miss <= gap;
     if is_element || is_close {
         Fit::Near
@@ -54,34 +169,29 @@ fn is_multiple(distance: u64, period: u64) -> bool {
 }
 
 /// Whether an element begins at `place`, behind the reader or ahead.
-pub(in crate::adaptive) fn has_element(window: &Window, place: u64) -> bool {
-    is_multiple(place.abs_diff(window.next), u64::from(window.step))
-}
-
-/// Whether the period is so large that this may be several evenly spaced streams read in turn.
-pub(in crate::adaptive) fn is_wide(window: &Window) -> bool {
-    u64::from(window.step) > YOUNG_GAP_PAGES.get()
+pub(in crate::adaptive) fn has_element(window: &Window, grid: &Grid, place: u64) -> bool {
+    is_multiple(place.abs_diff(window.next), grid.period)
 }
 
 /// The reader is at the element at `place`.
-pub(in crate::adaptive) fn move_to(window: &mut Window, place: u64) {
-    window.next = place.saturating_add(u64::from(window.step));
+pub(in crate::adaptive) fn move_to(window: &mut Window, grid: &Grid, place: u64) {
+    window.next = place.saturating_add(grid.period);
 }
 
-/// A run that is at the element at `place` becomes a strided stream. What its window holds, `unread`
+/// A stream that is at the element at `place` becomes a strided one. What its window holds, `unread`
 /// pages, is not asked for again: the window has the elements inside, and its marker is half of
 /// them ahead.
-pub(in crate::adaptive) fn begin(window: &mut Window, place: u64, unread: u64) {
-    move_to(window, place);
-    let period = u64::from(window.step);
-    let elements = unread.checked_div(period).unwrap_or(0);
-    window.frontier = window.next.saturating_add(period * elements);
+pub(in crate::adaptive) fn begin(window: &mut Window, grid: &Grid, place: u64, unread: u64) {
+    move_to(window, grid, place);
+    let unread = unread.saturating_mul(PAGE_BYTES);
+    let elements = unread.checked_div(grid.period).unwrap_or(0);
+    window.frontier = window.next.saturating_add(grid.period * elements);
     window.tail = u32::try_from(elements - elements / 2).unwrap_or(u32::MAX);
 }
 
 /// Whether the reader has crossed the marker.
-pub(in crate::adaptive) fn marker_crossed(window: &Window) -> bool {
-    let tail = u64::from(window.tail).saturating_mul(u64::from(window.step));
+pub(in crate::adaptive) fn marker_crossed(window: &Window, grid: &Grid) -> bool {
+    let tail = u64::from(window.tail).saturating_mul(grid.period);
     window.next > window.frontier.saturating_sub(tail)
 }
 
@@ -90,11 +200,11 @@ pub(in crate::adaptive) fn covers(window: &Window, place: u64) -> bool {
     place >= window.next && place < window.frontier
 }
 
-/// Pages asked for and not yet reached, in elements of `length` pages.
-pub(in crate::adaptive) fn unread(window: &Window, length: u32) -> u64 {
+/// Pages asked for and not yet reached.
+pub(in crate::adaptive) fn unread(window: &Window, grid: &Grid) -> u64 {
     let ahead = window.frontier.saturating_sub(window.next);
-    let elements = ahead.checked_div(u64::from(window.step)).unwrap_or(0);
-    elements.saturating_mul(u64::from(length))
+    let elements = ahead.checked_div(grid.period).unwrap_or(0);
+    elements.saturating_mul(grid.element_pages())
 }
 
 /// The reader waited for an element: its next step asks.
@@ -105,10 +215,6 @@ pub(in crate::adaptive) fn begin_again(window: &mut Window) {
 /// What the next request may cost.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::adaptive) struct Extent {
-    /// Which way the elements follow each other.
-    pub(in crate::adaptive) direction: Direction,
-    /// Pages of one element.
-    pub(in crate::adaptive) length: u64,
     /// Pages of a request, holes included.
     pub(in crate::adaptive) pages: u64,
     /// Pages of a request, holes left out, at most.
@@ -119,45 +225,84 @@ pub(in crate::adaptive) struct Extent {
 /// are no further elements in the file.
 pub(in crate::adaptive) fn extend(
     window: &mut Window,
+    grid: &Grid,
     place: u64,
     extent: Extent,
     moment: &Moment,
 ) -> Option<Prefetch> {
-    let Extent {
-        direction,
-        length,
-        pages,
-        limit,
-    } = extent;
-    let period = u64::from(window.step).max(1);
-    let file_pages = moment.file_pages.get();
+    let Extent { pages, limit } = extent;
+    let Grid {
+        direction, length, ..
+    } = *grid;
+    let period = grid.period.max(1);
+    let file_bytes = moment.file_pages.get().saturating_mul(PAGE_BYTES);
     // The first element not asked for, or the one being read now.
     let passed = window.next > window.frontier;
     let first = if passed { place } else { window.frontier };
     // Only whole elements: all ranges of a request are equally long.
     let in_file = direction
-        .last_element(file_pages, length)
+        .last_element(file_bytes, length)
         .and_then(|last| last.checked_sub(first))
         .map_or(0, |span| span / period + 1);
+    let cheap = pages.max(ELEMENTS_MIN_PAGES.get()) / grid.element_pages();
     let fewest = ELEMENTS_MIN.get().max(u64::from(moment.device.depth) * 2);
-    let affordable = (limit / length).max(1);
-    let count = (pages / period)
+    let fewest = fewest.min(cheap.max(ELEMENTS_FEWEST));
+    let affordable = (limit / grid.element_pages()).max(1);
+    let count = (pages.saturating_mul(PAGE_BYTES) / period)
         .max(fewest)
         .min(ELEMENTS_MAX.get())
         .min(affordable)
         .min(in_file);
-    let start = direction.place(first);
-    if count == 0 || start >= file_pages {
+    let start = direction.byte_place(first);
+    if count == 0 || start >= file_bytes {
         window.tail = 0;
         return None;
     }
     let count32 = u32::try_from(count).unwrap_or(u32::MAX);
     window.tail = count32;
     window.frontier = first.saturating_add(count.saturating_mul(period));
-    let end = start.saturating_add(length).min(file_pages);
+    let end = start.saturating_add(length).min(file_bytes);
     Some(Prefetch {
-        first: PageRange::new(start, end),
-        period: direction.signed(window.step),
+        first: ByteRange {
+            start: ByteOffset::new(start),
+            end: ByteOffset::new(end),
+        },
+        period: direction.signed(period),
         count: count32,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_are_exact_or_do_not_fit() {
+        for period in [1, 4095, 9_604_620, (1 << 31) - 1, 1 << 31, 5 << 40] {
+            assert_eq!(packed(period).map(unpacked), Some(period));
+        }
+        assert_eq!(packed((1 << 31) + 1), None);
+        assert_eq!(packed(8 << 40), None);
+    }
+
+    #[test]
+    fn the_pages_in_which_elements_begin_are_found_on_both_sides_of_the_reader() {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let grid = Grid {
+                direction,
+                period: 9_604_620,
+                length: 800_385,
+            };
+            let at = |element: u64| 2_401_159 + element * 9_604_620;
+            let window = Window {
+                next: direction.byte_place(at(7)),
+                ..Window::default()
+            };
+            let begun: Vec<u64> = (0..14_000)
+                .filter(|page| grid.has_element_in(&window, *page))
+                .collect();
+            let expected: Vec<u64> = (0..6).map(|element| at(element) / PAGE_BYTES).collect();
+            assert_eq!(begun, expected, "{direction:?}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! window in the [shapes](crate::adaptive::shape).
 
 use super::Stream;
+use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::pace::Rate;
@@ -53,7 +54,7 @@ impl Stream {
     /// Asks for the next request; `access` is the newest one.
     pub(in crate::adaptive) fn ask(
         &mut self,
-        access: PageRange,
+        access: &Access,
         now: Timestamp,
         moment: &Moment,
         learned: &Learned<'_>,
@@ -109,7 +110,7 @@ impl Stream {
 
     fn extend_run(
         &mut self,
-        access: PageRange,
+        access: &Access,
         pages: u64,
         is_exact: bool,
         moment: &Moment,
@@ -128,19 +129,15 @@ impl Stream {
 
     fn extend_strided(
         &mut self,
-        access: PageRange,
+        access: &Access,
         pages: u64,
         limit: u64,
         moment: &Moment,
     ) -> Option<(Prefetch, bool)> {
-        let extent = strided::Extent {
-            direction: self.direction,
-            length: u64::from(self.length.max(1)),
-            pages,
-            limit,
-        };
-        let place = self.place(access);
-        let ranges = strided::extend(&mut self.window, place, extent, moment)?;
+        let extent = strided::Extent { pages, limit };
+        let grid = self.grid();
+        let place = grid.place(access);
+        let ranges = strided::extend(&mut self.window, &grid, place, extent, moment)?;
         Some((ranges, false))
     }
 
@@ -172,7 +169,7 @@ impl Stream {
             self.served.on_not_cached();
             self.request = 0;
             if self.shape.is_run() {
-                let span = self.span(access);
+                let span = self.direction.span(access);
                 run::begin_at(&mut self.window, span);
             } else {
                 strided::begin_again(&mut self.window);

@@ -1,9 +1,10 @@
 //! Where a run began, whether it goes on, and how it ends.
 
 use super::Stream;
+use crate::adaptive::access::Access;
 use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::window::place32;
-use ahead_units::{PageCount, PageRange};
+use ahead_units::PageCount;
 
 impl Stream {
     /// Pages from the begin of the run to the reader; 0 when the run has ended.
@@ -33,7 +34,7 @@ impl Stream {
 
     /// A run that seemed to have ended is continued by `access`. False: not where it ended, so that
     /// this is a new run, which begins nearby.
-    pub(in crate::adaptive) fn resume(&mut self, access: PageRange) -> bool {
+    pub(in crate::adaptive) fn resume(&mut self, access: &Access) -> bool {
         let is_same = self.fit(access) == Fit::Exact;
         if !is_same {
             self.began = place32(self.span(access).start);
@@ -43,7 +44,7 @@ impl Stream {
 
     /// The reader went on with `access` further ahead in its window: there a new run began
     /// `pages` before the end of `access`. Returns the pages of the window that were passed over.
-    pub(in crate::adaptive) fn jump_to(&mut self, access: PageRange, pages: u64) -> PageCount {
+    pub(in crate::adaptive) fn jump_to(&mut self, access: &Access, pages: u64) -> PageCount {
         let span = self.span(access);
         let began = span.end.saturating_sub(pages);
         let passed = began.saturating_sub(self.window.next);
@@ -53,7 +54,7 @@ impl Stream {
     }
 
     /// Where `access` begins and ends, in reading order.
-    pub(in crate::adaptive) fn places_of(&self, access: PageRange) -> (u64, u64) {
+    pub(in crate::adaptive) fn places_of(&self, access: &Access) -> (u64, u64) {
         let span = self.span(access);
         (span.start, span.end)
     }

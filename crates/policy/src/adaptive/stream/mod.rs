@@ -7,22 +7,23 @@
 pub(crate) mod asking;
 mod ends;
 
+use crate::adaptive::access::Access;
 use crate::adaptive::direction::{Direction, Span};
 use crate::adaptive::id::StreamId;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::observer::{Observer, Report, Transition};
 use crate::adaptive::pace::Pace;
-use crate::adaptive::recent::Stride;
 use crate::adaptive::served::Served;
 use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::shuffled::{Disorder, REORDER_PAGES};
 use crate::adaptive::shape::sparse::Density;
-use crate::adaptive::shape::{candidate, run, strided};
+use crate::adaptive::shape::strided::{self, Grid};
+use crate::adaptive::shape::{candidate, run};
 use crate::adaptive::window::{Window, pages16, place32};
 use crate::reason::Pattern;
 use crate::steering::steering;
-use ahead_units::{PageCount, PageRange};
+use ahead_units::{PAGE_BYTES, PageCount, PageRange};
 
 steering! {
     /// Accesses after which a stream counts as established: it may leave larger holes, and holes are
@@ -57,7 +58,8 @@ pub struct Stream {
     window: Window,
     /// How fast the reader is.
     pace: Pace,
-    /// Where the run began, wrapping; where the reader is: it has ended, as far as is known.
+    /// Where the run began, wrapping; where the reader is: it has ended, as far as is known. Of a strided
+    /// stream, which has no begin: bytes of an element.
     began: u32,
     /// Pages of the newest access.
     length: u16,
@@ -144,20 +146,19 @@ impl Stream {
     /// place.
     pub(in crate::adaptive) fn become_strided<O: Observer>(
         &mut self,
-        access: PageRange,
-        stride: Stride,
+        access: &Access,
+        grid: Grid,
         tick: u32,
         report: &mut Report<'_, O>,
     ) {
         self.successor = report.place;
         self.length = pages16(access.len().get());
         self.last_used = tick;
-        self.direction = stride.direction;
-        self.window.step = stride.period;
+        self.direction = grid.direction;
         self.regular = REGULAR_STEPS.get();
         self.hits = 2;
-        let place = self.direction.place(access.start.get());
-        strided::begin(&mut self.window, place, 0);
+        self.set_grid(&grid);
+        strided::begin(&mut self.window, &grid, grid.place(access), 0);
         self.transition(Shape::Strided, report);
     }
 
@@ -220,23 +221,26 @@ impl Stream {
 
     /// How well `access` continues this stream.
     #[inline]
-    pub(in crate::adaptive) fn fit(&self, access: PageRange) -> Fit {
+    pub(in crate::adaptive) fn fit(&self, access: &Access) -> Fit {
         // Random reads meet candidates only, and look at all of them.
         if self.shape == Shape::Candidate {
-            candidate::fit(&self.window, access)
+            candidate::fit(&self.window, access.pages())
         } else {
             self.fit_learned(access)
         }
     }
 
     #[inline(never)]
-    fn fit_learned(&self, access: PageRange) -> Fit {
+    fn fit_learned(&self, access: &Access) -> Fit {
         match self.shape {
             Shape::Vacant | Shape::Candidate => Fit::None,
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 run::fit(&self.window, self.span(access), self.slack())
             }
-            Shape::Strided => strided::fit(&self.window, self.place(access)),
+            Shape::Strided => {
+                let grid = self.grid();
+                strided::fit(&self.window, &grid, grid.place(access))
+            }
         }
     }
 
@@ -251,19 +255,20 @@ impl Stream {
     }
 
     /// How far `access` is from where the next one was expected.
-    pub(in crate::adaptive) fn distance(&self, access: PageRange) -> u64 {
-        let at = if self.shape.is_run() {
-            self.span(access).start
-        } else {
-            self.place(access)
-        };
-        at.abs_diff(self.window.next)
+    pub(in crate::adaptive) fn distance(&self, access: &Access) -> u64 {
+        match self.shape {
+            Shape::Strided => self.grid().place(access).abs_diff(self.window.next) / PAGE_BYTES,
+            Shape::Run | Shape::Shuffled | Shape::Sparse => {
+                self.span(access).start.abs_diff(self.window.next)
+            }
+            Shape::Vacant | Shape::Candidate => access.start.get().abs_diff(self.window.next),
+        }
     }
 
     /// Moves the stream to `access`, which fits it, and learns from the step.
     pub(in crate::adaptive) fn advance<O: Observer>(
         &mut self,
-        access: PageRange,
+        access: &Access,
         tick: u32,
         report: &mut Report<'_, O>,
     ) -> Step {
@@ -274,7 +279,7 @@ impl Stream {
         match self.shape {
             Shape::Vacant => return Step::default(),
             Shape::Candidate => {
-                let Some(direction) = candidate::direction(&self.window, access) else {
+                let Some(direction) = candidate::direction(&self.window, access.pages()) else {
                     return Step::default(); // the same pages again: nothing to learn
                 };
                 self.advance_candidate(access, direction, report);
@@ -301,13 +306,13 @@ impl Stream {
 
     fn advance_candidate<O: Observer>(
         &mut self,
-        access: PageRange,
+        access: &Access,
         direction: Direction,
         report: &mut Report<'_, O>,
     ) {
         self.direction = direction;
         let first = direction.span(candidate::access(&self.window));
-        let span = direction.span(access);
+        let span = direction.span(access.pages());
         self.hits = 1;
         self.window.step = step_between(first.start, span.start);
         self.density.count(access.len().get(), span.end - first.end);
@@ -316,7 +321,7 @@ impl Stream {
         self.transition(self.kind_of_run(), report);
     }
 
-    fn advance_run<O: Observer>(&mut self, access: PageRange, report: &mut Report<'_, O>) {
+    fn advance_run<O: Observer>(&mut self, access: &Access, report: &mut Report<'_, O>) {
         let span = self.span(access);
         let length = pages16(access.len().get());
         let old = self.window.next;
@@ -345,23 +350,28 @@ impl Stream {
         }
         self.density.count(u64::from(length), span.end - old);
         if self.regular >= REGULAR_STEPS.get() {
-            let (place, unread) = (self.place(access), self.unread().get());
-            strided::begin(&mut self.window, place, unread);
+            let unread = self.unread().get();
+            let period = u64::from(self.window.step) * PAGE_BYTES;
+            let grid = Grid::of(self.direction, period, access);
+            self.set_grid(&grid);
+            strided::begin(&mut self.window, &grid, grid.place(access), unread);
             self.transition(Shape::Strided, report);
         } else {
             self.become_kind_of_run(report);
         }
     }
 
-    fn advance_strided<O: Observer>(&mut self, access: PageRange, report: &mut Report<'_, O>) {
-        let place = self.place(access);
-        if strided::has_element(&self.window, place) {
-            strided::move_to(&mut self.window, place);
+    fn advance_strided<O: Observer>(&mut self, access: &Access, report: &mut Report<'_, O>) {
+        let grid = Grid::of(self.direction, self.period(), access);
+        let place = grid.place(access);
+        if strided::has_element(&self.window, &grid, place) {
+            self.set_grid(&grid);
+            strided::move_to(&mut self.window, &grid, place);
             self.hits = self.hits.saturating_add(1);
             return;
         }
         // The newest step broke the rule, but stayed close.
-        self.regular = 0;
+        (self.regular, self.window.step) = (0, 0);
         let span = self.span(access);
         self.window.next = span.end;
         self.began = place32(span.start);
@@ -377,18 +387,18 @@ impl Stream {
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
             Shape::Run | Shape::Shuffled | Shape::Sparse => run::marker_crossed(&self.window),
-            Shape::Strided => strided::marker_crossed(&self.window),
+            Shape::Strided => strided::marker_crossed(&self.window, &self.grid()),
         }
     }
 
     /// Whether `access` lies in what has been asked for (judged before the stream moves).
-    pub(in crate::adaptive) fn covers(&self, access: PageRange) -> bool {
+    pub(in crate::adaptive) fn covers(&self, access: &Access) -> bool {
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 run::covers(&self.window, self.span(access))
             }
-            Shape::Strided => strided::covers(&self.window, self.place(access)),
+            Shape::Strided => strided::covers(&self.window, self.grid().place(access)),
         }
     }
 
@@ -401,7 +411,7 @@ impl Stream {
     }
 
     /// Whether `access` lies in this stream's window, too far from its reader to be its own.
-    pub(in crate::adaptive) fn holds(&self, access: PageRange) -> bool {
+    pub(in crate::adaptive) fn holds(&self, access: &Access) -> bool {
         self.shape.is_run()
             && self.served.cached() == 0
             && run::holds(&self.window, self.span(access))
@@ -416,7 +426,7 @@ impl Stream {
         PageCount::new(match self.shape {
             Shape::Vacant | Shape::Candidate => 0,
             Shape::Run | Shape::Shuffled | Shape::Sparse => run::unread(&self.window),
-            Shape::Strided => strided::unread(&self.window, u32::from(self.length)),
+            Shape::Strided => strided::unread(&self.window, &self.grid()),
         })
     }
 
@@ -527,12 +537,18 @@ impl Stream {
 
     /// A stride that could be several evenly spaced streams read in turn.
     pub(in crate::adaptive) fn is_wide_stride(&self) -> bool {
-        self.shape == Shape::Strided && strided::is_wide(&self.window)
+        self.shape == Shape::Strided && self.grid().is_wide()
     }
 
-    /// Whether `start` is the first page of an element of this stride, behind or ahead.
-    pub(in crate::adaptive) fn has_element(&self, start: u64) -> bool {
-        strided::has_element(&self.window, self.direction.place(start))
+    /// Whether an element of this stride begins in page `start`, behind or ahead.
+    pub(in crate::adaptive) fn has_element_in(&self, start: u64) -> bool {
+        self.grid().has_element_in(&self.window, start)
+    }
+
+    /// Whether the pages of an access do not say whether it is an element.
+    #[inline]
+    pub(in crate::adaptive) fn goes_by_bytes(&self) -> bool {
+        self.shape == Shape::Strided && !self.grid().is_of_pages()
     }
 
     /// Whether the stream is old enough to be worth a request.
@@ -548,13 +564,27 @@ impl Stream {
     }
 
     #[inline]
-    fn span(&self, access: PageRange) -> Span {
-        self.direction.span(access)
+    fn span(&self, access: &Access) -> Span {
+        self.direction.span(access.pages())
     }
 
-    #[inline]
-    fn place(&self, access: PageRange) -> u64 {
-        self.direction.place(access.start.get())
+    /// Bytes from one element of a strided stream to the next.
+    fn period(&self) -> u64 {
+        strided::unpacked(self.window.step)
+    }
+
+    /// Where the elements of a strided stream are.
+    fn grid(&self) -> Grid {
+        Grid {
+            direction: self.direction,
+            period: self.period(),
+            length: u64::from(self.began),
+        }
+    }
+
+    fn set_grid(&mut self, grid: &Grid) {
+        self.window.step = strided::packed(grid.period).unwrap_or(0);
+        self.began = u32::try_from(grid.length).unwrap_or(u32::MAX);
     }
 }
 

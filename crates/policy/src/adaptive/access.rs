@@ -1,0 +1,46 @@
+//! One read: its pages, which most of the policy goes by, and its bytes, which strides go by.
+
+use ahead_units::{ByteRange, PageCount, PageIndex, PageRange};
+
+/// What one read wants.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    /// Its first page.
+    pub(super) start: PageIndex,
+    /// The first page behind it.
+    pub(super) end: PageIndex,
+    /// Its bytes.
+    pub(super) bytes: ByteRange,
+}
+
+impl Access {
+    /// Its pages.
+    #[inline]
+    pub(super) const fn pages(&self) -> PageRange {
+        PageRange {
+            start: self.start,
+            end: self.end,
+        }
+    }
+
+    /// How many pages.
+    #[inline]
+    pub(super) const fn len(&self) -> PageCount {
+        self.pages().len()
+    }
+}
+
+impl From<ByteRange> for Access {
+    #[inline]
+    fn from(bytes: ByteRange) -> Self {
+        let PageRange { start, end } = bytes.pages();
+        Self { start, end, bytes }
+    }
+}
+
+impl From<PageRange> for Access {
+    #[inline]
+    fn from(pages: PageRange) -> Self {
+        ByteRange::from(pages).into()
+    }
+}
