@@ -13,6 +13,10 @@ pub use comfy_table::Table;
 /// What a page of a document or a window beside another one shows without breaking lines.
 pub const COLUMNS_MAX: u16 = 100;
 
+/// A narrower terminal breaks the lines of a table itself: squeezed further, names would stand one character below
+/// the other. Some consoles know no width at all.
+const COLUMNS_MIN: u16 = 80;
+
 /// An empty table with `titles`; the columns numbered in `numeric` are aligned to the right.
 #[must_use]
 pub fn with_titles(titles: &[&str], numeric: Range<usize>) -> Table {
@@ -25,6 +29,8 @@ pub fn with_titles(titles: &[&str], numeric: Range<usize>) -> Table {
     table.set_content_arrangement(ContentArrangement::Dynamic);
     if !table.is_tty() {
         table.set_width(COLUMNS_MAX);
+    } else if table.width().is_none_or(|columns| columns < COLUMNS_MIN) {
+        table.set_width(COLUMNS_MIN);
     }
     table
 }
