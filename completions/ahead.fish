@@ -70,12 +70,13 @@ complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcom
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from stats" -l reset -d 'Set the counters to zero afterwards'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from stats" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and __fish_seen_subcommand_from destroy" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "run" -d 'Run patterns under several arms, interleaved, and compare them'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "list" -d 'List the patterns and arms'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "predict" -d 'Compare the simulator with the running kernel: throughput of both, cell by cell (needs root)'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "overhead" -d 'Measure the overhead where there is nothing to gain: process starts, calls, cached reads'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead report" -f -a "report" -d 'Print the table of an earlier run again, or draw it'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -f -a "run" -d 'Run patterns under several arms, interleaved, and compare them'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -f -a "list" -d 'List the patterns and arms'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -f -a "predict" -d 'Compare the simulator with the running kernel: throughput of both, cell by cell (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -f -a "overhead" -d 'Measure the overhead where there is nothing to gain: process starts, calls, cached reads'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -f -a "programs" -d 'Measure real programs with and without `ahead run`: speed, device bytes, the same output'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -f -a "report" -d 'Print the table of an earlier run again, or draw it'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them; all of them without a plan' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l plan -d 'Measure the workloads of this plan, in its memory sizes, and on its disk if it names one' -r -F
@@ -120,15 +121,35 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l check -d 'End with 1 when a row misses its bound'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l json -d 'Print JSON, with every single run'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l program -d 'Programs, comma separated; `sqlite` means all that begin with `sqlite-`' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l list -d 'Programs and their data from this TOML file, instead of our own list' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l cache -d 'What is in memory when a program starts: nothing (cold), or what fits of its data (warm)' -r -f -a "cold\t''
+warm\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l percent -d 'Size of the data, in per cent; a tenth does for a first look' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l disk -d 'hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l scale -d 'Speed of an emulated disk relative to the real one: 4, 0.5, 1/3' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l size -d 'Size of an emulated disk; it lives in memory' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l rounds -d 'Rounds of each program' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l rounds-max -d 'Rounds of a program whose interval is not narrow' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l narrow -d 'An interval is narrow when its ends are no more than so many per cent apart' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l set -d 'Change one setting of `ahead run`; may be repeated' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l model -d 'What the disk is (a model\'s name or a .toml file): names it in the report' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l json -d 'Write the results as JSON' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l svg -d 'Write a picture as SVG' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l keep -d 'Leave the data, and an emulated disk, for the next bench'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l prepare-only -d 'Make the data, and measure nothing'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l check -d 'End with 1 when a program is slower than 0.98 of plain or produces something else'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -l svg -d 'Write a picture as SVG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "build" -d 'Build the guest\'s kernel (some minutes the first time, seconds after a change)'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "run" -d 'Run one command in a guest and print what its disk had to do'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "compare" -d 'Run one command in several guests, in several arms, and compare them'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "bench" -d 'Run the bench\'s patterns in guests, in all arms, and compare them'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "predict" -d 'Compare the simulator with guests: throughput of both, cell by cell'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict shell" -f -a "shell" -d 'Look around in a guest'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -f -a "build" -d 'Build the guest\'s kernel (some minutes the first time, seconds after a change)'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -f -a "run" -d 'Run one command in a guest and print what its disk had to do'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -f -a "compare" -d 'Run one command in several guests, in several arms, and compare them'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -f -a "bench" -d 'Run the bench\'s patterns in guests, in all arms, and compare them'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -f -a "predict" -d 'Compare the simulator with guests: throughput of both, cell by cell'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -f -a "programs" -d 'Run real programs in guests with and without `ahead run`, and compare them'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -f -a "shell" -d 'Look around in a guest'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from build" -l kernel -d 'Kernel of the guest: 6.12 or 6.1' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from build" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l kernel -d 'Kernel of the guest: 6.12 or 6.1' -r
@@ -184,6 +205,18 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l json -d 'Write the results as JSON' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l svg -d 'Write a picture as SVG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l kernel -d 'Kernel of the guest: 6.12 or 6.1' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l disk -d 'Disks, comma separated: names of models, or model files ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l program -d 'Programs, comma separated; `sqlite` means all that begin with `sqlite-`' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l list -d 'Programs and their data from this TOML file, instead of our own list' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l cache -d 'What is in memory when a program starts: nothing (cold), or what fits of its data (warm)' -r -f -a "cold\t''
+warm\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l percent -d 'Size of the data, in per cent; a tenth does for a first look' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l memory -d 'Memory of each guest' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l json -d 'Write the results of each disk as JSON to this folder' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l svg -d 'Write a picture of each disk as SVG to this folder' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l check -d 'End with 1 when a program is slower than 0.98 of plain or produces something else'
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l kernel -d 'Kernel of the guest: 6.12 or 6.1' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l size -d 'Size of the disk' -r

@@ -418,7 +418,8 @@ impl Bench<'_> {
         let printed = child.stdout.take();
         let (end, elapsed, printed) = thread::scope(|scope| {
             let ended = scope.spawn(move || (wait_blocking(pid), start.elapsed()));
-            let printed = scope.spawn(move || printed.map_or(Ok(Digest::default()), digest));
+            let printed =
+                scope.spawn(move || printed.map_or_else(|| Ok(Digest::default()), digest));
             while !ended.is_finished() || !printed.is_finished() {
                 if self.plan.stop.load(Ordering::Relaxed) {
                     end_group(&child);

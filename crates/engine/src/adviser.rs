@@ -153,8 +153,8 @@ mod tests {
     fn a_refusal_ends_the_window() {
         let mut log = Log(Vec::new(), Answer::Refused);
         let strided = Prefetch {
-            first: PageRange::new(0, 4),
-            period: 16,
+            first: PageRange::new(0, 4).into(),
+            period: 16 * 4096,
             count: 9,
         };
         assert_eq!(apply(&strided, &calls(0), &mut log), Answer::Refused);

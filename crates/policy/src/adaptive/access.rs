@@ -1,6 +1,6 @@
 //! One read: its pages, which most of the policy goes by, and its bytes, which strides go by.
 
-use ahead_units::{ByteRange, PageCount, PageIndex, PageRange};
+use ahead_units::{ByteOffset, ByteRange, PageCount, PageIndex, PageRange};
 
 /// What one read wants.
 #[derive(Clone, Copy, Debug)]
@@ -30,17 +30,24 @@ impl Access {
     }
 }
 
+impl Access {
+    /// Of pages, for streams that do not go by bytes: these are left out.
+    #[inline]
+    pub(super) const fn by_pages(pages: PageRange) -> Self {
+        let PageRange { start, end } = pages;
+        let nothing = ByteOffset::new(0);
+        let bytes = ByteRange {
+            start: nothing,
+            end: nothing,
+        };
+        Self { start, end, bytes }
+    }
+}
+
 impl From<ByteRange> for Access {
     #[inline]
     fn from(bytes: ByteRange) -> Self {
         let PageRange { start, end } = bytes.pages();
         Self { start, end, bytes }
-    }
-}
-
-impl From<PageRange> for Access {
-    #[inline]
-    fn from(pages: PageRange) -> Self {
-        ByteRange::from(pages).into()
     }
 }

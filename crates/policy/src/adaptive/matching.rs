@@ -48,8 +48,9 @@ pub(super) enum Match {
 pub(super) fn find(streams: &[Stream], access: &Access) -> Match {
     let mut near = None;
     let mut around = None;
+    let pages = access.pages();
     for (place, stream) in streams.iter().enumerate() {
-        match stream.fit(access) {
+        match stream.fit_of(pages, access) {
             Fit::Exact if !stream.is_candidate() => return Match::Continues(place),
             Fit::None => {
                 if around.is_none() && !stream.is_candidate() && stream.holds(access) {

@@ -3,6 +3,7 @@
 use super::access::Access;
 use super::direction::Direction;
 use super::shape::strided::{self, Grid};
+use super::window::pages32;
 use ahead_units::PAGE_BYTES;
 
 /// Accesses that are remembered. Fewer, and two strided readers of one file hide each other's
@@ -15,8 +16,10 @@ const REMEMBERED: usize = 8;
 struct Unexplained {
     /// Its first byte.
     start: u64,
-    /// Bytes; longer reads count as that.
+    /// Bytes; longer reads count as 4 GiB.
     length: u32,
+    /// Pages that they are in.
+    pages: u32,
 }
 
 /// The newest unexplained accesses. All zero: none.
@@ -31,23 +34,29 @@ impl Unexplained {
         Self {
             start: access.bytes.start.get(),
             length: u32::try_from(access.bytes.len().get()).unwrap_or(u32::MAX),
+            pages: pages32(access.len()),
         }
     }
 
-    /// The same in whole pages.
-    fn in_pages(self) -> Self {
-        let (start, length) = (self.start / PAGE_BYTES, u64::from(self.length));
-        let end = (self.start + length).div_ceil(PAGE_BYTES);
-        Self {
-            start,
-            length: u32::try_from(end - start).unwrap_or(u32::MAX),
-        }
+    /// Start and length in pages.
+    fn in_pages(&self) -> (u64, u32) {
+        (self.start / PAGE_BYTES, self.pages)
+    }
+
+    /// Start and length in bytes.
+    fn in_bytes(&self) -> (u64, u32) {
+        (self.start, self.length)
+    }
+
+    /// Whether it begins and ends inside of pages: else its bytes say no more than its pages.
+    fn is_unaligned(&self) -> bool {
+        !self.start.is_multiple_of(PAGE_BYTES) || !u64::from(self.length).is_multiple_of(PAGE_BYTES)
     }
 }
 
 impl Recent {
-    fn back(&self, count: usize) -> Unexplained {
-        self.accesses[(usize::from(self.newest) + REMEMBERED - count) % REMEMBERED]
+    fn back(&self, count: usize) -> &Unexplained {
+        &self.accesses[(usize::from(self.newest) + REMEMBERED - count) % REMEMBERED]
     }
 
     /// The stride whose third element is `access`, if two recent accesses are its first two: by their pages,
@@ -65,28 +74,32 @@ impl Recent {
             strided::packed(period)?;
             Some(Grid::of(direction, period, access))
         };
-        let by_pages = self.step(newest.in_pages(), Unexplained::in_pages);
-        if let Some(step) = by_pages {
+        if let Some(step) = self.step(&newest, Unexplained::in_pages) {
             return of(step, PAGE_BYTES);
         }
-        let step = self.step(newest, |access| access)?;
-        // Steps of less than a page between them: the same page again.
+        if !newest.is_unaligned() {
+            return None;
+        }
+        let step = self.step(&newest, Unexplained::in_bytes)?;
+        // Less than a page between two of them: there is nothing to leave out.
         let is_longer = step.unsigned_abs() > access.len().get() * PAGE_BYTES;
         is_longer.then(|| of(step, 1))?
     }
 
     /// The step between the newest and two others that are evenly spaced and as long, as `view` shows them.
-    fn step(&self, newest: Unexplained, view: impl Fn(Unexplained) -> Unexplained) -> Option<i64> {
+    #[inline]
+    fn step(&self, newest: &Unexplained, view: impl Fn(&Unexplained) -> (u64, u32)) -> Option<i64> {
+        let (start, length) = view(newest);
         for back in 0..REMEMBERED {
-            let second = view(self.back(back));
-            let step = newest.start.wrapping_sub(second.start).cast_signed();
-            if second.length != newest.length || step.unsigned_abs() <= u64::from(newest.length) {
+            let (second, second_length) = view(self.back(back));
+            let step = start.wrapping_sub(second).cast_signed();
+            if second_length != length || step.unsigned_abs() <= u64::from(length) {
                 continue;
             }
-            let first_start = second.start.checked_add_signed(-step);
+            let first_start = second.checked_add_signed(-step);
             for further in back + 1..REMEMBERED {
-                let first = view(self.back(further));
-                if first.length == newest.length && Some(first.start) == first_start {
+                let (first, first_length) = view(self.back(further));
+                if Some(first) == first_start && first_length == length {
                     return Some(step);
                 }
             }

@@ -159,8 +159,7 @@ impl FileStreams {
             return Quick::Step(stream.id(hint));
         }
         // A stream that would have to ask must not be missed.
-        let is_calm = self.is_calm(tick, stream) && !stream.goes_by_bytes();
-        if is_calm && stream.fit(&access.into()) == Fit::None {
+        if self.is_calm(tick, stream) && !stream.may_fit(access) {
             self.tick = tick;
             return Quick::Calm;
         }

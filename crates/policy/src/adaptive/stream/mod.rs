@@ -222,12 +222,35 @@ impl Stream {
     /// How well `access` continues this stream.
     #[inline]
     pub(in crate::adaptive) fn fit(&self, access: &Access) -> Fit {
-        // Random reads meet candidates only, and look at all of them.
+        self.fit_of(access.pages(), access)
+    }
+
+    /// [`Self::fit`] of `access`, whose `pages` are at hand: random reads meet candidates only, and look at all
+    /// of them.
+    #[inline]
+    pub(in crate::adaptive) fn fit_of(&self, pages: PageRange, access: &Access) -> Fit {
         if self.shape == Shape::Candidate {
-            candidate::fit(&self.window, access.pages())
+            candidate::fit(&self.window, pages)
         } else {
             self.fit_learned(access)
         }
+    }
+
+    /// Whether an access to these pages may continue the stream.
+    #[inline]
+    pub(in crate::adaptive) fn may_fit(&self, access: PageRange) -> bool {
+        if self.shape == Shape::Candidate {
+            candidate::fit(&self.window, access) != Fit::None
+        } else {
+            self.may_fit_learned(access)
+        }
+    }
+
+    #[inline(never)]
+    fn may_fit_learned(&self, access: PageRange) -> bool {
+        // Pages do not say whether an access is an element of a stride that goes by bytes.
+        let goes_by_bytes = self.shape == Shape::Strided && !self.grid().is_of_pages();
+        goes_by_bytes || self.fit_learned(&Access::by_pages(access)) != Fit::None
     }
 
     #[inline(never)]
@@ -543,12 +566,6 @@ impl Stream {
     /// Whether an element of this stride begins in page `start`, behind or ahead.
     pub(in crate::adaptive) fn has_element_in(&self, start: u64) -> bool {
         self.grid().has_element_in(&self.window, start)
-    }
-
-    /// Whether the pages of an access do not say whether it is an element.
-    #[inline]
-    pub(in crate::adaptive) fn goes_by_bytes(&self) -> bool {
-        self.shape == Shape::Strided && !self.grid().is_of_pages()
     }
 
     /// Whether the stream is old enough to be worth a request.
