@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::ProgramChoice;
+use super::programs::ProgramChoice;
 
 /// `ahead lab`.
 #[derive(Debug, Subcommand)]

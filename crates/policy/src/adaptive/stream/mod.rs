@@ -2,15 +2,15 @@
 //!
 //! This file asks the [shape](crate::adaptive::shape) of the stream, moves the stream from one shape to
 //! another, and keeps what all shapes need. What it asks for, and what it learns from the answers,
-//! is in [`asking`]; where it begins and ends in [`ends`]. Which stream an access belongs to is decided in [`matching`](crate::adaptive::matching).
+//! is in [`asking`]; where it begins and ends in [`ends`]; what it is to others in [`questions`]. Which stream an access belongs to is decided in [`matching`](crate::adaptive::matching).
 
 pub(crate) mod asking;
 mod ends;
+mod questions;
 
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::{Direction, Span};
 use crate::adaptive::id::StreamId;
-use crate::adaptive::moment::Moment;
 use crate::adaptive::observer::{Observer, Report, Transition};
 use crate::adaptive::pace::Pace;
 use crate::adaptive::served::Served;
@@ -21,7 +21,6 @@ use crate::adaptive::shape::sparse::Density;
 use crate::adaptive::shape::strided::{self, Grid};
 use crate::adaptive::shape::{candidate, run};
 use crate::adaptive::window::{Window, pages16, place32};
-use crate::reason::Pattern;
 use crate::steering::steering;
 use ahead_units::{PAGE_BYTES, PageCount, PageRange};
 
@@ -510,11 +509,6 @@ impl Stream {
         self.shape == Shape::Candidate
     }
 
-    /// Whether this is a run towards the end of the file.
-    pub(in crate::adaptive) fn is_forward_run(&self) -> bool {
-        self.shape.is_run() && self.direction == Direction::Forward
-    }
-
     /// Whether only one access has continued it.
     pub(in crate::adaptive) fn is_newborn(&self) -> bool {
         self.hits == 1
@@ -528,56 +522,6 @@ impl Stream {
     /// Whether less than seven pages of eight are read.
     pub(in crate::adaptive) fn has_holes(&self) -> bool {
         self.density.has_holes()
-    }
-
-    /// Whether this is a run with holes, and reading through them does not pay.
-    pub(in crate::adaptive) fn is_left_to_kernel(&self, moment: &Moment) -> bool {
-        self.shape != Shape::Strided
-            && self.has_holes()
-            && !self.density.holes_pay(u32::from(self.length), moment)
-    }
-
-    /// What the accesses look like, for reports.
-    pub(in crate::adaptive) fn pattern(&self) -> Pattern {
-        match (self.shape, self.direction) {
-            (Shape::Vacant | Shape::Candidate, _) => Pattern::Unknown,
-            (Shape::Run, Direction::Forward) => Pattern::Sequential,
-            (Shape::Shuffled, Direction::Forward) => Pattern::Shuffled,
-            (Shape::Sparse, Direction::Forward) => Pattern::Sparse,
-            (Shape::Run | Shape::Shuffled | Shape::Sparse, Direction::Backward) => {
-                Pattern::Backward
-            }
-            (Shape::Strided, Direction::Forward) => Pattern::Strided,
-            (Shape::Strided, Direction::Backward) => Pattern::StridedBackward,
-        }
-    }
-
-    /// A stride of few elements, far apart: it may as well be several streams that are read in turn
-    /// and lie evenly spaced. Its accesses stay candidates of their own until that is clear.
-    pub(in crate::adaptive) fn is_doubtful(&self) -> bool {
-        self.hits < DOUBTFUL_HITS.get() && self.is_wide_stride()
-    }
-
-    /// A stride that could be several evenly spaced streams read in turn.
-    pub(in crate::adaptive) fn is_wide_stride(&self) -> bool {
-        self.shape == Shape::Strided && self.grid().is_wide()
-    }
-
-    /// Whether an element of this stride begins in page `start`, behind or ahead.
-    pub(in crate::adaptive) fn has_element_in(&self, start: u64) -> bool {
-        self.grid().has_element_in(&self.window, start)
-    }
-
-    /// Whether the stream is old enough to be worth a request.
-    pub(in crate::adaptive) fn is_trusted(&self) -> bool {
-        match self.shape {
-            Shape::Vacant | Shape::Candidate => false,
-            // Two adjacent accesses are a stream. Holes are asked for when they are no stride.
-            Shape::Run | Shape::Shuffled | Shape::Sparse => {
-                !self.has_holes() || self.hits > ESTABLISHED_HITS.get().max(REGULAR_STEPS.get())
-            }
-            Shape::Strided => self.hits >= STRIDED_HITS.get(),
-        }
     }
 
     #[inline]

@@ -1,0 +1,64 @@
+//! What a stream is to those who decide about it.
+
+use super::{DOUBTFUL_HITS, ESTABLISHED_HITS, REGULAR_STEPS, STRIDED_HITS, Stream};
+use crate::adaptive::direction::Direction;
+use crate::adaptive::moment::Moment;
+use crate::adaptive::shape::Shape;
+use crate::reason::Pattern;
+
+impl Stream {
+    /// What the accesses look like, for reports.
+    pub(in crate::adaptive) fn pattern(&self) -> Pattern {
+        match (self.shape, self.direction) {
+            (Shape::Vacant | Shape::Candidate, _) => Pattern::Unknown,
+            (Shape::Run, Direction::Forward) => Pattern::Sequential,
+            (Shape::Shuffled, Direction::Forward) => Pattern::Shuffled,
+            (Shape::Sparse, Direction::Forward) => Pattern::Sparse,
+            (Shape::Run | Shape::Shuffled | Shape::Sparse, Direction::Backward) => {
+                Pattern::Backward
+            }
+            (Shape::Strided, Direction::Forward) => Pattern::Strided,
+            (Shape::Strided, Direction::Backward) => Pattern::StridedBackward,
+        }
+    }
+
+    /// A stride of few elements, far apart: it may as well be several streams that are read in turn
+    /// and lie evenly spaced. Its accesses stay candidates of their own until that is clear.
+    pub(in crate::adaptive) fn is_doubtful(&self) -> bool {
+        self.hits < DOUBTFUL_HITS.get() && self.is_wide_stride()
+    }
+
+    /// Whether the stream is old enough to be worth a request.
+    pub(in crate::adaptive) fn is_trusted(&self) -> bool {
+        match self.shape {
+            Shape::Vacant | Shape::Candidate => false,
+            // Two adjacent accesses are a stream. Holes are asked for when they are no stride.
+            Shape::Run | Shape::Shuffled | Shape::Sparse => {
+                !self.has_holes() || self.hits > ESTABLISHED_HITS.get().max(REGULAR_STEPS.get())
+            }
+            Shape::Strided => self.hits >= STRIDED_HITS.get(),
+        }
+    }
+
+    /// Whether this is a run with holes, and reading through them does not pay.
+    pub(in crate::adaptive) fn is_left_to_kernel(&self, moment: &Moment) -> bool {
+        self.shape != Shape::Strided
+            && self.has_holes()
+            && !self.density.holes_pay(u32::from(self.length), moment)
+    }
+
+    /// Whether this is a run towards the end of the file.
+    pub(in crate::adaptive) fn is_forward_run(&self) -> bool {
+        self.shape.is_run() && self.direction == Direction::Forward
+    }
+
+    /// A stride that could be several evenly spaced streams read in turn.
+    pub(in crate::adaptive) fn is_wide_stride(&self) -> bool {
+        self.shape == Shape::Strided && self.grid().is_wide()
+    }
+
+    /// Whether an element of this stride begins in page `start`, behind or ahead.
+    pub(in crate::adaptive) fn has_element_in(&self, start: u64) -> bool {
+        self.grid().has_element_in(&self.window, start)
+    }
+}
