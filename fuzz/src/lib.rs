@@ -13,7 +13,7 @@ pub use traces::{parquet, traces};
 use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
-use ahead_units::{PageCount, PageRange, Timestamp};
+use ahead_units::{ByteLength, ByteOffset, ByteRange, PAGE_BYTES, PageCount, PageRange, Timestamp};
 
 /// Numbers taken from the front of some bytes; zeros when they are used up.
 struct Feed<'a>(&'a [u8]);
@@ -84,13 +84,21 @@ pub fn policy(data: &[u8]) {
                     _ => at.wrapping_add(feed.number(1)),
                 };
                 let access = PageRange::new(at, at.saturating_add(feed.number(1)));
+                // Most programs read whole pages; some any bytes, over and over at the same distance.
+                let bytes = if kind < 14 {
+                    ByteRange::from(access)
+                } else {
+                    let inside = at.saturating_mul(PAGE_BYTES).saturating_add(feed.number(2));
+                    ByteRange::of(ByteOffset::new(inside), ByteLength::new(feed.number(3)))
+                };
+                let access = bytes.pages();
                 if file.on_quick_access(&mut streams, access) != Quick::No {
                     continue;
                 }
                 // Clocks of two processors: mostly forward.
                 now = now.wrapping_add(feed.number(1) << 16).wrapping_sub(1 << 18);
                 let now = Timestamp::new(now);
-                let outcome = file.on_access(&mut streams, access, now, || moment);
+                let outcome = file.on_access(&mut streams, bytes, now, || moment);
                 for range in outcome.decision.prefetch.ranges() {
                     assert!(range.end.get() <= moment.file_pages.get(), "{outcome:?}");
                 }

@@ -18,7 +18,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -146,8 +146,9 @@ pub fn programs(
     };
     let mut ground = Ground::make(&bench)?;
     let outcome = on_ground(plan, &mut ground, on_progress);
-    ground.clear()?;
-    outcome
+    let cleared = ground.clear().map_err(ProgramsError::from);
+    // What was measured, or went wrong first, is what there is to say.
+    outcome.and_then(|results| cleared.map(|()| results))
 }
 
 fn on_ground(
@@ -176,12 +177,14 @@ fn on_ground(
             };
             bench.all(on_progress)
         });
-    ground.restore_read_ahead()?;
-    if matches!(plan.disk, DiskChoice::Folder(_)) && !plan.keep {
-        let removed = stage.remove();
-        removed.map_err(machine_error("cannot remove the data of the programs"))?;
-    }
-    outcome
+    let restored = ground.restore_read_ahead().map_err(ProgramsError::from);
+    let removed = if matches!(plan.disk, DiskChoice::Folder(_)) && !plan.keep {
+        stage.remove()
+    } else {
+        Ok(())
+    };
+    let removed = removed.map_err(machine_error("cannot remove the data of the programs"));
+    outcome.and_then(|results| restored.and(removed).map(|()| results))
 }
 
 struct Bench<'a> {
@@ -255,7 +258,13 @@ impl Bench<'_> {
         if self.stage.has(data) {
             return Ok(None);
         }
-        if let Some(reason) = lacking(unmade, &data.of).or_else(|| self.missing(&data.needs)) {
+        let needs: Vec<Need> = data
+            .needs
+            .iter()
+            .cloned()
+            .chain([data.with.need()])
+            .collect();
+        if let Some(reason) = lacking(unmade, &data.of).or_else(|| self.missing(&needs)) {
             return Ok(Some(reason));
         }
         on_progress(ProgramsProgress::Making(data));
@@ -266,8 +275,13 @@ impl Bench<'_> {
         if self.plan.stop.load(Ordering::Relaxed) {
             return Err(failed(MeasureError::Stopped));
         }
+        let forgotten = self.stage.forget(data);
+        forgotten.map_err(machine_error("cannot note that data is made again"))?;
         let mut command = self.command(data.with, &data.make, Side::Plain);
-        succeed(&mut command).map_err(failed)?;
+        let (end, said) = self.quietly(&mut command).map_err(failed)?;
+        if !end.success() {
+            return Err(failed(ended_badly(&command, end, &said)));
+        }
         let noted = self.stage.note(data);
         noted.map_err(machine_error("cannot note that data was made"))?;
         Ok(None)
@@ -326,26 +340,40 @@ impl Bench<'_> {
 
     /// One run on one side.
     fn once(&self, program: &BenchProgram, side: Side<'_>) -> Result<ProgramRun, MeasureError> {
-        if let Some(script) = &program.start {
-            self.detached(script, side)?;
-        }
-        let run = self.between(program, side);
-        if let Some(script) = &program.stop {
-            self.detached(script, Side::Plain)?;
-        }
-        run
+        let started = match &program.start {
+            Some(script) => self.detached(script, side),
+            None => Ok(()),
+        };
+        let run = started.and_then(|()| self.between(program, side));
+        // Also where it did not start as a whole: nothing is to be left running.
+        let stopped = match &program.stop {
+            Some(script) => self.detached(script, Side::Plain),
+            None => Ok(()),
+        };
+        run.and_then(|run| stopped.map(|()| run))
     }
 
     /// Runs `script`, whose children may go on; what they print belongs to nobody.
     fn detached(&self, script: &str, side: Side<'_>) -> Result<(), MeasureError> {
         let mut command = self.command(Interpreter::Sh, script, side);
-        let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
-        let ended = status.map_err(|error| failed(&command, error.to_string()))?;
+        let (ended, said) = self.quietly(&mut command)?;
         if ended.success() {
             Ok(())
         } else {
-            Err(failed(&command, format!("ended with {ended}")))
+            Err(ended_badly(&command, ended, &said))
         }
+    }
+
+    /// Runs `command` to its end, in a group of its own: an interrupted bench stops what it has started in its own
+    /// order. Returns how it ended, and its messages.
+    fn quietly(&self, command: &mut Command) -> Result<(ExitStatus, Vec<u8>), MeasureError> {
+        let said = File::create(self.said())
+            .map_err(|error| failed(command, format!("cannot keep its messages: {error}")))?;
+        command.stdout(Stdio::null()).stderr(said).process_group(0);
+        let ended = command
+            .status()
+            .map_err(|error| failed(command, format!("cannot be started: {error}")))?;
+        Ok((ended, fs::read(self.said()).unwrap_or_default()))
     }
 
     /// One run, between what comes before and what comes after.
@@ -359,10 +387,10 @@ impl Bench<'_> {
                 rustix::fs::sync();
                 drop_caches(Path::new("/proc"))?;
             }
+            // The programs themselves, and the library, are read before the clock starts.
+            self.warm(program, side);
             self.target.queue.stat()
         });
-        // The programs themselves, and the library, are read before the clock starts.
-        self.warm(program, side);
         let before = prepared.map_err(MeasureError::Evict)?;
         let start = Instant::now();
         let (end, elapsed, printed) = self.run(&mut command, start)?;
@@ -388,15 +416,9 @@ impl Bench<'_> {
     }
 
     fn warm(&self, program: &BenchProgram, side: Side<'_>) {
-        let mut words: Vec<String> = program.needs.iter().map(Need::probe).collect();
-        if program.needs.is_empty() {
-            // The first word of a script is a program's name.
-            let name = program.run.split_whitespace().next().unwrap_or("true");
-            words.push(format!("{name} --version </dev/null >/dev/null 2>&1"));
-        }
-        for script in words {
+        for need in &program.needs {
             // What cannot be run says so when it is measured.
-            let _ = self.detached(&script, side);
+            let _ = self.detached(&need.probe(), side);
         }
         let _ = fs::read(&self.plan.library);
     }

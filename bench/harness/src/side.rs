@@ -22,7 +22,7 @@ pub enum MeasureError {
     #[error("cannot prepare a cold run: {0}")]
     Evict(io::Error),
     /// It was told to stop.
-    #[error("stopped; the test files are gone")]
+    #[error("stopped")]
     Stopped,
 }
 

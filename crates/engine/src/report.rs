@@ -13,7 +13,7 @@
 use ahead_policy::reason::{Pattern, Reason};
 
 /// First word of the file: "ahead" and the layout's version.
-pub const MAGIC: u64 = 0x6168_6561_6400_0002;
+pub const MAGIC: u64 = 0x6168_6561_6400_0003;
 /// Words in the header.
 pub const HEADER_WORDS: usize = 64;
 /// Words in the record of one file.
@@ -108,7 +108,7 @@ pub mod event {
     pub const START: usize = 2;
     /// Pages asked for in each range.
     pub const LENGTH: usize = 3;
-    /// Distance of the ranges' starts, as a two's complement number of pages.
+    /// Distance of the ranges' starts, as a two's complement number of bytes.
     pub const PERIOD: usize = 4;
     /// How many ranges.
     pub const COUNT: usize = 5;

@@ -5,7 +5,7 @@
 
 mod support;
 
-use ahead_units::PageCount;
+use ahead_units::{ByteLength, ByteOffset, ByteRange, PageCount};
 use proptest::prelude::*;
 use support::Reader;
 
@@ -13,6 +13,13 @@ use support::Reader;
 enum Step {
     /// So many reads of `length` pages, each `stride` pages after the last.
     Run {
+        start: u64,
+        length: u64,
+        stride: i64,
+        count: u64,
+    },
+    /// The same in bytes.
+    ByteRun {
         start: u64,
         length: u64,
         stride: i64,
@@ -41,6 +48,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (page.clone(), 1..64_u64, -70..70_i64, 1..120_u64)
             .prop_map(|(start, length, stride, count)| Step::Run { start, length, stride, count }),
+        3 => (0..1_u64 << 32, 1..300_000_u64, -20_000_000..20_000_000_i64, 1..60_u64)
+            .prop_map(|(start, length, stride, count)| Step::ByteRun { start, length, stride, count }),
         6 => (page.clone(), 1..600_u64).prop_map(|(start, length)| Step::Jump { start, length }),
         2 => Just(Step::Wait),
         1 => Just(Step::FoundCached),
@@ -75,6 +84,25 @@ fn live(steps: &[Step], hit_rate: u32) {
                 let mut at = start;
                 for _ in 0..count {
                     newest = (at, length, reader.read(at, length));
+                    unread_max = unread_max.max(reader.unread());
+                    let Some(next) = at.checked_add_signed(stride) else {
+                        break;
+                    };
+                    at = next;
+                }
+            }
+            Step::ByteRun {
+                start,
+                length,
+                stride,
+                count,
+            } => {
+                let mut at = start;
+                for _ in 0..count {
+                    let bytes = ByteRange::of(ByteOffset::new(at), ByteLength::new(length));
+                    let pages = bytes.pages();
+                    let outcome = reader.read_bytes(bytes);
+                    newest = (pages.start.get(), pages.len().get(), outcome);
                     unread_max = unread_max.max(reader.unread());
                     let Some(next) = at.checked_add_signed(stride) else {
                         break;

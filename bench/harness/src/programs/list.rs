@@ -55,6 +55,13 @@ pub enum Interpreter {
 }
 
 impl Interpreter {
+    /// What it takes.
+    #[must_use]
+    pub fn need(self) -> Need {
+        let [name, _] = self.words();
+        Need(name.to_owned())
+    }
+
     /// The command, to be followed by the script.
     #[must_use]
     pub const fn words(self) -> [&'static str; 2] {

@@ -1,9 +1,10 @@
 //! Where programs run: the folder with the data, the folder for what they write, and the check of what came
 //! out of it.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -32,6 +33,17 @@ impl Stage {
     /// On the disk below `disk`, with what is there of earlier benches.
     pub(super) fn on(disk: &Path, percent: u32) -> io::Result<Self> {
         let folder = disk.join(FOLDER);
+        // Scripts run there as root: nobody else may have put anything into it.
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let found = fs::symlink_metadata(&folder)?;
+        let is_ours = found.is_dir() && found.uid() == rustix::process::geteuid().as_raw();
+        if !is_ours || found.mode() & 0o077 != 0 {
+            let reason = format!("{} is there and belongs to others", folder.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+        }
         fs::create_dir_all(folder.join(MADE))?;
         let output = tempfile::Builder::new()
             .prefix("ahead-programs-")
@@ -54,6 +66,14 @@ impl Stage {
     /// Whether `data` is there, made by the script that it has now.
     pub(super) fn has(&self, data: &ProgramData) -> bool {
         fs::read_to_string(self.mark(data)).is_ok_and(|made| made == self.recipe(data))
+    }
+
+    /// Notes that `data` is not there, or not as it should be.
+    pub(super) fn forget(&self, data: &ProgramData) -> io::Result<()> {
+        match fs::remove_file(self.mark(data)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Notes that `data` is there.

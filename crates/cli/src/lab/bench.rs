@@ -26,10 +26,10 @@ pub(super) fn bench(arguments: &LabBench) -> Result<(String, Exit), LabError> {
         let name = disk_name(disk);
         if let Some(folder) = &arguments.json {
             let json = serde_json::to_vec_pretty(&results).unwrap_or_default();
-            bench::write(&folder.join(name).with_extension("json"), &json)?;
+            bench::write(&folder.join(format!("{name}.json")), &json)?;
         }
         let svg = arguments.svg.as_ref();
-        let svg = svg.map(|folder| folder.join(name).with_extension("svg"));
+        let svg = svg.map(|folder| folder.join(format!("{name}.svg")));
         text += &bench::draw(&results, svg.as_deref())?;
     }
     Ok((text, Exit::Fine))

@@ -35,7 +35,7 @@ pub(super) fn predict(arguments: &LabPredict) -> Result<(String, Exit), LabError
     for name in sweep.disks() {
         let model = disk::model(name)?;
         let kept = arguments.measured.as_ref();
-        let kept = kept.map(|folder| folder.join(disk_name(name)).with_extension("json"));
+        let kept = kept.map(|folder| folder.join(format!("{}.json", disk_name(name))));
         let results = match kept.as_deref().map(read).transpose()?.flatten() {
             Some(results) => results,
             None => {

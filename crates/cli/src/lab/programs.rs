@@ -62,10 +62,10 @@ pub(super) fn programs(arguments: &LabPrograms) -> Result<(String, Exit), LabErr
         let results = on_disk(arguments, &list, disk, &image, memory_bytes, &stop)?;
         let name = disk_name(disk);
         if let Some(folder) = &arguments.json {
-            fs::write(folder.join(name).with_extension("json"), to_json(&results))?;
+            fs::write(folder.join(format!("{name}.json")), to_json(&results))?;
         }
         let svg = arguments.svg.as_ref();
-        let svg = svg.map(|folder| folder.join(name).with_extension("svg"));
+        let svg = svg.map(|folder| folder.join(format!("{name}.svg")));
         let (table, end) = draw(&results, svg.as_deref(), arguments.check)?;
         text += &table;
         if end != Exit::Fine {
@@ -165,6 +165,9 @@ fn on_disk(
     bar.finish_and_clear();
     if let Some(error) = failure {
         return Err(error);
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Err(LabError::Guest(ahead_guest::GuestError::Stopped));
     }
     let mut all: Option<ProgramResults> = None;
     for results in found.into_iter().flatten() {

@@ -59,8 +59,8 @@ impl Recent {
         &self.accesses[(usize::from(self.newest) + REMEMBERED - count) % REMEMBERED]
     }
 
-    /// The stride whose third element is `access`, if two recent accesses are its first two: by their pages,
-    /// else by their bytes. Steps shorter than the access itself are not strides.
+    /// The stride whose third element is `access`, if two recent accesses are its first two: by their bytes,
+    /// else by their pages, whose steps are often equal where those of bytes say better. Steps shorter than the access itself are not strides.
     pub(super) fn stride(&self, access: &Access) -> Option<Grid> {
         let newest = Unexplained::of(access);
         let of = |step: i64, unit: u64| {
@@ -74,16 +74,14 @@ impl Recent {
             strided::packed(period)?;
             Some(Grid::of(direction, period, access))
         };
-        if let Some(step) = self.step(&newest, Unexplained::in_pages) {
-            return of(step, PAGE_BYTES);
+        if newest.is_unaligned()
+            && let Some(step) = self.step(&newest, Unexplained::in_bytes)
+            // Else less than a page lies between two of them: there is nothing to leave out.
+            && step.unsigned_abs() > access.len().get() * PAGE_BYTES
+        {
+            return of(step, 1);
         }
-        if !newest.is_unaligned() {
-            return None;
-        }
-        let step = self.step(&newest, Unexplained::in_bytes)?;
-        // Less than a page between two of them: there is nothing to leave out.
-        let is_longer = step.unsigned_abs() > access.len().get() * PAGE_BYTES;
-        is_longer.then(|| of(step, 1))?
+        of(self.step(&newest, Unexplained::in_pages)?, PAGE_BYTES)
     }
 
     /// The step between the newest and two others that are evenly spaced and as long, as `view` shows them.

@@ -112,15 +112,15 @@ impl Grid {
         self.direction.byte_place(start)
     }
 
-    /// Pages that an element may touch.
-    pub(in crate::adaptive) fn element_pages(&self) -> u64 {
-        let whole = self.length.div_ceil(PAGE_BYTES).max(1);
-        // One more, as the first byte of an element may be the last one of its page.
-        if self.is_of_pages() || self.length <= 1 {
-            whole
-        } else {
-            whole + 1
-        }
+    /// Pages that every element touches.
+    fn pages_min(&self) -> u64 {
+        self.length.div_ceil(PAGE_BYTES).max(1)
+    }
+
+    /// Pages that an element may touch: its first byte may be the last one of its page.
+    fn pages_max(&self) -> u64 {
+        let can_straddle = !self.is_of_pages() && self.length > 1;
+        self.pages_min() + u64::from(can_straddle)
     }
 
     /// Whether the period is so large that this may be several evenly spaced streams read in turn.
@@ -204,7 +204,7 @@ pub(in crate::adaptive) fn covers(window: &Window, place: u64) -> bool {
 pub(in crate::adaptive) fn unread(window: &Window, grid: &Grid) -> u64 {
     let ahead = window.frontier.saturating_sub(window.next);
     let elements = ahead.checked_div(grid.period).unwrap_or(0);
-    elements.saturating_mul(grid.element_pages())
+    elements.saturating_mul(grid.pages_min())
 }
 
 /// The reader waited for an element: its next step asks.
@@ -244,10 +244,10 @@ pub(in crate::adaptive) fn extend(
         .last_element(file_bytes, length)
         .and_then(|last| last.checked_sub(first))
         .map_or(0, |span| span / period + 1);
-    let cheap = pages.max(ELEMENTS_MIN_PAGES.get()) / grid.element_pages();
+    let cheap = pages.max(ELEMENTS_MIN_PAGES.get()) / grid.pages_max();
     let fewest = ELEMENTS_MIN.get().max(u64::from(moment.device.depth) * 2);
     let fewest = fewest.min(cheap.max(ELEMENTS_FEWEST));
-    let affordable = (limit / grid.element_pages()).max(1);
+    let affordable = (limit / grid.pages_max()).max(1);
     let count = (pages.saturating_mul(PAGE_BYTES) / period)
         .max(fewest)
         .min(ELEMENTS_MAX.get())

@@ -387,7 +387,10 @@ impl Stream {
         let grid = Grid::of(self.direction, self.period(), access);
         let place = grid.place(access);
         if strided::has_element(&self.window, &grid, place) {
-            self.set_grid(&grid);
+            // What is on its way is as long as it was asked for.
+            if grid.length < self.grid().length || self.window.frontier <= self.window.next {
+                self.set_grid(&grid);
+            }
             strided::move_to(&mut self.window, &grid, place);
             self.hits = self.hits.saturating_add(1);
             return;
