@@ -5,7 +5,7 @@
 
 mod support;
 
-use ahead_units::{ByteLength, ByteOffset, ByteRange, PageCount};
+use ahead_units::{ByteLength, ByteOffset, ByteRange, PAGE_BYTES, PageCount};
 use proptest::prelude::*;
 use support::Reader;
 
@@ -74,42 +74,39 @@ fn live(steps: &[Step], hit_rate: u32) {
     let mut newest = (0, 1, reader.read(0, 1));
     let (mut unread_max, mut taken_away) = (0, 0);
     for step in steps {
+        let mut each = |reader: &mut Reader, start: u64, length, stride, count| {
+            let mut at = start;
+            for _ in 0..count {
+                let bytes = ByteRange::of(ByteOffset::new(at), ByteLength::new(length));
+                let pages = bytes.pages();
+                let outcome = reader.read_bytes(bytes);
+                newest = (pages.start.get(), pages.len().get(), outcome);
+                unread_max = unread_max.max(reader.unread());
+                let Some(next) = at.checked_add_signed(stride) else {
+                    break;
+                };
+                at = next;
+            }
+        };
         match *step {
             Step::Run {
                 start,
                 length,
                 stride,
                 count,
-            } => {
-                let mut at = start;
-                for _ in 0..count {
-                    newest = (at, length, reader.read(at, length));
-                    unread_max = unread_max.max(reader.unread());
-                    let Some(next) = at.checked_add_signed(stride) else {
-                        break;
-                    };
-                    at = next;
-                }
-            }
+            } => each(
+                &mut reader,
+                start * PAGE_BYTES,
+                length * PAGE_BYTES,
+                stride * 4096,
+                count,
+            ),
             Step::ByteRun {
                 start,
                 length,
                 stride,
                 count,
-            } => {
-                let mut at = start;
-                for _ in 0..count {
-                    let bytes = ByteRange::of(ByteOffset::new(at), ByteLength::new(length));
-                    let pages = bytes.pages();
-                    let outcome = reader.read_bytes(bytes);
-                    newest = (pages.start.get(), pages.len().get(), outcome);
-                    unread_max = unread_max.max(reader.unread());
-                    let Some(next) = at.checked_add_signed(stride) else {
-                        break;
-                    };
-                    at = next;
-                }
-            }
+            } => each(&mut reader, start, length, stride, count),
             Step::Jump { start, length } => newest = (start, length, reader.read(start, length)),
             Step::Wait => reader.wait(newest.0, newest.1, &newest.2),
             Step::FoundCached => {

@@ -188,14 +188,21 @@ pub struct ByteRange {
 }
 
 impl ByteRange {
+    /// A range from its ends; empty when `end` is not behind `start`.
+    #[inline]
+    #[must_use]
+    pub const fn new(start: u64, end: u64) -> Self {
+        Self {
+            start: ByteOffset(start),
+            end: ByteOffset(if end > start { end } else { start }),
+        }
+    }
+
     /// `length` bytes from `offset`; cut at the end of the offset space.
     #[inline]
     #[must_use]
     pub const fn of(offset: ByteOffset, length: ByteLength) -> Self {
-        Self {
-            start: offset,
-            end: ByteOffset(offset.0.saturating_add(length.0)),
-        }
+        Self::new(offset.0, offset.0.saturating_add(length.0))
     }
 
     /// How many bytes are inside.
@@ -224,10 +231,10 @@ impl From<PageRange> for ByteRange {
     /// All bytes of these pages.
     #[inline]
     fn from(pages: PageRange) -> Self {
-        Self {
-            start: ByteOffset(pages.start.0.saturating_mul(PAGE_BYTES)),
-            end: ByteOffset(pages.end.0.saturating_mul(PAGE_BYTES)),
-        }
+        Self::new(
+            pages.start.0.saturating_mul(PAGE_BYTES),
+            pages.end.0.saturating_mul(PAGE_BYTES),
+        )
     }
 }
 

@@ -135,14 +135,17 @@ impl ProgramRow {
 
 /// Of neighbouring runs; `None` without any.
 pub(super) fn speed(plain: &[ProgramRun], with: &[ProgramRun]) -> Option<MedianFigure> {
-    let of = |runs: &[ProgramRun]| middle(runs, |run| run.elapsed_ns).1;
+    let of = |runs| values(runs, |run| run.elapsed_ns);
     MedianFigure::new(Effect::Speed, &of(plain), &of(with))
 }
 
-/// The median of what `figure` says of `runs`, and all values.
-pub fn middle(runs: &[ProgramRun], figure: impl Fn(&ProgramRun) -> u64) -> (f64, Vec<f64>) {
-    let values: Vec<f64> = runs.iter().map(|run| approximate(figure(run))).collect();
-    (median(&values).map_or(0.0, |median| median.value), values)
+fn values(runs: &[ProgramRun], figure: impl Fn(&ProgramRun) -> u64) -> Vec<f64> {
+    runs.iter().map(|run| approximate(figure(run))).collect()
+}
+
+/// The median of what `figure` says of `runs`; 0 without any.
+pub fn middle(runs: &[ProgramRun], figure: impl Fn(&ProgramRun) -> u64) -> f64 {
+    median(&values(runs, figure)).map_or(0.0, |median| median.value)
 }
 
 impl ProgramResults {
@@ -183,6 +186,19 @@ mod tests {
         }
     }
 
+    fn results(rows: Vec<ProgramRow>) -> ProgramResults {
+        ProgramResults {
+            version: VERSION,
+            began: String::new(),
+            machine: MachineFacts::default(),
+            disk: TestedDisk::default(),
+            list: String::new(),
+            cache: CacheState::Cold,
+            percent: 100,
+            rows,
+        }
+    }
+
     #[test]
     fn a_program_is_slowed_when_all_of_the_interval_says_so() {
         assert!(row([100, 100, 100], [104, 103, 105], false).is_slowed());
@@ -198,16 +214,7 @@ mod tests {
             with[1].output.crc = 7;
         }
         assert!(!row.is_same());
-        let results = ProgramResults {
-            version: VERSION,
-            began: String::new(),
-            machine: MachineFacts::default(),
-            disk: TestedDisk::default(),
-            list: String::new(),
-            cache: CacheState::Cold,
-            percent: 100,
-            rows: vec![row],
-        };
+        let results = results(vec![row]);
         assert_eq!(results.failures().count(), 1);
         let json = serde_json::to_string(&results).unwrap();
         assert_eq!(
@@ -218,16 +225,8 @@ mod tests {
 
     #[test]
     fn trees_are_left_out_of_one_of_both_means() {
-        let results = ProgramResults {
-            version: VERSION,
-            began: String::new(),
-            machine: MachineFacts::default(),
-            disk: TestedDisk::default(),
-            list: String::new(),
-            cache: CacheState::Cold,
-            percent: 100,
-            rows: vec![row([100; 3], [25; 3], false), row([100; 3], [100; 3], true)],
-        };
+        let rows = [row([100; 3], [25; 3], false), row([100; 3], [100; 3], true)];
+        let results = results(rows.to_vec());
         assert_eq!(results.mean_speed(true), Some(2.0));
         assert_eq!(results.mean_speed(false), Some(4.0));
     }

@@ -236,9 +236,9 @@ fn render(results: &ProgramResults) -> String {
         let mut cells = vec![row.name.clone()];
         match (&row.outcome, row.speed()) {
             (ProgramOutcome::Measured { plain, with }, Some(speed)) => {
-                let seconds = |runs| middle(runs, |run| run.elapsed_ns).0 / 1e9;
-                let megabytes = |runs| middle(runs, |run| run.device_bytes).0 / 1e6;
-                let cpu = |runs| middle(runs, |run| run.cpu_ns).0 / 1e9;
+                let seconds = |runs| middle(runs, |run| run.elapsed_ns) / 1e9;
+                let megabytes = |runs| middle(runs, |run| run.device_bytes) / 1e6;
+                let cpu = |runs| middle(runs, |run| run.cpu_ns) / 1e9;
                 cells.extend([
                     format!("{:.2}", seconds(plain)),
                     format!("{:.2}", seconds(with)),

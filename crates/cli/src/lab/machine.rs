@@ -159,7 +159,7 @@ pub(super) fn bench_in<Results: DeserializeOwned>(
     what: &str,
 ) -> Result<(GuestRun, Results), LabError> {
     let run = guest.run(shared.path(), stop)?;
-    // Results that somebody has to look at come with an exit code, too.
+    // Results that have to be looked at come with an exit code, too.
     let text = fs::read(shared.path().join(RESULTS)).unwrap_or_default();
     if run.measured.exit_code != 0 && text.is_empty() {
         return Err(LabError::Inside(format!("{what}: {}", run.said.trim())));

@@ -1,6 +1,6 @@
 //! One read: its pages, which most of the policy goes by, and its bytes, which strides go by.
 
-use ahead_units::{ByteOffset, ByteRange, PageCount, PageIndex, PageRange};
+use ahead_units::{ByteRange, PageCount, PageIndex, PageRange};
 
 /// What one read wants.
 #[derive(Clone, Copy, Debug)]
@@ -28,18 +28,12 @@ impl Access {
     pub(super) const fn len(&self) -> PageCount {
         self.pages().len()
     }
-}
 
-impl Access {
     /// Of pages, for streams that do not go by bytes: these are left out.
     #[inline]
     pub(super) const fn by_pages(pages: PageRange) -> Self {
         let PageRange { start, end } = pages;
-        let nothing = ByteOffset::new(0);
-        let bytes = ByteRange {
-            start: nothing,
-            end: nothing,
-        };
+        let bytes = ByteRange::new(0, 0);
         Self { start, end, bytes }
     }
 }

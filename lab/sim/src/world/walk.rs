@@ -13,7 +13,7 @@ use ahead_engine::adviser::{Act, Adviser, Answer};
 use ahead_engine::session::{Pending, Token};
 use ahead_policy::decision::Decision;
 use ahead_replicas::kernel::{Host, PageState, Read, ReadAhead, Window};
-use ahead_units::{ByteOffset, ByteRange, PAGE_BYTES, PageCount};
+use ahead_units::{ByteRange, PAGE_BYTES, PageCount};
 
 use super::adaptive::Before;
 use super::kernel::KernelHost;
@@ -135,7 +135,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             if was == Watch::Fresh {
                 host.look_at(file.0, self.kernel.files.pages(file), self.now_ns);
             }
-            let access = wanted(read.start, read.end);
+            let access = ByteRange::new(read.start, read.end);
             answer = host.before_read(file.0, access, self.now_ns);
         }
         let (token, pending, is_timed) = match answer {
@@ -341,7 +341,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
         if descriptor.program_advises {
             return;
         }
-        let wanted = wanted(walk.read.start, walk.end);
+        let wanted = ByteRange::new(walk.read.start, walk.end);
         let access = wanted.pages();
         let limit_ns = host.wait_limit_ns(access.len());
         let clock = &mut descriptor.clock;
@@ -392,13 +392,5 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             .on_read_done(&moment, bytes, elapsed_ns);
         self.tasks[at(task)].activity = Activity::Between;
         self.flow_of(task)
-    }
-}
-
-/// Bytes `start` (inclusive) to `end` (exclusive).
-fn wanted(start: u64, end: u64) -> ByteRange {
-    ByteRange {
-        start: ByteOffset::new(start),
-        end: ByteOffset::new(end),
     }
 }

@@ -185,8 +185,8 @@ impl FileStreams {
             && (is_quiet(expected.last_used()) || expected.unread().get() == 0)
     }
 
-    /// The program reads `access`, bytes or whole pages, at `now`. Call before the read, so that what it wants and what
-    /// comes next reach the device together.
+    /// The program reads `access`, bytes or whole pages, at `now`. Call before the read, so that what
+    /// it wants and what comes next reach the device together.
     ///
     /// `streams` is this file's table, always the same one or a longer copy of it, between 1 and
     /// [`STREAMS_MANY`](super::STREAMS_MANY) places.

@@ -15,7 +15,7 @@ use crate::adaptive::moment::Moment;
 use crate::adaptive::window::Window;
 use crate::decision::Prefetch;
 use crate::steering::steering;
-use ahead_units::{ByteOffset, ByteRange, PAGE_BYTES};
+use ahead_units::{ByteRange, PAGE_BYTES};
 
 steering! {
     /// Elements that are asked for at once, at least. Fewer leave the device idle between them.
@@ -263,10 +263,7 @@ pub(in crate::adaptive) fn extend(
     window.frontier = first.saturating_add(count.saturating_mul(period));
     let end = start.saturating_add(length).min(file_bytes);
     Some(Prefetch {
-        first: ByteRange {
-            start: ByteOffset::new(start),
-            end: ByteOffset::new(end),
-        },
+        first: ByteRange::new(start, end),
         period: direction.signed(period),
         count: count32,
     })
