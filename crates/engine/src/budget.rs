@@ -90,12 +90,17 @@ impl Budget {
         }
     }
 
+    /// Streams with a window, at least one.
+    #[must_use]
+    pub fn streams(&self) -> u32 {
+        let others = self.others_windows.load(Relaxed);
+        self.windows.load(Relaxed).max(1).saturating_add(others)
+    }
+
     /// Pages that one of the streams with a window can leave unread before reclaim takes them.
     #[must_use]
     pub fn threshold(&self) -> PageCount {
-        let others = self.others_windows.load(Relaxed);
-        let streams = u64::from(self.windows.load(Relaxed)).max(1) + u64::from(others);
-        PageCount::new(self.memory_pages.load(Relaxed) / streams)
+        PageCount::new(self.memory_pages.load(Relaxed) / u64::from(self.streams()))
     }
 
     /// Pages that may still be asked for.

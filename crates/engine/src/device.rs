@@ -13,6 +13,7 @@ use ahead_policy::stock::first_read;
 use ahead_units::{PageCount, Timestamp};
 
 use crate::settings::Settings;
+use crate::throughput::Throughput;
 
 /// Devices that are distinguished; further ones share the last place.
 pub const DEVICES_MAX: usize = 16;
@@ -41,6 +42,18 @@ const SLOW_PAGE_NS: u64 = 50_000;
 
 /// No access of a device that is not broken takes longer: 50 ms.
 const ACCESS_NS_MAX: u64 = 50_000_000;
+
+/// The first wait for one access is believed as it is, up to so many times what was guessed: the guess is
+/// that of a kind, the wait is of this device.
+const FIRST_WAIT_FACTOR: u64 = 8;
+
+/// Requests that a device is believed to serve at once, at most.
+const DEPTH_MAX: u64 = 64;
+
+/// Where a figure comes from.
+const GUESSED: u32 = 0;
+const MEASURED: u32 = 1;
+const CONFIGURED: u32 = 2;
 
 /// What the host found out about a device when it met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +103,9 @@ pub struct Device {
     bytes_per_second: AtomicU64,
     depth: AtomicU32,
     call_pages_max: AtomicU32,
-    access_is_configured: AtomicU32,
+    access_is: AtomicU32,
+    bandwidth_is: AtomicU32,
+    depth_is: AtomicU32,
     last_asker: AtomicU64,
     score: AtomicU32,
     lone_score: AtomicU32,
@@ -100,6 +115,7 @@ pub struct Device {
     waited_until: AtomicU64,
     /// When all that was asked for is expected to have arrived.
     busy_until: AtomicU64,
+    throughput: Throughput,
 }
 
 /// A request of a stream, as its device sees it.
@@ -111,6 +127,8 @@ pub struct Ask {
     pub is_first: bool,
     /// How much.
     pub pages: PageCount,
+    /// What all streams have asked for and not read yet.
+    pub unread: PageCount,
     /// When.
     pub now: Timestamp,
 }
@@ -205,13 +223,16 @@ impl Device {
             bytes_per_second: AtomicU64::new(0),
             depth: AtomicU32::new(0),
             call_pages_max: AtomicU32::new(0),
-            access_is_configured: AtomicU32::new(0),
+            access_is: AtomicU32::new(GUESSED),
+            bandwidth_is: AtomicU32::new(GUESSED),
+            depth_is: AtomicU32::new(GUESSED),
             last_asker: AtomicU64::new(0),
             score: AtomicU32::new(0),
             lone_score: AtomicU32::new(0),
             slower_ns: AtomicU64::new(0),
             waited_until: AtomicU64::new(0),
             busy_until: AtomicU64::new(0),
+            throughput: Throughput::new(),
         }
     }
 
@@ -235,8 +256,11 @@ impl Device {
             },
             Relaxed,
         );
-        self.access_is_configured
-            .store(u32::from(facts.access_ns > 0), Relaxed);
+        let source = |configured: u64| if configured > 0 { CONFIGURED } else { GUESSED };
+        self.access_is.store(source(facts.access_ns), Relaxed);
+        self.bandwidth_is
+            .store(source(facts.bytes_per_second), Relaxed);
+        self.depth_is.store(source(u64::from(facts.depth)), Relaxed);
         self.call_pages_max
             .store(facts.call_pages_max.max(1), Relaxed);
     }
@@ -285,14 +309,56 @@ impl Device {
             rise(&self.score);
         }
         fall(&self.lone_score);
+        self.measure(ask, !is_same);
         self.expect(ask.pages, ask.now);
+    }
+
+    /// Learns bandwidth and depth. An arm delivers less than it can where it seeks, which larger requests
+    /// mend and smaller ones make worse: there less is never believed. What its requests take beside
+    /// their transfer, when each is another stream's, is the way between them: a part of an access.
+    fn measure(&self, ask: &Ask, is_switch: bool) {
+        let believed = self.estimate();
+        let measured = self
+            .throughput
+            .on_ask(ask.pages, ask.unread, is_switch, ask.now, &believed);
+        let Some(measured) = measured else {
+            return;
+        };
+        let rate = measured.bytes_per_second;
+        let is_believed = measured.is_all && !believed.is_slow_to_access();
+        if self.bandwidth_is.load(Relaxed) != CONFIGURED
+            && (is_believed || rate > believed.bytes_per_second)
+        {
+            self.bytes_per_second.store(rate, Relaxed);
+            self.bandwidth_is.store(MEASURED, Relaxed);
+        }
+        if measured.is_all && measured.switch_ns > 0 && !self.depth_is_configured() {
+            let transfer_ns = believed.transfer_ns(PageCount::new(measured.request_pages));
+            let way_ns = measured.switch_ns.saturating_sub(transfer_ns).max(1);
+            let depth = (believed.access_ns / way_ns).clamp(1, DEPTH_MAX);
+            self.depth.store(u32::try_from(depth).unwrap_or(1), Relaxed);
+        }
+    }
+
+    fn depth_is_configured(&self) -> bool {
+        self.depth_is.load(Relaxed) == CONFIGURED
+    }
+
+    /// A reader waited `waited_ns` inside its window, until `now`.
+    pub fn on_late(&self, waited_ns: u64, now: Timestamp) {
+        self.throughput.on_wait(waited_ns, now);
     }
 
     /// The device is expected to be busy with `pages` more.
     fn expect(&self, pages: PageCount, now: Timestamp) {
         let believed = self.estimate();
         let from = self.busy_until.load(Relaxed).max(now.get());
-        let transfer_ns = believed.transfer_ns(pages);
+        // A guess may be ten times too fast, and who is behind a queue would seem to wait for one access.
+        let transfer_ns = if self.bandwidth_is.load(Relaxed) == GUESSED {
+            pages.get().saturating_mul(SLOW_PAGE_NS)
+        } else {
+            believed.transfer_ns(pages)
+        };
         let taken_ns = transfer_ns.saturating_add(believed.access_ns);
         self.busy_until
             .store(from.saturating_add(taken_ns), Relaxed);
@@ -307,7 +373,7 @@ impl Device {
 
     /// A read of `pages` that began a stream waited `waited_ns`, behind nobody that we know of.
     pub fn on_first_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
-        let is_fixed = self.access_is_configured.load(Relaxed) != 0;
+        let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
         if !is_fixed && !self.is_contested() && self.is_believable(waited_ns, now) {
             self.believes_in_an_arm(waited_ns, pages, now);
         }
@@ -357,10 +423,19 @@ impl Device {
     pub fn on_lone_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
         rise(&self.score);
         rise(&self.lone_score);
-        if self.access_is_configured.load(Relaxed) != 0 || pages > 16 {
+        if self.access_is.load(Relaxed) == CONFIGURED || pages > 16 {
             return;
         }
         let is_believable = self.is_believable(waited_ns, now);
+        let is_guess = self.access_is.load(Relaxed) == GUESSED;
+        let is_arm = self.estimate().is_slow_to_access();
+        if is_believable && is_guess && !is_arm {
+            self.access_is.store(MEASURED, Relaxed);
+            let known = self.access_ns.load(Relaxed);
+            let seen = waited_ns.saturating_sub(self.estimate().transfer_ns(PageCount::new(pages)));
+            let most = known * FIRST_WAIT_FACTOR;
+            self.access_ns.store(seen.clamp(known / 4, most), Relaxed);
+        }
         if is_believable && self.believes_in_an_arm(waited_ns, pages, now) {
             return;
         }

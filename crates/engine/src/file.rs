@@ -198,6 +198,7 @@ impl FileState {
             expected: group.expectation.pages(),
             threshold: group.budget.threshold(),
             available: group.budget.available(),
+            streams: group.budget.streams(),
             contested: is_shared || device.is_contested(),
             lone_reads: device.has_lone_reads(),
         };
@@ -224,6 +225,7 @@ impl FileState {
                 asker: asker << 8 | u64::from(stream),
                 is_first: outcome.decision.reason == Reason::StreamBegan,
                 pages,
+                unread: group.budget.unread(),
                 now,
             });
             if outcome.decision.reason == Reason::ExpectedWhole {
@@ -314,6 +316,7 @@ impl FileState {
         }
         self.tally.late += access.len().get();
         self.tally.covered_waits += 1;
+        device.on_late(waited_ns, now);
         // Late, or evicted before use? The pages that come next can tell.
         let ahead = self.streams.ahead(streams, stream);
         if ahead.is_empty() {

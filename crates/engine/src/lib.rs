@@ -28,3 +28,4 @@ pub mod recording;
 pub mod report;
 pub mod session;
 pub mod settings;
+mod throughput;

@@ -18,6 +18,7 @@ use super::pace::Rate;
 use crate::device::REQUEST_PAGES_MIN;
 use crate::steering::steering;
 use crate::stock;
+use ahead_units::PageCount;
 
 steering! {
     /// First request of a stream: 128 KiB, what the kernel has begun with for twenty years. Smaller,
@@ -68,18 +69,23 @@ pub(super) struct Need {
 /// unread pages than this were evicted, 0 if that never happened.
 pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u64> {
     let device = &moment.device;
-    // Alone, a stream has to cover the device's latency by itself. In company the others do that
-    // too, and what counts is the cost of a request. A backward stream needs both: each of its
-    // requests is positioned for.
-    let model = if moment.contested {
-        device.efficient_request()
-    } else if need.is_positioned {
-        device.efficient_request().max(device.pipeline_request())
-    } else {
-        device.pipeline_request()
-    };
     // Waits of streams that share a device with many channels come from sharing its bandwidth.
     let shared = moment.contested && !device.is_slow_to_access();
+    // Alone, a stream has to cover the device's latency by itself. In company all do that together, and
+    // what counts is the cost of a request. A backward stream needs both: each of its
+    // requests is positioned for.
+    let (efficient, pipeline) = (device.efficient_request(), device.pipeline_request());
+    let model = if moment.contested {
+        let share = PageCount::new(pipeline.get() / u64::from(moment.streams.max(1)));
+        let whole = FIRST_REQUEST_PAGES.get();
+        let least = PageCount::new(u64::from(need.length).next_multiple_of(whole));
+        let least = share.max(least);
+        if shared { least } else { least.max(efficient) }
+    } else if need.is_positioned {
+        efficient.max(pipeline)
+    } else {
+        pipeline
+    };
     let factor = if need.is_boosted && !shared {
         WAIT_FACTOR.get()
     } else {

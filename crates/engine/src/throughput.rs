@@ -1,0 +1,127 @@
+//! How many bytes a second a device delivers, from what was asked for while readers waited.
+//!
+//! What is asked for in some time is, windows being what they are, what was delivered in it. It is at
+//! most what the device can do. It is just that if readers waited for it most of the time, for
+//! much longer than one access takes: then the transfer was what they waited for.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use ahead_policy::device::DeviceEstimate;
+use ahead_policy::steering::steering;
+use ahead_units::{PAGE_BYTES, PageCount, Timestamp};
+
+steering! {
+    /// Pages of one measurement: 4 MiB. Fewer, and the windows that grow at the begin of a stream
+    /// count as delivered; more, and a short job ends before anything is learned.
+    /// Evidence: docs/results/evidence/MEASURED_PAGES.csv
+    MEASURED_PAGES: u64 = 1024;
+
+    /// Access times for which a page waits between being asked for and being read, from which the
+    /// device is busy transferring. Fewer, and windows that are too small for the access look like a
+    /// slow device, and shrink more; more, and it is not learned that a volume is slow.
+    /// Evidence: docs/results/evidence/ACCESSES_QUEUED.csv
+    ACCESSES_QUEUED: u64 = 4;
+}
+
+/// Requests of one measurement, at least.
+const MEASURED_REQUESTS: u32 = 8;
+
+/// One measurement that goes on. All zero: none does.
+#[derive(Debug, Default)]
+pub(crate) struct Throughput {
+    /// When it began, in nanoseconds.
+    from: AtomicU64,
+    /// Pages and requests since.
+    pages: AtomicU64,
+    requests: AtomicU32,
+    /// How many of these another stream had asked before.
+    switches: AtomicU32,
+    /// How long readers waited since inside their windows, those who waited together counted once.
+    waited_ns: AtomicU64,
+    /// When the newest of those waits ended.
+    waited_until: AtomicU64,
+}
+
+/// What a measurement showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Measured {
+    /// Bytes a second that the device delivered.
+    pub(crate) bytes_per_second: u64,
+    /// It could not do more: readers waited for it.
+    pub(crate) is_all: bool,
+    /// Nanoseconds for each request, of which almost all were another stream's than the one before; 0:
+    /// they were not.
+    pub(crate) switch_ns: u64,
+    /// Pages of a request, on average.
+    pub(crate) request_pages: u64,
+}
+
+impl Throughput {
+    /// Nothing was measured.
+    pub(crate) const fn new() -> Self {
+        Self {
+            from: AtomicU64::new(0),
+            pages: AtomicU64::new(0),
+            requests: AtomicU32::new(0),
+            switches: AtomicU32::new(0),
+            waited_ns: AtomicU64::new(0),
+            waited_until: AtomicU64::new(0),
+        }
+    }
+
+    /// A reader waited `waited_ns` inside its window, until `now`.
+    pub(crate) fn on_wait(&self, waited_ns: u64, now: Timestamp) {
+        let began = now.get().saturating_sub(waited_ns);
+        let since = self.waited_until.swap(now.get(), Relaxed).max(began);
+        self.waited_ns
+            .fetch_add(now.get().saturating_sub(since), Relaxed);
+    }
+
+    /// `pages` are asked for at `now`, while `unread` were asked for and not read yet. What was
+    /// measured, if that ends a measurement.
+    pub(crate) fn on_ask(
+        &self,
+        pages: PageCount,
+        unread: PageCount,
+        is_switch: bool,
+        now: Timestamp,
+        device: &DeviceEstimate,
+    ) -> Option<Measured> {
+        let from = self.from.load(Relaxed);
+        let delivered = self.pages.load(Relaxed);
+        let requests = self.requests.fetch_add(1, Relaxed);
+        self.pages.fetch_add(pages.get(), Relaxed);
+        if is_switch {
+            self.switches.fetch_add(1, Relaxed);
+        }
+        let elapsed_ns = now.get().saturating_sub(from);
+        if delivered < MEASURED_PAGES.get() || requests < MEASURED_REQUESTS || elapsed_ns == 0 {
+            return None;
+        }
+        let waited_ns = self.waited_ns.swap(0, Relaxed);
+        self.from.store(now.get(), Relaxed);
+        self.pages.store(pages.get(), Relaxed);
+        self.requests.store(1, Relaxed);
+        let switches = self.switches.swap(0, Relaxed);
+        if from == 0 {
+            return None;
+        }
+        let bytes = u128::from(delivered) * u128::from(PAGE_BYTES) * 1_000_000_000;
+        let rate = u64::try_from(bytes / u128::from(elapsed_ns)).unwrap_or(u64::MAX);
+        let queued = DeviceEstimate {
+            bytes_per_second: rate,
+            ..*device
+        };
+        let queued_ns = queued.transfer_ns(unread);
+        let is_transfer = queued_ns >= device.access_ns.saturating_mul(ACCESSES_QUEUED.get());
+        let is_all = is_transfer && waited_ns >= elapsed_ns / 2;
+        let requests = u64::from(requests);
+        let all_switch = u64::from(switches) * 8 >= requests * 7;
+        Some(Measured {
+            bytes_per_second: rate,
+            is_all,
+            switch_ns: if all_switch { elapsed_ns / requests } else { 0 },
+            request_pages: delivered / requests,
+        })
+    }
+}
