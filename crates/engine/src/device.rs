@@ -1,8 +1,9 @@
-//! What is believed about each device, and whether a stream has it to itself.
+//! What is believed about a device, and whether a stream has it to itself.
 //!
-//! An estimate begins with the kind of device (one arm or flash) or with what was configured, and follows
-//! the waits that the host observes: a read that nothing had asked for, on a device with
-//! no other user, waits for one access.
+//! An estimate begins with what was kept of an earlier run, with the kind of device (one arm or flash) or
+//! with what was configured, and follows the waits that the host observes: a read that nothing had
+//! asked for, on a device with no other user, waits for one access. All but what was configured is
+//! shared with other processes ([`crate::estimates`]).
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -12,10 +13,8 @@ use ahead_policy::device::DeviceEstimate;
 use ahead_policy::stock::first_read;
 use ahead_units::{PageCount, Timestamp};
 
+use crate::estimates::{Estimates, SharedEstimate};
 use crate::settings::Settings;
-
-/// Devices that are distinguished; further ones share the last place.
-pub const DEVICES_MAX: usize = 16;
 
 /// How much a switch between streams adds to the contest score, the score from which a device
 /// counts as contested, and its ceiling. Two switches within eight requests are a contest; a
@@ -35,6 +34,11 @@ const LONGER_PARTS: u64 = 128;
 /// believed then.
 const SLOWER_FACTOR: u64 = 4;
 
+/// So many waits in a row that are shorter by [`SLOWER_FACTOR`] refute what was kept of a device: it
+/// may be another one by now, and from an arm to flash is a long way in steps of an eighth. One could be
+/// an answer of the disk's own memory.
+const REFUTING_WAITS: u32 = 2;
+
 /// Transfer of a page at 80 MB/s, the rate of old arms and of small network volumes: a wait of that
 /// kind says nothing about an access.
 const SLOW_PAGE_NS: u64 = 50_000;
@@ -45,6 +49,8 @@ const ACCESS_NS_MAX: u64 = 50_000_000;
 /// What the host found out about a device when it met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceFacts {
+    /// What identifies it, also to other processes and after a restart; 0 when that is not known.
+    pub identity: u64,
     /// Has an arm that seeks; `None` when it is not known.
     pub rotational: Option<bool>,
     /// Pages that one call may ask for: the kernel cuts the rest silently. At least 1.
@@ -62,6 +68,7 @@ impl DeviceFacts {
     #[must_use]
     pub fn configured(settings: &Settings) -> Self {
         Self {
+            identity: 0,
             rotational: None,
             call_pages_max: 32,
             access_ns: u64::from(settings.access_us) * 1000,
@@ -100,6 +107,12 @@ pub struct Device {
     waited_until: AtomicU64,
     /// When all that was asked for is expected to have arrived.
     busy_until: AtomicU64,
+    /// What other processes know of it.
+    shared: SharedEstimate,
+    /// It says that it has an arm.
+    says_arm: AtomicBool,
+    /// Waits that would refute what was kept; 0 when that was confirmed, or nothing was kept.
+    on_trial: AtomicU32,
 }
 
 /// A request of a stream, as its device sees it.
@@ -113,87 +126,6 @@ pub struct Ask {
     pub pages: PageCount,
     /// When.
     pub now: Timestamp,
-}
-
-/// All devices of a host, shared by its threads. The last place serves those that find none.
-#[derive(Debug)]
-pub struct Devices {
-    entries: [DeviceEntry; DEVICES_MAX],
-}
-
-#[derive(Debug)]
-struct DeviceEntry {
-    /// The device's number plus one; 0 is free.
-    number: AtomicU64,
-    facts_known: AtomicBool,
-    device: Device,
-}
-
-/// Where a device stands in [`Devices`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DevicePlace(u8);
-
-impl Default for Devices {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Devices {
-    /// No device yet.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            entries: [const {
-                DeviceEntry {
-                    number: AtomicU64::new(0),
-                    facts_known: AtomicBool::new(false),
-                    device: Device::new(),
-                }
-            }; DEVICES_MAX],
-        }
-    }
-
-    /// The place of the device with this number, taken for it if it had none.
-    #[must_use]
-    pub fn place(&self, number: u64) -> DevicePlace {
-        let wanted = number.wrapping_add(1).max(1);
-        let last = DEVICES_MAX - 1;
-        let place = self.entries[..last].iter().position(|entry| {
-            match entry
-                .number
-                .compare_exchange(0, wanted, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => true,
-                Err(taken) => taken == wanted,
-            }
-        });
-        DevicePlace(u8::try_from(place.unwrap_or(last)).unwrap_or(0))
-    }
-
-    fn entry(&self, place: DevicePlace) -> &DeviceEntry {
-        &self.entries[usize::from(place.0).min(DEVICES_MAX - 1)]
-    }
-
-    /// The number of the device at a place.
-    #[must_use]
-    pub fn number(&self, place: DevicePlace) -> u64 {
-        self.entry(place).number.load(Relaxed).wrapping_sub(1)
-    }
-
-    /// The device at a place.
-    #[must_use]
-    pub fn get(&self, place: DevicePlace) -> &Device {
-        &self.entry(place).device
-    }
-
-    /// Sets the facts of a device with `find` unless that was done before.
-    pub fn learn(&self, place: DevicePlace, find: impl FnOnce() -> DeviceFacts) {
-        let entry = self.entry(place);
-        if !entry.facts_known.swap(true, Ordering::AcqRel) {
-            entry.device.set_facts(&find());
-        }
-    }
 }
 
 impl Device {
@@ -212,16 +144,16 @@ impl Device {
             slower_ns: AtomicU64::new(0),
             waited_until: AtomicU64::new(0),
             busy_until: AtomicU64::new(0),
+            shared: SharedEstimate::new(),
+            says_arm: AtomicBool::new(false),
+            on_trial: AtomicU32::new(0),
         }
     }
 
     /// Takes what the host found out.
     pub fn set_facts(&self, facts: &DeviceFacts) {
-        let kind = if facts.rotational == Some(true) {
-            DeviceEstimate::ARM
-        } else {
-            DeviceEstimate::FLASH
-        };
+        self.says_arm.store(facts.rotational == Some(true), Relaxed);
+        let kind = self.guess();
         let or = |configured: u64, kind: u64| if configured > 0 { configured } else { kind };
         self.access_ns
             .store(or(facts.access_ns, kind.access_ns), Relaxed);
@@ -239,6 +171,59 @@ impl Device {
             .store(u32::from(facts.access_ns > 0), Relaxed);
         self.call_pages_max
             .store(facts.call_pages_max.max(1), Relaxed);
+        let is_configured = facts.access_ns > 0 || facts.bytes_per_second > 0 || facts.depth > 0;
+        let identity = if is_configured { 0 } else { facts.identity };
+        self.shared.set_identity(identity, kind);
+    }
+
+    /// The estimate by what the device says of itself.
+    fn guess(&self) -> DeviceEstimate {
+        if self.says_arm.load(Relaxed) {
+            DeviceEstimate::ARM
+        } else {
+            DeviceEstimate::FLASH
+        }
+    }
+
+    fn believe(&self, estimate: DeviceEstimate) {
+        self.access_ns.store(estimate.access_ns, Relaxed);
+        self.bytes_per_second
+            .store(estimate.bytes_per_second, Relaxed);
+        self.depth.store(estimate.depth, Relaxed);
+    }
+
+    /// Takes over what other processes have learned, or what was kept of an earlier run.
+    pub fn hear(&self, all: Estimates<'_>, now: Timestamp) {
+        if let Some(heard) = self.shared.hear(all, now) {
+            self.believe(heard.estimate);
+            if heard.was_kept {
+                self.on_trial.store(REFUTING_WAITS, Relaxed);
+            }
+        }
+    }
+
+    /// Tells other processes what was learned. True if that is worth keeping.
+    #[must_use]
+    pub fn tell(&self, all: Estimates<'_>, now: Timestamp) -> bool {
+        self.shared.tell(all, self.estimate(), now)
+    }
+
+    /// What was kept is confirmed by the first wait that is about as long, and refuted by some in a row
+    /// that are much shorter.
+    fn try_kept(&self, waited_ns: u64) {
+        let left = self.on_trial.load(Relaxed);
+        let (known, guess) = (self.access_ns.load(Relaxed), self.guess());
+        if left == 0 {
+            return;
+        }
+        if waited_ns.saturating_mul(SLOWER_FACTOR) < known {
+            self.on_trial.store(left - 1, Relaxed);
+            if left == 1 && guess.access_ns < known {
+                self.believe(guess);
+            }
+        } else if waited_ns <= known.saturating_mul(2) {
+            self.on_trial.store(0, Relaxed);
+        }
     }
 
     /// The estimate as of now.
@@ -309,6 +294,7 @@ impl Device {
     pub fn on_first_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
         let is_fixed = self.access_is_configured.load(Relaxed) != 0;
         if !is_fixed && !self.is_contested() && self.is_believable(waited_ns, now) {
+            self.try_kept(waited_ns);
             self.believes_in_an_arm(waited_ns, pages, now);
         }
     }
@@ -316,7 +302,11 @@ impl Device {
     /// Believes from now on that this is an arm if this wait and the one before say so, whatever it
     /// says of itself. Whether they did.
     fn believes_in_an_arm(&self, waited_ns: u64, pages: u64, now: Timestamp) -> bool {
-        let known = self.access_ns.load(Relaxed);
+        let mut known = self.access_ns.load(Relaxed);
+        if self.on_trial.load(Relaxed) > 0 {
+            // What was kept may lie between.
+            known = known.min(self.guess().access_ns);
+        }
         // Waits at the same time are a queue.
         let waited_until = self.waited_until.swap(now.get(), Relaxed);
         let is_alone = now.get().saturating_sub(waited_ns) >= waited_until;
@@ -361,6 +351,9 @@ impl Device {
             return;
         }
         let is_believable = self.is_believable(waited_ns, now);
+        if is_believable {
+            self.try_kept(waited_ns);
+        }
         if is_believable && self.believes_in_an_arm(waited_ns, pages, now) {
             return;
         }
@@ -401,6 +394,7 @@ mod tests {
     fn device(rotational: bool) -> Device {
         let device = Device::default();
         device.set_facts(&DeviceFacts {
+            identity: 0,
             rotational: Some(rotational),
             call_pages_max: 256,
             access_ns: 0,

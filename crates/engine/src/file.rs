@@ -10,7 +10,8 @@ use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Answer, Residency};
 use crate::budget::Published;
-use crate::device::{Ask, Device, DevicePlace};
+use crate::device::{Ask, Device};
+use crate::devices::DevicePlace;
 use crate::group::Group;
 
 /// What happened to one file since the host took the account last. Additive.

@@ -9,6 +9,7 @@ use ahead_policy::adaptive::{Stream, StreamId};
 use ahead_units::ByteRange;
 
 use crate::adviser::Answer;
+use crate::estimates::Estimates;
 use crate::file::FileState;
 use crate::members::Members;
 
@@ -59,6 +60,15 @@ pub trait FileTable {
     fn members(&self) -> Members<'_> {
         Members::default()
     }
+
+    /// What the processes of a group, or runs, share of what they learned of devices; nothing on a host
+    /// that is on its own.
+    fn estimates(&self) -> Estimates<'_> {
+        Estimates::default()
+    }
+
+    /// What is shared of a device has changed by so much that it is worth keeping for later runs.
+    fn keep_estimates(&self) {}
 
     /// The account of this file may be taken, if at least `accesses_min` reads are new in it. For
     /// hosts that report.

@@ -24,7 +24,8 @@ use ahead_policy::steering::steering;
 use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Act, Adviser, Answer, Calls, Residency, apply};
-use crate::device::{DeviceFacts, DevicePlace, Devices};
+use crate::device::DeviceFacts;
+use crate::devices::{DevicePlace, Devices};
 use crate::file::{Around, FileFacts, Wait};
 use crate::group::Group;
 use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
@@ -149,6 +150,7 @@ impl<F: FileTable> Session<F> {
     ) -> Option<(Act, Reason)> {
         let device = self.devices.place(device);
         self.devices.learn(device, find);
+        self.devices.get(device).hear(self.files.estimates(), now);
         let facts = FileFacts {
             file_pages,
             device,
@@ -326,8 +328,15 @@ impl<F: FileTable> Session<F> {
             waited_ns,
         };
         let around = self.around(state.device(), now);
+        let estimates = self.files.estimates();
+        around.device.hear(estimates, now);
         state.on_wait(many, wait, token.access, &around, residency);
+        let is_news = around.device.tell(estimates, now);
         self.settle(&mut entered, ACCOUNT_EVERY);
+        drop(entered);
+        if is_news {
+            self.files.keep_estimates();
+        }
     }
 
     fn around(&self, device: DevicePlace, now: Timestamp) -> Around<'_> {
