@@ -86,6 +86,12 @@ impl<'a> Estimates<'a> {
         Self { words, clock_s }
     }
 
+    /// Nothing is shared.
+    #[must_use]
+    pub const fn is_none(self) -> bool {
+        self.words.is_empty()
+    }
+
     fn slots(self) -> impl Iterator<Item = &'a [AtomicU64; SLOT_WORDS]> {
         let (slots, _) = self.words.as_chunks::<SLOT_WORDS>();
         slots.iter().take(SLOTS)

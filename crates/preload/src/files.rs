@@ -13,6 +13,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 
 use ahead_engine::adviser::Answer;
+use ahead_engine::estimates::Estimates;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::members::Members;
@@ -21,6 +22,7 @@ use ahead_units::{ByteLength, ByteOffset, ByteRange, PageRange};
 
 use crate::fd_table::FileRef;
 use crate::memory::zeroed_array;
+use crate::own_run::OwnRun;
 use crate::shared::{RecordPlace, Shared};
 use crate::ticks;
 
@@ -82,8 +84,8 @@ pub(crate) struct Files {
     clock: AtomicU64,
     /// Where what happens to files is added up, if anyone reads it.
     pub(crate) account: Option<Shared>,
-    /// Where the processes of a run say what they have asked for; empty if this one is alone.
-    members: &'static [AtomicU64],
+    /// What is shared with the other processes of the run.
+    pub(crate) own_run: OwnRun,
 }
 
 /// The right to change one file's state, until dropped.
@@ -153,7 +155,7 @@ fn unpack(word: u64) -> Option<Deferred> {
 
 impl Files {
     /// An empty table; `None` without address space.
-    pub(crate) fn new(account: Option<Shared>, members: &'static [AtomicU64]) -> Option<Self> {
+    pub(crate) fn new(account: Option<Shared>, own_run: OwnRun) -> Option<Self> {
         // SAFETY: all-zero bytes are valid atomics and a valid (never used) file state, whose
         // types are plain numbers and enums with a variant 0.
         let places = unsafe { zeroed_array::<Place>(PLACES)? };
@@ -166,7 +168,7 @@ impl Files {
             many_used: AtomicU32::new(0),
             clock: AtomicU64::new(0),
             account,
-            members,
+            own_run,
         })
     }
 
@@ -314,7 +316,15 @@ impl FileTable for Files {
     }
 
     fn members(&self) -> Members<'_> {
-        Members::new(self.members)
+        self.own_run.members()
+    }
+
+    fn estimates(&self) -> Estimates<'_> {
+        self.own_run.estimates()
+    }
+
+    fn keep_estimates(&self) {
+        self.own_run.keep();
     }
 
     fn defer(&self, file: FileRef, deferred: Deferred) {
@@ -471,7 +481,7 @@ mod tests {
 
     #[test]
     fn a_file_keeps_its_place_and_another_one_gets_another() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let first = files.find(1, 100, |_| {}).unwrap();
         assert!(first.1);
         assert_eq!(files.find(1, 100, |_| {}), Some((first.0, false)));
@@ -480,7 +490,7 @@ mod tests {
 
     #[test]
     fn what_is_deferred_while_a_place_is_busy_is_found_by_the_next_one_inside() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let file = find(&files, 100);
         let mut inside = files.enter(file).unwrap();
         assert_eq!(files.enter(file).err(), Some(EnterError::Busy));
@@ -515,7 +525,7 @@ mod tests {
     /// Bug 3: the answer to a request was lost when its file was busy.
     #[test]
     fn accesses_that_fill_the_mailbox_leave_a_place_for_an_answer() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let file = find(&files, 100);
         let mut inside = files.enter(file).unwrap();
         for page in 0..20 {
@@ -536,7 +546,7 @@ mod tests {
 
     #[test]
     fn used_places_are_found_without_looking_at_the_others() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         for inode in 0..100 {
             find(&files, inode);
         }
@@ -545,7 +555,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_of_a_file_that_gave_way_is_not_let_in() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let file = find(&files, 100);
         let old = FileRef {
             generation: file.generation.wrapping_add(1),
@@ -559,7 +569,7 @@ mod tests {
     /// lose its place.
     #[test]
     fn a_file_that_is_read_all_the_time_keeps_its_place() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let busy = find(&files, 100);
         for inode in 101..200_000 {
             drop(files.enter(busy));
@@ -571,7 +581,7 @@ mod tests {
     /// Bug 12: `siglongjmp` out of a hook left its file busy for ever.
     #[test]
     fn a_place_whose_thread_never_comes_back_is_given_up_and_its_file_gets_another() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let file = find(&files, 100);
         std::mem::forget(files.enter(file).unwrap());
         let place = files.place(file).unwrap();

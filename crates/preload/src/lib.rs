@@ -10,6 +10,7 @@
 //! * `ops`, `descriptors`, `adviser` — what a read means to the engine's loop, and how its decisions are carried out
 //! * `host`, `files`, `fd_table` — what is known in this process
 //! * `submit`, `identity` — what the kernel is asked
+//! * `own_run` — what the processes of a run share
 //! * `shared`, `recording`, `record` — what is kept for `ahead run`: the account, and a trace
 
 mod adviser;
@@ -24,6 +25,7 @@ mod host;
 mod identity;
 mod memory;
 mod ops;
+mod own_run;
 mod real;
 mod record;
 mod recording;
