@@ -131,7 +131,7 @@ impl<'a> Estimates<'a> {
         let now_s = self.seconds(now);
         for [whose, what, _, when] in kept.slots() {
             let (identity, when_s) = (whose.load(Relaxed), when.load(Relaxed));
-            let Some(estimate) = unpack(what.load(Relaxed)) else {
+            let Some(estimate) = from_word(what.load(Relaxed)) else {
                 continue;
             };
             if identity == 0 || age_s(when_s, now_s) > AGED_S || self.find(identity).is_some() {
@@ -140,8 +140,8 @@ impl<'a> Estimates<'a> {
             let Some([_, own, own_kept, own_when]) = self.claim(identity, now_s) else {
                 continue;
             };
-            own.store(pack(estimate), Relaxed);
-            own_kept.store(pack(estimate), Relaxed);
+            own.store(to_word(estimate), Relaxed);
+            own_kept.store(to_word(estimate), Relaxed);
             own_when.store(when_s, Relaxed);
             let place = self.slots().position(|slot| core::ptr::eq(&slot[1], own));
             changed.extend(place);
@@ -213,7 +213,7 @@ impl SharedEstimate {
     /// It is the device with this identity, of which nothing but a guess is known; with 0 it is not
     /// shared.
     pub fn set_identity(&self, identity: u64, guess: DeviceEstimate) {
-        self.newest.store(pack(guess), Relaxed);
+        self.newest.store(to_word(guess), Relaxed);
         self.is_known.store(false, Relaxed);
         self.identity.store(identity, Relaxed);
     }
@@ -235,7 +235,7 @@ impl SharedEstimate {
         if is_first && age_s > AGED_S {
             return None;
         }
-        let estimate = unpack(word)?;
+        let estimate = from_word(word)?;
         self.newest.store(word, Relaxed);
         self.is_known.store(true, Relaxed);
         Some(Heard {
@@ -249,7 +249,7 @@ impl SharedEstimate {
     #[must_use]
     pub fn tell(&self, all: Estimates<'_>, estimate: DeviceEstimate, now: Timestamp) -> bool {
         let identity = self.identity.load(Relaxed);
-        let word = pack(estimate);
+        let word = to_word(estimate);
         if identity == 0 || word == self.newest.load(Relaxed) {
             return false;
         }
@@ -262,7 +262,7 @@ impl SharedEstimate {
         let was_s = when.load(Relaxed);
         what.store(word, Relaxed);
         when.store(now_s, Relaxed);
-        let keeps = differs(estimate, unpack(kept.load(Relaxed)))
+        let keeps = differs(estimate, from_word(kept.load(Relaxed)))
             || was_s / KEPT_AGAIN_S != now_s / KEPT_AGAIN_S;
         if keeps {
             kept.store(word, Relaxed);
@@ -285,7 +285,9 @@ fn differs(estimate: DeviceEstimate, kept: Option<DeviceEstimate>) -> bool {
     })
 }
 
-fn pack(estimate: DeviceEstimate) -> u64 {
+/// An estimate as one word, never 0. What is out of bounds becomes the bound.
+#[must_use]
+pub fn to_word(estimate: DeviceEstimate) -> u64 {
     let within = |value: u64, (low, high): (u64, u64)| value.clamp(low, high);
     let access_ns = within(estimate.access_ns, ACCESS_NS);
     let depth = within(u64::from(estimate.depth), DEPTH);
@@ -293,14 +295,15 @@ fn pack(estimate: DeviceEstimate) -> u64 {
     access_ns << (DEPTH_BITS + KB_BITS) | depth << KB_BITS | kb
 }
 
-/// `None` for 0, and for what [`pack`] does not make.
-fn unpack(word: u64) -> Option<DeviceEstimate> {
+/// The estimate in a word; `None` for 0, and for what [`to_word`] does not make.
+#[must_use]
+pub fn from_word(word: u64) -> Option<DeviceEstimate> {
     let estimate = DeviceEstimate {
         access_ns: word >> (DEPTH_BITS + KB_BITS),
         depth: u32::try_from(word >> KB_BITS & DEPTH.1).unwrap_or(1),
         bytes_per_second: (word & KB_PER_SECOND.1) * 1000,
     };
-    (pack(estimate) == word).then_some(estimate)
+    (to_word(estimate) == word).then_some(estimate)
 }
 
 #[cfg(test)]
@@ -459,7 +462,7 @@ mod tests {
     #[test]
     fn an_estimate_goes_through_a_word_and_what_is_out_of_bounds_becomes_the_bound() {
         for estimate in [DeviceEstimate::ARM, DeviceEstimate::FLASH, MEDIUM] {
-            assert_eq!(unpack(pack(estimate)), Some(estimate));
+            assert_eq!(from_word(to_word(estimate)), Some(estimate));
         }
         let wild = DeviceEstimate {
             access_ns: u64::MAX,
@@ -471,7 +474,7 @@ mod tests {
             bytes_per_second: 1_000_000,
             depth: 255,
         };
-        assert_eq!(unpack(pack(wild)), Some(bounded));
+        assert_eq!(from_word(to_word(wild)), Some(bounded));
     }
 
     /// Whatever is in the words, or in a file that has the right beginning.

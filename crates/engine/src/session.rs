@@ -151,6 +151,7 @@ impl<F: FileTable> Session<F> {
         let device = self.devices.place(device);
         self.devices.learn(device, find);
         self.devices.get(device).hear(self.files.estimates(), now);
+        self.note(device);
         let facts = FileFacts {
             file_pages,
             device,
@@ -332,11 +333,18 @@ impl<F: FileTable> Session<F> {
         around.device.hear(estimates, now);
         state.on_wait(many, wait, token.access, &around, residency);
         let is_news = around.device.tell(estimates, now);
+        self.note(state.device());
         self.settle(&mut entered, ACCOUNT_EVERY);
         drop(entered);
         if is_news {
             self.files.keep_estimates();
         }
+    }
+
+    fn note(&self, device: DevicePlace) {
+        let estimate = self.devices.get(device).estimate();
+        self.files
+            .note_device(self.devices.number(device), estimate);
     }
 
     fn around(&self, device: DevicePlace, now: Timestamp) -> Around<'_> {

@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicU64;
 
 use ahead_engine::device::{Device, DeviceFacts};
-use ahead_engine::estimates::{Estimates, words_of};
+use ahead_engine::estimates::{Estimates, SharedEstimate, words_of};
 use ahead_engine::settings::Settings;
 use ahead_policy::device::DeviceEstimate;
 use ahead_units::Timestamp;
@@ -136,9 +136,7 @@ fn an_arm_where_something_between_was_is_known_by_its_second_access() {
         access_ns: 1_900_000,
         ..DeviceEstimate::FLASH
     };
-    let volume = machine.meet(false);
-    drop(volume);
-    let seed = ahead_engine::estimates::SharedEstimate::new();
+    let seed = SharedEstimate::new();
     seed.set_identity(IDENTITY, DeviceEstimate::FLASH);
     assert!(seed.tell(machine.estimates(), between, machine.now()));
     machine.an_hour_passes();

@@ -8,7 +8,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use ahead_engine::estimates::{Estimates, FILE_BYTES, WORDS, words_of, words_of_file};
@@ -116,6 +116,7 @@ fn bring_in(file: &mut File, shared: &File) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
 
     use ahead_engine::estimates::SharedEstimate;
     use ahead_policy::device::DeviceEstimate;
