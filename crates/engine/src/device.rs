@@ -34,6 +34,11 @@ const LONGER_PARTS: u64 = 128;
 /// believed then.
 const SLOWER_FACTOR: u64 = 4;
 
+/// What is learned to answer within 1 ms has no arm, whatever it says of itself: virtual disks say that they
+/// rotate. Lower, and flash that is busy is read like an arm; higher, and so are arms that answer many
+/// reads from their own memory.
+const NO_ARM_NS: u64 = 1_000_000;
+
 /// So many waits in a row that are shorter by [`SLOWER_FACTOR`] refute what was kept of a device: it
 /// may be another one by now, and from an arm to flash is a long way in steps of an eighth. One could be
 /// an answer of the disk's own memory.
@@ -328,19 +333,23 @@ impl Device {
             return false;
         }
         self.access_ns.store(arm.access_ns, Relaxed);
-        // What was configured stays, and so does what is no guess by the kind.
-        let flash = DeviceEstimate::FLASH;
+        self.is_no(DeviceEstimate::FLASH, arm);
+        self.slower_ns.store(0, Relaxed);
+        true
+    }
+
+    /// It is of another kind than was guessed. What was configured stays, and so does what is no guess by
+    /// the kind.
+    fn is_no(&self, kind: DeviceEstimate, but: DeviceEstimate) {
         let _ = self.bytes_per_second.compare_exchange(
-            flash.bytes_per_second,
-            arm.bytes_per_second,
+            kind.bytes_per_second,
+            but.bytes_per_second,
             Relaxed,
             Relaxed,
         );
         let _ = self
             .depth
-            .compare_exchange(flash.depth, arm.depth, Relaxed, Relaxed);
-        self.slower_ns.store(0, Relaxed);
-        true
+            .compare_exchange(kind.depth, but.depth, Relaxed, Relaxed);
     }
 
     /// A read of `pages` that no window covered waited `waited_ns`: the device moved for it.
@@ -368,6 +377,9 @@ impl Device {
         };
         let learned = (known * (parts - 1) + seen) / parts;
         self.access_ns.store(learned.max(1000), Relaxed);
+        if is_arm && learned < NO_ARM_NS {
+            self.is_no(DeviceEstimate::ARM, DeviceEstimate::FLASH);
+        }
     }
 }
 
@@ -467,6 +479,23 @@ mod tests {
             lone_wait(&flash, 100_000, 1);
         }
         assert!(flash.estimate().access_ns < 120_000, "and it was a mistake");
+    }
+
+    /// The disks of most virtual machines.
+    #[test]
+    fn flash_that_says_it_is_an_arm_is_found_out() {
+        let arm = arm();
+        let mut waits = 0;
+        while arm.estimate().depth == 1 {
+            lone_wait(&arm, 100_000, 1);
+            waits += 1;
+        }
+        assert!(waits <= 24, "{waits}");
+        let flash = DeviceEstimate::FLASH;
+        assert_eq!(arm.estimate().bytes_per_second, flash.bytes_per_second);
+        lone_wait(&arm, 7_000_000, 1);
+        lone_wait(&arm, 7_000_000, 1);
+        assert_eq!(arm.estimate().depth, 1, "and it was a mistake");
     }
 
     /// Eight threads begin to read from a network volume: the last waits for all others.
