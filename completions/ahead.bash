@@ -1087,7 +1087,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__run)
-            opts="-h --policy --set --config --report --json --explain --explain-to --record --no-children --help"
+            opts="-h --policy --set --config --report --json --explain --explain-to --record --no-children --device-cache --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1115,6 +1115,10 @@ _ahead() {
                     ;;
                 --record)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --device-cache)
+                    COMPREPLY=($(compgen -W "yes no" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -47,6 +47,8 @@ complete -c ahead -n "__fish_ahead_using_subcommand run" -l config -d 'Read sett
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l report -d 'When CMD has ended, print what was seen and done per file, and what was left alone and why' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain-to -d 'Print decisions to this file instead (implies --explain)' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l record -d 'Record the reads of CMD as a trace: .csv, .parquet, .fio, each also with .zst' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand run" -l device-cache -d 'Whether to begin with what earlier runs learned of the disks, and to keep what this one learns [default: yes; inside another run what that one does]' -r -f -a "yes\t''
+no\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l json -d 'Write the report as JSON (implies --report)'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain -d 'Print decisions while they are made'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l no-children -d 'Do not act in the processes that CMD starts'

@@ -116,7 +116,47 @@ pub fn policy(data: &[u8]) {
     }
 }
 
-/// Config file, settings, disk model and account of a run: each says no, or takes it.
+/// What was kept of devices: as a whole file, and as slots behind a right beginning.
+fn estimates(data: &[u8]) {
+    use ahead_engine::estimates::{
+        Estimates, MAGIC, SharedEstimate, WORDS, words_of, words_of_file,
+    };
+    assert!(words_of_file(data).is_none_or(|words| words.len() == WORDS));
+    let mut file = MAGIC.to_ne_bytes().to_vec();
+    file.extend(
+        data.iter()
+            .copied()
+            .chain(std::iter::repeat(0))
+            .take(WORDS * 8),
+    );
+    let kept = words_of_file(&file).expect("a file of the right length and version");
+    let mut feed = Feed(data);
+    let now = Timestamp::new(feed.number(8));
+    let kept = Estimates::new(&kept, feed.number(8));
+    let words = words_of(&[]);
+    let all = Estimates::new(&words, feed.number(5));
+    let _ = all.take_over(kept, now);
+    for known in [kept, all] {
+        let device = SharedEstimate::new();
+        device.set_identity(feed.number(8), DeviceEstimate::FLASH);
+        for _ in 0..2 {
+            if let Some(heard) = device.hear(known, now) {
+                let estimate = heard.estimate;
+                assert!(
+                    (1_000..=50_000_000).contains(&estimate.access_ns),
+                    "{heard:?}"
+                );
+                assert!(
+                    estimate.depth > 0 && estimate.bytes_per_second > 0,
+                    "{heard:?}"
+                );
+            }
+            let _ = device.tell(known, DeviceEstimate::ARM, now);
+        }
+    }
+}
+
+/// Config file, settings, disk model, account of a run, what was kept of devices: each says no, or takes it.
 ///
 /// # Panics
 /// When something that was accepted cannot be written and read back.
@@ -128,6 +168,8 @@ pub fn parsers(data: &[u8]) {
         *place = *byte;
     }
     let _ = ahead_engine::report::decode(&account);
+
+    estimates(data);
 
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -70,6 +70,8 @@ impl Launcher<'_> {
         let mut all: Vec<OsString> = Vec::new();
         if let Side::With(_) = side {
             all.extend([self.program.into(), "run".into()]);
+            // No run depends on what the one before it has learned.
+            all.extend(["--device-cache".into(), "no".into()]);
             all.extend(options.iter().cloned());
             all.push("--".into());
         }
@@ -83,6 +85,7 @@ impl Launcher<'_> {
             .env("XDG_CONFIG_HOME", self.folder)
             .env_remove("LD_PRELOAD")
             .env_remove("AHEAD_SETTINGS")
+            .env_remove("AHEAD_GROUP")
             .env_remove(self.library_variable)
             .stdin(Stdio::null());
         if let Side::With(library) = side {

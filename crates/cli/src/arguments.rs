@@ -135,6 +135,10 @@ pub struct Run {
     /// Do not act in the processes that CMD starts
     #[arg(long)]
     pub no_children: bool,
+    /// Whether to begin with what earlier runs learned of the disks, and to keep what this one learns
+    /// [default: yes; inside another run what that one does]
+    #[arg(long, value_name = "yes|no", value_parser = ["yes", "no"], hide_possible_values = true)]
+    pub device_cache: Option<String>,
     /// The command and its arguments
     #[arg(
         required = true,
@@ -143,6 +147,14 @@ pub struct Run {
         value_hint = clap::ValueHint::CommandWithArguments
     )]
     pub command: Vec<OsString>,
+}
+
+impl Run {
+    /// Whether estimates of devices are kept; `None` when nothing was said.
+    #[must_use]
+    pub fn device_cache(&self) -> Option<bool> {
+        self.device_cache.as_deref().map(|said| said == "yes")
+    }
 }
 
 /// `ahead settings`.

@@ -22,7 +22,7 @@ use crate::arguments::{Bench, BenchPredict, BenchRun};
 use crate::exit::Exit;
 use crate::progress::{self, Shows};
 use crate::run::library::{LIBRARY_VARIABLE, Library, LibraryError};
-use crate::run::{SETTINGS_VARIABLE, about_this_machine, group};
+use crate::run::{SETTINGS_VARIABLE, about_this_machine, devices, group};
 use crate::signals::stop_flag;
 use crate::{disk, output, size};
 
@@ -279,6 +279,7 @@ fn plan(arguments: &BenchRun) -> Result<BenchPlan, BenchCommandError> {
             environment: about_this_machine()
                 .into_iter()
                 .chain(group::of_this_run())
+                .chain([devices::learns_alone()])
                 .collect(),
             settings_variable: SETTINGS_VARIABLE.to_owned(),
         });

@@ -7,6 +7,7 @@
 pub mod account;
 pub mod command;
 pub mod config;
+pub mod devices;
 pub mod elf;
 pub mod explain;
 pub mod group;
@@ -126,7 +127,15 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
     process.env(SETTINGS_VARIABLE, settings.to_environment());
     process.env_remove(counter::CLOCK_VARIABLE);
     process.envs(about_this_machine());
-    process.envs(group::of_this_run());
+    let group = group::of_this_run();
+    match devices::of_this_run(
+        arguments.device_cache(),
+        group.as_ref().map(|it| it.1.as_str()),
+    ) {
+        Some(devices) => process.env(devices::DEVICES_VARIABLE, devices),
+        None => process.env_remove(devices::DEVICES_VARIABLE),
+    };
+    process.envs(group);
     preload_into(&mut process, &command)?;
     if arguments.no_children {
         process.env(CHILDREN_VARIABLE, "no");

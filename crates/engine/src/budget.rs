@@ -87,6 +87,7 @@ impl Budget {
         Outstanding {
             unread: self.unread(),
             windows: self.windows.load(Relaxed),
+            lone_reads: false,
         }
     }
 

@@ -1,8 +1,9 @@
-//! What is believed about each device, and whether a stream has it to itself.
+//! What is believed about a device, and whether a stream has it to itself.
 //!
-//! An estimate begins with the kind of device (one arm or flash) or with what was configured, and follows
-//! the waits that the host observes: a read that nothing had asked for, on a device with
-//! no other user, waits for one access.
+//! An estimate begins with what was kept of an earlier run, with the kind of device (one arm or flash) or
+//! with what was configured, and follows the waits that the host observes: a read that nothing had
+//! asked for, on a device with no other user, waits for one access. All but what was configured is
+//! shared with other processes ([`crate::estimates`]).
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -12,18 +13,10 @@ use ahead_policy::device::DeviceEstimate;
 use ahead_policy::stock::first_read;
 use ahead_units::{PageCount, Timestamp};
 
+use crate::contest::Contest;
+use crate::estimates::{Estimates, SharedEstimate};
 use crate::settings::Settings;
 use crate::throughput::Throughput;
-
-/// Devices that are distinguished; further ones share the last place.
-pub const DEVICES_MAX: usize = 16;
-
-/// How much a switch between streams adds to the contest score, the score from which a device
-/// counts as contested, and its ceiling. Two switches within eight requests are a contest; a
-/// stream that asks alone for twelve requests has the device to itself again.
-const SWITCH: u32 = 4;
-const CONTESTED: u32 = 8;
-const SCORE_MAX: u32 = 20;
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
 /// counts for one in 128: most long waits were spent behind other requests there, and windows
@@ -35,6 +28,16 @@ const LONGER_PARTS: u64 = 128;
 /// are no queue and no accident: the device is another one than it says. The shorter of them is
 /// believed then.
 const SLOWER_FACTOR: u64 = 4;
+
+/// What is learned to answer within 1 ms has no arm, whatever it says of itself: virtual disks say that they
+/// rotate. Lower, and flash that is busy is read like an arm; higher, and so are arms that answer many
+/// reads from their own memory.
+const NO_ARM_NS: u64 = 1_000_000;
+
+/// So many waits in a row that are shorter by [`SLOWER_FACTOR`] refute what was kept of a device: it
+/// may be another one by now, and from an arm to flash is a long way in steps of an eighth. One could be
+/// an answer of the disk's own memory.
+const REFUTING_WAITS: u32 = 2;
 
 /// Transfer of a page at 80 MB/s, the rate of old arms and of small network volumes: a wait of that
 /// kind says nothing about an access.
@@ -58,6 +61,8 @@ const CONFIGURED: u32 = 2;
 /// What the host found out about a device when it met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceFacts {
+    /// What identifies it, also to other processes and after a restart; 0 when that is not known.
+    pub identity: u64,
     /// Has an arm that seeks; `None` when it is not known.
     pub rotational: Option<bool>,
     /// Pages that one call may ask for: the kernel cuts the rest silently. At least 1.
@@ -75,6 +80,7 @@ impl DeviceFacts {
     #[must_use]
     pub fn configured(settings: &Settings) -> Self {
         Self {
+            identity: 0,
             rotational: None,
             call_pages_max: 32,
             access_ns: u64::from(settings.access_us) * 1000,
@@ -106,9 +112,7 @@ pub struct Device {
     access_is: AtomicU32,
     bandwidth_is: AtomicU32,
     depth_is: AtomicU32,
-    last_asker: AtomicU64,
-    score: AtomicU32,
-    lone_score: AtomicU32,
+    contest: Contest,
     /// The newest lone wait, if it was much longer than believed; else 0.
     slower_ns: AtomicU64,
     /// When the newest of those waits ended.
@@ -116,6 +120,12 @@ pub struct Device {
     /// When all that was asked for is expected to have arrived.
     busy_until: AtomicU64,
     throughput: Throughput,
+    /// What other processes know of it.
+    shared: SharedEstimate,
+    /// It says that it has an arm.
+    says_arm: AtomicBool,
+    /// Waits that would refute what was kept; 0 when that was confirmed, or nothing was kept.
+    on_trial: AtomicU32,
 }
 
 /// A request of a stream, as its device sees it.
@@ -133,87 +143,6 @@ pub struct Ask {
     pub now: Timestamp,
 }
 
-/// All devices of a host, shared by its threads. The last place serves those that find none.
-#[derive(Debug)]
-pub struct Devices {
-    entries: [DeviceEntry; DEVICES_MAX],
-}
-
-#[derive(Debug)]
-struct DeviceEntry {
-    /// The device's number plus one; 0 is free.
-    number: AtomicU64,
-    facts_known: AtomicBool,
-    device: Device,
-}
-
-/// Where a device stands in [`Devices`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DevicePlace(u8);
-
-impl Default for Devices {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Devices {
-    /// No device yet.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            entries: [const {
-                DeviceEntry {
-                    number: AtomicU64::new(0),
-                    facts_known: AtomicBool::new(false),
-                    device: Device::new(),
-                }
-            }; DEVICES_MAX],
-        }
-    }
-
-    /// The place of the device with this number, taken for it if it had none.
-    #[must_use]
-    pub fn place(&self, number: u64) -> DevicePlace {
-        let wanted = number.wrapping_add(1).max(1);
-        let last = DEVICES_MAX - 1;
-        let place = self.entries[..last].iter().position(|entry| {
-            match entry
-                .number
-                .compare_exchange(0, wanted, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => true,
-                Err(taken) => taken == wanted,
-            }
-        });
-        DevicePlace(u8::try_from(place.unwrap_or(last)).unwrap_or(0))
-    }
-
-    fn entry(&self, place: DevicePlace) -> &DeviceEntry {
-        &self.entries[usize::from(place.0).min(DEVICES_MAX - 1)]
-    }
-
-    /// The number of the device at a place.
-    #[must_use]
-    pub fn number(&self, place: DevicePlace) -> u64 {
-        self.entry(place).number.load(Relaxed).wrapping_sub(1)
-    }
-
-    /// The device at a place.
-    #[must_use]
-    pub fn get(&self, place: DevicePlace) -> &Device {
-        &self.entry(place).device
-    }
-
-    /// Sets the facts of a device with `find` unless that was done before.
-    pub fn learn(&self, place: DevicePlace, find: impl FnOnce() -> DeviceFacts) {
-        let entry = self.entry(place);
-        if !entry.facts_known.swap(true, Ordering::AcqRel) {
-            entry.device.set_facts(&find());
-        }
-    }
-}
-
 impl Device {
     /// A device of which nothing is known.
     #[must_use]
@@ -226,23 +155,21 @@ impl Device {
             access_is: AtomicU32::new(GUESSED),
             bandwidth_is: AtomicU32::new(GUESSED),
             depth_is: AtomicU32::new(GUESSED),
-            last_asker: AtomicU64::new(0),
-            score: AtomicU32::new(0),
-            lone_score: AtomicU32::new(0),
+            contest: Contest::new(),
             slower_ns: AtomicU64::new(0),
             waited_until: AtomicU64::new(0),
             busy_until: AtomicU64::new(0),
             throughput: Throughput::new(),
+            shared: SharedEstimate::new(),
+            says_arm: AtomicBool::new(false),
+            on_trial: AtomicU32::new(0),
         }
     }
 
     /// Takes what the host found out.
     pub fn set_facts(&self, facts: &DeviceFacts) {
-        let kind = if facts.rotational == Some(true) {
-            DeviceEstimate::ARM
-        } else {
-            DeviceEstimate::FLASH
-        };
+        self.says_arm.store(facts.rotational == Some(true), Relaxed);
+        let kind = self.guess();
         let or = |configured: u64, kind: u64| if configured > 0 { configured } else { kind };
         self.access_ns
             .store(or(facts.access_ns, kind.access_ns), Relaxed);
@@ -263,6 +190,73 @@ impl Device {
         self.depth_is.store(source(u64::from(facts.depth)), Relaxed);
         self.call_pages_max
             .store(facts.call_pages_max.max(1), Relaxed);
+        let is_configured = facts.access_ns > 0 || facts.bytes_per_second > 0 || facts.depth > 0;
+        let identity = if is_configured { 0 } else { facts.identity };
+        self.shared.set_identity(identity, kind);
+    }
+
+    /// The estimate by what the device says of itself.
+    fn guess(&self) -> DeviceEstimate {
+        if self.says_arm.load(Relaxed) {
+            DeviceEstimate::ARM
+        } else {
+            DeviceEstimate::FLASH
+        }
+    }
+
+    /// The first wait for one access replaces the guess of a device without an arm.
+    fn take_first_wait(&self, waited_ns: u64, pages: u64) {
+        let guess = self.estimate();
+        if self.access_is.load(Relaxed) != GUESSED || guess.is_slow_to_access() {
+            return;
+        }
+        self.access_is.store(MEASURED, Relaxed);
+        let seen = waited_ns.saturating_sub(guess.transfer_ns(PageCount::new(pages)));
+        let known = guess.access_ns;
+        self.access_ns
+            .store(seen.clamp(known / 4, known * FIRST_WAIT_FACTOR), Relaxed);
+    }
+
+    fn believe(&self, estimate: DeviceEstimate) {
+        self.access_ns.store(estimate.access_ns, Relaxed);
+        self.bytes_per_second
+            .store(estimate.bytes_per_second, Relaxed);
+        self.depth.store(estimate.depth, Relaxed);
+    }
+
+    /// Takes over what other processes have learned, or what was kept of an earlier run.
+    pub fn hear(&self, all: Estimates<'_>, now: Timestamp) {
+        if let Some(heard) = self.shared.hear(all, now) {
+            self.believe(heard.estimate);
+            self.bandwidth_is.store(MEASURED, Relaxed);
+            if heard.was_kept {
+                self.on_trial.store(REFUTING_WAITS, Relaxed);
+            }
+        }
+    }
+
+    /// Tells other processes what was learned. True if that is worth keeping.
+    #[must_use]
+    pub fn tell(&self, all: Estimates<'_>, now: Timestamp) -> bool {
+        self.shared.tell(all, self.estimate(), now)
+    }
+
+    /// What was kept is confirmed by the first wait that is about as long, and refuted by some in a row
+    /// that are much shorter.
+    fn try_kept(&self, waited_ns: u64) {
+        let left = self.on_trial.load(Relaxed);
+        let (known, guess) = (self.access_ns.load(Relaxed), self.guess());
+        if left == 0 {
+            return;
+        }
+        if waited_ns.saturating_mul(SLOWER_FACTOR) < known {
+            self.on_trial.store(left - 1, Relaxed);
+            if left == 1 && guess.access_ns < known {
+                self.believe(guess);
+            }
+        } else if waited_ns <= known.saturating_mul(2) {
+            self.on_trial.store(0, Relaxed);
+        }
     }
 
     /// The estimate as of now.
@@ -287,29 +281,19 @@ impl Device {
     /// Whether others made the device move since the streams asked last.
     #[must_use]
     pub fn is_contested(&self) -> bool {
-        self.score.load(Relaxed) >= CONTESTED
+        self.contest.is_on()
     }
 
     /// Whether reads that no window covers have waited since the streams asked last.
     #[must_use]
     pub fn has_lone_reads(&self) -> bool {
-        self.lone_score.load(Relaxed) >= CONTESTED
+        self.contest.has_lone_reads()
     }
 
     /// A stream asks for pages.
     pub fn on_ask(&self, ask: &Ask) {
-        let is_same = self.last_asker.swap(ask.asker, Relaxed) == ask.asker;
-        if ask.is_first {
-            // Its own reads waited before there was a stream: nobody else's.
-            take_back(&self.score);
-            take_back(&self.lone_score);
-        } else if is_same {
-            fall(&self.score);
-        } else {
-            rise(&self.score);
-        }
-        fall(&self.lone_score);
-        self.measure(ask, !is_same);
+        let is_switch = self.contest.on_ask(ask.asker, ask.is_first);
+        self.measure(ask, is_switch);
         self.expect(ask.pages, ask.now);
     }
 
@@ -375,6 +359,7 @@ impl Device {
     pub fn on_first_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
         let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
         if !is_fixed && !self.is_contested() && self.is_believable(waited_ns, now) {
+            self.try_kept(waited_ns);
             self.believes_in_an_arm(waited_ns, pages, now);
         }
     }
@@ -382,7 +367,11 @@ impl Device {
     /// Believes from now on that this is an arm if this wait and the one before say so, whatever it
     /// says of itself. Whether they did.
     fn believes_in_an_arm(&self, waited_ns: u64, pages: u64, now: Timestamp) -> bool {
-        let known = self.access_ns.load(Relaxed);
+        let mut known = self.access_ns.load(Relaxed);
+        if self.on_trial.load(Relaxed) > 0 {
+            // What was kept may lie between.
+            known = known.min(self.guess().access_ns);
+        }
         // Waits at the same time are a queue.
         let waited_until = self.waited_until.swap(now.get(), Relaxed);
         let is_alone = now.get().saturating_sub(waited_ns) >= waited_until;
@@ -404,37 +393,35 @@ impl Device {
             return false;
         }
         self.access_ns.store(arm.access_ns, Relaxed);
-        // What was configured stays, and so does what is no guess by the kind.
-        let flash = DeviceEstimate::FLASH;
+        self.is_no(DeviceEstimate::FLASH, arm);
+        self.slower_ns.store(0, Relaxed);
+        true
+    }
+
+    /// It is of another kind than was guessed. What was configured stays, and so does what is no guess by
+    /// the kind.
+    fn is_no(&self, kind: DeviceEstimate, but: DeviceEstimate) {
         let _ = self.bytes_per_second.compare_exchange(
-            flash.bytes_per_second,
-            arm.bytes_per_second,
+            kind.bytes_per_second,
+            but.bytes_per_second,
             Relaxed,
             Relaxed,
         );
         let _ = self
             .depth
-            .compare_exchange(flash.depth, arm.depth, Relaxed, Relaxed);
-        self.slower_ns.store(0, Relaxed);
-        true
+            .compare_exchange(kind.depth, but.depth, Relaxed, Relaxed);
     }
 
     /// A read of `pages` that no window covered waited `waited_ns`: the device moved for it.
     pub fn on_lone_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
-        rise(&self.score);
-        rise(&self.lone_score);
+        self.contest.on_lone_wait();
         if self.access_is.load(Relaxed) == CONFIGURED || pages > 16 {
             return;
         }
         let is_believable = self.is_believable(waited_ns, now);
-        let is_guess = self.access_is.load(Relaxed) == GUESSED;
-        let is_arm = self.estimate().is_slow_to_access();
-        if is_believable && is_guess && !is_arm {
-            self.access_is.store(MEASURED, Relaxed);
-            let known = self.access_ns.load(Relaxed);
-            let seen = waited_ns.saturating_sub(self.estimate().transfer_ns(PageCount::new(pages)));
-            let most = known * FIRST_WAIT_FACTOR;
-            self.access_ns.store(seen.clamp(known / 4, most), Relaxed);
+        if is_believable {
+            self.try_kept(waited_ns);
+            self.take_first_wait(waited_ns, pages);
         }
         if is_believable && self.believes_in_an_arm(waited_ns, pages, now) {
             return;
@@ -450,23 +437,10 @@ impl Device {
         };
         let learned = (known * (parts - 1) + seen) / parts;
         self.access_ns.store(learned.max(1000), Relaxed);
+        if is_arm && learned < NO_ARM_NS {
+            self.is_no(DeviceEstimate::ARM, DeviceEstimate::FLASH);
+        }
     }
-}
-
-/// One more sign. Threads that rise and fall at the same time may lose one, which is as good.
-fn rise(score: &AtomicU32) {
-    let risen = score.load(Relaxed).saturating_add(SWITCH);
-    score.store(risen.min(SCORE_MAX), Relaxed);
-}
-
-/// A sign was none.
-fn take_back(score: &AtomicU32) {
-    score.store(score.load(Relaxed).saturating_sub(SWITCH), Relaxed);
-}
-
-/// One request without a sign.
-fn fall(score: &AtomicU32) {
-    score.store(score.load(Relaxed).saturating_sub(1), Relaxed);
 }
 
 #[cfg(test)]
@@ -476,6 +450,7 @@ mod tests {
     fn device(rotational: bool) -> Device {
         let device = Device::default();
         device.set_facts(&DeviceFacts {
+            identity: 0,
             rotational: Some(rotational),
             call_pages_max: 256,
             access_ns: 0,
@@ -548,6 +523,23 @@ mod tests {
             lone_wait(&flash, 100_000, 1);
         }
         assert!(flash.estimate().access_ns < 120_000, "and it was a mistake");
+    }
+
+    /// The disks of most virtual machines.
+    #[test]
+    fn flash_that_says_it_is_an_arm_is_found_out() {
+        let arm = arm();
+        let mut waits = 0;
+        while arm.estimate().depth == 1 {
+            lone_wait(&arm, 100_000, 1);
+            waits += 1;
+        }
+        assert!(waits <= 24, "{waits}");
+        let flash = DeviceEstimate::FLASH;
+        assert_eq!(arm.estimate().bytes_per_second, flash.bytes_per_second);
+        lone_wait(&arm, 7_000_000, 1);
+        lone_wait(&arm, 7_000_000, 1);
+        assert_eq!(arm.estimate().depth, 1, "and it was a mistake");
     }
 
     /// Eight threads begin to read from a network volume: the last waits for all others.

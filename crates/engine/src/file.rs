@@ -10,7 +10,8 @@ use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Answer, Residency};
 use crate::budget::Published;
-use crate::device::{Ask, Device, DevicePlace};
+use crate::device::{Ask, Device};
+use crate::devices::DevicePlace;
 use crate::group::Group;
 
 /// What happened to one file since the host took the account last. Additive.
@@ -97,6 +98,8 @@ pub struct Around<'a> {
     pub device: &'a Device,
     /// Other processes of the group ask this device too.
     pub is_shared: bool,
+    /// Lone reads of other processes of the group wait for it.
+    pub has_lone_reads: bool,
     /// The moment.
     pub now: Timestamp,
 }
@@ -182,6 +185,7 @@ impl FileState {
             group,
             device,
             is_shared,
+            has_lone_reads,
             now,
         } = *around;
         let (file_pages, knobs) = (self.file_pages, self.knobs);
@@ -200,7 +204,7 @@ impl FileState {
             available: group.budget.available(),
             streams: group.budget.streams(),
             contested: is_shared || device.is_contested(),
-            lone_reads: device.has_lone_reads(),
+            lone_reads: has_lone_reads || device.has_lone_reads(),
         };
         let streams = table(&mut self.few, many.as_deref_mut());
         let outcome = self.streams.on_access(streams, bytes, now, moment);
@@ -296,6 +300,7 @@ impl FileState {
             device,
             is_shared,
             now,
+            ..
         } = *around;
         let Wait {
             stream,

@@ -6,9 +6,11 @@
 //! fact, so a host with a virtual clock needs nothing else.
 
 use ahead_policy::adaptive::{Stream, StreamId};
+use ahead_policy::device::DeviceEstimate;
 use ahead_units::ByteRange;
 
 use crate::adviser::Answer;
+use crate::estimates::Estimates;
 use crate::file::FileState;
 use crate::members::Members;
 
@@ -59,6 +61,18 @@ pub trait FileTable {
     fn members(&self) -> Members<'_> {
         Members::default()
     }
+
+    /// What the processes of a group, or runs, share of what they learned of devices; nothing on a host
+    /// that is on its own.
+    fn estimates(&self) -> Estimates<'_> {
+        Estimates::default()
+    }
+
+    /// What is shared of a device has changed by so much that it is worth keeping for later runs.
+    fn keep_estimates(&self) {}
+
+    /// What is believed of the device with this number now. For hosts that report.
+    fn note_device(&self, _number: u64, _estimate: DeviceEstimate) {}
 
     /// The account of this file may be taken, if at least `accesses_min` reads are new in it. For
     /// hosts that report.

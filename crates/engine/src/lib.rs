@@ -8,7 +8,7 @@
 //! * [`host`], [`adviser`] — what a host brings
 //! * [`mod@file`] — one file: its streams, its account, the steps of one access
 //! * [`group`] — what files share: [`budget`] and [`expectation`]; [`members`] — the processes of one
-//! * [`device`] — what is believed about each device
+//! * [`devices`], [`device`] — what is believed about each; [`estimates`] — what processes share of it
 //! * [`settings`] — what can be set, and how it travels
 //! * [`report`] — the account of a run
 //! * [`evidence`] — the numbers that were chosen, here and in the policy
@@ -17,7 +17,11 @@
 
 pub mod adviser;
 pub mod budget;
+mod contest;
+
 pub mod device;
+pub mod devices;
+pub mod estimates;
 pub mod evidence;
 pub mod expectation;
 pub mod file;

@@ -10,7 +10,10 @@
 //! decision records  EVENTS_MAX x EVENT_WORDS    a ring, newest overwrites oldest
 //! ```
 
+use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::{Pattern, Reason};
+
+use crate::estimates;
 
 /// First word of the file: "ahead" and the layout's version.
 pub const MAGIC: u64 = 0x6168_6561_6400_0003;
@@ -24,6 +27,10 @@ pub const EVENT_WORDS: usize = 8;
 pub const FILES_MAX: usize = 1024;
 /// Decisions that are kept.
 pub const EVENTS_MAX: usize = 8192;
+/// Devices that have a record; further ones are not reported.
+pub const DEVICES_MAX: usize = 8;
+/// Words in the record of a device.
+pub const DEVICE_WORDS: usize = 4;
 /// Size of the whole file in bytes.
 pub const FILE_BYTES: usize =
     (HEADER_WORDS + FILES_MAX * RECORD_WORDS + EVENTS_MAX * EVENT_WORDS) * 8;
@@ -48,6 +55,18 @@ pub mod header {
     pub const UNREAD_PAGES_MAX: usize = 8;
     /// First of [`super::Aside::COUNT`] words: how often the library stepped aside, by reason.
     pub const ASIDES: usize = 16;
+    /// First of [`super::DEVICES_MAX`] times [`super::DEVICE_WORDS`] words: what was learned of devices.
+    pub const DEVICES: usize = 32;
+}
+
+/// Word numbers inside a device's record.
+pub mod device {
+    /// Device number plus 1; 0 is free.
+    pub const NUMBER: usize = 0;
+    /// [Estimate](crate::estimates::to_word) with which the first process began.
+    pub const FIRST: usize = 1;
+    /// The newest estimate.
+    pub const NEWEST: usize = 2;
 }
 
 /// Word numbers inside a file's record.
@@ -281,6 +300,17 @@ pub struct Event {
     pub time_ns: u64,
 }
 
+/// What was learned of one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LearnedDevice {
+    /// Its number, as `st_dev` of its files.
+    pub number: u64,
+    /// With what the first process began.
+    pub first: DeviceEstimate,
+    /// The newest estimate.
+    pub newest: DeviceEstimate,
+}
+
 /// The whole account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -298,6 +328,8 @@ pub struct Report {
     pub calls: u64,
     /// Largest number of pages asked for and not yet reached, in one process.
     pub unread_pages_max: u64,
+    /// The devices that files lay on, in the order in which they were met.
+    pub devices: Vec<LearnedDevice>,
     /// The newest decisions, oldest first.
     pub events: Vec<Event>,
 }
@@ -340,6 +372,11 @@ pub fn decode(bytes: &[u8]) -> Result<Report, DecodeError> {
         asides: std::array::from_fn(|code| words[header::ASIDES + code]),
         calls: words[header::CALLS],
         unread_pages_max: words[header::UNREAD_PAGES_MAX],
+        devices: words[header::DEVICES..]
+            .chunks_exact(DEVICE_WORDS)
+            .take(DEVICES_MAX)
+            .filter_map(decode_device)
+            .collect(),
         events,
     })
 }
@@ -375,6 +412,14 @@ fn file_report(words: &[u64]) -> FileReport {
         program_advises: words[record::FLAGS] & flags::PROGRAM_ADVISES != 0,
         direct: words[record::FLAGS] & flags::DIRECT != 0,
     }
+}
+
+fn decode_device(words: &[u64]) -> Option<LearnedDevice> {
+    Some(LearnedDevice {
+        number: words[device::NUMBER].checked_sub(1)?,
+        first: estimates::from_word(words[device::FIRST])?,
+        newest: estimates::from_word(words[device::NEWEST])?,
+    })
 }
 
 fn decode_event(words: &[u64], places: &[Option<usize>; FILES_MAX]) -> Option<Event> {
@@ -460,6 +505,24 @@ mod tests {
         let report = decode(&bytes(&words)).unwrap();
         assert_eq!(report.asides[usize::from(Aside::Direct.code())], 5);
         assert_eq!(report.asides.iter().sum::<u64>(), 5);
+    }
+
+    #[test]
+    fn devices_are_read_back_and_damaged_ones_left_out() {
+        let mut words = account();
+        let second = header::DEVICES + DEVICE_WORDS;
+        for (at, number) in [(header::DEVICES, 0), (second, 8)] {
+            words[at + device::NUMBER] = number + 1;
+            words[at + device::FIRST] = estimates::to_word(DeviceEstimate::FLASH);
+            words[at + device::NEWEST] = estimates::to_word(DeviceEstimate::ARM);
+        }
+        words[header::DEVICES + device::FIRST] = 0;
+        let learned = LearnedDevice {
+            number: 8,
+            first: DeviceEstimate::FLASH,
+            newest: DeviceEstimate::ARM,
+        };
+        assert_eq!(decode(&bytes(&words)).unwrap().devices, [learned]);
     }
 
     #[test]

@@ -24,7 +24,8 @@ use ahead_policy::steering::steering;
 use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Act, Adviser, Answer, Calls, Residency, apply};
-use crate::device::{DeviceFacts, DevicePlace, Devices};
+use crate::device::DeviceFacts;
+use crate::devices::{DevicePlace, Devices};
 use crate::file::{Around, FileFacts, Wait};
 use crate::group::Group;
 use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
@@ -149,6 +150,8 @@ impl<F: FileTable> Session<F> {
     ) -> Option<(Act, Reason)> {
         let device = self.devices.place(device);
         self.devices.learn(device, find);
+        self.devices.get(device).hear(self.files.estimates(), now);
+        self.note(device);
         let facts = FileFacts {
             file_pages,
             device,
@@ -248,8 +251,7 @@ impl<F: FileTable> Session<F> {
                     state.set_file_pages(file_pages);
                 }
                 state.on_answer(many, carried.stream, carried.answer, &self.group);
-                let device = self.devices.number(state.device());
-                self.group.tell(self.files.members(), device);
+                self.tell(state.device());
                 self.settle(&mut entered, 0);
             }
             Err(EnterError::Busy) => {
@@ -326,8 +328,33 @@ impl<F: FileTable> Session<F> {
             waited_ns,
         };
         let around = self.around(state.device(), now);
+        let estimates = self.files.estimates();
+        around.device.hear(estimates, now);
         state.on_wait(many, wait, token.access, &around, residency);
+        if wait.stream.is_none() && around.device.has_lone_reads() {
+            self.group.hear(self.files.members(), now);
+            self.tell(state.device());
+        }
+        let is_news = around.device.tell(estimates, now);
+        self.note(state.device());
         self.settle(&mut entered, ACCOUNT_EVERY);
+        drop(entered);
+        if is_news {
+            self.files.keep_estimates();
+        }
+    }
+
+    fn note(&self, device: DevicePlace) {
+        let estimate = self.devices.get(device).estimate();
+        self.files
+            .note_device(self.devices.number(device), estimate);
+    }
+
+    /// Tells the other processes what this one has, which asked or waited for `device` last.
+    fn tell(&self, device: DevicePlace) {
+        let lone_reads = self.devices.get(device).has_lone_reads();
+        let number = self.devices.number(device);
+        self.group.tell(self.files.members(), number, lone_reads);
     }
 
     fn around(&self, device: DevicePlace, now: Timestamp) -> Around<'_> {
@@ -335,6 +362,10 @@ impl<F: FileTable> Session<F> {
             group: &self.group,
             device: self.devices.get(device),
             is_shared: self.group.member.shares(self.devices.number(device)),
+            has_lone_reads: self
+                .group
+                .member
+                .has_lone_reads(self.devices.number(device)),
             now,
         }
     }

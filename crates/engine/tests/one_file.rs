@@ -1,7 +1,8 @@
 //! The steps of one file through the engine, without a kernel: budget, device, account, feedback.
 
 use ahead_engine::adviser::{Answer, Residency};
-use ahead_engine::device::{Device, DeviceFacts, DevicePlace};
+use ahead_engine::device::{Device, DeviceFacts};
+use ahead_engine::devices::DevicePlace;
 use ahead_engine::file::{Around, FileFacts, FileState, Wait};
 use ahead_engine::group::Group;
 use ahead_policy::adaptive::{Outcome, Quick, STREAMS_MANY, Stream};
@@ -35,6 +36,7 @@ impl World {
             .set_limits(PageCount::new(1 << 20), PageCount::new(0), 50);
         let device = Device::default();
         device.set_facts(&DeviceFacts {
+            identity: 0,
             rotational: Some(true),
             call_pages_max: 256,
             access_ns: 0,
@@ -61,6 +63,7 @@ impl World {
             group: &self.group,
             device: &self.device,
             is_shared: false,
+            has_lone_reads: false,
             now: NEVER,
         };
         self.file.on_access(None, access, &around, 1)
@@ -77,6 +80,7 @@ impl World {
             group: &self.group,
             device: &self.device,
             is_shared: false,
+            has_lone_reads: false,
             now: NEVER,
         };
         self.file
@@ -135,6 +139,7 @@ fn an_evicted_window_is_counted_and_asked_for_again() {
 fn a_wait_without_a_stream_tells_about_the_device() {
     let mut world = World::new();
     world.device.set_facts(&DeviceFacts {
+        identity: 0,
         rotational: Some(false),
         call_pages_max: 256,
         access_ns: 0,
@@ -152,6 +157,7 @@ fn a_wait_without_a_stream_tells_about_the_device() {
         group: &world.group,
         device: &world.device,
         is_shared: false,
+        has_lone_reads: false,
         now: NEVER,
     };
     let access = PageRange::new(5000, 5001);
@@ -174,6 +180,7 @@ fn a_file_with_many_streams_moves_to_the_large_table() {
                 group: &world.group,
                 device: &world.device,
                 is_shared: false,
+                has_lone_reads: false,
                 now: NEVER,
             };
             let outcome = world.file.on_access(lent, access, &around, 1);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 const PREFIX: &[u8] = b"AHEAD_";
 
 /// What may follow the prefix. One place for each.
-const NAMES: [&[u8]; 8] = [
+const NAMES: [&[u8]; 9] = [
     b"SETTINGS",
     b"SHARED",
     b"RECORD",
@@ -21,9 +21,10 @@ const NAMES: [&[u8]; 8] = [
     b"FILTERS",
     b"CLOCK",
     b"GROUP",
+    b"DEVICES",
 ];
 
-/// Bytes of all values together: the settings have 300, the three paths some 30 each. Longer ones
+/// Bytes of all values together: the settings have 300, the five paths some 30 each. Longer ones
 /// stay where they are, in the program's memory.
 const BYTES: usize = 1536;
 

@@ -12,15 +12,17 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 
-use ahead_engine::adviser::Answer;
+use ahead_engine::estimates::{Estimates, to_word};
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::members::Members;
-use ahead_policy::adaptive::{STREAMS_MANY, Stream, StreamId};
-use ahead_units::{ByteLength, ByteOffset, ByteRange, PageRange};
+use ahead_policy::adaptive::{STREAMS_MANY, Stream};
+use ahead_policy::device::DeviceEstimate;
 
+use crate::deferred_word::{pack, unpack};
 use crate::fd_table::FileRef;
 use crate::memory::zeroed_array;
+use crate::own_run::OwnRun;
 use crate::shared::{RecordPlace, Shared};
 use crate::ticks;
 
@@ -82,8 +84,8 @@ pub(crate) struct Files {
     clock: AtomicU64,
     /// Where what happens to files is added up, if anyone reads it.
     pub(crate) account: Option<Shared>,
-    /// Where the processes of a run say what they have asked for; empty if this one is alone.
-    members: &'static [AtomicU64],
+    /// What is shared with the other processes of the run.
+    pub(crate) own_run: OwnRun,
 }
 
 /// The right to change one file's state, until dropped.
@@ -92,68 +94,9 @@ pub(crate) struct Inside<'a> {
     files: &'a Files,
 }
 
-const PRESENT: u64 = 1 << 63;
-const IS_ANSWER: u64 = 1 << 62;
-
-/// An access by its bytes: where it begins (39 bits, 512 GiB) and how many they are (22 bits, 4 MiB).
-const IS_BYTES: u64 = 1 << 61;
-const LENGTH_BITS: u32 = 22;
-
-/// A deferred fact in one word. An access: its bytes where they fit, else its first page (45 bits) and how
-/// many pages they are (16 bits). An answer: the stream (16 bits), what it was (8 bits).
-fn pack(deferred: Deferred) -> u64 {
-    match deferred {
-        Deferred::Access(bytes) => {
-            let (start, length) = (bytes.start.get(), bytes.len().get());
-            if start < IS_BYTES >> LENGTH_BITS && length < 1 << LENGTH_BITS {
-                return PRESENT | IS_BYTES | start << LENGTH_BITS | length;
-            }
-            let access = bytes.pages();
-            let length = access.len().get().clamp(1, 0xffff);
-            PRESENT | (access.start.get() & ((1 << 45) - 1)) << 16 | length
-        }
-        Deferred::Answer(stream, answer) => {
-            let code = match answer {
-                Answer::Unknown => 0,
-                Answer::OnItsWay => 1,
-                Answer::WasCached => 2,
-                Answer::Refused => 3,
-                Answer::NotHere => 4,
-            };
-            PRESENT | IS_ANSWER | u64::from(stream.to_bits()) << 8 | code
-        }
-    }
-}
-
-fn unpack(word: u64) -> Option<Deferred> {
-    if word & PRESENT == 0 {
-        return None;
-    }
-    if word & IS_ANSWER == 0 {
-        if word & IS_BYTES != 0 {
-            let start = (word & (IS_BYTES - 1)) >> LENGTH_BITS;
-            let length = word & ((1 << LENGTH_BITS) - 1);
-            let bytes = ByteRange::of(ByteOffset::new(start), ByteLength::new(length));
-            return Some(Deferred::Access(bytes));
-        }
-        let start = word >> 16 & ((1 << 45) - 1);
-        let pages = PageRange::new(start, start + (word & 0xffff));
-        return Some(Deferred::Access(pages.into()));
-    }
-    let answer = match word & 0xff {
-        1 => Answer::OnItsWay,
-        2 => Answer::WasCached,
-        3 => Answer::Refused,
-        4 => Answer::NotHere,
-        _ => Answer::Unknown,
-    };
-    let stream = StreamId::from_bits(u16::try_from(word >> 8 & 0xffff).unwrap_or(0));
-    Some(Deferred::Answer(stream, answer))
-}
-
 impl Files {
     /// An empty table; `None` without address space.
-    pub(crate) fn new(account: Option<Shared>, members: &'static [AtomicU64]) -> Option<Self> {
+    pub(crate) fn new(account: Option<Shared>, own_run: OwnRun) -> Option<Self> {
         // SAFETY: all-zero bytes are valid atomics and a valid (never used) file state, whose
         // types are plain numbers and enums with a variant 0.
         let places = unsafe { zeroed_array::<Place>(PLACES)? };
@@ -166,7 +109,7 @@ impl Files {
             many_used: AtomicU32::new(0),
             clock: AtomicU64::new(0),
             account,
-            members,
+            own_run,
         })
     }
 
@@ -314,7 +257,21 @@ impl FileTable for Files {
     }
 
     fn members(&self) -> Members<'_> {
-        Members::new(self.members)
+        self.own_run.members()
+    }
+
+    fn estimates(&self) -> Estimates<'_> {
+        self.own_run.estimates()
+    }
+
+    fn keep_estimates(&self) {
+        self.own_run.keep();
+    }
+
+    fn note_device(&self, number: u64, estimate: DeviceEstimate) {
+        if let Some(account) = &self.account {
+            account.note_device(number, to_word(estimate));
+        }
     }
 
     fn defer(&self, file: FileRef, deferred: Deferred) {
@@ -463,6 +420,10 @@ impl Drop for Inside<'_> {
 
 #[cfg(test)]
 mod tests {
+    use ahead_engine::adviser::Answer;
+    use ahead_policy::adaptive::StreamId;
+    use ahead_units::PageRange;
+
     use super::*;
 
     fn find(files: &Files, inode: u64) -> FileRef {
@@ -471,7 +432,7 @@ mod tests {
 
     #[test]
     fn a_file_keeps_its_place_and_another_one_gets_another() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let first = files.find(1, 100, |_| {}).unwrap();
         assert!(first.1);
         assert_eq!(files.find(1, 100, |_| {}), Some((first.0, false)));
@@ -480,7 +441,7 @@ mod tests {
 
     #[test]
     fn what_is_deferred_while_a_place_is_busy_is_found_by_the_next_one_inside() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let file = find(&files, 100);
         let mut inside = files.enter(file).unwrap();
         assert_eq!(files.enter(file).err(), Some(EnterError::Busy));
@@ -494,28 +455,10 @@ mod tests {
         assert_eq!(inside.next_deferred(), None);
     }
 
-    #[test]
-    fn deferred_accesses_keep_their_bytes_where_these_fit() {
-        let of = |start, length| {
-            let bytes = ByteRange::of(ByteOffset::new(start), ByteLength::new(length));
-            unpack(pack(Deferred::Access(bytes)))
-        };
-        let bytes = |start, length| {
-            let bytes = ByteRange::of(ByteOffset::new(start), ByteLength::new(length));
-            Some(Deferred::Access(bytes))
-        };
-        assert_eq!(of(2_401_159, 800_385), bytes(2_401_159, 800_385));
-        let last = (1 << 39) - 1;
-        assert_eq!(of(last, (1 << 22) - 1), bytes(last, (1 << 22) - 1));
-        // Beyond, whole pages.
-        assert_eq!(of(1 << 39, 5), bytes(1 << 39, 4096));
-        assert_eq!(of(4097, 1 << 22), bytes(4096, (1 << 22) + 4096));
-    }
-
     /// Bug 3: the answer to a request was lost when its file was busy.
     #[test]
     fn accesses_that_fill_the_mailbox_leave_a_place_for_an_answer() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let file = find(&files, 100);
         let mut inside = files.enter(file).unwrap();
         for page in 0..20 {
@@ -536,7 +479,7 @@ mod tests {
 
     #[test]
     fn used_places_are_found_without_looking_at_the_others() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         for inode in 0..100 {
             find(&files, inode);
         }
@@ -545,7 +488,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_of_a_file_that_gave_way_is_not_let_in() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let file = find(&files, 100);
         let old = FileRef {
             generation: file.generation.wrapping_add(1),
@@ -559,7 +502,7 @@ mod tests {
     /// lose its place.
     #[test]
     fn a_file_that_is_read_all_the_time_keeps_its_place() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let busy = find(&files, 100);
         for inode in 101..200_000 {
             drop(files.enter(busy));
@@ -571,7 +514,7 @@ mod tests {
     /// Bug 12: `siglongjmp` out of a hook left its file busy for ever.
     #[test]
     fn a_place_whose_thread_never_comes_back_is_given_up_and_its_file_gets_another() {
-        let files = Files::new(None, &[]).unwrap();
+        let files = Files::new(None, OwnRun::default()).unwrap();
         let file = find(&files, 100);
         std::mem::forget(files.enter(file).unwrap());
         let place = files.place(file).unwrap();

@@ -8,22 +8,24 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use ahead_engine::device::DeviceFacts;
-use ahead_engine::members;
 use ahead_engine::report::header;
 use ahead_engine::session::Session;
 use ahead_engine::settings::Settings;
 use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
+use ahead_sys::device_identity;
 use ahead_sys::meminfo::MemoryInfo;
 use ahead_sys::memory_limit;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 
 use crate::files::Files;
+use crate::identity::{self, SeenFile};
+use crate::own_run::OwnRun;
 use crate::record::Recorder;
-use crate::shared::{self, Shared};
-use crate::{aside, environment, identity};
+use crate::shared::Shared;
+use crate::{aside, environment};
 
 /// Pages that may be asked for as long as memory was not looked at: 16 MiB.
 const PAGES_BEFORE_LOOKING: u64 = 4096;
@@ -76,10 +78,8 @@ pub(crate) fn make() {
     if let Some(account) = &account {
         aside::keep(account.words_from(header::ASIDES));
     }
-    let (group, members) = environment::value(c"AHEAD_GROUP")
-        .and_then(join)
-        .unwrap_or_default();
-    let Some(files) = Files::new(account, members) else {
+    let own_run = OwnRun::join();
+    let Some(files) = Files::new(account, own_run) else {
         return;
     };
     let host = Host {
@@ -90,7 +90,7 @@ pub(crate) fn make() {
         refusals: AtomicU32::new(0),
     };
     let member = &host.session.group.member;
-    member.join(identity::process(), group);
+    member.join(identity::process(), own_run.number);
     let little = PageCount::new(PAGES_BEFORE_LOOKING);
     host.session
         .group
@@ -99,16 +99,6 @@ pub(crate) fn make() {
     // SAFETY: only one thread makes the host, and no other sees the place before the store below.
     let made = unsafe { (*PLACE.0.get()).write(host) };
     HOST.store(made, Ordering::Release);
-}
-
-/// The number of the run's group and the words of its members, from `GROUP:PATH`.
-fn join(text: &'static CStr) -> Option<(u32, &'static [AtomicU64])> {
-    let bytes = text.to_bytes_with_nul();
-    let colon = bytes.iter().position(|byte| *byte == b':')?;
-    let (number, path) = (bytes.get(..colon)?, bytes.get(colon + 1..)?);
-    let number = std::str::from_utf8(number).ok()?.parse().ok()?;
-    let path = CStr::from_bytes_with_nul(path).ok()?;
-    Some((number, shared::map_words(path, members::WORDS * 8)?))
 }
 
 impl Host {
@@ -131,11 +121,19 @@ impl Host {
         self.session.group.set_memory(memory, &self.settings);
     }
 
-    /// What sysfs says about a device, its own folder or that of the disk it is a part of.
-    pub(crate) fn device_facts(&self, number: u64) -> DeviceFacts {
-        let queue = QueueFacts::read(Path::new("/sys"), DeviceNumber::from_dev(number));
+    /// What sysfs says about the device that a file lies on, its own folder or that of the disk it is a
+    /// part of.
+    pub(crate) fn device_facts(&self, file: &SeenFile) -> DeviceFacts {
+        let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
+        let device = DeviceNumber::from_dev(file.device);
+        let identity = || match device.major {
+            0 => device_identity::of_superblock(proc, file.device, file.file_system),
+            _ => device_identity::of_block_device(sys, proc, device),
+        };
+        let queue = QueueFacts::read(sys, device);
         let pages = |kib: Option<u64>| kib.unwrap_or(0) * 1024 / PAGE_BYTES;
         DeviceFacts {
+            identity: self.session.files.own_run.identity(identity),
             rotational: queue.rotational,
             ..DeviceFacts::configured(&self.settings)
                 .with_call_limits(pages(queue.max_sectors_kb), pages(queue.read_ahead_kb))

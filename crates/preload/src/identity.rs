@@ -14,6 +14,8 @@ use rustix::fs::{FileType, OFlags};
 pub(crate) struct SeenFile {
     /// Device number.
     pub(crate) device: u64,
+    /// What kind of file system it is, where that lies on no block device; 0 elsewhere.
+    pub(crate) file_system: u64,
     /// Inode number.
     pub(crate) inode: u64,
     /// Length of the file in bytes.
@@ -80,12 +82,17 @@ pub(crate) fn look(fd: c_int) -> Option<Identity> {
     if FileType::from_raw_mode(facts.st_mode) != FileType::RegularFile {
         return Some(Identity::NoFile);
     }
-    if libc::major(facts.st_dev) == 0 && has_no_device(fd) {
-        return Some(Identity::WithoutDevice);
+    let mut file_system = 0;
+    if libc::major(facts.st_dev) == 0 {
+        match reads_from_somewhere(fd) {
+            Some(magic) => file_system = magic,
+            None => return Some(Identity::WithoutDevice),
+        }
     }
     let length = ByteLength::new(u64::try_from(facts.st_size).unwrap_or(0));
     Some(Identity::File(SeenFile {
         device: facts.st_dev,
+        file_system,
         inode: facts.st_ino,
         length,
         pages: PageCount::holding(length),
@@ -93,8 +100,10 @@ pub(crate) fn look(fd: c_int) -> Option<Identity> {
     }))
 }
 
-fn has_no_device(fd: BorrowedFd<'_>) -> bool {
-    rustix::fs::fstatfs(fd).map_or(true, |facts| WITHOUT_DEVICE.contains(&facts.f_type))
+/// The kind of file system; `None` for one whose files are memory already.
+fn reads_from_somewhere(fd: BorrowedFd<'_>) -> Option<u64> {
+    let magic = rustix::fs::fstatfs(fd).ok()?.f_type;
+    (!WITHOUT_DEVICE.contains(&magic)).then_some(magic.cast_unsigned())
 }
 
 /// Where `fd` stands.

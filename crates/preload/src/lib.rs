@@ -8,12 +8,14 @@
 //!   the end
 //! * `wake`, `watch`, `environment`, `sandbox`, `aside` — when anything is done at all, and why not
 //! * `ops`, `descriptors`, `adviser` — what a read means to the engine's loop, and how its decisions are carried out
-//! * `host`, `files`, `fd_table` — what is known in this process
+//! * `host`, `files`, `deferred_word`, `fd_table` — what is known in this process
 //! * `submit`, `identity` — what the kernel is asked
+//! * `own_run` — what the processes of a run share
 //! * `shared`, `recording`, `record` — what is kept for `ahead run`: the account, and a trace
 
 mod adviser;
 mod aside;
+mod deferred_word;
 mod descriptors;
 mod environment;
 mod fd_table;
@@ -24,6 +26,7 @@ mod host;
 mod identity;
 mod memory;
 mod ops;
+mod own_run;
 mod real;
 mod record;
 mod recording;

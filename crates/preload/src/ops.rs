@@ -328,7 +328,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
         shares_position: seen.flags.contains(OFlags::RDWR),
         program_advises: false,
     };
-    let find = || host.device_facts(seen.device);
+    let find = || host.device_facts(&seen);
     let act = session.on_open(file, seen.device, seen.pages, &host.settings, now(), find);
     if let Some((act @ Act::Advise(_), _)) = act {
         Direct::new(host, line, fd, entry, None).act(act);

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ahead_engine::file::Tally;
 use ahead_engine::report::{
-    EVENT_WORDS, EVENTS_MAX, FILE_BYTES, FILES_MAX, HEADER_WORDS, MAGIC, PATH_BYTES, RECORD_WORDS,
-    event, header, record,
+    DEVICE_WORDS, DEVICES_MAX, EVENT_WORDS, EVENTS_MAX, FILE_BYTES, FILES_MAX, HEADER_WORDS, MAGIC,
+    PATH_BYTES, RECORD_WORDS, device, event, header, record,
 };
 use ahead_policy::decision::Decision;
 
@@ -134,6 +134,22 @@ impl Shared {
             .store(u64::from(pattern), Ordering::Relaxed);
         self.record(place, record::REASON)
             .store(u64::from(reason), Ordering::Relaxed);
+    }
+
+    /// Says what is believed of a device, in the word of an estimate.
+    pub(crate) fn note_device(&self, number: u64, estimate: u64) {
+        let wanted = number.wrapping_add(1);
+        for place in 0..DEVICES_MAX {
+            let word = |word| self.header(header::DEVICES + place * DEVICE_WORDS + word);
+            let order = Ordering::Relaxed;
+            match word(device::NUMBER).compare_exchange(0, wanted, order, order) {
+                Ok(_) => word(device::FIRST).store(estimate, order),
+                Err(taken) if taken != wanted => continue,
+                Err(_) => {}
+            }
+            word(device::NEWEST).store(estimate, order);
+            return;
+        }
     }
 
     /// Sets bits of a file's flags.

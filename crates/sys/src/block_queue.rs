@@ -44,8 +44,8 @@ impl std::fmt::Display for DeviceNumber {
 /// A number and a newline.
 const VALUE_BYTES_MAX: usize = 32;
 
-/// What the queue of a device says about it; `None` for what cannot be read, and for all of it
-/// where there is no block device.
+/// What the queue of a device says about it; `None` for what cannot be read. Where there is no block
+/// device (NFS, FUSE), only the read-ahead window of the superblock is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueFacts {
     /// Whether it says that it has an arm.
@@ -68,9 +68,14 @@ impl QueueFacts {
                 number(path.read(&mut [0; VALUE_BYTES_MAX]).ok()?)
             })
         };
+        let of_superblock = || {
+            let mut path = SmallPath::below(sys_root);
+            write!(path, "/class/bdi/{device}/read_ahead_kb").ok()?;
+            number(path.read(&mut [0; VALUE_BYTES_MAX]).ok()?)
+        };
         Self {
             rotational: value("rotational").map(|flag| flag != 0),
-            read_ahead_kb: value("read_ahead_kb"),
+            read_ahead_kb: value("read_ahead_kb").or_else(of_superblock),
             max_sectors_kb: value("max_sectors_kb"),
         }
     }
@@ -258,6 +263,43 @@ mod tests {
         }
         let other = DeviceNumber { major: 0, minor: 9 };
         assert_eq!(QueueFacts::read(root.path(), other), QueueFacts::default());
+    }
+
+    /// NFS and FUSE.
+    #[test]
+    fn a_superblock_without_a_block_device_has_a_window_of_its_own() {
+        let root = small_sysfs();
+        let superblock = root.path().join("class/bdi/0:44");
+        fs::create_dir_all(&superblock).unwrap();
+        fs::write(superblock.join("read_ahead_kb"), "15360\n").unwrap();
+        let facts = |minor| QueueFacts::read(root.path(), DeviceNumber { major: 0, minor });
+        let known = QueueFacts {
+            read_ahead_kb: Some(15360),
+            ..QueueFacts::default()
+        };
+        assert_eq!((facts(44), facts(45)), (known, QueueFacts::default()));
+    }
+
+    /// LVM, md, loop: a queue of its own, not that of the disk below.
+    #[test]
+    fn the_facts_of_a_mapped_device_are_its_own() {
+        let root = small_sysfs();
+        let mapped = root.path().join("devices/virtual/block/dm-0");
+        fs::create_dir_all(mapped.join("queue")).unwrap();
+        fs::create_dir_all(mapped.join("slaves")).unwrap();
+        let disk = root.path().join("devices/disk0");
+        std::os::unix::fs::symlink(&disk, mapped.join("slaves/disk0")).unwrap();
+        std::os::unix::fs::symlink(&mapped, root.path().join("dev/block/253:0")).unwrap();
+        fs::write(disk.join("queue/rotational"), "1\n").unwrap();
+        fs::write(mapped.join("queue/rotational"), "0\n").unwrap();
+        fs::write(mapped.join("queue/read_ahead_kb"), "4096\n").unwrap();
+        let device = DeviceNumber {
+            major: 253,
+            minor: 0,
+        };
+        let facts = QueueFacts::read(root.path(), device);
+        assert_eq!(facts.rotational, Some(false));
+        assert_eq!(facts.read_ahead_kb, Some(4096));
     }
 
     #[test]

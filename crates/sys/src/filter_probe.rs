@@ -97,6 +97,7 @@ fn try_calls() {
             libc::POSIX_FADV_NORMAL,
         );
         libc::syscall(libc::SYS_readahead, file, 0_i64, 0_usize);
+        libc::syscall(libc::SYS_pwrite64, file, bytes, 0_usize, 0_i64);
         libc::syscall(SYS_CACHESTAT, file, bytes, bytes, 0);
         libc::syscall(libc::SYS_close, file);
         let link = c"/proc/self/exe".as_ptr();

@@ -115,7 +115,9 @@ fn own_program() -> io::Result<OsString> {
 
 /// `command`, as a guest finds it, under `ahead run`.
 pub(super) fn steered(command: Vec<OsString>) -> io::Result<Vec<OsString>> {
-    let mut words = vec![own_program()?, "run".into(), "--".into()];
+    let mut words = vec![own_program()?];
+    // A guest begins with what it was made with.
+    words.extend(["run", "--device-cache", "no", "--"].map(OsString::from));
     words.extend(command);
     Ok(words)
 }

@@ -1,7 +1,8 @@
-//! The words in which the processes of a run say what they have asked for: one small file of each user,
-//! in memory, which stays. A run is a number in it.
+//! The words in which the processes of a run say what they have asked for, and share what they learn of
+//! devices: one small file of each user, in memory, which stays. A run is a number in it.
 //!
-//! Without it every process has a budget of its own. So whatever is in the way is passed over.
+//! Without it every process has a budget of its own, and learns alone. So whatever is in the way is
+//! passed over.
 
 use std::env;
 use std::fs::{self, File, OpenOptions};
@@ -10,14 +11,17 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use ahead_engine::members::WORDS;
+use ahead_engine::{estimates, members};
 use rustix::fs::{FallocateFlags, OFlags};
 
 /// Number of the run, a colon, and where the file is.
 pub const GROUP_VARIABLE: &str = "AHEAD_GROUP";
 /// Where it is without a folder of the user's own.
 const SHARED_MEMORY: &str = "/dev/shm";
-const BYTES: u64 = WORDS as u64 * 8;
+/// Members, then what is learned of devices and kept, then what single runs learn of them.
+const BYTES: u64 = (members::WORDS + 2 * estimates::WORDS) as u64 * 8;
+/// Where the part begins that is kept.
+pub const KEPT_AT: u64 = members::WORDS as u64 * 8;
 
 /// The variable for a new run. `None` if it cannot be had, and inside another run, to which everything
 /// that is started belongs.
@@ -51,6 +55,14 @@ fn path(runtime_folder: Option<PathBuf>) -> PathBuf {
         Some(folder) => folder.join("ahead-members"),
         None => Path::new(SHARED_MEMORY).join(format!("ahead-members-{}", own_id())),
     }
+}
+
+/// The file of the run that `variable` names, or of the one that this process belongs to.
+#[must_use]
+pub fn file_of(variable: Option<&str>) -> Option<File> {
+    let own = env::var(GROUP_VARIABLE).ok();
+    let (_, path) = variable.or(own.as_deref())?.split_once(':')?;
+    prepare(Path::new(path)).ok()
 }
 
 /// Makes the file, or sees that it is one of ours.

@@ -6,9 +6,11 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use ahead_engine::report::{Aside, FileReport, Report};
+use ahead_engine::report::{Aside, FileReport, LearnedDevice, Report};
 use ahead_engine::settings::Settings;
+use ahead_policy::device::DeviceEstimate;
 use ahead_study::table;
+use ahead_sys::block_queue::DeviceNumber;
 use serde_json::{Value, json};
 
 use super::command::{Command, Visibility};
@@ -115,6 +117,9 @@ impl RunReport<'_> {
         if !left_alone.is_empty() {
             text.push_str(&format!("ahead: left alone: {}\n", left_alone.join(", ")));
         }
+        for device in &report.devices {
+            text.push_str(&format!("ahead: {}\n", learned(device)));
+        }
         for spot in self.blind_spots() {
             text.push_str(&format!("ahead: {spot}\n"));
         }
@@ -144,11 +149,33 @@ impl RunReport<'_> {
             "mappings": self.report.mappings,
             "files_beyond": self.report.files_beyond,
             "unread_pages_max": self.report.unread_pages_max,
+            "devices": self.report.devices.iter().map(device_json).collect::<Vec<_>>(),
             "files": files,
             "not_seen": self.blind_spots(),
         });
         format!("{value:#}\n")
     }
+}
+
+fn device_json(device: &LearnedDevice) -> Value {
+    json!({
+        "device": DeviceNumber::from_dev(device.number).to_string(),
+        "access_ns_first": device.first.access_ns,
+        "access_ns": device.newest.access_ns,
+        "bytes_per_second": device.newest.bytes_per_second,
+        "depth": device.newest.depth,
+    })
+}
+
+/// What was learned of a device, as a sentence.
+fn learned(device: &LearnedDevice) -> String {
+    let milliseconds = |estimate: DeviceEstimate| estimate.access_ns as f64 / 1e6;
+    format!(
+        "device {}: an access takes {:.2} ms, as is believed; {:.2} ms at first",
+        DeviceNumber::from_dev(device.number),
+        milliseconds(device.newest),
+        milliseconds(device.first),
+    )
 }
 
 fn file_json(file: &FileReport) -> Value {
@@ -378,6 +405,24 @@ mod tests {
         });
         let line = "ahead: left alone: opened with O_DIRECT (3)\n";
         assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn a_device_is_shown_with_what_was_believed_first_and_last() {
+        let mut report = one_file();
+        report.devices = vec![LearnedDevice {
+            number: 0x801,
+            first: DeviceEstimate::FLASH,
+            newest: DeviceEstimate::ARM,
+        }];
+        let seen = || Visibility::Seen(BinaryMachine::this());
+        let text = with_report(seen(), &report, |shown| shown.text());
+        let line = "ahead: device 8:1: an access takes 8.00 ms, as is believed; 0.12 ms at first\n";
+        assert!(text.contains(line), "{text}");
+        let json = with_report(seen(), &report, |shown| shown.json());
+        let value: Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(value["devices"][0]["access_ns_first"], 120_000);
+        assert_eq!(value["devices"][0]["depth"], 1);
     }
 
     #[test]
