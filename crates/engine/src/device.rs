@@ -201,9 +201,8 @@ impl Device {
     pub fn hear(&self, all: Estimates<'_>, now: Timestamp) {
         if let Some(heard) = self.shared.hear(all, now) {
             self.believe(heard.estimate);
-            if heard.was_kept {
-                self.on_trial.store(REFUTING_WAITS, Relaxed);
-            }
+            let waits = if heard.was_kept { REFUTING_WAITS } else { 0 };
+            self.on_trial.store(waits, Relaxed);
         }
     }
 
@@ -335,6 +334,7 @@ impl Device {
         self.access_ns.store(arm.access_ns, Relaxed);
         self.is_no(DeviceEstimate::FLASH, arm);
         self.slower_ns.store(0, Relaxed);
+        self.on_trial.store(0, Relaxed);
         true
     }
 
