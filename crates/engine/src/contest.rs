@@ -27,8 +27,8 @@ impl Contest {
         }
     }
 
-    /// The stream `asker` asks, `is_first`: not having asked before. Whether another one asked last.
-    pub(crate) fn on_ask(&self, asker: u64, is_first: bool) -> bool {
+    /// The stream `asker` asks, `is_first`: not having asked before.
+    pub(crate) fn on_ask(&self, asker: u64, is_first: bool) {
         let is_same = self.last_asker.swap(asker, Relaxed) == asker;
         if is_first {
             // Its own reads waited before there was a stream: nobody else's.
@@ -40,7 +40,6 @@ impl Contest {
             rise(&self.score);
         }
         fall(&self.lone_score);
-        !is_same
     }
 
     /// A read waited that no window covers.

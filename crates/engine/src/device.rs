@@ -50,9 +50,6 @@ const ACCESS_NS_MAX: u64 = 50_000_000;
 /// that of a kind, the wait is of this device.
 const FIRST_WAIT_FACTOR: u64 = 8;
 
-/// Requests that a device is believed to serve at once, at most.
-const DEPTH_MAX: u64 = 64;
-
 /// Where a figure comes from.
 const GUESSED: u32 = 0;
 const MEASURED: u32 = 1;
@@ -111,7 +108,6 @@ pub struct Device {
     call_pages_max: AtomicU32,
     access_is: AtomicU32,
     bandwidth_is: AtomicU32,
-    depth_is: AtomicU32,
     contest: Contest,
     /// The newest lone wait, if it was much longer than believed; else 0.
     slower_ns: AtomicU64,
@@ -154,7 +150,6 @@ impl Device {
             call_pages_max: AtomicU32::new(0),
             access_is: AtomicU32::new(GUESSED),
             bandwidth_is: AtomicU32::new(GUESSED),
-            depth_is: AtomicU32::new(GUESSED),
             contest: Contest::new(),
             slower_ns: AtomicU64::new(0),
             waited_until: AtomicU64::new(0),
@@ -187,7 +182,6 @@ impl Device {
         self.access_is.store(source(facts.access_ns), Relaxed);
         self.bandwidth_is
             .store(source(facts.bytes_per_second), Relaxed);
-        self.depth_is.store(source(u64::from(facts.depth)), Relaxed);
         self.call_pages_max
             .store(facts.call_pages_max.max(1), Relaxed);
         let is_configured = facts.access_ns > 0 || facts.bytes_per_second > 0 || facts.depth > 0;
@@ -229,9 +223,8 @@ impl Device {
         if let Some(heard) = self.shared.hear(all, now) {
             self.believe(heard.estimate);
             self.bandwidth_is.store(MEASURED, Relaxed);
-            if heard.was_kept {
-                self.on_trial.store(REFUTING_WAITS, Relaxed);
-            }
+            let waits = if heard.was_kept { REFUTING_WAITS } else { 0 };
+            self.on_trial.store(waits, Relaxed);
         }
     }
 
@@ -292,40 +285,28 @@ impl Device {
 
     /// A stream asks for pages.
     pub fn on_ask(&self, ask: &Ask) {
-        let is_switch = self.contest.on_ask(ask.asker, ask.is_first);
-        self.measure(ask, is_switch);
+        self.contest.on_ask(ask.asker, ask.is_first);
+        self.measure(ask);
         self.expect(ask.pages, ask.now);
     }
 
-    /// Learns bandwidth and depth. An arm delivers less than it can where it seeks, which larger requests
-    /// mend and smaller ones make worse: there less is never believed. What its requests take beside
-    /// their transfer, when each is another stream's, is the way between them: a part of an access.
-    fn measure(&self, ask: &Ask, is_switch: bool) {
+    /// Learns the bandwidth. An arm delivers less than it can where it seeks, which larger requests
+    /// mend and smaller ones make worse: there less is never believed.
+    fn measure(&self, ask: &Ask) {
         let believed = self.estimate();
         let measured = self
             .throughput
-            .on_ask(ask.pages, ask.unread, is_switch, ask.now, &believed);
+            .on_ask(ask.pages, ask.unread, ask.now, &believed);
         let Some(measured) = measured else {
             return;
         };
         let rate = measured.bytes_per_second;
-        let is_believed = measured.is_all && !believed.is_slow_to_access();
-        if self.bandwidth_is.load(Relaxed) != CONFIGURED
-            && (is_believed || rate > believed.bytes_per_second)
-        {
+        let is_less = measured.is_all && !believed.is_slow_to_access();
+        let is_configured = self.bandwidth_is.load(Relaxed) == CONFIGURED;
+        if !is_configured && (is_less || rate > believed.bytes_per_second) {
             self.bytes_per_second.store(rate, Relaxed);
             self.bandwidth_is.store(MEASURED, Relaxed);
         }
-        if measured.is_all && measured.switch_ns > 0 && !self.depth_is_configured() {
-            let transfer_ns = believed.transfer_ns(PageCount::new(measured.request_pages));
-            let way_ns = measured.switch_ns.saturating_sub(transfer_ns).max(1);
-            let depth = (believed.access_ns / way_ns).clamp(1, DEPTH_MAX);
-            self.depth.store(u32::try_from(depth).unwrap_or(1), Relaxed);
-        }
-    }
-
-    fn depth_is_configured(&self) -> bool {
-        self.depth_is.load(Relaxed) == CONFIGURED
     }
 
     /// A reader waited `waited_ns` inside its window, until `now`.
@@ -395,6 +376,7 @@ impl Device {
         self.access_ns.store(arm.access_ns, Relaxed);
         self.is_no(DeviceEstimate::FLASH, arm);
         self.slower_ns.store(0, Relaxed);
+        self.on_trial.store(0, Relaxed);
         true
     }
 

@@ -34,8 +34,6 @@ pub(crate) struct Throughput {
     /// Pages and requests since.
     pages: AtomicU64,
     requests: AtomicU32,
-    /// How many of these another stream had asked before.
-    switches: AtomicU32,
     /// How long readers waited since inside their windows, those who waited together counted once.
     waited_ns: AtomicU64,
     /// When the newest of those waits ended.
@@ -49,11 +47,6 @@ pub(crate) struct Measured {
     pub(crate) bytes_per_second: u64,
     /// It could not do more: readers waited for it.
     pub(crate) is_all: bool,
-    /// Nanoseconds for each request, of which almost all were another stream's than the one before; 0:
-    /// they were not.
-    pub(crate) switch_ns: u64,
-    /// Pages of a request, on average.
-    pub(crate) request_pages: u64,
 }
 
 impl Throughput {
@@ -63,7 +56,6 @@ impl Throughput {
             from: AtomicU64::new(0),
             pages: AtomicU64::new(0),
             requests: AtomicU32::new(0),
-            switches: AtomicU32::new(0),
             waited_ns: AtomicU64::new(0),
             waited_until: AtomicU64::new(0),
         }
@@ -83,7 +75,6 @@ impl Throughput {
         &self,
         pages: PageCount,
         unread: PageCount,
-        is_switch: bool,
         now: Timestamp,
         device: &DeviceEstimate,
     ) -> Option<Measured> {
@@ -91,9 +82,6 @@ impl Throughput {
         let delivered = self.pages.load(Relaxed);
         let requests = self.requests.fetch_add(1, Relaxed);
         self.pages.fetch_add(pages.get(), Relaxed);
-        if is_switch {
-            self.switches.fetch_add(1, Relaxed);
-        }
         let elapsed_ns = now.get().saturating_sub(from);
         if delivered < MEASURED_PAGES.get() || requests < MEASURED_REQUESTS || elapsed_ns == 0 {
             return None;
@@ -102,7 +90,6 @@ impl Throughput {
         self.from.store(now.get(), Relaxed);
         self.pages.store(pages.get(), Relaxed);
         self.requests.store(1, Relaxed);
-        let switches = self.switches.swap(0, Relaxed);
         if from == 0 {
             return None;
         }
@@ -115,13 +102,9 @@ impl Throughput {
         let queued_ns = queued.transfer_ns(unread);
         let is_transfer = queued_ns >= device.access_ns.saturating_mul(ACCESSES_QUEUED.get());
         let is_all = is_transfer && waited_ns >= elapsed_ns / 2;
-        let requests = u64::from(requests);
-        let all_switch = u64::from(switches) * 8 >= requests * 7;
         Some(Measured {
             bytes_per_second: rate,
             is_all,
-            switch_ns: if all_switch { elapsed_ns / requests } else { 0 },
-            request_pages: delivered / requests,
         })
     }
 }

@@ -125,6 +125,9 @@ fn an_arm_where_flash_was_is_known_by_its_second_access() {
         assert!(is_flash(device.estimate()));
         let waits = waits_until(&mut machine, &device, ARM_NS, is_arm);
         assert!(waits <= 2, "{waits}");
+        machine.wait(&device, 300_000);
+        machine.wait(&device, 300_000);
+        assert!(is_arm(device.estimate()), "answers of its own memory");
     }
 }
 

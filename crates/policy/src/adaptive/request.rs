@@ -77,7 +77,7 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
     let (efficient, pipeline) = (device.efficient_request(), device.pipeline_request());
     let model = if moment.contested {
         let share = PageCount::new(pipeline.get() / u64::from(moment.streams.max(1)));
-        let whole = FIRST_REQUEST_PAGES.get();
+        let whole = REQUEST_PAGES_MIN.get();
         let least = PageCount::new(u64::from(need.length).next_multiple_of(whole));
         let least = share.max(least);
         if shared { least } else { least.max(efficient) }
