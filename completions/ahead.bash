@@ -763,7 +763,7 @@ _ahead() {
                     return 0
                     ;;
                 --fs)
-                    COMPREPLY=($(compgen -W "ext4 xfs" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "ext4 xfs nfs" -- "${cur}"))
                     return 0
                     ;;
                 --with)
@@ -944,7 +944,7 @@ _ahead() {
                     return 0
                     ;;
                 --fs)
-                    COMPREPLY=($(compgen -W "ext4 xfs" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "ext4 xfs nfs" -- "${cur}"))
                     return 0
                     ;;
                 --with)
@@ -994,7 +994,7 @@ _ahead() {
                     return 0
                     ;;
                 --fs)
-                    COMPREPLY=($(compgen -W "ext4 xfs" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "ext4 xfs nfs" -- "${cur}"))
                     return 0
                     ;;
                 --with)

@@ -158,8 +158,9 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l memory -d 'Memory of the guest' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l fs -d 'File system of the disk: ext4 or xfs (needs its mkfs)' -r -f -a "ext4\t''
-xfs\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l fs -d 'File system: ext4, xfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
+xfs\t''
+nfs\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l with -d 'Copy this file or folder to the disk first; may be repeated' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l prepare -d 'Run this first with the shell, on the disk, outside of the measurement' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l wall-limit -d 'End the guest after so many seconds of the host\'s clock' -r
@@ -171,8 +172,9 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l memory -d 'Memory of the guest' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l fs -d 'File system of the disk: ext4 or xfs (needs its mkfs)' -r -f -a "ext4\t''
-xfs\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l fs -d 'File system: ext4, xfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
+xfs\t''
+nfs\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l with -d 'Copy this file or folder to the disk first; may be repeated' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l prepare -d 'Run this first with the shell, on the disk, outside of the measurement' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l wall-limit -d 'End the guest after so many seconds of the host\'s clock' -r
@@ -223,8 +225,9 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l memory -d 'Memory of the guest' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l fs -d 'File system of the disk: ext4 or xfs (needs its mkfs)' -r -f -a "ext4\t''
-xfs\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l fs -d 'File system: ext4, xfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
+xfs\t''
+nfs\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l with -d 'Copy this file or folder to the disk first; may be repeated' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l prepare -d 'Run this first with the shell, on the disk, outside of the measurement' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l wall-limit -d 'End the guest after so many seconds of the host\'s clock' -r

@@ -124,8 +124,12 @@ impl Bench<'_> {
             .command(arm, &assignment_path)
             .and_then(|mut command| command.spawn())
             .map_err(machine("cannot start the reader"))?;
-        let watched = self.watch(&mut child, &counter, before);
-        let (end, unread_bytes_max) = watched.map_err(machine("cannot watch the reader"))?;
+        let watched = self.watch(&mut child, &counter, before, group.as_ref());
+        let Watched {
+            end,
+            unread_bytes_max,
+            own_bytes,
+        } = watched.map_err(machine("cannot watch the reader"))?;
         if self.plan.stop.load(Ordering::Relaxed) {
             return Err(BenchError::Stopped);
         }
@@ -145,6 +149,7 @@ impl Bench<'_> {
             reads: measured.reads,
             latency: measured.latency,
             began_ns: measured.began_ns,
+            own_bytes,
             device_bytes: after.read_bytes.saturating_sub(before.read_bytes),
             device_requests: after.reads.saturating_sub(before.reads),
             cpu_user_ns: nanos(end.user),
@@ -250,15 +255,26 @@ impl Bench<'_> {
         child: &mut Child,
         counter: &SharedCounter,
         before: BlockStat,
-    ) -> io::Result<(ChildEnd, u64)> {
+        group: Option<&MemoryGroup>,
+    ) -> io::Result<Watched> {
         let mut unread_bytes_max = 0;
+        let mut own_bytes = None;
         loop {
-            if let Some(end) = try_wait(child.id())? {
-                return Ok((end, unread_bytes_max));
-            }
-            if self.plan.stop.load(Ordering::Relaxed) {
+            let mut end = try_wait(child.id())?;
+            if end.is_none() && self.plan.stop.load(Ordering::Relaxed) {
                 child.kill()?;
-                return Ok((wait_blocking(child.id())?, unread_bytes_max));
+                end = Some(wait_blocking(child.id())?);
+            }
+            if let Some(end) = end {
+                return Ok(Watched {
+                    end,
+                    unread_bytes_max,
+                    own_bytes,
+                });
+            }
+            // Once, and early: to ask makes the kernel add up the group's pages, which it decides by.
+            if own_bytes.is_none() && counter.get() > 0 {
+                own_bytes = group.and_then(|group| group.own_bytes().ok().flatten());
             }
             // The device first: what the reader takes in between makes the figure smaller, never
             // larger than it was.
@@ -300,6 +316,13 @@ impl Bench<'_> {
             _ => Err(format!("the reader ended with {}{}", end.status, said())),
         }
     }
+}
+
+/// What was seen of a reader from outside.
+struct Watched {
+    end: ChildEnd,
+    unread_bytes_max: u64,
+    own_bytes: Option<u64>,
 }
 
 /// Direct reads do not go through the page cache, so that a limit would say nothing.

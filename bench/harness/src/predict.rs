@@ -40,6 +40,7 @@ pub use cells::{PredictError, PredictedCell, Simulated};
 pub use guests::compare_with_guests;
 pub use page::{render_page, render_picture};
 
+use self::simulated::GroupFacts;
 use crate::arm::Arm;
 use crate::calendar::utc_minutes;
 use crate::dataset::Dataset;
@@ -275,7 +276,9 @@ fn on_disk(
     for cell in &mut cells {
         let (workload, sources) = bench.work(&cell.scenario)?;
         let known = places::look_up(&sources).map_err(PredictError::Places)?;
-        (cell.simulated, _) = twin.simulate(&cell.scenario, workload, &known.files, &cell.arm)?;
+        let group = cell.measured.first().map(GroupFacts::of);
+        let (scenario, group) = (&cell.scenario, group.unwrap_or_default());
+        (cell.simulated, _) = twin.simulate(scenario, workload, &known.files, &cell.arm, group)?;
     }
     let disk = PredictedDisk {
         disk: TestedDisk {

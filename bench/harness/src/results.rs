@@ -90,6 +90,10 @@ pub struct RunRecord {
     /// When the first read began, in nanoseconds of `CLOCK_MONOTONIC`; 0 where that was not noted.
     #[serde(default)]
     pub began_ns: u64,
+    /// Under a limit of memory: what of it the readers had for themselves, when the first of them had
+    /// got something.
+    #[serde(default)]
+    pub own_bytes: Option<u64>,
     /// Bytes that the device read, also those on their way when the reader stopped.
     pub device_bytes: u64,
     /// Read requests that the device completed.
@@ -156,6 +160,7 @@ pub(crate) mod tests {
             useful_bytes: mb_s * 1_000_000,
             elapsed_ns: 1_000_000_000,
             began_ns: 0,
+            own_bytes: None,
             reads: 1000,
             latency: Latency {
                 p50_ns: 100,

@@ -109,6 +109,22 @@ impl MemoryGroup {
         self.folder.join("cgroup.procs")
     }
 
+    /// Bytes that are charged to the group and hold no contents of files: memory, stacks and tables of
+    /// its processes. `None` where the kernel does not say, as in version 1.
+    pub fn own_bytes(&self) -> io::Result<Option<u64>> {
+        let text = fs::read_to_string(self.folder.join("memory.stat"))?;
+        let value = |name: &str| -> Option<u64> {
+            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+            lines.find(|(key, _)| *key == name)?.1.trim().parse().ok()
+        };
+        let Some(anonymous) = value("anon") else {
+            return Ok(None);
+        };
+        let kernel = ["kernel_stack", "pagetables", "percpu", "sock"];
+        let kernel: u64 = kernel.iter().filter_map(|name| value(name)).sum();
+        Ok(Some(anonymous + kernel))
+    }
+
     /// Moves process `pid` into the group.
     pub fn add(&self, pid: u32) -> io::Result<()> {
         fs::write(self.members_file(), pid.to_string())
@@ -152,6 +168,23 @@ mod tests {
             fs::read_to_string(root.path().join("g/memory.max")).unwrap(),
             "4096"
         );
+    }
+
+    #[test]
+    fn what_is_no_file_is_the_groups_own() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("cgroup.controllers"), "memory\n").unwrap();
+        let controller = MemoryController::find(root.path()).unwrap();
+        let group = controller.create("g", 4096).unwrap();
+        let stat = root.path().join("g/memory.stat");
+        fs::write(
+            &stat,
+            "anon 600\nfile 9000\nkernel 80\nkernel_stack 64\npagetables 8\n",
+        )
+        .unwrap();
+        assert_eq!(group.own_bytes().unwrap(), Some(672));
+        fs::write(&stat, "cache 9000\nrss 600\n").unwrap();
+        assert_eq!(group.own_bytes().unwrap(), None);
     }
 
     #[test]

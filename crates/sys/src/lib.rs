@@ -16,6 +16,7 @@ pub mod drop_caches;
 pub mod extent_map;
 pub mod filter_probe;
 pub mod loop_device;
+pub mod loopback;
 pub mod mapped_area;
 pub mod mapped_file;
 pub mod meminfo;

@@ -19,6 +19,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::system::{RebootCommand, reboot};
 
+use crate::nfs;
 use crate::task::{self, ANSWER, CommandTime, FileSystem, GuestAnswer, OUTPUT, TASK, Task};
 
 /// Where the disk is mounted.
@@ -27,8 +28,9 @@ pub const DISK_FOLDER: &str = "/mnt/disk";
 const HOST_FOLDER: &str = "/run/host";
 /// Where the shared folder is mounted, writable.
 pub const SHARED_FOLDER: &str = "/run/shared";
+/// Where the disk is mounted that is served to [`DISK_FOLDER`].
+const SERVED_FOLDER: &str = "/run/served";
 const DISK: &str = "/dev/ahead0";
-const READ_AHEAD: &str = "/sys/block/ahead0/queue/read_ahead_kb";
 
 /// Of every file system: one by chance would make each disk another one.
 const IDENTITY: &str = "5a5a5a5a-5a5a-4a5a-8a5a-5a5a5a5a5a5a";
@@ -87,7 +89,8 @@ fn mount_all(shared: &Path) -> Result<(), String> {
         }
     }
     // A folder in /dev is not there before devtmpfs is.
-    for folder in [SHARED_FOLDER, HOST_FOLDER, DISK_FOLDER, "/dev/shm"] {
+    let own = [SHARED_FOLDER, HOST_FOLDER, DISK_FOLDER, SERVED_FOLDER];
+    for folder in own.into_iter().chain(["/dev/shm"]) {
         fs::create_dir_all(folder).map_err(|error| format!("{folder}: {error}"))?;
     }
     let _ = mount(
@@ -114,25 +117,7 @@ fn mount_all(shared: &Path) -> Result<(), String> {
 fn carry_out() -> Result<GuestAnswer, String> {
     let path = Path::new(SHARED_FOLDER).join(TASK);
     let task: Task = task::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    if task.is_blank {
-        make_file_system(task.file_system)?;
-    }
-    let kind = task.file_system.name();
-    // What is measured is reading: the times of last access would be written now and then, and move
-    // the arm.
-    let read_only = if task.is_read_only {
-        MountFlags::RDONLY
-    } else {
-        MountFlags::empty()
-    };
-    mount(
-        DISK,
-        DISK_FOLDER,
-        kind,
-        MountFlags::NOATIME | read_only,
-        task.file_system.mount_options(),
-    )
-    .map_err(|error| format!("cannot mount the disk as {kind}: {error}"))?;
+    mount_disk(&task)?;
     if !task.copies.is_empty() {
         let mut copy = Command::new("cp");
         copy.args(["-a", "--"]);
@@ -144,7 +129,7 @@ fn carry_out() -> Result<GuestAnswer, String> {
         succeed(command(words, &task).stdin(Stdio::null()))?;
     }
     if let Some(kib) = task.read_ahead_kib {
-        fs::write(READ_AHEAD, kib.to_string()).map_err(|error| format!("{READ_AHEAD}: {error}"))?;
+        set_read_ahead(kib)?;
     }
     rustix::fs::sync();
     drop_caches(Path::new("/proc"))
@@ -190,6 +175,48 @@ fn carry_out() -> Result<GuestAnswer, String> {
     }))
 }
 
+fn mount_disk(task: &Task) -> Result<(), String> {
+    if task.is_blank {
+        make_file_system(task.file_system)?;
+    }
+    let is_served = task.file_system == FileSystem::Nfs;
+    let folder = if is_served {
+        SERVED_FOLDER
+    } else {
+        DISK_FOLDER
+    };
+    let kind = task.file_system.on_disk();
+    // What is measured is reading: the times of last access would be written now and then, and move
+    // the arm.
+    let read_only = if task.is_read_only {
+        MountFlags::RDONLY
+    } else {
+        MountFlags::empty()
+    };
+    mount(
+        DISK,
+        folder,
+        kind,
+        MountFlags::NOATIME | read_only,
+        task.file_system.mount_options(),
+    )
+    .map_err(|error| format!("cannot mount the disk as {kind}: {error}"))?;
+    if is_served {
+        nfs::serve_and_mount(SERVED_FOLDER, DISK_FOLDER)?;
+    }
+    Ok(())
+}
+
+/// The read-ahead of what is mounted at [`DISK_FOLDER`]: the disk's own, or that of the NFS client. A
+/// server's disk keeps the kernel's default, as a client cannot say what it is.
+fn set_read_ahead(kib: u64) -> Result<(), String> {
+    let device = rustix::fs::stat(DISK_FOLDER).map(|stat| stat.st_dev);
+    let device = device.map_err(|error| format!("{DISK_FOLDER}: {error}"))?;
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let path = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
+    fs::write(&path, kib.to_string()).map_err(|error| format!("{path}: {error}"))
+}
+
 /// As many files as other machines allow; a kernel by itself allows 4096 at most.
 fn allow_many_files() {
     let limit = Rlimit {
@@ -201,12 +228,12 @@ fn allow_many_files() {
 }
 
 fn make_file_system(kind: FileSystem) -> Result<(), String> {
-    let program = format!("mkfs.{}", kind.name());
+    let program = format!("mkfs.{}", kind.on_disk());
     let mut make = Command::new(&program);
     match kind {
         // All tables now: what would be initialised later takes the disk's time from the command. The
         // seed decides in which order a folder lists its files, and where folders lie.
-        FileSystem::Ext4 => {
+        FileSystem::Ext4 | FileSystem::Nfs => {
             let tables = "lazy_itable_init=0,lazy_journal_init=0";
             let options = format!("{tables},hash_seed={IDENTITY}");
             make.args(["-q", "-F", "-U", IDENTITY, "-E", &options])

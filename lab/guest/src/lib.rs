@@ -10,6 +10,7 @@
 //! * [`guest`] boots one, waits for its end, and ends it when it hangs
 //! * [`task`]: what a guest is told and what it answers, two small JSON files
 //! * [`init`]: the first process in the guest: mounts, prepares, measures, powers off
+//! * `nfs`: a folder of the guest, served by its own kernel and mounted over the loopback
 //! * [`requests`]: the log of every request that reached the disk; [`sweep`]: what the disk would have
 //!   needed for the same bytes at the least
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@
 pub mod guest;
 pub mod init;
 pub mod kernel;
+mod nfs;
 pub mod requests;
 pub mod source;
 pub mod sweep;

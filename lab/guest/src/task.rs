@@ -23,14 +23,16 @@ pub enum FileSystem {
     Ext4,
     /// XFS.
     Xfs,
+    /// ext4, served by the guest's own kernel and mounted over the loopback.
+    Nfs,
 }
 
 impl FileSystem {
-    /// As `mount -t` calls it.
+    /// The one on the disk, as `mount -t` calls it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub const fn on_disk(self) -> &'static str {
         match self {
-            Self::Ext4 => "ext4",
+            Self::Ext4 | Self::Nfs => "ext4",
             Self::Xfs => "xfs",
         }
     }
@@ -40,7 +42,7 @@ impl FileSystem {
     /// of five.
     pub(crate) const fn mount_options(self) -> Option<&'static CStr> {
         match self {
-            Self::Ext4 => Some(c"noinit_itable,no_prefetch_block_bitmaps"),
+            Self::Ext4 | Self::Nfs => Some(c"noinit_itable,no_prefetch_block_bitmaps"),
             Self::Xfs => None,
         }
     }

@@ -4,7 +4,7 @@ use ahead_replicas::instant::{Instant, InstantObserver, InstantSettings};
 use ahead_replicas::kernel::folio::{Folio, FolioRelease};
 use ahead_replicas::kernel::{Call, Class, Fault, Host, PageState, Read, ReadAhead, Window};
 use ahead_replicas::page_cache::{
-    Aging, CacheObserver, CacheSettings, Evicted, FileId, Replacement,
+    Aging, CacheObserver, CacheSettings, Evicted, FileId, Limit, Replacement,
 };
 
 /// Bytes of a page.
@@ -59,6 +59,7 @@ fn settings(memory_pages: u64, folio_order_max: u8) -> InstantSettings {
             memory_pages,
             replacement: Replacement::TwoList,
             aging: Aging::FirstReferences,
+            limit: Limit::Machine,
         },
         io_pages: 320,
         folio_order_max,

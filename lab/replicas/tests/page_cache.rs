@@ -2,7 +2,7 @@
 
 use ahead_replicas::kernel::{Class, PageState, Window};
 use ahead_replicas::page_cache::{
-    Aging, CacheObserver, CacheSettings, Evicted, FileId, PageCache, Replacement,
+    Aging, CacheObserver, CacheSettings, Evicted, FileId, Limit, PageCache, Replacement,
 };
 
 /// The pages that left, in order.
@@ -20,6 +20,7 @@ fn cache(memory_pages: u64, replacement: Replacement) -> (PageCache, FileId) {
         memory_pages,
         replacement,
         aging: Aging::FirstReferences,
+        limit: Limit::Machine,
     });
     let file = cache.add_file();
     (cache, file)
@@ -163,6 +164,7 @@ fn the_aging_clock_ticks_as_told() {
             memory_pages: 4,
             replacement: Replacement::TwoList,
             aging,
+            limit: Limit::Machine,
         });
         let file = cache.add_file();
         bring(&mut cache, file, &window(0, 4));

@@ -14,7 +14,7 @@ use std::time::Instant as Clock;
 use ahead_replicas::instant::{Instant, InstantSettings};
 use ahead_replicas::kernel::folio::{Folio, FolioRelease};
 use ahead_replicas::kernel::{Fault, Host, Read, ReadAhead};
-use ahead_replicas::page_cache::{Aging, CacheSettings, Replacement};
+use ahead_replicas::page_cache::{Aging, CacheSettings, Limit, Replacement};
 use ahead_units::PAGE_BYTES;
 
 /// Reads nothing ahead: what is measured is the walk and the cache.
@@ -62,6 +62,7 @@ fn main() {
                 memory_pages,
                 replacement,
                 aging: Aging::FirstReferences,
+                limit: Limit::Machine,
             },
             io_pages: 320,
             folio_order_max,

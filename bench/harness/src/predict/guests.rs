@@ -10,7 +10,7 @@ use ahead_workload::scenario::ScenarioWork;
 use ahead_workload::{Scenario, Workload};
 
 use super::cells::{PredictError, PredictedCell};
-use super::simulated;
+use super::simulated::{self, GroupFacts};
 use super::{Calibration, PredictedDisk, Predictions, VERSION};
 use crate::calendar::utc_minutes;
 use crate::results::Results;
@@ -52,7 +52,9 @@ pub fn compare_with_guests(
                 .filter(|run| run.scenario == *scenario && run.arm == *arm)
                 .cloned()
                 .collect();
-            let (simulated, requests) = twin.simulate(scenario, workload, &placed.files, arm)?;
+            let group = measured.first().map(GroupFacts::of).unwrap_or_default();
+            let (simulated, requests) =
+                twin.simulate(scenario, workload, &placed.files, arm, group)?;
             let cell = PredictedCell {
                 disk: results.disk.name.clone(),
                 scenario: scenario.clone(),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahead_disk_model::{DiskModel, ServiceOrder, TimeScale};
+use ahead_replicas::page_cache::Limit;
 use ahead_sim::algorithm::{Policy, PolicyError};
 use ahead_sim::queue::{DiskRequest, QueueSettings, Scheduler};
 use ahead_sim::world::{Costs, Machine, RunTotals, World};
@@ -21,7 +22,7 @@ use crate::arm::Arm;
 use crate::execute::{Bench, runs_to_its_end};
 use crate::ground::machine as this_machine;
 use crate::places::PlacedFile;
-use crate::results::{Limits, Results};
+use crate::results::{Limits, Results, RunRecord};
 
 /// Commands of a loop device.
 const LOOP_DEPTH: u32 = 128;
@@ -98,6 +99,27 @@ fn last_goes_first(job: &mut Job) {
     }
 }
 
+/// What was measured of the control group that limits a run's memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct GroupFacts {
+    /// What its processes have of their own, in bytes.
+    pub(super) own_bytes: u64,
+    /// When, in the run's time, the kernel added up its pages first.
+    pub(super) counted_ns: u64,
+}
+
+impl GroupFacts {
+    /// Of a run that was measured. The kernel adds up the pages of all groups every two seconds, from
+    /// its boot on.
+    pub(super) fn of(run: &RunRecord) -> Self {
+        const COUNTED_EVERY_NS: u64 = 2_000_000_000;
+        Self {
+            own_bytes: run.own_bytes.unwrap_or(0),
+            counted_ns: COUNTED_EVERY_NS - run.began_ns % COUNTED_EVERY_NS,
+        }
+    }
+}
+
 /// What every twin on one machine has in common.
 pub(super) struct Twin {
     /// The simulated machine; its memory is all of it.
@@ -121,10 +143,14 @@ impl Twin {
         workload: &Workload,
         files: &[PlacedFile],
         arm: &Arm,
+        group: GroupFacts,
     ) -> Result<(Simulated, Vec<DiskRequest>), PredictError> {
         let mut machine = self.machine.clone();
         if let Some(bytes) = scenario.memory_bytes_max() {
             machine.memory_pages = bytes / PAGE_BYTES;
+            machine.limit = Limit::Group;
+            machine.other_pages = group.own_bytes.div_ceil(PAGE_BYTES);
+            machine.group_counted_ns = group.counted_ns;
         }
         if matches!(workload, Workload::Mapped { .. }) {
             machine.costs.user_page_ns = self.touch_ns;

@@ -57,8 +57,8 @@ pub struct LabMachine {
     /// Memory of the guest
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub memory: String,
-    /// File system of the disk: ext4 or xfs (needs its mkfs)
-    #[arg(long, value_name = "KIND", default_value = "ext4", value_parser = ["ext4", "xfs"])]
+    /// File system: ext4, xfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it
+    #[arg(long, value_name = "KIND", default_value = "ext4", value_parser = ["ext4", "xfs", "nfs"])]
     pub fs: String,
     /// Copy this file or folder to the disk first; may be repeated
     #[arg(long, value_name = "PATH")]

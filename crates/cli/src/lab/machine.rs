@@ -84,10 +84,10 @@ pub(super) fn guest(machine: &LabMachine, command: &[OsString]) -> Result<Guest,
     }
     let mut guest = guest_of(&machine.kernel, &machine.disk)?;
     let mut task = Task::new(command);
-    task.file_system = if machine.fs == "xfs" {
-        FileSystem::Xfs
-    } else {
-        FileSystem::Ext4
+    task.file_system = match machine.fs.as_str() {
+        "xfs" => FileSystem::Xfs,
+        "nfs" => FileSystem::Nfs,
+        _ => FileSystem::Ext4,
     };
     for path in &machine.with {
         let path = std::path::absolute(path)?;

@@ -5,7 +5,7 @@
 //! cache.
 
 use ahead_disk_model::DiskModel;
-use ahead_replicas::page_cache::{Aging, Replacement};
+use ahead_replicas::page_cache::{Aging, Limit, Replacement};
 use ahead_sim::queue::QueueSettings;
 use ahead_sim::world::{Costs, Machine};
 use ahead_units::ByteLength;
@@ -50,6 +50,9 @@ pub(super) fn with_memory(cache_mib: u64) -> Machine {
         cpus: 1,
         slice_ns: 100_000_000,
         memory_pages: cache_mib * MIB_PAGES,
+        other_pages: 0,
+        limit: Limit::Machine,
+        group_counted_ns: 0,
         replacement: Replacement::TwoList,
         aging: Aging::FirstReferences,
         folio_order_max: 0,

@@ -1,6 +1,7 @@
 //! The cache itself: its settings, who hears of it, and where pages, folios and lists are found.
 
 use super::chunk::{CHUNK_ORDER, CHUNK_PAGES, FileId, run_mask, split};
+use super::control_group::ControlGroup;
 use super::lists::{BLOCK_PAGES, LISTS, Lists};
 use super::table::Table;
 use crate::kernel::Class;
@@ -35,6 +36,18 @@ pub enum Aging {
     Scanned,
 }
 
+/// What the size of memory is, and so what happens when it is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limit {
+    /// The machine's memory: just as much is reclaimed as is needed, and where nothing can leave,
+    /// memory is exceeded.
+    #[default]
+    Machine,
+    /// The limit of a memory control group of Linux 6: reclaim works in batches, and read-ahead ends
+    /// at the page for which nothing could leave.
+    Group,
+}
+
 /// How large the cache is, and how it forgets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
@@ -44,6 +57,8 @@ pub struct CacheSettings {
     pub replacement: Replacement,
     /// What the aging clock counts.
     pub aging: Aging,
+    /// Whose size that is.
+    pub limit: Limit,
 }
 
 /// A page that leaves the cache.
@@ -98,6 +113,8 @@ pub struct PageCache {
     pub(super) resident: u64,
     pub(super) unread: u64,
     pub(super) in_flight: u64,
+    /// With [`Limit::Group`].
+    pub(super) group: Option<Box<ControlGroup>>,
 }
 
 impl PageCache {
@@ -115,6 +132,7 @@ impl PageCache {
             resident: 0,
             unread: 0,
             in_flight: 0,
+            group: (settings.limit == Limit::Group).then(Box::default),
         }
     }
 

@@ -20,12 +20,14 @@
 //! This is a twin of Linux, and differs:
 //!
 //! * One zone, one memory, no watermarks: reclaim happens at the moment of need, just as much as is
-//!   needed, in no process' time. The kernel's runs ahead of need in batches of 32 pages.
+//!   needed, in no process' time. The kernel's runs ahead of need in batches of 32 pages. The limit of
+//!   a memory control group is closer to the kernel's, see [`Limit`].
 //! * Pages are never dirty and never mapped: the accessed bits of page tables do not exist. Who
 //!   simulates a mapping calls [`access`](PageCache::access) when a page is mapped, and again if
 //!   hot mapped pages are to stay.
 //! * The batches (`pagevec`) that delay list work by up to 14 pages are left out.
-//! * Evicted pages leave no shadow. Whether a page came back is for an observer to notice.
+//! * Evicted pages leave no shadow, but in a group. Whether a page came back is for an observer to
+//!   notice.
 //!
 //! Memory use is proportional to what is cached: pages are kept in chunks of 64, about 170 bytes
 //! each, found by a hash, and where a folio begins, eight neighbouring pages share 68 bytes of
@@ -35,6 +37,7 @@ use crate::kernel::{Class, Window};
 
 mod cache;
 mod chunk;
+mod control_group;
 mod lists;
 mod pages;
 pub mod reclaim;
@@ -44,7 +47,7 @@ use cache::ACTIVE;
 use chunk::{CHUNK_PAGES, run_mask, split};
 use lists::{BLOCK_PAGES, NO_BLOCK};
 
-pub use cache::{Aging, CacheObserver, CacheSettings, Evicted, PageCache, Replacement};
+pub use cache::{Aging, CacheObserver, CacheSettings, Evicted, Limit, PageCache, Replacement};
 pub use chunk::FileId;
 
 /// What an access found.
@@ -95,7 +98,10 @@ impl PageCache {
         let mut from = window.start;
         let mut inserted = 0;
         while let Some((start, pages)) = self.next_absent_run(file, from, end) {
-            self.make_room(pages, observer);
+            let pages = self.make_room(pages, window, observer);
+            if pages == 0 {
+                break;
+            }
             let is_folio = window.order > 0
                 && pages == window.pages
                 && window.order < 64
@@ -135,8 +141,12 @@ impl PageCache {
             if is_locked {
                 chunk.locked |= mask;
             }
+            if let Some(group) = &mut self.group {
+                group.on_chunk(file, number);
+            }
             if !is_folio {
                 for bit in first..first + mask.count_ones() {
+                    let list = self.list_of_page(file, number * CHUNK_PAGES + u64::from(bit), list);
                     self.join(place, bit, list, 1);
                 }
             } else if page == start {
@@ -156,6 +166,17 @@ impl PageCache {
         self.unread += pages;
         if is_locked {
             self.in_flight += pages;
+        }
+    }
+
+    /// The list of a page that comes in by itself: a group remembers those that left, see
+    /// [`control_group`].
+    fn list_of_page(&mut self, file: FileId, page: u64, list: usize) -> usize {
+        let group = self.group.as_mut();
+        if group.is_some_and(|group| group.on_entered(file, page)) {
+            ACTIVE
+        } else {
+            list
         }
     }
 
@@ -252,5 +273,8 @@ impl PageCache {
     fn activate(&mut self, place: u32, bit: u32) {
         self.table.chunk_mut(place).referenced &= !(1 << bit);
         self.move_to(place, bit, ACTIVE);
+        if let Some(group) = &mut self.group {
+            group.on_activated();
+        }
     }
 }

@@ -223,7 +223,25 @@ impl PageCache {
     /// Pages of memory that hold nothing.
     #[must_use]
     pub fn free_pages(&self) -> u64 {
-        self.settings.memory_pages.saturating_sub(self.resident)
+        let taken = self.resident + self.node_pages();
+        self.settings.memory_pages.saturating_sub(taken)
+    }
+
+    /// Pages that a group needs to find pages.
+    fn node_pages(&self) -> u64 {
+        let group = self.group.as_ref();
+        group.map_or(0, |group| {
+            group.node_pages(self.table.len() as u64, self.resident)
+        })
+    }
+
+    /// What a group says of its pages is of this moment, until this is called again: Linux does it
+    /// every two seconds.
+    pub fn count_group(&mut self) {
+        let (inactive, active) = (self.inactive_pages(), self.active_pages());
+        if let Some(group) = &mut self.group {
+            group.count(inactive, active);
+        }
     }
 
     /// Pages not [active](Self::is_active).

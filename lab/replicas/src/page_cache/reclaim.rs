@@ -28,16 +28,35 @@
 //!
 //! When nothing is left but pages in flight, memory is exceeded.
 //!
+//! **The limit of a group** ([`Limit::Group`], `try_charge_memcg` and `shrink_lruvec` of Linux 6.12, two
+//! lists). Pages are charged one by one, so that a window enters until memory is full. Then:
+//! 1. A part of the inactive list is examined from its old end: a 4096th of it, then twice as much
+//!    each time, until 32 folios have left or a whole list was examined. What is in flight goes to
+//!    the young end. The active list gives up the same share of its own if it was the longer one
+//!    when pages were last counted, if pages have become active since, or if nothing left otherwise.
+//! 2. Some left: the window goes on. None left: it ends here, as read-ahead is an allocation that may
+//!    fail. Only the page that a reader needs by itself comes in all the same.
+//!
 //! The aging clock ticks for each page of each folio examined, or of each without reference mark.
 
-use super::cache::{ACTIVE, Aging, CacheObserver, Evicted, INACTIVE, PageCache, Replacement};
+use super::cache::{
+    ACTIVE, Aging, CacheObserver, Evicted, INACTIVE, Limit, PageCache, Replacement,
+};
 use super::chunk::{CHUNK_PAGES, FileId, run_mask};
 use super::lists::{BLOCK_PAGES, LISTS, NO_BLOCK};
+use crate::kernel::{Class, Window};
 
 /// Folios moved from the active list before each look at the inactive one: Linux's
 /// `SWAP_CLUSTER_MAX`. With fewer, a sudden surplus of active pages stays protected for longer;
 /// with more, pages lose their place on the active list before there is need.
 const REFILL_FOLIOS: u64 = 32;
+
+/// Folios that reclaim for a group wants, and examines before it looks whether it has them: the same
+/// `SWAP_CLUSTER_MAX`.
+const BATCH_FOLIOS: u64 = 32;
+
+/// Where reclaim for a group starts: it examines `1 / 2^12` of a list. Linux's `DEF_PRIORITY`.
+const FIRST_PRIORITY: u32 = 12;
 
 /// What became of a folio that was examined.
 enum Examined {
@@ -49,12 +68,82 @@ enum Examined {
 }
 
 impl PageCache {
-    /// Evicts until `pages` more pages fit into memory, or all is in flight.
+    /// Evicts until `pages` more pages of `window` fit into memory, or all is in flight; how many of
+    /// them may enter now.
     #[inline]
-    pub(super) fn make_room(&mut self, pages: u64, observer: &mut impl CacheObserver) {
+    pub(super) fn make_room(
+        &mut self,
+        pages: u64,
+        window: &Window,
+        observer: &mut impl CacheObserver,
+    ) -> u64 {
+        if self.settings.limit == Limit::Group {
+            return self.charge(pages, window, observer);
+        }
         if self.resident.saturating_add(pages) > self.settings.memory_pages {
             self.reclaim(pages, observer);
         }
+        pages
+    }
+
+    /// How many of `pages` a group takes, one by one; a folio enters whole.
+    fn charge(&mut self, pages: u64, window: &Window, observer: &mut impl CacheObserver) -> u64 {
+        let at_once = if window.order > 0 { pages } else { 1 };
+        while self.free_pages() < at_once && self.shrink(observer) > 0 {}
+        let free = self.free_pages();
+        if free >= at_once {
+            pages.min(free)
+        } else if window.class == Class::Single {
+            pages
+        } else {
+            0
+        }
+    }
+
+    /// One reclaim for a group: how many folios left.
+    fn shrink(&mut self, observer: &mut impl CacheObserver) -> u64 {
+        let mut may_deactivate = false;
+        if let Some(group) = &mut self.group {
+            let counts = group.counts;
+            may_deactivate =
+                counts.activations != group.reclaim_saw || counts.inactive < counts.active;
+            group.reclaim_saw = counts.activations;
+        }
+        let left = self.shrink_lists(may_deactivate, observer);
+        if left == 0 && !may_deactivate {
+            self.shrink_lists(true, observer)
+        } else {
+            left
+        }
+    }
+
+    fn shrink_lists(&mut self, may_deactivate: bool, observer: &mut impl CacheObserver) -> u64 {
+        let mut left = 0;
+        for priority in (0..=FIRST_PRIORITY).rev() {
+            let mut inactive = self.lists.pages(INACTIVE) >> priority;
+            let mut active = if may_deactivate {
+                self.lists.pages(ACTIVE) >> priority
+            } else {
+                0
+            };
+            let mut left_now = 0;
+            while inactive + active > 0 && left_now < BATCH_FOLIOS {
+                let batch = inactive.min(BATCH_FOLIOS);
+                inactive -= batch;
+                for _ in 0..batch.min(self.lists.folios(INACTIVE)) {
+                    let examined = self.examine_oldest(INACTIVE, observer);
+                    left_now += u64::from(matches!(examined, Examined::Left));
+                }
+                let batch = active.min(BATCH_FOLIOS);
+                active -= batch;
+                self.refill(batch, true);
+            }
+            left += left_now;
+            if left >= BATCH_FOLIOS {
+                break;
+            }
+        }
+        left
     }
 
     fn reclaim(&mut self, pages: u64, observer: &mut impl CacheObserver) {
@@ -143,7 +232,14 @@ impl PageCache {
             self.move_to(place, bit, (list + 1) % LISTS);
             Examined::Promoted
         } else {
-            self.remove_folio(place, bit, |page| observer.on_evicted(page));
+            let mut group = self.group.take();
+            self.remove_folio(place, bit, |page| {
+                if let Some(group) = &mut group {
+                    group.on_left(page.file, page.page);
+                }
+                observer.on_evicted(page);
+            });
+            self.group = group;
             Examined::Left
         }
     }

@@ -6,7 +6,7 @@
 use ahead_replicas::instant::{Handle, Instant, InstantObserver, InstantSettings};
 use ahead_replicas::kernel::folio::{Folio, FolioRelease};
 use ahead_replicas::kernel::{Advice, Call, Fault, PageState, Read, Window};
-use ahead_replicas::page_cache::{Aging, CacheObserver, CacheSettings, FileId, Replacement};
+use ahead_replicas::page_cache::{Aging, CacheObserver, CacheSettings, FileId, Limit, Replacement};
 
 use super::event::Event;
 use super::faults::{Area, CachedFolio};
@@ -29,6 +29,7 @@ pub fn run(facts: &Facts, pattern: &Pattern, area_address_pages: &[u64]) -> Vec<
             memory_pages: 1 << 20,
             replacement: Replacement::default(),
             aging: Aging::default(),
+            limit: Limit::Machine,
         },
         io_pages: pattern.max_sectors_kb / 4,
         folio_order_max: facts.folio_order_max,

@@ -4,7 +4,7 @@ mod naive;
 
 use ahead_replicas::kernel::{Class, PageState, Window};
 use ahead_replicas::page_cache::{
-    Aging, CacheObserver, CacheSettings, Evicted, FileId, PageCache, Replacement,
+    Aging, CacheObserver, CacheSettings, Evicted, FileId, Limit, PageCache, Replacement,
 };
 use naive::{Naive, View};
 use proptest::prelude::*;
@@ -122,6 +122,7 @@ fn any_settings() -> impl Strategy<Value = CacheSettings> {
             memory_pages,
             replacement,
             aging,
+            limit: Limit::Machine,
         })
 }
 

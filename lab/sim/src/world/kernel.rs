@@ -49,9 +49,14 @@ pub(super) struct Kernel<O> {
     pub(super) stale: u64,
     /// The queue may have a new next event.
     pub(super) queue_moved: bool,
+    /// When the pages of a control group are counted next.
+    pub(super) group_counted_ns: u64,
     /// Runs were submitted since the last unplug.
     pub(super) is_plugged: bool,
 }
+
+/// How often the pages of a control group are counted.
+const GROUP_COUNT_NS: u64 = 2_000_000_000;
 
 /// Where pages go that leave the cache.
 struct Leaving<'a, O> {
@@ -81,8 +86,20 @@ fn unmap(areas: &mut [Area], file: FileId, page: u64) {
 }
 
 impl<O: WorldObserver> Kernel<O> {
-    /// Puts the absent pages `[start, start + pages)` of `window` into the cache, in flight.
-    fn insert(&mut self, now_ns: u64, file: FileId, start: u64, pages: u64, window: &Window) {
+    /// Puts the absent pages `[start, start + pages)` of `window` into the cache, in flight; how many
+    /// of them memory took, which are the first.
+    fn insert(
+        &mut self,
+        now_ns: u64,
+        file: FileId,
+        start: u64,
+        pages: u64,
+        window: &Window,
+    ) -> u64 {
+        if now_ns >= self.group_counted_ns {
+            self.cache.count_group();
+            self.group_counted_ns += GROUP_COUNT_NS;
+        }
         let mut leaving = Leaving {
             now_ns,
             observer: &mut self.observer,
@@ -94,8 +111,9 @@ impl<O: WorldObserver> Kernel<O> {
             pages,
             ..*window
         };
-        self.cache.insert(file, &part, &mut leaving);
-        self.evicted.remove_range(file.0, start, pages);
+        let taken = self.cache.insert(file, &part, &mut leaving);
+        self.evicted.remove_range(file.0, start, taken);
+        taken
     }
 
     /// Puts the absent pages of `window` into the cache, in flight; their runs are the caller's to
@@ -374,7 +392,7 @@ impl<O: WorldObserver> Host for KernelHost<'_, O> {
     fn start(&mut self, window: &Window) -> u64 {
         let (file, now_ns) = (self.moment.file, self.moment.now_ns);
         let file_pages = self.kernel.files.pages(file);
-        let end = window.start.saturating_add(window.pages).min(file_pages);
+        let mut end = window.start.saturating_add(window.pages).min(file_pages);
         if window.start >= end {
             return 0;
         }
@@ -386,8 +404,12 @@ impl<O: WorldObserver> Host for KernelHost<'_, O> {
             {
                 return 0;
             }
-            self.kernel
+            let taken = self
+                .kernel
                 .insert(now_ns, file, window.start, window.pages, window);
+            if taken == 0 {
+                return 0;
+            }
             // The part of the folio behind the end of the file has no place on the disk.
             self.collect(window.start, end - window.start);
             self.note(window, end, end - window.start);
@@ -407,15 +429,20 @@ impl<O: WorldObserver> Host for KernelHost<'_, O> {
                 }
                 continue;
             }
-            if was_stale {
+            let taken = if was_stale {
                 self.kernel.stale -= pages;
                 self.kernel.cache.set_in_flight(file, start, pages);
+                pages
             } else {
-                self.kernel.insert(now_ns, file, start, pages, window);
+                self.kernel.insert(now_ns, file, start, pages, window)
+            };
+            self.collect(start, taken);
+            self.cost_ns += self.kernel.costs.page_insert_ns * taken;
+            started += taken;
+            if taken < pages {
+                end = start + taken;
+                break;
             }
-            self.collect(start, pages);
-            self.cost_ns += self.kernel.costs.page_insert_ns * pages;
-            started += pages;
         }
         self.note(window, end, started);
         started

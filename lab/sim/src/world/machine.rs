@@ -4,7 +4,7 @@ use ahead_disk_model::DiskModel;
 use ahead_units::{ByteLength, PageCount};
 
 use crate::queue::QueueSettings;
-use ahead_replicas::page_cache::{Aging, Replacement};
+use ahead_replicas::page_cache::{Aging, Limit, Replacement};
 
 /// What the kernel and the programs take of a processor, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,8 +105,14 @@ pub struct Machine {
     pub cpus: u32,
     /// Longest time that a task keeps its processor while others wait for it; 0: until it waits.
     pub slice_ns: u64,
-    /// Pages that the page cache may hold.
+    /// Pages of memory, as programs are told.
     pub memory_pages: u64,
+    /// Of these, pages that hold something else than contents of files.
+    pub other_pages: u64,
+    /// Whose size that is.
+    pub limit: Limit,
+    /// The pages of a control group are counted then for the first time.
+    pub group_counted_ns: u64,
     /// How pages are replaced.
     pub replacement: Replacement,
     /// How the aging clock of adaptive read-ahead ticks.
@@ -127,6 +133,13 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// Pages of memory for contents of files.
+    #[must_use]
+    pub const fn cache_pages(&self) -> u64 {
+        let pages = self.memory_pages.saturating_sub(self.other_pages);
+        if pages == 0 { 1 } else { pages }
+    }
+
     /// A machine of today running Linux 6.18 with one processor per four tasks of a small server.
     #[must_use]
     pub fn modern(disk: DiskModel, memory: PageCount) -> Self {
@@ -134,6 +147,9 @@ impl Machine {
             cpus: 4,
             slice_ns: 3_000_000,
             memory_pages: memory.get(),
+            other_pages: 0,
+            limit: Limit::Machine,
+            group_counted_ns: 0,
             replacement: Replacement::TwoList,
             aging: Aging::Scanned,
             folio_order_max: 9,
@@ -152,6 +168,9 @@ impl Machine {
             cpus: 1,
             slice_ns: 200_000_000,
             memory_pages: memory.get(),
+            other_pages: 0,
+            limit: Limit::Machine,
+            group_counted_ns: 0,
             replacement: Replacement::TwoList,
             aging: Aging::FirstReferences,
             folio_order_max: 0,
@@ -170,6 +189,9 @@ impl Machine {
             cpus: 1,
             slice_ns: 0,
             memory_pages: memory.get(),
+            other_pages: 0,
+            limit: Limit::Machine,
+            group_counted_ns: 0,
             replacement: Replacement::TwoList,
             aging: Aging::FirstReferences,
             folio_order_max: 0,

@@ -108,9 +108,10 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
         observer: O,
     ) -> Result<Self, WorldError> {
         let mut cache = PageCache::new(&CacheSettings {
-            memory_pages: machine.memory_pages,
+            memory_pages: machine.cache_pages(),
             replacement: machine.replacement,
             aging: machine.aging,
+            limit: machine.limit,
         });
         let mut files = Files::new(machine.capacity.get());
         for spec in &job.files {
@@ -132,6 +133,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
                 io_pages: machine.queue.request_pages_max,
                 stale: 0,
                 queue_moved: false,
+                group_counted_ns: machine.group_counted_ns,
                 is_plugged: false,
             },
             fault_around_pages: machine.fault_around_pages,

@@ -140,7 +140,7 @@ impl Oracle {
         }
         Self {
             window_pages,
-            memory_pages: machine.memory_pages,
+            memory_pages: machine.cache_pages(),
             pricing: Pricing::of(&machine.disk, machine.capacity),
             file_pages: job.files.iter().map(pages).collect(),
             groups,
