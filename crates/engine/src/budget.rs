@@ -195,6 +195,7 @@ mod tests {
         let budget = Budget::default();
         budget.set_limits(PageCount::new(32_768), PageCount::new(0), 50);
         budget.set_others(Outstanding {
+            lone_reads: false,
             unread: PageCount::new(10_000),
             windows: 3,
         });

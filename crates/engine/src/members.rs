@@ -304,6 +304,24 @@ mod tests {
         assert!(!one.shares(8));
     }
 
+    /// generated:seed=5017: reads at random places in one process behind the windows of another.
+    #[test]
+    fn lone_reads_of_others_are_heard_of_and_soon_forgotten() {
+        let words = words();
+        let members = Members::new(&words);
+        let (scan, lookups) = (member(1, 7), member(2, 7));
+        let waits = Outstanding {
+            lone_reads: true,
+            ..Outstanding::default()
+        };
+        say(&lookups, members, 100, waits);
+        assert_eq!(scan.hear(members, Timestamp::new(101 * MS)), Some(waits));
+        assert!(scan.has_lone_reads(8) && !scan.has_lone_reads(9));
+        assert!(scan.shares(8), "the device moves for them");
+        scan.hear(members, Timestamp::new(151 * MS));
+        assert!(!scan.has_lone_reads(8) && !scan.shares(8));
+    }
+
     #[test]
     fn who_was_killed_is_forgotten_and_its_slot_taken() {
         let words = words();

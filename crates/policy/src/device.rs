@@ -162,8 +162,12 @@ mod tests {
     #[test]
     fn flash_needs_enough_to_cover_its_latency_and_no_more() {
         assert_eq!(
-            DeviceEstimate::FLASH.efficient_request(),
+            DeviceEstimate::FLASH.pipeline_request(),
             PageCount::new(128)
+        );
+        assert_eq!(
+            DeviceEstimate::FLASH.efficient_request(),
+            PageCount::new(64)
         );
     }
 

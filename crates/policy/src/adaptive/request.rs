@@ -18,7 +18,6 @@ use super::pace::Rate;
 use crate::device::REQUEST_PAGES_MIN;
 use crate::steering::steering;
 use crate::stock;
-use ahead_units::PageCount;
 
 steering! {
     /// First request of a stream: 128 KiB, what the kernel has begun with for twenty years. Smaller,
@@ -72,14 +71,17 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
     // Waits of streams that share a device with many channels come from sharing its bandwidth.
     let shared = moment.contested && !device.is_slow_to_access();
     // Alone, a stream has to cover the device's latency by itself. In company all do that together, and
-    // what counts is the cost of a request. A backward stream needs both: each of its
-    // requests is positioned for.
-    let (efficient, pipeline) = (device.efficient_request(), device.pipeline_request());
+    // what each asks for beyond its part the others wait behind; where requests have to be positioned for,
+    // it is their cost that counts. A backward stream needs both: each of its requests is positioned for.
+    let (efficient, pipeline) = (
+        device.efficient_request().get(),
+        device.pipeline_request().get(),
+    );
     let model = if moment.contested {
-        let share = PageCount::new(pipeline.get() / u64::from(moment.streams.max(1)));
-        let whole = REQUEST_PAGES_MIN.get();
-        let least = PageCount::new(u64::from(need.length).next_multiple_of(whole));
-        let least = share.max(least);
+        let part = pipeline / u64::from(moment.streams.max(1));
+        // A request that is cut in two costs the device two.
+        let whole = u64::from(need.length).next_multiple_of(FIRST_REQUEST_PAGES.get());
+        let least = part.max(whole);
         if shared { least } else { least.max(efficient) }
     } else if need.is_positioned {
         efficient.max(pipeline)
@@ -91,7 +93,7 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
     } else {
         1
     };
-    let wanted = model.get().saturating_mul(factor);
+    let wanted = model.saturating_mul(factor);
     let wanted = match need.rate {
         // Who shares a device is slow because of the others.
         Some(rate) if !moment.contested => wanted.min(usable(rate, need, moment)),
@@ -164,6 +166,52 @@ pub(super) fn kernel_first_window(pages: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::DeviceEstimate;
+    use crate::knobs::Knobs;
+    use ahead_units::PageCount;
+
+    /// The largest request of one of `streams` that read `length` pages at a time.
+    fn limit_among(streams: u32, length: u32, device: DeviceEstimate) -> Option<u64> {
+        let need = Need {
+            is_positioned: false,
+            length,
+            request: 0,
+            is_boosted: false,
+            rate: None,
+        };
+        let moment = Moment {
+            knobs: Knobs::default(),
+            device,
+            file_pages: PageCount::new(1 << 20),
+            expected: PageCount::new(0),
+            threshold: PageCount::new(131_072),
+            available: PageCount::new(65_536),
+            streams,
+            contested: streams > 1,
+            lone_reads: false,
+        };
+        limit(&need, &moment, 0)
+    }
+
+    #[test]
+    fn streams_that_share_flash_ask_together_for_what_one_would() {
+        let flash = |streams, length| limit_among(streams, length, DeviceEstimate::FLASH);
+        assert_eq!(flash(1, 16), Some(128));
+        assert_eq!(flash(2, 16), Some(64));
+        assert_eq!(
+            flash(27, 16),
+            Some(32),
+            "and never for less than the kernel"
+        );
+        assert_eq!(flash(27, 34), Some(64), "two whole requests");
+    }
+
+    #[test]
+    fn streams_that_share_an_arm_ask_for_what_positioning_costs() {
+        let arm = |streams| limit_among(streams, 16, DeviceEstimate::ARM);
+        assert_eq!(arm(2), arm(27));
+        assert!(arm(2) > arm(1));
+    }
 
     #[test]
     fn the_kernel_begins_with_four_pages_for_one_and_twice_the_read_after_that() {
