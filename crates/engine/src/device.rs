@@ -46,6 +46,9 @@ const SLOW_PAGE_NS: u64 = 50_000;
 /// No access of a device that is not broken takes longer: 50 ms.
 const ACCESS_NS_MAX: u64 = 50_000_000;
 
+/// The first wait is believed up to so many times what was guessed: it may be one behind others.
+const FIRST_WAIT_FACTOR: u64 = 8;
+
 /// Where a figure comes from.
 const GUESSED: u32 = 0;
 const MEASURED: u32 = 1;
@@ -131,6 +134,8 @@ pub struct Ask {
     pub pages: PageCount,
     /// What all streams have asked for and not read yet.
     pub unread: PageCount,
+    /// Other processes use the device too.
+    pub is_shared: bool,
     /// When.
     pub now: Timestamp,
 }
@@ -195,17 +200,18 @@ impl Device {
     }
 
     /// The first wait for one access replaces the guess: a guess is of a kind of device, a wait of this
-    /// one. Neither may be that of an arm, of which one access says little.
+    /// one. It may not be that of an arm, of which one access says little.
     fn take_first_wait(&self, waited_ns: u64) {
         let guess = self.estimate();
         let seen = DeviceEstimate {
-            access_ns: waited_ns.max(guess.access_ns / 4),
+            access_ns: waited_ns,
             ..guess
         };
         let is_guess = self.access_is.load(Relaxed) == GUESSED;
         if is_guess && !guess.is_slow_to_access() && !seen.is_slow_to_access() {
+            let (least, most) = (guess.access_ns / 4, guess.access_ns * FIRST_WAIT_FACTOR);
             self.access_is.store(MEASURED, Relaxed);
-            self.access_ns.store(seen.access_ns, Relaxed);
+            self.access_ns.store(waited_ns.clamp(least, most), Relaxed);
         }
     }
 
@@ -295,13 +301,13 @@ impl Device {
         let measured = self
             .throughput
             .on_ask(ask.pages, ask.unread, ask.now, &believed);
-        let Some(measured) = measured else {
+        let Some(rate) = measured else {
             return;
         };
-        let rate = measured.bytes_per_second;
-        let is_less = measured.is_all && !believed.is_slow_to_access();
+        // What others leave of it is not all of it either.
+        let may_be_less = !believed.is_slow_to_access() && !ask.is_shared;
         let is_configured = self.bandwidth_is.load(Relaxed) == CONFIGURED;
-        if !is_configured && (is_less || rate > believed.bytes_per_second) {
+        if !is_configured && (may_be_less || rate > believed.bytes_per_second) {
             self.bytes_per_second.store(rate, Relaxed);
             self.bandwidth_is.store(MEASURED, Relaxed);
         }
@@ -392,13 +398,14 @@ impl Device {
             .compare_exchange(kind.depth, but.depth, Relaxed, Relaxed);
     }
 
-    /// A read of `pages` that no window covered waited `waited_ns`: the device moved for it.
-    pub fn on_lone_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
+    /// A read of `pages` that no window covered waited `waited_ns`: the device moved for it. `is_shared`: it
+    /// may have moved for other processes before.
+    pub fn on_lone_wait(&self, waited_ns: u64, pages: u64, is_shared: bool, now: Timestamp) {
         self.contest.on_lone_wait();
         if self.access_is.load(Relaxed) == CONFIGURED || pages > 16 {
             return;
         }
-        let is_believable = self.is_believable(waited_ns, now);
+        let is_believable = !is_shared && self.is_believable(waited_ns, now);
         if is_believable {
             self.try_kept(waited_ns);
             self.take_first_wait(waited_ns);
@@ -407,7 +414,9 @@ impl Device {
             return;
         }
         let known = self.access_ns.load(Relaxed);
-        // A wait behind a queue says nothing about one access: it counts for at most double.
+        if waited_ns > known && !is_believable {
+            return; // behind others: it says nothing about one access
+        }
         let seen = waited_ns.clamp(known / 4, known * 2);
         let is_arm = self.depth.load(Relaxed) <= 1;
         let parts = if seen < known || is_arm {

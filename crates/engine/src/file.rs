@@ -230,6 +230,7 @@ impl FileState {
                 is_first: outcome.decision.reason == Reason::StreamBegan,
                 pages,
                 unread: group.budget.unread(),
+                is_shared,
                 now,
             });
             if outcome.decision.reason == Reason::ExpectedWhole {
@@ -313,7 +314,7 @@ impl FileState {
         self.streams.on_wait(streams, stream, access, covered);
         if !covered {
             if stream.is_none() {
-                device.on_lone_wait(waited_ns, access.len().get(), now);
+                device.on_lone_wait(waited_ns, access.len().get(), is_shared, now);
             } else if !is_shared {
                 device.on_first_wait(waited_ns, access.len().get(), now);
             }

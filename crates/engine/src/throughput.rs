@@ -1,8 +1,8 @@
 //! How many bytes a second a device delivers, from what was asked for while readers waited.
 //!
-//! What is asked for in some time is, windows being what they are, what was delivered in it. It is at
-//! most what the device can do. It is just that if readers waited for it most of the time, for
-//! much longer than one access takes: then the transfer was what they waited for.
+//! What was asked for in some time, less what windows have grown by, was delivered in it. That is what the
+//! device can do if readers waited most of the time, and for much longer than one access takes: then
+//! it was the transfer that they waited for.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -31,22 +31,16 @@ const MEASURED_REQUESTS: u32 = 8;
 pub(crate) struct Throughput {
     /// When it began, in nanoseconds.
     from: AtomicU64,
-    /// Pages and requests since.
+    /// Pages asked for since.
     pages: AtomicU64,
+    /// Pages asked for and not read yet when it began.
+    unread: AtomicU64,
+    /// Requests since.
     requests: AtomicU32,
     /// How long readers waited since inside their windows, those who waited together counted once.
     waited_ns: AtomicU64,
     /// When the newest of those waits ended.
     waited_until: AtomicU64,
-}
-
-/// What a measurement showed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Measured {
-    /// Bytes a second that the device delivered.
-    pub(crate) bytes_per_second: u64,
-    /// It could not do more: readers waited for it.
-    pub(crate) is_all: bool,
 }
 
 impl Throughput {
@@ -55,6 +49,7 @@ impl Throughput {
         Self {
             from: AtomicU64::new(0),
             pages: AtomicU64::new(0),
+            unread: AtomicU64::new(0),
             requests: AtomicU32::new(0),
             waited_ns: AtomicU64::new(0),
             waited_until: AtomicU64::new(0),
@@ -69,42 +64,41 @@ impl Throughput {
             .fetch_add(now.get().saturating_sub(since), Relaxed);
     }
 
-    /// `pages` are asked for at `now`, while `unread` were asked for and not read yet. What was
-    /// measured, if that ends a measurement.
+    /// `pages` are asked for at `now`, while `unread` were asked for and not read yet. Bytes a second,
+    /// if that ends a measurement in which the device was what the readers waited for.
     pub(crate) fn on_ask(
         &self,
         pages: PageCount,
         unread: PageCount,
         now: Timestamp,
         device: &DeviceEstimate,
-    ) -> Option<Measured> {
+    ) -> Option<u64> {
         let from = self.from.load(Relaxed);
-        let delivered = self.pages.load(Relaxed);
+        let asked = self.pages.load(Relaxed);
         let requests = self.requests.fetch_add(1, Relaxed);
         self.pages.fetch_add(pages.get(), Relaxed);
         let elapsed_ns = now.get().saturating_sub(from);
-        if delivered < MEASURED_PAGES.get() || requests < MEASURED_REQUESTS || elapsed_ns == 0 {
+        if asked < MEASURED_PAGES.get() || requests < MEASURED_REQUESTS || elapsed_ns == 0 {
             return None;
         }
+        let unread_before = self.unread.swap(unread.get(), Relaxed);
         let waited_ns = self.waited_ns.swap(0, Relaxed);
         self.from.store(now.get(), Relaxed);
         self.pages.store(pages.get(), Relaxed);
         self.requests.store(1, Relaxed);
-        if from == 0 {
+        // What windows have grown by was not delivered.
+        let read = (asked + unread_before).saturating_sub(unread.get());
+        if from == 0 || waited_ns < elapsed_ns / 2 || read < asked / 2 {
             return None;
         }
-        let bytes = u128::from(delivered) * u128::from(PAGE_BYTES) * 1_000_000_000;
+        let bytes = u128::from(read) * u128::from(PAGE_BYTES) * 1_000_000_000;
         let rate = u64::try_from(bytes / u128::from(elapsed_ns)).unwrap_or(u64::MAX);
-        let queued = DeviceEstimate {
+        let measured = DeviceEstimate {
             bytes_per_second: rate,
             ..*device
         };
-        let queued_ns = queued.transfer_ns(unread);
+        let queued_ns = measured.transfer_ns(unread);
         let is_transfer = queued_ns >= device.access_ns.saturating_mul(ACCESSES_QUEUED.get());
-        let is_all = is_transfer && waited_ns >= elapsed_ns / 2;
-        Some(Measured {
-            bytes_per_second: rate,
-            is_all,
-        })
+        is_transfer.then_some(rate)
     }
 }
