@@ -208,7 +208,7 @@ impl Device {
             ..guess
         };
         let is_guess = self.access_is.load(Relaxed) == GUESSED;
-        if is_guess && !guess.is_slow_to_access() && !seen.is_slow_to_access() {
+        if is_guess && !seeks(&guess) && !seeks(&seen) {
             let (least, most) = (guess.access_ns / 4, guess.access_ns * FIRST_WAIT_FACTOR);
             self.access_is.store(MEASURED, Relaxed);
             self.access_ns.store(waited_ns.clamp(least, most), Relaxed);
@@ -305,7 +305,7 @@ impl Device {
             return;
         };
         // What others leave of it is not all of it either.
-        let may_be_less = !believed.is_slow_to_access() && !ask.is_shared;
+        let may_be_less = !seeks(&believed) && !ask.is_shared;
         let is_configured = self.bandwidth_is.load(Relaxed) == CONFIGURED;
         if !is_configured && (may_be_less || rate > believed.bytes_per_second) {
             self.bytes_per_second.store(rate, Relaxed);
@@ -414,11 +414,15 @@ impl Device {
             return;
         }
         let known = self.access_ns.load(Relaxed);
-        if waited_ns > known && !is_believable {
-            return; // behind others: it says nothing about one access
+        let is_arm = self.depth.load(Relaxed) <= 1;
+        let began = now.get().saturating_sub(waited_ns);
+        let is_behind = is_shared || began < self.busy_until.load(Relaxed);
+        // Behind others a long wait says nothing about one access; and of an arm, whose ways differ, the
+        // short ones alone would say too little.
+        if is_behind && (is_arm || waited_ns > known) {
+            return;
         }
         let seen = waited_ns.clamp(known / 4, known * 2);
-        let is_arm = self.depth.load(Relaxed) <= 1;
         let parts = if seen < known || is_arm {
             SHORTER_PARTS
         } else {
@@ -430,6 +434,11 @@ impl Device {
             self.is_no(DeviceEstimate::ARM, DeviceEstimate::FLASH);
         }
     }
+}
+
+/// Whether a device moves an arm, or may as well.
+fn seeks(device: &DeviceEstimate) -> bool {
+    device.depth <= 1 || device.is_slow_to_access()
 }
 
 #[cfg(test)]
