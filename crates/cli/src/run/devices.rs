@@ -18,7 +18,7 @@ use rustix::fs::OFlags;
 use super::group;
 use crate::cache;
 
-/// Where what is learned of devices is kept, or [`ONLY_THIS_RUN`].
+/// Where what is learned of devices is kept, or that nothing is.
 pub const DEVICES_VARIABLE: &str = "AHEAD_DEVICES";
 /// The processes of a run share what they learn, and nothing of it is kept.
 const ONLY_THIS_RUN: &str = "run";
