@@ -4,14 +4,10 @@
 
 use ahead_policy::steering::Constant;
 
-use crate::{expectation, session, throughput};
+use crate::{expectation, session};
 
 /// The files of this crate that have steering constants. A test compares them with the source.
-const FILES: &[&[Constant]] = &[
-    expectation::STEERING,
-    session::STEERING,
-    throughput::STEERING,
-];
+const FILES: &[&[Constant]] = &[expectation::STEERING, session::STEERING];
 
 /// All steering constants.
 pub fn constants() -> impl Iterator<Item = &'static Constant> {

@@ -98,8 +98,6 @@ pub struct Around<'a> {
     pub device: &'a Device,
     /// Other processes of the group ask this device too.
     pub is_shared: bool,
-    /// Lone reads of other processes of the group wait for it.
-    pub has_lone_reads: bool,
     /// The moment.
     pub now: Timestamp,
 }
@@ -185,7 +183,6 @@ impl FileState {
             group,
             device,
             is_shared,
-            has_lone_reads,
             now,
         } = *around;
         let (file_pages, knobs) = (self.file_pages, self.knobs);
@@ -202,9 +199,8 @@ impl FileState {
             expected: group.expectation.pages(),
             threshold: group.budget.threshold(),
             available: group.budget.available(),
-            streams: group.budget.streams(),
             contested: is_shared || device.is_contested(),
-            lone_reads: has_lone_reads || device.has_lone_reads(),
+            lone_reads: device.has_lone_reads(),
         };
         let streams = table(&mut self.few, many.as_deref_mut());
         let outcome = self.streams.on_access(streams, bytes, now, moment);
@@ -229,8 +225,6 @@ impl FileState {
                 asker: asker << 8 | u64::from(stream),
                 is_first: outcome.decision.reason == Reason::StreamBegan,
                 pages,
-                unread: group.budget.unread(),
-                is_shared,
                 now,
             });
             if outcome.decision.reason == Reason::ExpectedWhole {
@@ -301,7 +295,6 @@ impl FileState {
             device,
             is_shared,
             now,
-            ..
         } = *around;
         let Wait {
             stream,
@@ -314,7 +307,7 @@ impl FileState {
         self.streams.on_wait(streams, stream, access, covered);
         if !covered {
             if stream.is_none() {
-                device.on_lone_wait(waited_ns, access.len().get(), is_shared, now);
+                device.on_lone_wait(waited_ns, access.len().get(), now);
             } else if !is_shared {
                 device.on_first_wait(waited_ns, access.len().get(), now);
             }
@@ -322,7 +315,6 @@ impl FileState {
         }
         self.tally.late += access.len().get();
         self.tally.covered_waits += 1;
-        device.on_late(waited_ns, now);
         // Late, or evicted before use? The pages that come next can tell.
         let ahead = self.streams.ahead(streams, stream);
         if ahead.is_empty() {

@@ -63,7 +63,6 @@ impl World {
             group: &self.group,
             device: &self.device,
             is_shared: false,
-            has_lone_reads: false,
             now: NEVER,
         };
         self.file.on_access(None, access, &around, 1)
@@ -80,7 +79,6 @@ impl World {
             group: &self.group,
             device: &self.device,
             is_shared: false,
-            has_lone_reads: false,
             now: NEVER,
         };
         self.file
@@ -157,7 +155,6 @@ fn a_wait_without_a_stream_tells_about_the_device() {
         group: &world.group,
         device: &world.device,
         is_shared: false,
-        has_lone_reads: false,
         now: NEVER,
     };
     let access = PageRange::new(5000, 5001);
@@ -180,7 +177,6 @@ fn a_file_with_many_streams_moves_to_the_large_table() {
                 group: &world.group,
                 device: &world.device,
                 is_shared: false,
-                has_lone_reads: false,
                 now: NEVER,
             };
             let outcome = world.file.on_access(lent, access, &around, 1);
