@@ -168,7 +168,16 @@ mod tests {
         let words: Vec<_> = command.get_args().collect();
         assert_eq!(
             words,
-            ["run", "--policy", "kernel", "--json", "--", "/bin/true"]
+            [
+                "run",
+                "--device-cache",
+                "no",
+                "--policy",
+                "kernel",
+                "--json",
+                "--",
+                "/bin/true"
+            ]
         );
     }
 }
