@@ -12,6 +12,7 @@ pub mod elf;
 pub mod explain;
 pub mod group;
 pub mod library;
+mod own_file;
 pub mod record;
 pub mod report;
 pub mod supervise;

@@ -1,44 +1,14 @@
 //! The page cache under the limit of a memory control group, rule by rule.
 
+#[path = "support/cached.rs"]
+mod cached;
+
 use ahead_replicas::kernel::{Class, PageState, Window};
-use ahead_replicas::page_cache::{
-    Aging, CacheObserver, CacheSettings, Evicted, FileId, Limit, PageCache, Replacement,
-};
-
-/// The pages that left, in order.
-#[derive(Debug, Default)]
-struct Left(Vec<u64>);
-
-impl CacheObserver for Left {
-    fn on_evicted(&mut self, page: &Evicted) {
-        self.0.push(page.page);
-    }
-}
+use ahead_replicas::page_cache::{FileId, Limit, PageCache, Replacement};
+use cached::{bring, cache, window};
 
 fn group(memory_pages: u64) -> (PageCache, FileId) {
-    let mut cache = PageCache::new(&CacheSettings {
-        memory_pages,
-        replacement: Replacement::TwoList,
-        aging: Aging::FirstReferences,
-        limit: Limit::Group,
-    });
-    let file = cache.add_file();
-    (cache, file)
-}
-
-fn window(start: u64, pages: u64) -> Window {
-    Window {
-        start,
-        pages,
-        ..Window::default()
-    }
-}
-
-/// Brings valid pages in, and says who left.
-fn bring(cache: &mut PageCache, file: FileId, window: &Window) -> Vec<u64> {
-    let mut left = Left::default();
-    cache.insert_valid(file, window, &mut left);
-    left.0
+    cache(memory_pages, Replacement::TwoList, Limit::Group)
 }
 
 /// Nodes are charged when there are some: the next window finds one page less.

@@ -1,53 +1,21 @@
 //! The rules of the page cache, one by one.
 
+#[path = "support/cached.rs"]
+mod cached;
+
 use ahead_replicas::kernel::{Class, PageState, Window};
-use ahead_replicas::page_cache::{
-    Aging, CacheObserver, CacheSettings, Evicted, FileId, Limit, PageCache, Replacement,
-};
-
-/// The pages that left, in order.
-#[derive(Debug, Default)]
-struct Left(Vec<u64>);
-
-impl CacheObserver for Left {
-    fn on_evicted(&mut self, page: &Evicted) {
-        self.0.push(page.page);
-    }
-}
+use ahead_replicas::page_cache::{Aging, CacheSettings, FileId, Limit, PageCache, Replacement};
+use cached::{bring, window};
 
 fn cache(memory_pages: u64, replacement: Replacement) -> (PageCache, FileId) {
-    let mut cache = PageCache::new(&CacheSettings {
-        memory_pages,
-        replacement,
-        aging: Aging::FirstReferences,
-        limit: Limit::Machine,
-    });
-    let file = cache.add_file();
-    (cache, file)
-}
-
-fn window(start: u64, pages: u64) -> Window {
-    Window {
-        start,
-        pages,
-        ..Window::default()
-    }
+    cached::cache(memory_pages, replacement, Limit::Machine)
 }
 
 fn folio(start: u64, order: u8) -> Window {
     Window {
-        start,
-        pages: 1 << order,
         order,
-        ..Window::default()
+        ..window(start, 1 << order)
     }
-}
-
-/// Brings valid pages in, and says who left.
-fn bring(cache: &mut PageCache, file: FileId, window: &Window) -> Vec<u64> {
-    let mut left = Left::default();
-    cache.insert_valid(file, window, &mut left);
-    left.0
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahead_disk_model::{DiskModel, ServiceOrder, TimeScale};
-use ahead_replicas::page_cache::Limit;
+use ahead_replicas::page_cache::{GROUP_COUNT_NS, Limit};
 use ahead_sim::algorithm::{Policy, PolicyError};
 use ahead_sim::queue::{DiskRequest, QueueSettings, Scheduler};
 use ahead_sim::world::{Costs, Machine, RunTotals, World};
@@ -109,13 +109,11 @@ pub(super) struct GroupFacts {
 }
 
 impl GroupFacts {
-    /// Of a run that was measured. The kernel adds up the pages of all groups every two seconds, from
-    /// its boot on.
+    /// Of a run that was measured.
     pub(super) fn of(run: &RunRecord) -> Self {
-        const COUNTED_EVERY_NS: u64 = 2_000_000_000;
         Self {
             own_bytes: run.own_bytes.unwrap_or(0),
-            counted_ns: COUNTED_EVERY_NS - run.began_ns % COUNTED_EVERY_NS,
+            counted_ns: GROUP_COUNT_NS - run.began_ns % GROUP_COUNT_NS,
         }
     }
 }

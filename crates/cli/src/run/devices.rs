@@ -5,23 +5,25 @@
 //! a run begins with what devices say of themselves. So whatever is in the way is passed over, and a file
 //! that is damaged, or of another version, is begun anew.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::Path;
 use std::time::SystemTime;
 
 use ahead_engine::estimates::{Estimates, FILE_BYTES, WORDS, words_of, words_of_file};
 use ahead_units::Timestamp;
-use rustix::fs::OFlags;
 
 use super::group;
+use super::own_file::{self, own_id};
 use crate::cache;
 
 /// Where what is learned of devices is kept, or that nothing is.
 pub const DEVICES_VARIABLE: &str = "AHEAD_DEVICES";
 /// The processes of a run share what they learn, and nothing of it is kept.
 const ONLY_THIS_RUN: &str = "run";
+/// Permissions of which the kept file may have none: what is in it is no secret.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The variable with which every process learns alone: for measurements, of which none may depend on
 /// another one.
@@ -51,7 +53,7 @@ fn keep(folder: &Path, shared: &File) -> Option<String> {
     let path = folder.join("devices");
     let text = path.to_str().filter(|_| path.is_absolute())?.to_owned();
     make_folder(folder).ok()?;
-    let mut file = open(&path).ok()?;
+    let mut file = own_file::open(&path, WRITABLE_BY_OTHERS).ok()?;
     bring_in(&mut file, shared).ok()?;
     Some(text)
 }
@@ -65,29 +67,6 @@ fn make_folder(folder: &Path) -> io::Result<()> {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-/// Opens the file, made if there was none. Refuses what others could have put there.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    let found = file.metadata()?;
-    let is_own = found.is_file() && found.uid() == own_id() && found.nlink() == 1;
-    if !is_own || found.mode() & 0o022 != 0 {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    Ok(file)
-}
-
-fn own_id() -> u32 {
-    rustix::process::geteuid().as_raw()
 }
 
 /// What is kept and not known in memory goes there. Whoever deletes the file begins anew, so a file
@@ -136,7 +115,7 @@ mod tests {
         }
 
         fn shared(&self) -> File {
-            let mut options = OpenOptions::new();
+            let mut options = fs::OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
             let file = options.open(self.path("shared")).unwrap();
             let bytes = group::KEPT_AT + WORDS as u64 * 16;

@@ -5,19 +5,23 @@
 //! passed over.
 
 use std::env;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ahead_engine::{estimates, members};
-use rustix::fs::{FallocateFlags, OFlags};
+use rustix::fs::FallocateFlags;
+
+use super::own_file::{self, own_id};
 
 /// Number of the run, a colon, and where the file is.
 pub const GROUP_VARIABLE: &str = "AHEAD_GROUP";
 /// Where it is without a folder of the user's own.
 const SHARED_MEMORY: &str = "/dev/shm";
+/// Permissions of which the file may have none: who reads it knows what other processes do.
+const OF_OTHERS: u32 = 0o077;
 /// Members, then what is learned of devices and kept, then what single runs learn of them.
 const BYTES: u64 = (members::WORDS + 2 * estimates::WORDS) as u64 * 8;
 /// Where the part begins that is kept.
@@ -39,10 +43,6 @@ pub fn of_this_run() -> Option<(String, String)> {
         GROUP_VARIABLE.to_owned(),
         format!("{run}:{}", path.to_str()?),
     ))
-}
-
-fn own_id() -> u32 {
-    rustix::process::geteuid().as_raw()
 }
 
 fn path(runtime_folder: Option<PathBuf>) -> PathBuf {
@@ -67,23 +67,7 @@ pub fn file_of(variable: Option<&str>) -> Option<File> {
 
 /// Makes the file, or sees that it is one of ours.
 fn prepare(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file()
-        || found.uid() != own_id()
-        || found.mode() & 0o077 != 0
-        || found.nlink() != 1
-    {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
+    let file = own_file::open(path, OF_OTHERS)?;
     // A page that is missing in a full memory file system would end whoever writes to it.
     rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, BYTES)?;
     Ok(file)

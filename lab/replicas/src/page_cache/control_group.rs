@@ -18,6 +18,9 @@ use super::chunk::{CHUNK_PAGES, FileId};
 const NODE_BYTES: u64 = 584;
 const PAGE_BYTES: u64 = 4096;
 
+/// How often the kernel adds up the pages of all groups, from its boot on: `FLUSH_TIME` of 6.12.
+pub const GROUP_COUNT_NS: u64 = 2_000_000_000;
+
 /// The sums as they were added up last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {

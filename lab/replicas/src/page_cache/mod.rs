@@ -49,6 +49,7 @@ use lists::{BLOCK_PAGES, NO_BLOCK};
 
 pub use cache::{Aging, CacheObserver, CacheSettings, Evicted, Limit, PageCache, Replacement};
 pub use chunk::FileId;
+pub use control_group::GROUP_COUNT_NS;
 
 /// What an access found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use super::machine::Costs;
 use super::observer::{Started, WorldMoment, WorldObserver};
 use super::page_set::PageSet;
 use crate::queue::{PageRun, RequestQueue};
-use ahead_replicas::page_cache::{CacheObserver, Evicted, FileId, PageCache};
+use ahead_replicas::page_cache::{CacheObserver, Evicted, FileId, GROUP_COUNT_NS, PageCache};
 
 /// A mapping of a file.
 #[derive(Debug)]
@@ -54,9 +54,6 @@ pub(super) struct Kernel<O> {
     /// Runs were submitted since the last unplug.
     pub(super) is_plugged: bool,
 }
-
-/// How often the pages of a control group are counted.
-const GROUP_COUNT_NS: u64 = 2_000_000_000;
 
 /// Where pages go that leave the cache.
 struct Leaving<'a, O> {
