@@ -13,6 +13,7 @@ pub mod disk;
 #[cfg(feature = "evidence")]
 pub mod evidence;
 pub mod exit;
+pub mod explained;
 mod figures;
 pub mod generate;
 pub mod lab;

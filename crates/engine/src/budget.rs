@@ -87,15 +87,21 @@ impl Budget {
         Outstanding {
             unread: self.unread(),
             windows: self.windows.load(Relaxed),
+            lone_reads: false,
         }
+    }
+
+    /// Streams with a window, at least one.
+    #[must_use]
+    pub fn streams(&self) -> u32 {
+        let others = self.others_windows.load(Relaxed);
+        self.windows.load(Relaxed).max(1).saturating_add(others)
     }
 
     /// Pages that one of the streams with a window can leave unread before reclaim takes them.
     #[must_use]
     pub fn threshold(&self) -> PageCount {
-        let others = self.others_windows.load(Relaxed);
-        let streams = u64::from(self.windows.load(Relaxed)).max(1) + u64::from(others);
-        PageCount::new(self.memory_pages.load(Relaxed) / streams)
+        PageCount::new(self.memory_pages.load(Relaxed) / u64::from(self.streams()))
     }
 
     /// Pages that may still be asked for.
@@ -189,6 +195,7 @@ mod tests {
         let budget = Budget::default();
         budget.set_limits(PageCount::new(32_768), PageCount::new(0), 50);
         budget.set_others(Outstanding {
+            lone_reads: false,
             unread: PageCount::new(10_000),
             windows: 3,
         });

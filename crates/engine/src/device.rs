@@ -13,15 +13,10 @@ use ahead_policy::device::DeviceEstimate;
 use ahead_policy::stock::first_read;
 use ahead_units::{PageCount, Timestamp};
 
+use crate::contest::Contest;
 use crate::estimates::{Estimates, SharedEstimate};
 use crate::settings::Settings;
-
-/// How much a switch between streams adds to the contest score, the score from which a device
-/// counts as contested, and its ceiling. Two switches within eight requests are a contest; a
-/// stream that asks alone for twelve requests has the device to itself again.
-const SWITCH: u32 = 4;
-const CONTESTED: u32 = 8;
-const SCORE_MAX: u32 = 20;
+use crate::throughput::Throughput;
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
 /// counts for one in 128: most long waits were spent behind other requests there, and windows
@@ -50,6 +45,14 @@ const SLOW_PAGE_NS: u64 = 50_000;
 
 /// No access of a device that is not broken takes longer: 50 ms.
 const ACCESS_NS_MAX: u64 = 50_000_000;
+
+/// The first wait is believed up to so many times what was guessed: it may be one behind others.
+const FIRST_WAIT_FACTOR: u64 = 8;
+
+/// Where a figure comes from.
+const GUESSED: u32 = 0;
+const MEASURED: u32 = 1;
+const CONFIGURED: u32 = 2;
 
 /// What the host found out about a device when it met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,16 +105,16 @@ pub struct Device {
     bytes_per_second: AtomicU64,
     depth: AtomicU32,
     call_pages_max: AtomicU32,
-    access_is_configured: AtomicU32,
-    last_asker: AtomicU64,
-    score: AtomicU32,
-    lone_score: AtomicU32,
+    access_is: AtomicU32,
+    bandwidth_is: AtomicU32,
+    contest: Contest,
     /// The newest lone wait, if it was much longer than believed; else 0.
     slower_ns: AtomicU64,
     /// When the newest of those waits ended.
     waited_until: AtomicU64,
     /// When all that was asked for is expected to have arrived.
     busy_until: AtomicU64,
+    throughput: Throughput,
     /// What other processes know of it.
     shared: SharedEstimate,
     /// It says that it has an arm.
@@ -129,6 +132,10 @@ pub struct Ask {
     pub is_first: bool,
     /// How much.
     pub pages: PageCount,
+    /// What all streams have asked for and not read yet.
+    pub unread: PageCount,
+    /// Other processes use the device too.
+    pub is_shared: bool,
     /// When.
     pub now: Timestamp,
 }
@@ -142,13 +149,13 @@ impl Device {
             bytes_per_second: AtomicU64::new(0),
             depth: AtomicU32::new(0),
             call_pages_max: AtomicU32::new(0),
-            access_is_configured: AtomicU32::new(0),
-            last_asker: AtomicU64::new(0),
-            score: AtomicU32::new(0),
-            lone_score: AtomicU32::new(0),
+            access_is: AtomicU32::new(GUESSED),
+            bandwidth_is: AtomicU32::new(GUESSED),
+            contest: Contest::new(),
             slower_ns: AtomicU64::new(0),
             waited_until: AtomicU64::new(0),
             busy_until: AtomicU64::new(0),
+            throughput: Throughput::new(),
             shared: SharedEstimate::new(),
             says_arm: AtomicBool::new(false),
             on_trial: AtomicU32::new(0),
@@ -172,8 +179,10 @@ impl Device {
             },
             Relaxed,
         );
-        self.access_is_configured
-            .store(u32::from(facts.access_ns > 0), Relaxed);
+        let source = |configured: u64| if configured > 0 { CONFIGURED } else { GUESSED };
+        self.access_is.store(source(facts.access_ns), Relaxed);
+        self.bandwidth_is
+            .store(source(facts.bytes_per_second), Relaxed);
         self.call_pages_max
             .store(facts.call_pages_max.max(1), Relaxed);
         let is_configured = facts.access_ns > 0 || facts.bytes_per_second > 0 || facts.depth > 0;
@@ -190,6 +199,22 @@ impl Device {
         }
     }
 
+    /// The first wait for one access replaces the guess: a guess is of a kind of device, a wait of this
+    /// one. It may not be that of an arm, of which one access says little.
+    fn take_first_wait(&self, waited_ns: u64) {
+        let guess = self.estimate();
+        let seen = DeviceEstimate {
+            access_ns: waited_ns,
+            ..guess
+        };
+        let is_guess = self.access_is.load(Relaxed) == GUESSED;
+        if is_guess && !seeks(&guess) && !seeks(&seen) {
+            let (least, most) = (guess.access_ns / 4, guess.access_ns * FIRST_WAIT_FACTOR);
+            self.access_is.store(MEASURED, Relaxed);
+            self.access_ns.store(waited_ns.clamp(least, most), Relaxed);
+        }
+    }
+
     fn believe(&self, estimate: DeviceEstimate) {
         self.access_ns.store(estimate.access_ns, Relaxed);
         self.bytes_per_second
@@ -201,6 +226,7 @@ impl Device {
     pub fn hear(&self, all: Estimates<'_>, now: Timestamp) {
         if let Some(heard) = self.shared.hear(all, now) {
             self.believe(heard.estimate);
+            self.bandwidth_is.store(MEASURED, Relaxed);
             let waits = if heard.was_kept { REFUTING_WAITS } else { 0 };
             self.on_trial.store(waits, Relaxed);
         }
@@ -252,36 +278,56 @@ impl Device {
     /// Whether others made the device move since the streams asked last.
     #[must_use]
     pub fn is_contested(&self) -> bool {
-        self.score.load(Relaxed) >= CONTESTED
+        self.contest.is_on()
     }
 
     /// Whether reads that no window covers have waited since the streams asked last.
     #[must_use]
     pub fn has_lone_reads(&self) -> bool {
-        self.lone_score.load(Relaxed) >= CONTESTED
+        self.contest.has_lone_reads()
     }
 
     /// A stream asks for pages.
     pub fn on_ask(&self, ask: &Ask) {
-        let is_same = self.last_asker.swap(ask.asker, Relaxed) == ask.asker;
-        if ask.is_first {
-            // Its own reads waited before there was a stream: nobody else's.
-            take_back(&self.score);
-            take_back(&self.lone_score);
-        } else if is_same {
-            fall(&self.score);
-        } else {
-            rise(&self.score);
-        }
-        fall(&self.lone_score);
+        self.contest.on_ask(ask.asker, ask.is_first);
+        self.measure(ask);
         self.expect(ask.pages, ask.now);
+    }
+
+    /// Learns the bandwidth. An arm delivers less than it can where it seeks, which larger requests
+    /// mend and smaller ones make worse: there less is never believed.
+    fn measure(&self, ask: &Ask) {
+        let believed = self.estimate();
+        let measured = self
+            .throughput
+            .on_ask(ask.pages, ask.unread, ask.now, &believed);
+        let Some(rate) = measured else {
+            return;
+        };
+        // What others leave of it is not all of it either.
+        let may_be_less = !seeks(&believed) && !ask.is_shared;
+        let is_configured = self.bandwidth_is.load(Relaxed) == CONFIGURED;
+        if !is_configured && (may_be_less || rate > believed.bytes_per_second) {
+            self.bytes_per_second.store(rate, Relaxed);
+            self.bandwidth_is.store(MEASURED, Relaxed);
+        }
+    }
+
+    /// A reader waited `waited_ns` inside its window, until `now`.
+    pub fn on_late(&self, waited_ns: u64, now: Timestamp) {
+        self.throughput.on_wait(waited_ns, now);
     }
 
     /// The device is expected to be busy with `pages` more.
     fn expect(&self, pages: PageCount, now: Timestamp) {
         let believed = self.estimate();
         let from = self.busy_until.load(Relaxed).max(now.get());
-        let transfer_ns = believed.transfer_ns(pages);
+        // A guess may be ten times too fast, and who is behind a queue would seem to wait for one access.
+        let transfer_ns = if self.bandwidth_is.load(Relaxed) == GUESSED {
+            pages.get().saturating_mul(SLOW_PAGE_NS)
+        } else {
+            believed.transfer_ns(pages)
+        };
         let taken_ns = transfer_ns.saturating_add(believed.access_ns);
         self.busy_until
             .store(from.saturating_add(taken_ns), Relaxed);
@@ -296,7 +342,7 @@ impl Device {
 
     /// A read of `pages` that began a stream waited `waited_ns`, behind nobody that we know of.
     pub fn on_first_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
-        let is_fixed = self.access_is_configured.load(Relaxed) != 0;
+        let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
         if !is_fixed && !self.is_contested() && self.is_believable(waited_ns, now) {
             self.try_kept(waited_ns);
             self.believes_in_an_arm(waited_ns, pages, now);
@@ -352,24 +398,31 @@ impl Device {
             .compare_exchange(kind.depth, but.depth, Relaxed, Relaxed);
     }
 
-    /// A read of `pages` that no window covered waited `waited_ns`: the device moved for it.
-    pub fn on_lone_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
-        rise(&self.score);
-        rise(&self.lone_score);
-        if self.access_is_configured.load(Relaxed) != 0 || pages > 16 {
+    /// A read of `pages` that no window covered waited `waited_ns`: the device moved for it. `is_shared`: it
+    /// may have moved for other processes before.
+    pub fn on_lone_wait(&self, waited_ns: u64, pages: u64, is_shared: bool, now: Timestamp) {
+        self.contest.on_lone_wait();
+        if self.access_is.load(Relaxed) == CONFIGURED || pages > 16 {
             return;
         }
-        let is_believable = self.is_believable(waited_ns, now);
+        let is_believable = !is_shared && self.is_believable(waited_ns, now);
         if is_believable {
             self.try_kept(waited_ns);
+            self.take_first_wait(waited_ns);
         }
         if is_believable && self.believes_in_an_arm(waited_ns, pages, now) {
             return;
         }
         let known = self.access_ns.load(Relaxed);
-        // A wait behind a queue says nothing about one access: it counts for at most double.
-        let seen = waited_ns.clamp(known / 4, known * 2);
         let is_arm = self.depth.load(Relaxed) <= 1;
+        let began = now.get().saturating_sub(waited_ns);
+        let is_behind = is_shared || began < self.busy_until.load(Relaxed);
+        // Behind others a long wait says nothing about one access; and of an arm, whose ways differ, the
+        // short ones alone would say too little.
+        if is_behind && (is_arm || waited_ns > known) {
+            return;
+        }
+        let seen = waited_ns.clamp(known / 4, known * 2);
         let parts = if seen < known || is_arm {
             SHORTER_PARTS
         } else {
@@ -383,194 +436,10 @@ impl Device {
     }
 }
 
-/// One more sign. Threads that rise and fall at the same time may lose one, which is as good.
-fn rise(score: &AtomicU32) {
-    let risen = score.load(Relaxed).saturating_add(SWITCH);
-    score.store(risen.min(SCORE_MAX), Relaxed);
-}
-
-/// A sign was none.
-fn take_back(score: &AtomicU32) {
-    score.store(score.load(Relaxed).saturating_sub(SWITCH), Relaxed);
-}
-
-/// One request without a sign.
-fn fall(score: &AtomicU32) {
-    score.store(score.load(Relaxed).saturating_sub(1), Relaxed);
+/// Whether a device moves an arm, or may as well.
+fn seeks(device: &DeviceEstimate) -> bool {
+    device.depth <= 1 || device.is_slow_to_access()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn device(rotational: bool) -> Device {
-        let device = Device::default();
-        device.set_facts(&DeviceFacts {
-            identity: 0,
-            rotational: Some(rotational),
-            call_pages_max: 256,
-            access_ns: 0,
-            bytes_per_second: 0,
-            depth: 0,
-        });
-        device
-    }
-
-    /// One after another: each begins when the one before has ended.
-    fn lone_wait(device: &Device, waited_ns: u64, pages: u64) {
-        let ended_ns = device.waited_until.load(Relaxed) + waited_ns;
-        device.on_lone_wait(waited_ns, pages, Timestamp::new(ended_ns));
-    }
-
-    fn ask(asker: u64) -> Ask {
-        Ask {
-            asker,
-            is_first: false,
-            pages: PageCount::new(32),
-            now: Timestamp::new(0),
-        }
-    }
-
-    fn arm() -> Device {
-        device(true)
-    }
-
-    #[test]
-    fn the_access_time_of_fast_flash_is_learned_from_its_waits() {
-        let flash = device(false);
-        for _ in 0..64 {
-            lone_wait(&flash, 40_000, 1);
-        }
-        let learned = flash.estimate().access_ns;
-        assert!((39_000..45_000).contains(&learned), "{learned}");
-    }
-
-    #[test]
-    fn the_access_time_of_a_fast_arm_is_learned_from_its_waits() {
-        let arm = arm();
-        for _ in 0..64 {
-            lone_wait(&arm, 2_000_000, 1);
-        }
-        let learned = arm.estimate().access_ns;
-        assert!((1_900_000..2_200_000).contains(&learned), "{learned}");
-    }
-
-    #[test]
-    fn one_wait_behind_a_long_queue_does_not_change_the_belief_much() {
-        let flash = device(false);
-        let before = flash.estimate().access_ns;
-        lone_wait(&flash, 4_000_000_000, 1);
-        assert!(flash.estimate().access_ns <= before * 102 / 100);
-    }
-
-    /// Virtual disks, USB bridges and controllers say that they do not rotate.
-    #[test]
-    fn an_arm_that_says_it_is_flash_is_known_by_its_second_access() {
-        let flash = device(false);
-        lone_wait(&flash, 7_000_000, 1);
-        assert!(flash.estimate().access_ns < 200_000);
-        lone_wait(&flash, 6_000_000, 1);
-        let believed = DeviceEstimate {
-            access_ns: 6_000_000 - 4 * SLOW_PAGE_NS,
-            ..DeviceEstimate::ARM
-        };
-        assert_eq!(flash.estimate(), believed);
-        for _ in 0..64 {
-            lone_wait(&flash, 100_000, 1);
-        }
-        assert!(flash.estimate().access_ns < 120_000, "and it was a mistake");
-    }
-
-    /// The disks of most virtual machines.
-    #[test]
-    fn flash_that_says_it_is_an_arm_is_found_out() {
-        let arm = arm();
-        let mut waits = 0;
-        while arm.estimate().depth == 1 {
-            lone_wait(&arm, 100_000, 1);
-            waits += 1;
-        }
-        assert!(waits <= 24, "{waits}");
-        let flash = DeviceEstimate::FLASH;
-        assert_eq!(arm.estimate().bytes_per_second, flash.bytes_per_second);
-        lone_wait(&arm, 7_000_000, 1);
-        lone_wait(&arm, 7_000_000, 1);
-        assert_eq!(arm.estimate().depth, 1, "and it was a mistake");
-    }
-
-    /// Eight threads begin to read from a network volume: the last waits for all others.
-    #[test]
-    fn waits_at_the_same_time_are_a_queue_and_no_arm() {
-        let volume = device(false);
-        for thread in 1..9 {
-            let waited_ns = thread * 2_500_000;
-            volume.on_lone_wait(waited_ns, 16, Timestamp::new(1_000_000_000 + waited_ns));
-        }
-        assert_eq!(volume.estimate().depth, DeviceEstimate::FLASH.depth);
-    }
-
-    /// Reads of 132 KiB from a volume of 125 MB/s, each with a window of the kernel: what they wait
-    /// for is the transfer.
-    #[test]
-    fn large_reads_from_a_slow_volume_make_no_arm() {
-        let volume = device(false);
-        for read in 1..100 {
-            volume.on_first_wait(3_400_000, 33, Timestamp::new(read * 4_000_000));
-        }
-        assert_eq!(volume.estimate(), DeviceEstimate::FLASH);
-    }
-
-    #[test]
-    fn two_streams_in_turn_are_a_contest_and_one_alone_is_not() {
-        let device = arm();
-        for asker in [1, 2, 1, 2] {
-            device.on_ask(&ask(asker));
-        }
-        assert!(device.is_contested());
-        for _ in 0..16 {
-            device.on_ask(&ask(1));
-        }
-        assert!(!device.is_contested());
-    }
-
-    /// Runs of 832 KiB at random places: two waits behind windows of 8 MiB that nobody read made the
-    /// arm one of 47 ms at once.
-    #[test]
-    fn waits_behind_what_was_asked_for_are_not_believed_at_once() {
-        let arm = arm();
-        for began_ns in [1_000_000, 60_000_000] {
-            arm.on_ask(&Ask {
-                pages: PageCount::new(2048),
-                now: Timestamp::new(began_ns),
-                ..ask(1)
-            });
-            let waited_ns = 50_000_000;
-            arm.on_lone_wait(waited_ns, 4, Timestamp::new(began_ns + waited_ns));
-        }
-        let learned = arm.estimate().access_ns;
-        assert!((8_000_000..11_000_000).contains(&learned), "{learned}");
-    }
-
-    #[test]
-    fn runs_one_after_another_are_no_contest() {
-        let arm = arm();
-        for run in 0..100 {
-            lone_wait(&arm, 8_000_000, 4);
-            arm.on_ask(&Ask {
-                is_first: true,
-                ..ask(run)
-            });
-            arm.on_ask(&ask(run));
-            assert!(!arm.is_contested() && !arm.has_lone_reads(), "run {run}");
-        }
-    }
-
-    #[test]
-    fn random_lookups_beside_a_scan_are_a_contest() {
-        let device = arm();
-        device.on_ask(&ask(1));
-        lone_wait(&device, 8_000_000, 4);
-        lone_wait(&device, 8_000_000, 4);
-        assert!(device.is_contested());
-    }
-}
+mod tests;

@@ -4,10 +4,14 @@
 
 use ahead_policy::steering::Constant;
 
-use crate::{expectation, session};
+use crate::{expectation, session, throughput};
 
 /// The files of this crate that have steering constants. A test compares them with the source.
-const FILES: &[&[Constant]] = &[expectation::STEERING, session::STEERING];
+const FILES: &[&[Constant]] = &[
+    expectation::STEERING,
+    session::STEERING,
+    throughput::STEERING,
+];
 
 /// All steering constants.
 pub fn constants() -> impl Iterator<Item = &'static Constant> {

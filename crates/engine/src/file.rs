@@ -98,6 +98,8 @@ pub struct Around<'a> {
     pub device: &'a Device,
     /// Other processes of the group ask this device too.
     pub is_shared: bool,
+    /// Lone reads of other processes of the group wait for it.
+    pub has_lone_reads: bool,
     /// The moment.
     pub now: Timestamp,
 }
@@ -183,6 +185,7 @@ impl FileState {
             group,
             device,
             is_shared,
+            has_lone_reads,
             now,
         } = *around;
         let (file_pages, knobs) = (self.file_pages, self.knobs);
@@ -199,8 +202,9 @@ impl FileState {
             expected: group.expectation.pages(),
             threshold: group.budget.threshold(),
             available: group.budget.available(),
+            streams: group.budget.streams(),
             contested: is_shared || device.is_contested(),
-            lone_reads: device.has_lone_reads(),
+            lone_reads: has_lone_reads || device.has_lone_reads(),
         };
         let streams = table(&mut self.few, many.as_deref_mut());
         let outcome = self.streams.on_access(streams, bytes, now, moment);
@@ -225,6 +229,8 @@ impl FileState {
                 asker: asker << 8 | u64::from(stream),
                 is_first: outcome.decision.reason == Reason::StreamBegan,
                 pages,
+                unread: group.budget.unread(),
+                is_shared,
                 now,
             });
             if outcome.decision.reason == Reason::ExpectedWhole {
@@ -295,6 +301,7 @@ impl FileState {
             device,
             is_shared,
             now,
+            ..
         } = *around;
         let Wait {
             stream,
@@ -307,7 +314,7 @@ impl FileState {
         self.streams.on_wait(streams, stream, access, covered);
         if !covered {
             if stream.is_none() {
-                device.on_lone_wait(waited_ns, access.len().get(), now);
+                device.on_lone_wait(waited_ns, access.len().get(), is_shared, now);
             } else if !is_shared {
                 device.on_first_wait(waited_ns, access.len().get(), now);
             }
@@ -315,6 +322,7 @@ impl FileState {
         }
         self.tally.late += access.len().get();
         self.tally.covered_waits += 1;
+        device.on_late(waited_ns, now);
         // Late, or evicted before use? The pages that come next can tell.
         let ahead = self.streams.ahead(streams, stream);
         if ahead.is_empty() {

@@ -6,7 +6,7 @@ use ahead_units::{PageCount, Timestamp};
 
 use crate::budget::Budget;
 use crate::expectation::Expectation;
-use crate::members::{Member, Members};
+use crate::members::{Member, Members, Outstanding};
 use crate::settings::Settings;
 
 /// One group. All zero is a group that may ask for nothing.
@@ -38,9 +38,14 @@ impl Group {
         }
     }
 
-    /// Tells other processes what this one has, which asked the device numbered `device` last.
-    pub fn tell(&self, members: Members<'_>, device: u64) {
-        self.member.tell(members, self.budget.outstanding(), device);
+    /// Tells other processes what this one has, which asked the device numbered `device` last, or waited
+    /// for it; `lone_reads` of its own wait there.
+    pub fn tell(&self, members: Members<'_>, device: u64, lone_reads: bool) {
+        let outstanding = Outstanding {
+            lone_reads,
+            ..self.budget.outstanding()
+        };
+        self.member.tell(members, outstanding, device);
     }
 
     /// Sets the budget: `memory` is what reclaim leaves to readers.

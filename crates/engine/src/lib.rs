@@ -8,7 +8,8 @@
 //! * [`host`], [`adviser`] — what a host brings
 //! * [`mod@file`] — one file: its streams, its account, the steps of one access
 //! * [`group`] — what files share: [`budget`] and [`expectation`]; [`members`] — the processes of one
-//! * [`devices`], [`device`] — what is believed about each; [`estimates`] — what processes share of it
+//! * [`devices`], [`device`] — what is believed about each, and of what: who else uses it (`contest`),
+//!   what it delivers (`throughput`); [`estimates`] — what processes share of it
 //! * [`settings`] — what can be set, and how it travels
 //! * [`report`] — the account of a run
 //! * [`evidence`] — the numbers that were chosen, here and in the policy
@@ -17,6 +18,7 @@
 
 pub mod adviser;
 pub mod budget;
+mod contest;
 pub mod device;
 pub mod devices;
 pub mod estimates;
@@ -30,3 +32,4 @@ pub mod recording;
 pub mod report;
 pub mod session;
 pub mod settings;
+mod throughput;

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! word 0   process            | when, in milliseconds (0 in both: a free slot)
-//! word 1   unread pages       | windows
+//! word 1   unread pages       | lone reads wait (1 bit), windows
 //! word 2   group              | device of the newest request
 //! ```
 
@@ -23,6 +23,10 @@ pub const WORDS: usize = SLOTS * SLOT_WORDS;
 
 /// What others have is looked at not more often than this: a look takes a tenth of a microsecond.
 const HEAR_EVERY_MS: u32 = 1;
+/// A process whose lone reads have not waited for so long has none any more: six accesses of an arm.
+const LONE_MS: u32 = 50;
+/// In the half of a word that counts windows: lone reads wait.
+const LONE: u32 = 1 << 31;
 /// A process that has not asked for so long does not count: as
 /// `IDLE_NS` of the session has it for a file.
 const QUIET_MS: u32 = 5_000;
@@ -36,6 +40,8 @@ pub struct Outstanding {
     pub unread: PageCount,
     /// Streams with a window.
     pub windows: u32,
+    /// Reads that no window covers wait for the device.
+    pub lone_reads: bool,
 }
 
 /// The words that the processes of all groups share; too few are none.
@@ -70,6 +76,8 @@ pub struct Member {
     heard_ms: AtomicU32,
     /// One bit for each device that others asked last.
     devices: AtomicU64,
+    /// The same for those on which lone reads of others wait.
+    lone_devices: AtomicU64,
 }
 
 impl Member {
@@ -83,6 +91,7 @@ impl Member {
             now_ms: AtomicU32::new(0),
             heard_ms: AtomicU32::new(0),
             devices: AtomicU64::new(0),
+            lone_devices: AtomicU64::new(0),
         }
     }
 
@@ -108,7 +117,7 @@ impl Member {
         }
         self.heard_ms.store(now_ms, Relaxed);
         let (own, group) = (self.process.load(Relaxed), self.group.load(Relaxed));
-        let (mut outstanding, mut devices) = (Outstanding::default(), 0);
+        let (mut outstanding, mut devices, mut lone_devices) = (Outstanding::default(), 0, 0);
         for [who, what, whose] in members.slots() {
             let (process, at_ms) = halves(who.load(Relaxed));
             if process == 0 || process == own || now_ms.wrapping_sub(at_ms) > QUIET_MS {
@@ -116,8 +125,14 @@ impl Member {
             }
             let (its_group, device) = halves(whose.load(Relaxed));
             let (unread, windows) = halves(what.load(Relaxed));
-            if its_group != group || windows == 0 {
+            let has_lone_reads = windows & LONE != 0 && now_ms.wrapping_sub(at_ms) <= LONE_MS;
+            let windows = windows & !LONE;
+            if its_group != group || windows == 0 && !has_lone_reads {
                 continue;
+            }
+            if has_lone_reads {
+                outstanding.lone_reads = true;
+                lone_devices |= bit(device);
             }
             outstanding.unread =
                 PageCount::new(outstanding.unread.get().saturating_add(u64::from(unread)));
@@ -125,10 +140,11 @@ impl Member {
             devices |= bit(device);
         }
         self.devices.store(devices, Relaxed);
+        self.lone_devices.store(lone_devices, Relaxed);
         Some(outstanding)
     }
 
-    /// Tells the others what this process has, and which device it asked last.
+    /// Tells the others what this process has, and which device it asked or waited for last.
     pub fn tell(&self, members: Members<'_>, outstanding: Outstanding, device: u64) {
         let process = self.process.load(Relaxed);
         if members.0.is_empty() || process == 0 {
@@ -138,7 +154,8 @@ impl Member {
             return;
         };
         let unread = u32::try_from(outstanding.unread.get()).unwrap_or(u32::MAX);
-        what.store(word(unread, outstanding.windows), Relaxed);
+        let lone = if outstanding.lone_reads { LONE } else { 0 };
+        what.store(word(unread, outstanding.windows & !LONE | lone), Relaxed);
         whose.store(word(self.group.load(Relaxed), short(device)), Relaxed);
         who.store(word(process, self.now_ms.load(Relaxed)), Relaxed);
     }
@@ -161,6 +178,12 @@ impl Member {
     #[must_use]
     pub fn shares(&self, device: u64) -> bool {
         self.devices.load(Relaxed) & bit(short(device)) != 0
+    }
+
+    /// Whether lone reads of others wait for this device.
+    #[must_use]
+    pub fn has_lone_reads(&self, device: u64) -> bool {
+        self.lone_devices.load(Relaxed) & bit(short(device)) != 0
     }
 
     /// The slot of this process, taken if it has none or lost it.
@@ -245,6 +268,7 @@ mod tests {
         Outstanding {
             unread: PageCount::new(unread),
             windows,
+            lone_reads: false,
         }
     }
 
@@ -278,6 +302,24 @@ mod tests {
             Some(Outstanding::default())
         );
         assert!(!one.shares(8));
+    }
+
+    /// generated:seed=5017: reads at random places in one process behind the windows of another.
+    #[test]
+    fn lone_reads_of_others_are_heard_of_and_soon_forgotten() {
+        let words = words();
+        let members = Members::new(&words);
+        let (scan, lookups) = (member(1, 7), member(2, 7));
+        let waits = Outstanding {
+            lone_reads: true,
+            ..Outstanding::default()
+        };
+        say(&lookups, members, 100, waits);
+        assert_eq!(scan.hear(members, Timestamp::new(101 * MS)), Some(waits));
+        assert!(scan.has_lone_reads(8) && !scan.has_lone_reads(9));
+        assert!(scan.shares(8), "the device moves for them");
+        scan.hear(members, Timestamp::new(151 * MS));
+        assert!(!scan.has_lone_reads(8) && !scan.shares(8));
     }
 
     #[test]

@@ -251,8 +251,7 @@ impl<F: FileTable> Session<F> {
                     state.set_file_pages(file_pages);
                 }
                 state.on_answer(many, carried.stream, carried.answer, &self.group);
-                let device = self.devices.number(state.device());
-                self.group.tell(self.files.members(), device);
+                self.tell(state.device());
                 self.settle(&mut entered, 0);
             }
             Err(EnterError::Busy) => {
@@ -332,6 +331,10 @@ impl<F: FileTable> Session<F> {
         let estimates = self.files.estimates();
         around.device.hear(estimates, now);
         state.on_wait(many, wait, token.access, &around, residency);
+        if wait.stream.is_none() && around.device.has_lone_reads() {
+            self.group.hear(self.files.members(), now);
+            self.tell(state.device());
+        }
         let is_news = around.device.tell(estimates, now);
         self.note(state.device());
         self.settle(&mut entered, ACCOUNT_EVERY);
@@ -347,11 +350,22 @@ impl<F: FileTable> Session<F> {
             .note_device(self.devices.number(device), estimate);
     }
 
+    /// Tells the other processes what this one has, which asked or waited for `device` last.
+    fn tell(&self, device: DevicePlace) {
+        let lone_reads = self.devices.get(device).has_lone_reads();
+        let number = self.devices.number(device);
+        self.group.tell(self.files.members(), number, lone_reads);
+    }
+
     fn around(&self, device: DevicePlace, now: Timestamp) -> Around<'_> {
         Around {
             group: &self.group,
             device: self.devices.get(device),
             is_shared: self.group.member.shares(self.devices.number(device)),
+            has_lone_reads: self
+                .group
+                .member
+                .has_lone_reads(self.devices.number(device)),
             now,
         }
     }

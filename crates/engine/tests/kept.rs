@@ -51,7 +51,7 @@ impl Machine {
     fn wait(&mut self, device: &Device, waited_ns: u64) {
         self.now_ns += waited_ns;
         device.hear(self.estimates(), self.now());
-        device.on_lone_wait(waited_ns, 4, self.now());
+        device.on_lone_wait(waited_ns, 4, false, self.now());
         let _ = device.tell(self.estimates(), self.now());
     }
 

@@ -63,6 +63,7 @@ impl World {
             group: &self.group,
             device: &self.device,
             is_shared: false,
+            has_lone_reads: false,
             now: NEVER,
         };
         self.file.on_access(None, access, &around, 1)
@@ -79,6 +80,7 @@ impl World {
             group: &self.group,
             device: &self.device,
             is_shared: false,
+            has_lone_reads: false,
             now: NEVER,
         };
         self.file
@@ -155,6 +157,7 @@ fn a_wait_without_a_stream_tells_about_the_device() {
         group: &world.group,
         device: &world.device,
         is_shared: false,
+        has_lone_reads: false,
         now: NEVER,
     };
     let access = PageRange::new(5000, 5001);
@@ -177,6 +180,7 @@ fn a_file_with_many_streams_moves_to_the_large_table() {
                 group: &world.group,
                 device: &world.device,
                 is_shared: false,
+                has_lone_reads: false,
                 now: NEVER,
             };
             let outcome = world.file.on_access(lent, access, &around, 1);

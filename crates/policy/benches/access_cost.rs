@@ -22,6 +22,7 @@ fn moment() -> Moment {
         expected: PageCount::new(0),
         threshold: PageCount::new(131_072),
         available: PageCount::new(65_536),
+        streams: 1,
         contested: false,
         lone_reads: false,
     }

@@ -1,7 +1,9 @@
 //! What a policy hands out: which pages to bring in, and why. Values only; hosts apply them.
 
+use core::fmt;
+
 use crate::reason::{Pattern, Reason};
-use ahead_units::{ByteOffset, ByteRange, PageCount, PageIndex, PageRange};
+use ahead_units::{ByteOffset, ByteRange, PAGE_BYTES, PageCount, PageIndex, PageRange};
 
 /// Pages to bring in: those of `count` ranges of equal length whose starts are `period` bytes apart.
 ///
@@ -59,6 +61,26 @@ impl Prefetch {
             let start = start.checked_add_signed(period.checked_mul(step)?)?;
             Some(ByteRange::of(ByteOffset::new(start), first.len()).pages())
         })
+    }
+}
+
+/// As a person reads it, in KiB.
+impl fmt::Display for Prefetch {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const PAGE_KIB: u64 = PAGE_BYTES / 1024;
+        let first = self.first.pages();
+        let (start, length) = (first.start.get(), first.len().get());
+        let (start, length) = (start * PAGE_KIB, length * PAGE_KIB);
+        match self.count {
+            0 => return write!(out, "nothing"),
+            1 => return write!(out, "{length} KiB at {start} KiB"),
+            count => write!(out, "{count} x {length} KiB from {start} KiB every ")?,
+        }
+        if self.period % 1024 == 0 {
+            write!(out, "{} KiB", self.period / 1024)
+        } else {
+            write!(out, "{} bytes", self.period)
+        }
     }
 }
 

@@ -83,12 +83,7 @@ impl DeviceEstimate {
     pub fn efficient_request(&self) -> PageCount {
         let pages = pages_in(self.request_cost_ns(), self.bytes_per_second).get();
         let wanted = pages.saturating_mul(TRANSFER_PARTS.get());
-        let pipeline = self.pipeline_request().get();
-        PageCount::new(if wanted > pipeline {
-            power_of_two_at_least(wanted)
-        } else {
-            pipeline
-        })
+        PageCount::new(power_of_two_at_least(wanted.max(REQUEST_PAGES_MIN.get())))
     }
 
     /// Time that the device spends transferring `pages`, in nanoseconds.
@@ -167,8 +162,12 @@ mod tests {
     #[test]
     fn flash_needs_enough_to_cover_its_latency_and_no_more() {
         assert_eq!(
-            DeviceEstimate::FLASH.efficient_request(),
+            DeviceEstimate::FLASH.pipeline_request(),
             PageCount::new(128)
+        );
+        assert_eq!(
+            DeviceEstimate::FLASH.efficient_request(),
+            PageCount::new(64)
         );
     }
 

@@ -12,7 +12,9 @@ pub mod report;
 pub mod world;
 
 use ahead_workload::Job;
-use world::{FrontChoice, Machine, OracleSettings, OracleStyle, RunTotals, World, WorldError};
+use world::{
+    FrontChoice, Machine, OracleSettings, OracleStyle, RunTotals, World, WorldError, WorldObserver,
+};
 
 /// Runs `job` under `policy` to its end and returns the account.
 ///
@@ -63,10 +65,36 @@ fn run(
     job: &Job,
     account: RunTotals,
 ) -> Result<report::WorldReport, WorldError> {
+    let (elapsed_ns, world) = run_before(machine, policy, front, job, account)?;
+    Ok(world.observer().report(elapsed_ns, world.queue()))
+}
+
+/// Runs `job` under `policy` to its end before `observer`, which comes back.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn observe<O: WorldObserver>(
+    machine: &Machine,
+    policy: &algorithm::Policy,
+    job: &Job,
+    observer: O,
+) -> Result<O, WorldError> {
+    let (_, world) = run_before(machine, policy, &policy.front, job, observer)?;
+    Ok(world.into_observer())
+}
+
+/// How long it took, and the world at its end.
+fn run_before<O: WorldObserver>(
+    machine: &Machine,
+    policy: &algorithm::Policy,
+    front: &FrontChoice,
+    job: &Job,
+    observer: O,
+) -> Result<(u64, World<algorithm::Algorithm, O>), WorldError> {
     let prototype = policy.prototype.clone();
     let machine = policy.machine(machine);
-    let mut world = World::new(&machine, prototype, front, job, account)?;
+    let mut world = World::new(&machine, prototype, front, job, observer)?;
     world.set_learned(policy.learned);
     let elapsed_ns = world.run()?;
-    Ok(world.observer().report(elapsed_ns, world.queue()))
+    Ok((elapsed_ns, world))
 }

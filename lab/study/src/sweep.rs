@@ -104,22 +104,43 @@ pub fn run_cell_in_detail(
     run_with(plan, cell, Some(elapsed_ns.div_ceil(buckets.max(1))))
 }
 
+/// Runs one cell of `plan` before `observer`, which comes back.
+///
+/// # Errors
+/// [`SweepError`].
+pub fn observe_cell<O: WorldObserver>(
+    plan: &Plan,
+    cell: &Cell,
+    observer: O,
+) -> Result<O, SweepError> {
+    let (machine, policy, job) = parts(plan, cell)?;
+    ahead_sim::observe(&machine, &policy, &job, observer).map_err(|source| failed(cell, source))
+}
+
 fn run_with(plan: &Plan, cell: &Cell, bucket_ns: Option<u64>) -> Result<WorldReport, SweepError> {
-    let disk = plan.disk(&cell.disk)?;
-    let policy = Policy::for_disk(&cell.policy, &disk)?;
-    let machine = plan.machine(disk, cell.memory_mib);
-    let job = job(plan, &cell.workload)?;
+    let (machine, policy, job) = parts(plan, cell)?;
     let account = RunTotals::new(&job);
     let account = match bucket_ns {
         Some(bucket_ns) => account.with_timeline(bucket_ns),
         None => account,
     };
-    ahead_sim::simulate_with(&machine, &policy, &job, account).map_err(|source| {
-        SweepError::Simulate {
-            cell: Box::new(cell.clone()),
-            source,
-        }
-    })
+    ahead_sim::simulate_with(&machine, &policy, &job, account)
+        .map_err(|source| failed(cell, source))
+}
+
+/// What a cell consists of.
+fn parts(plan: &Plan, cell: &Cell) -> Result<(Machine, Policy, Job), SweepError> {
+    let disk = plan.disk(&cell.disk)?;
+    let policy = Policy::for_disk(&cell.policy, &disk)?;
+    let machine = plan.machine(disk, cell.memory_mib);
+    Ok((machine, policy, job(plan, &cell.workload)?))
+}
+
+fn failed(cell: &Cell, source: WorldError) -> SweepError {
+    SweepError::Simulate {
+        cell: Box::new(cell.clone()),
+        source,
+    }
 }
 
 fn job(plan: &Plan, name: &str) -> Result<Job, SweepError> {

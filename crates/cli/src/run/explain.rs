@@ -12,12 +12,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ahead_engine::report::{Event, Report};
+use ahead_policy::decision::Prefetch;
+use ahead_units::PageRange;
 
 use super::account::AccountFile;
+use crate::explained::{self, Headings};
 
 /// Time between two looks. Shorter costs CPU beside CMD; longer and it is seen to lag.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-const PAGE_KIB: u64 = 4;
 
 /// Where the lines go.
 pub enum Destination {
@@ -112,8 +114,7 @@ fn follow(
 struct Lines {
     newest: u64,
     first_ns: Option<u64>,
-    /// Process and file of the decision printed last.
-    whose: Option<(u32, Option<usize>)>,
+    headings: Headings,
     /// Numbers that were still being written when the ring was last read.
     missing: VecDeque<u64>,
 }
@@ -142,52 +143,33 @@ impl Lines {
             }
             self.missing.truncate(256);
             let first_ns = *self.first_ns.get_or_insert(event.time_ns);
-            let whose = Some((event.process, event.file));
-            if self.whose != whose {
-                self.whose = whose;
-                text.push_str(&heading(event, report));
-            }
+            let whose = (event.process, event.file);
+            text.push_str(&self.headings.before(whose, &path(event, report)));
             text.push_str(&line(event, event.time_ns.saturating_sub(first_ns)));
         }
         text
     }
 }
 
-fn heading(event: &Event, report: &Report) -> String {
-    let path = event
-        .file
-        .map_or("(file beyond the table)", |index| &report.files[index].path);
-    format!("ahead: [{}] {path}\n", event.process)
+fn path(event: &Event, report: &Report) -> String {
+    event.file.map_or_else(
+        || "(file beyond the table)".to_owned(),
+        |index| report.files[index].path.clone(),
+    )
 }
 
 /// One decision; process and file stand above.
 fn line(event: &Event, since_first_ns: u64) -> String {
-    let seconds = since_first_ns / 1_000_000_000;
-    let micros = since_first_ns / 1_000 % 1_000_000;
-    let length_kib = event.length * PAGE_KIB;
-    let start_kib = event.start * PAGE_KIB;
-    let ranges = match event.count {
-        0 => "nothing".to_owned(),
-        1 => format!("{length_kib} KiB at {start_kib} KiB"),
-        count => format!(
-            "{count} x {length_kib} KiB from {start_kib} KiB every {}",
-            step(event.period)
-        ),
+    let (pattern, reason) = (event.pattern.text(), event.reason.text());
+    let prefetch = Prefetch {
+        first: PageRange::new(event.start, event.start + event.length).into(),
+        period: event.period,
+        count: event.count,
     };
-    format!(
-        "  +{seconds}.{micros:06} {ranges} ({}: {})\n",
-        event.pattern.text(),
-        event.reason.text()
+    explained::line(
+        since_first_ns,
+        format_args!("{prefetch} ({pattern}: {reason})"),
     )
-}
-
-/// Whole KiB, or bytes.
-fn step(period_bytes: i64) -> String {
-    if period_bytes % 1024 == 0 {
-        format!("{} KiB", period_bytes / 1024)
-    } else {
-        format!("{period_bytes} bytes")
-    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub struct Moment {
     pub threshold: PageCount,
     /// Pages of the memory budget that no window uses.
     pub available: PageCount,
+    /// Streams that have a window, this one included; at least 1.
+    pub streams: u32,
     /// Others made the device move since this stream asked last.
     pub contested: bool,
     /// Reads that no window covers wait for the device, and would wait behind what is prefetched.

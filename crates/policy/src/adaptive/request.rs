@@ -68,24 +68,36 @@ pub(super) struct Need {
 /// unread pages than this were evicted, 0 if that never happened.
 pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u64> {
     let device = &moment.device;
-    // Alone, a stream has to cover the device's latency by itself. In company the others do that
-    // too, and what counts is the cost of a request. A backward stream needs both: each of its
-    // requests is positioned for.
-    let model = if moment.contested {
-        device.efficient_request()
-    } else if need.is_positioned {
-        device.efficient_request().max(device.pipeline_request())
-    } else {
-        device.pipeline_request()
-    };
     // Waits of streams that share a device with many channels come from sharing its bandwidth.
     let shared = moment.contested && !device.is_slow_to_access();
+    // Alone, a stream has to cover the device's latency by itself. In company all do that together, and
+    // what each asks for beyond its part the others wait behind; where requests have to be positioned for,
+    // it is their cost that counts. A backward stream needs both: each of its requests is positioned for.
+    let (efficient, pipeline) = (
+        device.efficient_request().get(),
+        device.pipeline_request().get(),
+    );
+    let model = if moment.contested {
+        let part = pipeline / u64::from(moment.streams.max(1));
+        // A request that is cut in two costs the device two.
+        let whole = u64::from(need.length).next_multiple_of(FIRST_REQUEST_PAGES.get());
+        // Where a request costs more than it takes to cover an access, the device positions for each.
+        if efficient > pipeline {
+            efficient.max(whole)
+        } else {
+            part.max(whole)
+        }
+    } else if need.is_positioned {
+        efficient.max(pipeline)
+    } else {
+        pipeline
+    };
     let factor = if need.is_boosted && !shared {
         WAIT_FACTOR.get()
     } else {
         1
     };
-    let wanted = model.get().saturating_mul(factor);
+    let wanted = model.saturating_mul(factor);
     let wanted = match need.rate {
         // Who shares a device is slow because of the others.
         Some(rate) if !moment.contested => wanted.min(usable(rate, need, moment)),
@@ -158,6 +170,64 @@ pub(super) fn kernel_first_window(pages: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::DeviceEstimate;
+    use crate::knobs::Knobs;
+    use ahead_units::PageCount;
+
+    /// The largest request of one of `streams` that read `length` pages at a time.
+    fn limit_among(streams: u32, length: u32, device: DeviceEstimate) -> Option<u64> {
+        let need = Need {
+            is_positioned: false,
+            length,
+            request: 0,
+            is_boosted: false,
+            rate: None,
+        };
+        let moment = Moment {
+            knobs: Knobs::default(),
+            device,
+            file_pages: PageCount::new(1 << 20),
+            expected: PageCount::new(0),
+            threshold: PageCount::new(131_072),
+            available: PageCount::new(65_536),
+            streams,
+            contested: streams > 1,
+            lone_reads: false,
+        };
+        limit(&need, &moment, 0)
+    }
+
+    #[test]
+    fn streams_that_share_flash_ask_together_for_what_one_would() {
+        let flash = |streams, length| limit_among(streams, length, DeviceEstimate::FLASH);
+        assert_eq!(flash(1, 16), Some(128));
+        assert_eq!(flash(2, 16), Some(64));
+        assert_eq!(
+            flash(27, 16),
+            Some(32),
+            "and never for less than the kernel"
+        );
+        assert_eq!(flash(27, 34), Some(64), "two whole requests");
+    }
+
+    #[test]
+    fn streams_that_share_an_arm_ask_for_what_positioning_costs() {
+        let arm = |streams| limit_among(streams, 16, DeviceEstimate::ARM);
+        assert_eq!(arm(2), arm(27));
+        assert!(arm(2) > arm(1));
+    }
+
+    /// sep64 on an emulated disk that runs four times faster than real: its accesses are no slow ones,
+    /// and 64 streams got what the kernel would have asked for.
+    #[test]
+    fn a_fast_arm_is_an_arm() {
+        let fast = DeviceEstimate {
+            access_ns: 1_900_000,
+            bytes_per_second: 400_000_000,
+            depth: 1,
+        };
+        assert!(limit_among(64, 16, fast) > limit_among(1, 16, fast));
+    }
 
     #[test]
     fn the_kernel_begins_with_four_pages_for_one_and_twice_the_read_after_that() {

@@ -4,6 +4,7 @@
 //! implemented, and are resolved when the world is compiled, so an observer that looks away costs
 //! nothing. [`RunTotals`](super::RunTotals) makes the standard report.
 
+use ahead_policy::decision::Decision;
 use ahead_replicas::kernel::{Call, Class, Read};
 
 use crate::queue::Done;
@@ -116,6 +117,11 @@ pub trait WorldObserver {
     /// An algorithm has started a window. Windows whose pages were all there have 0 I/O pages.
     fn on_started(&mut self, moment: &WorldMoment, started: &Started) {
         let _ = (moment, started);
+    }
+
+    /// The library carries out a decision, in the reading task.
+    fn on_decision(&mut self, moment: &WorldMoment, decision: &Decision) {
+        let _ = (moment, decision);
     }
 
     /// A call that the kernel's tracepoints show.

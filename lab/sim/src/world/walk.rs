@@ -159,6 +159,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
         let file = self.descriptors[at(descriptor)].file;
         let file_pages = PageCount::new(self.kernel.files.pages(file));
         let moment = self.moment(task, file);
+        self.kernel.observer.on_decision(&moment, &pending.decision);
         let (mut host, algorithm) = self.host(task, descriptor, moment, true);
         let mut calls = Calls {
             host: &mut host,

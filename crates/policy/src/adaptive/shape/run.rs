@@ -13,8 +13,9 @@ use crate::steering::steering;
 use ahead_units::PageCount;
 
 steering! {
-    /// Requests end on multiples of this once they are twice as large, so that they fill the kernel's
-    /// pieces and large folios. Larger ones cut short more of a small request.
+    /// Requests end on multiples of this, and smaller ones on multiples of half their size, so that they
+    /// fill the pages of flash, the kernel's pieces and large folios: 32 pages that begin in the middle of a
+    /// page of flash take nine of them, not eight. Larger, and more of a request is cut off.
     /// Evidence: docs/results/evidence/ALIGN_PAGES.csv
     ALIGN_PAGES: u64 = 64;
 
@@ -124,6 +125,12 @@ pub(in crate::adaptive) struct Extended {
     pub(in crate::adaptive) is_probe: bool,
 }
 
+/// What a request for so many pages ends on a multiple of.
+fn alignment(pages: u64) -> u64 {
+    let half = (pages / 2).checked_ilog2().map_or(1, |bits| 1 << bits);
+    half.min(ALIGN_PAGES.get())
+}
+
 /// Extends the window by the next request; `access` is what the reader wants now. `None`: the
 /// window reaches the end of the file.
 pub(in crate::adaptive) fn extend(
@@ -139,8 +146,8 @@ pub(in crate::adaptive) fn extend(
     }
     let reach = extent.pages << extent.cached.min(PROBE_DOUBLINGS.get());
     let mut end = start.max(access.end).saturating_add(reach);
-    if reach >= ALIGN_PAGES.get() * 2 && !extent.is_exact {
-        end -= end % ALIGN_PAGES.get();
+    if !extent.is_exact {
+        end -= end % alignment(reach);
     }
     let end = end.min(extent.end_of_file);
     window.frontier = end;

@@ -55,6 +55,12 @@ impl Density {
             return false;
         }
         let accesses = (held / u64::from(length.max(1))).max(1);
-        spanned.saturating_sub(held) / accesses <= moment.device.hole_worth_reading().get()
+        // A reader that is alone waits for one access after the other, whatever the device could serve at once.
+        let hole_worth_reading = if moment.contested {
+            moment.device.hole_worth_reading()
+        } else {
+            moment.device.pages_per_access()
+        };
+        spanned.saturating_sub(held) / accesses <= hole_worth_reading.get()
     }
 }

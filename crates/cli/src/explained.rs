@@ -1,0 +1,30 @@
+//! `--explain`: what was decided, a line each, below process and file.
+
+use std::fmt;
+
+/// A process, and the file that decisions are about; `None`: one whose name is not known.
+pub type Whose = (u32, Option<usize>);
+
+/// Names process and file where they are others than in the line before.
+#[derive(Debug, Default)]
+pub struct Headings {
+    last: Option<Whose>,
+}
+
+impl Headings {
+    /// The heading of a line about `whose` file, if it needs one; `path` is its name.
+    pub fn before(&mut self, whose: Whose, path: &str) -> String {
+        if self.last.replace(whose) == Some(whose) {
+            return String::new();
+        }
+        format!("ahead: [{}] {path}\n", whose.0)
+    }
+}
+
+/// One line: what happened, so long after the first.
+#[must_use]
+pub fn line(since_first_ns: u64, what: fmt::Arguments<'_>) -> String {
+    let seconds = since_first_ns / 1_000_000_000;
+    let micros = since_first_ns / 1_000 % 1_000_000;
+    format!("  +{seconds}.{micros:06} {what}\n")
+}

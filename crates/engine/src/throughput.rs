@@ -1,0 +1,104 @@
+//! How many bytes a second a device delivers, from what was asked for while readers waited.
+//!
+//! What was asked for in some time, less what windows have grown by, was delivered in it. That is what the
+//! device can do if readers waited most of the time, and for much longer than one access takes: then
+//! it was the transfer that they waited for.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use ahead_policy::device::DeviceEstimate;
+use ahead_policy::steering::steering;
+use ahead_units::{PAGE_BYTES, PageCount, Timestamp};
+
+steering! {
+    /// Pages of one measurement: 4 MiB. Fewer, and the windows that grow at the begin of a stream
+    /// count as delivered; more, and a short job ends before anything is learned.
+    /// Evidence: docs/results/evidence/MEASURED_PAGES.csv
+    MEASURED_PAGES: u64 = 1024;
+
+    /// Access times for which a page waits between being asked for and being read, from which the
+    /// device is busy transferring. Fewer, and windows that are too small for the access look like a
+    /// slow device, and shrink more; more, and it is not learned that a volume is slow.
+    /// Evidence: docs/results/evidence/ACCESSES_QUEUED.csv
+    ACCESSES_QUEUED: u64 = 4;
+}
+
+/// Requests of one measurement, at least.
+const MEASURED_REQUESTS: u32 = 8;
+
+/// One measurement that goes on. All zero: none does.
+#[derive(Debug, Default)]
+pub(crate) struct Throughput {
+    /// When it began, in nanoseconds.
+    from: AtomicU64,
+    /// Pages asked for since.
+    pages: AtomicU64,
+    /// Pages asked for and not read yet when it began.
+    unread: AtomicU64,
+    /// Requests since.
+    requests: AtomicU32,
+    /// How long readers waited since inside their windows, those who waited together counted once.
+    waited_ns: AtomicU64,
+    /// When the newest of those waits ended.
+    waited_until: AtomicU64,
+}
+
+impl Throughput {
+    /// Nothing was measured.
+    pub(crate) const fn new() -> Self {
+        Self {
+            from: AtomicU64::new(0),
+            pages: AtomicU64::new(0),
+            unread: AtomicU64::new(0),
+            requests: AtomicU32::new(0),
+            waited_ns: AtomicU64::new(0),
+            waited_until: AtomicU64::new(0),
+        }
+    }
+
+    /// A reader waited `waited_ns` inside its window, until `now`.
+    pub(crate) fn on_wait(&self, waited_ns: u64, now: Timestamp) {
+        let began = now.get().saturating_sub(waited_ns);
+        let since = self.waited_until.swap(now.get(), Relaxed).max(began);
+        self.waited_ns
+            .fetch_add(now.get().saturating_sub(since), Relaxed);
+    }
+
+    /// `pages` are asked for at `now`, while `unread` were asked for and not read yet. Bytes a second,
+    /// if that ends a measurement in which the device was what the readers waited for.
+    pub(crate) fn on_ask(
+        &self,
+        pages: PageCount,
+        unread: PageCount,
+        now: Timestamp,
+        device: &DeviceEstimate,
+    ) -> Option<u64> {
+        let from = self.from.load(Relaxed);
+        let asked = self.pages.load(Relaxed);
+        let requests = self.requests.fetch_add(1, Relaxed);
+        self.pages.fetch_add(pages.get(), Relaxed);
+        let elapsed_ns = now.get().saturating_sub(from);
+        if asked < MEASURED_PAGES.get() || requests < MEASURED_REQUESTS || elapsed_ns == 0 {
+            return None;
+        }
+        let unread_before = self.unread.swap(unread.get(), Relaxed);
+        let waited_ns = self.waited_ns.swap(0, Relaxed);
+        self.from.store(now.get(), Relaxed);
+        self.pages.store(pages.get(), Relaxed);
+        self.requests.store(1, Relaxed);
+        // What windows have grown by was not delivered.
+        let read = (asked + unread_before).saturating_sub(unread.get());
+        if from == 0 || waited_ns < elapsed_ns / 2 || read < asked / 2 {
+            return None;
+        }
+        let bytes = u128::from(read) * u128::from(PAGE_BYTES) * 1_000_000_000;
+        let rate = u64::try_from(bytes / u128::from(elapsed_ns)).unwrap_or(u64::MAX);
+        let measured = DeviceEstimate {
+            bytes_per_second: rate,
+            ..*device
+        };
+        let queued_ns = measured.transfer_ns(unread);
+        let is_transfer = queued_ns >= device.access_ns.saturating_mul(ACCESSES_QUEUED.get());
+        is_transfer.then_some(rate)
+    }
+}
