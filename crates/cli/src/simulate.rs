@@ -18,6 +18,7 @@ use crate::output;
 use crate::studies::{self, StudyError};
 
 mod account;
+mod explain;
 
 const USUAL_DISK: &str = "hdd";
 const USUAL_MEMORY_MIB: u64 = 256;
@@ -35,6 +36,10 @@ pub fn simulate(arguments: &Simulate) -> Result<(), StudyError> {
     }
     let plan = plan(arguments)?;
     let cell = cell(&plan, &arguments.policy)?;
+    if arguments.explain {
+        let explained = sweep::observe_cell(&plan, &cell, explain::Explained::default())?;
+        return Ok(output::to_stdout(&explained.text)?);
+    }
     studies::prepare([&arguments.svg, &arguments.png].into_iter().flatten())?;
     let wants_picture = arguments.svg.is_some() || arguments.png.is_some();
     let buckets = if wants_picture {

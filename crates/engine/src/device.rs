@@ -210,8 +210,16 @@ impl Device {
         let is_guess = self.access_is.load(Relaxed) == GUESSED;
         if is_guess && !seeks(&guess) && !seeks(&seen) {
             let (least, most) = (guess.access_ns / 4, guess.access_ns * FIRST_WAIT_FACTOR);
+            let access_ns = waited_ns.clamp(least, most);
             self.access_is.store(MEASURED, Relaxed);
-            self.access_ns.store(waited_ns.clamp(least, most), Relaxed);
+            self.access_ns.store(access_ns, Relaxed);
+            // What is slower to answer is farther away, and what lies between is no faster: what is under
+            // way at once stays what it was guessed to be.
+            if self.bandwidth_is.load(Relaxed) == GUESSED && access_ns > guess.access_ns {
+                let rate = u128::from(guess.bytes_per_second) * u128::from(guess.access_ns);
+                let rate = u64::try_from(rate / u128::from(access_ns)).unwrap_or(u64::MAX);
+                self.bytes_per_second.store(rate, Relaxed);
+            }
         }
     }
 
@@ -387,12 +395,9 @@ impl Device {
     /// It is of another kind than was guessed. What was configured stays, and so does what is no guess by
     /// the kind.
     fn is_no(&self, kind: DeviceEstimate, but: DeviceEstimate) {
-        let _ = self.bytes_per_second.compare_exchange(
-            kind.bytes_per_second,
-            but.bytes_per_second,
-            Relaxed,
-            Relaxed,
-        );
+        if self.bandwidth_is.load(Relaxed) == GUESSED {
+            self.bytes_per_second.store(but.bytes_per_second, Relaxed);
+        }
         let _ = self
             .depth
             .compare_exchange(kind.depth, but.depth, Relaxed, Relaxed);

@@ -90,7 +90,7 @@ fn run_before<O: WorldObserver>(
     front: &FrontChoice,
     job: &Job,
     observer: O,
-) -> Result<(u64, World<algorithm::Algorithm, O>), WorldError> {
+) -> Result<(u64, World<ahead_replicas::registry::Algorithm, O>), WorldError> {
     let prototype = policy.prototype.clone();
     let machine = policy.machine(machine);
     let mut world = World::new(&machine, prototype, front, job, observer)?;

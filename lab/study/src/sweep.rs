@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahead_sim::algorithm::{Policy, PolicyError};
 use ahead_sim::report::WorldReport;
-use ahead_sim::world::{RunTotals, WorldError};
+use ahead_sim::world::{Machine, RunTotals, WorldError, WorldObserver};
 use ahead_workload::Job;
 use ahead_workload::trace::{self, Timing};
 

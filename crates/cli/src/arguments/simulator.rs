@@ -72,6 +72,9 @@ pub struct Simulate {
     /// List policies, workloads and disks
     #[arg(long)]
     pub list: bool,
+    /// Print every decision of the library, and every read that waited, instead of the account
+    #[arg(long, conflicts_with_all = ["json", "svg", "png"])]
+    pub explain: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

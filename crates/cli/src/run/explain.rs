@@ -164,7 +164,7 @@ fn line(event: &Event, since_first_ns: u64) -> String {
     let prefetch = Prefetch {
         first: PageRange::new(event.start, event.start + event.length).into(),
         period: event.period,
-        count: event.count,
+        count: u32::try_from(event.count).unwrap_or(u32::MAX),
     };
     explained::line(
         since_first_ns,

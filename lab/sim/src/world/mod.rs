@@ -56,6 +56,7 @@ use ahead_replicas::kernel::{Class, Learned, ReadAhead, Window};
 use ahead_workload::{Job, Process};
 
 pub use account::RunTotals;
+pub use ahead_replicas::kernel::Read;
 pub use error::WorldError;
 pub use machine::{Costs, Machine};
 pub use observer::{Found, Started, WaitFor, Work, WorldMoment, WorldObserver};
