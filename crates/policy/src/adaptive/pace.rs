@@ -6,7 +6,7 @@
 
 use crate::device::DeviceEstimate;
 use crate::steering::steering;
-use ahead_units::Timestamp;
+use ahead_units::{PageCount, Timestamp};
 
 steering! {
     /// Access times of reading that one request of a slow reader holds: consumption rate × access
@@ -64,6 +64,12 @@ impl Pace {
 }
 
 impl Rate {
+    /// Whether this is about as fast as the device delivers: who waits then waits for its bandwidth.
+    pub(super) fn is_that_of(self, device: &DeviceEstimate) -> bool {
+        let transfer_ns = device.transfer_ns(PageCount::new(u64::from(self.pages)));
+        transfer_ns.saturating_mul(4) >= self.time_ns.saturating_mul(3)
+    }
+
     /// Pages of one request that this reader can use: what it consumes in some access times.
     pub(super) fn request_pages(self, device: &DeviceEstimate) -> u64 {
         let page_ns = (self.time_ns / u64::from(self.pages)).max(1);

@@ -63,7 +63,7 @@ impl Stream {
             is_positioned: self.shape.is_run() && self.direction == Direction::Backward,
             length: u32::from(self.length),
             request: u32::from(self.request),
-            is_boosted: self.served.is_boosted(),
+            is_boosted: self.served.is_boosted() && !self.is_bound(now, moment),
             rate: self.own_rate(now),
         };
         let Some(limit) = request::limit(&need, moment, learned.thrash_pages) else {
@@ -150,6 +150,12 @@ impl Stream {
         let ahead = runs.worth_asking(self.run_pages(), access_pages)?;
         let asked = self.window.frontier.saturating_sub(self.window.next);
         Some(ahead.saturating_sub(asked))
+    }
+
+    /// Whether the reader gets what the device can give, so that more at once brings nothing.
+    fn is_bound(&self, now: Timestamp, moment: &Moment) -> bool {
+        let rate = self.pace.rate(self.window.next, now);
+        self.request > 0 && rate.is_some_and(|rate| rate.is_that_of(&moment.device))
     }
 
     /// The rate of the reader since the last request, if nothing but itself slowed it down.
