@@ -29,6 +29,8 @@ pub(super) struct RunLengths {
     pages: [u32; REMEMBERED],
     newest: u8,
     known: u8,
+    /// A run began where others had stopped, and none of them has moved since.
+    is_doubted: bool,
 }
 
 impl RunLengths {
@@ -46,6 +48,17 @@ impl RunLengths {
         self.known = 0;
     }
 
+    /// A run begins. `others_stopped`: something in the file was read before, and did not go on since this
+    /// run's first access: it may have ended, or only waits for its turn.
+    pub(super) fn on_begin(&mut self, others_stopped: bool) {
+        self.is_doubted |= others_stopped;
+    }
+
+    /// One of several runs goes on: they take turns.
+    pub(super) fn on_turn(&mut self) {
+        self.is_doubted = false;
+    }
+
     /// Whether lengths are believed.
     pub(super) fn are_believed(&self) -> bool {
         self.known >= RUNS_BELIEVED
@@ -58,9 +71,10 @@ impl RunLengths {
 
     /// Pages that are worth asking for in front of a reader that has read `read` pages of its run;
     /// `access_pages` go by during one access of the device. `None`: no run has ended yet. After the
-    /// first one, as much again as was read: more is read in vain if all runs are alike.
+    /// first one, or if it may have ended, as much again as was read: more is read in vain if all runs are
+    /// alike.
     pub(super) fn worth_asking(&self, read: u32, access_pages: u64) -> Option<u64> {
-        if self.known == 0 {
+        if self.known == 0 && !self.is_doubted {
             return None;
         }
         if !self.are_believed() {

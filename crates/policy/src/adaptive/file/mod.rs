@@ -228,6 +228,9 @@ impl FileStreams {
             && !stream.is_doubtful()
             && stream.fit(access) == Fit::Exact
         {
+            if self.last != hint {
+                self.runs.on_turn();
+            }
             self.last = hint;
             return self.continue_stream(stream, hint, arrival);
         }
@@ -300,7 +303,17 @@ impl FileStreams {
         if streams[place].is_candidate() {
             let start = streams[place].candidate_start();
             self.unmask_rounds(streams, start, observer);
-        } else if streams[place].is_doubtful() {
+            let began = streams[place].last_used();
+            let others_stopped = streams.iter().enumerate().any(|(other, stream)| {
+                other != place
+                    && !stream.is_vacant()
+                    && self.tick.wrapping_sub(stream.last_used()) > self.tick.wrapping_sub(began)
+            });
+            self.runs.on_begin(others_stopped);
+        } else if !streams[place].is_newborn() {
+            self.runs.on_turn();
+        }
+        if streams[place].is_doubtful() {
             self.add_candidate(streams, access, Some(place), observer);
         }
         let arrival = Arrival {
