@@ -13,9 +13,10 @@ use crate::steering::steering;
 use ahead_units::PageCount;
 
 steering! {
-    /// Requests end on multiples of this, and smaller ones on multiples of half their size, so that they
-    /// fill the pages of flash, the kernel's pieces and large folios: 32 pages that begin in the middle of a
-    /// page of flash take nine of them, not eight. Larger, and more of a request is cut off.
+    /// Requests end on multiples of this once they are twice as large, and smaller ones on multiples of an
+    /// eighth of their size, so that they fill the pages of flash, the kernel's pieces and large folios: 32
+    /// pages that begin in the middle of a page of flash take nine of them, not eight. Larger, and more
+    /// of a request is cut off.
     /// Evidence: docs/results/evidence/ALIGN_PAGES.csv
     ALIGN_PAGES: u64 = 64;
 
@@ -127,8 +128,10 @@ pub(in crate::adaptive) struct Extended {
 
 /// What a request for so many pages ends on a multiple of.
 fn alignment(pages: u64) -> u64 {
-    let half = (pages / 2).checked_ilog2().map_or(1, |bits| 1 << bits);
-    half.min(ALIGN_PAGES.get())
+    if pages >= ALIGN_PAGES.get() * 2 {
+        return ALIGN_PAGES.get();
+    }
+    (pages / 8).checked_ilog2().map_or(1, |bits| 1 << bits)
 }
 
 /// Extends the window by the next request; `access` is what the reader wants now. `None`: the
