@@ -1147,7 +1147,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__simulate)
-            opts="-h --policy --workload --disk --memory --seed --cpus --timing --from --columns --objects --action --list --json --svg --png --help"
+            opts="-h --policy --workload --disk --memory --seed --cpus --timing --from --columns --objects --action --list --explain --json --svg --png --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

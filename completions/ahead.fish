@@ -254,6 +254,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l svg -d 'Write a
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l png -d 'The same picture as PNG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l timing -d 'Issue the accesses of a trace at their recorded times, not as fast as they are answered'
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l list -d 'List policies, workloads and disks'
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l explain -d 'Print every decision of the library, and every read that waited, instead of the account'
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l policies -d 'Policies' -r

@@ -45,6 +45,24 @@ fn a_plan_becomes_a_table_with_floor_kernel_and_ceiling() {
     }
 }
 
+/// A backward scan: what was asked for, why, and what the first reads waited for.
+#[test]
+fn a_run_is_explained_decision_by_decision() {
+    let words = ["simulate", "--workload", "backward:file-mib=4,read-kib=64"];
+    let more = ["--disk", "ssd", "--memory", "16M", "--explain"];
+    let output = Place::new().output(&[&words[..], &more].concat());
+    let text = stdout(&output);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("ahead: [0] file 0"));
+    let first = lines.next().expect("its first read waits");
+    assert!(first.starts_with("  +0.000"), "{first}");
+    assert!(first.contains("for 65536 bytes at 4128768"), "{first}");
+    let asked: Vec<_> = lines.filter(|line| line.contains("(backward: ")).collect();
+    assert!(asked[0].contains(" KiB at "), "{asked:?}");
+    let json = Place::new().output(&[&words[..], &more, &["--json"]].concat());
+    assert_refused(&json, 2, &["--json", "--explain"]);
+}
+
 #[test]
 fn the_same_words_make_the_same_files() {
     let place = Place::new();

@@ -258,6 +258,7 @@ impl Device {
             self.on_trial.store(left - 1, Relaxed);
             if left == 1 && guess.access_ns < known {
                 self.believe(guess);
+                self.bandwidth_is.store(GUESSED, Relaxed);
             }
         } else if waited_ns <= known.saturating_mul(2) {
             self.on_trial.store(0, Relaxed);
@@ -395,7 +396,10 @@ impl Device {
     /// It is of another kind than was guessed. What was configured stays, and so does what is no guess by
     /// the kind.
     fn is_no(&self, kind: DeviceEstimate, but: DeviceEstimate) {
-        if self.bandwidth_is.load(Relaxed) == GUESSED {
+        // What others told may be the guess of its kind.
+        let known = self.bytes_per_second.load(Relaxed);
+        let is_guess = self.bandwidth_is.load(Relaxed) == GUESSED;
+        if is_guess || known == kind.bytes_per_second {
             self.bytes_per_second.store(but.bytes_per_second, Relaxed);
         }
         let _ = self

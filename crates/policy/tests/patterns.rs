@@ -3,6 +3,7 @@
 mod support;
 
 use ahead_policy::adaptive::{FileStreams, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::{ByteLength, ByteOffset, ByteRange};
 use support::{Numbers, Reader};
@@ -373,4 +374,22 @@ fn a_reader_inside_the_window_of_another_asks_for_nothing_of_its_own() {
         assert!(reader.read(6400 + 180 + i * 4, 4).covered);
     }
     assert_eq!(reader.asked_total, before);
+}
+
+/// `cmp` of two files: one page, then the next. Requests of 32 pages lay across nine pages of flash, not
+/// eight, and it became 11 % slower.
+#[test]
+fn small_requests_fill_the_pages_of_flash() {
+    const PAGES_OF_FLASH: u64 = 4;
+    let mut reader = Reader::new(10_000);
+    reader.moment.device = DeviceEstimate::FLASH;
+    (reader.moment.streams, reader.moment.contested) = (4, true);
+    for page in 0..5_000 {
+        let asked = reader.read(page, 1).decision.prefetch;
+        if asked.count > 0 {
+            let end = asked.first.pages().end.get();
+            assert_eq!(end % PAGES_OF_FLASH, 0, "{asked}");
+        }
+    }
+    assert!(reader.requests > 100);
 }

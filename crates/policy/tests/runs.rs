@@ -2,7 +2,9 @@
 
 mod support;
 
+use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::Reason;
+use ahead_units::{PageCount, Timestamp};
 use support::Reader;
 
 const FILE: u64 = 40_960;
@@ -111,4 +113,66 @@ fn a_reader_that_goes_on_inside_its_window_is_followed_there() {
         .collect();
     assert!(outcomes.iter().all(|outcome| outcome.covered));
     assert!(reader.ahead(outcomes[4].stream).start.get() == ahead + 20);
+}
+
+/// Pages asked for and pages read once `reader` has read 256 pages from the start of its file.
+fn asked_and_read_of_a_scan(reader: &mut Reader) -> (u64, u64) {
+    let (asked, read) = (reader.asked_total, reader.read_total);
+    for page in (0..256).step_by(8) {
+        reader.read(page, 8);
+    }
+    (reader.asked_total - asked, reader.read_total - read)
+}
+
+/// Generated seed 9021: runs of a few pages, of which the second was followed by 2 MiB. Whether the one
+/// before has ended, nobody knows yet.
+#[test]
+fn a_run_that_begins_where_others_have_stopped_is_followed_from_small_beginnings() {
+    let mut plain = Reader::new(FILE);
+    let (asked, read) = asked_and_read_of_a_scan(&mut plain);
+    assert!(asked > 3 * read, "a scan: {asked} pages for {read}");
+    let mut after_footer = Reader::new(FILE);
+    after_footer.read(FILE - 4, 4);
+    let (asked, read) = asked_and_read_of_a_scan(&mut after_footer);
+    assert!(
+        (read..=2 * read + 32).contains(&asked),
+        "{asked} for {read}"
+    );
+}
+
+#[test]
+fn runs_that_take_turns_have_not_stopped() {
+    let mut reader = Reader::new(FILE);
+    for page in (0..256).step_by(8) {
+        reader.read(page, 8);
+        reader.read(20_000 + page, 8);
+    }
+    let (asked, read) = (reader.asked_total, reader.read_total);
+    assert!(asked > 3 * read, "{asked} pages for {read}");
+}
+
+/// The largest request for a reader that waits for each of its windows, and gets `parts` in four of what an
+/// arm delivers.
+fn largest_for_who_waits(parts: u64) -> u64 {
+    let mut reader = Reader::new(FILE);
+    let mut largest = 0;
+    for page in (0..16_384).step_by(16) {
+        let transfer_ns = reader.moment.device.transfer_ns(PageCount::new(16));
+        reader.now = Timestamp::new(reader.now.get() + transfer_ns * 4 / parts);
+        let outcome = reader.read(page, 16);
+        let asked = outcome.decision.prefetch.pages().get();
+        largest = largest.max(asked);
+        if asked > 0 {
+            reader.wait(page, 16, &outcome);
+        }
+    }
+    largest
+}
+
+/// It would wait as long in front of larger ones, and twice as much would be read in vain at its end.
+#[test]
+fn who_gets_what_the_device_gives_asks_for_no_more_by_waiting() {
+    let pipeline = DeviceEstimate::ARM.pipeline_request().get();
+    assert_eq!(largest_for_who_waits(4), pipeline);
+    assert_eq!(largest_for_who_waits(2), 2 * pipeline);
 }

@@ -210,6 +210,25 @@ fn the_first_wait_replaces_the_guess_and_the_next_ones_correct_it() {
     assert!(volume.estimate().access_ns <= learned * 102 / 100);
 }
 
+/// Generated seed 9021 on the network volume: 837 us, and windows of 1 MiB for what 125 MB/s brought.
+#[test]
+fn a_slower_first_access_is_no_reason_to_have_more_under_way() {
+    let guess = DeviceEstimate::FLASH;
+    let volume = device(false);
+    lone_wait(&volume, 837_000, 4);
+    let learned = volume.estimate();
+    assert!((200_000_000..230_000_000).contains(&learned.bytes_per_second));
+    assert_eq!(learned.pipeline_request(), guess.pipeline_request());
+    let fast = device(false);
+    lone_wait(&fast, 40_000, 1);
+    assert_eq!(fast.estimate().bytes_per_second, guess.bytes_per_second);
+    for _ in 0..2 {
+        lone_wait(&volume, 9_000_000, 1);
+    }
+    let arm = DeviceEstimate::ARM.bytes_per_second;
+    assert_eq!(volume.estimate().bytes_per_second, arm, "an arm after all");
+}
+
 /// Windows of 256 pages one after another, each waited for as long as 125 MB/s take.
 #[test]
 fn the_bandwidth_of_a_slow_volume_is_learned_and_an_arm_that_seeks_keeps_its_own() {
