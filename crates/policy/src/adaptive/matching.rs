@@ -91,6 +91,15 @@ pub(super) fn leader(streams: &[Stream], place: usize) -> Option<usize> {
         .map(|(other, _)| other)
 }
 
+/// Whether something else in the file was read before the candidate at `place`, and did not go on since.
+pub(super) fn others_stopped(streams: &[Stream], place: usize, tick: u32) -> bool {
+    let idle = |stream: &Stream| tick.wrapping_sub(stream.last_used());
+    let mut others = streams.iter().enumerate();
+    others.any(|(other, stream)| {
+        other != place && !stream.is_vacant() && idle(stream) > idle(&streams[place])
+    })
+}
+
 /// The place for a new candidate: a vacant one, else a candidate, else a stream that has not moved
 /// for long; never `taken`. `None` when every stream is alive.
 ///

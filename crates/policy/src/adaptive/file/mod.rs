@@ -296,6 +296,7 @@ impl FileStreams {
             moment,
             observer,
         } = arrival;
+        let is_turn = usize::from(self.last) != place;
         if let Some(last) = streams.get_mut(usize::from(self.last)) {
             last.set_successor(place8(place));
         }
@@ -303,14 +304,9 @@ impl FileStreams {
         if streams[place].is_candidate() {
             let start = streams[place].candidate_start();
             self.unmask_rounds(streams, start, observer);
-            let began = streams[place].last_used();
-            let others_stopped = streams.iter().enumerate().any(|(other, stream)| {
-                other != place
-                    && !stream.is_vacant()
-                    && self.tick.wrapping_sub(stream.last_used()) > self.tick.wrapping_sub(began)
-            });
+            let others_stopped = matching::others_stopped(streams, place, self.tick);
             self.runs.on_begin(others_stopped);
-        } else if !streams[place].is_newborn() {
+        } else if is_turn && !streams[place].is_newborn() {
             self.runs.on_turn();
         }
         if streams[place].is_doubtful() {
