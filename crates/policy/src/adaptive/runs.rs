@@ -23,6 +23,18 @@ const LONGER_RUN_PAGES: u32 = 32;
 /// what a program did before bounds what it does now. An array's length, so it is not swept.
 const REMEMBERED: usize = 8;
 
+/// How far a run is expected to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// No run of the file has ended.
+    Unknown,
+    /// One has, or may have. So many pages: as many as were read, and a window of the kernel. More
+    /// is read in vain if all runs are alike.
+    AsFarAgain(u64),
+    /// So many pages, as others did that had come as far.
+    Pages(u64),
+}
+
 /// Lengths of the newest runs that ended, in pages. All zero: none did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RunLengths {
@@ -69,16 +81,14 @@ impl RunLengths {
         self.known == RUNS_BELIEVED
     }
 
-    /// Pages that are worth asking for in front of a reader that has read `read` pages of its run;
-    /// `access_pages` go by during one access of the device. `None`: no run has ended yet. After the
-    /// first one, or if it may have ended, as much again as was read: more is read in vain if all runs are
-    /// alike.
-    pub(super) fn worth_asking(&self, read: u32, access_pages: u64) -> Option<u64> {
+    /// How far a run is expected to go on of which `read` pages were read; `access_pages` go by during one
+    /// access of the device.
+    pub(super) fn rest(&self, read: u32, access_pages: u64) -> Rest {
         if self.known == 0 && !self.is_doubted {
-            return None;
+            return Rest::Unknown;
         }
         if !self.are_believed() {
-            return Some(u64::from(read.max(LONGER_RUN_PAGES)));
+            return Rest::AsFarAgain(u64::from(read) + u64::from(LONGER_RUN_PAGES));
         }
         let mut rests = [0_u32; REMEMBERED];
         let mut count = 0;
@@ -93,12 +103,13 @@ impl RunLengths {
         }
         if count == 0 {
             let beyond = read - longest;
-            return Some(u64::from(beyond.saturating_mul(2).max(LONGER_RUN_PAGES)));
+            let pages = beyond.saturating_mul(2).max(LONGER_RUN_PAGES);
+            return Rest::Pages(u64::from(pages));
         }
         let rests = &mut rests[..count];
         rests.sort_unstable();
         let (quarter, middle) = (u64::from(rests[count / 4]), u64::from(rests[count / 2]));
-        Some(quarter.max(middle.min(access_pages)))
+        Rest::Pages(quarter.max(middle.min(access_pages)))
     }
 }
 
@@ -119,37 +130,37 @@ mod tests {
     #[test]
     fn equal_runs_are_expected_to_end_at_the_page() {
         let runs = after(&[1024; 5]);
-        assert_eq!(runs.worth_asking(0, ACCESS), Some(1024));
-        assert_eq!(runs.worth_asking(1000, ACCESS), Some(24));
-        assert_eq!(runs.worth_asking(1024, ACCESS), Some(0));
+        assert_eq!(runs.rest(0, ACCESS), Rest::Pages(1024));
+        assert_eq!(runs.rest(1000, ACCESS), Rest::Pages(24));
+        assert_eq!(runs.rest(1024, ACCESS), Rest::Pages(0));
     }
 
     #[test]
     fn after_two_runs_only_caution_is_learned_and_nothing_when_one_went_on() {
-        assert_eq!(after(&[1024; 2]).worth_asking(500, ACCESS), Some(500));
+        assert_eq!(after(&[1024; 2]).rest(500, ACCESS), Rest::AsFarAgain(532));
         let mut runs = after(&[1024; 8]);
         runs.on_resumed();
-        assert_eq!(runs.worth_asking(0, ACCESS), None);
+        assert_eq!(runs.rest(0, ACCESS), Rest::Unknown);
     }
 
     #[test]
     fn a_run_longer_than_all_is_followed_from_small_beginnings() {
         let runs = after(&[100; 8]);
-        assert_eq!(runs.worth_asking(101, ACCESS), Some(32));
-        assert_eq!(runs.worth_asking(1100, ACCESS), Some(2000));
+        assert_eq!(runs.rest(101, ACCESS), Rest::Pages(32));
+        assert_eq!(runs.rest(1100, ACCESS), Rest::Pages(2000));
     }
 
     #[test]
     fn beyond_one_access_only_what_three_of_four_read_is_worth_it() {
         let runs = after(&[10, 20, 300, 300, 4000, 4000, 5000, 6000]);
-        assert_eq!(runs.worth_asking(0, ACCESS), Some(300));
-        assert_eq!(runs.worth_asking(0, 10_000), Some(4000));
-        assert_eq!(runs.worth_asking(301, ACCESS), Some(3699));
+        assert_eq!(runs.rest(0, ACCESS), Rest::Pages(300));
+        assert_eq!(runs.rest(0, 10_000), Rest::Pages(4000));
+        assert_eq!(runs.rest(301, ACCESS), Rest::Pages(3699));
     }
 
     #[test]
     fn old_runs_are_forgotten() {
         let runs = after(&[1, 1, 1, 1, 64, 64, 64, 64, 64, 64, 64, 64]);
-        assert_eq!(runs.worth_asking(0, 0), Some(64));
+        assert_eq!(runs.rest(0, 0), Rest::Pages(64));
     }
 }

@@ -9,7 +9,7 @@ use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::pace::Rate;
 use crate::adaptive::request::{self, Need};
-use crate::adaptive::runs::RunLengths;
+use crate::adaptive::runs::{Rest, RunLengths};
 use crate::adaptive::shape::{Shape, run, strided};
 use crate::adaptive::window::pages16;
 use crate::decision::Prefetch;
@@ -72,15 +72,26 @@ impl Stream {
         if access.start.get() >= moment.file_pages.get() {
             return Asked::nothing(Reason::EndOfFile);
         }
-        let worth = self.worth_asking(moment, learned.runs);
-        if worth.is_some_and(|pages| pages < request::REQUEST_PAGES_WORTH.get()) {
+        let size = request::size(&need, limit);
+        let (pages, least, is_exact) = match self.rest(moment, learned.runs) {
+            Rest::Unknown => (size, 0, false),
+            // Not in many small pieces, each of which would be asked for when it is needed.
+            Rest::AsFarAgain(pages) => {
+                let least = u64::from(self.run_pages() / 2).max(request::FIRST_REQUEST_PAGES.get());
+                (pages.min(size), least.min(size), false)
+            }
+            Rest::Pages(pages) => {
+                let least = request::REQUEST_PAGES_WORTH.get();
+                (pages.min(limit), least, pages <= limit)
+            }
+        };
+        if pages < least {
             return Asked::nothing(Reason::RunEnds);
         }
-        let pages = worth.map_or_else(|| request::size(&need, limit), |pages| pages.min(limit));
         let (first, cached) = (self.request == 0, self.served.cached());
         let asked = match self.shape {
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
-                self.extend_run(access, pages, worth == Some(pages), moment)
+                self.extend_run(access, pages, is_exact, moment)
             }
             Shape::Strided => self.extend_strided(access, pages, limit, moment),
             Shape::Vacant | Shape::Candidate => return Asked::nothing(Reason::NoPattern),
@@ -141,15 +152,18 @@ impl Stream {
         Some((ranges, false))
     }
 
-    /// Pages behind the window that are worth asking for, if lengths of runs are known.
-    fn worth_asking(&self, moment: &Moment, runs: &RunLengths) -> Option<u64> {
+    /// How far the run is expected to go on behind its window.
+    fn rest(&self, moment: &Moment, runs: &RunLengths) -> Rest {
         if !self.shape.is_run() {
-            return None;
+            return Rest::Unknown;
         }
-        let access_pages = moment.device.pages_per_access().get();
-        let ahead = runs.worth_asking(self.run_pages(), access_pages)?;
         let asked = self.window.frontier.saturating_sub(self.window.next);
-        Some(ahead.saturating_sub(asked))
+        let access_pages = moment.device.pages_per_access().get();
+        match runs.rest(self.run_pages(), access_pages) {
+            Rest::Unknown => Rest::Unknown,
+            Rest::AsFarAgain(pages) => Rest::AsFarAgain(pages.saturating_sub(asked)),
+            Rest::Pages(pages) => Rest::Pages(pages.saturating_sub(asked)),
+        }
     }
 
     /// Whether the reader gets what the device can give, so that more at once brings nothing.
