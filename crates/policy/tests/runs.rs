@@ -140,6 +140,22 @@ fn a_run_that_begins_where_others_have_stopped_is_followed_from_small_beginnings
     );
 }
 
+/// Generated seed 2003: small files with a footer. In pieces of what had just become worth asking for, each came
+/// when it was needed, and the reader waited for all of it.
+#[test]
+fn what_follows_small_beginnings_is_asked_for_before_it_is_needed() {
+    let mut reader = Reader::new(FILE);
+    reader.read(FILE - 4, 4);
+    for page in (0..1024).step_by(8) {
+        let end = reader.asked.last().map_or(0, |last| last + 1);
+        let outcome = reader.read(page, 8);
+        if outcome.decision.prefetch.count > 0 && page > 64 {
+            assert!(end >= page + page / 4, "{end} asked for at {page}");
+        }
+    }
+    assert!(reader.asked.contains(&1024));
+}
+
 #[test]
 fn runs_that_take_turns_have_not_stopped() {
     let mut reader = Reader::new(FILE);
