@@ -107,6 +107,14 @@ impl Decision {
     }
 }
 
+/// As `--explain` prints it.
+impl fmt::Display for Decision {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (pattern, reason) = (self.pattern.text(), self.reason.text());
+        write!(out, "{} ({pattern}: {reason})", self.prefetch)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ahead_engine::report::{Event, Report};
-use ahead_policy::decision::Prefetch;
+use ahead_policy::decision::{Decision, Prefetch};
 use ahead_units::PageRange;
 
 use super::account::AccountFile;
@@ -144,32 +144,33 @@ impl Lines {
             self.missing.truncate(256);
             let first_ns = *self.first_ns.get_or_insert(event.time_ns);
             let whose = (event.process, event.file);
-            text.push_str(&self.headings.before(whose, &path(event, report)));
+            text.push_str(&self.headings.before(whose, path(event, report)));
             text.push_str(&line(event, event.time_ns.saturating_sub(first_ns)));
         }
         text
     }
 }
 
-fn path(event: &Event, report: &Report) -> String {
-    event.file.map_or_else(
-        || "(file beyond the table)".to_owned(),
-        |index| report.files[index].path.clone(),
-    )
+fn path<'a>(event: &Event, report: &'a Report) -> &'a str {
+    event
+        .file
+        .map_or("(file beyond the table)", |index| &report.files[index].path)
 }
 
 /// One decision; process and file stand above.
 fn line(event: &Event, since_first_ns: u64) -> String {
-    let (pattern, reason) = (event.pattern.text(), event.reason.text());
-    let prefetch = Prefetch {
-        first: PageRange::new(event.start, event.start + event.length).into(),
-        period: event.period,
-        count: u32::try_from(event.count).unwrap_or(u32::MAX),
+    // What other processes wrote may be any number.
+    let end = event.start.saturating_add(event.length);
+    let decision = Decision {
+        prefetch: Prefetch {
+            first: PageRange::new(event.start, end).into(),
+            period: event.period,
+            count: u32::try_from(event.count).unwrap_or(u32::MAX),
+        },
+        pattern: event.pattern,
+        reason: event.reason,
     };
-    explained::line(
-        since_first_ns,
-        format_args!("{prefetch} ({pattern}: {reason})"),
-    )
+    explained::line(since_first_ns, format_args!("{decision}"))
 }
 
 #[cfg(test)]

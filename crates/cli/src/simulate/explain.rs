@@ -53,10 +53,6 @@ impl WorldObserver for Explained {
     }
 
     fn on_decision(&mut self, moment: &WorldMoment, decision: &Decision) {
-        let (pattern, reason) = (decision.pattern.text(), decision.reason.text());
-        self.add(
-            moment,
-            format_args!("{} ({pattern}: {reason})", decision.prefetch),
-        );
+        self.add(moment, format_args!("{decision}"));
     }
 }

@@ -59,12 +59,16 @@ impl Stream {
         moment: &Moment,
         learned: &Learned<'_>,
     ) -> Asked {
+        let rate = self.rate(now);
+        // Who gets what the device can give gets no more by asking for more.
+        let is_bound = rate.is_some_and(|rate| rate.is_that_of(&moment.device));
         let need = Need {
             is_positioned: self.shape.is_run() && self.direction == Direction::Backward,
             length: u32::from(self.length),
             request: u32::from(self.request),
-            is_boosted: self.served.is_boosted() && !self.is_bound(now, moment),
-            rate: self.own_rate(now),
+            is_boosted: self.served.is_boosted() && !is_bound,
+            // Of one that has waited it is not its own.
+            rate: rate.filter(|_| self.shape.is_run() && !self.served.has_waited()),
         };
         let Some(limit) = request::limit(&need, moment, learned.thrash_pages) else {
             return Asked::nothing(Reason::BudgetUsed);
@@ -166,16 +170,10 @@ impl Stream {
         }
     }
 
-    /// Whether the reader gets what the device can give, so that more at once brings nothing.
-    fn is_bound(&self, now: Timestamp, moment: &Moment) -> bool {
-        let rate = self.pace.rate(self.window.next, now);
-        self.request > 0 && rate.is_some_and(|rate| rate.is_that_of(&moment.device))
-    }
-
-    /// The rate of the reader since the last request, if nothing but itself slowed it down.
-    fn own_rate(&self, now: Timestamp) -> Option<Rate> {
-        let is_own = self.shape.is_run() && self.request > 0 && !self.served.has_waited();
-        is_own.then(|| self.pace.rate(self.window.next, now))?
+    /// The rate of the reader since the last request; `None` before the first.
+    fn rate(&self, now: Timestamp) -> Option<Rate> {
+        let has_asked = self.request > 0;
+        has_asked.then(|| self.pace.rate(self.window.next, now))?
     }
 }
 
