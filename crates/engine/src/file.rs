@@ -239,7 +239,9 @@ impl FileState {
             }
         }
         let at_end = access.end.get() >= file_pages.get();
-        if asks || at_end {
+        // What is refused may be held by what this file has read since it asked last.
+        let is_refused = outcome.decision.reason == Reason::BudgetUsed;
+        if asks || at_end || is_refused {
             self.publish(many, group);
         }
         if at_end {

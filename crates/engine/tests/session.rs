@@ -170,6 +170,30 @@ fn files_left_in_the_middle_give_their_windows_back_when_the_budget_is_used_up()
     assert_eq!(silent, 0);
 }
 
+/// Generated workload 5005 on the array: a file that was refused did not say what it had read since it asked
+/// last, so what it had held when the budget was used up stayed used, and 29 000 reads waited.
+#[test]
+fn a_file_that_is_refused_gives_back_what_it_has_read_since() {
+    let session = session(1, 64 * MIB);
+    let memory = |pages| {
+        let pages = PageCount::new(pages);
+        session.group.set_memory(pages, &Settings::default());
+    };
+    memory(4096);
+    let mut log = Log::new(64 * MIB);
+    for start in (0..MIB).step_by(16) {
+        read(&session, 0, start, 0, &mut log);
+    }
+    memory(1024);
+    assert_eq!(session.group.budget.available().get(), 0);
+    let mut log = Log::new(64 * MIB);
+    for start in (MIB..16 * MIB).step_by(16) {
+        read(&session, 0, start, 0, &mut log);
+    }
+    let asked: u64 = log.asked.iter().map(|range| range.len().get()).sum();
+    assert!(asked >= 8 * MIB, "{asked} pages of {}", 15 * MIB);
+}
+
 /// Bug 1: the child of a fork began with the windows of its parent in its budget.
 #[test]
 fn the_child_of_a_fork_has_its_whole_budget() {
