@@ -342,12 +342,16 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__bench__subcmd__report)
-            opts="-h --svg --help"
+            opts="-h --beside --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --beside)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --svg)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

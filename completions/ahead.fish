@@ -78,7 +78,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_s
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -f -a "predict" -d 'Compare the simulator with the running kernel: throughput of both, cell by cell (needs root)'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -f -a "overhead" -d 'Measure the overhead where there is nothing to gain: process starts, calls, cached reads'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -f -a "programs" -d 'Measure real programs with and without `ahead run`: speed, device bytes, the same output'
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -f -a "report" -d 'Print the table of an earlier run again, or draw it'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and not __fish_seen_subcommand_from run list predict overhead programs report" -f -a "report" -d 'Print the table of an earlier run again, draw it, or compare two'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them; all of them without a plan' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from run" -l plan -d 'Measure the workloads of this plan, in its memory sizes, and on its disk if it names one' -r -F
@@ -142,6 +142,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l prepare-only -d 'Make the data, and measure nothing'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l check -d 'End with 1 when a program is slower than 0.98 of plain or produces something else'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -l beside -d 'Other results of the same disk: print how far the two are apart, cell by cell' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -l svg -d 'Write a picture as SVG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -s h -l help -d 'Print help'

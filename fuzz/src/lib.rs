@@ -59,6 +59,7 @@ pub fn policy(data: &[u8]) {
         streams: u32::from(feed.byte()),
         contested: false,
         lone_reads: false,
+        is_sequential: false,
     };
     let mut newest = (PageRange::new(0, 0), None, false);
     let (mut at, mut now) = (0_u64, 0_u64);

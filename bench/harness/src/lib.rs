@@ -17,6 +17,7 @@
 
 pub mod arm;
 pub mod assignment;
+mod beside;
 pub mod calendar;
 pub mod ceiling;
 mod ceiling_reader;
@@ -47,6 +48,7 @@ mod table;
 mod tally;
 pub mod target;
 
+pub use beside::{BesideError, render_beside};
 pub use error::BenchError;
 pub use picture::render_results;
 pub use plan::{BenchPlan, BenchProgress, DiskChoice, Preload, ReaderCommand};

@@ -81,12 +81,12 @@ fn throughput(summary: &Summary) -> Table {
     for (pattern, row) in named(summary) {
         table.add_row([
             pattern,
-            arm(row),
-            spread(row.megabytes_per_second, 1),
+            arm_name(row),
+            with_spread(row.megabytes_per_second, 1),
             part(row.of_ceiling),
             part(row.of_stock),
             format!("{:.2}", row.amplification.value),
-            spread(row.cpu_seconds, 2),
+            with_spread(row.cpu_seconds, 2),
         ]);
     }
     table
@@ -108,7 +108,7 @@ fn latency(summary: &Summary) -> Table {
         let reread = row.reread_mib.map(|m| format!("{:.1}", m.value));
         table.add_row([
             pattern,
-            arm(row),
+            arm_name(row),
             format!("{:.0}", row.p50_us.value),
             format!("{:.0}", row.p99_us.value),
             format!("{:.0}", row.p999_us.value),
@@ -159,14 +159,16 @@ pub(crate) fn mean_name(mean: &Mean) -> String {
     }
 }
 
-fn arm(row: &SummaryRow) -> String {
+/// What the arm of a row is called, with the size that was best.
+pub(crate) fn arm_name(row: &SummaryRow) -> String {
     match row.best_kib {
         Some(kib) => format!("static-best ({kib})"),
         None => row.arm.to_string(),
     }
 }
 
-fn spread(median: Median, digits: usize) -> String {
+/// A median with its spread in percent.
+pub(crate) fn with_spread(median: Median, digits: usize) -> String {
     format!("{:.digits$} ({:.0}%)", median.value, median.spread * 100.0)
 }
 

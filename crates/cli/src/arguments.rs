@@ -248,10 +248,13 @@ pub enum Bench {
     Overhead(BenchOverhead),
     /// Measure real programs with and without `ahead run`: speed, device bytes, the same output
     Programs(BenchPrograms),
-    /// Print the table of an earlier run again, or draw it
+    /// Print the table of an earlier run again, draw it, or compare two
     Report {
-        /// Results that `bench run --json` wrote
+        /// Results that `bench run --json` or `lab bench --json` wrote
         results: PathBuf,
+        /// Other results of the same disk: print how far the two are apart, cell by cell
+        #[arg(long, value_name = "FILE", conflicts_with = "svg")]
+        beside: Option<PathBuf>,
         /// Write a picture as SVG
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,

@@ -78,6 +78,9 @@ pub enum BenchCommandError {
         /// What the system or the parser said.
         source: io::Error,
     },
+    /// Two results that cannot be compared.
+    #[error(transparent)]
+    Beside(#[from] ahead_harness::BesideError),
     /// What being there costs was not measured.
     #[error(transparent)]
     Overhead(#[from] overhead::OverheadCommandError),
@@ -96,7 +99,7 @@ impl BenchCommandError {
         match self {
             Self::Pattern(_) | Self::Plan(_) | Self::Planned(_) => Exit::Usage,
             Self::Arm(_) | Self::Size(_) => Exit::Usage,
-            Self::Bench(ahead_harness::BenchError::NothingToRun) => Exit::Usage,
+            Self::Bench(ahead_harness::BenchError::NothingToRun) | Self::Beside(_) => Exit::Usage,
             Self::Predict(PredictError::NoTwin { .. }) => Exit::Usage,
             Self::Overhead(error) => error.exit(),
             Self::Programs(error) => error.exit(),
@@ -117,17 +120,27 @@ pub fn bench(verb: &Bench) -> Result<(String, Exit), BenchCommandError> {
         Bench::Run(arguments) => run(arguments),
         Bench::Predict(arguments) => predict(arguments),
         Bench::List { json } => Ok(if *json { list_json() } else { list_table() }),
-        Bench::Report { results, svg } => {
-            let read =
-                || -> io::Result<Results> { Ok(serde_json::from_slice(&std::fs::read(results)?)?) };
-            let results = read().map_err(|source| BenchCommandError::Read {
-                path: results.clone(),
-                source,
-            })?;
-            draw(&results, svg.as_deref())
+        Bench::Report {
+            results,
+            beside,
+            svg,
+        } => {
+            let results = read(results)?;
+            match beside {
+                Some(beside) => Ok(ahead_harness::render_beside(&results, &read(beside)?)?),
+                None => draw(&results, svg.as_deref()),
+            }
         }
     };
     Ok((text?, Exit::Fine))
+}
+
+fn read(path: &Path) -> Result<Results, BenchCommandError> {
+    let parsed = || -> io::Result<Results> { Ok(serde_json::from_slice(&std::fs::read(path)?)?) };
+    parsed().map_err(|source| BenchCommandError::Read {
+        path: path.into(),
+        source,
+    })
 }
 
 fn run(arguments: &BenchRun) -> Result<String, BenchCommandError> {

@@ -364,59 +364,6 @@ fn elapsed_by_policy(csv: &str) -> Vec<(String, u64)> {
     lines.map(row).collect()
 }
 
-/// The report on generated workloads over the real kernel was made with this build, or with one that was
-/// not better: its worst place is not worse now.
-#[test]
-fn the_worst_generated_workload_is_as_reported() {
-    let report = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/generated/lab.txt");
-    let report = fs::read_to_string(report).expect("the report");
-    let worst = |text: &str| -> (u64, String, String, String) {
-        let line = text
-            .lines()
-            .skip_while(|line| !line.starts_with("Slowest beside"));
-        let line = line.into_iter().nth(1).expect("the worst place");
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [ratio, disk, mib, "MiB", workload] = words[..] else {
-            panic!("not a place: {line}");
-        };
-        let permille = ratio.replace('.', "").parse().expect("a ratio");
-        (
-            permille,
-            disk.to_owned(),
-            format!("{mib}M"),
-            workload.to_owned(),
-        )
-    };
-    let (reported, disk, memory, workload) = worst(&report);
-    let seed: u64 = workload
-        .trim_start_matches("generated:seed=")
-        .parse()
-        .expect("a seed");
-    let seeds = format!("{seed}..{}", seed + 1);
-    let place = Place::new();
-    let words = [
-        "compare",
-        "--generated",
-        &seeds,
-        "--in",
-        "lab",
-        "--disks",
-        &disk,
-    ];
-    let mut ahead = place.ahead(&words);
-    ahead.args(["--memory", &memory, "--policies", "adaptive"]);
-    let output = ahead
-        .env_remove("AHEAD_PRELOAD")
-        .output()
-        .expect("ahead starts");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let (found, ..) = worst(&stdout(&output));
-    assert!(
-        found <= reported + 10,
-        "{workload} on {disk}: {found} of 1000, reported {reported}"
-    );
-}
-
 #[test]
 fn what_guests_do_not_have_is_refused_before_one_boots() {
     let place = Place::new();

@@ -6,7 +6,7 @@
 use ahead_policy::adaptive::{FileStreams, Moment, Outcome, Quick, STREAMS_FEW, Stream, StreamId};
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
+use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Answer, Residency};
 use crate::budget::Published;
@@ -76,6 +76,8 @@ pub struct FileState {
     from_start: bool,
     /// Was brought whole because that was expected.
     expected: bool,
+    /// The program said that it reads the file from front to back.
+    is_sequential: bool,
     /// While it is read from its start: all pages before this one were read.
     read_up_to: u64,
     /// Largest request so far, for the account.
@@ -121,6 +123,7 @@ impl FileState {
         self.file_pages = facts.file_pages;
         self.device = facts.device;
         self.knobs = facts.knobs;
+        self.is_sequential = false;
         self.active = now;
     }
 
@@ -134,6 +137,18 @@ impl FileState {
     #[must_use]
     pub fn device(&self) -> DevicePlace {
         self.device
+    }
+
+    /// The program said through a descriptor of the file how it is going to read it. What it says about random
+    /// reads is the host's business: it does not tell of reads that are left to the program.
+    pub fn on_advice(&mut self, advice: Advice) {
+        self.is_sequential = advice == Advice::Sequential;
+    }
+
+    /// Whether the program said SEQUENTIAL last.
+    #[must_use]
+    pub fn is_sequential(&self) -> bool {
+        self.is_sequential
     }
 
     /// The file has so many pages now.
@@ -188,7 +203,7 @@ impl FileState {
             has_lone_reads,
             now,
         } = *around;
-        let (file_pages, knobs) = (self.file_pages, self.knobs);
+        let (file_pages, knobs, is_sequential) = (self.file_pages, self.knobs, self.is_sequential);
         self.closed = false;
         if access.start.get() == 0 && !self.from_start {
             (self.from_start, self.read_up_to) = (true, 0);
@@ -205,6 +220,7 @@ impl FileState {
             streams: group.budget.streams(),
             contested: is_shared || device.is_contested(),
             lone_reads: has_lone_reads || device.has_lone_reads(),
+            is_sequential,
         };
         let streams = table(&mut self.few, many.as_deref_mut());
         let outcome = self.streams.on_access(streams, bytes, now, moment);

@@ -164,6 +164,13 @@ impl<F: FileTable> Session<F> {
             .then_some((Act::Advise(Advice::Random), Reason::TurnedOff))
     }
 
+    /// The program gave advice about how it is going to read `file`.
+    pub fn on_advice(&self, file: F::File, advice: Advice) {
+        if let Ok(mut entered) = self.files.enter(file) {
+            entered.state().0.on_advice(advice);
+        }
+    }
+
     /// Whether a read can be answered by its stream alone. [`Quick::No`] has
     /// changed nothing; [`Self::on_access`] is due.
     #[inline]

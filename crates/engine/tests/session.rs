@@ -12,7 +12,7 @@ use ahead_engine::session::Session;
 use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::{Quick, Stream};
 use ahead_policy::decision::Decision;
-use ahead_units::{PageCount, PageRange, Timestamp};
+use ahead_units::{Advice, PageCount, PageRange, Timestamp};
 
 const MIB: u64 = 256;
 
@@ -264,6 +264,34 @@ fn a_read_of_a_busy_file_is_taken_in_by_the_next_one() {
     assert!(log.asked.is_empty());
     read(&session, 0, 32, 0, &mut log);
     assert!(!log.asked.is_empty(), "three reads in a row are a stream");
+}
+
+/// The newest advice counts, and a file that is opened again is one of which nothing was said.
+#[test]
+fn advice_about_a_file_holds_until_it_is_taken_back() {
+    let first_request = |advise: &dyn Fn(&Session<Table>)| {
+        let session = session(1, 64 * MIB);
+        advise(&session);
+        let mut log = Log::new(64 * MIB);
+        for start in [0, 16] {
+            read(&session, 0, start, 0, &mut log);
+        }
+        log.asked.iter().map(|range| range.len().get()).sum::<u64>()
+    };
+    let usual = first_request(&|_| {});
+    let twice = first_request(&|session| session.on_advice(0, Advice::Sequential));
+    assert!(twice > usual, "{twice} and {usual} pages");
+    let taken_back = first_request(&|session| {
+        session.on_advice(0, Advice::Sequential);
+        session.on_advice(0, Advice::Normal);
+    });
+    let again = first_request(&|session| {
+        session.on_advice(0, Advice::Sequential);
+        let settings = Settings::default();
+        let find = || DeviceFacts::configured(&settings);
+        session.on_open(0, 1, PageCount::new(64 * MIB), &settings, at(0), find);
+    });
+    assert_eq!([taken_back, again], [usual; 2]);
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn moment() -> Moment {
         streams: 1,
         contested: false,
         lone_reads: false,
+        is_sequential: false,
     }
 }
 

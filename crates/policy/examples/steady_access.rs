@@ -51,6 +51,7 @@ fn main() {
                 streams: 1,
                 contested: false,
                 lone_reads: false,
+                is_sequential: false,
             }),
         );
     }

@@ -29,6 +29,20 @@ fn a_backward_reader_is_covered_from_its_third_read_to_the_start_of_the_file() {
 }
 
 #[test]
+fn who_says_sequential_begins_with_twice_the_window() {
+    let first_window = |is_sequential| {
+        let mut reader = Reader::new(FILE);
+        reader.moment.is_sequential = is_sequential;
+        reader.read(0, 1);
+        reader.read(1, 1);
+        reader.unread()
+    };
+    // To a multiple of four pages, and of eight.
+    assert_eq!(first_window(false), 30);
+    assert_eq!(first_window(true), 62);
+}
+
+#[test]
 fn unaligned_reads_are_one_stream() {
     let mut reader = Reader::new(FILE);
     // 10 000 bytes each: neighbours share a page.

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use ahead_engine::report::{Aside, flags, header};
 use ahead_policy::reason::{Pattern, Reason};
+use ahead_units::Advice;
 
 use crate::fd_table::{self, Entry, FileEntry, Line, line};
 use crate::ops::{flag, is_watched, now, set_position};
@@ -67,8 +68,28 @@ pub(crate) fn on_fadvise(fd: c_int, offset: i64, length: i64, advice: c_int) {
     note_advice(fd, offset, length, advice);
     match advice {
         libc::POSIX_FADV_RANDOM | libc::POSIX_FADV_WILLNEED => set_program_advises(fd, true),
-        libc::POSIX_FADV_NORMAL | libc::POSIX_FADV_SEQUENTIAL => set_program_advises(fd, false),
+        libc::POSIX_FADV_NORMAL | libc::POSIX_FADV_SEQUENTIAL => {
+            set_program_advises(fd, false);
+            set_advice(fd, advice);
+        }
         _ => {}
+    }
+}
+
+/// NORMAL or SEQUENTIAL: what is known of the file changes now if it was looked at, else with that look.
+fn set_advice(fd: c_int, advice: c_int) {
+    let Some(line) = line(fd) else {
+        return;
+    };
+    line.set_advice(if advice == libc::POSIX_FADV_SEQUENTIAL {
+        Advice::Sequential
+    } else {
+        Advice::Normal
+    });
+    if let Entry::File(entry) = line.entry()
+        && let Some(host) = host::get()
+    {
+        host.session.on_advice(entry.file, line.advice());
     }
 }
 

@@ -9,7 +9,9 @@
 //! The lines of the first numbers are part of the library's zeroed data; lines of higher ones come
 //! in chunks, when a number of the chunk is first opened or read. Nothing is locked or allocated.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
+
+use ahead_units::Advice;
 
 use crate::memory::zeroed_array;
 
@@ -72,6 +74,8 @@ pub(crate) struct Line {
     pub(crate) timed_reads: AtomicU32,
     /// The thread whose read ended last.
     pub(crate) reader: AtomicU64,
+    /// Whether the program said SEQUENTIAL through it.
+    is_sequential: AtomicBool,
 }
 
 impl Line {
@@ -83,6 +87,7 @@ impl Line {
             age: AtomicU32::new(0),
             timed_reads: AtomicU32::new(0),
             reader: AtomicU64::new(0),
+            is_sequential: AtomicBool::new(false),
         }
     }
 }
@@ -195,6 +200,24 @@ impl Line {
         self.set(Entry::Unwatched);
         if self.read_ended.load(Relaxed) != 0 {
             self.read_ended.store(0, Relaxed);
+        }
+        self.set_advice(Advice::Normal);
+    }
+
+    /// What the program said last about how it reads through the number; RANDOM is an [`Entry`].
+    pub(crate) fn advice(&self) -> Advice {
+        if self.is_sequential.load(Relaxed) {
+            Advice::Sequential
+        } else {
+            Advice::Normal
+        }
+    }
+
+    /// The program said how it reads through the number.
+    pub(crate) fn set_advice(&self, advice: Advice) {
+        let is_sequential = advice == Advice::Sequential;
+        if self.is_sequential.load(Relaxed) != is_sequential {
+            self.is_sequential.store(is_sequential, Relaxed);
         }
     }
 

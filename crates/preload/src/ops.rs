@@ -330,6 +330,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
     };
     let find = || host.device_facts(&seen);
     let act = session.on_open(file, seen.device, seen.pages, &host.settings, now(), find);
+    session.on_advice(file, line.advice());
     if let Some((act @ Act::Advise(_), _)) = act {
         Direct::new(host, line, fd, entry, None).act(act);
     }

@@ -305,6 +305,10 @@ static EXAMPLES: &[Examples] = &[
         &[
             ("ahead bench report r.json", "print the tables again"),
             ("ahead bench report r.json --svg r.svg", "and draw them"),
+            (
+                "ahead bench report r.json --beside other.json",
+                "the same disk on two kernels, or in real and in virtual time",
+            ),
         ],
     ),
     of(

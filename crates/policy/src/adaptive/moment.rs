@@ -27,4 +27,6 @@ pub struct Moment {
     pub contested: bool,
     /// Reads that no window covers wait for the device, and would wait behind what is prefetched.
     pub lone_reads: bool,
+    /// The program said that it reads the file from front to back: SEQUENTIAL.
+    pub is_sequential: bool,
 }

@@ -46,6 +46,10 @@ steering! {
     GROWTH_LARGE: u64 = 2;
 }
 
+/// First requests are so many times larger where the program said SEQUENTIAL: what the kernel makes of a
+/// descriptor's read-ahead then (`generic_fadvise`).
+const SEQUENTIAL_FACTOR: u64 = 2;
+
 /// Waits double a request up to here (256 MiB); the limits of the next request hold anyway.
 const GROWN_PAGES_MAX: u32 = 65536;
 
@@ -139,9 +143,14 @@ fn usable(rate: Rate, need: &Need, moment: &Moment) -> u64 {
 }
 
 /// The size of this request, below `limit`.
-pub(super) fn size(need: &Need, limit: u64) -> u64 {
+pub(super) fn size(need: &Need, moment: &Moment, limit: u64) -> u64 {
+    let factor = if moment.is_sequential {
+        SEQUENTIAL_FACTOR
+    } else {
+        1
+    };
     u64::from(need.request)
-        .max(FIRST_REQUEST_PAGES.get())
+        .max(FIRST_REQUEST_PAGES.get() * factor)
         .max(u64::from(need.length) * 2)
         .min(limit)
 }
@@ -193,6 +202,7 @@ mod tests {
             streams,
             contested: streams > 1,
             lone_reads: false,
+            is_sequential: false,
         };
         limit(&need, &moment, 0)
     }

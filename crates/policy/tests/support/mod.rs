@@ -61,6 +61,7 @@ impl Reader {
                 streams: 1,
                 contested: false,
                 lone_reads: false,
+                is_sequential: false,
             },
             now: Timestamp::new(0),
             policy: FileStreams::default(),

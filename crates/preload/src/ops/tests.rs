@@ -155,6 +155,39 @@ fn a_descriptor_whose_flags_change_is_looked_at_again() {
 }
 
 #[test]
+fn what_a_program_said_before_the_first_look_and_after_it_is_known_of_the_file() {
+    let is_sequential = |fd: &OwnedFd| {
+        let entry = line(fd.as_raw_fd()).map(Line::entry);
+        let Some(Entry::File(entry)) = entry else {
+            panic!("{entry:?}");
+        };
+        let mut inside = host::get()
+            .unwrap()
+            .session
+            .files
+            .enter(entry.file)
+            .ok()
+            .unwrap();
+        inside.state().0.is_sequential()
+    };
+    let (_file, fd) = file(OFlags::RDONLY);
+    let raw = fd.as_raw_fd();
+    on_fadvise(raw, 0, 0, libc::POSIX_FADV_SEQUENTIAL);
+    assert_eq!(line(raw).map(Line::entry), Some(Entry::Unwatched));
+    assert_eq!(read_a_page(&fd), 0);
+    assert!(is_sequential(&fd));
+    on_fadvise(raw, 0, 0, libc::POSIX_FADV_NORMAL);
+    assert!(!is_sequential(&fd));
+    on_fadvise(raw, 0, 0, libc::POSIX_FADV_SEQUENTIAL);
+    assert!(is_sequential(&fd));
+    // The number stands for another open file now, of which nothing was said.
+    on_close(raw);
+    on_open(raw);
+    assert_eq!(read_a_page(&fd), 4096);
+    assert!(!is_sequential(&fd));
+}
+
+#[test]
 fn a_program_that_asks_for_its_pages_itself_is_left_to_it_until_it_stops() {
     let (_file, fd) = file(OFlags::RDONLY);
     let raw = fd.as_raw_fd();

@@ -20,7 +20,7 @@ use ahead_engine::members::{self, Members};
 use ahead_engine::session::{Carried, Pending, Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::{Quick, STREAMS_MANY, Stream};
-use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
+use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
 
 use super::page_set::PageSet;
 use super::task::{Watch, at};
@@ -199,9 +199,15 @@ impl Adaptive {
         self.settings.wait_limit_ns(pages)
     }
 
-    /// The file of a descriptor that is watched from now on.
-    pub(super) fn look_at(&self, file: u32, file_pages: u64, now_ns: u64) {
+    /// The file of a descriptor that is watched from now on, and what the program said through it.
+    pub(super) fn look_at(&self, file: u32, file_pages: u64, advice: Advice, now_ns: u64) {
         self.open_if_new(file, file_pages, Timestamp::new(now_ns));
+        self.on_advice(file, advice);
+    }
+
+    /// The program said how it is going to read a file that is watched.
+    pub(super) fn on_advice(&self, file: u32, advice: Advice) {
+        self.session.on_advice(file, advice);
     }
 
     /// The program is about to read `access`. What comes back is to be carried out before.

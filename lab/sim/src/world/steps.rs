@@ -112,7 +112,13 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
                 self.charge(Work::System, process, syscall_ns);
                 let descriptor = &mut self.descriptors[at(descriptor)];
                 descriptor.program_advises = advice == Advice::Random;
+                descriptor.advice = advice;
                 descriptor.algorithm.on_advice(advice);
+                if let Front::Adaptive(hosts) = &self.front
+                    && descriptor.watch == Watch::Watched
+                {
+                    hosts[at(process)].on_advice(descriptor.file.0, advice);
+                }
             }
             Step::WillNeed {
                 slot,
@@ -266,6 +272,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             algorithm: self.prototype.clone(),
             position: 0,
             program_advises: false,
+            advice: Advice::Normal,
             watch: Watch::Fresh,
             clock: ReadClock::default(),
             users: 1,

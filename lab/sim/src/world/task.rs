@@ -10,6 +10,7 @@ use ahead_replicas::page_cache::FileId;
 use ahead_workload::Step;
 
 use ahead_engine::session::Token;
+use ahead_units::Advice;
 
 /// An open file: the state of its algorithm, and who uses it.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(super) struct Descriptor<A> {
     pub(super) position: u64,
     /// The program asked for pages itself, so the library leaves it alone.
     pub(super) program_advises: bool,
+    /// What the program said about how it reads.
+    pub(super) advice: Advice,
     /// What the library sees of it.
     pub(super) watch: Watch,
     /// How the library times its reads.

@@ -133,7 +133,8 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
         let mut answer = Before::Calm;
         if open.watch == Watch::Watched {
             if was == Watch::Fresh {
-                host.look_at(file.0, self.kernel.files.pages(file), self.now_ns);
+                let pages = self.kernel.files.pages(file);
+                host.look_at(file.0, pages, open.advice, self.now_ns);
             }
             let access = ByteRange::new(read.start, read.end);
             answer = host.before_read(file.0, access, self.now_ns);
@@ -357,7 +358,8 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
                 return;
             }
             descriptor.watch = Watch::Watched;
-            host.look_at(file.0, self.kernel.files.pages(file), now_ns);
+            let pages = self.kernel.files.pages(file);
+            host.look_at(file.0, pages, descriptor.advice, now_ns);
             let (read, pending) = host.on_access(file.0, wanted, now_ns);
             token = Some(read);
             if let Some(pending) = pending {

@@ -76,7 +76,7 @@ impl Stream {
         if access.start.get() >= moment.file_pages.get() {
             return Asked::nothing(Reason::EndOfFile);
         }
-        let size = request::size(&need, limit);
+        let size = request::size(&need, moment, limit);
         let (pages, least, is_exact) = match self.rest(moment, learned.runs) {
             Rest::Unknown => (size, 0, false),
             // Not in many small pieces, each of which would be asked for when it is needed.
