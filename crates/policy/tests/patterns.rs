@@ -53,6 +53,23 @@ fn unaligned_reads_are_one_stream() {
     assert_eq!(reader.coverage(reads, 3), 100);
 }
 
+/// A tenth of h5py's chunks, hdd: four columns of 16 chunks, 25 pages every 400, and a node of their index in
+/// between now and then. Eight at once were asked for, and each behind a node cost two accesses, not one.
+#[test]
+fn elements_that_an_arm_has_to_move_for_are_asked_for_one_by_one() {
+    let most_at_once = |period: u64| {
+        let mut reader = Reader::new(FILE);
+        let counts = (0..16).map(|element| {
+            let node = element / 4;
+            let outcome = reader.read(element * period + node, 25);
+            outcome.decision.prefetch.count
+        });
+        counts.max()
+    };
+    assert_eq!(most_at_once(400), Some(2), "one is read and one follows");
+    assert!(most_at_once(100) >= Some(8), "they pass under the head");
+}
+
 /// Any period and length, both directions: all small spaces are tried whole.
 #[test]
 fn strides_of_any_period_and_length_are_covered_and_cost_only_their_own_pages() {

@@ -14,6 +14,7 @@ use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::window::Window;
 use crate::decision::Prefetch;
+use crate::device::DeviceEstimate;
 use crate::steering::steering;
 use ahead_units::{ByteRange, PAGE_BYTES};
 
@@ -221,6 +222,18 @@ pub(in crate::adaptive) struct Extent {
     pub(in crate::adaptive) limit: u64,
 }
 
+/// Elements of one request that keep `device` busy where each is small.
+fn elements_at_once(period: u64, device: &DeviceEstimate) -> u64 {
+    let served = u64::from(device.depth) * 2;
+    let passing_bytes = device.pages_per_access().get().saturating_mul(PAGE_BYTES);
+    if period > passing_bytes {
+        // Each is positioned for, however many are asked for: more are only more to be wrong about.
+        served
+    } else {
+        served.max(ELEMENTS_MIN.get())
+    }
+}
+
 /// Extends the window by the next request; the reader is at the element at `place`. `None`: there
 /// are no further elements in the file.
 pub(in crate::adaptive) fn extend(
@@ -245,8 +258,7 @@ pub(in crate::adaptive) fn extend(
         .and_then(|last| last.checked_sub(first))
         .map_or(0, |span| span / period + 1);
     let cheap = pages.max(ELEMENTS_MIN_PAGES.get()) / grid.pages_max();
-    let fewest = ELEMENTS_MIN.get().max(u64::from(moment.device.depth) * 2);
-    let fewest = fewest.min(cheap.max(ELEMENTS_FEWEST));
+    let fewest = elements_at_once(period, &moment.device).min(cheap.max(ELEMENTS_FEWEST));
     let affordable = (limit / grid.pages_max()).max(1);
     let count = (pages.saturating_mul(PAGE_BYTES) / period)
         .max(fewest)
