@@ -194,14 +194,17 @@ fn the_processes_of_a_run_learn_together_and_nothing_is_kept_where_that_was_said
 #[test]
 fn two_processes_at_the_same_time_have_one_device() {
     let user = User::new();
-    let both = "python3 -c \"$S\" \"$0\" >/dev/null & python3 -c \"$S\" \"$0\" >/dev/null; wait";
+    // While both read, neither learns from waits that are the other's doing. They may begin and end together:
+    // so a third one reads when they are gone.
+    let one = "python3 -c \"$S\" \"$0\" >/dev/null";
+    let both = &format!("{one} & {one}; wait; {one}");
     let output = user
         .run("first-start", &["--json"], &["sh", "-c", both])
         .env("S", SCRIPT)
         .output()
         .expect("ahead starts");
     let report: Value = serde_json::from_str(&stderr(&output)).expect("JSON");
-    assert!(report["processes"].as_u64() >= Some(2), "{report:#}");
+    assert!(report["processes"].as_u64() >= Some(3), "{report:#}");
     let shared = fs::read(user.place.path().join("first-start/ahead-members")).expect("a file");
     let words = words_of(&shared[KEPT]);
     assert_eq!(Estimates::new(&words, 0).devices(), 1);
