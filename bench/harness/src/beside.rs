@@ -45,9 +45,9 @@ impl Pair {
 /// # Errors
 /// [`BesideError`].
 pub fn render_beside(results: &Results, others: &Results) -> Result<String, BesideError> {
-    if results.disk.name != others.disk.name {
-        let names = (results.disk.name.clone(), others.disk.name.clone());
-        return Err(BesideError::OtherDisk(names.0, names.1));
+    let (here, beside) = (&results.disk.name, &others.disk.name);
+    if here != beside {
+        return Err(BesideError::OtherDisk(here.clone(), beside.clone()));
     }
     let pairs = pairs(results, others);
     let differences: Vec<f64> = pairs.iter().map(Pair::difference).collect();
@@ -59,9 +59,8 @@ pub fn render_beside(results: &Results, others: &Results) -> Result<String, Besi
     };
     let within = differences.iter().filter(|part| **part <= 0.05).count();
     Ok(format!(
-        "{}: Linux {} beside Linux {}\n{}\n{} cells: {within} within 5 %, the middle {:.1} %, the \
+        "{here}: Linux {} beside Linux {}\n{}\n{} cells: {within} within 5 %, the middle {:.1} %, the \
          largest {:.1} % ({} {})\n",
-        results.disk.name,
         results.machine.kernel,
         others.machine.kernel,
         table_of(&pairs),
