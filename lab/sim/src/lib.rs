@@ -45,7 +45,11 @@ pub fn simulate_with(
         return run(machine, policy, &policy.front, job, account);
     }
     let mut best: Option<report::WorldReport> = None;
-    for style in OracleStyle::ALL {
+    let programs = job.processes.iter().flat_map(|process| &process.groups);
+    let programs = programs.count() as u64;
+    let is_twin =
+        |style: &OracleStyle| style.is_twin(settings.window_pages, programs, machine.memory_pages);
+    for style in OracleStyle::ALL.into_iter().filter(|style| !is_twin(style)) {
         let front = FrontChoice::Oracle(OracleSettings { style, ..settings });
         let report = run(machine, policy, &front, job, account.clone())?;
         if best

@@ -7,7 +7,7 @@ use ahead_sim::report::WorldReport;
 use ahead_sim::world::{Costs, Machine};
 use ahead_units::PageCount;
 use ahead_workload::Job;
-use ahead_workload::{Draw, Hint, TouchOrder, Workload};
+use ahead_workload::{Draw, Hint, TouchOrder, Workload, generated};
 
 fn workloads() -> Vec<(&'static str, Workload)> {
     let sequential = Workload::Sequential {
@@ -307,15 +307,39 @@ fn nobody_is_above_the_ceiling() {
             let ceiling = run(&machine, "oracle", &job).elapsed_ns;
             for policy in policies().iter().map(|about| about.name) {
                 let elapsed = run(&machine, policy, &job).elapsed_ns;
-                // Two parts of a hundred for orders that a disk likes by chance, and one access
+                // One part of two hundred for orders that a disk likes by chance, and one access
                 // of flash for how a run of some milliseconds begins.
-                if (elapsed + 100_000) * 102 < ceiling * 100 {
+                if (elapsed + 100_000) * 201 < ceiling * 200 {
                     above.push(format!("{policy} on {name}, {kind}: {elapsed} < {ceiling}"));
                 }
             }
         }
     }
     assert!(above.is_empty(), "{}", above.join("\n"));
+}
+
+/// Generated workloads under which `adaptive` was faster than the ceiling, by 2 to 21 parts of a hundred: a job that
+/// ends last waited behind what others needed much later, and blocks of flash were read twice.
+#[test]
+fn the_ceiling_serves_first_who_ends_last_and_reads_no_block_twice() {
+    for (seed, disk) in [
+        (13029, DiskModel::ssd()),
+        (13010, DiskModel::ssd()),
+        (13014, DiskModel::ssd()),
+        (13022, DiskModel::nvme()),
+        (13006, DiskModel::sata_stripe()),
+    ] {
+        let machine = Machine::modern(disk, PageCount::new(1024 << 8));
+        let job = generated(seed).job(seed);
+        let ceiling = run(&machine, "oracle", &job).elapsed_ns;
+        for policy in ["adaptive", "linux-6.18"] {
+            let elapsed = run(&machine, policy, &job).elapsed_ns;
+            assert!(
+                elapsed * 500 >= ceiling * 499,
+                "{seed}: {policy} {elapsed} < {ceiling}"
+            );
+        }
+    }
 }
 
 #[test]

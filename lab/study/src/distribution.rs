@@ -49,7 +49,7 @@ impl Yardstick {
     }
 }
 
-/// A contender in one place.
+/// A policy in one place.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'a> {
     /// Its run.
@@ -58,19 +58,33 @@ pub struct Held<'a> {
     pub permille: u64,
 }
 
-/// Times of one contender relative to a yardstick, shortest first.
+/// Times of one policy relative to a yardstick, shortest first.
 #[derive(Clone, Debug)]
 pub struct Distribution<'a> {
     held: Vec<Held<'a>>,
 }
 
 impl<'a> Distribution<'a> {
-    /// Over all `groups` in which the contender and the yardstick took time.
+    /// Of the contender, over all `groups` in which it and the yardstick took time.
     #[must_use]
     pub fn of(groups: &[CellGroup<'a>], yardstick: Yardstick) -> Self {
+        Self::of_whom(groups, yardstick, is_contender)
+    }
+
+    /// Of `policy`, as [`Self::of`].
+    #[must_use]
+    pub fn of_policy(groups: &[CellGroup<'a>], yardstick: Yardstick, policy: &str) -> Self {
+        Self::of_whom(groups, yardstick, |name| name == policy)
+    }
+
+    fn of_whom(
+        groups: &[CellGroup<'a>],
+        yardstick: Yardstick,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Self {
         let in_group = |group: &CellGroup<'a>| {
             let runs: &'a [CellOutcome] = group.runs();
-            let run = runs.iter().find(|run| is_contender(&run.cell.policy))?;
+            let run = runs.iter().find(|run| is_meant(&run.cell.policy))?;
             let of_ns = yardstick.run(group)?.report.elapsed_ns;
             let permille = permille(run.report.elapsed_ns, of_ns)?;
             Some(Held { run, permille })
@@ -169,6 +183,9 @@ mod tests {
             (kernel.quantile(0), kernel.quantile(1000)),
             (Some(500), Some(1400))
         );
+        let size = "linux-6.18:ra_kb=512";
+        let size = Distribution::of_policy(&groups, Yardstick::Kernel, size);
+        assert_eq!((size.places(), size.quantile(500)), (10, Some(800)));
         let hindsight = Distribution::of(&groups, Yardstick::Hindsight);
         assert_eq!(hindsight.quantile(0), Some(625));
         assert_eq!(

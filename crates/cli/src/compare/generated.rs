@@ -1,7 +1,8 @@
 //! What `ahead compare --generated` prints: distributions, and the places where most is lost.
 
 use ahead_study::distribution::{Distribution, Yardstick};
-use ahead_study::results::CellGroup;
+use ahead_study::plan::{CEILING, FLOOR};
+use ahead_study::results::{CellGroup, is_contender};
 use ahead_study::table::{self, Table};
 use ahead_study::typed;
 
@@ -10,14 +11,15 @@ use crate::figures::ratio;
 /// Places that are named.
 const WORST: usize = 20;
 
-/// The distributions over all places and disk by disk, and the worst places.
+/// The distributions over all places and disk by disk, those of the other policies, and the worst places.
 pub(super) fn of_groups(groups: &[CellGroup<'_>]) -> String {
-    format!("{}\n\n{}\n", distributions(groups), worst(groups))
+    let others = others(groups).map_or_else(String::new, |others| format!("{others}\n\n"));
+    format!("{}\n\n{others}{}\n", distributions(groups), worst(groups))
 }
 
-fn distributions(groups: &[CellGroup<'_>]) -> Table {
+fn empty_table(first_title: &str) -> Table {
     let titles = [
-        "time relative to",
+        first_title,
         "places",
         "mean",
         "p1",
@@ -28,9 +30,14 @@ fn distributions(groups: &[CellGroup<'_>]) -> Table {
         "> 1.02",
         "> 1.10",
     ];
-    let mut rows = table::with_titles(&titles, 1..10);
+    table::with_titles(&titles, 1..10)
+}
+
+fn distributions(groups: &[CellGroup<'_>]) -> Table {
+    let mut rows = empty_table("time relative to");
     for yardstick in Yardstick::ALL {
-        rows.add_row(row(yardstick.name(groups).to_owned(), groups, yardstick));
+        let name = yardstick.name(groups).to_owned();
+        rows.add_row(row(name, &Distribution::of(groups, yardstick)));
     }
     let mut disks: Vec<(&str, u64)> = Vec::new();
     for group in groups {
@@ -48,13 +55,33 @@ fn distributions(groups: &[CellGroup<'_>]) -> Table {
             "{}, {disk}, {memory_mib} MiB",
             Yardstick::Kernel.name(groups)
         );
-        rows.add_row(row(name, &here, Yardstick::Kernel));
+        rows.add_row(row(name, &Distribution::of(&here, Yardstick::Kernel)));
     }
     rows
 }
 
-fn row(name: String, groups: &[CellGroup<'_>], yardstick: Yardstick) -> Vec<String> {
-    let held = Distribution::of(groups, yardstick);
+/// What anybody else's choice does in the same places, relative to the kernel as it comes: how much of a
+/// difference is chance.
+fn others(groups: &[CellGroup<'_>]) -> Option<Table> {
+    let kernel = Yardstick::Kernel.name(groups);
+    let mut policies: Vec<&str> = Vec::new();
+    for run in groups.iter().flat_map(CellGroup::runs) {
+        let policy = run.cell.policy.as_str();
+        let is_bound = policy == FLOOR || policy == CEILING;
+        let is_own = policy == kernel || is_contender(policy) || is_bound;
+        if !is_own && !policies.contains(&policy) {
+            policies.push(policy);
+        }
+    }
+    let mut rows = empty_table(&format!("relative to {kernel}"));
+    for policy in &policies {
+        let held = Distribution::of_policy(groups, Yardstick::Kernel, policy);
+        rows.add_row(row((*policy).to_owned(), &held));
+    }
+    (!policies.is_empty()).then_some(rows)
+}
+
+fn row(name: String, held: &Distribution<'_>) -> Vec<String> {
     let mean = held
         .mean()
         .map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}"));

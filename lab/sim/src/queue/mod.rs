@@ -231,6 +231,12 @@ impl RequestQueue {
         self.is_congested
     }
 
+    /// Pages that are held, waiting or at the disk.
+    #[must_use]
+    pub const fn queued_pages(&self) -> u64 {
+        self.queued_pages
+    }
+
     /// Whether nothing is held, waiting or at the disk.
     #[must_use]
     pub fn is_idle(&self) -> bool {

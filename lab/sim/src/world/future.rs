@@ -44,7 +44,18 @@ pub(super) struct GroupFuture {
     /// How much it fetches now; grows to the window.
     pub(super) batch_pages: u64,
     pub(super) position: u64,
+    /// Time that the program took by itself up to there.
+    own_ns: u64,
     pub(super) is_at_end: bool,
+}
+
+/// All that a program does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Work {
+    /// Pages that it reads.
+    pub(super) pages: u64,
+    /// Time that it takes by itself.
+    pub(super) own_ns: u64,
 }
 
 /// A page: its file, and its number there.
@@ -106,11 +117,28 @@ pub(super) fn groups_of(process: &Process) -> impl Iterator<Item = GroupFuture> 
         fetched_pages: 0,
         batch_pages: u64::MAX,
         position: 0,
+        own_ns: 0,
         is_at_end: false,
     })
 }
 
 impl GroupFuture {
+    /// All that the program does from here on.
+    pub(super) fn into_work(mut self, file_pages: &[u64]) -> Work {
+        while self.next_item(file_pages).is_some() {}
+        Work {
+            pages: self.position,
+            own_ns: self.own_ns,
+        }
+    }
+
+    /// Pages that the program has read, or is about to: where the oldest item begins.
+    pub(super) fn taken_pages(&self) -> u64 {
+        self.items
+            .front()
+            .map_or(self.position, |item| item.position)
+    }
+
     /// The item that has not been fetched whole, and how many of its pages have.
     pub(super) fn next_to_fetch(&self) -> Option<(Item, u64)> {
         Some((*self.items.get(self.fetched)?, self.part))
@@ -171,6 +199,10 @@ impl GroupFuture {
                 Step::Touch { area, page, pages } => {
                     let file = self.areas.get(at(area)).copied().unwrap_or(0);
                     (file, page, page.saturating_add(pages))
+                }
+                Step::Compute { ns } | Step::Think { ns } => {
+                    self.own_ns = self.own_ns.saturating_add(ns);
+                    continue;
                 }
                 step if is_of_interest(&step) => (0, 0, 0),
                 _ => continue,

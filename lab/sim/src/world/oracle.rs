@@ -5,8 +5,10 @@
 //!
 //! * **Fetch in the order of need, in the order of the disk.** When less than half of a program's
 //!   window is in memory or on its way, it takes what the program reads next, up to the window
-//!   (or the program's share of memory), and starts it sorted by place. A hole is read through where that costs the disk less than a
-//!   second request.
+//!   (or the program's share of memory), and starts it sorted by place. Or, with little under way at
+//!   any time, it takes a piece for the program that would end last. A hole is read through where
+//!   that costs the disk less than a second request, and what else is soon read of a block of the
+//!   disk comes with it.
 //! * **Keep what is needed soonest.** A page that will not be read again leaves when its reader is
 //!   done with it. When memory is full the page that is needed last leaves (Belady), and
 //!   never for one that is needed later still: then fetching stops.
@@ -22,7 +24,7 @@ use std::collections::{BTreeSet, VecDeque};
 use ahead_replicas::kernel::{Class, PageState, Window};
 use ahead_units::PAGE_BYTES;
 
-use super::future::{GroupFuture, PageName, Uses, groups_of};
+use super::future::{GroupFuture, PageName, Uses, Work, groups_of};
 use super::kernel::Kernel;
 use super::machine::Machine;
 use super::observer::{Started, WorldMoment, WorldObserver};
@@ -68,19 +70,32 @@ pub enum OracleStyle {
     Greedy,
     /// The first program in need may take all memory; windows begin with 64 KiB and double.
     GreedySlowly,
-    /// As the slow ones, and never more than 256 KiB ahead: for readers that take their time.
-    Steady,
+    /// Windows of 256 KiB: for readers that take their time.
+    Near,
+    /// In pieces of 256 KiB, whenever little is under way: for the program that has the least in
+    /// memory of what it still has to do.
+    Turns,
+    /// As these, in pieces of 4 MiB: for arms.
+    LongTurns,
 }
 
 impl OracleStyle {
     /// All but [`Best`](Self::Best).
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Shared,
         Self::SharedSlowly,
         Self::Greedy,
         Self::GreedySlowly,
-        Self::Steady,
+        Self::Near,
+        Self::Turns,
+        Self::LongTurns,
     ];
+
+    /// Whether it does what a style does that is not greedy, when `programs` have `memory_pages`.
+    pub(crate) fn is_twin(self, asked_pages: u64, programs: u64, memory_pages: u64) -> bool {
+        let window_pages = |style: Self| style.window_pages(asked_pages, programs, memory_pages);
+        self.is_greedy() && window_pages(self) == window_pages(Self::Shared)
+    }
 
     const fn is_greedy(self) -> bool {
         matches!(self, Self::Greedy | Self::GreedySlowly)
@@ -88,14 +103,27 @@ impl OracleStyle {
 
     const fn first_pages(self) -> u64 {
         match self {
-            Self::SharedSlowly | Self::GreedySlowly | Self::Steady => 16,
             Self::Best | Self::Shared | Self::Greedy => u64::MAX,
+            _ => 16,
         }
     }
-}
 
-/// Most pages ahead of a reader that takes its time: 256 KiB.
-const STEADY_PAGES: u64 = 64;
+    /// Pages of a piece of those who take turns.
+    const fn turn_pages(self) -> Option<u64> {
+        match self {
+            Self::Turns => Some(64),
+            Self::LongTurns => Some(1024),
+            _ => None,
+        }
+    }
+
+    /// Most pages ahead of one of `programs` that have `memory_pages`, where `asked_pages` are asked for.
+    fn window_pages(self, asked_pages: u64, programs: u64, memory_pages: u64) -> u64 {
+        let sharers = if self.is_greedy() { 1 } else { programs.max(1) };
+        let most = if self == Self::Near { 64 } else { u64::MAX };
+        asked_pages.min(most).min(memory_pages / sharers).max(1)
+    }
+}
 
 /// Batches end where a multiple of so many pages begins, as long as reading goes on in order:
 /// disks have pages of their own, and a request that begins inside one reads it twice.
@@ -108,6 +136,10 @@ pub(super) struct Oracle {
     pricing: Pricing,
     file_pages: Vec<u64>,
     groups: Vec<GroupFuture>,
+    /// All that each of them does; empty unless they take turns.
+    work: Vec<Work>,
+    /// Pages of a piece, if they do.
+    turn_pages: Option<u64>,
     /// When each page is read, soonest first.
     uses: PageMap<Uses>,
     /// Pages in memory that will be read, by when.
@@ -124,26 +156,29 @@ pub(super) struct Oracle {
 impl Oracle {
     pub(super) fn new(settings: &OracleSettings, machine: &Machine, job: &Job) -> Self {
         let mut groups: Vec<_> = job.processes.iter().flat_map(groups_of).collect();
-        let sharers = if settings.style.is_greedy() {
-            1
-        } else {
-            u64::try_from(groups.len().max(1)).unwrap_or(1)
-        };
-        let share = machine.memory_pages / sharers;
-        let mut window_pages = settings.window_pages.min(share).max(1);
-        if settings.style == OracleStyle::Steady {
-            window_pages = window_pages.min(STEADY_PAGES);
-        }
+        let style = settings.style;
+        let programs = groups.len() as u64;
+        let window_pages =
+            style.window_pages(settings.window_pages, programs, machine.memory_pages);
         let pages = |spec: &ahead_workload::FileSpec| spec.bytes.div_ceil(PAGE_BYTES);
         for group in &mut groups {
-            group.batch_pages = settings.style.first_pages().min(window_pages);
+            group.batch_pages = style.first_pages().min(window_pages);
         }
+        let file_pages: Vec<_> = job.files.iter().map(pages).collect();
+        let turn_pages = style.turn_pages();
+        let from_the_start = job.processes.iter().flat_map(groups_of);
+        let work = from_the_start
+            .filter(|_| turn_pages.is_some())
+            .map(|group| group.into_work(&file_pages))
+            .collect();
         Self {
             window_pages,
             memory_pages: machine.cache_pages(),
             pricing: Pricing::of(&machine.disk, machine.capacity),
-            file_pages: job.files.iter().map(pages).collect(),
+            file_pages,
             groups,
+            work,
+            turn_pages,
             uses: PageMap::default(),
             kept: BTreeSet::new(),
             delivered: Vec::new(),
@@ -206,12 +241,45 @@ impl Oracle {
         if !kernel.resubmit(now_ns, &mut self.unsubmitted) {
             return;
         }
+        if let Some(pages) = self.turn_pages {
+            self.take_turns(pages, kernel, now_ns);
+            return;
+        }
         for group in 0..self.groups.len() {
             if self.groups[group].fetched_pages <= self.groups[group].batch_pages / 2 {
                 self.learn(group);
                 self.fetch(group, kernel, now_ns);
             }
         }
+    }
+
+    /// While less than two pieces of `pages` are under way, fetches one for the program that is in the
+    /// greatest need.
+    fn take_turns<O: WorldObserver>(&mut self, pages: u64, kernel: &mut Kernel<O>, now_ns: u64) {
+        let mut waiting: Vec<_> = (0..self.groups.len()).collect();
+        while kernel.queue.queued_pages() < pages * 2 {
+            waiting.retain(|group| self.groups[*group].fetched_pages < self.window_pages);
+            let Some(&group) = waiting.iter().min_by_key(|group| self.lead(**group)) else {
+                return;
+            };
+            self.learn(group);
+            let before = self.groups[group].fetched_pages;
+            self.fetch(group, kernel, now_ns);
+            if self.groups[group].fetched_pages == before {
+                waiting.retain(|other| *other != group);
+            }
+        }
+    }
+
+    /// How much of what a program still has to do its pages in memory stand for, in millionths. Whoever has
+    /// the least ends last.
+    fn lead(&self, group: usize) -> u64 {
+        let (work, known) = (self.work[group], &self.groups[group]);
+        let left = work.pages.saturating_sub(known.taken_pages()).max(1);
+        let own_pages = work.own_ns / self.pricing.page_ns();
+        let left_of_all = u128::from(work.pages + own_pages) * u128::from(left);
+        let per_page = u128::from(known.fetched_pages) * u128::from(work.pages.max(1));
+        u64::try_from(per_page * 1_000_000 / left_of_all.max(1)).unwrap_or(u64::MAX)
     }
 
     /// The page is being read at `position`.
@@ -276,11 +344,17 @@ impl Oracle {
     /// Starts what a program reads next, up to its window, sorted by place.
     fn fetch<O: WorldObserver>(&mut self, group: usize, kernel: &mut Kernel<O>, now_ns: u64) {
         let mut wanted: Vec<(u64, PageName)> = Vec::new();
-        let batch_pages = self.groups[group].batch_pages;
-        self.groups[group].batch_pages = batch_pages.saturating_mul(2).min(self.window_pages);
+        let known = &mut self.groups[group];
+        let batch_pages = if let Some(pages) = self.turn_pages {
+            known.fetched_pages + pages
+        } else {
+            let doubled = known.batch_pages.saturating_mul(2).min(self.window_pages);
+            std::mem::replace(&mut known.batch_pages, doubled)
+        };
         let resident = kernel.cache.resident_pages();
         let mut space = self.memory_pages.saturating_sub(resident);
         let mut before = (u32::MAX, 0);
+        let mut position_after = 0;
         while let Some((item, step)) = self.groups[group].next_to_fetch() {
             let page = (item.file, item.start + step);
             let position = item.position + step;
@@ -298,9 +372,38 @@ impl Oracle {
                 break;
             }
             before = page;
+            position_after = position;
             self.groups[group].note_fetched(&item);
         }
+        let space = self.complete_blocks(&mut wanted, position_after, space, kernel, now_ns);
         self.start(wanted, space, kernel, now_ns);
+    }
+
+    /// Adds what else will soon be read of the blocks that a batch touches: read alone, it would cost the disk
+    /// the same block again. Returns the space that is left.
+    fn complete_blocks<O: WorldObserver>(
+        &mut self,
+        wanted: &mut Vec<(u64, PageName)>,
+        position: u64,
+        mut space: u64,
+        kernel: &mut Kernel<O>,
+        now_ns: u64,
+    ) -> u64 {
+        let horizon = position.saturating_add(self.window_pages);
+        let blocks: BTreeSet<_> = wanted
+            .iter()
+            .map(|(_, (file, page))| (*file, page - page % CUT_PAGES))
+            .collect();
+        for (file, start) in blocks {
+            for page in start..start + CUT_PAGES {
+                let is_soon = |uses: &Uses| uses.first() <= horizon;
+                let name = (file, page);
+                if space > 0 && self.uses.get(&name).is_some_and(is_soon) {
+                    self.take(name, u64::MAX, &mut space, wanted, kernel, now_ns);
+                }
+            }
+        }
+        space
     }
 
     /// Makes a page part of a batch unless it is in memory; false if memory is too full for it.

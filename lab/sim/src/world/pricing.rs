@@ -29,6 +29,11 @@ impl Pricing {
         low + high.saturating_sub(low) * beyond / (1 << below)
     }
 
+    /// The price of a page of a large request.
+    pub(super) fn page_ns(&self) -> u64 {
+        (self.ns.last().copied().unwrap_or(0) >> Self::DOUBLINGS).max(1)
+    }
+
     /// Whether reading through a hole between a run of `pages` and one more page is no dearer than
     /// leaving it out.
     pub(super) fn is_worth_it(&self, pages: u64, hole: u64) -> bool {
