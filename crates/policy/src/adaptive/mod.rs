@@ -19,10 +19,11 @@
 //! 128 KiB, or twice that where the program said SEQUENTIAL, up to what the device estimate says:
 //! enough to cover an access where the stream has the device to itself, a·b·u/(1−u) where each
 //! request has to be positioned for. What has been asked for and not yet reached is the `window`.
-//! A reader that is slow of its own accord
-//! (`pace`) gets requests of what it consumes in some access times, and no larger ones. Elements of a stride
-//! that lie further apart than one access reaches are asked for as the device serves them. Where memory is
-//! too short for what the kernel brings by itself, nothing is asked for.
+//! A reader that is slow of its own accord (`pace`) gets requests of what it consumes in some access
+//! times, and no larger ones; those of a scan that gets all that the device gives grow with the run
+//! alone. Elements of a stride that lie further apart than one access reaches are asked for as the
+//! device serves them. Where memory is too short for what the kernel brings by itself, nothing is
+//! asked for.
 //!
 //! **Runs end** (`runs`). How long the runs of a file were bounds how much is asked for in front of
 //! a new one. A run has ended when another begins and it has not moved for some rounds over all of them,

@@ -44,6 +44,12 @@ steering! {
     /// And so many times larger near the limit: each step risks that many pages.
     /// Evidence: docs/results/evidence/GROWTH_LARGE.csv
     GROWTH_LARGE: u64 = 2;
+
+    /// A scan that gets all that the device gives asks for one part in so many of what it has read at once.
+    /// Fewer parts, and more is read in vain behind the ends of runs; more, and a device that can do more than
+    /// is believed is learned later.
+    /// Evidence: docs/results/evidence/SATURATED_PARTS.csv
+    SATURATED_PARTS: u64 = 8;
 }
 
 /// First requests are so many times larger where the program said SEQUENTIAL: what the kernel makes of a
@@ -166,6 +172,13 @@ pub(super) fn next_size(pages: u64, limit: u64) -> u32 {
         GROWTH_LARGE.get()
     };
     u32::try_from((pages * growth).min(limit)).unwrap_or(u32::MAX)
+}
+
+/// As [`next_size`], where the reader got all that the device gives while it read `run_pages`: it grows with the run
+/// alone, in case the device can do more than is believed.
+pub(super) fn next_size_of_saturated(pages: u64, limit: u64, run_pages: u32) -> u32 {
+    let earned = u64::from(run_pages) / SATURATED_PARTS.get();
+    next_size(pages, limit).min(u32::try_from(earned.max(pages)).unwrap_or(u32::MAX))
 }
 
 /// The size of the next request after a wait inside the window.

@@ -100,7 +100,14 @@ impl Stream {
             Shape::Strided => self.extend_strided(access, pages, limit, moment),
             Shape::Vacant | Shape::Candidate => return Asked::nothing(Reason::NoPattern),
         };
-        self.request = pages16(u64::from(request::next_size(pages, limit)));
+        // A scan that gets all that the device gives gets no more by asking for more, and what lies beyond the end
+        // of the run costs it.
+        let next = if is_bound && self.is_forward_run() && !moment.contested {
+            request::next_size_of_saturated(pages, limit, self.run_pages())
+        } else {
+            request::next_size(pages, limit)
+        };
+        self.request = pages16(u64::from(next));
         let Some((prefetch, is_probe)) = asked else {
             return Asked::nothing(Reason::EndOfFile);
         };
