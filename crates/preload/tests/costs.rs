@@ -2,6 +2,7 @@
 
 mod common;
 
+use ahead_engine::settings::Settings;
 use common::{build, folder, library, succeed, with_library};
 use std::path::Path;
 use std::process::Command;
@@ -29,8 +30,16 @@ fn system_calls(counter: &Path, program: &[&str], is_with_library: bool) -> u64 
     } else {
         Command::new(counter)
     };
+    // Being counted makes a call take longer than a device: none of them is a wait.
+    let settings = Settings {
+        wait_us: 10_000_000,
+        ..Settings::default()
+    };
     // Cargo's folders of libraries would be searched.
-    command.args(program).env_remove("LD_LIBRARY_PATH");
+    command
+        .args(program)
+        .env("AHEAD_SETTINGS", settings.to_environment())
+        .env_remove("LD_LIBRARY_PATH");
     number(&succeed(&mut command).stdout)
 }
 
