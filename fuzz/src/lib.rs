@@ -60,6 +60,7 @@ pub fn policy(data: &[u8]) {
         contested: false,
         lone_reads: false,
         is_sequential: false,
+        is_left_alone: false,
     };
     let mut newest = (PageRange::new(0, 0), None, false);
     let (mut at, mut now) = (0_u64, 0_u64);
@@ -76,7 +77,11 @@ pub fn policy(data: &[u8]) {
             }
             5 => moment.file_pages = PageCount::new(feed.number(8)),
             6 => moment.available = PageCount::new(feed.number(3)),
-            7 => moment.contested = !moment.contested,
+            7 => {
+                let others = feed.byte();
+                moment.contested = others & 1 > 0;
+                moment.is_left_alone = others & 6 == 6;
+            }
             kind => {
                 // Steps as programs make them, or a jump anywhere.
                 at = match kind {

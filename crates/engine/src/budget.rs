@@ -23,6 +23,8 @@ pub struct Budget {
     unread_pages_max: AtomicU64,
     unread: AtomicU64,
     windows: AtomicU32,
+    /// Of the unread pages, those of files that were closed.
+    left: AtomicU64,
     /// What other processes with the same budget have.
     others_unread: AtomicU64,
     others_windows: AtomicU32,
@@ -35,6 +37,7 @@ pub struct Budget {
 pub struct Published {
     unread: u64,
     windows: u32,
+    left: u64,
     epoch: u32,
 }
 
@@ -47,6 +50,7 @@ impl Budget {
             unread_pages_max: AtomicU64::new(0),
             unread: AtomicU64::new(0),
             windows: AtomicU32::new(0),
+            left: AtomicU64::new(0),
             others_unread: AtomicU64::new(0),
             others_windows: AtomicU32::new(0),
             epoch: AtomicU32::new(0),
@@ -59,6 +63,7 @@ impl Budget {
         self.epoch.fetch_add(1, Relaxed);
         self.unread.store(0, Relaxed);
         self.windows.store(0, Relaxed);
+        self.left.store(0, Relaxed);
     }
 
     /// Sets the limits. `memory` is what reclaim leaves to readers, `configured` what the settings
@@ -128,8 +133,22 @@ impl Budget {
         PageCount::new(self.unread.load(Relaxed))
     }
 
-    /// Replaces what a file published before by what holds now.
-    pub fn publish(&self, before: &mut Published, unread: PageCount, windows: u32) {
+    /// Pages asked for and not yet reached, in files that were not closed since.
+    #[must_use]
+    pub fn awaited(&self) -> PageCount {
+        let unread = self.unread.load(Relaxed);
+        PageCount::new(unread.saturating_sub(self.left.load(Relaxed)))
+    }
+
+    /// What a file holds is left: it was closed. Until it publishes something again.
+    pub fn leave(&self, held: &mut Published) {
+        self.begin_epoch(held);
+        let left = held.unread.wrapping_sub(held.left);
+        self.left.fetch_add(left, Relaxed);
+        held.left = held.unread;
+    }
+
+    fn begin_epoch(&self, before: &mut Published) {
         let epoch = self.epoch.load(Relaxed);
         if before.epoch != epoch {
             *before = Published {
@@ -137,10 +156,16 @@ impl Budget {
                 ..Published::default()
             };
         }
+    }
+
+    /// Replaces what a file published before by what holds now.
+    pub fn publish(&self, before: &mut Published, unread: PageCount, windows: u32) {
+        self.begin_epoch(before);
         let now = Published {
             unread: unread.get(),
             windows,
-            epoch,
+            left: 0,
+            epoch: before.epoch,
         };
         if now == *before {
             return;
@@ -150,6 +175,7 @@ impl Budget {
             .fetch_add(now.unread.wrapping_sub(before.unread), Relaxed);
         self.windows
             .fetch_add(now.windows.wrapping_sub(before.windows), Relaxed);
+        self.left.fetch_sub(before.left, Relaxed);
         *before = now;
     }
 }
@@ -174,6 +200,24 @@ mod tests {
         }
         assert_eq!(budget.unread(), PageCount::new(0));
         assert_eq!(budget.threshold(), PageCount::new(131_072));
+    }
+
+    #[test]
+    fn what_a_closed_file_holds_is_not_awaited_until_it_is_read_again() {
+        let budget = Budget::default();
+        let mut files = [Published::default(); 2];
+        for file in &mut files {
+            budget.publish(file, PageCount::new(100), 1);
+        }
+        budget.leave(&mut files[0]);
+        budget.leave(&mut files[0]);
+        assert_eq!(budget.awaited(), PageCount::new(100));
+        assert_eq!(budget.unread(), PageCount::new(200));
+        budget.publish(&mut files[0], PageCount::new(50), 1);
+        assert_eq!(budget.awaited(), PageCount::new(150));
+        budget.leave(&mut files[1]);
+        budget.publish(&mut files[1], PageCount::new(0), 0);
+        assert_eq!(budget.awaited(), budget.unread());
     }
 
     #[test]

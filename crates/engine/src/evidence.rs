@@ -4,11 +4,12 @@
 
 use ahead_policy::steering::Constant;
 
-use crate::{expectation, session, throughput};
+use crate::{expectation, guard, session, throughput};
 
 /// The files of this crate that have steering constants. A test compares them with the source.
 const FILES: &[&[Constant]] = &[
     expectation::STEERING,
+    guard::STEERING,
     session::STEERING,
     throughput::STEERING,
 ];

@@ -13,6 +13,7 @@ use crate::budget::Published;
 use crate::device::{Ask, Device};
 use crate::devices::DevicePlace;
 use crate::group::Group;
+use crate::guard::Progress;
 
 /// What happened to one file since the host took the account last. Additive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +69,8 @@ pub struct FileState {
     tally: Tally,
     published: Published,
     wasted_told: u64,
+    /// What the guard knows of the account.
+    guarded: Progress,
     /// When it asked, waited, or was opened last.
     active: Timestamp,
     /// Was closed, and not read since.
@@ -221,6 +224,7 @@ impl FileState {
             contested: is_shared || device.is_contested(),
             lone_reads: has_lone_reads || device.has_lone_reads(),
             is_sequential,
+            is_left_alone: group.guard.is_left_alone(),
         };
         let streams = table(&mut self.few, many.as_deref_mut());
         let outcome = self.streams.on_access(streams, bytes, now, moment);
@@ -263,7 +267,24 @@ impl FileState {
         if at_end {
             self.end_scan(group);
         }
+        self.tell_guard(group, now);
         outcome
+    }
+
+    /// What the account has of what the guard is to know.
+    fn progress(&self) -> Progress {
+        Progress {
+            read: self.tally.pages,
+            asked: self.tally.prefetched,
+            useful: self.tally.useful,
+        }
+    }
+
+    fn tell_guard(&mut self, group: &Group, now: Timestamp) {
+        let all = self.progress();
+        let news = all.since(core::mem::replace(&mut self.guarded, all));
+        let awaited = group.budget.awaited().get();
+        group.guard.on_progress(news, awaited, now);
     }
 
     /// The end of the file was reached.
@@ -358,6 +379,7 @@ impl FileState {
         self.closed = true;
         self.active = now;
         self.publish(many, group);
+        group.budget.leave(&mut self.published);
         if self.from_start && self.read_up_to < self.file_pages.get() {
             group.expectation.on_part(self.file_pages);
             (self.from_start, self.expected) = (false, false);
@@ -398,6 +420,7 @@ impl FileState {
     pub fn take_tally(&mut self) -> (Tally, u64) {
         let wasted = self.streams.wasted().get();
         let since = wasted - core::mem::replace(&mut self.wasted_told, wasted);
+        self.guarded = self.guarded.since(self.progress());
         (core::mem::take(&mut self.tally), since)
     }
 

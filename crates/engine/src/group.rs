@@ -1,11 +1,12 @@
-//! What processes or files that belong together share: one memory budget, and what is expected of
-//! their small files. A group is a run, a cgroup, or a machine. What is expected of files each process
-//! finds out by itself; of the budget it takes its part ([`crate::members`]).
+//! What processes or files that belong together share: one memory budget, what is expected of their
+//! small files, and whether reading ahead pays. A group is a run, a cgroup, or a machine. What is expected
+//! and what pays each process finds out by itself; of the budget it takes its part ([`crate::members`]).
 
 use ahead_units::{PageCount, Timestamp};
 
 use crate::budget::Budget;
 use crate::expectation::Expectation;
+use crate::guard::Guard;
 use crate::members::{Member, Members, Outstanding};
 use crate::settings::Settings;
 
@@ -16,6 +17,8 @@ pub struct Group {
     pub budget: Budget,
     /// Whether small files are read whole.
     pub expectation: Expectation,
+    /// Whether reading ahead pays.
+    pub guard: Guard,
     /// This process among those that share the budget.
     pub member: Member,
 }
@@ -27,6 +30,7 @@ impl Group {
         Self {
             budget: Budget::new(),
             expectation: Expectation::new(),
+            guard: Guard::new(),
             member: Member::new(),
         }
     }

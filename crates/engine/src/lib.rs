@@ -7,7 +7,8 @@
 //! * [`session`] — the loop
 //! * [`host`], [`adviser`] — what a host brings
 //! * [`mod@file`] — one file: its streams, its account, the steps of one access
-//! * [`group`] — what files share: [`budget`] and [`expectation`]; [`members`] — the processes of one
+//! * [`group`] — what files share: [`budget`], [`expectation`] and [`guard`]; [`members`] — the
+//!   processes of one
 //! * [`devices`], [`device`] — what is believed about each, and of what: who else uses it (`contest`),
 //!   what it delivers (`throughput`); [`estimates`] — what processes share of it
 //! * [`settings`] — what can be set, and how it travels
@@ -26,6 +27,7 @@ pub mod evidence;
 pub mod expectation;
 pub mod file;
 pub mod group;
+pub mod guard;
 pub mod host;
 pub mod members;
 pub mod recording;

@@ -399,6 +399,7 @@ impl<F: FileTable> Session<F> {
     /// This is the child of a fork, `process`: it has asked for nothing yet.
     pub fn on_fork_in_child(&self, process: u32) {
         self.group.budget.forget_all();
+        self.group.guard.forget();
         self.group.member.rejoin(process);
     }
 

@@ -334,3 +334,45 @@ fn headers_and_footers_do_not_make_small_files_expected_whole() {
         assert!(asked < 50, "file {file}: {asked} pages");
     }
 }
+
+/// Pages asked for in vain while 1 GiB is read, after 4 GiB, in runs of 64 KiB to 4 MiB with gaps between them. The
+/// device takes `asked_ns` for a page that was asked for, and `read_ns` for one that only the kernel brings.
+fn vain_in_runs(asked_ns: u64, read_ns: u64) -> u64 {
+    let session = session(1, 65_536 * MIB);
+    let (mut now_ns, mut start, mut seed) = (1_u64, 0, 1_u64);
+    let (mut vain, mut all_read) = (0, 0);
+    while all_read < 5120 * MIB {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let end = start + (16 << (seed >> 60 & 6));
+        let mut frontier = start;
+        for page in (start..end).step_by(16) {
+            let access = PageRange::new(page, page + 16);
+            let quick = session.on_quick_access(0, access);
+            if !matches!(quick, Ok((Quick::Step(_) | Quick::Calm, _))) {
+                let mut log = Log::new(65_536 * MIB);
+                let now = Timestamp::new(now_ns);
+                session.read(0, access, now, &mut log).expect("a file");
+                for range in &log.asked {
+                    now_ns += range.len().get() * asked_ns;
+                    frontier = range.end.get();
+                }
+            }
+            now_ns += access.end.get().saturating_sub(frontier).min(16) * read_ns;
+        }
+        all_read += end - start;
+        if all_read > 4096 * MIB {
+            vain += frontier.saturating_sub(end);
+        }
+        start = end + 4096;
+    }
+    vain
+}
+
+/// Runs of random length are asked for too far, and where the device gives no more for being asked earlier that
+/// is lost (1.05 to 1.2 of the kernel's time in the simulator, for as long as such a program ran).
+#[test]
+fn what_does_not_pay_is_left_alone_and_what_pays_goes_on() {
+    let (lost, worth_it) = (vain_in_runs(1000, 1000), vain_in_runs(1000, 3000));
+    assert!(lost < 1024 * MIB / 16, "{lost} pages");
+    assert!(worth_it > 2 * lost, "{worth_it} pages, {lost} left alone");
+}

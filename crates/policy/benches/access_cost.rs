@@ -26,6 +26,7 @@ fn moment() -> Moment {
         contested: false,
         lone_reads: false,
         is_sequential: false,
+        is_left_alone: false,
     }
 }
 

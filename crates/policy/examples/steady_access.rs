@@ -52,6 +52,7 @@ fn main() {
                 contested: false,
                 lone_reads: false,
                 is_sequential: false,
+                is_left_alone: false,
             }),
         );
     }

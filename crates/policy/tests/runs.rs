@@ -48,7 +48,8 @@ fn chunks_of_one_length_are_asked_for_to_the_page_once_three_have_ended() {
     for chunk in 6..16 {
         for index in 0..64 {
             let outcome = reader.read(chunk * 2560 + index * 16, 16);
-            assert_eq!(outcome.covered, index > 1, "read {index} of chunk {chunk}");
+            // As far apart as the ones before, so the next one's begin was asked for before this one's end.
+            assert!(outcome.covered, "read {index} of chunk {chunk}");
         }
     }
     let (asked, read) = (reader.asked_total - asked, reader.read_total - read);
@@ -198,4 +199,72 @@ fn who_gets_what_the_device_gives_asks_for_no_more_by_waiting() {
 fn requests_of_a_scan_that_gets_all_that_the_device_gives_grow_with_the_run() {
     assert!(largest_request(1024, 4, false) <= 1024 / 4);
     assert_eq!(largest_request(1024, 2, false), 512);
+}
+
+/// Where reading ahead did not pay, a run gets a sixteenth of what it has read: nothing in the first two
+/// mebibytes, and less in vain than would be doubted however far it goes.
+#[test]
+fn who_is_left_alone_asks_for_what_cannot_be_lost() {
+    let mut reader = Reader::new(FILE);
+    reader.moment.is_left_alone = true;
+    for page in (0..496).step_by(16) {
+        let outcome = reader.read(page, 16);
+        assert_eq!(outcome.decision.prefetch.count, 0, "page {page}");
+    }
+    for page in (496..16_384).step_by(16) {
+        reader.read(page, 16);
+        let ahead = reader
+            .asked
+            .last()
+            .map_or(0, |last| last.saturating_sub(page + 15));
+        assert!(ahead <= page / 8, "{ahead} pages in front of {page}");
+    }
+    assert!(reader.asked_total > 15_000, "{}", reader.asked_total);
+}
+
+/// Runs of 64 KiB in reads of 16 KiB that begin at these pages, on flash. How many reads lay in no window, and how
+/// often the begin of a run was foreseen.
+fn short_runs(starts: impl Iterator<Item = u64>, reader: &mut Reader) -> (u64, u64) {
+    reader.moment.device = DeviceEstimate::FLASH;
+    let (mut missed, mut foreseen) = (0, 0);
+    for start in starts {
+        for read in 0..4 {
+            let outcome = reader.read(start + read * 4, 4);
+            missed += u64::from(!outcome.covered);
+            foreseen += u64::from(outcome.decision.reason == Reason::BeginningForeseen);
+        }
+    }
+    (missed, foreseen)
+}
+
+/// Every 512 KiB, where the kernel begins anew each time (0.69 of its time on ssd before this, 0.18 with it).
+#[test]
+fn short_runs_that_begin_in_step_are_asked_for_together_before_they_begin() {
+    let mut reader = Reader::new(FILE);
+    short_runs((0..20).map(|run| run * 128), &mut reader);
+    let (asked, read) = (reader.asked_total, reader.read_total);
+    let (missed, foreseen) = short_runs((20..120).map(|run| run * 128), &mut reader);
+    assert_eq!(missed, 0);
+    assert!(
+        (20..=30).contains(&foreseen),
+        "{foreseen} times for 100 runs"
+    );
+    let (asked, read) = (reader.asked_total - asked, reader.read_total - read);
+    assert!(asked <= read + 16 * 16, "{asked} pages for {read}");
+}
+
+#[test]
+fn runs_at_places_left_to_chance_are_not_foreseen() {
+    let mut reader = Reader::new(1 << 30);
+    let starts = (0..1000_u64).map(|run| run * 1000 + (run * run * 7919) % 500);
+    let (_, foreseen) = short_runs(starts, &mut reader);
+    assert!(foreseen <= 3, "{foreseen} times");
+}
+
+#[test]
+fn beginnings_that_are_in_memory_are_asked_for_less_and_less() {
+    let mut reader = Reader::new(1 << 30);
+    reader.in_memory = true;
+    let (_, foreseen) = short_runs((0..4096).map(|run| run * 128), &mut reader);
+    assert!(foreseen <= 14, "{foreseen} times");
 }

@@ -25,9 +25,10 @@
 //! device serves them. Where memory is too short for what the kernel brings by itself, nothing is
 //! asked for.
 //!
-//! **Runs end** (`runs`). How long the runs of a file were bounds how much is asked for in front of
-//! a new one. A run has ended when another begins and it has not moved for some rounds over all of them,
-//! or when the reader goes on further ahead inside its own window. A `stray` read there ends nothing.
+//! **Runs end** (`runs`) **and begin again** (`beginnings`). How long the runs of a file were bounds how
+//! much is asked for in front of a new one. A run has ended when another begins and it has not moved for
+//! some rounds over all of them, or when the reader goes on further ahead inside its own window. A `stray`
+//! read there ends nothing. Where runs begin in step, the next one is asked for before it begins.
 //!
 //! **Feedback** (`served`). A reader that waits inside its window earns larger requests.
 //! Requests found in memory already become probes that reach further and further; a probe that
@@ -44,6 +45,7 @@
 //! the device only eight accesses of 256 are looked at closely.
 
 pub(crate) mod access;
+mod beginnings;
 pub(crate) mod direction;
 pub(crate) mod file;
 pub(crate) mod hit_rate;

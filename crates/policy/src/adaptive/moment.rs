@@ -29,4 +29,7 @@ pub struct Moment {
     pub lone_reads: bool,
     /// The program said that it reads the file from front to back: SEQUENTIAL.
     pub is_sequential: bool,
+    /// Reading ahead did not pay here, or it is being measured whether it does: a run asks for no more
+    /// than a sixteenth of what it has read, and nothing else asks.
+    pub is_left_alone: bool,
 }

@@ -221,6 +221,7 @@ mod tests {
             contested: streams > 1,
             lone_reads: false,
             is_sequential: false,
+            is_left_alone: false,
         }
     }
 

@@ -62,6 +62,7 @@ impl Reader {
                 contested: false,
                 lone_reads: false,
                 is_sequential: false,
+                is_left_alone: false,
             },
             now: Timestamp::new(0),
             policy: FileStreams::default(),

@@ -58,7 +58,9 @@ impl FileStreams {
 
     /// All pages of the newest request of `stream` were in memory already.
     pub fn on_cached(&mut self, streams: &mut [Stream], stream: Option<StreamId>) {
-        if let Some(stream) = find(streams, stream) {
+        if self.beginnings.takes_answer() {
+            self.beginnings.on_cached();
+        } else if let Some(stream) = find(streams, stream) {
             stream.on_cached();
         }
     }
@@ -67,14 +69,18 @@ impl FileStreams {
     /// as not in memory.
     pub fn on_not_cached(&mut self, streams: &mut [Stream], stream: Option<StreamId>) {
         self.last_busy = self.tick;
-        if let Some(stream) = find(streams, stream) {
+        if !self.beginnings.takes_answer()
+            && let Some(stream) = find(streams, stream)
+        {
             stream.on_not_cached();
         }
     }
 
     /// The newest request of `stream` did not reach the kernel: the window ends where the reader is.
     pub fn on_refused(&mut self, streams: &mut [Stream], stream: Option<StreamId>) {
-        if let Some(stream) = find(streams, stream) {
+        if self.beginnings.takes_answer() {
+            self.beginnings.forget();
+        } else if let Some(stream) = find(streams, stream) {
             stream.forget_window();
         }
     }
@@ -104,7 +110,7 @@ impl FileStreams {
 
     /// Nothing reads the file any more: its windows are given up. Streams stay, for a reopen.
     pub fn on_idle(&mut self, streams: &mut [Stream]) -> PageCount {
-        let mut wasted = PageCount::new(0);
+        let mut wasted = PageCount::new(self.beginnings.forget());
         for stream in streams {
             let unread = stream.unread();
             if unread.get() > 0 {
@@ -120,12 +126,12 @@ impl FileStreams {
     /// Pages asked for and not yet reached, and how many streams have such pages.
     #[must_use]
     pub fn unread(&self, streams: &[Stream]) -> (PageCount, u32) {
-        streams
-            .iter()
-            .fold((PageCount::new(0), 0), |(pages, windows), stream| {
-                let unread = stream.unread();
-                (pages + unread, windows + u32::from(unread.get() > 0))
-            })
+        let foreseen = self.beginnings.unread();
+        let first = (PageCount::new(foreseen), u32::from(foreseen > 0));
+        streams.iter().fold(first, |(pages, windows), stream| {
+            let unread = stream.unread();
+            (pages + unread, windows + u32::from(unread.get() > 0))
+        })
     }
 
     /// The asked-for pages nearest to the reader of `stream`: where an eviction would show.

@@ -8,6 +8,7 @@
 pub(crate) mod feedback;
 
 use super::access::Access;
+use super::beginnings::{Beginnings, Found};
 use super::direction::PAGES_MAX;
 use super::hit_rate::Debt;
 use super::id::StreamId;
@@ -16,16 +17,16 @@ use super::moment::Moment;
 use super::observer::{Observer, Report};
 use super::recent::Recent;
 use super::request;
-use super::runs::RunLengths;
+use super::runs::{Rest, RunLengths};
 use super::shape::fit::Fit;
 use super::stray::Stray;
 use super::stream::Stream;
 use super::stream::asking::Learned;
 use super::window::pages32;
-use crate::decision::Decision;
+use crate::decision::{Decision, Prefetch};
 use crate::reason::{Pattern, Reason};
 use crate::steering::steering;
-use ahead_units::{ByteRange, PageRange, Timestamp};
+use ahead_units::{ByteRange, PAGE_BYTES, PageCount, PageRange, Timestamp};
 
 steering! {
     /// Accesses in a row without a stream after which a file is said to be read at random. It
@@ -115,6 +116,8 @@ pub struct FileStreams {
     scan_request: u32,
     /// How long runs were.
     runs: RunLengths,
+    /// Where they began.
+    beginnings: Beginnings,
     /// Accesses inside a window, far ahead of its reader.
     stray: Stray,
     /// What no stream explained.
@@ -247,6 +250,10 @@ impl FileStreams {
         if access.pages().is_empty() || streams.is_empty() {
             return Outcome::default();
         }
+        // It may begin so near behind the last one that it would be taken for that one going on with a hole.
+        if let Some(found) = self.beginnings.on_read(access.start.get()) {
+            return self.begin_foreseen(streams, &found, arrival);
+        }
         let expected = streams.get(usize::from(self.hint(streams)));
         if expected.is_none_or(|stream| self.is_calm(self.tick, stream)) {
             return self.unexplained();
@@ -301,8 +308,9 @@ impl FileStreams {
             last.set_successor(place8(place));
         }
         self.last = place8(place);
-        if streams[place].is_candidate() {
-            let start = streams[place].candidate_start();
+        let candidate = streams[place].is_candidate();
+        let began = candidate.then(|| streams[place].candidate_start());
+        if let Some(start) = began {
             self.unmask_rounds(streams, start, observer);
             let others_stopped = matching::others_stopped(streams, place, self.tick);
             self.runs.on_begin(others_stopped);
@@ -321,6 +329,10 @@ impl FileStreams {
         let outcome = self.continue_stream(&mut streams[place], place8(place), arrival);
         if streams[place].is_newborn() {
             self.end_runs(streams, place);
+            if let Some(start) = began.filter(|_| streams[place].is_forward_run()) {
+                let lost = self.beginnings.on_begin(start);
+                self.lose(lost);
+            }
         }
         if streams[place].is_newborn()
             && outcome.decision.prefetch.count > 0
@@ -395,6 +407,49 @@ impl FileStreams {
             outcome.decision.reason = begun.reason;
         }
         outcome
+    }
+
+    /// `access` begins a run that was foreseen.
+    fn begin_foreseen<O: Observer>(
+        &mut self,
+        streams: &mut [Stream],
+        found: &Found,
+        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+    ) -> Outcome {
+        let Arrival {
+            access,
+            now,
+            moment,
+            observer,
+        } = arrival;
+        self.lose(found.passed);
+        let Some(place) = self.add_candidate(streams, access, None, observer) else {
+            return self.unexplained();
+        };
+        let others_stopped = matching::others_stopped(streams, place, self.tick);
+        self.runs.on_begin(others_stopped);
+        let pages = pages32(PageRange::new(access.start.get(), found.frontier).len());
+        let stream = &mut streams[place];
+        stream.become_scan(access.pages(), pages, &mut report(place, observer));
+        stream.begin_inside(access, found.frontier);
+        self.end_runs(streams, place);
+        (self.last, self.unexplained_run) = (place8(place), 0);
+        let stream = &mut streams[place];
+        let covered = access.end.get() <= found.frontier;
+        if stream.marker_crossed() {
+            return self.ask(stream, place8(place), access, now, &moment(), covered);
+        }
+        Outcome {
+            decision: Decision::nothing(stream.pattern(), Reason::MarkerNotReached),
+            stream: Some(stream.id(place8(place))),
+            covered,
+        }
+    }
+
+    /// `pages` were asked for in vain.
+    fn lose(&mut self, pages: u64) {
+        self.wasted += pages;
+        self.debt.owe(pages32(PageCount::new(pages)));
     }
 
     /// Whether `access`, at the start of the file, is believed to begin a scan without waiting for
@@ -553,10 +608,39 @@ impl FileStreams {
                 .thrash_pages
                 .saturating_add(self.thrash_pages / 128 + 1);
         }
+        if asked.spare > 0
+            && stream.is_forward_run()
+            && let Some(prefetch) = self.foresee(stream.run_begin(), moment, asked.spare)
+        {
+            return outcome(Decision {
+                prefetch,
+                pattern,
+                reason: Reason::BeginningForeseen,
+            });
+        }
         outcome(Decision {
             prefetch: asked.prefetch,
             pattern,
             reason: asked.reason,
+        })
+    }
+
+    /// The begin of the run behind the one that began at page `began`, or of some, as far as `pages` go.
+    fn foresee(&mut self, began: u64, moment: &Moment, pages: u64) -> Option<Prefetch> {
+        let access_pages = moment.device.pages_per_access().get();
+        let Rest::Pages(run_pages) = self.runs.rest(0, access_pages) else {
+            return None;
+        };
+        // What the one run leaves undone, and no more than keeps the device at work.
+        let pages = pages.min(run_pages.max(moment.device.pipeline_request().get()));
+        let file_pages = moment.file_pages.get();
+        let ahead = self
+            .beginnings
+            .foresee(began, run_pages, pages, file_pages)?;
+        Some(Prefetch {
+            first: PageRange::new(ahead.start, ahead.start + ahead.pages).into(),
+            period: i64::from(ahead.step) * PAGE_BYTES.cast_signed(),
+            count: ahead.count,
         })
     }
 

@@ -24,6 +24,10 @@ steering! {
     THRASHED_REQUEST_PAGES: u16 = 4;
 }
 
+/// Where it may not pay a run asks for one part in so many of what it has read: as much in vain is no
+/// reason to doubt.
+const LEFT_ALONE_PARTS: u64 = 16;
+
 /// What the file has learned, for all of its streams.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::adaptive) struct Learned<'a> {
@@ -38,6 +42,8 @@ pub(in crate::adaptive) struct Learned<'a> {
 pub(in crate::adaptive) struct Asked {
     pub(in crate::adaptive) prefetch: Prefetch,
     pub(in crate::adaptive) reason: Reason,
+    /// Pages that might have been asked for, had the run not been expected to end.
+    pub(in crate::adaptive) spare: u64,
 }
 
 impl Asked {
@@ -45,6 +51,7 @@ impl Asked {
         Self {
             prefetch: Prefetch::default(),
             reason,
+            spare: 0,
         }
     }
 }
@@ -76,6 +83,14 @@ impl Stream {
         if access.start.get() >= moment.file_pages.get() {
             return Asked::nothing(Reason::EndOfFile);
         }
+        let limit = if moment.is_left_alone {
+            limit.min(self.cannot_lose())
+        } else {
+            limit
+        };
+        if limit == 0 {
+            return Asked::nothing(Reason::DoesNotPay);
+        }
         let size = request::size(&need, moment, limit);
         let (pages, least, is_exact) = match self.rest(moment, learned.runs) {
             Rest::Unknown => (size, 0, false),
@@ -90,7 +105,10 @@ impl Stream {
             }
         };
         if pages < least {
-            return Asked::nothing(Reason::RunEnds);
+            return Asked {
+                spare: if moment.is_left_alone { 0 } else { limit },
+                ..Asked::nothing(Reason::RunEnds)
+            };
         }
         let (first, cached) = (self.request == 0, self.served.cached());
         let asked = match self.shape {
@@ -127,6 +145,7 @@ impl Stream {
         Asked {
             prefetch: prefetch.before(moment.file_pages),
             reason,
+            spare: 0,
         }
     }
 
@@ -175,6 +194,14 @@ impl Stream {
             Rest::AsFarAgain(pages) => Rest::AsFarAgain(pages.saturating_sub(asked)),
             Rest::Pages(pages) => Rest::Pages(pages.saturating_sub(asked)),
         }
+    }
+
+    /// Pages that may be asked for where it may not pay: for a run a part of what it has read, however it goes
+    /// on.
+    fn cannot_lose(&self) -> u64 {
+        let earned = u64::from(self.run_pages()) / LEFT_ALONE_PARTS;
+        let is_enough = self.shape.is_run() && earned >= request::FIRST_REQUEST_PAGES.get();
+        if is_enough { earned } else { 0 }
     }
 
     /// The rate of the reader since the last request; `None` before the first.

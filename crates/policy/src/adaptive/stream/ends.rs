@@ -3,13 +3,18 @@
 use super::Stream;
 use crate::adaptive::access::Access;
 use crate::adaptive::shape::fit::Fit;
-use crate::adaptive::window::place32;
+use crate::adaptive::window::{pages32, place32};
 use ahead_units::PageCount;
 
 impl Stream {
     /// Pages from the begin of the run to the reader; 0 when the run has ended.
     pub(in crate::adaptive) fn run_pages(&self) -> u32 {
         place32(self.window.next).wrapping_sub(self.began)
+    }
+
+    /// The first page of a forward run.
+    pub(in crate::adaptive) fn run_begin(&self) -> u64 {
+        self.window.next.saturating_sub(u64::from(self.run_pages()))
     }
 
     /// Whether this is a run of which nothing says that it has ended.
@@ -21,6 +26,16 @@ impl Stream {
     #[inline]
     pub(in crate::adaptive) fn has_ended(&self) -> bool {
         self.shape.is_run() && self.run_pages() == 0
+    }
+
+    /// All up to page `frontier` was asked for before the run began with `access`.
+    pub(in crate::adaptive) fn begin_inside(&mut self, access: &Access, frontier: u64) {
+        let end = access.end.get();
+        // One access is no stream: it is as young as a candidate.
+        self.hits = 0;
+        self.window.next = end;
+        self.window.frontier = frontier.max(end);
+        self.window.tail = pages32(PageCount::new(frontier.saturating_sub(end)));
     }
 
     /// The run has ended, as it seems. Returns the pages of its window, which are given up.

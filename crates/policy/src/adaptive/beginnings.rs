@@ -1,0 +1,304 @@
+//! Where the next run of a file begins: foreseen from where the newest ones did.
+//!
+//! Column chunks of a table, rows of a slice, records behind headers: each run begins as far behind the
+//! begin of the last one as that did, or the distances come in a cycle. When nothing is left to ask for of the
+//! run that is read, the begin of the next one is asked for, or several of them if they are short.
+//!
+//! What was foreseen and did not come to pass is tried less and less: each time twice as many runs have to begin
+//! where they would have been foreseen.
+
+use super::window::{pages16, place32};
+
+/// Distances that are remembered: a cycle of four and all but one of the next. An array's length, so it is not
+/// swept.
+const REMEMBERED: usize = 7;
+const KNOWN_MAX: u8 = 7;
+
+/// Distances of a cycle, at most.
+const CYCLE_MAX: usize = 4;
+
+/// Equal distances in a row that are believed. Two agree by chance, and a third costs one more access.
+const EQUAL_MIN: usize = 3;
+
+/// Distances in bytes that are no whole pages differ by one page.
+const TOLERANCE: i64 = 1;
+
+/// Short runs that are foreseen at once. More, and what ends a table is overrun by as many.
+const RUNS_MAX: u64 = 16;
+
+/// After so many failures in a row it is not tried less than before: one run in 1024.
+const FAILURES_MAX: u8 = 10;
+
+/// What is to be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ahead {
+    /// First page of the first run.
+    pub(super) start: u64,
+    /// Pages from one to the next.
+    pub(super) step: i32,
+    /// Pages of each.
+    pub(super) pages: u64,
+    /// How many, at least 1.
+    pub(super) count: u32,
+}
+
+/// What a run found where it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The end, exclusive, of what was asked for of this run.
+    pub(super) frontier: u64,
+    /// Pages of those before it, which did not begin.
+    pub(super) passed: u64,
+}
+
+/// Where runs of a file began. All zero: none did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Beginnings {
+    /// First page of what was asked for of the next run that was foreseen.
+    foreseen: u64,
+    /// First page of the newest run, wrapping.
+    start: u32,
+    /// Pages from one begin to the next, the newest first.
+    steps: [i32; REMEMBERED],
+    /// Pages asked for of each run that was foreseen.
+    pages: u16,
+    /// Runs that have to begin as they would have been foreseen before it is tried again.
+    penance: u16,
+    /// Runs that were foreseen and have not begun. If there are several, they are as far apart as all were.
+    count: u8,
+    /// Steps that are known.
+    known: u8,
+    /// Failures in a row.
+    failures: u8,
+    /// The newest request was for this.
+    has_just_asked: bool,
+}
+
+impl Beginnings {
+    /// A run begins at page `start`. Returns the pages that were asked for and are not read, as it is not one that
+    /// was foreseen.
+    pub(super) fn on_begin(&mut self, start: u64) -> u64 {
+        let lost = self.unread();
+        self.note(start);
+        if self.count > 0 {
+            self.fail();
+        }
+        lost
+    }
+
+    fn note(&mut self, start: u64) {
+        let step = place32(start).wrapping_sub(self.start).cast_signed();
+        let is_next = self
+            .next_step()
+            .is_some_and(|(next, _)| is_equal(next, step));
+        if is_next {
+            self.penance = self.penance.saturating_sub(1);
+        }
+        self.steps.copy_within(..REMEMBERED - 1, 1);
+        self.steps[0] = step;
+        // The first one's is how far it is from the begin of the file, which may as well be a distance.
+        self.known = (self.known + 1).min(KNOWN_MAX);
+        self.start = place32(start);
+    }
+
+    fn fail(&mut self) {
+        self.count = 0;
+        self.failures = (self.failures + 1).min(FAILURES_MAX);
+        self.penance = 1 << self.failures;
+    }
+
+    /// The first read of a run, at page `start`: what was asked for of it, if it was foreseen.
+    pub(super) fn on_read(&mut self, start: u64) -> Option<Found> {
+        let pages = u64::from(self.pages);
+        let mut first = self.foreseen;
+        for passed in 0..self.count {
+            if is_near(first, start) || is_near(first + 1, start) {
+                self.note(start);
+                self.foreseen = first.saturating_add_signed(self.steps[0].into());
+                self.count -= passed + 1;
+                self.failures = self.failures.saturating_sub(1);
+                return Some(Found {
+                    frontier: first + pages,
+                    passed: u64::from(passed) * pages,
+                });
+            }
+            first = first.saturating_add_signed(self.steps[0].into());
+        }
+        None
+    }
+
+    /// Pages from the newest begin to the next, as far as is known, and whether all distances are equal.
+    fn next_step(&self) -> Option<(i32, bool)> {
+        let steps = &self.steps[..usize::from(self.known)];
+        let repeats = |cycle: usize| {
+            let needed = (cycle + EQUAL_MIN - 1).max(2 * cycle - 1);
+            let mut pairs = steps.iter().zip(&steps[cycle..]).take(needed - cycle);
+            steps.len() >= needed && pairs.all(|(one, other)| is_equal(*one, *other))
+        };
+        let mut cycles = 1..=CYCLE_MAX.min(steps.len());
+        let cycle = cycles.find(|cycle| repeats(*cycle))?;
+        Some((steps[cycle - 1], cycle == 1))
+    }
+
+    /// What to ask for when nothing is left of the run that began at page `began`: of runs of `run_pages`, `pages`
+    /// at most, in a file of `file_pages`.
+    pub(super) fn foresee(
+        &mut self,
+        began: u64,
+        run_pages: u64,
+        pages: u64,
+        file_pages: u64,
+    ) -> Option<Ahead> {
+        let (step, are_equal) = self.next_step()?;
+        let is_newest = place32(began) == self.start;
+        if !is_newest || self.penance > 0 || run_pages.min(pages) == 0 {
+            return None;
+        }
+        let next = began.checked_add_signed(i64::from(step) * (i64::from(self.count) + 1))?;
+        let known = &self.steps[..usize::from(self.known).max(EQUAL_MIN) - 1];
+        let is_exact = are_equal && known.iter().all(|one| *one == step);
+        // In front of the begin, where it may be a page earlier.
+        let (start, slack) = if is_exact {
+            (next, 0)
+        } else {
+            (next.saturating_sub(1), 2)
+        };
+        let each = run_pages.min(pages.checked_sub(slack)?) + slack;
+        let period = u64::from(step.unsigned_abs());
+        // Runs that touch are one, and none begins behind the end of the file.
+        if period <= each || start + each > file_pages {
+            return None;
+        }
+        let most = if is_exact { pages / each } else { 1 };
+        let most = most.clamp(1, RUNS_MAX);
+        // The next ones follow when half of them are read, and begin where these end.
+        let left = u64::from(self.count);
+        if left > 0 && (left * 2 > most || u64::from(self.pages) != each) {
+            return None;
+        }
+        let before_the_end = if step > 0 {
+            (file_pages - each - start) / period
+        } else {
+            start / period
+        };
+        let count = (most - left).min(before_the_end + 1);
+        if left == 0 {
+            self.foreseen = start;
+        }
+        self.pages = pages16(each);
+        self.count = u8::try_from(left + count).unwrap_or(1);
+        self.has_just_asked = true;
+        Some(Ahead {
+            start,
+            step,
+            pages: each,
+            count: u32::try_from(count).unwrap_or(1),
+        })
+    }
+
+    /// Whether the answer that comes is about what was foreseen, and not about a stream.
+    pub(super) fn takes_answer(&mut self) -> bool {
+        core::mem::take(&mut self.has_just_asked)
+    }
+
+    /// What was asked for was in memory already.
+    pub(super) fn on_cached(&mut self) {
+        self.fail();
+    }
+
+    /// What was asked for is not wanted any more. Returns its pages.
+    pub(super) fn forget(&mut self) -> u64 {
+        let lost = self.unread();
+        self.count = 0;
+        lost
+    }
+
+    /// Pages asked for of runs that have not begun.
+    pub(super) fn unread(&self) -> u64 {
+        u64::from(self.pages) * u64::from(self.count)
+    }
+}
+
+fn is_equal(one: i32, other: i32) -> bool {
+    i64::from(one.abs_diff(other)) <= TOLERANCE
+}
+
+fn is_near(expected: u64, start: u64) -> bool {
+    i64::try_from(expected.abs_diff(start)).is_ok_and(|far| far <= TOLERANCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs of 100 pages began at these pages; what is asked for then, 1000 pages at most.
+    fn after(starts: &[u64]) -> Option<(u64, u32)> {
+        let mut all = Beginnings::default();
+        for start in starts {
+            all.on_begin(*start);
+        }
+        let ahead = all.foresee(*starts.last()?, 100, 1000, 1 << 20)?;
+        Some((ahead.start, ahead.count))
+    }
+
+    #[test]
+    fn three_equal_distances_are_believed() {
+        assert_eq!(after(&[50, 250, 450]), None);
+        assert_eq!(after(&[50, 250, 450, 650]), Some((850, 10)));
+        assert_eq!(after(&[5000, 4000, 3000, 2000]), Some((1000, 2)));
+    }
+
+    #[test]
+    fn distances_that_are_no_whole_pages_are_equal() {
+        assert_eq!(after(&[0, 200, 401, 601, 802]), Some((1002, 1)));
+    }
+
+    #[test]
+    fn distances_in_a_cycle_are_believed_once_it_comes_again() {
+        let two = [0, 200, 700, 900, 1400];
+        assert_eq!(after(&two), Some((1600 - 1, 1)));
+        assert_eq!(after(&two[..4]), None);
+        let rows = [0, 200, 400, 1000, 1200, 1400, 2000];
+        assert_eq!(after(&rows), Some((2199, 1)));
+    }
+
+    #[test]
+    fn what_touches_is_one_run() {
+        assert_eq!(after(&[0, 100, 200, 300, 400]), None);
+    }
+
+    #[test]
+    fn what_was_foreseen_is_found_and_what_was_passed_is_lost() {
+        let mut all = Beginnings::default();
+        for start in [1000, 2000, 3000, 4000] {
+            all.on_begin(start);
+        }
+        assert_eq!(
+            all.foresee(4000, 10, 30, 8010).map(|ahead| ahead.count),
+            Some(3)
+        );
+        assert_eq!(all.foresee(4000, 10, 30, 8010), None, "not twice");
+        let found = |frontier, passed| Some(Found { frontier, passed });
+        assert_eq!(all.on_read(5000), found(5010, 0));
+        assert_eq!(all.on_read(7000), found(7010, 10));
+        assert_eq!(all.unread(), 0);
+        assert_eq!(all.on_read(8000), None);
+    }
+
+    #[test]
+    fn what_fails_is_tried_less_and_less() {
+        let mut all = Beginnings::default();
+        let (mut asked, mut lost) = (0, 0);
+        let mut start = 0;
+        for run in 0..4096_u64 {
+            // Four runs, and then somewhere else.
+            start += if run % 4 == 0 { 77_777 } else { 1000 };
+            if all.on_read(start).is_none() {
+                lost += all.on_begin(start);
+            }
+            asked += u64::from(all.foresee(start, 10, 10, u64::MAX / 2).is_some());
+        }
+        assert!(asked <= 16, "{asked} times");
+        assert!(lost <= 160, "{lost} pages");
+    }
+}
