@@ -140,6 +140,12 @@ impl Budget {
         PageCount::new(unread.saturating_sub(self.left.load(Relaxed)))
     }
 
+    /// Pages asked for and not reached, in files that were closed since.
+    #[must_use]
+    pub fn left(&self) -> PageCount {
+        PageCount::new(self.left.load(Relaxed))
+    }
+
     /// What a file holds is left: it was closed. Until it publishes something again.
     pub fn leave(&self, held: &mut Published) {
         self.begin_epoch(held);

@@ -275,16 +275,16 @@ impl FileState {
     fn progress(&self) -> Progress {
         Progress {
             read: self.tally.pages,
-            asked: self.tally.prefetched,
             useful: self.tally.useful,
+            vain: self.streams.wasted().get(),
         }
     }
 
     fn tell_guard(&mut self, group: &Group, now: Timestamp) {
         let all = self.progress();
         let news = all.since(core::mem::replace(&mut self.guarded, all));
-        let awaited = group.budget.awaited().get();
-        group.guard.on_progress(news, awaited, now);
+        let (left, awaited) = (group.budget.left().get(), group.budget.awaited().get());
+        group.guard.on_progress(news, left, awaited, now);
     }
 
     /// The end of the file was reached.
@@ -380,6 +380,7 @@ impl FileState {
         self.active = now;
         self.publish(many, group);
         group.budget.leave(&mut self.published);
+        self.tell_guard(group, now);
         if self.from_start && self.read_up_to < self.file_pages.get() {
             group.expectation.on_part(self.file_pages);
             (self.from_start, self.expected) = (false, false);
@@ -420,7 +421,12 @@ impl FileState {
     pub fn take_tally(&mut self) -> (Tally, u64) {
         let wasted = self.streams.wasted().get();
         let since = wasted - core::mem::replace(&mut self.wasted_told, wasted);
-        self.guarded = self.guarded.since(self.progress());
+        // Of the account only: what was given up is counted for ever.
+        let told = Progress {
+            vain: 0,
+            ..self.progress()
+        };
+        self.guarded = self.guarded.since(told);
         (core::mem::take(&mut self.tally), since)
     }
 

@@ -239,7 +239,7 @@ impl<F: FileTable> Session<F> {
         let asks = outcome.decision.prefetch.count > 0;
         let pending = asks.then(|| Pending {
             decision: outcome.decision,
-            stream: outcome.stream,
+            stream: outcome.asker(),
             calls: Calls {
                 pages_max: around.device.call_pages_max(),
                 access: access.pages(),

@@ -368,6 +368,23 @@ fn vain_in_runs(asked_ns: u64, read_ns: u64) -> u64 {
     vain
 }
 
+/// Files of 1 MiB in reads of 128 KiB, each asked for with the read that begins it: what is asked for with a read
+/// is not in vain.
+#[test]
+fn who_reads_whole_files_is_never_on_trial() {
+    let session = session(400, MIB);
+    for file in 0..400 {
+        let mut log = Log::new(MIB);
+        for start in (0..MIB).step_by(32) {
+            let access = PageRange::new(start, start + 32);
+            let now = at(file as u64 * 10 + start / 32);
+            session.read(file, access, now, &mut log).expect("a file");
+            assert!(!session.group.guard.is_left_alone(), "file {file}");
+        }
+        session.on_close(file, at(file as u64 * 10 + 9));
+    }
+}
+
 /// Runs of random length are asked for too far, and where the device gives no more for being asked earlier that
 /// is lost (1.05 to 1.2 of the kernel's time in the simulator, for as long as such a program ran).
 #[test]

@@ -105,7 +105,7 @@ in_words! {
         RunEnds = 18, "runs of this file ended about here: no more until it goes on";
         /// Runs begin at equal distances.
         BeginningForeseen = 20, "runs of this file begin in step: where the next one will";
-        /// Measured: it is slower with requests than without, or is being measured.
-        DoesNotPay = 19, "measured: reading ahead did not pay here, left alone";
+        /// Measured: it is slower with requests than without, or that is being measured.
+        DoesNotPay = 19, "left alone: reading ahead did not pay here, or that is being measured";
     }
 }

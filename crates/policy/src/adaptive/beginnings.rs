@@ -8,6 +8,7 @@
 //! where they would have been foreseen.
 
 use super::window::{pages16, place32};
+use ahead_units::PageRange;
 
 /// Distances that are remembered: a cycle of four and all but one of the next. An array's length, so it is not
 /// swept.
@@ -28,6 +29,11 @@ const RUNS_MAX: u64 = 16;
 
 /// After so many failures in a row it is not tried less than before: one run in 1024.
 const FAILURES_MAX: u8 = 10;
+
+/// Where in `failures` the runs are counted that begin elsewhere.
+const OTHERS_SHIFT: u32 = 4;
+/// So many of them, and what was foreseen does not come.
+const OTHERS_MAX: u8 = 4;
 
 /// What is to be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +60,10 @@ pub(super) struct Found {
 /// Where runs of a file began. All zero: none did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Beginnings {
-    /// First page of what was asked for of the next run that was foreseen.
-    foreseen: u64,
+    /// First page of what was asked for of the next run that was foreseen, wrapping.
+    foreseen: u32,
+    /// Pages from one run that was foreseen to the next.
+    step: i32,
     /// First page of the newest run, wrapping.
     start: u32,
     /// Pages from one begin to the next, the newest first.
@@ -64,26 +72,34 @@ pub(super) struct Beginnings {
     pages: u16,
     /// Runs that have to begin as they would have been foreseen before it is tried again.
     penance: u16,
-    /// Runs that were foreseen and have not begun. If there are several, they are as far apart as all were.
+    /// Runs that were foreseen and have not begun.
     count: u8,
+    /// So many of them were in the newest request.
+    newest: u8,
     /// Steps that are known.
     known: u8,
-    /// Failures in a row.
+    /// Failures in a row, and in the upper half runs in a row that were not foreseen.
     failures: u8,
-    /// The newest request was for this.
-    has_just_asked: bool,
 }
 
 impl Beginnings {
-    /// A run begins at page `start`. Returns the pages that were asked for and are not read, as it is not one that
-    /// was foreseen.
+    /// A run begins at page `start`, which was not foreseen. Returns the pages that were asked for and are given up.
     pub(super) fn on_begin(&mut self, start: u64) -> u64 {
-        let lost = self.unread();
         self.note(start);
-        if self.count > 0 {
-            self.fail();
+        if self.count == 0 {
+            return 0;
         }
-        lost
+        // Others may read elsewhere in the file. Who has gone past it does not come back, and who never comes does
+        // not either.
+        let past = place32(start).wrapping_sub(self.foreseen).cast_signed();
+        let is_past = (past > 0) == (self.step > 0);
+        let others = (self.failures >> OTHERS_SHIFT) + 1;
+        if !is_past && others < OTHERS_MAX {
+            self.failures += 1 << OTHERS_SHIFT;
+            return 0;
+        }
+        self.fail();
+        self.forget()
     }
 
     fn note(&mut self, start: u64) {
@@ -102,27 +118,34 @@ impl Beginnings {
     }
 
     fn fail(&mut self) {
-        self.count = 0;
-        self.failures = (self.failures + 1).min(FAILURES_MAX);
+        let failures = self.failures_in_a_row() + 1;
+        self.failures = failures.min(FAILURES_MAX);
         self.penance = 1 << self.failures;
+    }
+
+    const fn failures_in_a_row(&self) -> u8 {
+        self.failures & ((1 << OTHERS_SHIFT) - 1)
     }
 
     /// The first read of a run, at page `start`: what was asked for of it, if it was foreseen.
     pub(super) fn on_read(&mut self, start: u64) -> Option<Found> {
-        let pages = u64::from(self.pages);
         let mut first = self.foreseen;
         for passed in 0..self.count {
-            if is_near(first, start) || is_near(first + 1, start) {
+            // A page in front of the begin may have been asked for, and one behind the end.
+            let inside = place32(start).wrapping_sub(first).cast_signed();
+            if (-1..=2).contains(&inside) {
                 self.note(start);
-                self.foreseen = first.saturating_add_signed(self.steps[0].into());
+                self.foreseen = first.wrapping_add_signed(self.step);
                 self.count -= passed + 1;
-                self.failures = self.failures.saturating_sub(1);
+                self.newest = self.newest.min(self.count);
+                self.failures = self.failures_in_a_row().saturating_sub(1);
                 return Some(Found {
-                    frontier: first + pages,
-                    passed: u64::from(passed) * pages,
+                    frontier: start
+                        .saturating_add_signed(i64::from(self.pages) - i64::from(inside)),
+                    passed: u64::from(passed) * u64::from(self.pages),
                 });
             }
-            first = first.saturating_add_signed(self.steps[0].into());
+            first = first.wrapping_add_signed(self.step);
         }
         None
     }
@@ -173,7 +196,8 @@ impl Beginnings {
         let most = most.clamp(1, RUNS_MAX);
         // The next ones follow when half of them are read, and begin where these end.
         let left = u64::from(self.count);
-        if left > 0 && (left * 2 > most || u64::from(self.pages) != each) {
+        let is_other = u64::from(self.pages) != each || self.step != step;
+        if left > 0 && (left * 2 > most || is_other) {
             return None;
         }
         let before_the_end = if step > 0 {
@@ -183,34 +207,41 @@ impl Beginnings {
         };
         let count = (most - left).min(before_the_end + 1);
         if left == 0 {
-            self.foreseen = start;
+            (self.foreseen, self.step) = (place32(start), step);
         }
         self.pages = pages16(each);
-        self.count = u8::try_from(left + count).unwrap_or(1);
-        self.has_just_asked = true;
+        self.newest = u8::try_from(count).unwrap_or(1);
+        self.count += self.newest;
         Some(Ahead {
             start,
             step,
             pages: each,
-            count: u32::try_from(count).unwrap_or(1),
+            count: self.newest.into(),
         })
     }
 
-    /// Whether the answer that comes is about what was foreseen, and not about a stream.
-    pub(super) fn takes_answer(&mut self) -> bool {
-        core::mem::take(&mut self.has_just_asked)
+    /// What the newest request asked for was in memory already.
+    pub(super) fn on_cached(&mut self) {
+        self.on_refused();
+        self.fail();
     }
 
-    /// What was asked for was in memory already.
-    pub(super) fn on_cached(&mut self) {
-        self.fail();
+    /// The newest request did not reach the device.
+    pub(super) fn on_refused(&mut self) {
+        self.count -= core::mem::take(&mut self.newest).min(self.count);
     }
 
     /// What was asked for is not wanted any more. Returns its pages.
     pub(super) fn forget(&mut self) -> u64 {
         let lost = self.unread();
-        self.count = 0;
+        (self.count, self.newest) = (0, 0);
         lost
+    }
+
+    /// Whether the first run that was foreseen begins in these pages, which are asked for anyway.
+    pub(super) fn begins_in(&self, pages: PageRange) -> bool {
+        let inside = self.foreseen.wrapping_sub(place32(pages.start.get()));
+        self.count > 0 && u64::from(inside) < pages.len().get()
     }
 
     /// Pages asked for of runs that have not begun.
@@ -221,10 +252,6 @@ impl Beginnings {
 
 fn is_equal(one: i32, other: i32) -> bool {
     i64::from(one.abs_diff(other)) <= TOLERANCE
-}
-
-fn is_near(expected: u64, start: u64) -> bool {
-    i64::try_from(expected.abs_diff(start)).is_ok_and(|far| far <= TOLERANCE)
 }
 
 #[cfg(test)]
@@ -283,6 +310,64 @@ mod tests {
         assert_eq!(all.on_read(7000), found(7010, 10));
         assert_eq!(all.unread(), 0);
         assert_eq!(all.on_read(8000), None);
+    }
+
+    /// Nine runs are left from 6000 on, and one is left out: the others begin where they were foreseen all the same.
+    #[test]
+    fn a_run_that_is_left_out_changes_nothing_for_those_behind_it() {
+        let mut all = Beginnings::default();
+        for start in [2000, 3000, 4000, 5000] {
+            all.on_begin(start);
+        }
+        assert_eq!(
+            all.foresee(5000, 10, 90, 1 << 20).map(|ahead| ahead.count),
+            Some(9)
+        );
+        assert_eq!(all.on_read(7000).map(|found| found.passed), Some(10));
+        for start in [8000, 9000, 10_000] {
+            assert_eq!(
+                all.on_read(start).map(|found| found.frontier),
+                Some(start + 10)
+            );
+        }
+    }
+
+    #[test]
+    fn others_that_read_elsewhere_end_it_only_when_there_are_many() {
+        let mut all = Beginnings::default();
+        for start in [2000, 3000, 4000, 5000] {
+            all.on_begin(start);
+        }
+        all.foresee(5000, 10, 30, 1 << 20);
+        assert_eq!(
+            [all.on_begin(100), all.on_begin(200), all.on_begin(300)],
+            [0; 3]
+        );
+        assert!(all.on_read(6000).is_some());
+        let lost: u64 = [100, 200, 300, 400]
+            .map(|start| all.on_begin(start))
+            .iter()
+            .sum();
+        assert_eq!((lost, all.unread()), (20, 0));
+    }
+
+    #[test]
+    fn what_was_refused_takes_nothing_away_from_what_was_asked_for_before() {
+        let mut all = Beginnings::default();
+        for start in [2000, 3000, 4000, 5000] {
+            all.on_begin(start);
+        }
+        all.foresee(5000, 10, 40, 1 << 20);
+        for start in [6000, 7000] {
+            all.on_read(start);
+        }
+        assert_eq!(
+            all.foresee(7000, 10, 40, 1 << 20).map(|ahead| ahead.count),
+            Some(2)
+        );
+        all.on_refused();
+        assert_eq!(all.unread(), 20);
+        assert!(all.on_read(8000).is_some());
     }
 
     #[test]

@@ -11,6 +11,12 @@ pub struct StreamId {
 }
 
 impl StreamId {
+    /// None of a table's: who answers for what was asked for of runs that have not begun.
+    pub(super) const FORESEEN: Self = Self {
+        place: u8::MAX,
+        generation: 0,
+    };
+
     /// Both in one number.
     #[must_use]
     pub const fn to_bits(self) -> u16 {

@@ -30,6 +30,6 @@ pub struct Moment {
     /// The program said that it reads the file from front to back: SEQUENTIAL.
     pub is_sequential: bool,
     /// Reading ahead did not pay here, or it is being measured whether it does: a run asks for no more
-    /// than a sixteenth of what it has read, and nothing else asks.
+    /// than a sixteenth of what it has read in front of it, and nothing else asks.
     pub is_left_alone: bool,
 }

@@ -98,9 +98,10 @@ impl Reader {
         if outcome.decision.prefetch.count > 0 {
             self.requests += 1;
             if self.in_memory {
-                self.policy.on_cached(&mut self.streams, outcome.stream);
+                self.policy.on_cached(&mut self.streams, outcome.asker());
             } else {
-                self.policy.on_not_cached(&mut self.streams, outcome.stream);
+                self.policy
+                    .on_not_cached(&mut self.streams, outcome.asker());
             }
             for range in outcome.decision.prefetch.ranges() {
                 self.asked_total += range.len().get();

@@ -58,7 +58,7 @@ impl FileStreams {
 
     /// All pages of the newest request of `stream` were in memory already.
     pub fn on_cached(&mut self, streams: &mut [Stream], stream: Option<StreamId>) {
-        if self.beginnings.takes_answer() {
+        if stream == Some(StreamId::FORESEEN) {
             self.beginnings.on_cached();
         } else if let Some(stream) = find(streams, stream) {
             stream.on_cached();
@@ -69,17 +69,15 @@ impl FileStreams {
     /// as not in memory.
     pub fn on_not_cached(&mut self, streams: &mut [Stream], stream: Option<StreamId>) {
         self.last_busy = self.tick;
-        if !self.beginnings.takes_answer()
-            && let Some(stream) = find(streams, stream)
-        {
+        if let Some(stream) = find(streams, stream) {
             stream.on_not_cached();
         }
     }
 
     /// The newest request of `stream` did not reach the kernel: the window ends where the reader is.
     pub fn on_refused(&mut self, streams: &mut [Stream], stream: Option<StreamId>) {
-        if self.beginnings.takes_answer() {
-            self.beginnings.forget();
+        if stream == Some(StreamId::FORESEEN) {
+            self.beginnings.on_refused();
         } else if let Some(stream) = find(streams, stream) {
             stream.forget_window();
         }
@@ -118,8 +116,7 @@ impl FileStreams {
                 stream.on_idle();
             }
         }
-        self.wasted += wasted.get();
-        self.debt.owe(pages32(wasted));
+        self.lose(wasted.get());
         wasted
     }
 

@@ -69,6 +69,18 @@ pub struct Outcome {
     pub covered: bool,
 }
 
+impl Outcome {
+    /// Whom the answer to this request is for: what was foreseen belongs to no stream yet.
+    #[must_use]
+    pub fn asker(&self) -> Option<StreamId> {
+        if self.decision.reason == Reason::BeginningForeseen {
+            Some(StreamId::FORESEEN)
+        } else {
+            self.stream
+        }
+    }
+}
+
 /// What [`FileStreams::on_quick_access`] could do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quick {
@@ -250,15 +262,18 @@ impl FileStreams {
         if access.pages().is_empty() || streams.is_empty() {
             return Outcome::default();
         }
-        // It may begin so near behind the last one that it would be taken for that one going on with a hole.
-        if let Some(found) = self.beginnings.on_read(access.start.get()) {
-            return self.begin_foreseen(streams, &found, arrival);
-        }
         let expected = streams.get(usize::from(self.hint(streams)));
         if expected.is_none_or(|stream| self.is_calm(self.tick, stream)) {
             return self.unexplained();
         }
-        match matching::find(streams, access) {
+        let found = matching::find(streams, access);
+        // It may begin so near behind the last one that it would be taken for that one going on with a hole.
+        let is_exact =
+            matches!(found, Match::Continues(place) if streams[place].goes_on_with(access));
+        if !is_exact && let Some(found) = self.beginnings.on_read(access.start.get()) {
+            return self.begin_foreseen(streams, &found, arrival);
+        }
+        match found {
             Match::Continues(place) => self.continue_at(streams, place, arrival),
             Match::LiesAhead(place) => self.on_stray(&mut streams[place], place8(place), arrival),
             Match::Nothing => self.begin(streams, arrival),
@@ -284,8 +299,7 @@ impl FileStreams {
         };
         self.runs.on_end(stream.run_pages());
         let passed = pages32(stream.jump_to(access, pages));
-        self.wasted += u64::from(passed);
-        self.debt.owe(passed);
+        self.lose(passed.into());
         self.last = place;
         self.continue_stream(stream, place, arrival)
     }
@@ -353,8 +367,7 @@ impl FileStreams {
             if other != place && stream.goes_on() && is_over {
                 self.runs.on_end(stream.run_pages());
                 let unread = pages32(stream.end_run());
-                self.wasted += u64::from(unread);
-                self.debt.owe(unread);
+                self.lose(unread.into());
                 if self.runs.begins_to_be_believed() {
                     self.debt.allow_one_more();
                 }
@@ -423,20 +436,21 @@ impl FileStreams {
             observer,
         } = arrival;
         self.lose(found.passed);
+        let pages = pages32(PageRange::new(access.start.get(), found.frontier).len());
         let Some(place) = self.add_candidate(streams, access, None, observer) else {
+            self.lose(pages.into());
             return self.unexplained();
         };
         let others_stopped = matching::others_stopped(streams, place, self.tick);
         self.runs.on_begin(others_stopped);
-        let pages = pages32(PageRange::new(access.start.get(), found.frontier).len());
         let stream = &mut streams[place];
         stream.become_scan(access.pages(), pages, &mut report(place, observer));
-        stream.begin_inside(access, found.frontier);
+        stream.begin_inside(access, found.frontier, now);
         self.end_runs(streams, place);
         (self.last, self.unexplained_run) = (place8(place), 0);
         let stream = &mut streams[place];
         let covered = access.end.get() <= found.frontier;
-        if stream.marker_crossed() {
+        if !covered {
             return self.ask(stream, place8(place), access, now, &moment(), covered);
         }
         Outcome {
@@ -526,6 +540,10 @@ impl FileStreams {
     fn unexplained(&mut self) -> Outcome {
         self.unexplained_run = self.unexplained_run.saturating_add(1);
         let random = self.unexplained_run >= RANDOM_RUN.get();
+        if self.unexplained_run == RANDOM_RUN.get() {
+            let lost = self.beginnings.forget();
+            self.lose(lost);
+        }
         let (pattern, reason) = if random {
             (Pattern::Random, Reason::RandomReads)
         } else {
@@ -555,8 +573,7 @@ impl FileStreams {
         }
         let step = stream.advance(access, self.tick, &mut Report { place, observer });
         let lost = pages32(step.lost);
-        self.wasted += u64::from(lost);
-        self.debt.owe(lost);
+        self.lose(lost.into());
         self.unexplained_run = 0;
         let crossed = stream.marker_crossed();
         if crossed || !self.debt.is_zero() || stream.has_holes() {
@@ -618,6 +635,10 @@ impl FileStreams {
                 reason: Reason::BeginningForeseen,
             });
         }
+        if self.beginnings.begins_in(asked.prefetch.first.pages()) {
+            // The run goes on to there.
+            self.beginnings.forget();
+        }
         outcome(Decision {
             prefetch: asked.prefetch,
             pattern,
@@ -661,8 +682,7 @@ impl FileStreams {
         if stream.is_candidate() || stream.is_doubtful() || stream.has_ended() {
             self.evictions = self.evictions.saturating_add(1);
         }
-        self.wasted += u64::from(unread);
-        self.debt.owe(unread);
+        self.lose(unread.into());
         stream.vacate(report);
     }
 }

@@ -24,9 +24,9 @@ steering! {
     THRASHED_REQUEST_PAGES: u16 = 4;
 }
 
-/// Where it may not pay a run asks for one part in so many of what it has read: as much in vain is no
-/// reason to doubt.
-const LEFT_ALONE_PARTS: u64 = 16;
+/// Where it may not pay a run asks for one part in so many of what it has read. Two requests are on their way when
+/// it ends: a sixteenth, and as much in vain is no reason to doubt.
+const LEFT_ALONE_PARTS: u64 = 32;
 
 /// What the file has learned, for all of its streams.
 #[derive(Clone, Copy, Debug)]

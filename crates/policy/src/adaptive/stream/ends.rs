@@ -4,7 +4,7 @@ use super::Stream;
 use crate::adaptive::access::Access;
 use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::window::{pages32, place32};
-use ahead_units::PageCount;
+use ahead_units::{PageCount, Timestamp};
 
 impl Stream {
     /// Pages from the begin of the run to the reader; 0 when the run has ended.
@@ -29,13 +29,19 @@ impl Stream {
     }
 
     /// All up to page `frontier` was asked for before the run began with `access`.
-    pub(in crate::adaptive) fn begin_inside(&mut self, access: &Access, frontier: u64) {
+    pub(in crate::adaptive) fn begin_inside(
+        &mut self,
+        access: &Access,
+        frontier: u64,
+        now: Timestamp,
+    ) {
         let end = access.end.get();
         // One access is no stream: it is as young as a candidate.
         self.hits = 0;
         self.window.next = end;
         self.window.frontier = frontier.max(end);
         self.window.tail = pages32(PageCount::new(frontier.saturating_sub(end)));
+        self.pace.restart(end, now);
     }
 
     /// The run has ended, as it seems. Returns the pages of its window, which are given up.

@@ -1,9 +1,11 @@
 //! What a stream is to those who decide about it.
 
 use super::{DOUBTFUL_HITS, ESTABLISHED_HITS, REGULAR_STEPS, STRIDED_HITS, Stream};
+use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::shape::Shape;
+use crate::adaptive::shape::fit::Fit;
 use crate::reason::Pattern;
 
 impl Stream {
@@ -20,6 +22,11 @@ impl Stream {
             (Shape::Strided, Direction::Forward) => Pattern::Strided,
             (Shape::Strided, Direction::Backward) => Pattern::StridedBackward,
         }
+    }
+
+    /// Whether `access` is the next one of this stream, to the page.
+    pub(in crate::adaptive) fn goes_on_with(&self, access: &Access) -> bool {
+        !self.is_candidate() && self.fit(access) == Fit::Exact
     }
 
     /// A stride of few elements, far apart: it may as well be several streams that are read in turn
