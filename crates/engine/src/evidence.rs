@@ -4,12 +4,11 @@
 
 use ahead_policy::steering::Constant;
 
-use crate::{expectation, guard, session, throughput};
+use crate::{expectation, session, throughput};
 
 /// The files of this crate that have steering constants. A test compares them with the source.
 const FILES: &[&[Constant]] = &[
     expectation::STEERING,
-    guard::STEERING,
     session::STEERING,
     throughput::STEERING,
 ];
