@@ -13,7 +13,7 @@ use crate::budget::Published;
 use crate::device::{Ask, Device};
 use crate::devices::DevicePlace;
 use crate::group::Group;
-use crate::guard::Progress;
+use crate::guard::Consumed;
 
 /// What happened to one file since the host took the account last. Additive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct FileState {
     published: Published,
     wasted_told: u64,
     /// What the guard knows of the account.
-    guarded: Progress,
+    guarded: Consumed,
     /// When it asked, waited, or was opened last.
     active: Timestamp,
     /// Was closed, and not read since.
@@ -272,8 +272,8 @@ impl FileState {
     }
 
     /// What the account has of what the guard is to know.
-    fn progress(&self) -> Progress {
-        Progress {
+    fn consumed(&self) -> Consumed {
+        Consumed {
             read: self.tally.pages,
             useful: self.tally.useful,
             vain: self.streams.wasted().get(),
@@ -281,10 +281,10 @@ impl FileState {
     }
 
     fn tell_guard(&mut self, group: &Group, now: Timestamp) {
-        let all = self.progress();
+        let all = self.consumed();
         let news = all.since(core::mem::replace(&mut self.guarded, all));
         let (left, awaited) = (group.budget.left().get(), group.budget.awaited().get());
-        group.guard.on_progress(news, left, awaited, now);
+        group.guard.on_consumed(news, left, awaited, now);
     }
 
     /// The end of the file was reached.
@@ -422,9 +422,9 @@ impl FileState {
         let wasted = self.streams.wasted().get();
         let since = wasted - core::mem::replace(&mut self.wasted_told, wasted);
         // Of the account only: what was given up is counted for ever.
-        let told = Progress {
+        let told = Consumed {
             vain: 0,
-            ..self.progress()
+            ..self.consumed()
         };
         self.guarded = self.guarded.since(told);
         (core::mem::take(&mut self.tally), since)

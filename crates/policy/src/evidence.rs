@@ -18,6 +18,7 @@ const FILES: &[&[Constant]] = &[
     adaptive::matching::STEERING,
     adaptive::hit_rate::STEERING,
     adaptive::file::STEERING,
+    adaptive::file::scan::STEERING,
     adaptive::file::feedback::STEERING,
 ];
 

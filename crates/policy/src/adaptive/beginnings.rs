@@ -8,7 +8,8 @@
 //! where they would have been foreseen.
 
 use super::window::{pages16, place32};
-use ahead_units::PageRange;
+use crate::decision::Prefetch;
+use ahead_units::{PAGE_BYTES, PageRange};
 
 /// Distances that are remembered: a cycle of four and all but one of the next. An array's length, so it is not
 /// swept.
@@ -34,19 +35,6 @@ const FAILURES_MAX: u8 = 10;
 const OTHERS_SHIFT: u32 = 4;
 /// So many of them, and what was foreseen does not come.
 const OTHERS_MAX: u8 = 4;
-
-/// What is to be asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ahead {
-    /// First page of the first run.
-    pub(super) start: u64,
-    /// Pages from one to the next.
-    pub(super) step: i32,
-    /// Pages of each.
-    pub(super) pages: u64,
-    /// How many, at least 1.
-    pub(super) count: u32,
-}
 
 /// What a run found where it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +159,7 @@ impl Beginnings {
         run_pages: u64,
         pages: u64,
         file_pages: u64,
-    ) -> Option<Ahead> {
+    ) -> Option<Prefetch> {
         let (step, are_equal) = self.next_step()?;
         let is_newest = place32(began) == self.start;
         if !is_newest || self.penance > 0 || run_pages.min(pages) == 0 {
@@ -212,10 +200,9 @@ impl Beginnings {
         self.pages = pages16(each);
         self.newest = u8::try_from(count).unwrap_or(1);
         self.count += self.newest;
-        Some(Ahead {
-            start,
-            step,
-            pages: each,
+        Some(Prefetch {
+            first: PageRange::new(start, start + each).into(),
+            period: i64::from(step) * PAGE_BYTES.cast_signed(),
             count: self.newest.into(),
         })
     }
@@ -265,7 +252,7 @@ mod tests {
             all.on_begin(*start);
         }
         let ahead = all.foresee(*starts.last()?, 100, 1000, 1 << 20)?;
-        Some((ahead.start, ahead.count))
+        Some((ahead.first.pages().start.get(), ahead.count))
     }
 
     #[test]

@@ -64,7 +64,8 @@ pub(crate) mod stream;
 pub(crate) mod window;
 
 pub use direction::Direction;
-pub use file::{FileStreams, Outcome, Quick};
+pub use file::FileStreams;
+pub use file::outcome::{Outcome, Quick};
 pub use id::StreamId;
 pub use matching::{STREAMS_FEW, STREAMS_MANY};
 pub use moment::Moment;

@@ -1,6 +1,6 @@
 //! What the host learns after an access: waits, pages found in memory, refusals, evictions.
 //!
-//! Each call names the stream that an [`Outcome`](super::Outcome) named. If that stream was
+//! Each call names the stream that an [`Outcome`](super::outcome::Outcome) named. If that stream was
 //! replaced meanwhile, nothing is learned of it.
 
 use super::FileStreams;

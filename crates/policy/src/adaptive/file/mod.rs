@@ -6,17 +6,19 @@
 //! learns afterwards comes back through [`feedback`].
 
 pub(crate) mod feedback;
+pub(super) mod outcome;
+mod quick;
+pub(crate) mod scan;
 
+use self::outcome::Outcome;
 use super::access::Access;
 use super::beginnings::{Beginnings, Found};
 use super::direction::PAGES_MAX;
 use super::hit_rate::Debt;
-use super::id::StreamId;
 use super::matching::{self, Match};
 use super::moment::Moment;
 use super::observer::{Observer, Report};
 use super::recent::Recent;
-use super::request;
 use super::runs::{Rest, RunLengths};
 use super::shape::fit::Fit;
 use super::stray::Stray;
@@ -26,7 +28,7 @@ use super::window::pages32;
 use crate::decision::{Decision, Prefetch};
 use crate::reason::{Pattern, Reason};
 use crate::steering::steering;
-use ahead_units::{ByteRange, PAGE_BYTES, PageCount, PageRange, Timestamp};
+use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
 steering! {
     /// Accesses in a row without a stream after which a file is said to be read at random. It
@@ -40,11 +42,6 @@ steering! {
     /// Evidence: docs/results/evidence/ROUNDS_REMEMBERED.csv
     ROUNDS_REMEMBERED: u32 = 1 << 16;
 
-    /// First request of a repeated scan, at most: 1 MiB. The header of a file is read more often
-    /// than the file; smaller, and a scan that is repeated begins slowly each time.
-    /// Evidence: docs/results/evidence/SCAN_AGAIN_PAGES_MAX.csv
-    SCAN_AGAIN_PAGES_MAX: u32 = 256;
-
     /// Accesses without a wait or a request after which a file counts as being in memory. A new
     /// stream begins with a wait, so nothing is missed on a device; cached random reads cost next to
     /// nothing. It has to be more than a window has requests of a shuffling server: 512 of 4 KiB in
@@ -57,49 +54,6 @@ steering! {
 /// thread that waits for the device looks like one that has gone; more, and runs of few reads are not
 /// seen to end.
 const ROUNDS_MISSED: u64 = 3;
-
-/// What the host learns about one access.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// What to do.
-    pub decision: Decision,
-    /// The stream it belongs to, for the feedback calls; `None` when no stream explains it.
-    pub stream: Option<StreamId>,
-    /// The access lies inside what was asked for earlier.
-    pub covered: bool,
-}
-
-impl Outcome {
-    /// Whom the answer to this request is for: what was foreseen belongs to no stream yet.
-    #[must_use]
-    pub fn asker(&self) -> Option<StreamId> {
-        if self.decision.reason == Reason::BeginningForeseen {
-            Some(StreamId::FORESEEN)
-        } else {
-            self.stream
-        }
-    }
-}
-
-/// What [`FileStreams::on_quick_access`] could do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quick {
-    /// One more step of this stream, inside its window.
-    Step(StreamId),
-    /// Nothing that needs a look.
-    Calm,
-    /// Nothing was done: [`FileStreams::on_access`] has to look.
-    No,
-}
-
-/// A scan that is expected.
-#[derive(Clone, Copy, Debug)]
-struct Begun {
-    /// Pages of its first request.
-    request: u32,
-    /// Why it is expected.
-    reason: Reason,
-}
 
 /// What the policy remembers of one file, beside its streams. All zero is a file never read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -157,30 +111,6 @@ fn report<O>(place: usize, observer: &mut O) -> Report<'_, O> {
 }
 
 impl FileStreams {
-    /// The fast path of [`Self::on_access`], for callers that count nanoseconds. It answers what
-    /// asks for nothing: the exact step of a learned stream inside its window, and most reads of
-    /// a file in which nothing waits. [`Quick::No`] has changed nothing.
-    #[inline]
-    pub fn on_quick_access(&mut self, streams: &mut [Stream], access: PageRange) -> Quick {
-        let tick = self.tick.wrapping_add(1);
-        let hint = self.hint(streams);
-        let Some(stream) = streams.get_mut(usize::from(hint)) else {
-            return Quick::No;
-        };
-        if stream.step(access, tick) {
-            self.tick = tick;
-            self.last = hint;
-            self.unexplained_run = 0;
-            return Quick::Step(stream.id(hint));
-        }
-        // A stream that would have to ask must not be missed.
-        if self.is_calm(tick, stream) && !stream.may_fit(access) {
-            self.tick = tick;
-            return Quick::Calm;
-        }
-        Quick::No
-    }
-
     /// The place of the stream that followed the newest one the last time.
     #[inline]
     fn hint(&self, streams: &[Stream]) -> u8 {
@@ -406,7 +336,7 @@ impl FileStreams {
             return self.unexplained();
         };
         let moment = moment();
-        let Some(begun) = self.expected_scan(access, &moment) else {
+        let Some(begun) = scan::expected(self.scan_request, access, &moment) else {
             return self.unexplained();
         };
         streams[place].become_scan(access.pages(), begun.request, &mut report(place, observer));
@@ -464,24 +394,6 @@ impl FileStreams {
     fn lose(&mut self, pages: u64) {
         self.wasted += pages;
         self.debt.owe(pages32(PageCount::new(pages)));
-    }
-
-    /// Whether `access`, at the start of the file, is believed to begin a scan without waiting for
-    /// the second one.
-    fn expected_scan(&self, access: &Access, moment: &Moment) -> Option<Begun> {
-        if self.scan_request > 0 {
-            return Some(Begun {
-                request: self.scan_request.min(SCAN_AGAIN_PAGES_MAX.get()),
-                reason: Reason::Reopened,
-            });
-        }
-        // Where the kernel's first window holds the file, a call of ours brings nothing.
-        let first = request::kernel_first_window(access.len().get());
-        let is_small = moment.file_pages <= moment.expected && moment.file_pages.get() > first;
-        is_small.then(|| Begun {
-            request: pages32(moment.file_pages),
-            reason: Reason::ExpectedWhole,
-        })
     }
 
     /// A young stream ran inside the window of `leader`, at `place`: two threads of one parallel
@@ -648,21 +560,14 @@ impl FileStreams {
 
     /// The begin of the run behind the one that began at page `began`, or of some, as far as `pages` go.
     fn foresee(&mut self, began: u64, moment: &Moment, pages: u64) -> Option<Prefetch> {
-        let access_pages = moment.device.pages_per_access().get();
-        let Rest::Pages(run_pages) = self.runs.rest(0, access_pages) else {
+        let device = &moment.device;
+        let Rest::Pages(run_pages) = self.runs.rest(0, device.pages_per_access().get()) else {
             return None;
         };
         // What the one run leaves undone, and no more than keeps the device at work.
-        let pages = pages.min(run_pages.max(moment.device.pipeline_request().get()));
-        let file_pages = moment.file_pages.get();
-        let ahead = self
-            .beginnings
-            .foresee(began, run_pages, pages, file_pages)?;
-        Some(Prefetch {
-            first: PageRange::new(ahead.start, ahead.start + ahead.pages).into(),
-            period: i64::from(ahead.step) * PAGE_BYTES.cast_signed(),
-            count: ahead.count,
-        })
+        let pages = pages.min(run_pages.max(device.pipeline_request().get()));
+        self.beginnings
+            .foresee(began, run_pages, pages, moment.file_pages.get())
     }
 
     /// Why `stream` may not ask now.

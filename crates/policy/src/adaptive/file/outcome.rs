@@ -1,0 +1,39 @@
+//! What comes of one access.
+
+use crate::adaptive::id::StreamId;
+use crate::decision::Decision;
+use crate::reason::Reason;
+
+/// What the host learns about one access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What to do.
+    pub decision: Decision,
+    /// The stream it belongs to, for the feedback calls; `None` when no stream explains it.
+    pub stream: Option<StreamId>,
+    /// The access lies inside what was asked for earlier.
+    pub covered: bool,
+}
+
+impl Outcome {
+    /// Whom the answer to this request is for: what was foreseen belongs to no stream yet.
+    #[must_use]
+    pub fn asker(&self) -> Option<StreamId> {
+        if self.decision.reason == Reason::BeginningForeseen {
+            Some(StreamId::FORESEEN)
+        } else {
+            self.stream
+        }
+    }
+}
+
+/// What [`FileStreams::on_quick_access`](super::FileStreams::on_quick_access) could do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quick {
+    /// One more step of this stream, inside its window.
+    Step(StreamId),
+    /// Nothing that needs a look.
+    Calm,
+    /// Nothing was done: [`FileStreams::on_access`](super::FileStreams::on_access) has to look.
+    No,
+}
