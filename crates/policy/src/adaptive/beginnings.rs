@@ -25,6 +25,9 @@ const EQUAL_MIN: usize = 3;
 /// Distances in bytes that are no whole pages differ by one page.
 const TOLERANCE: i64 = 1;
 
+/// Pages that are asked for beside a run that may begin a page earlier and end a page later.
+pub(super) const SLACK_PAGES: u64 = 2;
+
 /// Short runs that are foreseen at once. More, and what ends a table is overrun by as many.
 const RUNS_MAX: u64 = 16;
 
@@ -172,7 +175,7 @@ impl Beginnings {
         let (start, slack) = if is_exact {
             (next, 0)
         } else {
-            (next.saturating_sub(1), 2)
+            (next.saturating_sub(1), SLACK_PAGES)
         };
         let each = run_pages.min(pages.checked_sub(slack)?) + slack;
         let period = u64::from(step.unsigned_abs());

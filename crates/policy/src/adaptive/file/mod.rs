@@ -12,7 +12,7 @@ pub(crate) mod scan;
 
 use self::outcome::Outcome;
 use super::access::Access;
-use super::beginnings::{Beginnings, Found};
+use super::beginnings::{Beginnings, Found, SLACK_PAGES};
 use super::direction::PAGES_MAX;
 use super::hit_rate::Debt;
 use super::matching::{self, Match};
@@ -564,8 +564,9 @@ impl FileStreams {
         let Rest::Pages(run_pages) = self.runs.rest(0, device.pages_per_access().get()) else {
             return None;
         };
-        // What the one run leaves undone, and no more than keeps the device at work.
-        let pages = pages.min(run_pages.max(device.pipeline_request().get()));
+        // What the one run leaves undone, and no more than one more or what keeps the device at work.
+        let next_run = run_pages.saturating_add(SLACK_PAGES);
+        let pages = pages.min(next_run.max(device.pipeline_request().get()));
         self.beginnings
             .foresee(began, run_pages, pages, moment.file_pages.get())
     }
