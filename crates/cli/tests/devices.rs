@@ -114,6 +114,11 @@ impl User {
     }
 }
 
+fn now_s() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.expect("a clock").as_secs()
+}
+
 /// What identifies the one device in these words.
 fn identity_in(words: &[AtomicU64]) -> u64 {
     let identities = words.iter().step_by(4).map(|word| word.load(Relaxed));
@@ -129,7 +134,7 @@ fn access_ns_in(words: &[AtomicU64]) -> u64 {
         depth: 1,
     };
     device.set_identity(identity_in(words), unlike_any);
-    let heard = device.hear(Estimates::new(words, 0), Timestamp::new(0));
+    let heard = device.hear(Estimates::new(words, now_s()), Timestamp::new(0));
     heard.expect("a device").estimate.access_ns
 }
 
@@ -138,9 +143,7 @@ fn believe(kept: &Path, estimate: DeviceEstimate) {
     let words = words_of_file(&fs::read(kept).expect("a file")).expect("of estimates");
     let identity = identity_in(&words);
     let fresh = words_of(&[]);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let an_hour_ago = now.expect("a clock").as_secs() - 3600;
-    let all = Estimates::new(&fresh, an_hour_ago);
+    let all = Estimates::new(&fresh, now_s() - 3600);
     let device = SharedEstimate::new();
     device.set_identity(identity, DeviceEstimate::FLASH);
     assert!(device.tell(all, estimate, Timestamp::new(0)));
