@@ -36,6 +36,8 @@ pub const FILE_BYTES: usize = (1 + WORDS) * 8;
 const AGED_S: u64 = 30 * 24 * 3600;
 /// An estimate that was written within 10 s is that of a process that waits for the device now.
 const LIVE_S: u64 = 10;
+/// The clocks of two processes differ by no more: each counts from a whole second of its own.
+const CLOCKS_DIFFER_S: u64 = 1;
 /// An estimate that did not change is kept again after a day, so that it does not age.
 const KEPT_AGAIN_S: u64 = 24 * 3600;
 /// What differs from what was kept by more than one part in four is kept again: less is the
@@ -271,9 +273,13 @@ impl SharedEstimate {
     }
 }
 
-/// Seconds since `when_s`. What was written in the future has aged: one of the clocks was wrong.
+/// Seconds since `when_s`. What was written in the future has aged: one of the clocks was wrong. But that of two
+/// processes may be a second ahead.
 fn age_s(when_s: u64, now_s: u64) -> u64 {
-    now_s.checked_sub(when_s).unwrap_or(u64::MAX - 1)
+    match when_s.saturating_sub(now_s) {
+        0..=CLOCKS_DIFFER_S => now_s.saturating_sub(when_s),
+        _ => u64::MAX - 1,
+    }
 }
 
 fn differs(estimate: DeviceEstimate, kept: Option<DeviceEstimate>) -> bool {
@@ -406,6 +412,16 @@ mod tests {
         assert_eq!(met(7).hear(all, at(AGED_S + 1)), None);
         let earlier = Estimates::new(&words, 99 * DAY_S);
         assert_eq!(met(7).hear(earlier, at(0)), None);
+    }
+
+    /// A run that began within a second behind another took what that one had learned for something from the
+    /// future, and began with a guess.
+    #[test]
+    fn what_a_clock_wrote_that_is_a_second_ahead_is_new() {
+        let words = words();
+        let _ = met(7).tell(Estimates::new(&words, DAY_S + 1), MEDIUM, at(0));
+        let behind = Estimates::new(&words, DAY_S);
+        assert_eq!(met(7).hear(behind, at(0)), heard(MEDIUM, false));
     }
 
     #[test]
