@@ -45,7 +45,7 @@ pub(super) struct Found {
     /// The end, exclusive, of what was asked for of this run.
     pub(super) frontier: u64,
     /// Pages of those before it, which did not begin.
-    pub(super) passed: u64,
+    pub(super) passed: u32,
 }
 
 /// Where runs of a file began. All zero: none did.
@@ -75,7 +75,8 @@ pub(super) struct Beginnings {
 
 impl Beginnings {
     /// A run begins at page `start`, which was not foreseen. Returns the pages that were asked for and are given up.
-    pub(super) fn on_begin(&mut self, start: u64) -> u64 {
+    #[inline(never)]
+    pub(super) fn on_begin(&mut self, start: u64) -> u32 {
         self.note(start);
         if self.count == 0 {
             return 0;
@@ -119,6 +120,7 @@ impl Beginnings {
     }
 
     /// The first read of a run, at page `start`: what was asked for of it, if it was foreseen.
+    #[inline(never)]
     pub(super) fn on_read(&mut self, start: u64) -> Option<Found> {
         let mut first = self.foreseen;
         for passed in 0..self.count {
@@ -133,7 +135,7 @@ impl Beginnings {
                 return Some(Found {
                     frontier: start
                         .saturating_add_signed(i64::from(self.pages) - i64::from(inside)),
-                    passed: u64::from(passed) * u64::from(self.pages),
+                    passed: u32::from(passed) * u32::from(self.pages),
                 });
             }
             first = first.wrapping_add_signed(self.step);
@@ -156,6 +158,7 @@ impl Beginnings {
 
     /// What to ask for when nothing is left of the run that began at page `began`: of runs of `run_pages`, `pages`
     /// at most, in a file of `file_pages`.
+    #[inline(never)]
     pub(super) fn foresee(
         &mut self,
         began: u64,
@@ -222,7 +225,7 @@ impl Beginnings {
     }
 
     /// What was asked for is not wanted any more. Returns its pages.
-    pub(super) fn forget(&mut self) -> u64 {
+    pub(super) fn forget(&mut self) -> u32 {
         let lost = self.unread();
         (self.count, self.newest) = (0, 0);
         lost
@@ -234,9 +237,15 @@ impl Beginnings {
         self.count > 0 && u64::from(inside) < pages.len().get()
     }
 
+    /// Whether runs were foreseen that have not begun.
+    #[inline]
+    pub(super) const fn awaits(&self) -> bool {
+        self.count > 0
+    }
+
     /// Pages asked for of runs that have not begun.
-    pub(super) fn unread(&self) -> u64 {
-        u64::from(self.pages) * u64::from(self.count)
+    pub(super) fn unread(&self) -> u32 {
+        u32::from(self.pages) * u32::from(self.count)
     }
 }
 
@@ -334,7 +343,7 @@ mod tests {
             [0; 3]
         );
         assert!(all.on_read(6000).is_some());
-        let lost: u64 = [100, 200, 300, 400]
+        let lost: u32 = [100, 200, 300, 400]
             .map(|start| all.on_begin(start))
             .iter()
             .sum();

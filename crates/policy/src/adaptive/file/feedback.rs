@@ -108,7 +108,7 @@ impl FileStreams {
 
     /// Nothing reads the file any more: its windows are given up. Streams stay, for a reopen.
     pub fn on_idle(&mut self, streams: &mut [Stream]) -> PageCount {
-        let mut wasted = PageCount::new(self.beginnings.forget());
+        let mut wasted = PageCount::new(self.beginnings.forget().into());
         for stream in streams {
             let unread = stream.unread();
             if unread.get() > 0 {
@@ -116,7 +116,7 @@ impl FileStreams {
                 stream.on_idle();
             }
         }
-        self.lose(wasted.get());
+        self.lose(pages32(wasted));
         wasted
     }
 
@@ -124,7 +124,7 @@ impl FileStreams {
     #[must_use]
     pub fn unread(&self, streams: &[Stream]) -> (PageCount, u32) {
         let foreseen = self.beginnings.unread();
-        let first = (PageCount::new(foreseen), u32::from(foreseen > 0));
+        let first = (PageCount::new(foreseen.into()), u32::from(foreseen > 0));
         streams.iter().fold(first, |(pages, windows), stream| {
             let unread = stream.unread();
             (pages + unread, windows + u32::from(unread.get() > 0))

@@ -1,9 +1,7 @@
 //! One file: its table of streams, and what one access does to them.
 //!
-//! An access takes the fast path or the slow path. The fast path ([`FileStreams::on_quick_access`])
-//! answers what asks for nothing: the exact step of a learned stream inside its window, and most
-//! reads of a calm file. Everything else is looked at by [`FileStreams::on_access`]. What the host
-//! learns afterwards comes back through [`feedback`].
+//! An access takes the fast path ([`quick`]), which answers what asks for nothing, or it is looked at by
+//! [`FileStreams::on_access`]. What the host learns afterwards comes back through [`feedback`].
 
 pub(crate) mod feedback;
 pub(super) mod outcome;
@@ -28,7 +26,7 @@ use super::window::pages32;
 use crate::decision::{Decision, Prefetch};
 use crate::reason::{Pattern, Reason};
 use crate::steering::steering;
-use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
+use ahead_units::{ByteRange, PageRange, Timestamp};
 
 steering! {
     /// Accesses in a row without a stream after which a file is said to be read at random. It
@@ -50,9 +48,8 @@ steering! {
     CALM_ACCESSES: u32 = 1024;
 }
 
-/// Rounds over all runs in which a run has not moved when it is believed to have ended. Fewer, and a
-/// thread that waits for the device looks like one that has gone; more, and runs of few reads are not
-/// seen to end.
+/// Rounds over all runs in which a run has not moved when it is believed to have ended. Fewer, and a thread that
+/// waits looks like one that has gone; more, and runs of few reads are not seen to end.
 const ROUNDS_MISSED: u64 = 3;
 
 /// What the policy remembers of one file, beside its streams. All zero is a file never read.
@@ -119,9 +116,8 @@ impl FileStreams {
             .map_or(0, Stream::successor)
     }
 
-    /// Nothing has waited for long, so everything is in memory: only eight accesses of 256 are
-    /// looked at closely. Unless nothing waits because `expected`, the stream whose turn it is, moves
-    /// inside its window.
+    /// Nothing has waited for long, so everything is in memory: only eight accesses of 256 are looked at closely.
+    /// Unless nothing waits because `expected`, the stream whose turn it is, moves inside its window.
     #[inline]
     fn is_calm(&self, tick: u32, expected: &Stream) -> bool {
         let is_quiet = |since: u32| tick.wrapping_sub(since) >= CALM_ACCESSES.get();
@@ -198,9 +194,9 @@ impl FileStreams {
         }
         let found = matching::find(streams, access);
         // It may begin so near behind the last one that it would be taken for that one going on with a hole.
-        let is_exact =
-            matches!(found, Match::Continues(place) if streams[place].goes_on_with(access));
-        if !is_exact && let Some(found) = self.beginnings.on_read(access.start.get()) {
+        if self.beginnings.awaits()
+            && let Some(found) = self.foreseen(streams, found, access)
+        {
             return self.begin_foreseen(streams, &found, arrival);
         }
         match found {
@@ -229,7 +225,7 @@ impl FileStreams {
         };
         self.runs.on_end(stream.run_pages());
         let passed = pages32(stream.jump_to(access, pages));
-        self.lose(passed.into());
+        self.lose(passed);
         self.last = place;
         self.continue_stream(stream, place, arrival)
     }
@@ -297,7 +293,7 @@ impl FileStreams {
             if other != place && stream.goes_on() && is_over {
                 self.runs.on_end(stream.run_pages());
                 let unread = pages32(stream.end_run());
-                self.lose(unread.into());
+                self.lose(unread);
                 if self.runs.begins_to_be_believed() {
                     self.debt.allow_one_more();
                 }
@@ -352,7 +348,22 @@ impl FileStreams {
         outcome
     }
 
+    /// What was asked for of the run that `access` begins, unless another stream goes on with it.
+    #[inline(never)]
+    fn foreseen(&mut self, streams: &[Stream], found: Match, access: &Access) -> Option<Found> {
+        if self.unexplained_run >= RANDOM_RUN.get() {
+            // No run begins any more.
+            let lost = self.beginnings.forget();
+            self.lose(lost);
+        }
+        match found {
+            Match::Continues(place) if streams[place].goes_on_with(access) => None,
+            _ => self.beginnings.on_read(access.start.get()),
+        }
+    }
+
     /// `access` begins a run that was foreseen.
+    #[inline(never)]
     fn begin_foreseen<O: Observer>(
         &mut self,
         streams: &mut [Stream],
@@ -368,7 +379,7 @@ impl FileStreams {
         self.lose(found.passed);
         let pages = pages32(PageRange::new(access.start.get(), found.frontier).len());
         let Some(place) = self.add_candidate(streams, access, None, observer) else {
-            self.lose(pages.into());
+            self.lose(pages);
             return self.unexplained();
         };
         let others_stopped = matching::others_stopped(streams, place, self.tick);
@@ -391,14 +402,14 @@ impl FileStreams {
     }
 
     /// `pages` were asked for in vain.
-    fn lose(&mut self, pages: u64) {
-        self.wasted += pages;
-        self.debt.owe(pages32(PageCount::new(pages)));
+    #[inline]
+    fn lose(&mut self, pages: u32) {
+        self.wasted += u64::from(pages);
+        self.debt.owe(pages);
     }
 
-    /// A young stream ran inside the window of `leader`, at `place`: two threads of one parallel
-    /// reader, or a second reader close behind. Overlapping windows would bring the same pages in
-    /// twice, so the young one is gone.
+    /// A young stream ran inside the window of `leader`: two threads of one reader, or a second one close behind.
+    /// Overlapping windows would bring the same pages in twice, so the young one is gone.
     fn follow(&mut self, leader: &Stream, place: u8) -> Outcome {
         self.last = place;
         Outcome {
@@ -408,8 +419,8 @@ impl FileStreams {
         }
     }
 
-    /// Something continues the access at `start`. If that was an element of a wide stride, the
-    /// stride was a round over several streams: it goes, and none is believed for a while.
+    /// Something continues the access at `start`. If that was an element of a wide stride, the stride was a round
+    /// over several streams: it goes, and none is believed for a while.
     fn unmask_rounds<O: Observer>(&mut self, streams: &mut [Stream], start: u64, observer: &mut O) {
         for (place, stream) in streams.iter_mut().enumerate() {
             if stream.is_wide_stride() && stream.has_element_in(start) {
@@ -419,8 +430,7 @@ impl FileStreams {
         }
     }
 
-    /// Makes a candidate of `access`, not at the place `taken`. `None` when every stream in the
-    /// table is alive.
+    /// Makes a candidate of `access`, not at the place `taken`. `None` when every stream is alive.
     fn add_candidate<O: Observer>(
         &mut self,
         streams: &mut [Stream],
@@ -452,10 +462,6 @@ impl FileStreams {
     fn unexplained(&mut self) -> Outcome {
         self.unexplained_run = self.unexplained_run.saturating_add(1);
         let random = self.unexplained_run >= RANDOM_RUN.get();
-        if self.unexplained_run == RANDOM_RUN.get() {
-            let lost = self.beginnings.forget();
-            self.lose(lost);
-        }
         let (pattern, reason) = if random {
             (Pattern::Random, Reason::RandomReads)
         } else {
@@ -485,7 +491,7 @@ impl FileStreams {
         }
         let step = stream.advance(access, self.tick, &mut Report { place, observer });
         let lost = pages32(step.lost);
-        self.lose(lost.into());
+        self.lose(lost);
         self.unexplained_run = 0;
         let crossed = stream.marker_crossed();
         if crossed || !self.debt.is_zero() || stream.has_holes() {
@@ -588,7 +594,7 @@ impl FileStreams {
         if stream.is_candidate() || stream.is_doubtful() || stream.has_ended() {
             self.evictions = self.evictions.saturating_add(1);
         }
-        self.lose(unread.into());
+        self.lose(unread);
         stream.vacate(report);
     }
 }
