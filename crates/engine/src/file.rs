@@ -283,8 +283,7 @@ impl FileState {
     fn tell_guard(&mut self, group: &Group, now: Timestamp) {
         let all = self.consumed();
         let news = all.since(core::mem::replace(&mut self.guarded, all));
-        let (left, awaited) = (group.budget.left().get(), group.budget.awaited().get());
-        group.guard.on_consumed(news, left, awaited, now);
+        group.guard.on_consumed(news, &group.budget, now);
     }
 
     /// The end of the file was reached.

@@ -28,6 +28,8 @@ use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
 
 use ahead_units::Timestamp;
 
+use crate::budget::Budget;
+
 // What these weigh shows over gigabytes only, and plans and generated workloads are smaller: they are no steering
 // constants, which are swept over those. Measured on runs of random length, 2 to 8 GiB, on five disks.
 
@@ -58,8 +60,9 @@ const SETTLING_PAGES: u64 = 512;
 /// A read that wants more than 256 MiB is one of a file that is shorter.
 const READ_PAGES_MAX: u64 = 1 << 16;
 
-/// No thread draws conclusions for so long: 2 s.
-const STUCK_NS: u64 = 2_000_000_000;
+/// No thread is for so long inside of what one at a time may enter, here or at a file of a host, unless it left
+/// without coming back: the longest stay is a few microseconds, and one that lost its processor gets it back.
+pub const STUCK_NS: u64 = 2_000_000_000;
 
 /// Pairs of periods before anything is concluded: of fewer the spread is not known.
 const PAIRS_MIN: u32 = 6;
@@ -260,9 +263,9 @@ impl Guard {
         self.enter(TRUSTED, 0);
     }
 
-    /// A file of the group has `consumed` so much. Over all of its files `left` pages were asked for in files that were
-    /// closed since, which is in vain unless they are opened again, and `awaited` pages in others.
-    pub fn on_consumed(&self, consumed: Consumed, left: u64, awaited: u64, now: Timestamp) {
+    /// A file of the group, which has this `budget`, has `consumed` so much. What was asked for in files that were
+    /// closed since is in vain unless they are opened again.
+    pub fn on_consumed(&self, consumed: Consumed, budget: &Budget, now: Timestamp) {
         let read = consumed.read.min(READ_PAGES_MAX);
         let read = self.read.fetch_add(read, Relaxed).saturating_add(read);
         for (all, news) in [(&self.useful, consumed.useful), (&self.vain, consumed.vain)] {
@@ -275,11 +278,11 @@ impl Guard {
         if self.is_due(read) && self.claim(now_ns) {
             // Another thread may have done it meanwhile.
             if self.is_due(read) {
-                let vain = self.vain.load(Relaxed).saturating_add(left);
+                let given_up = self.vain.load(Relaxed);
                 self.go_on(Point {
                     read,
-                    vain,
-                    awaited,
+                    vain: given_up.saturating_add(budget.left().get()),
+                    awaited: budget.awaited().get(),
                     now_ns,
                 });
             }
@@ -357,13 +360,12 @@ impl Guard {
 
     /// A period of the other kind begins, once what was asked for in the old one is read.
     fn turn_to(&self, phase: u32, point: &Point) {
-        self.begin_part(point);
-        self.next_step(point);
+        self.begin_settling(point);
         let pages = point.awaited.max(SETTLING_PAGES);
         self.enter(phase, point.read.saturating_add(pages));
     }
 
-    /// A part of a period, or what lies between two, begins.
+    /// A part of a period begins.
     fn begin_part(&self, point: &Point) {
         self.from_read.store(point.read, Relaxed);
         self.from_ns.store(point.now_ns, Relaxed);
@@ -371,7 +373,9 @@ impl Guard {
             .store(point.read.saturating_add(PERIOD_PAGES), Relaxed);
     }
 
-    fn next_step(&self, point: &Point) {
+    /// What lies between two periods begins, or goes on.
+    fn begin_settling(&self, point: &Point) {
+        self.begin_part(point);
         self.step_read.store(point.read, Relaxed);
         self.step_useful.store(self.useful.load(Relaxed), Relaxed);
         self.due_at
@@ -391,33 +395,33 @@ impl Guard {
             pages: point.read.saturating_sub(self.from_read.load(Relaxed)),
             ns: point.now_ns.saturating_sub(self.from_ns.load(Relaxed)),
         };
+        let is_over = phase == WITHOUT && self.is_too_dear(part, point.now_ns);
+        if !is_over && point.read < self.due_at.load(Relaxed) {
+            return;
+        }
         let settled_at = self.settled_at.load(Relaxed);
         let is_settled = settled_at == 0;
-        if phase == WITHOUT && self.is_too_dear(part, point.now_ns) {
-            self.charge(part, point.now_ns);
-            if is_settled {
-                self.without.add(part);
-            }
-            self.turn_to(WITH, point);
-            return;
-        }
-        if point.read < self.due_at.load(Relaxed) {
-            return;
-        }
         if phase == WITHOUT {
             self.charge(part, point.now_ns);
         }
-        if !is_settled {
+        if is_settled {
+            let period = if phase == WITH {
+                &self.with
+            } else {
+                &self.without
+            };
+            period.add(part);
+        }
+        if is_over {
+            self.turn_to(WITH, point);
+        } else if !is_settled {
             if point.read < settled_at && self.is_read_ahead(point.read) != (phase == WITH) {
-                self.next_step(point);
-                self.from_read.store(point.read, Relaxed);
-                self.from_ns.store(point.now_ns, Relaxed);
+                self.begin_settling(point);
             } else {
                 self.begin_part(point);
                 self.enter(phase, 0);
             }
         } else if phase == WITH {
-            self.with.add(part);
             self.note_with();
             if self.can_afford(point.now_ns) {
                 self.turn_to(WITHOUT, point);
@@ -426,13 +430,10 @@ impl Guard {
                 self.with.clear();
                 self.begin_part(point);
             }
+        } else if self.without.is_whole() {
+            self.end_pair(point);
         } else {
-            self.without.add(part);
-            if self.without.is_whole() {
-                self.end_pair(point);
-            } else {
-                self.begin_part(point);
-            }
+            self.begin_part(point);
         }
     }
 

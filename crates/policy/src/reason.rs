@@ -103,9 +103,9 @@ in_words! {
         ExpectedWhole = 17, "small files were read whole before: all of it";
         /// Runs of this file ended about here.
         RunEnds = 18, "runs of this file ended about here: no more until it goes on";
-        /// Runs begin at equal distances.
-        BeginningForeseen = 20, "runs of this file begin in step: where the next one will";
         /// Measured: it is slower with requests than without, or that is being measured.
         DoesNotPay = 19, "left alone: reading ahead did not pay here, or that is being measured";
+        /// Runs begin at equal distances.
+        BeginningForeseen = 20, "runs of this file begin in step: where the next one will";
     }
 }

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Re
 
 use ahead_engine::estimates::{Estimates, to_word};
 use ahead_engine::file::FileState;
+use ahead_engine::guard::STUCK_NS;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::members::Members;
 use ahead_policy::adaptive::{STREAMS_MANY, Stream};
@@ -37,10 +38,6 @@ const MANY_TABLES: usize = 1024;
 /// Facts that can wait for a busy place. The last one is kept for answers: a request that was
 /// refused and is believed to be on its way costs more than an access that was not seen.
 const MAILBOX: usize = 8;
-
-/// No thread is inside a place for so long: the longest stay is a few microseconds, and a thread that
-/// lost its processor gets it back.
-const STUCK_NS: u64 = 2_000_000_000;
 
 /// One file's place.
 pub(crate) struct Place {

@@ -44,7 +44,7 @@ impl Reader {
                 vain: if alone { 0 } else { self.vain },
             };
             self.guard
-                .on_consumed(consumed, 0, 0, Timestamp::new(self.now_ns));
+                .on_consumed(consumed, &Budget::new(), Timestamp::new(self.now_ns));
         }
     }
 }

@@ -14,7 +14,6 @@ use ahead_units::{PAGE_BYTES, PageRange};
 /// Distances that are remembered: a cycle of four and all but one of the next. An array's length, so it is not
 /// swept.
 const REMEMBERED: usize = 7;
-const KNOWN_MAX: u8 = 7;
 
 /// Distances of a cycle, at most.
 const CYCLE_MAX: usize = 4;
@@ -105,7 +104,7 @@ impl Beginnings {
         self.steps.copy_within(..REMEMBERED - 1, 1);
         self.steps[0] = step;
         // The first one's is how far it is from the begin of the file, which may as well be a distance.
-        self.known = (self.known + 1).min(KNOWN_MAX);
+        self.known += u8::from(usize::from(self.known) < REMEMBERED);
         self.start = place32(start);
     }
 

@@ -83,14 +83,15 @@ impl Stream {
         if access.start.get() >= moment.file_pages.get() {
             return Asked::nothing(Reason::EndOfFile);
         }
-        let limit = if moment.is_left_alone {
-            limit.min(self.cannot_lose())
+        let most = if moment.is_left_alone {
+            self.cannot_lose()
         } else {
-            limit
+            Some(limit)
         };
-        if limit == 0 {
+        let Some(most) = most else {
             return Asked::nothing(Reason::DoesNotPay);
-        }
+        };
+        let limit = limit.min(most);
         let size = request::size(&need, moment, limit);
         let (pages, least, is_exact) = match self.rest(moment, learned.runs) {
             Rest::Unknown => (size, 0, false),
@@ -197,11 +198,11 @@ impl Stream {
     }
 
     /// Pages that may be asked for where it may not pay: for a run a part of what it has read, however it goes
-    /// on.
-    fn cannot_lose(&self) -> u64 {
+    /// on. `None` before that is worth a request.
+    fn cannot_lose(&self) -> Option<u64> {
         let earned = u64::from(self.run_pages()) / LEFT_ALONE_PARTS;
         let is_enough = self.shape.is_run() && earned >= request::FIRST_REQUEST_PAGES.get();
-        if is_enough { earned } else { 0 }
+        is_enough.then_some(earned)
     }
 
     /// The rate of the reader since the last request; `None` before the first.
