@@ -111,6 +111,8 @@ pub(in crate::adaptive) struct Extent {
     pub(in crate::adaptive) pages: u64,
     /// The run is expected to end there.
     pub(in crate::adaptive) is_exact: bool,
+    /// Pages behind the window until the run is expected to end: no probe reaches beyond.
+    pub(in crate::adaptive) rest: u64,
     /// Requests in a row that were found in memory.
     pub(in crate::adaptive) cached: u8,
     /// The first place behind the file.
@@ -148,6 +150,7 @@ pub(in crate::adaptive) fn extend(
         return None;
     }
     let reach = extent.pages << extent.cached.min(PROBE_DOUBLINGS.get());
+    let reach = reach.min(extent.rest);
     let mut end = start.max(access.end).saturating_add(reach);
     if !extent.is_exact {
         end -= end % alignment(reach);

@@ -93,7 +93,8 @@ impl Stream {
         };
         let limit = limit.min(most);
         let size = request::size(&need, moment, limit);
-        let (pages, least, is_exact) = match self.rest(moment, learned.runs) {
+        let rest = self.rest(moment, learned.runs);
+        let (pages, least, is_exact) = match rest {
             Rest::Unknown => (size, 0, false),
             // Not in many small pieces, each of which would be asked for when it is needed.
             Rest::AsFarAgain(pages) => {
@@ -114,7 +115,7 @@ impl Stream {
         let (first, cached) = (self.request == 0, self.served.cached());
         let asked = match self.shape {
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
-                self.extend_run(access, pages, is_exact, moment)
+                self.extend_run(access, pages, rest, is_exact, moment)
             }
             Shape::Strided => self.extend_strided(access, pages, limit, moment),
             Shape::Vacant | Shape::Candidate => return Asked::nothing(Reason::NoPattern),
@@ -154,12 +155,17 @@ impl Stream {
         &mut self,
         access: &Access,
         pages: u64,
+        rest: Rest,
         is_exact: bool,
         moment: &Moment,
     ) -> Option<(Prefetch, bool)> {
         let extent = run::Extent {
             pages,
             is_exact,
+            rest: match rest {
+                Rest::Pages(rest) => rest,
+                Rest::AsFarAgain(_) | Rest::Unknown => u64::MAX,
+            },
             cached: self.served.cached(),
             end_of_file: self.direction.end_of_file(moment.file_pages.get()),
         };

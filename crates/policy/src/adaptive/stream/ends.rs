@@ -39,7 +39,8 @@ impl Stream {
         // One access is no stream: it is as young as a candidate.
         self.hits = 0;
         self.window.next = end;
-        self.window.frontier = frontier.max(end);
+        // What `access` wants beyond goes into the next request.
+        self.window.frontier = frontier;
         self.window.tail = pages32(PageCount::new(frontier.saturating_sub(end)));
         self.pace.restart(end, now);
     }
