@@ -13,6 +13,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("ahead-units", 0),
     ("ahead-policy", 1),
     ("ahead-sys", 1),
+    ("ahead-device", 2),
     ("ahead-engine", 2),
     ("ahead-preload", 3),
     ("ahead-cli", 6),
@@ -36,6 +37,7 @@ const PRODUCT: &[&str] = &[
     "ahead-units",
     "ahead-policy",
     "ahead-sys",
+    "ahead-device",
     "ahead-engine",
     "ahead-preload",
 ];

@@ -21,6 +21,8 @@ pub struct Mount {
     pub major: u32,
     /// Minor number of it.
     pub minor: u32,
+    /// Options of the superblock, such as `rw,rsize=1048576`.
+    pub options: String,
 }
 
 /// All mounts, in the order of mounting. `proc_root` is normally `/proc`.
@@ -46,6 +48,9 @@ fn parse(line: &[u8]) -> Option<Mount> {
         source: unescape(behind_dash.next()?),
         major: major.parse().ok()?,
         minor: minor.parse().ok()?,
+        options: unescape(behind_dash.next().unwrap_or_default())
+            .to_string_lossy()
+            .into_owned(),
     })
 }
 
@@ -85,6 +90,7 @@ mod tests {
             source: PathBuf::from("/dev/loop3"),
             major: 7,
             minor: 3,
+            options: "rw".into(),
         };
         assert_eq!(found[0], disk);
         assert_eq!(found[1].file_system, "proc");

@@ -1,0 +1,22 @@
+//! The read-ahead of a machine: the layers between a file and its disk, the value of each, and where it
+//! probably comes from.
+//!
+//! ```text
+//! path, mount or device ──► Stack: file system → LV, crypt, md, … → partition → disk
+//!                             each layer: kind, limits, read_ahead_kb, origin; one of them counts
+//! ```
+//!
+//! Linux keeps one window for each *bdi* (backing device). A file copies it when it is opened, from the
+//! bdi of its file system, which is the one of the block device directly below, or the file system's own
+//! (btrfs, NFS, FUSE, …). So one value counts for a read, the topmost, and those below are not looked at.
+//!
+//! All is read from `/proc` and `/sys` below the root folder of a [`MachineTree`](machine::MachineTree), so that a
+//! test can build a small one. What cannot be read is said, never guessed. Nothing is printed here.
+#![forbid(unsafe_code)]
+
+pub mod block;
+pub mod machine;
+pub mod origin;
+pub mod stack;
+pub mod superblock;
+pub mod target;

@@ -1,0 +1,187 @@
+//! Where a window probably comes from: the kernel's rules, computed again and compared with the value.
+//!
+//! * Every window begins as 128 KiB.
+//! * A device that names an optimal request gets twice of it, if that is more.
+//! * Since Linux 6.17 a rotational device that names none gets twice its largest request instead.
+//! * btrfs: the default times the number of devices, at least 4 MiB. NFS: 128 KiB since 5.4, 15 times `rsize`
+//!   before. FUSE: what the server allows, at most 128 KiB. SMB: twice `rsize`. Ceph: 8 MiB.
+//! * LVM gives a volume at least the window of what lies below it.
+//!
+//! A value that no rule gives was set by a program or a person. The opposite is not known: also a person can
+//! write 128.
+
+use serde::Serialize;
+
+use crate::block::{LayerKind, QueueLimits};
+
+/// The window that Linux has begun with since 2.2, in KiB.
+pub const DEFAULT_KIB: u64 = 128;
+
+/// A page, in KiB: windows are kept in pages.
+pub const PAGE_KIB: u64 = 4;
+
+/// First kernel in which a rotational device without an optimal request gets twice its largest one.
+pub const ROTATIONAL_RULE_SINCE: (u32, u32) = (6, 17);
+
+/// Where a value probably comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The kernel's default.
+    Default,
+    /// Twice the optimal request that the device names.
+    TwiceOptimal,
+    /// Twice the largest request, as the device says that it is rotational.
+    TwiceRequest,
+    /// The rule of the file system.
+    FileSystem,
+    /// The window of the layer below.
+    Below,
+    /// No rule gives this value: it was set.
+    Set,
+}
+
+impl Origin {
+    /// A few words for tables.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Default => "kernel default",
+            Self::TwiceOptimal => "twice the optimal request",
+            Self::TwiceRequest => "twice the largest request (rotational)",
+            Self::FileSystem => "rule of the file system",
+            Self::Below => "as the layer below",
+            Self::Set => "set by a program or a person",
+        }
+    }
+}
+
+/// Twice `bytes`, in KiB of whole pages, as the kernel rounds.
+#[must_use]
+pub const fn twice_kib(bytes: u64) -> u64 {
+    bytes.saturating_mul(2) / 4096 * PAGE_KIB
+}
+
+/// What the kernel gives a device with these limits by itself, and why. `kernel` is its version.
+#[must_use]
+pub fn of_rule(limits: &QueueLimits, kernel: Option<(u32, u32)>) -> (u64, Origin) {
+    let optimal = limits.optimal_io_bytes.unwrap_or(0);
+    if twice_kib(optimal) > DEFAULT_KIB {
+        return (twice_kib(optimal), Origin::TwiceOptimal);
+    }
+    let has_rule = kernel.is_none_or(|kernel| kernel >= ROTATIONAL_RULE_SINCE);
+    let request = limits.max_sectors_kb.unwrap_or(0).saturating_mul(1024);
+    if has_rule
+        && optimal == 0
+        && limits.rotational == Some(true)
+        && twice_kib(request) > DEFAULT_KIB
+    {
+        return (twice_kib(request), Origin::TwiceRequest);
+    }
+    (DEFAULT_KIB, Origin::Default)
+}
+
+/// The origin of the window of a block device. `below` has the windows of the devices under it.
+#[must_use]
+pub fn of_block(
+    kib: u64,
+    kind: LayerKind,
+    limits: &QueueLimits,
+    kernel: Option<(u32, u32)>,
+    below: &[u64],
+) -> Origin {
+    // Vendors bring rules to older kernels: what a rule gives is by that rule, whatever the version.
+    for kernel in [kernel, None] {
+        let (rule_kib, origin) = of_rule(limits, kernel);
+        if rule_kib == kib {
+            return origin;
+        }
+    }
+    let is_stacked = !matches!(kind, LayerKind::Disk | LayerKind::Partition);
+    if is_stacked && below.iter().max() == Some(&kib) {
+        return Origin::Below;
+    }
+    // The window is set when the device appears; a flag or a limit can be another one by now.
+    if kib == DEFAULT_KIB {
+        return Origin::Default;
+    }
+    Origin::Set
+}
+
+/// The origin of the window of a file system that has a bdi of its own. `rsize` is that of the mount, in bytes.
+#[must_use]
+pub fn of_superblock(kib: u64, file_system: &str, rsize: Option<u64>, devices: u64) -> Origin {
+    let read = rsize.unwrap_or(0) / 1024;
+    let rule = match file_system {
+        "btrfs" => kib == (DEFAULT_KIB.saturating_mul(devices.max(1))).max(4096),
+        "nfs" | "nfs4" => kib == DEFAULT_KIB || (read > 0 && kib == 15 * read),
+        "cifs" | "smb3" => read > 0 && kib == 2 * read,
+        "ceph" => kib == 8192,
+        _ => false,
+    };
+    match kib {
+        _ if rule && kib != DEFAULT_KIB => Origin::FileSystem,
+        DEFAULT_KIB => Origin::Default,
+        _ if file_system.starts_with("fuse") && kib < DEFAULT_KIB => Origin::FileSystem,
+        _ => Origin::Set,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk(rotational: bool, optimal: u64, request_kib: u64) -> QueueLimits {
+        QueueLimits {
+            rotational: Some(rotational),
+            optimal_io_bytes: Some(optimal),
+            max_sectors_kb: Some(request_kib),
+            ..QueueLimits::default()
+        }
+    }
+
+    #[test]
+    fn a_rotational_disk_got_more_with_6_17_and_flash_did_not() {
+        let arm = disk(true, 0, 4096);
+        assert_eq!(of_rule(&arm, Some((6, 12))), (128, Origin::Default));
+        assert_eq!(of_rule(&arm, Some((6, 17))), (8192, Origin::TwiceRequest));
+        let flash = disk(false, 0, 4096);
+        assert_eq!(of_rule(&flash, Some((6, 18))), (128, Origin::Default));
+    }
+
+    #[test]
+    fn twice_the_optimal_request_counts_when_it_is_more_than_the_default() {
+        let bogus = disk(true, 33_553_920, 4096);
+        assert_eq!(
+            of_rule(&bogus, Some((6, 12))),
+            (65_532, Origin::TwiceOptimal)
+        );
+        let small = disk(true, 4096, 4096);
+        assert_eq!(of_rule(&small, Some((6, 18))), (128, Origin::Default));
+        assert_eq!(twice_kib(u64::MAX), u64::MAX / 4096 * 4);
+    }
+
+    #[test]
+    fn what_no_rule_gives_was_set() {
+        let flash = disk(false, 0, 1280);
+        let of = |kib, kind, below: &[u64]| of_block(kib, kind, &flash, Some((6, 12)), below);
+        assert_eq!(of(4096, LayerKind::Disk, &[]), Origin::Set);
+        assert_eq!(
+            of(4096, LayerKind::LogicalVolume, &[128, 4096]),
+            Origin::Below
+        );
+        assert_eq!(of(0, LayerKind::Disk, &[]), Origin::Set);
+    }
+
+    #[test]
+    fn file_systems_have_rules_of_their_own() {
+        assert_eq!(of_superblock(4096, "btrfs", None, 2), Origin::FileSystem);
+        assert_eq!(of_superblock(128, "btrfs", None, 2), Origin::Default);
+        assert_eq!(
+            of_superblock(15360, "nfs4", Some(1 << 20), 0),
+            Origin::FileSystem
+        );
+        assert_eq!(of_superblock(1024, "nfs4", Some(1 << 20), 0), Origin::Set);
+        assert_eq!(of_superblock(128, "fuse.s3fs", None, 0), Origin::Default);
+    }
+}

@@ -1,0 +1,175 @@
+//! Which bdi a mounted file system has: that of the block device below, or its own.
+//!
+//! | file system | name of its bdi | devices below |
+//! | --- | --- | --- |
+//! | ext4, xfs, … | that of the block device | the block device |
+//! | btrfs | `btrfs-N`, by the link in `/sys/fs/btrfs/UUID` | `/sys/fs/btrfs/UUID/devices` |
+//! | NFS, FUSE | `0:MINOR` | none |
+//! | FUSE over a block device | `MAJOR:MINOR-fuseblk` | the block device |
+//! | SMB, 9p, Ceph, bcachefs | a name and a number; known only while there is one of the kind | none, or the block device |
+//! | overlay | none: files are read by the file systems of its folders | those |
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ahead_sys::block_queue::DeviceNumber;
+use ahead_sys::mounts::Mount;
+
+use crate::block;
+use crate::machine::{MachineTree, Unread};
+
+/// What a mounted file system reads through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Backing {
+    /// Name of the bdi of its own, below `/sys/class/bdi`.
+    pub own_bdi: Option<String>,
+    /// Folders of the block devices below it.
+    pub devices: Vec<PathBuf>,
+    /// Folders of other file systems that it reads from.
+    pub folders: Vec<PathBuf>,
+}
+
+/// File systems whose bdi is called after them, with a number that is nowhere else.
+const NUMBERED: [(&str, &str); 5] = [
+    ("cifs", "cifs-"),
+    ("smb3", "smb3-"),
+    ("9p", "9p-"),
+    ("ceph", "ceph-"),
+    ("bcachefs", "bcachefs-"),
+];
+
+/// What `mount` reads through.
+#[must_use]
+pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -> Backing {
+    if mount.file_system == "overlay" {
+        let folders = overlay_folders(&mount.options);
+        return Backing {
+            folders,
+            ..Backing::default()
+        };
+    }
+    if mount.file_system == "btrfs" {
+        return btrfs(machine, mount, unread);
+    }
+    let number = DeviceNumber {
+        major: mount.major,
+        minor: mount.minor,
+    };
+    let device = block::folder_of(machine, &number.to_string());
+    let own = if mount.file_system == "fuseblk" {
+        Some(format!("{number}-fuseblk"))
+    } else {
+        let named = NUMBERED.iter().find(|(kind, _)| *kind == mount.file_system);
+        match named {
+            Some((_, start)) => only_one(machine, start, unread),
+            None => Some(number.to_string()).filter(|_| mount.major == 0),
+        }
+    };
+    Backing {
+        own_bdi: own.filter(|name| bdi_folder(machine, name).is_dir()),
+        devices: device.into_iter().collect(),
+        folders: Vec::new(),
+    }
+}
+
+/// The folder of a bdi.
+#[must_use]
+pub fn bdi_folder(machine: &MachineTree, name: &str) -> PathBuf {
+    machine.sys().join("class/bdi").join(name)
+}
+
+/// The file that holds the window of a bdi.
+#[must_use]
+pub fn window_file(machine: &MachineTree, bdi: &str) -> PathBuf {
+    bdi_folder(machine, bdi).join("read_ahead_kb")
+}
+
+/// A number among the options of a superblock, such as `rsize`.
+#[must_use]
+pub fn option(options: &str, name: &str) -> Option<u64> {
+    let values = options.split(',').filter_map(|one| one.split_once('='));
+    let mut of_name = values.filter(|(key, _)| *key == name);
+    of_name.next()?.1.parse().ok()
+}
+
+fn only_one(machine: &MachineTree, start: &str, unread: &mut Vec<Unread>) -> Option<String> {
+    let folder = machine.sys().join("class/bdi");
+    let mut names = machine.names(&folder);
+    names.retain(|name| name.starts_with(start));
+    if names.len() > 1 {
+        let why = format!(
+            "{} of them: which belongs to a mount is not said",
+            names.len()
+        );
+        machine.note(&folder.join(format!("{start}*")), why, unread);
+        return None;
+    }
+    names.pop()
+}
+
+fn overlay_folders(options: &str) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for (name, value) in options.split(',').filter_map(|one| one.split_once('=')) {
+        match name {
+            "upperdir" => folders.insert(0, PathBuf::from(value)),
+            "lowerdir" => folders.extend(value.split(':').map(PathBuf::from)),
+            _ => {}
+        }
+    }
+    folders.retain(|folder| folder.is_absolute());
+    folders
+}
+
+/// Its device number is made up, but the source of the mount is one of the devices.
+fn btrfs(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -> Backing {
+    let named = block::node(machine, &mount.source);
+    let name = named.as_deref().and_then(Path::file_name);
+    let all = machine.sys().join("fs/btrfs");
+    let uuids = machine.names(&all);
+    let found = uuids.iter().find(|uuid| {
+        let devices = machine.names(&all.join(uuid).join("devices"));
+        devices.iter().any(|one| Some(one.as_ref()) == name)
+    });
+    let Some(uuid) = found else {
+        let own_bdi = only_one(machine, "btrfs-", unread);
+        let devices = named.into_iter().collect();
+        return Backing {
+            own_bdi,
+            devices,
+            folders: Vec::new(),
+        };
+    };
+    let link = fs::read_link(all.join(uuid).join("bdi")).ok();
+    let own_bdi = link
+        .and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned()))
+        .or_else(|| only_one(machine, "btrfs-", unread));
+    let names = machine.names(&all.join(uuid).join("devices"));
+    let devices = names
+        .iter()
+        .filter_map(|name| block::folder_of(machine, name));
+    Backing {
+        own_bdi,
+        devices: devices.collect(),
+        folders: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folders_of_an_overlay_are_read_from_the_top() {
+        let options = "rw,lowerdir=/a:/b,upperdir=/c/upper,workdir=/c/work,lowerdir=l/X";
+        let folders = overlay_folders(options);
+        assert_eq!(folders, ["/c/upper", "/a", "/b"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn an_option_is_a_number_or_nothing() {
+        let options = "rw,rsize=1048576,wsize=x,hard";
+        assert_eq!(option(options, "rsize"), Some(1 << 20));
+        assert_eq!(option(options, "wsize"), None);
+        assert_eq!(option(options, "hard"), None);
+    }
+}

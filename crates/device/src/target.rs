@@ -1,0 +1,126 @@
+//! What a text stands for: a file or folder, a mount, a device by name or number, a bdi.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use ahead_sys::block_queue::DeviceNumber;
+use ahead_sys::mounts::{self, Mount};
+
+use crate::block;
+use crate::machine::MachineTree;
+use crate::superblock;
+
+/// What was meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A file, folder or mount point, and the mount that it lies in.
+    Mounted(Box<Mount>),
+    /// A block device, by its folder in sysfs.
+    Device(PathBuf),
+    /// A bdi that belongs to no block device.
+    Bdi(String),
+}
+
+/// It stands for nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceTargetError {
+    /// Nothing of this name.
+    #[error(
+        "'{0}' is no file, mount, block device or bdi here; `ahead device list` names the devices"
+    )]
+    Nothing(String),
+    /// There is such a file, and it cannot be looked at.
+    #[error("cannot look at '{path}': {source}")]
+    Denied {
+        /// Which.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A device of characters, a socket or the like.
+    #[error("'{0}' is no block device, file or folder: nothing is read ahead there")]
+    NotRead(String),
+    /// The list of mounts cannot be read.
+    #[error("cannot read the mounts (/proc/self/mountinfo): {0}")]
+    Mounts(std::io::Error),
+}
+
+/// Finds what `text` stands for. A path wins over a name.
+///
+/// # Errors
+/// [`DeviceTargetError`].
+pub fn find(machine: &MachineTree, text: &str) -> Result<Target, DeviceTargetError> {
+    if !text.contains('/') {
+        if let Some(folder) = block::folder_of(machine, text) {
+            return Ok(Target::Device(folder));
+        }
+        if is_name(text) && superblock::bdi_folder(machine, text).is_dir() {
+            return Ok(Target::Bdi(text.to_owned()));
+        }
+    }
+    let path = Path::new(text);
+    match fs::metadata(machine.below(path)) {
+        Ok(found) if found.file_type().is_block_device() => {
+            let number = DeviceNumber::from_dev(found.rdev()).to_string();
+            let folder = block::folder_of(machine, &number);
+            return folder.map_or_else(|| Err(nothing(text)), |folder| Ok(Target::Device(folder)));
+        }
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            return Err(DeviceTargetError::NotRead(text.to_owned()));
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            let path = text.to_owned();
+            return Err(DeviceTargetError::Denied {
+                path,
+                source: error,
+            });
+        }
+        found => {
+            if found.is_err()
+                && let Some(folder) = block::node(machine, path)
+            {
+                return Ok(Target::Device(folder));
+            }
+            let mounts = mounts::mounts(&machine.proc()).map_err(DeviceTargetError::Mounts)?;
+            let here = if found.is_ok() {
+                absolute(machine, path)
+            } else {
+                path.to_path_buf()
+            };
+            let is_mount = mounts.iter().any(|mount| mount.mount_point == here);
+            if found.is_ok() || is_mount {
+                let mount = mount_of(&mounts, &here).ok_or_else(|| nothing(text))?;
+                return Ok(Target::Mounted(Box::new(mount.clone())));
+            }
+        }
+    }
+    Err(nothing(text))
+}
+
+fn nothing(text: &str) -> DeviceTargetError {
+    DeviceTargetError::Nothing(text.to_owned())
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('.')
+}
+
+fn absolute(machine: &MachineTree, path: &Path) -> PathBuf {
+    let path = if path.is_absolute() {
+        machine.below(path)
+    } else {
+        path.to_path_buf()
+    };
+    let real = fs::canonicalize(&path).unwrap_or(path);
+    PathBuf::from(machine.seen(&real))
+}
+
+/// The mount that `path` lies in: the deepest, and of several at one place the last.
+#[must_use]
+pub fn mount_of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+    let around = mounts
+        .iter()
+        .filter(|mount| path.starts_with(&mount.mount_point));
+    around.max_by_key(|mount| mount.mount_point.components().count())
+}
