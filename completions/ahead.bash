@@ -28,6 +28,9 @@ _ahead() {
             ahead,convert)
                 cmd="ahead__subcmd__convert"
                 ;;
+            ahead,device)
+                cmd="ahead__subcmd__device"
+                ;;
             ahead,disk)
                 cmd="ahead__subcmd__disk"
                 ;;
@@ -73,6 +76,18 @@ _ahead() {
             ahead__subcmd__bench,run)
                 cmd="ahead__subcmd__bench__subcmd__run"
                 ;;
+            ahead__subcmd__device,get)
+                cmd="ahead__subcmd__device__subcmd__get"
+                ;;
+            ahead__subcmd__device,list)
+                cmd="ahead__subcmd__device__subcmd__list"
+                ;;
+            ahead__subcmd__device,set)
+                cmd="ahead__subcmd__device__subcmd__set"
+                ;;
+            ahead__subcmd__device,undo)
+                cmd="ahead__subcmd__device__subcmd__undo"
+                ;;
             ahead__subcmd__disk,create)
                 cmd="ahead__subcmd__disk__subcmd__create"
                 ;;
@@ -113,7 +128,7 @@ _ahead() {
 
     case "${cmd}" in
         ahead)
-            opts="-h -V --help --version run disk bench lab simulate compare reproduce convert stat replay settings completions man"
+            opts="-h -V --help --version run device disk bench lab simulate compare reproduce convert stat replay settings completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -550,6 +565,92 @@ _ahead() {
                     ;;
                 --action)
                     COMPREPLY=($(compgen -W "Q D C" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__device)
+            opts="-h --help list get set undo"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__device__subcmd__get)
+            opts="-h --json --root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__device__subcmd__list)
+            opts="-h --json --root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__device__subcmd__set)
+            opts="-h --json --root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__device__subcmd__undo)
+            opts="-h --json --root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

@@ -27,6 +27,7 @@ end
 complete -c ahead -n "__fish_ahead_needs_command" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_needs_command" -s V -l version -d 'Print version'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "run" -d 'Run a command with its file reads predicted and prefetched'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "device" -d 'The read-ahead window of every device and file system: list, get, set, undo'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "disk" -d 'Emulated disks under the real page cache, to try things on (needs root)'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "bench" -d 'Measure read-ahead here: patterns, policies, distance to the ceiling'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "lab" -d 'Run programs over the real kernel in virtual time, on a modelled disk, without noise'
@@ -53,6 +54,23 @@ complete -c ahead -n "__fish_ahead_using_subcommand run" -l json -d 'Write the r
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain -d 'Print decisions while they are made'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l no-children -d 'Do not act in the processes that CMD starts'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "list" -d 'List the window of every device, and of every file system that has its own'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "get" -d 'Show the layers below a path, mount or device, and which window counts'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "set" -d 'Set the window that counts for a path, mount or device (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "undo" -d 'Put back the window from before the last `set` (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from get" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from get" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from get" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from set" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from set" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from set" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -f -a "create" -d 'Create an emulated disk and mount a fresh file system on it'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -f -a "list" -d 'List the emulated disks of this machine; removes what crashed ones left behind'

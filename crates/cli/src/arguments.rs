@@ -1,6 +1,7 @@
 //! The command line: every command, option and sentence of help. No behaviour lives here; the man
 //! page and the shell completions are made from these definitions.
 
+mod device;
 mod examples;
 mod lab;
 mod programs;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use ahead_harness::predict::ScaledDisk;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+pub use device::{DeviceOptions, DeviceVerb};
 pub use examples::{Examples, of_page};
 pub use lab::{
     Lab, LabBench, LabBuild, LabCompare, LabKernel, LabMachine, LabPatterns, LabPredict,
@@ -62,6 +64,9 @@ impl Arguments {
 pub enum Verb {
     /// Run a command with its file reads predicted and prefetched
     Run(Run),
+    /// The read-ahead window of every device and file system: list, get, set, undo
+    #[command(subcommand, arg_required_else_help = true)]
+    Device(DeviceVerb),
     /// Emulated disks under the real page cache, to try things on (needs root)
     #[command(subcommand, arg_required_else_help = true)]
     Disk(DiskVerb),

@@ -9,6 +9,7 @@ pub mod bench;
 mod cache;
 pub mod compare;
 pub mod convert;
+pub mod device;
 pub mod disk;
 #[cfg(feature = "evidence")]
 pub mod evidence;
@@ -49,6 +50,8 @@ enum VerbError {
     #[error(transparent)]
     Config(#[from] run::config::ConfigError),
     #[error(transparent)]
+    Device(#[from] device::DeviceCommandError),
+    #[error(transparent)]
     Disk(#[from] disk::DiskCommandError),
     #[error(transparent)]
     Bench(#[from] bench::BenchCommandError),
@@ -71,6 +74,7 @@ impl VerbError {
         match self {
             Self::Run(error) => error.exit(),
             Self::Config(_) => Exit::Usage,
+            Self::Device(error) => error.exit(),
             Self::Disk(error) => error.exit(),
             Self::Bench(error) => error.exit(),
             Self::Lab(error) => error.exit(),
@@ -155,6 +159,7 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
         Verb::Man { dir: None } => {
             output::to_stdout(&String::from_utf8_lossy(&generate::manual()?))?;
         }
+        Verb::Device(verb) => output::to_stdout(&device::device(&verb)?)?,
         Verb::Disk(verb) => output::to_stdout(&disk::disk(&verb)?)?,
         Verb::Lab(verb) => {
             let (text, exit) = lab::lab(&verb)?;

@@ -15,8 +15,10 @@
 #![forbid(unsafe_code)]
 
 pub mod block;
+pub mod inventory;
 pub mod machine;
 pub mod origin;
 pub mod stack;
 pub mod superblock;
 pub mod target;
+pub mod window;

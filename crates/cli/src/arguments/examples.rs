@@ -65,6 +65,50 @@ static EXAMPLES: &[Examples] = &[
         ],
     ),
     of(
+        "ahead-device",
+        &[
+            ("ahead device list", "every window, and where it comes from"),
+            ("ahead device get /home", "which window counts there"),
+        ],
+    ),
+    of(
+        "ahead-device-list",
+        &[
+            ("ahead device list", "every window of this machine"),
+            ("ahead device list --json", "the same for programs"),
+        ],
+    ),
+    of(
+        "ahead-device-get",
+        &[
+            ("ahead device get /var/lib/db", "the layers below a folder"),
+            (
+                "ahead device get 0:52",
+                "the window of an NFS mount, by its number",
+            ),
+        ],
+    ),
+    of(
+        "ahead-device-set",
+        &[
+            (
+                "sudo ahead device set /data 1M",
+                "whatever layer counts there",
+            ),
+            (
+                "sudo ahead device set md0 2048s",
+                "as blockdev --setra 2048",
+            ),
+        ],
+    ),
+    of(
+        "ahead-device-undo",
+        &[
+            ("sudo ahead device undo /data", "put back what was before"),
+            ("sudo ahead device undo md0 --json", "the same for programs"),
+        ],
+    ),
+    of(
         "ahead-disk",
         &[
             (

@@ -1,0 +1,50 @@
+//! The command line of `ahead device`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// `ahead device`.
+#[derive(Debug, Subcommand)]
+pub enum DeviceVerb {
+    /// List the window of every device, and of every file system that has its own
+    List(DeviceOptions),
+    /// Show the layers below a path, mount or device, and which window counts
+    Get {
+        /// A file, folder, mount point, device (sda, /dev/sda, 8:0) or bdi (btrfs-1)
+        #[arg(default_value = "/")]
+        target: String,
+        /// How to look.
+        #[command(flatten)]
+        options: DeviceOptions,
+    },
+    /// Set the window that counts for a path, mount or device (needs root)
+    Set {
+        /// A file, folder, mount point, device or bdi
+        target: String,
+        /// The window: 512K, 4M, or in sectors of 512 bytes: 1024s. 0 turns read-ahead off
+        value: String,
+        /// How to look.
+        #[command(flatten)]
+        options: DeviceOptions,
+    },
+    /// Put back the window from before the last `set` (needs root)
+    Undo {
+        /// What was given to `set`
+        target: String,
+        /// How to look.
+        #[command(flatten)]
+        options: DeviceOptions,
+    },
+}
+
+/// What all of them take.
+#[derive(Debug, Args)]
+pub struct DeviceOptions {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub root: PathBuf,
+}

@@ -1,0 +1,244 @@
+//! `ahead device`: words of the command line into windows, and these into tables.
+//!
+//! Windows are always shown in KiB and in sectors of 512 bytes, as the two are mixed up.
+
+use ahead_device::inventory;
+use ahead_device::machine::MachineTree;
+use ahead_device::stack::{self, Stack, StackLayer};
+use ahead_device::target::{self, DeviceTargetError};
+use ahead_device::window::{self, WindowChange, WindowError};
+use ahead_study::table;
+use serde::Serialize;
+
+use crate::arguments::{DeviceOptions, DeviceVerb};
+use crate::exit::Exit;
+use crate::size;
+
+/// Why a device command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceCommandError {
+    /// The value says no unit.
+    #[error(
+        "'{0}' says no unit: write {0}K (KiB, as read_ahead_kb) or {0}s (sectors of 512 bytes, as blockdev)"
+    )]
+    NoUnit(String),
+    /// The value is no size.
+    #[error("'{0}' is no window: write 512K, 4M or, in sectors of 512 bytes, 1024s")]
+    Value(String),
+    /// The target stands for nothing.
+    #[error(transparent)]
+    Target(#[from] DeviceTargetError),
+    /// The window was not changed.
+    #[error(transparent)]
+    Window(#[from] WindowError),
+}
+
+impl DeviceCommandError {
+    /// How the program ends after this error.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::NoUnit(_) | Self::Value(_) => Exit::Usage,
+            Self::Window(error) if error.is_usage() => Exit::Usage,
+            Self::Window(_) | Self::Target(_) => Exit::Failed,
+        }
+    }
+}
+
+/// Does what was asked and returns the text to print.
+///
+/// # Errors
+/// [`DeviceCommandError`].
+pub fn device(verb: &DeviceVerb) -> Result<String, DeviceCommandError> {
+    let machine = |options: &DeviceOptions| MachineTree::at(&options.root);
+    match verb {
+        DeviceVerb::List(options) => {
+            let stacks = inventory::all(&machine(options));
+            Ok(if options.json {
+                to_json(&stacks)
+            } else {
+                list(&stacks)
+            })
+        }
+        DeviceVerb::Get { target, options } => {
+            let machine = machine(options);
+            let stack = stack::of(&machine, &target::find(&machine, target)?);
+            Ok(if options.json {
+                to_json(&stack)
+            } else {
+                get(target, &stack)
+            })
+        }
+        DeviceVerb::Set {
+            target,
+            value,
+            options,
+        } => {
+            let change = window::set(&machine(options), target, kib(value)?)?;
+            Ok(changed(&change, options, Some(target)))
+        }
+        DeviceVerb::Undo { target, options } => {
+            let change = window::undo(&machine(options), target)?;
+            Ok(changed(&change, options, None))
+        }
+    }
+}
+
+/// A window in KiB, from `512K`, `4M` or `1024s`. Half a KiB is no multiple of a page and cannot be said here.
+fn kib(text: &str) -> Result<u64, DeviceCommandError> {
+    let wrong = || DeviceCommandError::Value(text.to_owned());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if text == "0" {
+        return Ok(0);
+    }
+    if is_number(text) {
+        return Err(DeviceCommandError::NoUnit(text.to_owned()));
+    }
+    let bytes = match text.strip_suffix('s') {
+        Some(sectors) if is_number(sectors) => {
+            let sectors: u64 = sectors.parse().map_err(|_| wrong())?;
+            sectors.checked_mul(512).ok_or_else(wrong)?
+        }
+        _ => size::parse(text).map_err(|_| wrong())?,
+    };
+    if bytes % 1024 != 0 {
+        return Err(wrong());
+    }
+    Ok(bytes / 1024)
+}
+
+fn both(kib: u64) -> String {
+    format!("{kib} KiB ({} sectors)", kib.saturating_mul(2))
+}
+
+fn list(stacks: &[Stack]) -> String {
+    let titles = ["device", "kind", "name", "KiB", "sectors", "probably"];
+    let mut table = table::with_titles(&titles, 3..5);
+    for layer in stacks.iter().filter_map(|stack| stack.layers.first()) {
+        let [kib, sectors, origin] = cells(layer);
+        let label = layer.label.clone().unwrap_or_default();
+        table.add_row([
+            layer.name.clone(),
+            layer.kind.word().to_owned(),
+            label,
+            kib,
+            sectors,
+            origin,
+        ]);
+    }
+    format!("{table}\n{}", unread(stacks))
+}
+
+fn cells(layer: &StackLayer) -> [String; 3] {
+    let window = layer.read_ahead_kb;
+    let text = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    [
+        text(window),
+        text(window.map(|kib| kib.saturating_mul(2))),
+        layer
+            .origin
+            .map(|origin| origin.words())
+            .unwrap_or_default()
+            .to_owned(),
+    ]
+}
+
+fn get(target: &str, stack: &Stack) -> String {
+    let titles = [
+        "layer", "kind", "name", "KiB", "sectors", "counts", "probably",
+    ];
+    let mut table = table::with_titles(&titles, 3..5);
+    for layer in &stack.layers {
+        let [kib, sectors, origin] = cells(layer);
+        table.add_row([
+            format!("{}{}", "  ".repeat(layer.depth), layer.name),
+            layer.kind.word().to_owned(),
+            layer.label.clone().unwrap_or_default(),
+            kib,
+            sectors,
+            if layer.counts { "yes" } else { "" }.to_owned(),
+            origin,
+        ]);
+    }
+    let counting = stack.counting();
+    let says = counting.and_then(|layer| Some((layer, layer.read_ahead_kb?)));
+    let sentence = match says {
+        Some((layer, kib)) => format!(
+            "What is opened on {target} from now on reads ahead by up to {}: the window of {}.\n",
+            both(kib),
+            layer.name
+        ),
+        None => format!(
+            "No window is known for {target}: nothing is read ahead there, or it cannot be read.\n"
+        ),
+    };
+    let notes = unread(std::slice::from_ref(stack));
+    format!("{table}\n{sentence}{notes}")
+}
+
+fn unread(stacks: &[Stack]) -> String {
+    let mut lines: Vec<_> = stacks
+        .iter()
+        .flat_map(|stack| &stack.unread)
+        .map(|note| format!("cannot use {}: {}\n", note.path, note.why))
+        .collect();
+    lines.dedup();
+    lines.concat()
+}
+
+fn changed(change: &WindowChange, options: &DeviceOptions, to_undo: Option<&str>) -> String {
+    if options.json {
+        return to_json(change);
+    }
+    let mut text = format!(
+        "{}: {} now, {} before\n",
+        change.name,
+        both(change.now_kib),
+        both(change.before_kib)
+    );
+    if change.now_kib != change.asked_kib {
+        text += &format!(
+            "The kernel keeps this instead of {}.\n",
+            both(change.asked_kib)
+        );
+    }
+    if change.open_files > 0 {
+        text += &format!(
+            "{} or more files are open and keep the window that they were opened with.\n",
+            change.open_files
+        );
+    }
+    if let Some(target) = to_undo {
+        text +=
+            &format!("It holds until the next boot; `ahead device undo {target}` puts it back.\n");
+    }
+    text
+}
+
+fn to_json(value: &impl Serialize) -> String {
+    // Plain structures of numbers and texts: there is nothing in them that could be refused.
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_said_with_its_unit() {
+        assert_eq!(kib("512K").ok(), Some(512));
+        assert_eq!(kib("4M").ok(), Some(4096));
+        assert_eq!(kib("256s").ok(), Some(128));
+        assert_eq!(kib("0").ok(), Some(0));
+        for text in ["128k ", "256 sectors", "1s", "", "s", "-4K", "4.5M"] {
+            assert!(
+                matches!(kib(text), Err(DeviceCommandError::Value(_))),
+                "{text}"
+            );
+        }
+        let error = kib("3").expect_err("no unit").to_string();
+        assert!(error.contains("3K") && error.contains("3s"), "{error}");
+    }
+}

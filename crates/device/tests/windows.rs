@@ -1,0 +1,90 @@
+//! Setting windows on recorded machines: checked, read back, put back.
+
+mod support;
+
+use std::fs;
+
+use ahead_device::inventory;
+use ahead_device::machine::MachineTree;
+use ahead_device::window::{self, WindowError};
+
+#[test]
+fn a_window_is_set_where_it_counts_and_put_back_step_by_step() {
+    let root = support::machine("elastic-volume-2-mib");
+    let machine = MachineTree::at(root.path());
+    let window = |name: &str| {
+        let file = root
+            .path()
+            .join(format!("sys/class/block/{name}/queue/read_ahead_kb"));
+        fs::read_to_string(file)
+            .expect("a window")
+            .trim()
+            .to_owned()
+    };
+    let change = window::set(&machine, "/var/lib/elasticsearch", 128).expect("set");
+    assert_eq!((change.before_kib, change.now_kib), (2048, 128));
+    assert_eq!(
+        (window("dm-0"), window("sda")),
+        ("128".into(), "128".into())
+    );
+    window::set(&machine, "dm-0", 64).expect("set");
+    assert_eq!(
+        window::undo(&machine, "dm-0").expect("put back").now_kib,
+        128
+    );
+    assert_eq!(
+        window::undo(&machine, "dm-0").expect("put back").now_kib,
+        2048
+    );
+    assert_eq!(window("dm-0"), "2048");
+    let note = root.path().join("run/ahead/device-undo.json");
+    assert!(!note.exists(), "nothing is left to put back");
+    let nothing = window::undo(&machine, "dm-0");
+    assert!(matches!(nothing, Err(WindowError::NothingNoted(_))));
+}
+
+#[test]
+fn a_window_of_a_file_system_without_a_device_can_be_set() {
+    let root = support::machine("nfs-128");
+    let machine = MachineTree::at(root.path());
+    let change = window::set(&machine, "/media", 1024).expect("set");
+    assert_eq!((change.before_kib, change.now_kib), (128, 1024));
+}
+
+#[test]
+fn what_is_no_window_is_refused_and_changes_nothing() {
+    let root = support::machine("ram-cache-disk");
+    let machine = MachineTree::at(root.path());
+    for kib in [3, 129, 1 << 40, u64::MAX] {
+        let error = window::set(&machine, "sdc", kib).expect_err("refused");
+        assert!(error.is_usage(), "{error}");
+    }
+    for target in ["sdz", "", "..", "/dev/nothing", "8:99", "a/../b"] {
+        let error = window::set(&machine, target, 128).expect_err("refused");
+        assert!(matches!(error, WindowError::Target(_)), "{error}");
+    }
+    assert!(!root.path().join("run").exists());
+}
+
+/// A value that cannot be understood could not be put back.
+#[test]
+fn a_window_that_cannot_be_read_is_not_set() {
+    let root = support::machine("ram-cache-disk");
+    let file = root.path().join("sys/class/block/sdc/queue/read_ahead_kb");
+    fs::write(&file, "many\n").expect("written");
+    let machine = MachineTree::at(root.path());
+    let error = window::set(&machine, "sdc", 128).expect_err("refused");
+    assert!(matches!(error, WindowError::Unreadable(_)), "{error}");
+    assert_eq!(fs::read_to_string(file).expect("text"), "many\n");
+}
+
+#[test]
+fn the_inventory_has_every_device_and_what_has_none() {
+    let root = support::machine("btrfs-4-mib");
+    let stacks = inventory::all(&MachineTree::at(root.path()));
+    let names: Vec<_> = stacks
+        .iter()
+        .map(|stack| stack.layers[0].name.as_str())
+        .collect();
+    assert_eq!(names, ["sdb", "btrfs-1"]);
+}
