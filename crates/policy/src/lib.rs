@@ -5,6 +5,7 @@
 //! code runs inside another program's process, in a simulator and in tests.
 //!
 //! * [`adaptive`] is the shipped policy; its head comment is the page to read first.
+//! * [`file_order`] says which file of a listing comes next.
 //! * [`device`] turns an estimate of a device into window sizes.
 //! * [`knobs`] are the limits that settings set.
 //! * [`evidence`] lists the numbers that were chosen, so that other ones can be tried.
@@ -15,6 +16,7 @@ pub mod adaptive;
 pub mod decision;
 pub mod device;
 pub mod evidence;
+pub mod file_order;
 pub mod knobs;
 pub mod reason;
 pub mod steering;

@@ -1,0 +1,211 @@
+//! Which file of a listing comes next: visits of listed files in, batches of files to request out.
+//!
+//! A program that reads a tree lists a folder and visits (opens, or asks for the metadata of) its files.
+//! The host tells each visit with the file's rank in the orders that programs use
+//! ([`ListingOrder`]): it holds the names, this module holds none. Goals, served at once:
+//!
+//! * An order is followed once it has explained some visits in a row, and is carried from folder to
+//!   folder: the next listing begins with the order that the last ones had.
+//! * The number of files ahead begins small and doubles while all that was requested is used. It
+//!   never exceeds 64 files, nor the bytes that the host allows.
+//! * A program that does not follow (found its match, visits at random) causes no further request
+//!   by itself: requests come from visits alone. What it leaves behind is owed ([`trust`]).
+//! * How much of each file is needed is learned from what the program did with the last ones.
+//!
+//! No time, no names, no allocation; a listing of a million files takes as much as one of three.
+
+pub mod listing;
+pub mod order;
+mod trust;
+
+use listing::{Fit, OUTSTANDING_FILES_MAX, OpenListing, Visited};
+use order::{FileBatch, FileRanks, ListingOrder, Needed};
+use trust::Trust;
+
+/// The score from which on an order is followed: four steps. Less, and a random order is taken for one;
+/// more, and small folders end first.
+const SCORE_FOLLOWED: u8 = 8;
+const SCORE_MAX: u8 = 32;
+/// What a step earns an order.
+const SCORE_NEXT: u8 = 2;
+/// What a file just passed costs it. Nothing, and the opposite of an order is taken for it; as much as a step
+/// earns, and several workers over one order are not seen.
+const SCORE_BEHIND: u8 = 1;
+/// What a visit elsewhere costs it: more than a step earns, as chance steps are frequent in small folders.
+const SCORE_ELSEWHERE: u8 = 6;
+
+/// Files ahead in the first batch. Fewer, and there is nothing to sort by place; more, and a program that
+/// stops at once has wasted them.
+const AHEAD_FILES_MIN: u32 = 4;
+
+/// Observations of how much was read that are remembered.
+const OBSERVATIONS_MAX: u8 = 16;
+
+/// What a process does with the files it lists.
+#[derive(Clone, Copy, Debug)]
+pub struct FileOrder {
+    scores: [u8; 3],
+    ahead: u32,
+    /// Used since `ahead` was changed.
+    used: u32,
+    needed: [u8; 3],
+    trust: Trust,
+    outstanding_files: u32,
+    outstanding_bytes: u64,
+    bytes_max: u64,
+}
+
+impl FileOrder {
+    /// Nothing is known. At most `bytes_max` bytes will be outstanding.
+    #[must_use]
+    pub const fn new(bytes_max: u64) -> Self {
+        Self {
+            scores: [0; 3],
+            ahead: AHEAD_FILES_MIN,
+            used: 0,
+            needed: [0; 3],
+            trust: Trust::new(),
+            outstanding_files: 0,
+            outstanding_bytes: 0,
+            bytes_max,
+        }
+    }
+
+    /// The order that is followed, if there is one.
+    #[must_use]
+    pub fn order(&self) -> Option<ListingOrder> {
+        let best = self.scores.iter().copied().max().unwrap_or(0);
+        let mut orders = ListingOrder::ALL.into_iter().zip(self.scores);
+        orders
+            .find(|(_, score)| *score == best && best >= SCORE_FOLLOWED)
+            .map(|(order, _)| order)
+    }
+
+    /// How much of each file is needed: what most of the last ones were visited for.
+    #[must_use]
+    pub fn needed(&self) -> Needed {
+        let [metadata, head, whole] = self.needed;
+        if whole >= head && whole >= metadata {
+            Needed::Whole
+        } else if head >= metadata {
+            Needed::Head
+        } else {
+            Needed::Metadata
+        }
+    }
+
+    /// Files requested and not yet visited, of all listings.
+    #[must_use]
+    pub const fn outstanding_files(&self) -> u32 {
+        self.outstanding_files
+    }
+
+    /// Bytes that may be requested now.
+    #[must_use]
+    pub const fn bytes_left(&self) -> u64 {
+        self.bytes_max.saturating_sub(self.outstanding_bytes)
+    }
+
+    /// The program visits the file of `listing` that has these ranks. Returns whether it was requested.
+    pub fn on_visit(&mut self, listing: &mut OpenListing, ranks: FileRanks) -> bool {
+        let Visited { fits, used, wasted } = listing.on_visit(ranks);
+        for (score, fit) in self.scores.iter_mut().zip(fits) {
+            *score = match fit {
+                Fit::Next => (*score + SCORE_NEXT).min(SCORE_MAX),
+                Fit::Behind => score.saturating_sub(SCORE_BEHIND),
+                Fit::Elsewhere => score.saturating_sub(SCORE_ELSEWHERE),
+            };
+        }
+        if self.trust.on_visit() {
+            self.ahead = AHEAD_FILES_MIN;
+            self.used = 0;
+        }
+        if used {
+            self.release(1);
+            self.trust.on_used();
+            self.used += 1;
+            if self.used >= self.ahead {
+                self.ahead = (self.ahead * 2).min(OUTSTANDING_FILES_MAX);
+                self.used = 0;
+            }
+        }
+        self.waste(wasted);
+        used
+    }
+
+    /// The program is done with a file, and needed so much of it.
+    pub fn on_needed(&mut self, needed: Needed) {
+        if self.needed.iter().sum::<u8>() >= OBSERVATIONS_MAX {
+            self.needed = self.needed.map(|count| count / 2);
+        }
+        let [metadata, head, whole] = &mut self.needed;
+        let count = match needed {
+            Needed::Metadata => metadata,
+            Needed::Head => head,
+            Needed::Whole => whole,
+        };
+        *count += 1;
+    }
+
+    /// What to request of `listing` now. Each file of a batch counts as requested:
+    /// [`Self::on_requested`] says for how many that is true.
+    pub fn next(&mut self, listing: &mut OpenListing) -> Option<FileBatch> {
+        let order = self.order()?;
+        let wasted = listing.follow(order);
+        self.waste(wasted);
+        if !self.trust.allows_requests() || self.bytes_left() == 0 {
+            return None;
+        }
+        let most = OUTSTANDING_FILES_MAX.saturating_sub(self.outstanding_files);
+        let (start, end) = listing.next(self.ahead, most)?;
+        self.outstanding_files += end - start;
+        Some(FileBatch {
+            order,
+            start,
+            end,
+            needed: self.needed(),
+        })
+    }
+
+    /// Of the newest batch of `listing`, the files before rank `end` were requested, of `bytes` bytes
+    /// together; not more than [`Self::bytes_left`] said.
+    pub fn on_requested(&mut self, listing: &mut OpenListing, end: u32, bytes: u64) {
+        let cut = listing.cut(end);
+        self.outstanding_files = self.outstanding_files.saturating_sub(cut);
+        if self.outstanding_files > 0 {
+            self.outstanding_bytes = self.outstanding_bytes.saturating_add(bytes);
+        }
+    }
+
+    /// The program has no more use for `listing`: it was closed, or its place is needed. Returns how many
+    /// files were requested for nothing.
+    pub fn on_end(&mut self, listing: &mut OpenListing) -> u32 {
+        let wasted = listing.give_up();
+        self.waste(wasted);
+        wasted
+    }
+
+    fn waste(&mut self, files: u32) {
+        if files > 0 {
+            self.release(files);
+            self.trust.on_wasted(files);
+            self.ahead = (self.ahead / 2).max(AHEAD_FILES_MIN);
+            self.used = 0;
+        }
+    }
+
+    /// Files that are not outstanding any more take their part of the bytes with them.
+    fn release(&mut self, files: u32) {
+        let files = files.min(self.outstanding_files);
+        if let Some(each) = self
+            .outstanding_bytes
+            .checked_div(u64::from(self.outstanding_files))
+        {
+            self.outstanding_bytes -= each * u64::from(files);
+        }
+        self.outstanding_files -= files;
+        if self.outstanding_files == 0 {
+            self.outstanding_bytes = 0;
+        }
+    }
+}

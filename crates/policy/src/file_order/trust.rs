@@ -1,0 +1,73 @@
+//! The hit rate of files as a limit: what was requested for nothing closes, and a pause that grows
+//! comes before each new try.
+
+/// Visits that pay for one wasted file: at most one file in nine is wasted in the long run. Fewer, and
+/// the device reads much that is not wanted; more, and one abandoned folder is never forgiven.
+const VISITS_PER_WASTED: u32 = 8;
+
+/// Wasted files that are owed before nothing is requested. Fewer, and a program that leaves one folder
+/// early is not helped in the next; more, and one that only looks costs real bandwidth.
+const OWED_FILES_MAX: u32 = 32;
+
+/// Visits before the first new try, and before the last one.
+const PAUSE_VISITS_MIN: u32 = 64;
+const PAUSE_VISITS_MAX: u32 = 1 << 16;
+
+/// Files used one after another that make the next pause short again.
+const USED_FILES_TRUSTED: u32 = 256;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trust {
+    /// In visits: each wasted file costs [`VISITS_PER_WASTED`].
+    owed: u32,
+    /// Visits until the next try; 0 while requests are allowed.
+    pause: u32,
+    next_pause: u32,
+    used_in_a_row: u32,
+}
+
+impl Trust {
+    pub(super) const fn new() -> Self {
+        Self {
+            owed: 0,
+            pause: 0,
+            next_pause: PAUSE_VISITS_MIN,
+            used_in_a_row: 0,
+        }
+    }
+
+    pub(super) fn allows_requests(&self) -> bool {
+        self.pause == 0
+    }
+
+    /// Returns whether the pause is over with this visit.
+    pub(super) fn on_visit(&mut self) -> bool {
+        let was_closed = self.pause > 0;
+        self.pause = self.pause.saturating_sub(1);
+        was_closed && self.pause == 0
+    }
+
+    pub(super) fn on_used(&mut self) {
+        self.owed = self.owed.saturating_sub(1);
+        self.used_in_a_row = self.used_in_a_row.saturating_add(1);
+        if self.used_in_a_row >= USED_FILES_TRUSTED {
+            self.next_pause = PAUSE_VISITS_MIN;
+        }
+    }
+
+    pub(super) fn on_wasted(&mut self, files: u32) {
+        if files == 0 {
+            return;
+        }
+        self.used_in_a_row = 0;
+        self.owed = self
+            .owed
+            .saturating_add(files.saturating_mul(VISITS_PER_WASTED));
+        if self.owed > OWED_FILES_MAX * VISITS_PER_WASTED && self.pause == 0 {
+            self.pause = self.next_pause;
+            self.next_pause = (self.next_pause * 4).min(PAUSE_VISITS_MAX);
+            // The next try may waste an eighth of what this one did.
+            self.owed = OWED_FILES_MAX * VISITS_PER_WASTED / 8 * 7;
+        }
+    }
+}
