@@ -212,3 +212,33 @@ fn a_reader_that_goes_away_is_no_failure() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
 }
+
+/// Values without a unit, with blanks, in words, too large or no whole pages; targets that have no window.
+#[test]
+fn a_window_that_cannot_be_set_is_refused_and_nothing_is_noted() {
+    let place = Place::new();
+    let queue = place.path().join("sys/class/block/sda/queue");
+    std::fs::create_dir_all(&queue).expect("a writable folder");
+    std::fs::write(queue.join("read_ahead_kb"), "128\n").expect("a writable folder");
+    std::fs::write(queue.join("../dev"), "8:0\n").expect("a writable folder");
+    let mounts = place.path().join("proc/self");
+    std::fs::create_dir_all(&mounts).expect("a writable folder");
+    std::fs::write(mounts.join("mountinfo"), "").expect("a writable folder");
+    let root = place.path().to_str().expect("text");
+    let refused = |words: &[&str], code: i32, says: &[&str]| {
+        let words = [&["device", words[0], "--root", root], &words[1..]].concat();
+        assert_refused(&place.output(&words), code, says);
+    };
+    refused(&["set", "sda", "512"], 2, &["512K", "512s"]);
+    for value in ["128k ", "256 sectors", "-4K", "", "4.5M"] {
+        refused(&["set", "sda", "--", value], 2, &["1024s"]);
+    }
+    refused(&["set", "sda", "3K"], 2, &["3 KiB", "page"]);
+    refused(&["set", "sda", "1024G"], 2, &["1073741824 KiB"]);
+    refused(&["set", "sdz", "128K"], 1, &["'sdz'", "ahead device list"]);
+    refused(&["get", "/no/such"], 1, &["'/no/such'"]);
+    refused(&["undo", "sda"], 1, &["sda"]);
+    let window = std::fs::read_to_string(queue.join("read_ahead_kb"));
+    assert_eq!(window.expect("our file"), "128\n");
+    assert!(!place.path().join("run").exists());
+}
