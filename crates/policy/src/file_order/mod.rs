@@ -9,7 +9,7 @@
 //! * The number of files ahead begins small and doubles while all that was requested is used. It
 //!   never exceeds 64 files, nor the bytes that the host allows.
 //! * A program that does not follow (found its match, visits at random) causes no further request
-//!   by itself: requests come from visits alone. What it leaves behind is owed ([`trust`]).
+//!   by itself: requests come from visits alone. What it leaves behind is owed (`trust`).
 //! * How much of each file is needed is learned from what the program did with the last ones.
 //!
 //! No time, no names, no allocation; a listing of a million files takes as much as one of three.
