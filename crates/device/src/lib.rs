@@ -15,6 +15,8 @@
 #![forbid(unsafe_code)]
 
 pub mod block;
+pub mod boot;
+pub mod boot_setting;
 pub mod inventory;
 pub mod machine;
 pub mod origin;

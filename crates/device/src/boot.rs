@@ -1,0 +1,174 @@
+//! What sets windows at boot: udev rules, tuned profiles, sysfs.d, tmpfiles.d, systemd units and rc.local, read as
+//! texts below the root of a machine.
+//!
+//! Only what is plainly written is believed: a number, and a device or a pattern of names. A rule with conditions
+//! that are not looked at here, or a device that a script computes, is kept as *unsure*: it may set the window,
+//! so nothing is concluded from it and nothing against it. Nothing here is run.
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::boot_setting::BootSetting;
+use crate::machine::MachineTree;
+
+mod text;
+
+/// Longest file that is looked at; what people write for a window is a few lines.
+const BOOT_FILE_BYTES_MAX: u64 = 64 << 10;
+
+/// Most files that are looked at. A full installation has about 200 rules and units.
+const BOOT_FILES_MAX: usize = 1024;
+
+/// Deepest chain of tuned profiles that include each other.
+const INCLUDES_MAX: usize = 8;
+
+/// All places of a machine that set windows, in the order in which they take effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BootSettings {
+    /// The places.
+    pub settings: Vec<BootSetting>,
+    /// Whether any of the usual folders is there. A recorded machine often has none of them.
+    pub is_searched: bool,
+}
+
+/// Looks in the usual places.
+#[must_use]
+pub fn read(machine: &MachineTree) -> BootSettings {
+    let mut search = Search {
+        machine,
+        files: 0,
+        found: BootSettings::default(),
+    };
+    let rules = [
+        "usr/lib/udev/rules.d",
+        "run/udev/rules.d",
+        "etc/udev/rules.d",
+    ];
+    search.folders(&rules, ".rules", |_, text| text::udev(text));
+    let tmpfiles = ["usr/lib/tmpfiles.d", "run/tmpfiles.d", "etc/tmpfiles.d"];
+    search.folders(&tmpfiles, ".conf", |_, text| text::tmpfiles(text));
+    search.file(Path::new("etc/sysfs.conf"), |_, text| text::sysfs(text));
+    search.folders(&["etc/sysfs.d"], ".conf", |_, text| text::sysfs(text));
+    search.tuned();
+    let wanted = search.wanted_units();
+    search.folders(&["etc/systemd/system"], ".service", |file, text| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let is_wanted = wanted.iter().any(|unit| *unit == name);
+        text::commands(text, is_wanted)
+    });
+    search.file(Path::new("etc/rc.local"), |file, text| {
+        let mode = fs::metadata(file).map_or(0, |found| found.permissions().mode());
+        text::commands(text, mode & 0o111 != 0)
+    });
+    search.found
+}
+
+struct Search<'a> {
+    machine: &'a MachineTree,
+    files: usize,
+    found: BootSettings,
+}
+
+impl Search<'_> {
+    /// The files of several folders by name, as udev and systemd order them: of two that are called the same,
+    /// that of the last folder counts.
+    fn folders(
+        &mut self,
+        folders: &[&str],
+        end: &str,
+        parse: impl Fn(&Path, &str) -> Vec<BootSetting>,
+    ) {
+        let mut files: Vec<(String, PathBuf)> = Vec::new();
+        for folder in folders {
+            let folder = Path::new(folder);
+            let below = self.machine.below(folder);
+            self.found.is_searched |= below.is_dir();
+            for name in self.machine.names(&below) {
+                if name.ends_with(end) {
+                    files.retain(|(other, _)| *other != name);
+                    let path = folder.join(&name);
+                    files.push((name, path));
+                }
+            }
+        }
+        files.sort();
+        for (_, file) in files {
+            self.file(&file, &parse);
+        }
+    }
+
+    fn file(&mut self, file: &Path, parse: impl Fn(&Path, &str) -> Vec<BootSetting>) {
+        let below = self.machine.below(file);
+        if let Some(text) = self.text(&below) {
+            let seen = self.machine.seen(&below);
+            let settings = parse(&below, &text).into_iter().map(|mut setting| {
+                setting.file.clone_from(&seen);
+                setting
+            });
+            self.found.settings.extend(settings);
+        }
+    }
+
+    /// A text of the machine; nothing for a link that leads out of it, for what is long, and for a device.
+    fn text(&mut self, path: &Path) -> Option<String> {
+        self.files += 1;
+        let real = fs::canonicalize(path).ok()?;
+        let root = fs::canonicalize(self.machine.root()).ok()?;
+        if self.files > BOOT_FILES_MAX || !real.starts_with(root) || !real.is_file() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        let file = fs::File::open(real).ok()?;
+        file.take(BOOT_FILE_BYTES_MAX + 1)
+            .read_to_end(&mut bytes)
+            .ok()?;
+        let is_short = bytes.len() as u64 <= BOOT_FILE_BYTES_MAX;
+        is_short.then(|| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn tuned(&mut self) {
+        let active = self.machine.below(Path::new("etc/tuned/active_profile"));
+        let names = self.text(&active).unwrap_or_default();
+        let mut names: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
+        let mut files = Vec::new();
+        while let Some(name) = names.pop() {
+            if files.len() >= INCLUDES_MAX || name.contains(['/', '$']) || name.starts_with('.') {
+                continue;
+            }
+            let places = [
+                "etc/tuned",
+                "etc/tuned/profiles",
+                "usr/lib/tuned",
+                "usr/lib/tuned/profiles",
+            ];
+            let mut places = places
+                .iter()
+                .map(|place| Path::new(place).join(&name).join("tuned.conf"));
+            let file = places.find(|file| self.machine.below(file).is_file());
+            if let Some(file) = file.filter(|file| !files.contains(file)) {
+                let text = self.text(&self.machine.below(&file)).unwrap_or_default();
+                names.extend(text::included(&text));
+                files.push(file);
+            }
+        }
+        // What includes comes after what is included, and so overwrites it.
+        for file in files.iter().rev() {
+            self.file(file, |_, text| text::tuned(text));
+        }
+    }
+
+    /// Units that some target starts.
+    fn wanted_units(&self) -> Vec<String> {
+        let units = self.machine.below(Path::new("etc/systemd/system"));
+        let folders = self.machine.names(&units);
+        let folders = folders
+            .iter()
+            .filter(|name| name.ends_with(".wants") || name.ends_with(".requires"));
+        let names = folders.map(|name| self.machine.names(&units.join(name)));
+        names.flatten().collect()
+    }
+}

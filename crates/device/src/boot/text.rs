@@ -1,0 +1,353 @@
+//! The texts that set windows: a parser for each kind of file, line by line. What is not understood is passed over.
+
+use crate::boot_setting::{BootSetting, WindowUnit};
+
+/// The number and unit of a setting, before the file is known.
+fn setting(line: usize, pattern: &str, written: u64, unit: WindowUnit) -> BootSetting {
+    BootSetting {
+        file: String::new(),
+        line: line + 1,
+        pattern: pattern.to_owned(),
+        written,
+        unit,
+        comment_kib: None,
+        is_sure: true,
+    }
+}
+
+/// Rules such as `KERNEL=="sd*", ATTR{queue/read_ahead_kb}="128"`.
+pub(super) fn udev(text: &str) -> Vec<BootSetting> {
+    let mut found = Vec::new();
+    // A jump is a condition that stands elsewhere, and a line can go on in the next one.
+    let is_plain = !text.contains("GOTO") && !text.contains("\\\n");
+    for (at, line, comment_kib) in lines(text) {
+        let mut pattern = None;
+        let mut is_bdi = false;
+        let mut value = None;
+        let mut is_sure = is_plain;
+        for part in line.split(',') {
+            let Some((key, sign, operand)) = assignment(part) else {
+                continue;
+            };
+            match (key, sign) {
+                ("KERNEL", "==") => pattern = Some(operand),
+                (
+                    "ATTR{queue/read_ahead_kb}" | "ATTR{bdi/read_ahead_kb}" | "ATTR{read_ahead_kb}",
+                    "=",
+                ) => {
+                    value = operand.parse().ok();
+                    is_bdi = key == "ATTR{read_ahead_kb}";
+                }
+                // A window belongs to whole devices: these hold for each of them.
+                ("ACTION" | "SUBSYSTEM" | "ENV{DEVTYPE}", _) | (_, "=" | "+=" | ":=") => {}
+                _ => is_sure = false,
+            }
+        }
+        if let Some(value) = value {
+            // A rule that names none means all of its kind; names of bdis begin with a digit or are like `btrfs-1`.
+            let pattern = pattern.unwrap_or(if is_bdi { "*" } else { "[a-z]*" });
+            let mut one = setting(at, pattern, value, WindowUnit::Kib);
+            one.is_sure = is_sure;
+            one.comment_kib = comment_kib;
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// Lines such as `block/sda/queue/read_ahead_kb = 128`.
+pub(super) fn sysfs(text: &str) -> Vec<BootSetting> {
+    let mut found = Vec::new();
+    for (at, line, comment_kib) in lines(text) {
+        if let Some((path, value)) = line.split_once('=')
+            && let Some(device) = device_of(path.trim())
+            && let Ok(value) = value.trim().parse()
+        {
+            let mut one = setting(at, device, value, WindowUnit::Kib);
+            one.comment_kib = comment_kib;
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// Lines such as `w /sys/block/sda/queue/read_ahead_kb - - - - 128`.
+pub(super) fn tmpfiles(text: &str) -> Vec<BootSetting> {
+    let mut found = Vec::new();
+    for (at, line, comment_kib) in lines(text) {
+        let words: Vec<_> = line.split_whitespace().collect();
+        if let [kind, path, .., value] = words[..]
+            && kind.starts_with('w')
+            && let Some(device) = device_of(path)
+            && let Ok(value) = value.parse()
+        {
+            let mut one = setting(at, device, value, WindowUnit::Kib);
+            one.comment_kib = comment_kib;
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// `readahead=4096` of a profile, with `s` behind it in sectors. With `>` before it, it only raises.
+pub(super) fn tuned(text: &str) -> Vec<BootSetting> {
+    let mut found: Vec<BootSetting> = Vec::new();
+    let mut section_start = 0;
+    let mut devices = None;
+    let name_devices = |found: &mut [BootSetting], devices: Option<String>| {
+        for one in found {
+            if let Some(devices) = &devices {
+                one.pattern.clone_from(devices);
+            }
+        }
+    };
+    for (at, line, comment_kib) in lines(text) {
+        if line.starts_with('[') {
+            name_devices(&mut found[section_start..], devices.take());
+            section_start = found.len();
+        }
+        let Some((key, value)) = line.split_once('=') else {
+            continue;
+        };
+        let value = value.trim();
+        match key.trim() {
+            "devices" => devices = Some(value.replace([',', ' '], "|")),
+            "readahead" => {
+                let number = value.trim_start_matches('>').trim();
+                let (number, unit) = match number.strip_suffix('s') {
+                    Some(number) => (number, WindowUnit::Sectors),
+                    None => (number, WindowUnit::Kib),
+                };
+                if let Ok(number) = number.trim().parse() {
+                    let mut one = setting(at, "sd*|vd*|xvd*|nvme*|mmcblk*|dasd*", number, unit);
+                    one.is_sure = !value.starts_with('>');
+                    one.comment_kib = comment_kib;
+                    found.push(one);
+                }
+            }
+            _ => {}
+        }
+    }
+    name_devices(&mut found[section_start..], devices);
+    found
+}
+
+/// Profiles that a profile includes.
+pub(super) fn included(text: &str) -> Vec<String> {
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    let values = pairs.filter(|(key, _)| key.trim() == "include");
+    let names = values.flat_map(|(_, value)| value.split([',', ' ']));
+    let names = names.filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
+}
+
+/// `blockdev --setra N DEVICE…` and `echo N > /sys/…/read_ahead_kb` of scripts and units.
+pub(super) fn commands(text: &str, is_sure: bool) -> Vec<BootSetting> {
+    let mut found = Vec::new();
+    let conditions = ["if ", "case ", "while ", "&&", "||", "Condition"];
+    let is_sure = is_sure && !conditions.iter().any(|word| text.contains(word));
+    for (at, line, comment_kib) in lines(text) {
+        for command in line.split([';', '&']) {
+            let words: Vec<_> = command
+                .split(|c: char| c.is_whitespace() || "'\"|>".contains(c))
+                .filter(|word| !word.is_empty())
+                .collect();
+            let setra = words.iter().position(|word| *word == "--setra");
+            if let Some(setra) = setra
+                && let Some(Ok(value)) = words.get(setra + 1).map(|word| word.parse())
+            {
+                for device in words
+                    .iter()
+                    .skip(setra + 2)
+                    .filter(|word| word.starts_with(['/', '$']))
+                {
+                    found.push(setting(at, device, value, WindowUnit::Sectors));
+                }
+            }
+            let echo = words.iter().position(|word| *word == "echo");
+            if let Some(echo) = echo
+                && let Some(Ok(value)) = words.get(echo + 1).map(|word| word.parse())
+                && let Some(device) = words.iter().find_map(|word| device_of(word))
+            {
+                found.push(setting(at, device, value, WindowUnit::Kib));
+            }
+        }
+        for one in found.iter_mut().filter(|one| one.line == at + 1) {
+            one.is_sure = is_sure;
+            one.comment_kib = comment_kib;
+        }
+    }
+    found
+}
+
+/// The device of `…block/sda/queue/read_ahead_kb`, `…block/sda/bdi/read_ahead_kb` or `…bdi/8:0/read_ahead_kb`.
+fn device_of(path: &str) -> Option<&str> {
+    let folder = path.strip_suffix("/read_ahead_kb")?;
+    let folder = folder
+        .strip_suffix("/queue")
+        .or_else(|| folder.strip_suffix("/bdi"))
+        .unwrap_or(folder);
+    let (before, name) = folder.rsplit_once('/')?;
+    (before.ends_with("block") || before.ends_with("bdi")).then_some(name)
+}
+
+/// `KEY=="operand"`, with the sign between.
+fn assignment(part: &str) -> Option<(&str, &str, &str)> {
+    let part = part.trim();
+    let start = part.find(['=', '!', '+', ':', '-'])?;
+    let quote = start + part[start..].find('"')?;
+    let operand = part[quote + 1..].strip_suffix('"')?;
+    Some((part[..start].trim(), part[start..quote].trim(), operand))
+}
+
+/// Lines that say something, by their place from 0, each with the window of the comment on or before it.
+fn lines(text: &str) -> Vec<(usize, &str, Option<u64>)> {
+    let mut found = Vec::new();
+    let mut before = None;
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(comment) = line.strip_prefix(['#', ';']) {
+            before = window_of(comment);
+            continue;
+        }
+        let (said, comment) = line.split_once(" #").unwrap_or((line, ""));
+        if !said.is_empty() {
+            found.push((at, said.trim(), window_of(comment).or(before)));
+        }
+        before = None;
+    }
+    found
+}
+
+/// The window of a comment that says exactly one: `# 4 MiB`, `# 512 KB`, `# 256 sectors`.
+fn window_of(comment: &str) -> Option<u64> {
+    let words: Vec<String> = comment
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let mut windows = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = word.split_at(digits);
+        let next = words.get(at + 1).map_or("", String::as_str);
+        let unit = if unit.is_empty() { next } else { unit };
+        let Ok(number) = number.parse::<u64>() else {
+            continue;
+        };
+        windows.extend(match unit {
+            "k" | "kb" | "kib" => Some(number),
+            "m" | "mb" | "mib" => number.checked_mul(1024),
+            "sectors" => Some(number / 2),
+            _ => None,
+        });
+    }
+    (windows.len() == 1).then(|| windows[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_file_says_its_value_with_its_unit() {
+        let one = |found: Vec<BootSetting>| {
+            assert_eq!(found.len(), 1, "{found:?}");
+            let one = &found[0];
+            (one.line, one.pattern.clone(), one.kib(), one.is_sure)
+        };
+        let rule = "# x\nKERNEL==\"sd*\", ATTR{queue/rotational}==\"1\", ATTR{queue/read_ahead_kb}=\"256\"";
+        assert_eq!(one(udev(rule)), (2, "sd*".into(), 256, false));
+        let line = "block/sda/queue/read_ahead_kb = 128";
+        assert_eq!(one(sysfs(line)), (1, "sda".into(), 128, true));
+        let line = "w /sys/class/bdi/0:47/read_ahead_kb - - - - 64";
+        assert_eq!(one(tmpfiles(line)), (1, "0:47".into(), 64, true));
+        let profile = "[disk]\nreadahead=8192s\ndevices=sda,sdb\n";
+        assert_eq!(one(tuned(profile)), (2, "sda|sdb".into(), 4096, true));
+        let script = "/sbin/blockdev --setra 256 /dev/sda";
+        assert_eq!(
+            one(commands(script, true)),
+            (1, "/dev/sda".into(), 128, true)
+        );
+        let unit = "ExecStart=/bin/sh -c 'echo 512 > /sys/block/vdb/queue/read_ahead_kb'";
+        assert_eq!(one(commands(unit, true)), (1, "vdb".into(), 512, true));
+        assert_eq!(commands("blockdev --setra $N /dev/sda", true), []);
+    }
+
+    #[test]
+    fn what_has_conditions_elsewhere_is_unsure() {
+        let rule = "ATTR{queue/read_ahead_kb}=\"256\"";
+        assert!(udev(rule)[0].is_sure);
+        assert!(!udev(&format!("KERNEL!=\"sd*\", GOTO=\"end\"\n{rule}"))[0].is_sure);
+        assert!(!udev(&format!("KERNEL==\"sda\", \\\n{rule}"))[0].is_sure);
+        let command = "blockdev --setra 256 /dev/sda";
+        assert!(!commands(&format!("if true; then\n{command}\nfi"), true)[0].is_sure);
+    }
+
+    #[test]
+    fn a_comment_that_says_one_window_is_kept() {
+        assert_eq!(window_of(" 4 MiB for the array"), Some(4096));
+        assert_eq!(window_of("512KB"), Some(512));
+        assert_eq!(window_of("256 sectors"), Some(128));
+        assert_eq!(window_of("from 128K to 4M"), None);
+        assert_eq!(window_of("see bug 4096"), None);
+    }
+
+    /// Pieces of all kinds of files in any order, and bytes that are none.
+    #[test]
+    fn damaged_texts_never_panic() {
+        let pieces = [
+            "KERNEL==",
+            "\"",
+            ",",
+            "ATTR{queue/read_ahead_kb}=",
+            "sd[",
+            "]",
+            "!",
+            "-",
+            "*",
+            "|",
+            "\n",
+            "#",
+            " ",
+            "block/",
+            "/read_ahead_kb",
+            "/queue",
+            "=",
+            ">",
+            "w ",
+            "echo",
+            "--setra",
+            "18446744073709551615",
+            "[disk]",
+            "readahead=",
+            "devices=",
+            "é",
+            "\u{0}",
+            "s",
+            "4 MiB",
+            "$",
+            "/dev/",
+            "/dev/disk/",
+        ];
+        let mut random = fastrand::Rng::with_seed(12);
+        for _ in 0..20_000 {
+            let text: String = (0..random.usize(0..16))
+                .map(|_| pieces[random.usize(0..pieces.len())])
+                .collect();
+            let mut all = udev(&text);
+            for more in [
+                sysfs(&text),
+                tmpfiles(&text),
+                tuned(&text),
+                commands(&text, true),
+            ] {
+                all.extend(more);
+            }
+            for one in &all {
+                let _ = (one.kib(), one.sets(&["sda".to_owned(), text.clone()]));
+            }
+            let _ = included(&text);
+        }
+    }
+}

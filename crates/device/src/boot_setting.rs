@@ -1,0 +1,149 @@
+//! One place that sets a window, and which devices its pattern means.
+
+use serde::Serialize;
+
+use crate::origin::PAGE_KIB;
+
+/// The unit of a number that sets a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowUnit {
+    /// KiB, as `read_ahead_kb`.
+    Kib,
+    /// Sectors of 512 bytes, as `blockdev --setra`.
+    Sectors,
+}
+
+/// One place that sets a window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BootSetting {
+    /// The file, as seen from the root of the machine.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// The device as written: a name, a pattern with `*`, `?`, `[…]` and `|`, or a path.
+    pub pattern: String,
+    /// The number as written.
+    pub written: u64,
+    /// What the number counts.
+    pub unit: WindowUnit,
+    /// The window of a comment on the line or the one before it, in KiB.
+    pub comment_kib: Option<u64>,
+    /// Whether it is known to take effect on the devices of the pattern.
+    pub is_sure: bool,
+}
+
+impl BootSetting {
+    /// The window that the kernel makes of it, in KiB: whole pages.
+    #[must_use]
+    pub const fn kib(&self) -> u64 {
+        let kib = match self.unit {
+            WindowUnit::Kib => self.written,
+            WindowUnit::Sectors => self.written / 2,
+        };
+        kib / PAGE_KIB * PAGE_KIB
+    }
+
+    /// Whether a device with one of these names is meant; `None` when that cannot be known.
+    #[must_use]
+    pub fn sets(&self, names: &[String]) -> Option<bool> {
+        if self.pattern.contains('$') || self.pattern.starts_with("/dev/disk/") {
+            return None;
+        }
+        let meant = self.pattern.split('|').any(|pattern| {
+            let pattern = device_name(pattern.trim());
+            names.iter().any(|name| is_like(name, pattern))
+        });
+        match (meant, self.is_sure) {
+            (true, false) => None,
+            (meant, _) => Some(meant),
+        }
+    }
+}
+
+/// The name that `/dev/sda` and `/dev/mapper/vg-home` have among the names of a device.
+fn device_name(pattern: &str) -> &str {
+    let name = pattern.strip_prefix("/dev/").unwrap_or(pattern);
+    name.strip_prefix("mapper/").unwrap_or(name)
+}
+
+/// Whether `name` is as `pattern` says: `*`, `?` and `[…]` as in a shell.
+fn is_like(name: &str, pattern: &str) -> bool {
+    let (name, pattern): (Vec<_>, Vec<_>) = (name.chars().collect(), pattern.chars().collect());
+    // Which beginnings of the name the part of the pattern so far can stand for.
+    let mut reached = vec![false; name.len() + 1];
+    reached[0] = true;
+    let mut rest = &pattern[..];
+    while let Some((&first, tail)) = rest.split_first() {
+        let close = tail.iter().skip(1).position(|&c| c == ']').map(|at| at + 1);
+        let mut next = vec![false; name.len() + 1];
+        if first == '*' {
+            let mut any = false;
+            for (to, from) in next.iter_mut().zip(&reached) {
+                any |= from;
+                *to = any;
+            }
+            rest = tail;
+        } else {
+            let class = close.filter(|_| first == '[').map(|close| &tail[..close]);
+            for (at, &one) in name.iter().enumerate() {
+                let fits = match class {
+                    Some(class) => in_class(class, one),
+                    None => first == '?' || first == one,
+                };
+                next[at + 1] = reached[at] && fits;
+            }
+            rest = class.map_or(tail, |class| &tail[class.len() + 1..]);
+        }
+        reached = next;
+    }
+    reached[name.len()]
+}
+
+fn in_class(class: &[char], one: char) -> bool {
+    let (is_not, class) = match class {
+        ['!' | '^', class @ ..] => (true, class),
+        _ => (false, class),
+    };
+    let mut rest = class;
+    let mut is_in = false;
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if let ['-', last, after @ ..] = tail {
+            is_in |= (*first..=*last).contains(&one);
+            rest = after;
+        } else {
+            is_in |= *first == one;
+        }
+    }
+    is_in != is_not
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_those_of_a_shell() {
+        for (name, pattern) in [
+            ("sda", "sd*"),
+            ("sda", "sd[a-z]"),
+            ("sda", "sd[!b]"),
+            ("nvme0n1", "nvme[0-9]*n[0-9]*"),
+            ("dm-0", "dm-?"),
+            ("0:47", "*"),
+            ("a[", "a["),
+        ] {
+            assert!(is_like(name, pattern), "{name} {pattern}");
+        }
+        for (name, pattern) in [
+            ("sda1", "sd?"),
+            ("vda", "sd*"),
+            ("sdb", "sd[!b]"),
+            ("a", ""),
+            ("", "?"),
+        ] {
+            assert!(!is_like(name, pattern), "{name} {pattern}");
+        }
+    }
+}
