@@ -17,6 +17,8 @@
 pub mod block;
 pub mod boot;
 pub mod boot_setting;
+pub mod doctor;
+pub mod finding;
 pub mod inventory;
 pub mod machine;
 pub mod origin;

@@ -51,6 +51,9 @@ pub struct StackLayer {
 pub struct Stack {
     /// From the top; those below a layer follow it with more depth.
     pub layers: Vec<StackLayer>,
+    /// Largest read of the server, in bytes, for NFS and SMB.
+    #[serde(skip)]
+    pub rsize: Option<u64>,
     /// What could not be read on the way.
     pub unread: Vec<Unread>,
 }
@@ -116,6 +119,9 @@ impl Builder<'_> {
         let read_ahead_kb = backing.own_bdi.as_ref().and_then(|bdi| self.window(bdi));
         let counts = backing.own_bdi.is_some() && self.first();
         let rsize = superblock::option(&mount.options, "rsize");
+        if counts {
+            self.stack.rsize = rsize;
+        }
         let devices = backing.devices.len() as u64;
         let file_system = &mount.file_system;
         let window_file = backing.own_bdi.as_ref();

@@ -2,6 +2,7 @@
 
 mod support;
 
+use ahead_device::doctor;
 use ahead_device::machine::MachineTree;
 use ahead_device::origin::Origin;
 use ahead_device::stack::{self, LAYERS_MAX, Stack};
@@ -163,6 +164,7 @@ fn a_damaged_tree_never_panics() {
                 assert!(stack.layers.len() <= LAYERS_MAX, "{name}");
             }
         }
+        let _ = doctor::examine(&machine, &[]);
     }
 }
 

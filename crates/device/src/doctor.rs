@@ -1,0 +1,241 @@
+//! The findings of a machine: its windows that count, each by its layers and by what sets it at boot.
+
+use std::fs;
+
+use ahead_sys::mounts;
+use serde::Serialize;
+
+use crate::block::LayerKind;
+use crate::boot::{self, BootSettings};
+use crate::boot_setting::BootSetting;
+use crate::finding::{self, Finding, FindingEvidence, Severity};
+use crate::inventory;
+use crate::machine::{MachineTree, Unread};
+use crate::origin::Origin;
+use crate::stack::{self, Stack, StackLayer};
+use crate::target::{self, DeviceTargetError, Target};
+
+/// The findings of one target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Diagnosis {
+    /// What was looked at: a path, or the name of a device.
+    pub target: String,
+    /// The layer whose window counts.
+    pub layer: Option<String>,
+    /// Its window, in KiB.
+    pub read_ahead_kb: Option<u64>,
+    /// What was found; the worst first.
+    pub findings: Vec<Finding>,
+    /// What could not be read.
+    pub unread: Vec<Unread>,
+}
+
+impl Diagnosis {
+    /// The worst severity of it.
+    #[must_use]
+    pub fn worst(&self) -> Option<Severity> {
+        self.findings.iter().map(|finding| finding.severity).max()
+    }
+}
+
+/// Looks at `names`, or without any at every window of the machine that counts for a file or a device.
+///
+/// # Errors
+/// A name that stands for nothing.
+pub fn examine(
+    machine: &MachineTree,
+    names: &[String],
+) -> Result<Vec<Diagnosis>, DeviceTargetError> {
+    let targets = if names.is_empty() {
+        all(machine)
+    } else {
+        let stacks = names.iter().map(|name| {
+            let stack = stack::of(machine, &target::find(machine, name)?);
+            Ok((name.clone(), stack))
+        });
+        stacks.collect::<Result<_, DeviceTargetError>>()?
+    };
+    let boot = boot::read(machine);
+    let memory = memory_bytes(machine);
+    let looked = targets.into_iter().map(|(target, stack)| {
+        let mut findings = finding::of_stack(&target, &stack, memory);
+        of_boot(&target, &stack, &boot, &mut findings);
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let layer = stack.counting();
+        Diagnosis {
+            layer: layer.map(|layer| layer.name.clone()),
+            read_ahead_kb: layer.and_then(|layer| layer.read_ahead_kb),
+            target,
+            findings,
+            unread: stack.unread,
+        }
+    });
+    Ok(looked.collect())
+}
+
+/// Every window once: by the first mount that reads through it, and else by its device. Devices that only carry
+/// others are read by no file, so their windows are looked at with those above.
+fn all(machine: &MachineTree) -> Vec<(String, Stack)> {
+    let mut targets: Vec<(String, Stack)> = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
+    for mount in mounts::mounts(&machine.proc()).unwrap_or_default() {
+        let name = mount.mount_point.to_string_lossy().into_owned();
+        let stack = stack::of(machine, &Target::Mounted(Box::new(mount)));
+        let bdi = stack.counting().and_then(|layer| layer.bdi.clone());
+        if let Some(bdi) = bdi.filter(|bdi| !seen.contains(bdi)) {
+            seen.push(bdi);
+            targets.push((name, stack));
+        }
+    }
+    let devices = inventory::all(machine);
+    let carried = devices.iter().chain(targets.iter().map(|(_, stack)| stack));
+    let carried = carried.flat_map(|stack| stack.layers.iter().filter(|layer| !layer.counts));
+    seen.extend(carried.filter_map(|layer| layer.bdi.clone()));
+    for stack in devices {
+        let layer = stack.counting();
+        if let Some(layer) =
+            layer.filter(|layer| layer.bdi.as_ref().is_none_or(|bdi| !seen.contains(bdi)))
+        {
+            targets.push((layer.name.clone(), stack));
+        }
+    }
+    targets
+}
+
+fn memory_bytes(machine: &MachineTree) -> Option<u64> {
+    let text = fs::read_to_string(machine.proc().join("meminfo")).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// What sets this window at boot, against what it is now.
+fn of_boot(name: &str, stack: &Stack, boot: &BootSettings, found: &mut Vec<Finding>) {
+    let counting = stack.counting();
+    let Some((layer, kib)) = counting.and_then(|layer| Some((layer, layer.read_ahead_kb?))) else {
+        return;
+    };
+    let names = names(layer, stack);
+    let about = |setting: &&BootSetting| setting.sets(&names) != Some(false);
+    let places: Vec<_> = boot.settings.iter().filter(about).collect();
+    let mistakes = places.iter().filter_map(|place| mistaken_unit(name, place));
+    found.extend(mistakes);
+    let mut sure = places
+        .iter()
+        .rev()
+        .filter(|place| place.sets(&names) == Some(true));
+    match sure.next() {
+        Some(last) if last.kib() != kib => found.push(overwritten(name, layer, kib, last)),
+        // Boot sets it so: it is meant.
+        Some(_) => {
+            let mut found = found.iter_mut();
+            if let Some(zero) = found.find(|finding| finding.id == "zero-window") {
+                zero.severity = Severity::Note;
+                zero.repair = None;
+            }
+        }
+        None if places.is_empty() && boot.is_searched && is_lost(layer) => {
+            found.push(lost(name, layer, kib));
+        }
+        None => {}
+    }
+}
+
+/// Whether the next boot makes another window. LVM keeps that of a volume itself, and a file system sets its own
+/// when it is mounted.
+fn is_lost(layer: &StackLayer) -> bool {
+    let keeps = [
+        LayerKind::LogicalVolume,
+        LayerKind::FileSystem,
+        LayerKind::Zram,
+    ];
+    layer.origin == Some(Origin::Set) && !keeps.contains(&layer.kind)
+}
+
+/// Under which names a window is set: those of its layer, and of partitions of it that stand above.
+fn names(layer: &StackLayer, stack: &Stack) -> Vec<String> {
+    let parts = stack.layers.iter().take_while(|one| !one.counts);
+    let parts = parts.filter(|one| one.kind == LayerKind::Partition);
+    let mut names: Vec<_> = parts.map(|part| part.name.clone()).collect();
+    names.extend(layer.bdi.clone());
+    if layer.kind != LayerKind::FileSystem {
+        names.push(layer.name.clone());
+        names.extend(layer.label.clone());
+    }
+    names
+}
+
+fn place(setting: &BootSetting) -> FindingEvidence {
+    let kib = setting.kib();
+    FindingEvidence {
+        file: format!("{}:{}", setting.file, setting.line),
+        says: format!(
+            "{} gets {kib} KiB ({} sectors)",
+            setting.pattern,
+            kib.saturating_mul(2)
+        ),
+    }
+}
+
+fn overwritten(name: &str, layer: &StackLayer, kib: u64, setting: &BootSetting) -> Finding {
+    let boot_kib = setting.kib();
+    let is_twice = boot_kib.checked_mul(2) == Some(kib) || kib.checked_mul(2) == Some(boot_kib);
+    let mut consequence = vec![format!(
+        "The next boot, or the next time the device appears, makes {} of {}.",
+        finding::size(boot_kib),
+        finding::size(kib)
+    )];
+    if is_twice {
+        consequence.push(
+            "One is twice the other: perhaps sectors of 512 bytes were taken for KiB.".to_owned(),
+        );
+    }
+    Finding {
+        id: "overwritten-by",
+        severity: Severity::Warning,
+        sentence: format!(
+            "{} sets another window of {} than it has.",
+            setting.file, layer.name
+        ),
+        evidence: vec![finding::window(layer, kib), place(setting)],
+        consequence,
+        repair: Some(finding::repair(name, boot_kib)),
+    }
+}
+
+fn lost(name: &str, layer: &StackLayer, kib: u64) -> Finding {
+    Finding {
+        id: "lost-at-boot",
+        severity: Severity::Warning,
+        sentence: format!(
+            "The window of {} was set, and nothing in the usual places sets it at boot.",
+            layer.name
+        ),
+        evidence: vec![finding::window(layer, kib)],
+        consequence: vec![format!("The next boot loses the {}.", finding::size(kib))],
+        // What keeps it is a rule that its owner writes; setting it again would change nothing.
+        repair: Some(format!(
+            "write it into a udev rule; after the boot: {}",
+            finding::repair(name, kib)
+        )),
+    }
+}
+
+/// The comment beside a value says twice or half of it.
+fn mistaken_unit(name: &str, setting: &BootSetting) -> Option<Finding> {
+    let (kib, said) = (setting.kib(), setting.comment_kib?);
+    let is_twice = kib.checked_mul(2) == Some(said) || said.checked_mul(2) == Some(kib);
+    is_twice.then(|| Finding {
+        id: "sectors-for-kib",
+        severity: Severity::Warning,
+        sentence: format!(
+            "The comment in {} says {}, and the value beside it is {}: sectors of 512 bytes were taken for KiB, or the other way round.",
+            setting.file, finding::size(said), finding::size(kib)
+        ),
+        evidence: vec![place(setting)],
+        consequence: vec![format!("The window becomes {} and not {}.", finding::size(kib), finding::size(said))],
+        repair: Some(format!("correct the number or the comment; now: {}", finding::repair(name, said))),
+    })
+}

@@ -1,0 +1,362 @@
+//! What is wrong with the window of one target, by its layers alone.
+//!
+//! A finding says what the facts support and no more: a value that a kernel rule gives is none, unless the rule
+//! was fed with something that cannot be true. Consequences are arithmetic on the window; what a window costs or
+//! gains in time depends on the device, and is left to measuring. What boot settings add is in
+//! [`doctor`](crate::doctor).
+
+use serde::Serialize;
+
+use crate::block::LayerKind;
+use crate::origin::{self, DEFAULT_KIB, Origin, PAGE_KIB};
+use crate::stack::{Stack, StackLayer};
+
+/// From here on a window is large whatever gave it. Storage over a network is served well by up to 15 MiB (15
+/// reads of 1 MiB on NFS), and arrays by a few MiB; the incidents that are known began at 4 to 64 MiB.
+pub const LARGE_KIB: u64 = 16 << 10;
+
+/// Fewer streams than this should not be able to fill the memory with their windows.
+const STREAMS_MIN: u64 = 64;
+
+/// The largest request that a single device can mean by *optimal*. Those that are known to be right are of 4 KiB
+/// to 256 KiB; those that are known to be wrong, of 16 MiB and more. Arrays name their stripe, which can be large.
+const OPTIMAL_BYTES_MAX: u64 = 4 << 20;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing; nothing has to be done.
+    Note,
+    /// It probably costs something.
+    Warning,
+    /// It certainly costs something.
+    Error,
+}
+
+impl Severity {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A file of the machine and what it says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FindingEvidence {
+    /// The file, with its line where it has several.
+    pub file: String,
+    /// What it says.
+    pub says: String,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What kind of finding: a name that does not change between versions.
+    pub id: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What is wrong, in a sentence.
+    pub sentence: String,
+    /// What says so.
+    pub evidence: Vec<FindingEvidence>,
+    /// What follows from it, in numbers.
+    pub consequence: Vec<String>,
+    /// The command that repairs it; nothing for a note, and where the facts name no better value.
+    pub repair: Option<String>,
+}
+
+/// The findings of one target. `name` is what the commands call it.
+#[must_use]
+pub fn of_stack(name: &str, stack: &Stack, memory_bytes: Option<u64>) -> Vec<Finding> {
+    let Some(layer) = stack.counting() else {
+        return Vec::new();
+    };
+    let Some(kib) = layer.read_ahead_kb else {
+        return Vec::new();
+    };
+    let found = [
+        zero(name, layer, kib),
+        too_small(name, layer, kib, stack),
+        too_large(name, layer, kib, stack, memory_bytes),
+        disagreeing(name, layer, kib, stack),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Without windows every reader waits for each of its reads. Some file systems (9p) mean it.
+fn zero(name: &str, layer: &StackLayer, kib: u64) -> Option<Finding> {
+    let known = ["nfs", "nfs4", "btrfs", "cifs", "smb3", "ceph"];
+    let is_meant = layer.kind == LayerKind::FileSystem && !known.contains(&layer.name.as_str());
+    (kib == 0 && !is_meant).then(|| Finding {
+        id: "zero-window",
+        severity: Severity::Warning,
+        sentence: format!("Nothing is read ahead on {}.", layer.name),
+        evidence: vec![window(layer, kib)],
+        consequence: vec!["Every sequential reader waits for each of its reads.".to_owned()],
+        repair: Some(repair(name, rule_kib(layer).0)),
+    })
+}
+
+/// The default is less than what one request of this storage carries.
+fn too_small(name: &str, layer: &StackLayer, kib: u64, stack: &Stack) -> Option<Finding> {
+    let array = layer.limits.optimal_io_bytes.unwrap_or(0);
+    let (request, evidence) = if matches!(layer.name.as_str(), "nfs" | "nfs4") {
+        let rsize = stack.rsize?;
+        (
+            rsize,
+            FindingEvidence {
+                file: "/proc/self/mountinfo".to_owned(),
+                says: format!("rsize={rsize}"),
+            },
+        )
+    } else if layer.kind == LayerKind::Md {
+        (array, limit(layer, "optimal_io_size", array))
+    } else {
+        return None;
+    };
+    let request_kib = request / 1024 / PAGE_KIB * PAGE_KIB;
+    (kib > 0 && kib < request_kib).then(|| Finding {
+        id: "default-window",
+        severity: Severity::Warning,
+        sentence: format!("The window of {} is smaller than one request to its storage.", layer.name),
+        evidence: vec![window(layer, kib), evidence],
+        consequence: vec![format!(
+            "A sequential reader asks for {} at a time, where one request carries {}: {} requests for one.",
+            size(kib), size(request_kib), request_kib.div_ceil(kib)
+        )],
+        repair: Some(repair(name, request_kib)),
+    })
+}
+
+fn too_large(
+    name: &str,
+    layer: &StackLayer,
+    kib: u64,
+    stack: &Stack,
+    memory_bytes: Option<u64>,
+) -> Option<Finding> {
+    if kib <= DEFAULT_KIB {
+        return None;
+    }
+    let optimal = layer.limits.optimal_io_bytes.unwrap_or(0);
+    let (rule_kib, _) = rule_kib(layer);
+    let base = |id, severity, sentence, evidence: Vec<FindingEvidence>, better_kib: Option<u64>| {
+        let mut all = vec![window(layer, kib)];
+        all.extend(evidence);
+        Some(Finding {
+            id,
+            severity,
+            sentence,
+            evidence: all,
+            consequence: costs(kib, memory_bytes),
+            repair: better_kib.map(|kib| repair(name, kib)),
+        })
+    };
+    let is_odd = !optimal.is_multiple_of(PAGE_KIB * 1024) || optimal > OPTIMAL_BYTES_MAX;
+    if layer.origin == Some(Origin::TwiceOptimal) && layer.kind != LayerKind::Md && is_odd {
+        let sentence = format!(
+            "{} names an optimal request of {optimal} bytes, which is no request of a single device, and the kernel made its window of it.",
+            layer.name
+        );
+        let evidence = vec![limit(layer, "optimal_io_size", optimal)];
+        return base(
+            "bogus-optimal-size",
+            Severity::Warning,
+            sentence,
+            evidence,
+            Some(DEFAULT_KIB),
+        );
+    }
+    if layer.origin == Some(Origin::TwiceRequest) {
+        // The disks of a hypervisor have no arm that the guest could know of, and NVMe has none.
+        let disks = stack.layers.iter().skip_while(|one| !one.counts);
+        let mut disks = disks.filter(|one| one.kind == LayerKind::Disk);
+        let is_virtual = disks.any(|disk| {
+            let starts = ["vd", "xvd", "nvme"];
+            starts.iter().any(|start| disk.name.starts_with(start))
+        });
+        let severity = if is_virtual {
+            Severity::Warning
+        } else {
+            Severity::Note
+        };
+        let sentence = format!(
+            "{} says that it rotates and names no optimal request: Linux gives it twice its largest request since 6.17, and gave it {DEFAULT_KIB} KiB before.",
+            layer.name
+        );
+        let evidence = vec![
+            limit(layer, "rotational", 1),
+            limit(layer, "optimal_io_size", optimal),
+            limit(
+                layer,
+                "max_sectors_kb",
+                layer.limits.max_sectors_kb.unwrap_or(0),
+            ),
+        ];
+        let better_kib = is_virtual.then_some(DEFAULT_KIB);
+        return base("rule-of-6-17", severity, sentence, evidence, better_kib);
+    }
+    let streams = memory_bytes.map(|bytes| bytes / 1024 / kib);
+    let fills = streams.is_some_and(|streams| streams < STREAMS_MIN);
+    if kib < LARGE_KIB && !fills {
+        return None;
+    }
+    let is_network = layer.kind == LayerKind::FileSystem && layer.name != "btrfs";
+    let severity = if is_network && !fills {
+        Severity::Note
+    } else {
+        Severity::Warning
+    };
+    let sentence = format!("The window of {} is large: {}.", layer.name, size(kib));
+    // What an array or a file system should have instead, its facts do not say.
+    let is_single = !matches!(layer.kind, LayerKind::Md | LayerKind::FileSystem);
+    let is_known = is_single || layer.limits.optimal_io_bytes.is_some();
+    let better_kib = (severity > Severity::Note && is_known).then_some(rule_kib.min(kib));
+    let better_kib = better_kib.filter(|better_kib| *better_kib < kib);
+    base("large-window", severity, sentence, Vec::new(), better_kib)
+}
+
+/// The window of a layer below was changed, and does not count.
+fn disagreeing(name: &str, layer: &StackLayer, kib: u64, stack: &Stack) -> Option<Finding> {
+    let mut behind = stack.layers.iter().skip_while(|one| !one.counts).skip(1);
+    if layer.kind == LayerKind::FileSystem {
+        return None;
+    }
+    let below = behind
+        .by_ref()
+        // What lies below the file of a loop device is another window's affair.
+        .take_while(|one| one.depth > layer.depth && one.kind != LayerKind::FileSystem)
+        .find_map(|one| {
+            let window = one.read_ahead_kb?;
+            let is_known = one.limits.optimal_io_bytes.is_some();
+            // Where the rule of 6.17 gave the window above, it gave this one too.
+            let had_rule = layer.origin == Some(Origin::TwiceRequest)
+                && rule_kib(one).1 == Origin::TwiceRequest
+                && window != rule_kib(one).0;
+            let was_changed = had_rule || (is_known && one.origin == Some(Origin::Set));
+            (was_changed && window != kib).then_some((one, window))
+        });
+    let (below, below_kib) = below?;
+    Some(Finding {
+        id: "layers-disagree",
+        severity: Severity::Warning,
+        sentence: format!(
+            "The window of {} was changed, and it is that of {} above it that counts.",
+            below.name, layer.name
+        ),
+        evidence: vec![window(layer, kib), window(below, below_kib)],
+        consequence: vec![format!(
+            "Files here are read with {} and not with {}.",
+            size(kib),
+            size(below_kib)
+        )],
+        repair: Some(repair(name, below_kib)),
+    })
+}
+
+/// What a window can cost at most, whatever the device is.
+fn costs(kib: u64, memory_bytes: Option<u64>) -> Vec<String> {
+    let mut costs = vec![
+        format!(
+            "A sequential stream holds {} of memory for its window.",
+            size(kib)
+        ),
+        format!(
+            "A fault of a mapped file at a random place reads up to {} KiB more than its page of {PAGE_KIB} KiB.",
+            kib.saturating_sub(PAGE_KIB)
+        ),
+    ];
+    if let Some(bytes) = memory_bytes {
+        let streams = bytes / 1024 / kib.max(1);
+        let memory = size(bytes / 1024);
+        costs.push(format!(
+            "The windows of {streams} streams fill the memory ({memory})."
+        ));
+    }
+    costs
+}
+
+fn rule_kib(layer: &StackLayer) -> (u64, Origin) {
+    if layer.kind == LayerKind::FileSystem {
+        return (DEFAULT_KIB, Origin::Default);
+    }
+    origin::of_rule(&layer.limits, None)
+}
+
+/// The command that sets `kib`.
+#[must_use]
+pub fn repair(name: &str, kib: u64) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:".contains(c);
+    if name.chars().all(is_plain) && !name.is_empty() {
+        return format!("sudo ahead device set {name} {kib}K");
+    }
+    // A mount point can have blanks in it, and the line is made to be copied into a shell.
+    let quoted = name.replace('\'', "'\\''");
+    format!("sudo ahead device set '{quoted}' {kib}K")
+}
+
+/// The window as evidence.
+#[must_use]
+pub fn window(layer: &StackLayer, kib: u64) -> FindingEvidence {
+    let file = match (&layer.bdi, layer.kind) {
+        (Some(bdi), LayerKind::FileSystem) => format!("/sys/class/bdi/{bdi}/read_ahead_kb"),
+        _ => queue_file(layer, "read_ahead_kb"),
+    };
+    let says = format!("{kib} ({} sectors)", kib.saturating_mul(2));
+    FindingEvidence { file, says }
+}
+
+fn limit(layer: &StackLayer, name: &str, value: u64) -> FindingEvidence {
+    FindingEvidence {
+        file: queue_file(layer, name),
+        says: value.to_string(),
+    }
+}
+
+fn queue_file(layer: &StackLayer, name: &str) -> String {
+    // A name with a slash in it has an exclamation mark in sysfs.
+    format!("/sys/block/{}/queue/{name}", layer.name.replace('/', "!"))
+}
+
+/// A length in the largest unit that divides it.
+#[must_use]
+pub fn size(kib: u64) -> String {
+    match kib {
+        kib if kib >= 10 << 20 => format!("{} GiB", kib >> 20),
+        kib if kib > 0 && kib.is_multiple_of(1024) => format!("{} MiB", kib >> 10),
+        kib => format!("{kib} KiB"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_blanks_is_quoted_for_the_shell() {
+        assert_eq!(
+            repair("/var/lib/db", 128),
+            "sudo ahead device set /var/lib/db 128K"
+        );
+        assert_eq!(
+            repair("/mnt/it's mine", 4),
+            r"sudo ahead device set '/mnt/it'\''s mine' 4K"
+        );
+    }
+
+    #[test]
+    fn a_length_is_said_in_the_unit_that_divides_it() {
+        let sizes = [0, 4, 1024, 65_532, 65_536, 16 << 20].map(size);
+        assert_eq!(
+            sizes,
+            ["0 KiB", "4 KiB", "1 MiB", "65532 KiB", "64 MiB", "16 GiB"]
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! The findings of every recorded machine are those that were approved, in `approved/findings.txt`.
+//!
+//! After a change that is meant: `AHEAD_APPROVE=1 cargo test -p ahead-device --test findings`, and read the
+//! difference before it is committed.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use ahead_device::boot;
+use ahead_device::doctor::{self, Diagnosis};
+use ahead_device::machine::MachineTree;
+
+fn examined(root: &Path) -> Vec<Diagnosis> {
+    doctor::examine(&MachineTree::at(root), &[]).expect("no names, no error")
+}
+
+fn ids(root: &Path) -> Vec<&'static str> {
+    let all = examined(root);
+    let findings = all.iter().flat_map(|one| &one.findings);
+    findings.map(|finding| finding.id).collect()
+}
+
+#[test]
+fn every_machine_gives_its_approved_findings() {
+    let mut text = String::new();
+    for (name, listing) in support::listings() {
+        let root = support::built(&listing);
+        writeln!(text, "== {name}").expect("text");
+        for one in examined(root.path()) {
+            let kib = one
+                .read_ahead_kb
+                .map_or_else(|| "-".to_owned(), |kib| kib.to_string());
+            writeln!(text, "{} {kib} KiB", one.target).expect("text");
+            for finding in &one.findings {
+                let severity = finding.severity.word();
+                writeln!(text, "  {severity} {}: {}", finding.id, finding.sentence).expect("text");
+                for evidence in &finding.evidence {
+                    writeln!(text, "    {}: {}", evidence.file, evidence.says).expect("text");
+                }
+                for consequence in &finding.consequence {
+                    writeln!(text, "    > {consequence}").expect("text");
+                }
+                let repair = finding.repair.as_deref().unwrap_or("-");
+                writeln!(text, "    $ {repair}").expect("text");
+            }
+        }
+    }
+    let approved = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/approved/findings.txt");
+    if std::env::var_os("AHEAD_APPROVE").is_some() {
+        fs::create_dir_all(approved.parent().expect("a folder")).expect("a folder");
+        fs::write(&approved, &text).expect("written");
+    }
+    let expected = fs::read_to_string(approved).unwrap_or_default();
+    for (line, expected) in text.lines().zip(expected.lines()) {
+        assert_eq!(line, expected);
+    }
+    assert_eq!(text.lines().count(), expected.lines().count());
+}
+
+const FLASH: &str = "[sys/block/sda]\ndev = 8:0\nsize = 1000\nqueue/rotational = 0\n\
+                     queue/optimal_io_size = 0\nqueue/read_ahead_kb = ";
+
+fn disk(kib: u64, more: &str) -> tempfile::TempDir {
+    support::built(&format!("{FLASH}{kib}\n{more}"))
+}
+
+#[test]
+fn a_disk_as_the_kernel_made_it_has_no_findings() {
+    let root = disk(128, "[etc/udev/rules.d]\n");
+    assert_eq!(ids(root.path()), [""; 0]);
+}
+
+#[test]
+fn a_value_that_nothing_sets_at_boot_is_lost_there() {
+    assert_eq!(
+        ids(disk(512, "[etc/udev/rules.d]\n").path()),
+        ["lost-at-boot"]
+    );
+    let rule =
+        "[etc/udev/rules.d]\n60.rules = KERNEL==\"sd[a-z]\", ATTR{queue/read_ahead_kb}=\"512\"\n";
+    assert_eq!(ids(disk(512, rule).path()), [""; 0]);
+    // Without any of the usual folders nothing can be said.
+    assert_eq!(ids(disk(512, "").path()), [""; 0]);
+    // A rule with a condition that is not looked at can be the one.
+    let rule = rule.replace("ATTR", "ENV{ID_BUS}==\"ata\", ATTR");
+    assert_eq!(ids(disk(512, &rule).path()), [""; 0]);
+}
+
+#[test]
+fn a_value_that_boot_overwrites_is_said_with_the_file_and_the_line() {
+    let line = "[etc/sysfs.d]\na.conf = # the disk\na.conf = block/sda/queue/read_ahead_kb = 256\n";
+    let root = disk(512, line);
+    let all = examined(root.path());
+    let finding = &all[0].findings[0];
+    assert_eq!(finding.id, "overwritten-by");
+    assert_eq!(finding.evidence[1].file, "/etc/sysfs.d/a.conf:2");
+    assert!(finding.consequence[1].contains("sectors"), "{finding:?}");
+    assert_eq!(
+        finding.repair.as_deref(),
+        Some("sudo ahead device set sda 256K")
+    );
+}
+
+#[test]
+fn a_comment_that_says_twice_of_the_value_is_a_mistake_of_units() {
+    let line = "[etc]\nrc.local = # 1024 KiB\nrc.local = blockdev --setra 1024 /dev/sda\n";
+    let root = disk(512, line);
+    let script = root.path().join("etc/rc.local");
+    fs::set_permissions(script, fs::Permissions::from_mode(0o755)).expect("executable");
+    assert_eq!(ids(root.path()), ["sectors-for-kib"]);
+}
+
+#[test]
+fn no_window_is_a_warning_and_a_large_one_fills_memory() {
+    assert_eq!(ids(disk(0, "").path()), ["zero-window"]);
+    assert_eq!(ids(disk(32768, "").path()), ["large-window"]);
+    assert_eq!(ids(disk(8192, "").path()), [""; 0]);
+    let small = "[proc]\nmeminfo = MemTotal: 262144 kB\n";
+    assert_eq!(ids(disk(8192, small).path()), ["large-window"]);
+}
+
+#[test]
+fn a_link_out_of_the_machine_and_a_long_file_are_not_read() {
+    let root = disk(512, "[etc/sysfs.d]\n");
+    let outside = tempfile::tempdir().expect("a folder");
+    let line = "block/sda/queue/read_ahead_kb = 256\n";
+    fs::write(outside.path().join("a.conf"), line).expect("written");
+    let folder = root.path().join("etc/sysfs.d");
+    symlink(outside.path().join("a.conf"), folder.join("a.conf")).expect("a link");
+    fs::write(folder.join("b.conf"), line.repeat(4000)).expect("written");
+    let found = boot::read(&MachineTree::at(root.path()));
+    assert_eq!(found.settings, []);
+    fs::write(folder.join("c.conf"), line).expect("written");
+    let found = boot::read(&MachineTree::at(root.path()));
+    assert_eq!(found.settings.len(), 1);
+}
+
+#[test]
+fn the_active_profile_of_tuned_and_what_it_includes_are_read() {
+    let profiles = "[etc/tuned]\nactive_profile = mine\n\
+                    [etc/tuned/mine]\ntuned.conf = include=throughput\n\
+                    [usr/lib/tuned/throughput]\ntuned.conf = readahead=>4096\ntuned.conf = readahead=256\n\
+                    [usr/lib/tuned/other]\ntuned.conf = readahead=64\n";
+    let root = disk(128, profiles);
+    let found = boot::read(&MachineTree::at(root.path()));
+    let kib: Vec<_> = found
+        .settings
+        .iter()
+        .map(|one| (one.kib(), one.is_sure))
+        .collect();
+    assert_eq!(kib, [(4096, false), (256, true)]);
+    assert_eq!(ids(root.path()), ["overwritten-by"]);
+}
