@@ -34,6 +34,9 @@ _ahead() {
             ahead,disk)
                 cmd="ahead__subcmd__disk"
                 ;;
+            ahead,doctor)
+                cmd="ahead__subcmd__doctor"
+                ;;
             ahead,lab)
                 cmd="ahead__subcmd__lab"
                 ;;
@@ -128,7 +131,7 @@ _ahead() {
 
     case "${cmd}" in
         ahead)
-            opts="-h -V --help --version run device disk bench lab simulate compare reproduce convert stat replay settings completions man"
+            opts="-h -V --help --version run device doctor disk bench lab simulate compare reproduce convert stat replay settings completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -743,6 +746,24 @@ _ahead() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__doctor)
+            opts="-h --json --root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -28,6 +28,7 @@ complete -c ahead -n "__fish_ahead_needs_command" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_needs_command" -s V -l version -d 'Print version'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "run" -d 'Run a command with its file reads predicted and prefetched'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "device" -d 'The read-ahead window of every device and file system: list, get, set, undo'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "doctor" -d 'What is wrong with the read-ahead windows of this machine, and the command that repairs it'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "disk" -d 'Emulated disks under the real page cache, to try things on (needs root)'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "bench" -d 'Measure read-ahead here: patterns, policies, distance to the ceiling'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "lab" -d 'Run programs over the real kernel in virtual time, on a modelled disk, without noise'
@@ -71,6 +72,9 @@ complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subc
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand doctor" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand doctor" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -f -a "create" -d 'Create an emulated disk and mount a fresh file system on it'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -f -a "list" -d 'List the emulated disks of this machine; removes what crashed ones left behind'

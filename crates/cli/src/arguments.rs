@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use ahead_harness::predict::ScaledDisk;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-pub use device::{DeviceOptions, DeviceVerb};
+pub use device::{DeviceOptions, DeviceVerb, Doctor};
 pub use examples::{Examples, of_page};
 pub use lab::{
     Lab, LabBench, LabBuild, LabCompare, LabKernel, LabMachine, LabPatterns, LabPredict,
@@ -67,6 +67,8 @@ pub enum Verb {
     /// The read-ahead window of every device and file system: list, get, set, undo
     #[command(subcommand, arg_required_else_help = true)]
     Device(DeviceVerb),
+    /// What is wrong with the read-ahead windows of this machine, and the command that repairs it
+    Doctor(Doctor),
     /// Emulated disks under the real page cache, to try things on (needs root)
     #[command(subcommand, arg_required_else_help = true)]
     Disk(DiskVerb),

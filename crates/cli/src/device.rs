@@ -28,6 +28,9 @@ pub enum DeviceCommandError {
     /// The target stands for nothing.
     #[error(transparent)]
     Target(#[from] DeviceTargetError),
+    /// A target of `ahead doctor` stands for nothing. Status 1 would say that something was found.
+    #[error(transparent)]
+    NotExamined(DeviceTargetError),
     /// The window was not changed.
     #[error(transparent)]
     Window(#[from] WindowError),
@@ -38,7 +41,7 @@ impl DeviceCommandError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::NoUnit(_) | Self::Value(_) => Exit::Usage,
+            Self::NoUnit(_) | Self::Value(_) | Self::NotExamined(_) => Exit::Usage,
             Self::Window(error) if error.is_usage() => Exit::Usage,
             Self::Window(_) | Self::Target(_) => Exit::Failed,
         }
@@ -107,7 +110,7 @@ fn kib(text: &str) -> Result<u64, DeviceCommandError> {
     Ok(bytes / 1024)
 }
 
-fn both(kib: u64) -> String {
+pub(crate) fn both(kib: u64) -> String {
     format!("{kib} KiB ({} sectors)", kib.saturating_mul(2))
 }
 
@@ -215,7 +218,7 @@ fn changed(change: &WindowChange, options: &DeviceOptions, to_undo: Option<&str>
     text
 }
 
-fn to_json(value: &impl Serialize) -> String {
+pub(crate) fn to_json(value: &impl Serialize) -> String {
     // Plain structures of numbers and texts: there is nothing in them that could be refused.
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');

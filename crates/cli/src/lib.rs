@@ -11,6 +11,7 @@ pub mod compare;
 pub mod convert;
 pub mod device;
 pub mod disk;
+pub mod doctor;
 #[cfg(feature = "evidence")]
 pub mod evidence;
 pub mod exit;
@@ -160,6 +161,11 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
             output::to_stdout(&String::from_utf8_lossy(&generate::manual()?))?;
         }
         Verb::Device(verb) => output::to_stdout(&device::device(&verb)?)?,
+        Verb::Doctor(arguments) => {
+            let (text, exit) = doctor::doctor(&arguments)?;
+            output::to_stdout(&text)?;
+            return Ok(exit);
+        }
         Verb::Disk(verb) => output::to_stdout(&disk::disk(&verb)?)?,
         Verb::Lab(verb) => {
             let (text, exit) = lab::lab(&verb)?;

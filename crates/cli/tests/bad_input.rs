@@ -238,6 +238,9 @@ fn a_window_that_cannot_be_set_is_refused_and_nothing_is_noted() {
     refused(&["set", "sdz", "128K"], 1, &["'sdz'", "ahead device list"]);
     refused(&["get", "/no/such"], 1, &["'/no/such'"]);
     refused(&["undo", "sda"], 1, &["sda"]);
+    // Of `ahead doctor`, status 1 says that something was found.
+    let doctor = place.output(&["doctor", "--root", root, "sdz"]);
+    assert_refused(&doctor, 2, &["'sdz'"]);
     let window = std::fs::read_to_string(queue.join("read_ahead_kb"));
     assert_eq!(window.expect("our file"), "128\n");
     assert!(!place.path().join("run").exists());

@@ -38,6 +38,17 @@ pub enum DeviceVerb {
     },
 }
 
+/// `ahead doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Files, folders, mount points, devices or bdis; without any, everything that has a window
+    #[arg(value_name = "PATH")]
+    pub targets: Vec<String>,
+    /// How to look.
+    #[command(flatten)]
+    pub options: DeviceOptions,
+}
+
 /// What all of them take.
 #[derive(Debug, Args)]
 pub struct DeviceOptions {

@@ -109,6 +109,17 @@ static EXAMPLES: &[Examples] = &[
         ],
     ),
     of(
+        "ahead-doctor",
+        &[
+            (
+                "ahead doctor",
+                "every window; exit status 1 when one should be looked at",
+            ),
+            ("ahead doctor /var/lib/db", "the one that counts there"),
+            ("ahead doctor --json", "the same for programs"),
+        ],
+    ),
+    of(
         "ahead-disk",
         &[
             (
