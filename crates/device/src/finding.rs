@@ -18,9 +18,9 @@ pub const LARGE_KIB: u64 = 16 << 10;
 /// Fewer streams than this should not be able to fill the memory with their windows.
 const STREAMS_MIN: u64 = 64;
 
-/// The largest request that a single device can mean by *optimal*. Those that are known to be right are of 4 KiB
-/// to 256 KiB; those that are known to be wrong, of 16 MiB and more. Arrays name their stripe, which can be large.
-const OPTIMAL_BYTES_MAX: u64 = 4 << 20;
+/// From here on no device can mean a request by *optimal*. Lower, and the full stripe of a large array behind a
+/// controller would be blamed, which can be some MiB; higher, and what is known to be wrong (32 MiB) comes near.
+const OPTIMAL_BYTES_BOGUS: u64 = 16 << 20;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -159,8 +159,10 @@ fn too_large(
             repair: better_kib.map(|kib| repair(name, kib)),
         })
     };
-    let is_odd = !optimal.is_multiple_of(PAGE_KIB * 1024) || optimal > OPTIMAL_BYTES_MAX;
-    if layer.origin == Some(Origin::TwiceOptimal) && layer.kind != LayerKind::Md && is_odd {
+    let is_odd = !optimal.is_multiple_of(PAGE_KIB * 1024) || optimal >= OPTIMAL_BYTES_BOGUS;
+    // A stripe of md is as large as it was made, also where it shows through a volume.
+    let has_array = stack.layers.iter().any(|one| one.kind == LayerKind::Md);
+    if layer.origin == Some(Origin::TwiceOptimal) && !has_array && is_odd {
         let sentence = format!(
             "{} names an optimal request of {optimal} bytes, which is no request of a single device, and the kernel made its window of it.",
             layer.name

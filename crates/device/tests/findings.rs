@@ -155,3 +155,27 @@ fn the_active_profile_of_tuned_and_what_it_includes_are_read() {
     assert_eq!(kib, [(4096, false), (256, true)]);
     assert_eq!(ids(root.path()), ["overwritten-by"]);
 }
+
+/// A volume on an array names the stripe of it: 40 MiB, as it was made.
+#[test]
+fn a_large_stripe_of_an_array_is_not_bogus() {
+    let queue =
+        "queue/optimal_io_size = 41943040\nqueue/rotational = 0\nqueue/read_ahead_kb = 81920\n";
+    let volume = format!("[sys/block/dm-0]\ndev = 253:0\nsize = 9\ndm/uuid = LVM-a\n{queue}");
+    let on_disk = support::built(&volume);
+    assert_eq!(ids(on_disk.path()), ["bogus-optimal-size"]);
+    let array = format!("[sys/block/md0]\ndev = 9:0\nsize = 9\nmd/level = raid5\n{queue}");
+    let on_array = support::built(&format!("{volume}slaves = md0\n{array}"));
+    assert_eq!(ids(on_array.path()), ["large-window"]);
+}
+
+/// On a kernel without the rule, 128 KiB below a volume is what every disk has.
+#[test]
+fn a_default_below_a_volume_that_was_set_is_no_disagreement() {
+    let queue = "queue/optimal_io_size = 0\nqueue/rotational = 1\nqueue/max_sectors_kb = 1280\n";
+    let text = format!(
+        "[proc]\nsys/kernel/osrelease = 6.12.0\n[sys/block/sda]\ndev = 8:0\nsize = 9\n{queue}queue/read_ahead_kb = 128\n\
+         [sys/block/dm-0]\ndev = 253:0\nsize = 9\ndm/uuid = LVM-a\nslaves = sda\n{queue}queue/read_ahead_kb = 4096\n"
+    );
+    assert_eq!(ids(support::built(&text).path()), [""; 0]);
+}
