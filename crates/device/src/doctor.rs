@@ -1,13 +1,11 @@
 //! The findings of a machine: its windows that count, each by its layers and by what sets it at boot.
 
-use std::fs;
-
 use ahead_sys::mounts;
 use serde::Serialize;
 
 use crate::block::LayerKind;
 use crate::boot::{self, BootSettings};
-use crate::boot_setting::BootSetting;
+use crate::boot_setting::{BootSetting, WindowUnit};
 use crate::finding::{self, Finding, FindingEvidence, Severity};
 use crate::inventory;
 use crate::machine::{MachineTree, Unread};
@@ -103,7 +101,7 @@ fn all(machine: &MachineTree) -> Vec<(String, Stack)> {
 }
 
 fn memory_bytes(machine: &MachineTree) -> Option<u64> {
-    let text = fs::read_to_string(machine.proc().join("meminfo")).ok()?;
+    let text = machine.text(&machine.proc().join("meminfo"), &mut Vec::new())?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -122,6 +120,7 @@ fn of_boot(name: &str, stack: &Stack, boot: &BootSettings, found: &mut Vec<Findi
     let places: Vec<_> = boot.settings.iter().filter(about).collect();
     let mistakes = places.iter().filter_map(|place| mistaken_unit(name, place));
     found.extend(mistakes);
+    found.extend(mixed_units(name, layer, kib, &places));
     let mut sure = places
         .iter()
         .rev()
@@ -237,5 +236,38 @@ fn mistaken_unit(name: &str, setting: &BootSetting) -> Option<Finding> {
         evidence: vec![place(setting)],
         consequence: vec![format!("The window becomes {} and not {}.", finding::size(kib), finding::size(said))],
         repair: Some(format!("correct the number or the comment; now: {}", finding::repair(name, said))),
+    })
+}
+
+/// Two places say the same number, one in KiB and one in sectors.
+fn mixed_units(
+    name: &str,
+    layer: &StackLayer,
+    kib: u64,
+    places: &[&BootSetting],
+) -> Option<Finding> {
+    let of = |unit| places.iter().filter(move |place| place.unit == unit);
+    let mut pairs = of(WindowUnit::Kib).filter_map(|one| {
+        let other = of(WindowUnit::Sectors).find(|other| other.written == one.written)?;
+        (one.kib() != other.kib()).then_some((one, other))
+    });
+    let (one, other) = pairs.next()?;
+    Some(Finding {
+        id: "sectors-for-kib",
+        severity: Severity::Warning,
+        sentence: format!(
+            "{} gets the number {} in {} as KiB and in {} as sectors of 512 bytes: two windows.",
+            layer.name, one.written, one.file, other.file
+        ),
+        evidence: vec![finding::window(layer, kib), place(one), place(other)],
+        consequence: vec![format!(
+            "It becomes {} or {}, as the order has it.",
+            finding::size(one.kib()),
+            finding::size(other.kib())
+        )],
+        repair: Some(format!(
+            "correct one of the numbers; now: {}",
+            finding::repair(name, one.kib())
+        )),
     })
 }

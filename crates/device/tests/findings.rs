@@ -156,6 +156,18 @@ fn the_active_profile_of_tuned_and_what_it_includes_are_read() {
     assert_eq!(ids(root.path()), ["overwritten-by"]);
 }
 
+#[test]
+fn one_number_in_two_units_is_said() {
+    let lines = "[etc/sysfs.d]\na.conf = block/sda/queue/read_ahead_kb = 512\n\
+                 [etc/systemd/system]\nra.service = ExecStart=/sbin/blockdev --setra 512 /dev/sda\n\
+                 [etc/systemd/system/multi-user.target.wants]\nra.service = x\n";
+    assert_eq!(
+        ids(disk(256, lines).path()),
+        ["sectors-for-kib"],
+        "the unit comes last, and its window is there"
+    );
+}
+
 /// A volume on an array names the stripe of it: 40 MiB, as it was made.
 #[test]
 fn a_large_stripe_of_an_array_is_not_bogus() {
