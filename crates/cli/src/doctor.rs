@@ -61,7 +61,7 @@ fn head(one: &Diagnosis) -> String {
     };
     let answer = match one.worst() {
         _ if one.read_ahead_kb.is_none() => "",
-        Some(Severity::Warning | Severity::Error) => "",
+        Some(Severity::Warning) => "",
         Some(Severity::Note) | None => "; no change recommended",
     };
     format!("{}: {window}{answer}\n", one.target)

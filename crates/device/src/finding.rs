@@ -30,8 +30,6 @@ pub enum Severity {
     Note,
     /// It probably costs something.
     Warning,
-    /// It certainly costs something.
-    Error,
 }
 
 impl Severity {
@@ -41,7 +39,6 @@ impl Severity {
         match self {
             Self::Note => "note",
             Self::Warning => "warning",
-            Self::Error => "error",
         }
     }
 }
