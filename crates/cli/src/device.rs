@@ -4,14 +4,15 @@
 
 use ahead_device::inventory;
 use ahead_device::machine::MachineTree;
+use ahead_device::origin::in_both_units;
 use ahead_device::stack::{self, Stack, StackLayer};
 use ahead_device::target::{self, DeviceTargetError};
 use ahead_device::window::{self, WindowChange, WindowError};
 use ahead_study::table;
-use serde::Serialize;
 
 use crate::arguments::{DeviceOptions, DeviceVerb};
 use crate::exit::Exit;
+use crate::output::to_json;
 use crate::size;
 
 /// Why a device command failed.
@@ -110,10 +111,6 @@ fn kib(text: &str) -> Result<u64, DeviceCommandError> {
     Ok(bytes / 1024)
 }
 
-pub(crate) fn both(kib: u64) -> String {
-    format!("{kib} KiB ({} sectors)", kib.saturating_mul(2))
-}
-
 fn list(stacks: &[Stack]) -> String {
     let titles = ["device", "kind", "name", "KiB", "sectors", "probably"];
     let mut table = table::with_titles(&titles, 3..5);
@@ -168,7 +165,7 @@ fn get(target: &str, stack: &Stack) -> String {
     let sentence = match says {
         Some((layer, kib)) => format!(
             "What is opened on {target} from now on reads ahead by up to {}: the window of {}.\n",
-            both(kib),
+            in_both_units(kib),
             layer.name
         ),
         None => format!(
@@ -196,13 +193,13 @@ fn changed(change: &WindowChange, options: &DeviceOptions, to_undo: Option<&str>
     let mut text = format!(
         "{}: {} now, {} before\n",
         change.name,
-        both(change.now_kib),
-        both(change.before_kib)
+        in_both_units(change.now_kib),
+        in_both_units(change.before_kib)
     );
     if change.now_kib != change.asked_kib {
         text += &format!(
             "The kernel keeps this instead of {}.\n",
-            both(change.asked_kib)
+            in_both_units(change.asked_kib)
         );
     }
     if change.open_files > 0 {
@@ -215,13 +212,6 @@ fn changed(change: &WindowChange, options: &DeviceOptions, to_undo: Option<&str>
         text +=
             &format!("It holds until the next boot; `ahead device undo {target}` puts it back.\n");
     }
-    text
-}
-
-pub(crate) fn to_json(value: &impl Serialize) -> String {
-    // Plain structures of numbers and texts: there is nothing in them that could be refused.
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
-    text.push('\n');
     text
 }
 

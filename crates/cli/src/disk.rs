@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use ahead_disk_emulator::{CreateOptions, DiskInfo, DiskStats};
 use ahead_disk_model::{DiskModel, ModelError, ServiceOrder, TimeScale};
 use ahead_study::table;
-use serde::Serialize;
 
 use crate::arguments::{DiskCreate, DiskVerb, OrderName};
 use crate::exit::Exit;
+use crate::output::to_json;
 use crate::{figures, size};
 
 /// Longest wait of a request under `--order c-look`, in real milliseconds: the sweep of a desktop
@@ -239,13 +239,6 @@ fn stats_table(stats: &DiskStats) -> String {
         table.add_row([name, class.requests.to_string()]);
     }
     format!("{table}\n")
-}
-
-fn to_json(value: &impl Serialize) -> String {
-    // Plain structures of numbers and texts: there is nothing in them that could be refused.
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
-    text.push('\n');
-    text
 }
 
 #[cfg(test)]

@@ -7,10 +7,12 @@ use std::fmt::Write as _;
 use ahead_device::doctor::{self, Diagnosis};
 use ahead_device::finding::{Finding, Severity};
 use ahead_device::machine::MachineTree;
+use ahead_device::origin::in_both_units;
 
 use crate::arguments::Doctor;
-use crate::device::{DeviceCommandError, both, to_json};
+use crate::device::DeviceCommandError;
 use crate::exit::Exit;
+use crate::output::to_json;
 
 /// Examines what was asked for; the text to print, and the exit status: 1 for a warning or worse.
 ///
@@ -56,7 +58,7 @@ fn text(all: &[Diagnosis]) -> String {
 
 fn head(one: &Diagnosis) -> String {
     let window = match (&one.layer, one.read_ahead_kb) {
-        (Some(layer), Some(kib)) => format!("{} by {layer}", both(kib)),
+        (Some(layer), Some(kib)) => format!("{} by {layer}", in_both_units(kib)),
         _ => "no window is known".to_owned(),
     };
     let answer = match one.worst() {

@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 /// Writes `text` to standard output. `Ok` also when the reader has gone.
 ///
 /// # Errors
@@ -15,6 +17,14 @@ pub fn to_stdout(text: &str) -> io::Result<()> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush());
     forgive_broken_pipe(written)
+}
+
+/// `value` as JSON for people and programs, with a line end.
+pub(crate) fn to_json(value: &impl Serialize) -> String {
+    // Plain structures of numbers and texts: there is nothing in them that could be refused.
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
 }
 
 /// Writes `text` to standard error. There is no place to report a failure to, so nothing is returned.

@@ -147,7 +147,7 @@ pub fn read(machine: &MachineTree, folder: &Path, unread: &mut Vec<Unread>) -> B
     let name = name.replace('!', "/");
     let number = machine
         .text(&folder.join("dev"), unread)
-        .and_then(|text| parse_number(&text));
+        .and_then(|text| DeviceNumber::parse(text.trim()));
     let kind = kind(machine, folder, &name, unread);
     let queue = match kind {
         LayerKind::Partition => folder.parent().unwrap_or(folder).join("queue"),
@@ -180,16 +180,6 @@ pub fn read(machine: &MachineTree, folder: &Path, unread: &mut Vec<Unread>) -> B
         backing_file,
         name,
     }
-}
-
-/// `8:1` as a number.
-#[must_use]
-pub fn parse_number(text: &str) -> Option<DeviceNumber> {
-    let (major, minor) = text.trim().split_once(':')?;
-    Some(DeviceNumber {
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
-    })
 }
 
 fn kind(machine: &MachineTree, folder: &Path, name: &str, unread: &mut Vec<Unread>) -> LayerKind {

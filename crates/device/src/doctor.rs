@@ -1,5 +1,6 @@
 //! The findings of a machine: its windows that count, each by its layers and by what sets it at boot.
 
+use ahead_sys::meminfo::MemoryInfo;
 use ahead_sys::mounts;
 use serde::Serialize;
 
@@ -9,7 +10,7 @@ use crate::boot_setting::{BootSetting, WindowUnit};
 use crate::finding::{self, Finding, FindingEvidence, Severity};
 use crate::inventory;
 use crate::machine::{MachineTree, Unread};
-use crate::origin::Origin;
+use crate::origin::{self, Origin};
 use crate::stack::{self, Stack, StackLayer};
 use crate::target::{self, DeviceTargetError, Target};
 
@@ -54,7 +55,9 @@ pub fn examine(
         stacks.collect::<Result<_, DeviceTargetError>>()?
     };
     let boot = boot::read(machine);
-    let memory = memory_bytes(machine);
+    let memory = MemoryInfo::read(&machine.proc())
+        .unwrap_or_default()
+        .total_bytes;
     let looked = targets.into_iter().map(|(target, stack)| {
         let mut findings = finding::of_stack(&target, &stack, memory);
         of_boot(&target, &stack, &boot, &mut findings);
@@ -98,15 +101,6 @@ fn all(machine: &MachineTree) -> Vec<(String, Stack)> {
         }
     }
     targets
-}
-
-fn memory_bytes(machine: &MachineTree) -> Option<u64> {
-    let text = machine.text(&machine.proc().join("meminfo"), &mut Vec::new())?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 /// What sets this window at boot, against what it is now.
@@ -167,13 +161,12 @@ fn names(layer: &StackLayer, stack: &Stack) -> Vec<String> {
 }
 
 fn place(setting: &BootSetting) -> FindingEvidence {
-    let kib = setting.kib();
     FindingEvidence {
         file: format!("{}:{}", setting.file, setting.line),
         says: format!(
-            "{} gets {kib} KiB ({} sectors)",
+            "{} gets {}",
             setting.pattern,
-            kib.saturating_mul(2)
+            origin::in_both_units(setting.kib())
         ),
     }
 }

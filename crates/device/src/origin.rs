@@ -23,6 +23,12 @@ pub const PAGE_KIB: u64 = 4;
 /// First kernel in which a rotational device without an optimal request gets twice its largest one.
 pub const ROTATIONAL_RULE_SINCE: (u32, u32) = (6, 17);
 
+/// A window in KiB and in sectors of 512 bytes, as the two are mixed up.
+#[must_use]
+pub fn in_both_units(kib: u64) -> String {
+    format!("{kib} KiB ({} sectors)", kib.saturating_mul(2))
+}
+
 /// Where a value probably comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

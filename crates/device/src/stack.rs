@@ -110,7 +110,7 @@ impl Builder<'_> {
     }
 
     fn mount(&mut self, mount: &Mount, depth: usize) {
-        let place = PathBuf::from(format!("mount {}:{}", mount.major, mount.minor));
+        let place = PathBuf::from(format!("mount {}", mount.device));
         if self.seen.contains(&place) || self.stack.layers.len() >= LAYERS_MAX {
             return;
         }

@@ -12,7 +12,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ahead_sys::block_queue::DeviceNumber;
 use ahead_sys::mounts::Mount;
 
 use crate::block;
@@ -51,10 +50,7 @@ pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -
     if mount.file_system == "btrfs" {
         return btrfs(machine, mount, unread);
     }
-    let number = DeviceNumber {
-        major: mount.major,
-        minor: mount.minor,
-    };
+    let number = mount.device;
     let device = block::folder_of(machine, &number.to_string());
     let own = if mount.file_system == "fuseblk" {
         Some(format!("{number}-fuseblk"))
@@ -62,7 +58,7 @@ pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -
         let named = NUMBERED.iter().find(|(kind, _)| *kind == mount.file_system);
         match named {
             Some((_, start)) => only_one(machine, start, unread),
-            None => Some(number.to_string()).filter(|_| mount.major == 0),
+            None => Some(number.to_string()).filter(|_| number.major == 0),
         }
     };
     Backing {

@@ -250,10 +250,7 @@ pub fn open_files(machine: &MachineTree, bdi: &str) -> u64 {
     let mounts = mounts::mounts(&machine.proc()).unwrap_or_default();
     let mut numbers: Vec<DeviceNumber> = Vec::new();
     for mount in mounts {
-        let number = DeviceNumber {
-            major: mount.major,
-            minor: mount.minor,
-        };
+        let number = mount.device;
         let stack = stack::of(machine, &Target::Mounted(Box::new(mount)));
         let counting = stack.counting().and_then(|layer| layer.bdi.as_deref());
         if counting == Some(bdi) && !numbers.contains(&number) {

@@ -33,6 +33,16 @@ impl DeviceNumber {
             minor: libc::minor(dev),
         }
     }
+
+    /// `8:1`, as `/proc` and `/sys` write it.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (major, minor) = text.split_once(':')?;
+        Some(Self {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        })
+    }
 }
 
 impl std::fmt::Display for DeviceNumber {

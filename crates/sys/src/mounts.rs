@@ -8,6 +8,8 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use crate::block_queue::DeviceNumber;
+
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
@@ -17,10 +19,8 @@ pub struct Mount {
     pub file_system: String,
     /// What is mounted: a device node, or a name that the file system chose.
     pub source: PathBuf,
-    /// Major number of the device that `stat` shows for its files.
-    pub major: u32,
-    /// Minor number of it.
-    pub minor: u32,
+    /// The device that `stat` shows for its files.
+    pub device: DeviceNumber,
     /// Options of the superblock, such as `rw,rsize=1048576`.
     pub options: String,
 }
@@ -39,15 +39,13 @@ pub fn mounts(proc_root: &Path) -> io::Result<Vec<Mount>> {
 fn parse(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|&byte| byte == b' ');
     let device = String::from_utf8(fields.nth(2)?.to_vec()).ok()?;
-    let (major, minor) = device.split_once(':')?;
     let mount_point = unescape(fields.nth(1)?);
     let mut behind_dash = fields.skip_while(|field| *field != b"-").skip(1);
     Some(Mount {
         mount_point,
         file_system: String::from_utf8_lossy(behind_dash.next()?).into_owned(),
         source: unescape(behind_dash.next()?),
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
+        device: DeviceNumber::parse(&device)?,
         options: unescape(behind_dash.next().unwrap_or_default())
             .to_string_lossy()
             .into_owned(),
@@ -88,8 +86,7 @@ mod tests {
             mount_point: PathBuf::from("/mnt/a b"),
             file_system: "ext4".into(),
             source: PathBuf::from("/dev/loop3"),
-            major: 7,
-            minor: 3,
+            device: DeviceNumber { major: 7, minor: 3 },
             options: "rw".into(),
         };
         assert_eq!(found[0], disk);

@@ -203,7 +203,7 @@ fn describe(folder: &Path) -> io::Result<String> {
     let device = DeviceNumber::from_dev(fs::metadata(folder)?.dev());
     let mount = mounts(Path::new("/proc"))?
         .into_iter()
-        .find(|mount| (mount.major, mount.minor) == (device.major, device.minor))
+        .find(|mount| mount.device == device)
         .ok_or(io::ErrorKind::NotFound)?;
     let mut text = format!("{} on {}", mount.file_system, mount.source.display());
     if let Ok(kib) =

@@ -9,6 +9,7 @@ use ahead_study::table;
 use serde::Serialize;
 
 use crate::figures;
+use crate::output::to_json;
 
 /// Reads up to these lengths are shown together, in KiB; the last class is open.
 const CLASSES_KIB: [u32; 6] = [4, 16, 64, 128, 512, 1024];
@@ -110,13 +111,6 @@ impl Account {
     pub(super) fn to_json(&self) -> String {
         to_json(self)
     }
-}
-
-fn to_json<T: Serialize>(value: &T) -> String {
-    // Figures and texts only: this cannot fail.
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
-    text.push('\n');
-    text
 }
 
 impl fmt::Display for Account {

@@ -79,10 +79,13 @@ impl OpenListing {
             }
         }
         let used = self.take(ranks.of(self.order));
-        let [listed, named, inode] = self.reached;
-        let reached = FileRanks([listed, named, inode]).of(self.order);
-        let wasted = self.give_up_before(reached.saturating_sub(BEHIND_FILES_MAX));
+        let wasted = self.give_up_before(self.reached().saturating_sub(BEHIND_FILES_MAX));
         Visited { fits, used, wasted }
+    }
+
+    /// Rank after the newest step of the order that counts.
+    const fn reached(&self) -> u32 {
+        FileRanks(self.reached).of(self.order)
     }
 
     /// Takes one rank out of what is outstanding. Whether it was there.
@@ -126,7 +129,7 @@ impl OpenListing {
     /// `None` while that is less than half of `ahead`, except for the last ones: a batch is worth
     /// sorting by place.
     pub(super) fn next(&mut self, ahead: u32, most: u32) -> Option<(u32, u32)> {
-        let reached = FileRanks(self.reached).of(self.order);
+        let reached = self.reached();
         let start = self.end.max(reached);
         // The bits begin at the first file that is outstanding. Without one they begin anew: the ranks of
         // another order may have been higher.
