@@ -35,8 +35,8 @@ const SLOWER_FACTOR: u64 = 4;
 const NO_ARM_NS: u64 = 1_000_000;
 
 /// So many waits in a row that are shorter by [`SLOWER_FACTOR`] refute what was kept of a device: it
-/// may be another one by now, and from an arm to flash is a long way in steps of an eighth. One could be
-/// an answer of the disk's own memory.
+/// may be another one by now, and from an arm to flash is a long way in steps of an eighth. So many
+/// refute that it is busy, too. One could be an answer of the disk's own memory.
 const REFUTING_WAITS: u32 = 2;
 
 /// Transfer of a page at 80 MB/s, the rate of old arms and of small network volumes: a wait of that
@@ -114,6 +114,8 @@ pub struct Device {
     waited_until: AtomicU64,
     /// When all that was asked for is expected to have arrived.
     busy_until: AtomicU64,
+    /// Waits in a row that were too short for a device that is busy until then.
+    idle_waits: AtomicU32,
     throughput: Throughput,
     /// What other processes know of it.
     shared: SharedEstimate,
@@ -155,6 +157,7 @@ impl Device {
             slower_ns: AtomicU64::new(0),
             waited_until: AtomicU64::new(0),
             busy_until: AtomicU64::new(0),
+            idle_waits: AtomicU32::new(0),
             throughput: Throughput::new(),
             shared: SharedEstimate::new(),
             says_arm: AtomicBool::new(false),
@@ -342,6 +345,18 @@ impl Device {
             .store(from.saturating_add(taken_ns), Relaxed);
     }
 
+    /// Some waits in a row that are shorter by [`SLOWER_FACTOR`] than one access is believed to take were
+    /// behind nothing: what was asked for has arrived sooner than expected, as by a guess it often has.
+    fn try_busy(&self, waited_ns: u64, now: Timestamp) {
+        let known = self.access_ns.load(Relaxed);
+        if waited_ns.saturating_mul(SLOWER_FACTOR) >= known {
+            self.idle_waits.store(0, Relaxed);
+        } else if self.idle_waits.fetch_add(1, Relaxed) + 1 >= REFUTING_WAITS {
+            self.idle_waits.store(0, Relaxed);
+            self.busy_until.fetch_min(now.get(), Relaxed);
+        }
+    }
+
     /// Whether a wait that ended `now` can be believed at once: it is no longer than an access is
     /// believed to take, or nothing that was asked for was still on its way when it began.
     fn is_believable(&self, waited_ns: u64, now: Timestamp) -> bool {
@@ -426,6 +441,7 @@ impl Device {
         let is_arm = self.depth.load(Relaxed) <= 1;
         let began = now.get().saturating_sub(waited_ns);
         let is_behind = is_shared || began < self.busy_until.load(Relaxed);
+        self.try_busy(waited_ns, now);
         // Behind others a long wait says nothing about one access; and of an arm, whose ways differ, the
         // short ones alone would say too little.
         if is_behind && (is_arm || waited_ns > known) {

@@ -157,6 +157,25 @@ fn waits_behind_what_was_asked_for_are_not_believed_at_once() {
     assert!((8_000_000..11_000_000).contains(&learned), "{learned}");
 }
 
+/// A virtual disk that says that it rotates, and a program that asked for the 40 pages of a module
+/// before its 200 lookups of 60 us: all of them seemed to be behind those, and the guess stayed.
+#[test]
+fn waits_too_short_for_a_busy_arm_are_behind_nothing() {
+    let arm = arm();
+    arm.on_ask(&Ask {
+        pages: PageCount::new(40),
+        now: Timestamp::new(1_000_000),
+        ..ask(1)
+    });
+    for read in 0..200 {
+        let now = Timestamp::new(1_100_000 + read * 70_000);
+        arm.on_lone_wait(60_000, 1, false, now);
+    }
+    let learned = arm.estimate();
+    assert!(learned.access_ns < 100_000, "{learned:?}");
+    assert_eq!(learned.depth, DeviceEstimate::FLASH.depth);
+}
+
 #[test]
 fn runs_one_after_another_are_no_contest() {
     let arm = arm();
