@@ -57,19 +57,20 @@ pub(crate) struct Calls {
     pub(crate) pages_max: u64,
     /// What the reader is about to read.
     pub(crate) access: PageRange,
-    /// Runs of this file end and begin often, so that it counts how long a reader waits at the begin
-    /// of one. Elsewhere pieces are only more requests, and those of several streams take turns.
-    pub(crate) in_pieces: bool,
+    /// Where it counts how long a reader waits at the begin: pages of the first piece, at least. Elsewhere
+    /// pieces are only more requests, and those of several streams take turns.
+    pub(crate) first_piece: Option<PageCount>,
 }
 
 impl Calls {
     /// Pages of the first call for `range`. Where it begins with what the reader wants now, that
     /// arrives with all of its call: then it is no more than the kernel would let it wait for.
     fn first(&self, range: PageRange) -> u64 {
-        if self.in_pieces && range.start == self.access.start {
-            first_read(self.access.len().get()).min(self.pages_max)
-        } else {
-            self.pages_max
+        match self.first_piece {
+            Some(least) if range.start == self.access.start => first_read(self.access.len().get())
+                .max(least.get())
+                .min(self.pages_max),
+            _ => self.pages_max,
         }
     }
 }
@@ -128,7 +129,7 @@ mod tests {
         Calls {
             pages_max: 256,
             access: PageRange::new(access, access + 4),
-            in_pieces: true,
+            first_piece: Some(PageCount::new(0)),
         }
     }
 
@@ -142,11 +143,18 @@ mod tests {
         assert_eq!(log.0[6..], [(514, 770), (770, 910)]);
         let mut log = Log(Vec::new(), Answer::OnItsWay);
         let whole = Calls {
-            in_pieces: false,
+            first_piece: None,
             ..calls(10)
         };
         assert_eq!(apply(&window, &whole, &mut log), Answer::OnItsWay);
         assert_eq!(log.0[0], (10, 266));
+        let mut log = Log(Vec::new(), Answer::OnItsWay);
+        let large = Calls {
+            first_piece: Some(PageCount::new(32)),
+            ..calls(10)
+        };
+        assert_eq!(apply(&window, &large, &mut log), Answer::OnItsWay);
+        assert_eq!(log.0[..2], [(10, 42), (42, 106)]);
     }
 
     #[test]
