@@ -130,6 +130,13 @@ impl FileState {
         self.active = now;
     }
 
+    /// The file begins to be read, as others before it.
+    pub fn expect_runs(&mut self, group: &Group) {
+        if let Some(lengths) = group.first_runs.expected() {
+            self.streams.expect_runs(&lengths);
+        }
+    }
+
     /// Whether lengths of its runs are known.
     #[must_use]
     pub fn knows_runs(&self) -> bool {
@@ -374,12 +381,18 @@ impl FileState {
     }
 
     /// A descriptor of the file was closed. Windows stay: many readers come back.
-    pub fn on_close(&mut self, many: Many<'_>, group: &Group, now: Timestamp) {
+    pub fn on_close(&mut self, mut many: Many<'_>, group: &Group, now: Timestamp) {
         self.closed = true;
         self.active = now;
-        self.publish(many, group);
+        self.publish(many.as_deref_mut(), group);
         group.budget.leave(&mut self.published);
         self.tell_guard(group, now);
+        if let Some(run) = self
+            .streams
+            .last_run(table(&mut self.few, many), self.file_pages)
+        {
+            group.first_runs.on_closed(run);
+        }
         if self.from_start && self.read_up_to < self.file_pages.get() {
             group.expectation.on_part(self.file_pages);
             (self.from_start, self.expected) = (false, false);

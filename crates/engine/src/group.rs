@@ -6,6 +6,7 @@ use ahead_units::{PageCount, Timestamp};
 
 use crate::budget::Budget;
 use crate::expectation::Expectation;
+use crate::first_runs::FirstRuns;
 use crate::guard::Guard;
 use crate::members::{Member, Members, Outstanding};
 use crate::settings::Settings;
@@ -17,6 +18,8 @@ pub struct Group {
     pub budget: Budget,
     /// Whether small files are read whole.
     pub expectation: Expectation,
+    /// How far files are read in one go.
+    pub first_runs: FirstRuns,
     /// Whether reading ahead pays.
     pub guard: Guard,
     /// This process among those that share the budget.
@@ -30,6 +33,7 @@ impl Group {
         Self {
             budget: Budget::new(),
             expectation: Expectation::new(),
+            first_runs: FirstRuns::new(),
             guard: Guard::new(),
             member: Member::new(),
         }

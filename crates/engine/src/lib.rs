@@ -7,7 +7,7 @@
 //! * [`session`] — the loop
 //! * [`host`], [`adviser`] — what a host brings
 //! * [`mod@file`] — one file: its streams, its account, the steps of one access
-//! * [`group`] — what files share: [`budget`], [`expectation`] and [`guard`]; [`members`] — the
+//! * [`group`] — what files share: [`budget`], [`expectation`], [`first_runs`] and [`guard`]; [`members`] — the
 //!   processes of one
 //! * [`devices`], [`device`] — what is believed about each, and of what: who else uses it (`contest`),
 //!   what it delivers (`throughput`); [`estimates`] — what processes share of it
@@ -26,6 +26,7 @@ pub mod estimates;
 pub mod evidence;
 pub mod expectation;
 pub mod file;
+pub mod first_runs;
 pub mod group;
 pub mod guard;
 pub mod host;

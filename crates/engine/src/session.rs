@@ -174,7 +174,9 @@ impl<F: FileTable> Session<F> {
             knobs: settings.knobs(),
         };
         if let Ok(mut entered) = self.files.enter(file) {
-            entered.state().0.on_open(&facts, now);
+            let (state, _) = entered.state();
+            state.on_open(&facts, now);
+            state.expect_runs(&self.group);
         }
         (settings.policy == PolicyChoice::Off)
             .then_some((Act::Advise(Advice::Random), Reason::TurnedOff))

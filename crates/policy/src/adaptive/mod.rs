@@ -28,7 +28,8 @@
 //! **Runs end** (`runs`) **and begin again** (`beginnings`). How long the runs of a file were bounds how
 //! much is asked for in front of a new one. A run has ended when another begins and it has not moved for
 //! some rounds over all of them, or when the reader goes on further ahead inside its own window. A `stray`
-//! read there ends nothing. Where runs begin in step, the next one is asked for before it begins.
+//! read there ends nothing. Where runs begin in step, the next one is asked for before it begins. A new file
+//! may begin with the lengths that others had.
 //!
 //! **Feedback** (`served`). A reader that waits inside its window earns larger requests.
 //! Requests found in memory already become probes that reach further and further; a probe that
@@ -65,6 +66,7 @@ pub(crate) mod window;
 
 pub use direction::Direction;
 pub use file::FileStreams;
+pub use file::feedback::LastRun;
 pub use file::outcome::{Outcome, Quick};
 pub use id::StreamId;
 pub use matching::{STREAMS_FEW, STREAMS_MANY};

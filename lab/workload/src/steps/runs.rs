@@ -1,6 +1,6 @@
 //! Runs of reads with gaps between them, scans with strays elsewhere, streams of different rates.
 
-use super::parts::{all, ascending, read, reads_in};
+use super::parts::{ascending, read, reads_in};
 use crate::kinds::{Course, Variation};
 use crate::random::{below, mix};
 use crate::{FileSpec, Process, Program, Step};
@@ -90,24 +90,30 @@ impl Runs {
     }
 }
 
-/// One task that reads `files` one after another, `passes` times.
+/// One task that reads `files` one after another, `passes` times. It opens and closes each where there are
+/// several.
 pub(super) fn process(files: &[FileSpec], runs: Runs, passes: u64, footer: bool) -> Process {
     let sizes: Vec<u64> = files.iter().map(|file| file.bytes).collect();
+    let several = sizes.len() > 1;
     let program = (0..passes).flat_map(move |_| {
         let files = (0..).zip(sizes.clone());
         files.flat_map(move |(file, bytes): (u32, u64)| {
             let ends = footer.then(|| {
                 let footer = FOOTER_BYTES.min(bytes);
                 let header = HEADER_BYTES.min(bytes);
-                [read(file, bytes - footer, footer), read(file, 0, header)]
+                [read(0, bytes - footer, footer), read(0, 0, header)]
             });
             let first = u64::from(file) << 32;
-            ends.into_iter()
-                .flatten()
-                .chain(runs.reads(file, bytes, first))
+            let open = several.then_some(Step::Open { slot: 0, file });
+            let close = several.then_some(Step::Close { slot: 0 });
+            open.into_iter()
+                .chain(ends.into_iter().flatten())
+                .chain(runs.reads(0, bytes, first))
+                .chain(close)
         })
     });
-    Process::new("runs", all(files), program)
+    let open_at_first = if several { Vec::new() } else { vec![0] };
+    Process::new("runs", open_at_first, program)
 }
 
 /// Looks elsewhere, now and then.

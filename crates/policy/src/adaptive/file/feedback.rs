@@ -29,6 +29,15 @@ steering! {
     THRASH_PAGES_MIN: u32 = 8;
 }
 
+/// How the newest run of a file went when the file was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastRun {
+    /// It reached the end of the file.
+    ToTheEnd,
+    /// It stopped before, after so many pages.
+    Stopped(u32),
+}
+
 /// The stream that `id` names, if it is still there.
 fn find(streams: &mut [Stream], id: Option<StreamId>) -> Option<&mut Stream> {
     let id = id?;
@@ -140,6 +149,29 @@ impl FileStreams {
                 stream.filter(|stream| stream.is(id))
             })
             .map_or(PageRange::new(0, 0), Stream::ahead)
+    }
+
+    /// The file begins to be read, and others like it had runs of these lengths in pages, none of which reached the
+    /// end of its file. What is known of this one counts more.
+    pub fn expect_runs(&mut self, lengths: &[u32]) {
+        if self.tick == 0 {
+            lengths.iter().for_each(|pages| self.runs.on_end(*pages));
+        }
+    }
+
+    /// How the run went that was read last, when the file of `file_pages` is closed. `None`: no run was.
+    #[must_use]
+    pub fn last_run(&self, streams: &[Stream], file_pages: PageCount) -> Option<LastRun> {
+        let stream = streams.get(usize::from(self.last))?;
+        if !stream.goes_on() || !stream.is_forward_run() {
+            return None;
+        }
+        let end = stream.run_begin() + u64::from(stream.run_pages());
+        if end >= file_pages.get() {
+            Some(LastRun::ToTheEnd)
+        } else {
+            Some(LastRun::Stopped(stream.run_pages()))
+        }
     }
 
     /// Whether enough runs have ended for their lengths to be believed.
