@@ -8,11 +8,12 @@ use ahead_device::origin::in_both_units;
 use ahead_device::stack::{self, Stack, StackLayer};
 use ahead_device::target::{self, DeviceTargetError};
 use ahead_device::window::{self, WindowChange, WindowError};
+use ahead_device::window_journal;
 use ahead_study::table;
 
 use crate::arguments::{DeviceOptions, DeviceVerb};
 use crate::exit::Exit;
-use crate::output::to_json;
+use crate::output::{problem, to_json};
 use crate::size;
 
 /// Why a device command failed.
@@ -54,7 +55,11 @@ impl DeviceCommandError {
 /// # Errors
 /// [`DeviceCommandError`].
 pub fn device(verb: &DeviceVerb) -> Result<String, DeviceCommandError> {
-    let machine = |options: &DeviceOptions| MachineTree::at(&options.root);
+    let machine = |options: &DeviceOptions| {
+        let machine = MachineTree::at(&options.root);
+        put_back_left(&machine);
+        machine
+    };
     match verb {
         DeviceVerb::List(options) => {
             let stacks = inventory::all(&machine(options));
@@ -85,6 +90,18 @@ pub fn device(verb: &DeviceVerb) -> Result<String, DeviceCommandError> {
             let change = window::undo(&machine(options), target)?;
             Ok(changed(&change, options, None))
         }
+    }
+}
+
+/// A measurement that was killed leaves its windows to the next command. Who only looks, and who may not, goes on;
+/// a change meets the same obstacle again and then says so.
+fn put_back_left(machine: &MachineTree) {
+    for window in window_journal::put_back_left(machine).unwrap_or_default() {
+        problem(&format!(
+            "the window of {} is {} again: the process that had set it for a while was killed",
+            window.bdi,
+            in_both_units(window.kib)
+        ));
     }
 }
 

@@ -25,4 +25,8 @@ pub mod origin;
 pub mod stack;
 pub mod superblock;
 pub mod target;
+pub mod temporary_window;
+pub mod undo;
+pub mod whole_file;
 pub mod window;
+pub mod window_journal;
