@@ -8,6 +8,7 @@ use crate::block::LayerKind;
 use crate::boot::{self, BootSettings};
 use crate::boot_setting::{BootSetting, WindowUnit};
 use crate::finding::{self, Finding, FindingEvidence, Severity};
+use crate::identity;
 use crate::inventory;
 use crate::machine::{MachineTree, Unread};
 use crate::origin::{self, Origin};
@@ -60,7 +61,7 @@ pub fn examine(
         .total_bytes;
     let looked = targets.into_iter().map(|(target, stack)| {
         let mut findings = finding::of_stack(&target, &stack, memory);
-        of_boot(&target, &stack, &boot, &mut findings);
+        of_boot(machine, &target, &stack, &boot, &mut findings);
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         let layer = stack.counting();
         Diagnosis {
@@ -104,12 +105,18 @@ fn all(machine: &MachineTree) -> Vec<(String, Stack)> {
 }
 
 /// What sets this window at boot, against what it is now.
-fn of_boot(name: &str, stack: &Stack, boot: &BootSettings, found: &mut Vec<Finding>) {
+fn of_boot(
+    machine: &MachineTree,
+    name: &str,
+    stack: &Stack,
+    boot: &BootSettings,
+    found: &mut Vec<Finding>,
+) {
     let counting = stack.counting();
     let Some((layer, kib)) = counting.and_then(|layer| Some((layer, layer.read_ahead_kb?))) else {
         return;
     };
-    let names = names(layer, stack);
+    let names = identity::names(machine, layer, stack);
     let about = |setting: &&BootSetting| setting.sets(&names) != Some(false);
     let places: Vec<_> = boot.settings.iter().filter(about).collect();
     let mistakes = places.iter().filter_map(|place| mistaken_unit(name, place));
@@ -145,19 +152,6 @@ fn is_lost(layer: &StackLayer) -> bool {
         LayerKind::Zram,
     ];
     layer.origin == Some(Origin::Set) && !keeps.contains(&layer.kind)
-}
-
-/// Under which names a window is set: those of its layer, and of partitions of it that stand above.
-fn names(layer: &StackLayer, stack: &Stack) -> Vec<String> {
-    let parts = stack.layers.iter().take_while(|one| !one.counts);
-    let parts = parts.filter(|one| one.kind == LayerKind::Partition);
-    let mut names: Vec<_> = parts.map(|part| part.name.clone()).collect();
-    names.extend(layer.bdi.clone());
-    if layer.kind != LayerKind::FileSystem {
-        names.push(layer.name.clone());
-        names.extend(layer.label.clone());
-    }
-    names
 }
 
 fn place(setting: &BootSetting) -> FindingEvidence {

@@ -138,6 +138,20 @@ pub fn undo(machine: &MachineTree, text: &str) -> Result<WindowChange, WindowErr
     Ok(window.change(machine, before_kib, now_kib, asked_kib))
 }
 
+/// What the next [`undo`] of `text` would put back, in KiB; `None` where nothing is noted.
+///
+/// # Errors
+/// [`WindowError`].
+pub fn noted(machine: &MachineTree, text: &str) -> Result<Option<u64>, WindowError> {
+    let window = CountingWindow::find(machine, text)?;
+    if !WindowJournal::is_there(machine) {
+        return Ok(None);
+    }
+    let journal = WindowJournal::open(machine)?;
+    let last = journal.last(&window.bdi);
+    Ok(last.map(|last| journal.notes[last].before_kib))
+}
+
 /// Whether a window of this size can be set.
 ///
 /// # Errors

@@ -110,12 +110,11 @@ impl<'a> WindowJournal<'a> {
     pub(crate) fn open(machine: &'a MachineTree) -> Result<Self, WindowJournalError> {
         let folder = machine.root().join(FOLDER);
         let lock = UndoLock::take(&folder)?;
-        let boot = fs::read_to_string(machine.proc().join("sys/kernel/random/boot_id"));
         let mut journal = Self {
             machine,
             _lock: lock,
             file: UndoFile::new(&folder, "windows"),
-            boot: boot.unwrap_or_default().trim().to_owned(),
+            boot: machine.boot(),
             notes: Vec::new(),
             put_back: Vec::new(),
         };
