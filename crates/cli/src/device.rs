@@ -5,6 +5,8 @@
 use ahead_device::inventory;
 use ahead_device::machine::MachineTree;
 use ahead_device::origin::in_both_units;
+use ahead_device::persist::PersistError;
+use ahead_device::persist_record::PersistRecordError;
 use ahead_device::stack::{self, Stack, StackLayer};
 use ahead_device::target::{self, DeviceTargetError};
 use ahead_device::window::{self, WindowChange, WindowError};
@@ -15,6 +17,8 @@ use crate::arguments::{DeviceOptions, DeviceVerb};
 use crate::exit::Exit;
 use crate::output::{problem, to_json};
 use crate::size;
+
+mod persist;
 
 /// Why a device command failed.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +40,21 @@ pub enum DeviceCommandError {
     /// The window was not changed.
     #[error(transparent)]
     Window(#[from] WindowError),
+    /// Nothing was persisted or reverted.
+    #[error(transparent)]
+    Persist(#[from] PersistError),
+    /// What is persisted cannot be read.
+    #[error(transparent)]
+    Record(#[from] PersistRecordError),
+    /// There is no terminal that could be asked.
+    #[error("nothing was written: say --yes, as there is no terminal to ask at")]
+    NotAsked,
+    /// The answer was no.
+    #[error("nothing was written")]
+    Declined,
+    /// The terminal cannot be used.
+    #[error("cannot ask: {0}; nothing was written")]
+    Ask(std::io::Error),
 }
 
 impl DeviceCommandError {
@@ -43,54 +62,71 @@ impl DeviceCommandError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::NoUnit(_) | Self::Value(_) | Self::NotExamined(_) => Exit::Usage,
+            Self::NoUnit(_) | Self::Value(_) | Self::NotExamined(_) | Self::NotAsked => Exit::Usage,
             Self::Window(error) if error.is_usage() => Exit::Usage,
-            Self::Window(_) | Self::Target(_) => Exit::Failed,
+            Self::Persist(error) if error.is_usage() => Exit::Usage,
+            _ => Exit::Failed,
         }
     }
 }
 
-/// Does what was asked and returns the text to print.
+/// Does what was asked; the text to print, and the exit status: 1 where what was persisted does not hold.
 ///
 /// # Errors
 /// [`DeviceCommandError`].
-pub fn device(verb: &DeviceVerb) -> Result<String, DeviceCommandError> {
+pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
     let machine = |options: &DeviceOptions| {
         let machine = MachineTree::at(&options.root);
         put_back_left(&machine);
         machine
     };
-    match verb {
+    let text = match verb {
         DeviceVerb::List(options) => {
             let stacks = inventory::all(&machine(options));
-            Ok(if options.json {
+            if options.json {
                 to_json(&stacks)
             } else {
                 list(&stacks)
-            })
+            }
         }
         DeviceVerb::Get { target, options } => {
             let machine = machine(options);
             let stack = stack::of(&machine, &target::find(&machine, target)?);
-            Ok(if options.json {
+            if options.json {
                 to_json(&stack)
             } else {
                 get(target, &stack)
-            })
+            }
         }
         DeviceVerb::Set {
             target,
             value,
             options,
+        }
+        | DeviceVerb::Apply {
+            target,
+            value,
+            options,
         } => {
             let change = window::set(&machine(options), target, kib(value)?)?;
-            Ok(changed(&change, options, Some(target)))
+            changed(&change, options, Some(target))
+        }
+        DeviceVerb::Persist(arguments) => {
+            let kib = kib(&arguments.value)?;
+            persist::persist(&machine(&arguments.options), arguments, kib)?
+        }
+        DeviceVerb::Verify { target, options } => {
+            return persist::verify(&machine(options), target.as_deref(), options);
+        }
+        DeviceVerb::Revert { target, options } => {
+            persist::revert(&machine(options), target.as_deref(), options)?
         }
         DeviceVerb::Undo { target, options } => {
             let change = window::undo(&machine(options), target)?;
-            Ok(changed(&change, options, None))
+            changed(&change, options, None)
         }
-    }
+    };
+    Ok((text, Exit::Fine))
 }
 
 /// A measurement that was killed leaves its windows to the next command. Who only looks, and who may not, goes on;
