@@ -15,7 +15,7 @@ use similar::TextDiff;
 use super::DeviceCommandError;
 use crate::arguments::{DeviceOptions, PersistChoice, PersistOptions};
 use crate::exit::Exit;
-use crate::output::{to_json, to_stderr};
+use crate::output::{to_json, to_stdout};
 
 /// What was done, for programs.
 #[derive(Serialize)]
@@ -33,8 +33,7 @@ pub(super) fn persist(
     let only = arguments.mechanism.map(mechanism);
     let plan = persist::plan(machine, &arguments.target, kib, only)?;
     if !arguments.options.json {
-        // Before the question, and on the side that is not redirected away from it.
-        to_stderr(&shown(&plan));
+        say(&shown(&plan))?;
     }
     if !arguments.yes {
         ask()?;
@@ -82,13 +81,19 @@ fn diff(file: &PlannedFile) -> String {
     diff.header(&from, &format!("b{}", file.path)).to_string()
 }
 
+/// Before the question, so not with the rest of the output.
+fn say(text: &str) -> Result<(), DeviceCommandError> {
+    to_stdout(text).map_err(DeviceCommandError::Ask)
+}
+
 /// Asks at the terminal; nothing else is an answer.
 fn ask() -> Result<(), DeviceCommandError> {
     let stdin = io::stdin();
-    if !stdin.is_terminal() || !io::stderr().is_terminal() {
+    // Who has not seen the plan is not asked either.
+    if !stdin.is_terminal() || !io::stdout().is_terminal() {
         return Err(DeviceCommandError::NotAsked);
     }
-    to_stderr("Write this? [y/N] ");
+    say("Write this? [y/N] ")?;
     let mut answer = String::new();
     stdin
         .lock()

@@ -152,16 +152,10 @@ pub(super) fn take_back(machine: &MachineTree, file: &PersistedFile) -> Result<(
         path: file.path.clone(),
         source,
     };
-    let gone = |path: &Path| match fs::remove_file(path) {
-        Err(error)
-            if !matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Err(at(error))
-        }
-        _ => Ok(()),
+    // Asked first: a file system that cannot be written to refuses to remove what is not there.
+    let gone = |path: &Path| match fs::symlink_metadata(path) {
+        Err(error) if is_absent(&error) => Ok(()),
+        _ => fs::remove_file(path).map_err(at),
     };
     let there = place(machine, &file.path)?;
     gone(&aside(&there))?;
@@ -178,4 +172,11 @@ pub(super) fn take_back(machine: &MachineTree, file: &PersistedFile) -> Result<(
         let _ = fs::remove_dir(place(machine, folder)?);
     }
     Ok(())
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
