@@ -12,7 +12,7 @@ use ahead_device::window::WindowChange;
 use serde::Serialize;
 use similar::TextDiff;
 
-use super::DeviceCommandError;
+use super::error::DeviceCommandError;
 use crate::arguments::{DeviceOptions, PersistChoice, PersistOptions};
 use crate::exit::Exit;
 use crate::output::{to_json, to_stdout};
