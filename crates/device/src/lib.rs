@@ -17,6 +17,7 @@
 pub mod block;
 pub mod boot;
 pub mod boot_setting;
+pub mod container;
 pub mod doctor;
 pub mod finding;
 pub mod identity;
@@ -27,6 +28,7 @@ pub mod origin;
 pub mod persist;
 pub mod persist_record;
 pub mod stack;
+pub mod stacked;
 pub mod superblock;
 pub mod target;
 pub mod temporary_window;

@@ -26,7 +26,7 @@ const WINDOWS: [u64; 5] = [0, 64, 512, 1024, 4096];
 #[test]
 fn any_order_of_operations_is_as_the_model_says() {
     let mut random = fastrand::Rng::with_seed(11);
-    for round in 0..40 {
+    for round in 0..20 {
         let machine = Persisting::with_disk("naa.5000c500a1b2c3d4\n");
         let before = machine.everything();
         let mut model = Model {
