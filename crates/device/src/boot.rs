@@ -60,6 +60,7 @@ pub fn read_with(machine: &MachineTree, instead: &[(&str, &str)]) -> BootSetting
     search.nfs();
     let hotplug = "etc/hotplug.d/block";
     search.folders(&[hotplug], "", |_, text| text::hotplug(text));
+    search.units(true);
     let tmpfiles = ["usr/lib/tmpfiles.d", "run/tmpfiles.d", "etc/tmpfiles.d"];
     let before = search.found.settings.len();
     search.folders(&tmpfiles, ".conf", |_, text| text::tmpfiles(text));
@@ -75,12 +76,7 @@ pub fn read_with(machine: &MachineTree, instead: &[(&str, &str)]) -> BootSetting
     search.file(Path::new("etc/sysfs.conf"), |_, text| text::sysfs(text));
     search.folders(&["etc/sysfs.d"], ".conf", |_, text| text::sysfs(text));
     search.tuned();
-    let wanted = search.wanted_units();
-    search.folders(&["etc/systemd/system"], ".service", |file, text| {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let is_wanted = wanted.iter().any(|unit| *unit == name);
-        text::commands(text, is_wanted)
-    });
+    search.units(false);
     search.file(Path::new("etc/rc.local"), |file, text| {
         let mode = fs::metadata(file).map_or(0, |found| found.permissions().mode());
         text::commands(text, mode & 0o111 != 0)
@@ -208,20 +204,51 @@ impl Search<'_> {
         self.folders(&["etc/nfs.conf.d"], ".conf", parse);
     }
 
-    /// Units that some target starts.
-    fn wanted_units(&self) -> Vec<String> {
-        let units = self.machine.below(Path::new("etc/systemd/system"));
-        let folders = self.machine.names(&units);
-        let folders = folders
-            .iter()
-            .filter(|name| name.ends_with(".wants") || name.ends_with(".requires"));
-        let names = folders.map(|name| self.machine.names(&units.join(name)));
-        let new = self.instead.iter().map(|(path, _)| Path::new(path));
-        let new = new.filter(|path| {
-            let folder = path.parent().unwrap_or(path).to_string_lossy();
-            folder.ends_with(".wants") || folder.ends_with(".requires")
+    /// Units that are started: those that a device or a mount starts, which come with it, or all others.
+    fn units(&mut self, with_device: bool) {
+        let wanted = self.wanted_units();
+        let starts = |unit: &str, with: bool| {
+            let mut of_unit = wanted.iter().filter(|(_, one)| one == unit);
+            of_unit.any(|(folder, _)| is_of_device(folder) == with)
+        };
+        self.folders(&["etc/systemd/system"], ".service", |file, text| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let (early, late) = (starts(&name, true), starts(&name, false));
+            match with_device {
+                true if early && !late => text::commands(text, true),
+                false if late || !early => text::commands(text, late),
+                _ => Vec::new(),
+            }
         });
-        let new = new.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
-        names.flatten().chain(new).collect()
     }
+
+    /// Units that something starts, each behind the folder that says so.
+    fn wanted_units(&self) -> Vec<(String, String)> {
+        let units = self.machine.below(Path::new("etc/systemd/system"));
+        let is_list = |name: &str| name.ends_with(".wants") || name.ends_with(".requires");
+        let mut wanted = Vec::new();
+        for folder in self.machine.names(&units) {
+            if is_list(&folder) {
+                let names = self.machine.names(&units.join(&folder));
+                wanted.extend(names.into_iter().map(|name| (folder.clone(), name)));
+            }
+        }
+        for (path, _) in self.instead {
+            let mut parts = path.rsplit('/');
+            if let (Some(name), Some(folder)) = (parts.next(), parts.next())
+                && is_list(folder)
+            {
+                wanted.push((folder.to_owned(), name.to_owned()));
+            }
+        }
+        wanted
+    }
+}
+
+/// Whether the units of this folder are started when a device or a mount appears, and not by a target.
+fn is_of_device(folder: &str) -> bool {
+    let unit = folder
+        .trim_end_matches(".wants")
+        .trim_end_matches(".requires");
+    unit.ends_with(".device") || unit.ends_with(".mount")
 }

@@ -30,6 +30,8 @@ pub struct BootSetting {
     pub unit: WindowUnit,
     /// The window of a comment on the line or the one before it, in KiB.
     pub comment_kib: Option<u64>,
+    /// Whether it leaves a window that is larger already, as `>4096` of tuned does; it is not sure then.
+    pub only_raises: bool,
     /// Whether it is known to take effect on the devices of the pattern.
     pub is_sure: bool,
 }
@@ -43,6 +45,20 @@ impl BootSetting {
             WindowUnit::Sectors => self.written / 2,
         };
         kib / PAGE_KIB * PAGE_KIB
+    }
+
+    /// Whether a window of `kib` of a device with one of these names becomes another one; `None` when that cannot be
+    /// known.
+    #[must_use]
+    pub fn changes(&self, names: &[String], kib: u64) -> Option<bool> {
+        if !self.only_raises {
+            return self.sets(names).map(|sets| sets && self.kib() != kib);
+        }
+        let sure = Self {
+            is_sure: true,
+            ..self.clone()
+        };
+        sure.sets(names).map(|sets| sets && self.kib() > kib)
     }
 
     /// Whether a device with one of these names is meant; `None` when that cannot be known.

@@ -186,6 +186,27 @@ fn a_mechanism_that_would_be_overwritten_is_not_proposed() {
     );
 }
 
+/// The profile that most servers of one distribution have: it raises every smaller window to 4 MiB.
+#[test]
+fn a_profile_that_only_raises_overwrites_what_is_smaller() {
+    let machine = Machine::with_disk("naa.5000c500a1b2c3d4");
+    let profile = "[main]\nsummary=x\n[disk]\nreadahead=>4096\n";
+    machine.file("usr/lib/tuned/virtual-guest/tuned.conf", profile);
+    assert_eq!(
+        machine.plan(512, None).expect("a plan").mechanism,
+        Mechanism::Tuned
+    );
+    let refused = machine.plan(512, Some(Mechanism::Udev));
+    assert!(
+        matches!(refused, Err(PersistError::Overwritten { kib: 4096, .. })),
+        "{refused:?}"
+    );
+    assert_eq!(
+        machine.plan(8192, None).expect("a plan").mechanism,
+        Mechanism::Udev
+    );
+}
+
 #[test]
 fn of_two_lines_for_one_path_tmpfiles_takes_the_first() {
     let machine = Machine::with_disk("naa.5000c500a1b2c3d4");

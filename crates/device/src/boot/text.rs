@@ -14,6 +14,7 @@ fn setting(line: usize, pattern: &str, written: u64, unit: WindowUnit) -> BootSe
         written,
         unit,
         comment_kib: None,
+        only_raises: false,
         is_sure: true,
     }
 }
@@ -247,7 +248,8 @@ pub(super) fn tuned(text: &str) -> Vec<BootSetting> {
                 };
                 if let Ok(number) = number.trim().parse() {
                     let mut one = setting(at, "sd*|vd*|xvd*|nvme*|mmcblk*|dasd*", number, unit);
-                    one.is_sure = !value.starts_with('>');
+                    one.only_raises = value.starts_with('>');
+                    one.is_sure = !one.only_raises;
                     one.comment_kib = comment_kib;
                     found.push(one);
                 }

@@ -381,11 +381,8 @@ impl Planned<'_> {
         };
         let ours = settings.iter().rposition(is_ours);
         let ours = ours.ok_or(PersistError::NotRead(mechanism))?;
-        for later in settings[ours + 1..]
-            .iter()
-            .filter(|one| one.kib() != self.kib)
-        {
-            match later.sets(&names) {
+        for later in &settings[ours + 1..] {
+            match later.changes(&names, self.kib) {
                 Some(true) => {
                     return Err(PersistError::Overwritten {
                         mechanism,
