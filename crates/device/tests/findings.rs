@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -271,4 +272,33 @@ fn what_was_persisted_and_does_not_hold_is_a_warning() {
     machine.write_window(96);
     let found = ids(machine.folder.path());
     assert!(found.contains(&"not-as-persisted"), "{found:?}");
+}
+
+/// A finding is looked up by its id, also by programs: each is in the guide, and the guide has no other.
+#[test]
+fn every_id_is_explained_in_the_guide() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut ids = BTreeSet::new();
+    for file in ["finding.rs", "doctor.rs", "stacked.rs"] {
+        let text = fs::read_to_string(source.join(file)).expect("text");
+        for start in ["id: \"", "base(\"", "base(\n"] {
+            for part in text.split(start).skip(1) {
+                let part = part.trim_start().trim_start_matches('"');
+                let end = part.find('"').expect("an id");
+                ids.insert(part[..end].to_owned());
+            }
+        }
+    }
+    let guide = source.join("../../../docs/guide/read-ahead.md");
+    let guide = fs::read_to_string(guide).expect("the guide");
+    let table = guide
+        .split("| finding | meaning |")
+        .nth(1)
+        .expect("a table");
+    let rows = table.trim_start().lines().skip(1);
+    let rows = rows.map_while(|line| line.strip_prefix("| `"));
+    let explained: BTreeSet<_> = rows
+        .filter_map(|row| Some(row.split_once('`')?.0.to_owned()))
+        .collect();
+    assert_eq!(ids, explained);
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use ahead_device::identity::StableIdentity;
+use ahead_device::machine::MachineTree;
 use ahead_device::mechanism::{MECHANISMS, Mechanism};
 use ahead_device::persist::{self, PersistError};
 use ahead_device::persist_record;
@@ -250,6 +251,27 @@ fn without_anything_better_the_kernels_name_is_used_and_said() {
             .texts()
             .1
             .contains("devices_udev_regex=^ID_SERIAL=X_1$")
+    );
+}
+
+/// A bridge that gives one number to every disk behind it.
+#[test]
+fn another_device_of_the_same_number_is_said() {
+    let text =
+        "[sys/block/sda]\ndev = 8:0\nsize = 9\nqueue/read_ahead_kb = 128\ndevice/wwid = t10.1234\n";
+    let root = support::built(&format!(
+        "{text}{}",
+        text.replace("sda", "sdb").replace("8:0", "8:16")
+    ));
+    fs::create_dir_all(root.path().join("etc/udev/rules.d")).expect("a folder");
+    let tree = MachineTree::at(root.path());
+    let plan = persist::plan(&tree, "sda", 512, None).expect("a plan");
+    assert!(
+        plan.notes
+            .iter()
+            .any(|note| note.starts_with("sdb says the same")),
+        "{:?}",
+        plan.notes
     );
 }
 

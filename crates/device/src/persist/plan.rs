@@ -13,6 +13,7 @@ use crate::block::LayerKind;
 use crate::boot::{self, BootSettings};
 use crate::boot_setting::BootSetting;
 use crate::identity::{self, StableIdentity};
+use crate::inventory;
 use crate::machine::MachineTree;
 use crate::mechanism::{self, Mechanism};
 use crate::origin::in_both_units;
@@ -140,6 +141,7 @@ impl Planned<'_> {
             return Err(PersistError::NotInstalled(mechanism));
         }
         let mut notes = vec![format!("{}: {why}.", mechanism.word())];
+        notes.extend(self.namesakes());
         let files = self.files(mechanism, &mut notes)?;
         for file in &files {
             let mut others = self
@@ -163,6 +165,22 @@ impl Planned<'_> {
             kib: self.kib,
             notes,
             files,
+        })
+    }
+
+    /// Other devices that say the same of themselves: two ways to one disk, or a maker who gives one number to all.
+    fn namesakes(&self) -> Option<String> {
+        if matches!(self.identity, StableIdentity::Mount { .. }) {
+            return None;
+        }
+        let all = inventory::all(self.machine);
+        let layers = all.iter().filter_map(Stack::counting);
+        let others = layers.filter(|one| one.name != self.layer.name);
+        let others = others.filter(|one| identity::of(self.machine, one) == self.identity);
+        let names: Vec<_> = others.map(|one| one.name.as_str()).collect();
+        (!names.is_empty()).then(|| {
+            let names = names.join(", ");
+            format!("{names} says the same of itself, and gets the same window.")
         })
     }
 
