@@ -1,6 +1,6 @@
 //! Persisting a window: exactly one mechanism sets it at boot, for exactly one device, and it can be taken back.
 //!
-//! [`plan`] finds out what would be written and whether it would hold, and changes nothing. [`carry_out`] records what
+//! [`plan()`] finds out what would be written and whether it would hold, and changes nothing. [`carry_out`] records what
 //! is there, writes, and sets the window. [`revert`] brings back what was there, and the window before.
 //!
 //! A plan is refused where another file sets the window later, so that the one that is written would have no effect.

@@ -20,6 +20,10 @@ use crate::stack::{Stack, StackLayer};
 use crate::target;
 use crate::window;
 
+/// Newest kernel that is known to keep a window when a limit of its queue is written. Tried: 6.12.117 keeps 512 KiB
+/// when `max_sectors_kb` is written, 6.18.44 goes back to its own rule.
+const LIMITS_KEEP_WINDOW: (u32, u32) = (6, 12);
+
 /// What became of one persisted window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifiedWindow {
@@ -151,11 +155,21 @@ fn changed_by(
         return "it was set in this start of the machine, perhaps by `ahead device set`".to_owned();
     }
     match layer.origin {
-        Some(origin) if origin != Origin::Set => format!(
-            "it is what the kernel gives ({}): {} has not set it",
-            origin.words(),
-            one.mechanism.word()
-        ),
+        Some(origin) if origin != Origin::Set => {
+            let sets_anew = machine
+                .kernel()
+                .is_some_and(|kernel| kernel > LIMITS_KEEP_WINDOW);
+            let or = if sets_anew {
+                ", or a limit of its queue (such as max_sectors_kb) was written afterwards, which makes this kernel set the window anew"
+            } else {
+                ""
+            };
+            format!(
+                "it is what the kernel gives ({}): {} has not set it{or}",
+                origin.words(),
+                one.mechanism.word()
+            )
+        }
         _ => "something set it that no file in the usual places says".to_owned(),
     }
 }

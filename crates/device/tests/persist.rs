@@ -358,6 +358,10 @@ fn verify_says_what_is_known_where_no_file_says_it() {
         "{:?}",
         machine.verified()
     );
+    machine.file("proc/sys/kernel/osrelease", "6.18.44\n");
+    assert!(machine.verified().why[0].contains("max_sectors_kb"));
+    machine.file("proc/sys/kernel/osrelease", "6.12.117\n");
+    assert!(!machine.verified().why[0].contains("max_sectors_kb"));
     machine.write_window(64);
     assert!(
         machine.verified().why[0].contains("no file in the usual places"),

@@ -103,10 +103,16 @@ static EXAMPLES: &[Examples] = &[
     ),
     of(
         "ahead-device-apply",
-        &[(
-            "sudo ahead device apply /data 1M",
-            "until the next boot, to see whether it helps",
-        )],
+        &[
+            (
+                "sudo ahead device apply /data 1M",
+                "until the next boot, to see whether it helps",
+            ),
+            (
+                "sudo ahead device undo /data",
+                "if it does not; otherwise `persist`",
+            ),
+        ],
     ),
     of(
         "ahead-device-persist",
