@@ -187,6 +187,18 @@ fn a_mechanism_that_would_be_overwritten_is_not_proposed() {
     );
 }
 
+#[test]
+fn a_profile_that_came_with_tuned_keeps_what_it_says() {
+    let machine = Machine::with_disk("naa.5000c500a1b2c3d4");
+    for kib in [512, 1024] {
+        let plan = machine.persist(kib, Some(Mechanism::Tuned));
+        let text = plan.files[0].texts().1;
+        assert!(text.starts_with("[main]\nsummary=x\n"), "{text}");
+        assert!(text.ends_with(&format!("readahead={kib}\n")), "{text}");
+        assert_eq!(text.matches("readahead").count(), 1, "{text}");
+    }
+}
+
 /// The profile that most servers of one distribution have: it raises every smaller window to 4 MiB.
 #[test]
 fn a_profile_that_only_raises_overwrites_what_is_smaller() {

@@ -17,7 +17,7 @@ use crate::inventory;
 use crate::machine::MachineTree;
 use crate::mechanism::{self, Mechanism};
 use crate::origin::in_both_units;
-use crate::persist_record::{self, FileBefore, Persisted, PersistedText};
+use crate::persist_record::{self, FileBefore, Persisted, PersistedFile, PersistedText};
 use crate::stack::{self, Stack, StackLayer};
 use crate::superblock;
 use crate::target;
@@ -233,12 +233,12 @@ impl Planned<'_> {
             Mechanism::Tmpfiles => {
                 say_name();
                 let path = format!("/etc/tmpfiles.d/zz-ahead-{slug}.conf");
-                one(path, text::tmpfiles(name, kib), 0o644)
+                one(path, text::tmpfiles(identity, name, kib)?, 0o644)
             }
             Mechanism::SysfsD => {
                 say_name();
                 let path = format!("/etc/sysfs.d/zz-ahead-{slug}.conf");
-                one(path, text::sysfs(name, kib), 0o644)
+                one(path, text::sysfs(identity, name, kib)?, 0o644)
             }
             Mechanism::Nfs => {
                 notes.push(format!(
@@ -278,7 +278,8 @@ impl Planned<'_> {
             let places = ["/usr/sbin/blockdev", "/sbin/blockdev"];
             let mut places = places.into_iter();
             let blockdev = places.find(|place| self.machine.below(Path::new(place)).exists());
-            text::unit_of_device(blockdev.unwrap_or("/sbin/blockdev"), &node, self.kib)
+            let blockdev = blockdev.unwrap_or("/sbin/blockdev");
+            text::unit_of_device(&self.identity, blockdev, &node, self.kib)?
         };
         let folder = "/etc/systemd/system";
         let unit = format!("ahead-{slug}.service");
@@ -296,7 +297,10 @@ impl Planned<'_> {
         let profile = mechanism::active_profile(self.machine).ok_or_else(missing)?;
         let folders = ["etc/tuned", "etc/tuned/profiles"];
         let own = folders.map(|folder| format!("/{folder}/{profile}/tuned.conf"));
-        let is_there = |path: &&String| self.machine.below(Path::new(path)).exists();
+        // A copy that we made is made again from what it is a copy of.
+        let is_copy = |path: &&String| self.ours(path).is_some_and(|file| file.before.is_none());
+        let is_there =
+            |path: &&String| self.machine.below(Path::new(path)).exists() && !is_copy(path);
         let (path, before, mode) = if let Some(path) = own.iter().find(is_there) {
             let (before, mode) = self.base(path)?;
             (path.clone(), before, mode)
@@ -344,14 +348,18 @@ impl Planned<'_> {
         Ok(vec![self.planned(path, now)?])
     }
 
-    /// The text that a file has without what we persisted, and its rights.
-    fn base(&self, path: &str) -> Result<(String, u32), PersistError> {
+    /// What is recorded of a file for this device.
+    fn ours(&self, path: &str) -> Option<&PersistedFile> {
         let mut ours = self
             .record
             .iter()
             .filter(|one| one.identity == self.identity);
-        let ours = ours.find_map(|one| one.files.iter().find(|file| file.path == path));
-        let before = match ours {
+        ours.find_map(|one| one.files.iter().find(|file| file.path == path))
+    }
+
+    /// The text that a file has without what we persisted, and its rights.
+    fn base(&self, path: &str) -> Result<(String, u32), PersistError> {
+        let before = match self.ours(path) {
             Some(file) => file.before.clone(),
             None => file_before(&self.machine.below(Path::new(path)), path)?,
         };

@@ -99,32 +99,59 @@ pub(super) fn hotplug(identity: &StableIdentity, kib: u64) -> Result<String, Unw
 }
 
 /// A line for systemd-tmpfiles. It knows the kernel's name.
-pub(super) fn tmpfiles(name: &str, kib: u64) -> String {
-    let name = name.replace('/', "!");
-    format!("{HEAD}w /sys/block/{name}/queue/read_ahead_kb - - - - {kib}\n")
+pub(super) fn tmpfiles(
+    identity: &StableIdentity,
+    name: &str,
+    kib: u64,
+) -> Result<String, UnwritableName> {
+    let name = plain("tmpfiles", identity, &name.replace('/', "!"))?;
+    Ok(format!(
+        "{HEAD}w /sys/block/{name}/queue/read_ahead_kb - - - - {kib}\n"
+    ))
+}
+
+/// A name of the kernel or of udev, which has none but these signs in it; any other would be one of the file.
+fn plain(
+    mechanism: &'static str,
+    identity: &StableIdentity,
+    name: &str,
+) -> Result<String, UnwritableName> {
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "#+-.:=@_/!\\".contains(sign);
+    if name.chars().all(is_plain) && !name.is_empty() {
+        return Ok(name.to_owned());
+    }
+    let why = "is not as the kernel and udev name devices";
+    Err(unwritable(mechanism, identity, why))
 }
 
 /// A line for sysfsutils. It knows the kernel's name.
-pub(super) fn sysfs(name: &str, kib: u64) -> String {
-    let name = name.replace('/', "!");
-    format!("{HEAD}block/{name}/queue/read_ahead_kb = {kib}\n")
+pub(super) fn sysfs(
+    identity: &StableIdentity,
+    name: &str,
+    kib: u64,
+) -> Result<String, UnwritableName> {
+    let name = plain("sysfs.d", identity, &name.replace('/', "!"))?;
+    Ok(format!("{HEAD}block/{name}/queue/read_ahead_kb = {kib}\n"))
 }
 
 /// A unit of systemd that sets the window of the device behind `node`, and the unit that it starts with.
-pub(super) fn unit_of_device(blockdev: &str, node: &str, kib: u64) -> (String, String) {
-    let device = format!("{}.device", unit_name(node));
+pub(super) fn unit_of_device(
+    identity: &StableIdentity,
+    blockdev: &str,
+    node: &str,
+    kib: u64,
+) -> Result<(String, String), UnwritableName> {
+    let node = plain("a unit", identity, node)?;
+    let device = format!("{}.device", unit_name(&node));
     let text = unit(
-        &format!(
-            "After={device}\nBindsTo={device}\n",
-            device = doubled(&device)
-        ),
+        &format!("After={0}\nBindsTo={0}\n", doubled(&device)),
         &format!(
             "{blockdev} --setra {} {}",
             kib.saturating_mul(2),
-            doubled(node)
+            doubled(&node)
         ),
     );
-    (text, device)
+    Ok((text, device))
 }
 
 /// A unit of systemd that sets the window of what is mounted at `path`, and the unit that it starts with.
@@ -135,7 +162,10 @@ pub(super) fn unit_of_mount(
     kib: u64,
 ) -> Result<(String, String), UnwritableName> {
     let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "/._-".contains(sign);
-    if !path.chars().all(is_plain) {
+    let mut both = path
+        .chars()
+        .chain(window.chars().filter(|sign| !"$(: )".contains(*sign)));
+    if !both.all(is_plain) {
         let why = "has signs in it that a shell or systemd would read in another way";
         return Err(unwritable("a unit", identity, why));
     }
@@ -197,7 +227,7 @@ pub(super) fn tuned(
             }
             format!("devices_udev_regex=^{key}={}$", value.replace('.', "[.]"))
         }
-        None => format!("devices={name}"),
+        None => format!("devices={}", plain("tuned", identity, name)?),
     };
     let end = if before.is_empty() || before.ends_with('\n') {
         ""
@@ -286,12 +316,31 @@ mod tests {
             r"dev-disk-by\x2did-wwn\x2d0x5",
         ];
         assert_eq!(names, expected);
-        let (text, _) = unit_of_device("/sbin/blockdev", r"/dev/disk/by-id/a\x20b%c", 64);
+        let (text, _) = unit_of_device(
+            &serial("x"),
+            "/sbin/blockdev",
+            r"/dev/disk/by-id/a\x20b",
+            64,
+        )
+        .unwrap();
         assert!(
-            text.contains(r"--setra 128 /dev/disk/by-id/a\\x20b%%c"),
+            text.contains(r"--setra 128 /dev/disk/by-id/a\\x20b"),
             "{text}"
         );
         assert!(unit_of_mount(&serial("x"), "/mnt/$(reboot)", "/sys", 64).is_err());
+        assert!(unit_of_mount(&serial("x"), "/mnt", "/sys/'; reboot", 64).is_err());
+        for name in ["a b", "a\nb", "a;b", "a%n", ""] {
+            assert!(
+                unit_of_device(&serial("x"), "/b", name, 64).is_err(),
+                "{name:?}"
+            );
+            assert!(tmpfiles(&serial("x"), name, 64).is_err(), "{name:?}");
+            assert!(sysfs(&serial("x"), name, 64).is_err(), "{name:?}");
+            assert!(
+                tuned("", "s", name, None, &serial("x"), 64).is_err(),
+                "{name:?}"
+            );
+        }
     }
 
     #[test]
