@@ -4,6 +4,8 @@
 
 use clap::Command;
 
+mod persist;
+
 /// Examples of one command.
 #[derive(Debug)]
 pub struct Examples {
@@ -101,49 +103,10 @@ static EXAMPLES: &[Examples] = &[
             ),
         ],
     ),
-    of(
-        "ahead-device-apply",
-        &[
-            (
-                "sudo ahead device apply /data 1M",
-                "until the next boot, to see whether it helps",
-            ),
-            (
-                "sudo ahead device undo /data",
-                "if it does not; otherwise `persist`",
-            ),
-        ],
-    ),
-    of(
-        "ahead-device-persist",
-        &[
-            (
-                "sudo ahead device persist /data 1M",
-                "shows what would be written, and asks",
-            ),
-            (
-                "sudo ahead device persist sda 512K --as udev --yes",
-                "a rule of udev, without asking",
-            ),
-        ],
-    ),
-    of(
-        "ahead-device-verify",
-        &[
-            ("ahead device verify", "after a boot: does all of it hold?"),
-            ("ahead device verify sda --json", "the same for programs"),
-        ],
-    ),
-    of(
-        "ahead-device-revert",
-        &[
-            (
-                "sudo ahead device revert /data",
-                "the file and the window, as they were",
-            ),
-            ("sudo ahead device revert", "everything that is persisted"),
-        ],
-    ),
+    of("ahead-device-apply", persist::APPLY),
+    of("ahead-device-persist", persist::PERSIST),
+    of("ahead-device-verify", persist::VERIFY),
+    of("ahead-device-revert", persist::REVERT),
     of(
         "ahead-device-undo",
         &[
