@@ -79,17 +79,29 @@ _ahead() {
             ahead__subcmd__bench,run)
                 cmd="ahead__subcmd__bench__subcmd__run"
                 ;;
+            ahead__subcmd__device,apply)
+                cmd="ahead__subcmd__device__subcmd__apply"
+                ;;
             ahead__subcmd__device,get)
                 cmd="ahead__subcmd__device__subcmd__get"
                 ;;
             ahead__subcmd__device,list)
                 cmd="ahead__subcmd__device__subcmd__list"
                 ;;
+            ahead__subcmd__device,persist)
+                cmd="ahead__subcmd__device__subcmd__persist"
+                ;;
+            ahead__subcmd__device,revert)
+                cmd="ahead__subcmd__device__subcmd__revert"
+                ;;
             ahead__subcmd__device,set)
                 cmd="ahead__subcmd__device__subcmd__set"
                 ;;
             ahead__subcmd__device,undo)
                 cmd="ahead__subcmd__device__subcmd__undo"
+                ;;
+            ahead__subcmd__device,verify)
+                cmd="ahead__subcmd__device__subcmd__verify"
                 ;;
             ahead__subcmd__disk,create)
                 cmd="ahead__subcmd__disk__subcmd__create"
@@ -578,12 +590,30 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__device)
-            opts="-h --help list get set undo"
+            opts="-h --help list get set apply persist verify revert undo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__device__subcmd__apply)
+            opts="-h --json --root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -627,6 +657,46 @@ _ahead() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ahead__subcmd__device__subcmd__persist)
+            opts="-h --as --yes --json --root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --as)
+                    COMPREPLY=($(compgen -W "udev tmpfiles systemd tuned sysfs.d nfs hotplug" -- "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__device__subcmd__revert)
+            opts="-h --json --root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ahead__subcmd__device__subcmd__set)
             opts="-h --json --root --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -646,6 +716,24 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__device__subcmd__undo)
+            opts="-h --json --root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__device__subcmd__verify)
             opts="-h --json --root --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -55,11 +55,15 @@ complete -c ahead -n "__fish_ahead_using_subcommand run" -l json -d 'Write the r
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain -d 'Print decisions while they are made'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l no-children -d 'Do not act in the processes that CMD starts'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "list" -d 'List the window of every device, and of every file system that has its own'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "get" -d 'Show the layers below a path, mount or device, and which window counts'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "set" -d 'Set the window that counts for a path, mount or device (needs root)'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "undo" -d 'Put back the window from before the last `set` (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "list" -d 'List the window of every device, and of every file system that has its own'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "get" -d 'Show the layers below a path, mount or device, and which window counts'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "set" -d 'Set the window that counts for a path, mount or device (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "apply" -d 'Set the window now, as `set` does: nothing is written that the next boot would read (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "persist" -d 'Set the window now and at every boot, by one file that is shown before it is written (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "verify" -d 'Whether what was persisted holds, after a boot or after the device came again; who changed it otherwise'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "revert" -d 'Bring back what was there before `persist`: the file and the window (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "undo" -d 'Put back the window from before the last `set` (needs root)'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -69,6 +73,26 @@ complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subc
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from set" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from set" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from set" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from apply" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from apply" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from apply" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from persist" -l as -d 'What is to set it at boot; without it, what sets windows here already, and else what is installed' -r -f -a "udev\t'A rule in /etc/udev/rules.d'
+tmpfiles\t'A line in /etc/tmpfiles.d'
+systemd\t'A unit in /etc/systemd/system and its link'
+tuned\t'A section of the active profile of tuned'
+sysfs.d\t'A line in /etc/sysfs.d'
+nfs\t'The section nfsrahead of /etc/nfs.conf'
+hotplug\t'A script in /etc/hotplug.d/block (OpenWRT)'"
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from persist" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from persist" -l yes -d 'Write without asking'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from persist" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from persist" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from verify" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from verify" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from revert" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from revert" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from revert" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -s h -l help -d 'Print help'

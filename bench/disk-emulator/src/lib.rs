@@ -26,7 +26,6 @@ mod record;
 mod server;
 mod state;
 mod stats;
-pub mod undo;
 
 pub use create::{CreateError, CreateOptions, create};
 pub use destroy::{DestroyError, destroy};

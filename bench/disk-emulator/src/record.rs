@@ -8,11 +8,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use ahead_device::undo::{NotedProcess, NotedSetting, UndoFile};
 use ahead_disk_model::{DiskModel, TimeScale};
 use serde::{Deserialize, Serialize};
 
 use crate::info::{DiskInfo, STATE_ROOT, StateError};
-use crate::undo::{NotedProcess, NotedSetting, UndoFile};
 
 /// The file of the server that holds the bytes of a disk, in its FUSE folder.
 pub(crate) const IMAGE_NAME: &str = "image";

@@ -3,12 +3,11 @@
 //! The file is the journal of the disk (`record`); undoing what it says is in `layers`. One lock
 //! serialises creating, destroying and listing; it goes with the process that holds it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
+use ahead_device::undo::{UndoLock, UndoLockError};
 
 use crate::info::{STATE_ROOT, StateError};
 use crate::record::{Record, journal_in};
@@ -16,41 +15,18 @@ use crate::record::{Record, journal_in};
 /// The locked state folder.
 #[derive(Debug)]
 pub(crate) struct State {
-    _lock: File,
+    _lock: UndoLock,
 }
 
 impl State {
     /// Waits until no other process creates, destroys or lists.
     pub(crate) fn lock() -> Result<Self, StateError> {
         require_root()?;
-        let root = Path::new(STATE_ROOT);
-        let io_error = |path: &Path| {
-            let path = path.to_owned();
-            move |source| StateError::Io { path, source }
-        };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(root)
-            .map_err(io_error(root))?;
-        let found = fs::symlink_metadata(root).map_err(io_error(root))?;
-        if !found.is_dir() || found.uid() != 0 || found.mode() & 0o022 != 0 {
-            return Err(StateError::NotOurs {
-                path: root.to_owned(),
-            });
+        match UndoLock::take(Path::new(STATE_ROOT)) {
+            Ok(lock) => Ok(Self { _lock: lock }),
+            Err(UndoLockError::NotOurs { path }) => Err(StateError::NotOurs { path }),
+            Err(UndoLockError::Io { path, source }) => Err(StateError::Io { path, source }),
         }
-        let path = root.join(".lock");
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-            .open(&path)
-            .map_err(io_error(&path))?;
-        rustix::fs::flock(&lock, FlockOperation::LockExclusive)
-            .map_err(|errno| io_error(&path)(errno.into()))?;
-        Ok(Self { _lock: lock })
     }
 
     /// All journals that can be read, by name.

@@ -1,6 +1,6 @@
 //! What was changed on the machine, written down before it is changed.
 //!
-//! Notes of the kind that [`undo`](ahead_disk_emulator::undo) keeps, one file per bench process. It
+//! Notes of the kind that [`undo`](ahead_device::undo) keeps, one file per bench process. It
 //! is removed when everything is as before; one that is found without its process was left by a
 //! crash, and the next start puts things back from it.
 
@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use ahead_disk_emulator::undo::{NotedProcess, NotedSetting, UndoFile};
+use ahead_device::undo::{NotedProcess, NotedSetting, UndoFile};
 use ahead_sys::block_queue::BlockQueue;
 use ahead_sys::cgroup::MemoryController;
 use serde::{Deserialize, Serialize};

@@ -6,85 +6,89 @@ use ahead_device::inventory;
 use ahead_device::machine::MachineTree;
 use ahead_device::origin::in_both_units;
 use ahead_device::stack::{self, Stack, StackLayer};
-use ahead_device::target::{self, DeviceTargetError};
-use ahead_device::window::{self, WindowChange, WindowError};
+use ahead_device::target;
+use ahead_device::window::{self, WindowChange};
+use ahead_device::window_journal;
 use ahead_study::table;
 
 use crate::arguments::{DeviceOptions, DeviceVerb};
 use crate::exit::Exit;
-use crate::output::to_json;
+use crate::output::{problem, to_json};
 use crate::size;
 
-/// Why a device command failed.
-#[derive(Debug, thiserror::Error)]
-pub enum DeviceCommandError {
-    /// The value says no unit.
-    #[error(
-        "'{0}' says no unit: write {0}K (KiB, as read_ahead_kb) or {0}s (sectors of 512 bytes, as blockdev)"
-    )]
-    NoUnit(String),
-    /// The value is no size.
-    #[error("'{0}' is no window: write 512K, 4M or, in sectors of 512 bytes, 1024s")]
-    Value(String),
-    /// The target stands for nothing.
-    #[error(transparent)]
-    Target(#[from] DeviceTargetError),
-    /// A target of `ahead doctor` stands for nothing. Status 1 would say that something was found.
-    #[error(transparent)]
-    NotExamined(DeviceTargetError),
-    /// The window was not changed.
-    #[error(transparent)]
-    Window(#[from] WindowError),
-}
+mod error;
+mod persist;
 
-impl DeviceCommandError {
-    /// How the program ends after this error.
-    #[must_use]
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::NoUnit(_) | Self::Value(_) | Self::NotExamined(_) => Exit::Usage,
-            Self::Window(error) if error.is_usage() => Exit::Usage,
-            Self::Window(_) | Self::Target(_) => Exit::Failed,
-        }
-    }
-}
+pub use error::DeviceCommandError;
 
-/// Does what was asked and returns the text to print.
+/// Does what was asked; the text to print, and the exit status: 1 where what was persisted does not hold.
 ///
 /// # Errors
 /// [`DeviceCommandError`].
-pub fn device(verb: &DeviceVerb) -> Result<String, DeviceCommandError> {
-    let machine = |options: &DeviceOptions| MachineTree::at(&options.root);
-    match verb {
+pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
+    let machine = |options: &DeviceOptions| {
+        let machine = MachineTree::at(&options.root);
+        put_back_left(&machine);
+        machine
+    };
+    let text = match verb {
         DeviceVerb::List(options) => {
             let stacks = inventory::all(&machine(options));
-            Ok(if options.json {
+            if options.json {
                 to_json(&stacks)
             } else {
                 list(&stacks)
-            })
+            }
         }
         DeviceVerb::Get { target, options } => {
             let machine = machine(options);
             let stack = stack::of(&machine, &target::find(&machine, target)?);
-            Ok(if options.json {
+            if options.json {
                 to_json(&stack)
             } else {
                 get(target, &stack)
-            })
+            }
         }
         DeviceVerb::Set {
             target,
             value,
             options,
+        }
+        | DeviceVerb::Apply {
+            target,
+            value,
+            options,
         } => {
             let change = window::set(&machine(options), target, kib(value)?)?;
-            Ok(changed(&change, options, Some(target)))
+            changed(&change, options, Some(target))
+        }
+        DeviceVerb::Persist(arguments) => {
+            let kib = kib(&arguments.value)?;
+            persist::persist(&machine(&arguments.options), arguments, kib)?
+        }
+        DeviceVerb::Verify { target, options } => {
+            return persist::verify(&machine(options), target.as_deref(), options);
+        }
+        DeviceVerb::Revert { target, options } => {
+            persist::revert(&machine(options), target.as_deref(), options)?
         }
         DeviceVerb::Undo { target, options } => {
             let change = window::undo(&machine(options), target)?;
-            Ok(changed(&change, options, None))
+            changed(&change, options, None)
         }
+    };
+    Ok((text, Exit::Fine))
+}
+
+/// A measurement that was killed leaves its windows to the next command. Who only looks, and who may not, goes on;
+/// a change meets the same obstacle again and then says so.
+fn put_back_left(machine: &MachineTree) {
+    for window in window_journal::put_back_left(machine).unwrap_or_default() {
+        problem(&format!(
+            "the window of {} is {} again: the process that had set it for a while was killed",
+            window.bdi,
+            in_both_units(window.kib)
+        ));
     }
 }
 

@@ -3,13 +3,23 @@
 //! Nothing that asks for an action is the good case: it takes one line for each target, and the exit status is 0.
 
 use std::fmt::Write as _;
+use std::fs;
+use std::sync::atomic::AtomicU64;
+use std::time::SystemTime;
 
 use ahead_device::doctor::{self, Diagnosis};
-use ahead_device::finding::{Finding, Severity};
+use ahead_device::finding::{DeviceTiming, Finding, Severity};
 use ahead_device::machine::MachineTree;
 use ahead_device::origin::in_both_units;
+use ahead_device::stack::Stack;
+use ahead_engine::estimates::{Estimates, SharedEstimate, words_of_file};
+use ahead_policy::device::DeviceEstimate;
+use ahead_sys::block_queue::DeviceNumber;
+use ahead_sys::device_identity;
+use ahead_units::Timestamp;
 
 use crate::arguments::Doctor;
+use crate::cache;
 use crate::device::DeviceCommandError;
 use crate::exit::Exit;
 use crate::output::to_json;
@@ -20,8 +30,10 @@ use crate::output::to_json;
 /// [`DeviceCommandError`]: a target stands for nothing.
 pub fn doctor(arguments: &Doctor) -> Result<(String, Exit), DeviceCommandError> {
     let machine = MachineTree::at(&arguments.options.root);
-    let all =
-        doctor::examine(&machine, &arguments.targets).map_err(DeviceCommandError::NotExamined)?;
+    let kept = KeptEstimates::read();
+    let timing = |stack: &Stack| kept.timing(&machine, stack);
+    let all = doctor::examine(&machine, &arguments.targets, &timing)
+        .map_err(DeviceCommandError::NotExamined)?;
     let worst = all.iter().filter_map(Diagnosis::worst).max();
     let exit = if worst >= Some(Severity::Warning) {
         Exit::Failed
@@ -34,6 +46,54 @@ pub fn doctor(arguments: &Doctor) -> Result<(String, Exit), DeviceCommandError> 
         text(&all)
     };
     Ok((text, exit))
+}
+
+/// What earlier runs and measurements have kept of devices.
+struct KeptEstimates {
+    words: Vec<AtomicU64>,
+    now_s: u64,
+}
+
+impl KeptEstimates {
+    /// Nothing is known where the file is not there, is damaged, or cannot be read.
+    fn read() -> Self {
+        let file = cache::folder().and_then(|folder| fs::read(folder.join("devices")));
+        let words = file.ok().and_then(|bytes| words_of_file(&bytes));
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Self {
+            words: words.unwrap_or_default(),
+            now_s: now.map_or(0, |now| now.as_secs()),
+        }
+    }
+
+    /// How long the device takes whose window counts: as it was measured, and else as its kind does.
+    fn timing(&self, machine: &MachineTree, stack: &Stack) -> Option<DeviceTiming> {
+        let layer = stack.counting()?;
+        let number = DeviceNumber::parse(layer.bdi.as_deref()?)?;
+        let (sys, proc) = (machine.sys(), machine.proc());
+        let identity = device_identity::of_block_device(&sys, &proc, number)?;
+        // What no device has, so that whatever is kept is another estimate.
+        let guess = DeviceEstimate {
+            access_ns: 0,
+            bytes_per_second: 0,
+            depth: 0,
+        };
+        let device = SharedEstimate::new();
+        device.set_identity(identity, guess);
+        let kept = Estimates::new(&self.words, self.now_s);
+        let heard = device.hear(kept, Timestamp::new(0));
+        let is_measured = heard.is_some();
+        let estimate = match heard {
+            Some(heard) => heard.estimate,
+            None if layer.limits.rotational? => DeviceEstimate::ARM,
+            None => DeviceEstimate::FLASH,
+        };
+        Some(DeviceTiming {
+            access_ns: estimate.access_ns,
+            bytes_per_second: estimate.bytes_per_second,
+            is_measured,
+        })
+    }
 }
 
 fn text(all: &[Diagnosis]) -> String {
@@ -124,6 +184,65 @@ mod tests {
         ] {
             assert!(text.contains(part), "{text}");
         }
+    }
+
+    /// By its kind where nothing is kept of the device, and as kept where something is.
+    #[test]
+    fn how_long_a_device_takes_is_what_was_measured_or_said_to_be_of_its_kind() {
+        let root = tempfile::tempdir().expect("a folder");
+        let disk = root.path().join("sys/class/block/sda");
+        std::fs::create_dir_all(disk.join("queue")).expect("a folder");
+        std::fs::create_dir_all(disk.join("device")).expect("a folder");
+        std::fs::create_dir_all(root.path().join("sys/dev/block")).expect("a folder");
+        let link = root.path().join("sys/dev/block/8:0");
+        std::os::unix::fs::symlink(&disk, link).expect("a link");
+        for (file, text) in [
+            ("dev", "8:0\n"),
+            ("size", "9\n"),
+            ("queue/rotational", "1\n"),
+            ("queue/read_ahead_kb", "32768\n"),
+            ("device/wwid", "naa.5\n"),
+        ] {
+            std::fs::write(disk.join(file), text).expect("written");
+        }
+        let machine = MachineTree::at(root.path());
+        let found = ahead_device::target::find(&machine, "sda").expect("a disk");
+        let stack = ahead_device::stack::of(&machine, &found);
+        let mut kept = KeptEstimates {
+            words: ahead_engine::estimates::words_of(&[]),
+            now_s: 1_000_000,
+        };
+        let arm = DeviceEstimate::ARM;
+        let timing = |access_ns, is_measured| DeviceTiming {
+            access_ns,
+            bytes_per_second: arm.bytes_per_second,
+            is_measured,
+        };
+        assert_eq!(
+            kept.timing(&machine, &stack),
+            Some(timing(arm.access_ns, false))
+        );
+        let number = DeviceNumber { major: 8, minor: 0 };
+        let (sys, proc) = (machine.sys(), machine.proc());
+        let identity = device_identity::of_block_device(&sys, &proc, number).expect("a disk");
+        let device = SharedEstimate::new();
+        device.set_identity(identity, arm);
+        let measured = DeviceEstimate {
+            access_ns: 777_000,
+            ..arm
+        };
+        let _ = device.tell(
+            Estimates::new(&kept.words, kept.now_s),
+            measured,
+            Timestamp::new(0),
+        );
+        assert_eq!(kept.timing(&machine, &stack), Some(timing(777_000, true)));
+        kept.now_s += 60 * 24 * 3600;
+        assert_eq!(
+            kept.timing(&machine, &stack),
+            Some(timing(arm.access_ns, false)),
+            "aged"
+        );
     }
 
     #[test]

@@ -160,7 +160,11 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
         Verb::Man { dir: None } => {
             output::to_stdout(&String::from_utf8_lossy(&generate::manual()?))?;
         }
-        Verb::Device(verb) => output::to_stdout(&device::device(&verb)?)?,
+        Verb::Device(verb) => {
+            let (text, exit) = device::device(&verb)?;
+            output::to_stdout(&text)?;
+            return Ok(exit);
+        }
         Verb::Doctor(arguments) => {
             let (text, exit) = doctor::doctor(&arguments)?;
             output::to_stdout(&text)?;

@@ -1,5 +1,5 @@
-//! What sets windows at boot: udev rules, tuned profiles, sysfs.d, tmpfiles.d, systemd units and rc.local, read as
-//! texts below the root of a machine.
+//! What sets windows at boot: udev rules, nfs.conf, hotplug scripts, tuned profiles, sysfs.d, tmpfiles.d, systemd
+//! units and rc.local, read as texts below the root of a machine.
 //!
 //! Only what is plainly written is believed: a number, and a device or a pattern of names. A rule with conditions
 //! that are not looked at here, or a device that a script computes, is kept as *unsure*: it may set the window,
@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::boot_setting::BootSetting;
 use crate::machine::MachineTree;
+use crate::mechanism::Mechanism;
 
 mod text;
 
@@ -38,8 +39,15 @@ pub struct BootSettings {
 /// Looks in the usual places.
 #[must_use]
 pub fn read(machine: &MachineTree) -> BootSettings {
+    read_with(machine, &[])
+}
+
+/// [`read`], as if each of `instead` (a path from the root, and a text) were there.
+#[must_use]
+pub fn read_with(machine: &MachineTree, instead: &[(&str, &str)]) -> BootSettings {
     let mut search = Search {
         machine,
+        instead,
         files: 0,
         found: BootSettings::default(),
     };
@@ -49,17 +57,26 @@ pub fn read(machine: &MachineTree) -> BootSettings {
         "etc/udev/rules.d",
     ];
     search.folders(&rules, ".rules", |_, text| text::udev(text));
+    search.nfs();
+    let hotplug = "etc/hotplug.d/block";
+    search.folders(&[hotplug], "", |_, text| text::hotplug(text));
+    search.units(true);
     let tmpfiles = ["usr/lib/tmpfiles.d", "run/tmpfiles.d", "etc/tmpfiles.d"];
+    let before = search.found.settings.len();
     search.folders(&tmpfiles, ".conf", |_, text| text::tmpfiles(text));
+    // Of several lines for one path, systemd-tmpfiles takes the first.
+    let mut paths = Vec::new();
+    let lines = search.found.settings.split_off(before);
+    let first = lines.into_iter().filter(|line| {
+        let is_first = !paths.contains(&line.pattern);
+        paths.push(line.pattern.clone());
+        is_first
+    });
+    search.found.settings.extend(first);
     search.file(Path::new("etc/sysfs.conf"), |_, text| text::sysfs(text));
     search.folders(&["etc/sysfs.d"], ".conf", |_, text| text::sysfs(text));
     search.tuned();
-    let wanted = search.wanted_units();
-    search.folders(&["etc/systemd/system"], ".service", |file, text| {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let is_wanted = wanted.iter().any(|unit| *unit == name);
-        text::commands(text, is_wanted)
-    });
+    search.units(false);
     search.file(Path::new("etc/rc.local"), |file, text| {
         let mode = fs::metadata(file).map_or(0, |found| found.permissions().mode());
         text::commands(text, mode & 0o111 != 0)
@@ -69,6 +86,7 @@ pub fn read(machine: &MachineTree) -> BootSettings {
 
 struct Search<'a> {
     machine: &'a MachineTree,
+    instead: &'a [(&'a str, &'a str)],
     files: usize,
     found: BootSettings,
 }
@@ -87,8 +105,13 @@ impl Search<'_> {
             let folder = Path::new(folder);
             let below = self.machine.below(folder);
             self.found.is_searched |= below.is_dir();
-            for name in self.machine.names(&below) {
-                if name.ends_with(end) {
+            let mut names = self.machine.names(&below);
+            let here = Path::new("/").join(folder);
+            let new = self.instead.iter().map(|(path, _)| Path::new(path));
+            let new = new.filter(|path| path.parent() == Some(&here));
+            names.extend(new.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())));
+            for name in names {
+                if name.ends_with(end) && !name.starts_with('.') {
                     files.retain(|(other, _)| *other != name);
                     let path = folder.join(&name);
                     files.push((name, path));
@@ -116,6 +139,10 @@ impl Search<'_> {
     /// A text of the machine; nothing for a link that leads out of it, for what is long, and for a device.
     fn text(&mut self, path: &Path) -> Option<String> {
         self.files += 1;
+        let seen = self.machine.seen(path);
+        if let Some((_, text)) = self.instead.iter().find(|(path, _)| *path == seen) {
+            return Some((*text).to_owned());
+        }
         let real = fs::canonicalize(path).ok()?;
         let root = fs::canonicalize(self.machine.root()).ok()?;
         if self.files > BOOT_FILES_MAX || !real.starts_with(root) || !real.is_file() {
@@ -148,7 +175,11 @@ impl Search<'_> {
             let mut places = places
                 .iter()
                 .map(|place| Path::new(place).join(&name).join("tuned.conf"));
-            let file = places.find(|file| self.machine.below(file).is_file());
+            let is_new = |file: &PathBuf| {
+                let seen = self.machine.seen(&self.machine.below(file));
+                self.instead.iter().any(|(path, _)| *path == seen)
+            };
+            let file = places.find(|file| is_new(file) || self.machine.below(file).is_file());
             if let Some(file) = file.filter(|file| !files.contains(file)) {
                 let text = self.text(&self.machine.below(&file)).unwrap_or_default();
                 names.extend(text::included(&text));
@@ -161,14 +192,63 @@ impl Search<'_> {
         }
     }
 
-    /// Units that some target starts.
-    fn wanted_units(&self) -> Vec<String> {
-        let units = self.machine.below(Path::new("etc/systemd/system"));
-        let folders = self.machine.names(&units);
-        let folders = folders
-            .iter()
-            .filter(|name| name.ends_with(".wants") || name.ends_with(".requires"));
-        let names = folders.map(|name| self.machine.names(&units.join(name)));
-        names.flatten().collect()
+    /// What the helper of nfs-utils sets when udev sees a mount; unsure where the helper is not found.
+    fn nfs(&mut self) {
+        let is_installed = Mechanism::Nfs.is_installed(self.machine);
+        let parse = |_: &Path, text: &str| {
+            let mut found = text::nfs(text);
+            found.iter_mut().for_each(|one| one.is_sure &= is_installed);
+            found
+        };
+        self.file(Path::new("etc/nfs.conf"), parse);
+        self.folders(&["etc/nfs.conf.d"], ".conf", parse);
     }
+
+    /// Units that are started: those that a device or a mount starts, which come with it, or all others.
+    fn units(&mut self, with_device: bool) {
+        let wanted = self.wanted_units();
+        let starts = |unit: &str, with: bool| {
+            let mut of_unit = wanted.iter().filter(|(_, one)| one == unit);
+            of_unit.any(|(folder, _)| is_of_device(folder) == with)
+        };
+        self.folders(&["etc/systemd/system"], ".service", |file, text| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let (early, late) = (starts(&name, true), starts(&name, false));
+            match with_device {
+                true if early && !late => text::commands(text, true),
+                false if late || !early => text::commands(text, late),
+                _ => Vec::new(),
+            }
+        });
+    }
+
+    /// Units that something starts, each behind the folder that says so.
+    fn wanted_units(&self) -> Vec<(String, String)> {
+        let units = self.machine.below(Path::new("etc/systemd/system"));
+        let is_list = |name: &str| name.ends_with(".wants") || name.ends_with(".requires");
+        let mut wanted = Vec::new();
+        for folder in self.machine.names(&units) {
+            if is_list(&folder) {
+                let names = self.machine.names(&units.join(&folder));
+                wanted.extend(names.into_iter().map(|name| (folder.clone(), name)));
+            }
+        }
+        for (path, _) in self.instead {
+            let mut parts = path.rsplit('/');
+            if let (Some(name), Some(folder)) = (parts.next(), parts.next())
+                && is_list(folder)
+            {
+                wanted.push((folder.to_owned(), name.to_owned()));
+            }
+        }
+        wanted
+    }
+}
+
+/// Whether the units of this folder are started when a device or a mount appears, and not by a target.
+fn is_of_device(folder: &str) -> bool {
+    let unit = folder
+        .trim_end_matches(".wants")
+        .trim_end_matches(".requires");
+    unit.ends_with(".device") || unit.ends_with(".mount")
 }

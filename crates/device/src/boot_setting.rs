@@ -21,7 +21,8 @@ pub struct BootSetting {
     pub file: String,
     /// Its line, from 1.
     pub line: usize,
-    /// The device as written: a name, a pattern with `*`, `?`, `[…]` and `|`, or a path.
+    /// The device as written: a name, a pattern with `*`, `?`, `[…]` and `|`, a path, a mount point, or what identifies
+    /// it: `ATTR{wwid}=naa.5`, `ENV{ID_SERIAL}=X`, `fstype=nfs`.
     pub pattern: String,
     /// The number as written.
     pub written: u64,
@@ -29,6 +30,8 @@ pub struct BootSetting {
     pub unit: WindowUnit,
     /// The window of a comment on the line or the one before it, in KiB.
     pub comment_kib: Option<u64>,
+    /// Whether it leaves a window that is larger already, as `>4096` of tuned does; it is not sure then.
+    pub only_raises: bool,
     /// Whether it is known to take effect on the devices of the pattern.
     pub is_sure: bool,
 }
@@ -44,16 +47,53 @@ impl BootSetting {
         kib / PAGE_KIB * PAGE_KIB
     }
 
+    /// Whether a window of `kib` of a device with one of these names becomes another one; `None` when that cannot be
+    /// known.
+    #[must_use]
+    pub fn changes(&self, names: &[String], kib: u64) -> Option<bool> {
+        if !self.only_raises {
+            return self.sets(names).map(|sets| sets && self.kib() != kib);
+        }
+        let sure = Self {
+            is_sure: true,
+            ..self.clone()
+        };
+        sure.sets(names).map(|sets| sets && self.kib() > kib)
+    }
+
     /// Whether a device with one of these names is meant; `None` when that cannot be known.
     #[must_use]
     pub fn sets(&self, names: &[String]) -> Option<bool> {
-        if self.pattern.contains('$') || self.pattern.starts_with("/dev/disk/") {
+        if self.pattern.starts_with("ATTR{") || self.pattern.starts_with("ENV{") {
+            return self.identifies(names);
+        }
+        if self.pattern.starts_with("/dev/disk/") {
+            let is_link = names.contains(&self.pattern) && self.is_sure;
+            return is_link.then_some(true);
+        }
+        if self.pattern.contains('$') {
             return None;
         }
         let meant = self.pattern.split('|').any(|pattern| {
             let pattern = device_name(pattern.trim());
             names.iter().any(|name| is_like(name, pattern))
         });
+        match (meant, self.is_sure) {
+            (true, false) => None,
+            (meant, _) => Some(meant),
+        }
+    }
+}
+
+impl BootSetting {
+    /// Of a pattern such as `ATTR{wwid}=naa.5*`: whether one of `names` says so. A device of which that is not known may
+    /// be meant.
+    fn identifies(&self, names: &[String]) -> Option<bool> {
+        let (key, values) = self.pattern.split_once("}=")?;
+        let known = names.iter().filter_map(|name| name.split_once("}="));
+        let mut known = known.filter(|(one, _)| *one == key).peekable();
+        known.peek()?;
+        let meant = known.any(|(_, value)| values.split('|').any(|like| is_like(value, like)));
         match (meant, self.is_sure) {
             (true, false) => None,
             (meant, _) => Some(meant),

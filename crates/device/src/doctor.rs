@@ -7,12 +7,16 @@ use serde::Serialize;
 use crate::block::LayerKind;
 use crate::boot::{self, BootSettings};
 use crate::boot_setting::{BootSetting, WindowUnit};
-use crate::finding::{self, Finding, FindingEvidence, Severity};
+use crate::container;
+use crate::finding::{self, DeviceTiming, Finding, FindingEvidence, Severity};
+use crate::identity;
 use crate::inventory;
 use crate::machine::{MachineTree, Unread};
 use crate::origin::{self, Origin};
 use crate::stack::{self, Stack, StackLayer};
+use crate::stacked;
 use crate::target::{self, DeviceTargetError, Target};
+use crate::verify::{self, VerifiedWindow};
 
 /// The findings of one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -37,13 +41,15 @@ impl Diagnosis {
     }
 }
 
-/// Looks at `names`, or without any at every window of the machine that counts for a file or a device.
+/// Looks at `names`, or without any at every window of the machine that counts for a file or a device. `timing` is how
+/// long the device of a stack takes, where that is known.
 ///
 /// # Errors
 /// A name that stands for nothing.
 pub fn examine(
     machine: &MachineTree,
     names: &[String],
+    timing: &dyn Fn(&Stack) -> Option<DeviceTiming>,
 ) -> Result<Vec<Diagnosis>, DeviceTargetError> {
     let targets = if names.is_empty() {
         all(machine)
@@ -58,9 +64,17 @@ pub fn examine(
     let memory = MemoryInfo::read(&machine.proc())
         .unwrap_or_default()
         .total_bytes;
+    let container = container::sign(machine);
+    // A record that cannot be read is the affair of `ahead device verify`.
+    let verified = verify::verify(machine, None).unwrap_or_default();
     let looked = targets.into_iter().map(|(target, stack)| {
-        let mut findings = finding::of_stack(&target, &stack, memory);
-        of_boot(&target, &stack, &boot, &mut findings);
+        let mut findings = finding::of_stack(&target, &stack, memory, timing(&stack));
+        findings.extend(stacked::of_stack(machine, &target, &stack));
+        of_boot(machine, &target, &stack, &boot, &mut findings);
+        findings.extend(not_holding(machine, &target, &stack, &verified));
+        for finding in &mut findings {
+            in_container(container.as_ref(), finding);
+        }
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         let layer = stack.counting();
         Diagnosis {
@@ -104,12 +118,18 @@ fn all(machine: &MachineTree) -> Vec<(String, Stack)> {
 }
 
 /// What sets this window at boot, against what it is now.
-fn of_boot(name: &str, stack: &Stack, boot: &BootSettings, found: &mut Vec<Finding>) {
+fn of_boot(
+    machine: &MachineTree,
+    name: &str,
+    stack: &Stack,
+    boot: &BootSettings,
+    found: &mut Vec<Finding>,
+) {
     let counting = stack.counting();
     let Some((layer, kib)) = counting.and_then(|layer| Some((layer, layer.read_ahead_kb?))) else {
         return;
     };
-    let names = names(layer, stack);
+    let names = identity::names(machine, layer, stack);
     let about = |setting: &&BootSetting| setting.sets(&names) != Some(false);
     let places: Vec<_> = boot.settings.iter().filter(about).collect();
     let mistakes = places.iter().filter_map(|place| mistaken_unit(name, place));
@@ -145,19 +165,6 @@ fn is_lost(layer: &StackLayer) -> bool {
         LayerKind::Zram,
     ];
     layer.origin == Some(Origin::Set) && !keeps.contains(&layer.kind)
-}
-
-/// Under which names a window is set: those of its layer, and of partitions of it that stand above.
-fn names(layer: &StackLayer, stack: &Stack) -> Vec<String> {
-    let parts = stack.layers.iter().take_while(|one| !one.counts);
-    let parts = parts.filter(|one| one.kind == LayerKind::Partition);
-    let mut names: Vec<_> = parts.map(|part| part.name.clone()).collect();
-    names.extend(layer.bdi.clone());
-    if layer.kind != LayerKind::FileSystem {
-        names.push(layer.name.clone());
-        names.extend(layer.label.clone());
-    }
-    names
 }
 
 fn place(setting: &BootSetting) -> FindingEvidence {
@@ -207,11 +214,40 @@ fn lost(name: &str, layer: &StackLayer, kib: u64) -> Finding {
         ),
         evidence: vec![finding::window(layer, kib)],
         consequence: vec![format!("The next boot loses the {}.", finding::size(kib))],
-        // What keeps it is a rule that its owner writes; setting it again would change nothing.
-        repair: Some(format!(
-            "write it into a udev rule; after the boot: {}",
-            finding::repair(name, kib)
-        )),
+        repair: Some(finding::lasting_repair(name, kib)),
+    }
+}
+
+/// What was persisted, and is otherwise.
+fn not_holding(
+    machine: &MachineTree,
+    name: &str,
+    stack: &Stack,
+    verified: &[VerifiedWindow],
+) -> Option<Finding> {
+    let layer = stack.counting()?;
+    let kib = layer.read_ahead_kb?;
+    let identity = identity::of(machine, layer);
+    let one = verified
+        .iter()
+        .find(|one| one.identity == identity && !one.holds)?;
+    let says = format!("persisted: {}", origin::in_both_units(one.persisted_kib));
+    let file = one.file.clone();
+    Some(Finding {
+        id: "not-as-persisted",
+        severity: Severity::Warning,
+        sentence: format!("What was persisted for {} does not hold.", layer.name),
+        evidence: vec![finding::window(layer, kib), FindingEvidence { file, says }],
+        consequence: one.why.clone(),
+        repair: Some(finding::lasting_repair(name, one.persisted_kib)),
+    })
+}
+
+/// A container sees the windows of its host, and whoever sets one there sets it for all.
+fn in_container(sign: Option<&FindingEvidence>, finding: &mut Finding) {
+    if let (Some(sign), Some(repair)) = (sign, &mut finding.repair) {
+        finding.evidence.push(sign.clone());
+        *repair = format!("on the host: {repair}");
     }
 }
 

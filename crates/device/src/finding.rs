@@ -69,9 +69,46 @@ pub struct Finding {
     pub repair: Option<String>,
 }
 
+/// How long a device takes: what a window costs other readers follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceTiming {
+    /// Time until the first byte of a read, in nanoseconds.
+    pub access_ns: u64,
+    /// Bandwidth, in bytes per second.
+    pub bytes_per_second: u64,
+    /// Whether it was measured on this device; otherwise it is what its kind mostly has.
+    pub is_measured: bool,
+}
+
+impl DeviceTiming {
+    /// What another read waits for at most behind one window of `kib`.
+    fn wait(self, kib: u64) -> String {
+        let bytes = u128::from(kib) * 1024 * 1_000_000_000;
+        let transfer_ns = bytes / u128::from(self.bytes_per_second.max(1));
+        let us = |ns: u128| ns / 1000;
+        let milliseconds = |us: u128| format!("{}.{} ms", us / 1000, us % 1000 / 100);
+        let access = milliseconds(us(u128::from(self.access_ns)));
+        let source = if self.is_measured {
+            "as measured here"
+        } else {
+            "by its kind, not measured"
+        };
+        format!(
+            "Another read waits up to {} behind one such window (access {access}, {} MB/s: {source}).",
+            milliseconds(us(u128::from(self.access_ns) + transfer_ns)),
+            self.bytes_per_second / 1_000_000
+        )
+    }
+}
+
 /// The findings of one target. `name` is what the commands call it.
 #[must_use]
-pub fn of_stack(name: &str, stack: &Stack, memory_bytes: Option<u64>) -> Vec<Finding> {
+pub fn of_stack(
+    name: &str,
+    stack: &Stack,
+    memory_bytes: Option<u64>,
+    timing: Option<DeviceTiming>,
+) -> Vec<Finding> {
     let Some(layer) = stack.counting() else {
         return Vec::new();
     };
@@ -81,7 +118,8 @@ pub fn of_stack(name: &str, stack: &Stack, memory_bytes: Option<u64>) -> Vec<Fin
     let found = [
         zero(name, layer, kib),
         too_small(name, layer, kib, stack),
-        too_large(name, layer, kib, stack, memory_bytes),
+        too_large(name, layer, kib, stack, memory_bytes)
+            .map(|finding| with_wait(finding, kib, timing)),
         disagreeing(name, layer, kib, stack),
     ];
     found.into_iter().flatten().collect()
@@ -260,6 +298,13 @@ fn disagreeing(name: &str, layer: &StackLayer, kib: u64, stack: &Stack) -> Optio
     })
 }
 
+fn with_wait(mut finding: Finding, kib: u64, timing: Option<DeviceTiming>) -> Finding {
+    finding
+        .consequence
+        .extend(timing.map(|timing| timing.wait(kib)));
+    finding
+}
+
 /// What a window can cost at most, whatever the device is.
 fn costs(kib: u64, memory_bytes: Option<u64>) -> Vec<String> {
     let mut costs = vec![
@@ -292,13 +337,23 @@ fn rule_kib(layer: &StackLayer) -> (u64, Origin) {
 /// The command that sets `kib`.
 #[must_use]
 pub fn repair(name: &str, kib: u64) -> String {
+    command("set", name, kib)
+}
+
+/// The command that sets `kib` now and at every boot.
+#[must_use]
+pub fn lasting_repair(name: &str, kib: u64) -> String {
+    command("persist", name, kib)
+}
+
+fn command(verb: &str, name: &str, kib: u64) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:".contains(c);
     if name.chars().all(is_plain) && !name.is_empty() {
-        return format!("sudo ahead device set {name} {kib}K");
+        return format!("sudo ahead device {verb} {name} {kib}K");
     }
     // A mount point can have blanks in it, and the line is made to be copied into a shell.
     let quoted = name.replace('\'', "'\\''");
-    format!("sudo ahead device set '{quoted}' {kib}K")
+    format!("sudo ahead device {verb} '{quoted}' {kib}K")
 }
 
 /// The window as evidence.
@@ -348,6 +403,26 @@ mod tests {
             repair("/mnt/it's mine", 4),
             r"sudo ahead device set '/mnt/it'\''s mine' 4K"
         );
+    }
+
+    #[test]
+    fn a_wait_is_the_access_and_the_transfer_of_a_window() {
+        let timing = DeviceTiming {
+            access_ns: 8_000_000,
+            bytes_per_second: 128 << 20,
+            is_measured: false,
+        };
+        let said = timing.wait(4096);
+        assert!(
+            said.contains("up to 39.2 ms") && said.contains("by its kind"),
+            "{said}"
+        );
+        let nothing = DeviceTiming {
+            bytes_per_second: 0,
+            access_ns: u64::MAX,
+            ..timing
+        };
+        assert!(nothing.wait(u64::MAX).contains("ms"));
     }
 
     #[test]

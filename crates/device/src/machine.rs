@@ -74,6 +74,13 @@ impl MachineTree {
         Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     }
 
+    /// Which start of the machine this is: a text that no other start has; empty where that is not said.
+    #[must_use]
+    pub fn boot(&self) -> String {
+        let id = fs::read_to_string(self.proc().join("sys/kernel/random/boot_id"));
+        id.unwrap_or_default().trim().to_owned()
+    }
+
     /// A text without the line end behind it. `None` for what is not there; what is there and cannot be
     /// read goes to `unread`.
     pub fn text(&self, path: &Path, unread: &mut Vec<Unread>) -> Option<String> {

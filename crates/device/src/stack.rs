@@ -54,6 +54,9 @@ pub struct Stack {
     /// Largest read of the server, in bytes, for NFS and SMB.
     #[serde(skip)]
     pub rsize: Option<u64>,
+    /// What was mounted, where the window is that of a mount.
+    #[serde(skip)]
+    pub source: Option<String>,
     /// What could not be read on the way.
     pub unread: Vec<Unread>,
 }
@@ -121,6 +124,7 @@ impl Builder<'_> {
         let rsize = superblock::option(&mount.options, "rsize");
         if counts {
             self.stack.rsize = rsize;
+            self.stack.source = Some(mount.source.to_string_lossy().into_owned());
         }
         let devices = backing.devices.len() as u64;
         let file_system = &mount.file_system;

@@ -80,6 +80,17 @@ pub fn window_file(machine: &MachineTree, bdi: &str) -> PathBuf {
     bdi_folder(machine, bdi).join("read_ahead_kb")
 }
 
+/// The UUID of the btrfs that has this bdi, by which `/sys/fs/btrfs` knows it.
+#[must_use]
+pub fn btrfs_uuid(machine: &MachineTree, bdi: &str) -> Option<String> {
+    let all = machine.sys().join("fs/btrfs");
+    let has = |uuid: &String| {
+        let link = fs::read_link(all.join(uuid).join("bdi")).ok();
+        link.is_some_and(|link| link.file_name().is_some_and(|name| name == bdi))
+    };
+    machine.names(&all).into_iter().find(has)
+}
+
 /// A number among the options of a superblock, such as `rsize`.
 #[must_use]
 pub fn option(options: &str, name: &str) -> Option<u64> {

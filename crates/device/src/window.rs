@@ -1,28 +1,25 @@
 //! Changing a window: checked, noted before, read back, and put back on request.
 //!
-//! The value before is written to `/run/ahead/device-undo.json` before the change. That folder is empty after
-//! a boot, as every window is what the kernel makes it then.
+//! The value before is in the [journal](crate::window_journal) before the change.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_sys::mounts;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::machine::MachineTree;
+use crate::machine::{MachineTree, Unread};
 use crate::origin::PAGE_KIB;
-use crate::stack::{self, StackLayer};
+use crate::stack;
 use crate::target::{self, DeviceTargetError, Target};
+use crate::window_journal::{self, WindowJournal, WindowJournalError, WindowNote};
 
 /// Largest window that is set: more is memory for one stream that no device needs, and mostly a value that was
 /// meant in another unit.
 pub const WINDOW_KIB_MAX: u64 = 1 << 20;
-
-/// The note, below the root of the machine.
-const NOTE: &str = "run/ahead/device-undo.json";
 
 /// A change that was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -70,15 +67,21 @@ pub enum WindowError {
         hint: &'static str,
     },
     /// The value before cannot be noted.
-    #[error("cannot note the value before in {file}: {source}; nothing was changed")]
-    Note {
-        /// The file of it.
-        file: String,
-        /// Why.
-        source: io::Error,
+    #[error(transparent)]
+    Journal(#[from] WindowJournalError),
+    /// Another process has set it for a while.
+    #[error("process {pid} measures with the window of {name}: wait for its end, or end it")]
+    Held {
+        /// Which layer.
+        name: String,
+        /// Which process.
+        pid: i32,
     },
+    /// The device is not there any more, or is another one.
+    #[error("{0} is gone: it was removed, or is another device now")]
+    Gone(String),
     /// Nothing to put back.
-    #[error("no change of {0} is noted since the last boot")]
+    #[error("no change of {0} is noted since the last boot, or since it appeared")]
     NothingNoted(String),
 }
 
@@ -90,42 +93,25 @@ impl WindowError {
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Noted {
-    bdi: String,
-    before_kib: u64,
-}
-
 /// Sets the window that counts for `text`.
 ///
 /// # Errors
 /// [`WindowError`]; nothing was changed.
 pub fn set(machine: &MachineTree, text: &str, kib: u64) -> Result<WindowChange, WindowError> {
     check(kib)?;
-    let (layer, bdi) = counting(machine, text)?;
-    let file = layer.window_file.clone().ok_or_else(|| no_window(text))?;
-    let before_kib = layer
-        .read_ahead_kb
-        .ok_or_else(|| WindowError::Unreadable(layer.name.clone()))?;
-    let mut noted = notes(machine);
-    let kept = noted.clone();
-    noted.push(Noted {
-        bdi: bdi.clone(),
-        before_kib,
-    });
+    let window = CountingWindow::find(machine, text)?;
     // A file that cannot be written needs no note; one that can has it before the change.
-    refuse_unwritable(machine, &layer.name, &file)?;
-    note(machine, &noted)?;
-    match written(machine, &layer.name, &file, kib) {
-        Ok(now_kib) => Ok(WindowChange {
-            open_files: open_files(machine, &bdi),
-            name: layer.name,
-            before_kib,
-            now_kib,
-            asked_kib: kib,
-        }),
+    window.refuse_unwritable(machine)?;
+    let mut journal = WindowJournal::open(machine)?;
+    window.refuse_held(&journal)?;
+    let note = window.note(machine)?;
+    let before_kib = note.before_kib;
+    journal.note(note)?;
+    match window.write(machine, kib) {
+        Ok(now_kib) => Ok(window.change(machine, before_kib, now_kib, kib)),
         Err(error) => {
-            note(machine, &kept)?;
+            journal.notes.pop();
+            journal.write()?;
             Err(error)
         }
     }
@@ -136,23 +122,34 @@ pub fn set(machine: &MachineTree, text: &str, kib: u64) -> Result<WindowChange, 
 /// # Errors
 /// [`WindowError`]; nothing was changed.
 pub fn undo(machine: &MachineTree, text: &str) -> Result<WindowChange, WindowError> {
-    let (layer, bdi) = counting(machine, text)?;
-    let file = layer.window_file.clone().ok_or_else(|| no_window(text))?;
-    let mut noted = notes(machine);
-    let last = noted.iter().rposition(|one| one.bdi == bdi);
-    let Some(last) = last else {
-        return Err(WindowError::NothingNoted(layer.name));
-    };
-    let asked_kib = noted.remove(last).before_kib;
-    let now_kib = written(machine, &layer.name, &file, asked_kib)?;
-    note(machine, &noted)?;
-    Ok(WindowChange {
-        open_files: open_files(machine, &bdi),
-        before_kib: layer.read_ahead_kb.unwrap_or(now_kib),
-        name: layer.name,
-        now_kib,
-        asked_kib,
-    })
+    let window = CountingWindow::find(machine, text)?;
+    let nothing = || WindowError::NothingNoted(window.name.clone());
+    if !WindowJournal::is_there(machine) {
+        return Err(nothing());
+    }
+    let mut journal = WindowJournal::open(machine)?;
+    window.refuse_held(&journal)?;
+    let last = journal.last(&window.bdi).ok_or_else(nothing)?;
+    let asked_kib = journal.notes[last].before_kib;
+    let before_kib = window.now(machine, &mut Vec::new()).unwrap_or(asked_kib);
+    let now_kib = window.write(machine, asked_kib)?;
+    journal.notes.remove(last);
+    journal.write()?;
+    Ok(window.change(machine, before_kib, now_kib, asked_kib))
+}
+
+/// What the next [`undo`] of `text` would put back, in KiB; `None` where nothing is noted.
+///
+/// # Errors
+/// [`WindowError`].
+pub fn noted(machine: &MachineTree, text: &str) -> Result<Option<u64>, WindowError> {
+    let window = CountingWindow::find(machine, text)?;
+    if !WindowJournal::is_there(machine) {
+        return Ok(None);
+    }
+    let journal = WindowJournal::open(machine)?;
+    let last = journal.last(&window.bdi);
+    Ok(last.map(|last| journal.notes[last].before_kib))
 }
 
 /// Whether a window of this size can be set.
@@ -169,78 +166,113 @@ pub const fn check(kib: u64) -> Result<(), WindowError> {
     Ok(())
 }
 
-fn counting(machine: &MachineTree, text: &str) -> Result<(StackLayer, String), WindowError> {
-    let found = target::find(machine, text)?;
-    let stack = stack::of(machine, &found);
-    let layer = stack.counting().cloned().ok_or_else(|| no_window(text))?;
-    let bdi = layer.bdi.clone().ok_or_else(|| no_window(text))?;
-    Ok((layer, bdi))
+/// The window that counts for a target.
+#[derive(Clone, Debug)]
+pub(crate) struct CountingWindow {
+    name: String,
+    bdi: String,
+    file: PathBuf,
 }
 
-fn no_window(text: &str) -> WindowError {
-    WindowError::NoWindow(text.to_owned())
-}
-
-fn refused(machine: &MachineTree, name: &str, file: &Path, source: io::Error) -> WindowError {
-    let hint = match source.kind() {
-        io::ErrorKind::PermissionDenied => "; this needs root",
-        io::ErrorKind::ReadOnlyFilesystem => {
-            "; /sys is read-only here, as in a container: set it on the host"
-        }
-        _ => "",
-    };
-    WindowError::Refused {
-        name: name.to_owned(),
-        file: machine.seen(file),
-        source,
-        hint,
+impl CountingWindow {
+    pub(crate) fn find(machine: &MachineTree, text: &str) -> Result<Self, WindowError> {
+        let found = target::find(machine, text)?;
+        let stack = stack::of(machine, &found);
+        let no_window = || WindowError::NoWindow(text.to_owned());
+        let layer = stack.counting().ok_or_else(no_window)?;
+        Ok(Self {
+            name: layer.name.clone(),
+            bdi: layer.bdi.clone().ok_or_else(no_window)?,
+            file: layer.window_file.clone().ok_or_else(no_window)?,
+        })
     }
-}
 
-fn refuse_unwritable(machine: &MachineTree, name: &str, file: &Path) -> Result<(), WindowError> {
-    let opened = fs::OpenOptions::new().write(true).open(file);
-    opened
-        .map(drop)
-        .map_err(|error| refused(machine, name, file, error))
-}
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
 
-/// Writes and reads back.
-fn written(machine: &MachineTree, name: &str, file: &Path, kib: u64) -> Result<u64, WindowError> {
-    fs::write(file, kib.to_string()).map_err(|error| refused(machine, name, file, error))?;
-    let mut unread = Vec::new();
-    machine
-        .number(file, &mut unread)
-        .ok_or_else(|| WindowError::Unreadable(name.to_owned()))
-}
+    /// The window now, in KiB.
+    pub(crate) fn now(
+        &self,
+        machine: &MachineTree,
+        unread: &mut Vec<Unread>,
+    ) -> Result<u64, WindowError> {
+        let number = machine.number(&self.file, unread);
+        number.ok_or_else(|| WindowError::Unreadable(self.name.clone()))
+    }
 
-fn note_file(machine: &MachineTree) -> PathBuf {
-    machine.root().join(NOTE)
-}
+    /// What is to be noted before a change.
+    pub(crate) fn note(&self, machine: &MachineTree) -> Result<WindowNote, WindowError> {
+        let here = window_journal::appearance(machine, &self.bdi);
+        let (_, appearance) = here.ok_or_else(|| self.gone())?;
+        Ok(WindowNote {
+            bdi: self.bdi.clone(),
+            appearance,
+            before_kib: self.now(machine, &mut Vec::new())?,
+            holder: None,
+            set_kib: Vec::new(),
+        })
+    }
 
-fn notes(machine: &MachineTree) -> Vec<Noted> {
-    let text = fs::read(note_file(machine)).unwrap_or_default();
-    serde_json::from_slice(&text).unwrap_or_default()
-}
+    /// Writes and reads back.
+    pub(crate) fn write(&self, machine: &MachineTree, kib: u64) -> Result<u64, WindowError> {
+        fs::write(&self.file, kib.to_string()).map_err(|error| self.refused(machine, error))?;
+        self.now(machine, &mut Vec::new())
+    }
 
-/// Written aside and renamed: a crash in between leaves the old note. Nothing to note leaves no file.
-fn note(machine: &MachineTree, noted: &[Noted]) -> Result<(), WindowError> {
-    let file = note_file(machine);
-    let write = || -> io::Result<()> {
-        if noted.is_empty() {
-            return match fs::remove_file(&file) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            };
+    pub(crate) fn refuse_unwritable(&self, machine: &MachineTree) -> Result<(), WindowError> {
+        let opened = fs::OpenOptions::new().write(true).open(&self.file);
+        opened
+            .map(drop)
+            .map_err(|error| self.refused(machine, error))
+    }
+
+    pub(crate) fn refuse_held(&self, journal: &WindowJournal<'_>) -> Result<(), WindowError> {
+        let name = self.name.clone();
+        match journal.holder(&self.bdi) {
+            Some(holder) => Err(WindowError::Held {
+                name,
+                pid: holder.pid,
+            }),
+            None => Ok(()),
         }
-        let aside = file.with_extension("new");
-        fs::create_dir_all(file.parent().unwrap_or(&file))?;
-        fs::write(&aside, serde_json::to_vec_pretty(noted)?)?;
-        fs::rename(&aside, &file)
-    };
-    write().map_err(|source| WindowError::Note {
-        file: machine.seen(&file),
-        source,
-    })
+    }
+
+    pub(crate) fn gone(&self) -> WindowError {
+        WindowError::Gone(self.name.clone())
+    }
+
+    pub(crate) fn refused(&self, machine: &MachineTree, source: io::Error) -> WindowError {
+        let hint = match source.kind() {
+            io::ErrorKind::PermissionDenied => "; this needs root",
+            io::ErrorKind::ReadOnlyFilesystem => {
+                "; /sys is read-only here, as in a container: set it on the host"
+            }
+            _ => "",
+        };
+        WindowError::Refused {
+            name: self.name.clone(),
+            file: machine.seen(&self.file),
+            source,
+            hint,
+        }
+    }
+
+    fn change(
+        &self,
+        machine: &MachineTree,
+        before_kib: u64,
+        now_kib: u64,
+        asked_kib: u64,
+    ) -> WindowChange {
+        WindowChange {
+            name: self.name.clone(),
+            before_kib,
+            now_kib,
+            asked_kib,
+            open_files: open_files(machine, &self.bdi),
+        }
+    }
 }
 
 /// Files that are open on mounts whose window is that of `bdi`. Those of other users' processes are seen by

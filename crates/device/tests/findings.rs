@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -12,10 +13,12 @@ use std::path::Path;
 
 use ahead_device::boot;
 use ahead_device::doctor::{self, Diagnosis};
+use ahead_device::finding::DeviceTiming;
 use ahead_device::machine::MachineTree;
+use ahead_device::mechanism::Mechanism;
 
 fn examined(root: &Path) -> Vec<Diagnosis> {
-    doctor::examine(&MachineTree::at(root), &[]).expect("no names, no error")
+    doctor::examine(&MachineTree::at(root), &[], &|_| None).expect("no names, no error")
 }
 
 fn ids(root: &Path) -> Vec<&'static str> {
@@ -190,4 +193,112 @@ fn a_default_below_a_volume_that_was_set_is_no_disagreement() {
          [sys/block/dm-0]\ndev = 253:0\nsize = 9\ndm/uuid = LVM-a\nslaves = sda\n{queue}queue/read_ahead_kb = 4096\n"
     );
     assert_eq!(ids(support::built(&text).path()), [""; 0]);
+}
+
+/// rclone reads ahead by itself. Another client may leave it to the kernel, and then the window is meant.
+#[test]
+fn a_client_that_reads_ahead_under_a_raised_window_is_noted() {
+    let mount = |kind: &str, source: &str, kib: u64| {
+        format!(
+            "[sys/class/bdi]\n0:63/read_ahead_kb = {kib}\n[proc/self]\n\
+             mountinfo = 30 1 0:63 / /data rw - {kind} {source} rw\n"
+        )
+    };
+    let found = |kind, source, kib| ids(support::built(&mount(kind, source, kib)).path());
+    assert_eq!(
+        found("fuse.rclone", "remote:x", 1024),
+        ["stacked-read-ahead"]
+    );
+    assert_eq!(found("fuse", "mountpoint-s3", 1024), ["stacked-read-ahead"]);
+    assert_eq!(
+        found("fuse.juicefs", "JuiceFS:x", 1024),
+        ["stacked-read-ahead"]
+    );
+    assert_eq!(found("fuse.rclone", "remote:x", 128), [""; 0]);
+    assert_eq!(found("fuse.gcsfuse", "bucket", 1024), [""; 0]);
+}
+
+#[test]
+fn a_loop_device_over_the_page_cache_with_a_raised_window_is_noted() {
+    let with = |kib: u64, direct: u8| {
+        let text = format!(
+            "[sys/block/loop7]\ndev = 7:7\nsize = 9\nqueue/read_ahead_kb = {kib}\n\
+             loop/backing_file = /image\nloop/dio = {direct}\n\
+             {FLASH}128\n[proc/self]\nmountinfo = 30 1 8:0 / / rw - ext4 /dev/sda rw\n"
+        );
+        let root = support::built(&text);
+        ids(root.path())
+    };
+    assert_eq!(with(1024, 0), ["stacked-read-ahead"]);
+    assert_eq!(with(1024, 1), [""; 0]);
+    assert_eq!(with(128, 0), [""; 0]);
+}
+
+#[test]
+fn in_a_container_the_host_is_where_to_repair() {
+    let root = disk(0, "[run/systemd]\ncontainer = lxc\n");
+    let all = examined(root.path());
+    let finding = &all[0].findings[0];
+    let repair = finding.repair.as_deref();
+    assert_eq!(repair, Some("on the host: sudo ahead device set sda 128K"));
+    let says = &finding.evidence.last().expect("evidence").says;
+    assert_eq!(says, "a container (lxc): the window is its host's");
+    let quiet = disk(128, "[run/systemd]\ncontainer = lxc\n");
+    assert_eq!(ids(quiet.path()), [""; 0]);
+}
+
+#[test]
+fn how_long_others_wait_is_said_for_a_window_that_is_too_large() {
+    let root = disk(32768, "");
+    let timing = |_: &_| {
+        Some(DeviceTiming {
+            access_ns: 100_000,
+            bytes_per_second: 1 << 30,
+            is_measured: true,
+        })
+    };
+    let machine = MachineTree::at(root.path());
+    let all = doctor::examine(&machine, &[], &timing).expect("no names");
+    let consequence = &all[0].findings[0].consequence;
+    let wait = "Another read waits up to 31.3 ms behind one such window (access 0.1 ms, 1073 MB/s: as measured here).";
+    assert!(consequence.iter().any(|one| one == wait), "{consequence:?}");
+}
+
+#[test]
+fn what_was_persisted_and_does_not_hold_is_a_warning() {
+    let machine = support::persisting::Persisting::with_disk("naa.5000c500a1b2c3d4\n");
+    machine.persist(512, Some(Mechanism::Udev));
+    assert_eq!(ids(machine.folder.path()), [""; 0]);
+    machine.write_window(96);
+    let found = ids(machine.folder.path());
+    assert!(found.contains(&"not-as-persisted"), "{found:?}");
+}
+
+/// A finding is looked up by its id, also by programs: each is in the guide, and the guide has no other.
+#[test]
+fn every_id_is_explained_in_the_guide() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut ids = BTreeSet::new();
+    for file in ["finding.rs", "doctor.rs", "stacked.rs"] {
+        let text = fs::read_to_string(source.join(file)).expect("text");
+        for start in ["id: \"", "base(\"", "base(\n"] {
+            for part in text.split(start).skip(1) {
+                let part = part.trim_start().trim_start_matches('"');
+                let end = part.find('"').expect("an id");
+                ids.insert(part[..end].to_owned());
+            }
+        }
+    }
+    let guide = source.join("../../../docs/guide/read-ahead.md");
+    let guide = fs::read_to_string(guide).expect("the guide");
+    let table = guide
+        .split("| finding | meaning |")
+        .nth(1)
+        .expect("a table");
+    let rows = table.trim_start().lines().skip(1);
+    let rows = rows.map_while(|line| line.strip_prefix("| `"));
+    let explained: BTreeSet<_> = rows
+        .filter_map(|row| Some(row.split_once('`')?.0.to_owned()))
+        .collect();
+    assert_eq!(ids, explained);
 }

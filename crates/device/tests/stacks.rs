@@ -5,8 +5,10 @@ mod support;
 use ahead_device::doctor;
 use ahead_device::machine::MachineTree;
 use ahead_device::origin::Origin;
+use ahead_device::persist;
 use ahead_device::stack::{self, LAYERS_MAX, Stack};
 use ahead_device::target;
+use ahead_device::verify;
 
 fn stack_of(root: &tempfile::TempDir, text: &str) -> Stack {
     let machine = MachineTree::at(root.path());
@@ -164,7 +166,11 @@ fn a_damaged_tree_never_panics() {
                 assert!(stack.layers.len() <= LAYERS_MAX, "{name}");
             }
         }
-        let _ = doctor::examine(&machine, &[]);
+        let _ = doctor::examine(&machine, &[], &|_| None);
+        for target in devices.iter().chain(&places) {
+            let _ = persist::plan(&machine, target, 512, None);
+        }
+        let _ = verify::verify(&machine, None);
     }
 }
 

@@ -37,7 +37,7 @@ fn a_window_is_set_where_it_counts_and_put_back_step_by_step() {
         2048
     );
     assert_eq!(window("dm-0"), "2048");
-    let note = root.path().join("run/ahead/device-undo.json");
+    let note = root.path().join("run/ahead/device/windows.json");
     assert!(!note.exists(), "nothing is left to put back");
     let nothing = window::undo(&machine, "dm-0");
     assert!(matches!(nothing, Err(WindowError::NothingNoted(_))));

@@ -21,9 +21,9 @@ use crate::small_file::SmallPath;
 const VALUE_BYTES_MAX: usize = 1024;
 
 /// What some kind of devices has of its own, in the order in which it is looked for.
-const OWN: [&str; 4] = ["dm/uuid", "dm/name", "md/uuid", "loop/backing_file"];
+pub const OWN: [&str; 4] = ["dm/uuid", "dm/name", "md/uuid", "loop/backing_file"];
 /// What a maker wrote into a disk; which of these there are depends on its driver.
-const MADE: [&str; 4] = ["wwid", "device/wwid", "serial", "device/serial"];
+pub const MADE: [&str; 4] = ["wwid", "device/wwid", "serial", "device/serial"];
 
 /// The identity of a block device; `None` where there is none with this number. Never 0.
 #[must_use]
@@ -79,6 +79,14 @@ pub fn of_superblock(proc: &Path, device: u64, magic: u64) -> Option<u64> {
     digest.add("magic", &magic.to_ne_bytes());
     digest.add_boot(proc)?;
     Some(digest.number())
+}
+
+/// A number for a text that stands for an identity, the same on every machine. Never 0.
+#[must_use]
+pub fn of_text(text: &str) -> u64 {
+    let mut digest = Digest::new();
+    digest.add("text", text.as_bytes());
+    digest.number()
 }
 
 /// FNV-1a with 64 bits: whoever can write to /sys needs no collision.

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
+use ahead_device::undo::NotedProcess;
+
 use super::options::CreateError;
 use crate::record::{Record, log_in};
 use crate::server::{self, READY_LINE, SERVER_ARGUMENT};
-use crate::undo::NotedProcess;
 
 /// A server that is starting. Dropping it before [`let_go`](Self::let_go) ends it.
 pub(super) struct ServerBeingMade {

@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use ahead_device::undo::NotedSetting;
 use ahead_sys::block_queue::BlockQueue;
 use ahead_sys::loop_device;
 use rustix::mount::MountFlags;
@@ -16,7 +17,6 @@ use super::server_process::ServerBeingMade;
 use crate::info::{DiskInfo, StateError};
 use crate::record::{LoopDevice, Phase, Record};
 use crate::server::REQUEST_BYTES_MAX;
-use crate::undo::NotedSetting;
 
 /// Other processes can be faster in taking a free loop device. This often in a row they are not.
 const LOOP_ATTEMPTS: u32 = 32;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 /// `ahead device`.
 #[derive(Debug, Subcommand)]
@@ -28,6 +28,34 @@ pub enum DeviceVerb {
         #[command(flatten)]
         options: DeviceOptions,
     },
+    /// Set the window now, as `set` does: nothing is written that the next boot would read (needs root)
+    Apply {
+        /// A file, folder, mount point, device or bdi
+        target: String,
+        /// The window: 512K, 4M, or in sectors of 512 bytes: 1024s
+        value: String,
+        /// How to look.
+        #[command(flatten)]
+        options: DeviceOptions,
+    },
+    /// Set the window now and at every boot, by one file that is shown before it is written (needs root)
+    Persist(PersistOptions),
+    /// Whether what was persisted holds, after a boot or after the device came again; who changed it otherwise
+    Verify {
+        /// What was given to `persist`, or a device that it is for; without it, everything that is persisted
+        target: Option<String>,
+        /// How to look.
+        #[command(flatten)]
+        options: DeviceOptions,
+    },
+    /// Bring back what was there before `persist`: the file and the window (needs root)
+    Revert {
+        /// What was given to `persist`, or a device that it is for; without it, everything that is persisted
+        target: Option<String>,
+        /// How to look.
+        #[command(flatten)]
+        options: DeviceOptions,
+    },
     /// Put back the window from before the last `set` (needs root)
     Undo {
         /// What was given to `set`
@@ -36,6 +64,44 @@ pub enum DeviceVerb {
         #[command(flatten)]
         options: DeviceOptions,
     },
+}
+
+/// `ahead device persist`.
+#[derive(Debug, Args)]
+pub struct PersistOptions {
+    /// A file, folder, mount point, device or bdi
+    pub target: String,
+    /// The window: 512K, 4M, or in sectors of 512 bytes: 1024s. 0 turns read-ahead off
+    pub value: String,
+    /// What is to set it at boot; without it, what sets windows here already, and else what is installed
+    #[arg(long = "as", value_name = "HOW", value_enum)]
+    pub mechanism: Option<PersistChoice>,
+    /// Write without asking
+    #[arg(long)]
+    pub yes: bool,
+    /// How to look.
+    #[command(flatten)]
+    pub options: DeviceOptions,
+}
+
+/// What can set a window at boot.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum PersistChoice {
+    /// A rule in /etc/udev/rules.d
+    Udev,
+    /// A line in /etc/tmpfiles.d
+    Tmpfiles,
+    /// A unit in /etc/systemd/system and its link
+    Systemd,
+    /// A section of the active profile of tuned
+    Tuned,
+    /// A line in /etc/sysfs.d
+    #[value(name = "sysfs.d")]
+    SysfsD,
+    /// The section nfsrahead of /etc/nfs.conf
+    Nfs,
+    /// A script in /etc/hotplug.d/block (OpenWRT)
+    Hotplug,
 }
 
 /// `ahead doctor`.

@@ -4,6 +4,8 @@
 
 use clap::Command;
 
+mod persist;
+
 /// Examples of one command.
 #[derive(Debug)]
 pub struct Examples {
@@ -101,6 +103,10 @@ static EXAMPLES: &[Examples] = &[
             ),
         ],
     ),
+    of("ahead-device-apply", persist::APPLY),
+    of("ahead-device-persist", persist::PERSIST),
+    of("ahead-device-verify", persist::VERIFY),
+    of("ahead-device-revert", persist::REVERT),
     of(
         "ahead-device-undo",
         &[

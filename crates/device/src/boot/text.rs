@@ -1,6 +1,9 @@
 //! The texts that set windows: a parser for each kind of file, line by line. What is not understood is passed over.
 
+use ahead_sys::device_identity::{MADE, OWN};
+
 use crate::boot_setting::{BootSetting, WindowUnit};
+use crate::identity::PROPERTIES;
 
 /// The number and unit of a setting, before the file is known.
 fn setting(line: usize, pattern: &str, written: u64, unit: WindowUnit) -> BootSetting {
@@ -11,6 +14,7 @@ fn setting(line: usize, pattern: &str, written: u64, unit: WindowUnit) -> BootSe
         written,
         unit,
         comment_kib: None,
+        only_raises: false,
         is_sure: true,
     }
 }
@@ -25,12 +29,16 @@ pub(super) fn udev(text: &str) -> Vec<BootSetting> {
         let mut is_bdi = false;
         let mut value = None;
         let mut is_sure = is_plain;
-        for part in line.split(',') {
+        let mut identity = None;
+        for part in parts(line) {
             let Some((key, sign, operand)) = assignment(part) else {
                 continue;
             };
             match (key, sign) {
                 ("KERNEL", "==") => pattern = Some(operand),
+                (key, "==") if is_identity(key) && identity.is_none() => {
+                    identity = Some(format!("{key}={operand}"));
+                }
                 (
                     "ATTR{queue/read_ahead_kb}" | "ATTR{bdi/read_ahead_kb}" | "ATTR{read_ahead_kb}",
                     "=",
@@ -45,7 +53,11 @@ pub(super) fn udev(text: &str) -> Vec<BootSetting> {
         }
         if let Some(value) = value {
             // A rule that names none means all of its kind; names of bdis begin with a digit or are like `btrfs-1`.
-            let pattern = pattern.unwrap_or(if is_bdi { "*" } else { "[a-z]*" });
+            let all = if is_bdi { "*" } else { "[a-z]*" };
+            // Of a name and an identity both have to fit, which is not looked at here.
+            is_sure &= pattern.is_none() || identity.is_none();
+            let pattern = pattern.map(str::to_owned).or(identity);
+            let pattern = pattern.as_deref().unwrap_or(all);
             let mut one = setting(at, pattern, value, WindowUnit::Kib);
             one.is_sure = is_sure;
             one.comment_kib = comment_kib;
@@ -53,6 +65,110 @@ pub(super) fn udev(text: &str) -> Vec<BootSetting> {
         }
     }
     found
+}
+
+/// The parts of a rule: commas inside quotes belong to a value.
+fn parts(line: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    line.split(move |sign| {
+        is_quoted ^= sign == '"';
+        sign == ',' && !is_quoted
+    })
+}
+
+/// Whether a key of a rule says which device it is, in a way that [`identity`](crate::identity) knows.
+fn is_identity(key: &str) -> bool {
+    let file = key
+        .strip_prefix("ATTR{")
+        .and_then(|key| key.strip_suffix('}'));
+    let property = key
+        .strip_prefix("ENV{")
+        .and_then(|key| key.strip_suffix('}'));
+    file.is_some_and(|file| OWN.iter().chain(&MADE).any(|known| *known == file))
+        || property.is_some_and(|property| PROPERTIES.contains(&property))
+}
+
+/// Lines such as `nfs4=15360` of the section that nfsrahead reads.
+pub(super) fn nfs(text: &str) -> Vec<BootSetting> {
+    let mut found = Vec::new();
+    let mut is_section = false;
+    for (at, line, comment_kib) in lines(text) {
+        if line.starts_with('[') {
+            is_section = line.eq_ignore_ascii_case("[nfsrahead]");
+        } else if is_section
+            && let Some((kind, value)) = line.split_once('=')
+            && let Ok(value) = value.trim().parse()
+        {
+            let kind = kind.trim();
+            let mut one = setting(at, &format!("fstype={kind}"), value, WindowUnit::Kib);
+            // What it is the default of depends on the lines that there are not.
+            one.is_sure = kind != "default";
+            if kind == "default" {
+                one.pattern = "fstype=nfs|fstype=nfs4".to_owned();
+            }
+            one.comment_kib = comment_kib;
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// Scripts of `OpenWrt`: `echo 512 > /sys/block/$DEVNAME/…` behind one test of the name or of a value of the device.
+pub(super) fn hotplug(text: &str) -> Vec<BootSetting> {
+    let mut found = Vec::new();
+    let mut pattern = None;
+    let mut is_sure = true;
+    for (at, line, comment_kib) in lines(text) {
+        let test = line
+            .strip_prefix("[ ")
+            .and_then(|line| line.strip_suffix(" ] || exit 0"));
+        match test.map(|test| tested(test).ok_or(test)) {
+            Some(Ok(tested)) => is_sure &= pattern.replace(tested).is_none(),
+            Some(Err(test)) => is_sure &= test == "\"$ACTION\" = add",
+            None => {
+                let mut one = commands(line, true);
+                for one in &mut one {
+                    one.line = at + 1;
+                    one.is_sure &= is_sure;
+                    one.comment_kib = comment_kib;
+                    let is_any = matches!(one.pattern.as_str(), "$DEVNAME" | "${DEVNAME}");
+                    match &pattern {
+                        Some(pattern) if is_any => one.pattern.clone_from(pattern),
+                        Some(_) => one.is_sure = false,
+                        None => {}
+                    }
+                }
+                is_sure &= !one.is_empty() || line.starts_with('#');
+                found.extend(one);
+            }
+        }
+    }
+    found
+}
+
+/// The device of `"$DEVNAME" = 'sda'` and of `"$(cat "/sys/block/$DEVNAME/wwid" 2>/dev/null)" = 'naa.5'`.
+fn tested(test: &str) -> Option<String> {
+    let (says, value) = test.split_once(" = '")?;
+    let value = value.strip_suffix('\'')?.replace("'\\''", "'");
+    if says == "\"$DEVNAME\"" {
+        return Some(literal(&value));
+    }
+    let file = says.strip_prefix("\"$(cat \"/sys/block/$DEVNAME/")?;
+    let file = file.strip_suffix("\" 2>/dev/null)\"")?;
+    Some(format!("ATTR{{{file}}}={}", literal(value.trim_end())))
+}
+
+/// A pattern that means `value` alone.
+fn literal(value: &str) -> String {
+    let mut pattern = String::new();
+    for sign in value.chars() {
+        match sign {
+            '*' | '?' | '[' => pattern.extend(['[', sign, ']']),
+            '|' => pattern.push('?'),
+            sign => pattern.push(sign),
+        }
+    }
+    pattern
 }
 
 /// Lines such as `block/sda/queue/read_ahead_kb = 128`.
@@ -112,6 +228,18 @@ pub(super) fn tuned(text: &str) -> Vec<BootSetting> {
         let value = value.trim();
         match key.trim() {
             "devices" => devices = Some(value.replace([',', ' '], "|")),
+            "devices_udev_regex" => {
+                let known = value
+                    .strip_prefix('^')
+                    .and_then(|value| value.strip_suffix('$'));
+                let known = known.and_then(|known| known.split_once('='));
+                let known = known.filter(|(key, _)| PROPERTIES.contains(key));
+                devices = Some(match known {
+                    Some((key, value)) => format!("ENV{{{key}}}={value}"),
+                    // Some device, by a pattern that is not looked at.
+                    None => "$".to_owned(),
+                });
+            }
             "readahead" => {
                 let number = value.trim_start_matches('>').trim();
                 let (number, unit) = match number.strip_suffix('s') {
@@ -120,7 +248,8 @@ pub(super) fn tuned(text: &str) -> Vec<BootSetting> {
                 };
                 if let Ok(number) = number.trim().parse() {
                     let mut one = setting(at, "sd*|vd*|xvd*|nvme*|mmcblk*|dasd*", number, unit);
-                    one.is_sure = !value.starts_with('>');
+                    one.only_raises = value.starts_with('>');
+                    one.is_sure = !one.only_raises;
                     one.comment_kib = comment_kib;
                     found.push(one);
                 }
@@ -167,7 +296,10 @@ pub(super) fn commands(text: &str, is_sure: bool) -> Vec<BootSetting> {
             let echo = words.iter().position(|word| *word == "echo");
             if let Some(echo) = echo
                 && let Some(Ok(value)) = words.get(echo + 1).map(|word| word.parse())
-                && let Some(device) = words.iter().find_map(|word| device_of(word))
+                && let Some(device) = words
+                    .iter()
+                    .find_map(|word| device_of(word))
+                    .or_else(|| mount_of(&words))
             {
                 found.push(setting(at, device, value, WindowUnit::Kib));
             }
@@ -180,7 +312,8 @@ pub(super) fn commands(text: &str, is_sure: bool) -> Vec<BootSetting> {
     found
 }
 
-/// The device of `…block/sda/queue/read_ahead_kb`, `…block/sda/bdi/read_ahead_kb` or `…bdi/8:0/read_ahead_kb`.
+/// The device of `…block/sda/queue/read_ahead_kb`, `…block/sda/bdi/read_ahead_kb` or `…bdi/8:0/read_ahead_kb`, and
+/// the UUID of `…fs/btrfs/UUID/bdi/read_ahead_kb`.
 fn device_of(path: &str) -> Option<&str> {
     let folder = path.strip_suffix("/read_ahead_kb")?;
     let folder = folder
@@ -188,7 +321,20 @@ fn device_of(path: &str) -> Option<&str> {
         .or_else(|| folder.strip_suffix("/bdi"))
         .unwrap_or(folder);
     let (before, name) = folder.rsplit_once('/')?;
-    (before.ends_with("block") || before.ends_with("bdi")).then_some(name)
+    let known = ["block", "bdi", "fs/btrfs"];
+    known
+        .iter()
+        .any(|end| before.ends_with(end))
+        .then_some(name)
+}
+
+/// The mount of `/sys/class/bdi/$(mountpoint -d /mnt)/read_ahead_kb`.
+fn mount_of<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let at = words.windows(2).position(|pair| {
+        pair[0].ends_with("bdi/$(mountpoint") || pair[0].ends_with("bdi/$$(mountpoint")
+    })?;
+    let (path, end) = words.get(at + 2)?.split_once(')')?;
+    (words[at + 1] == "-d" && end.ends_with("/read_ahead_kb")).then_some(path)
 }
 
 /// `KEY=="operand"`, with the sign between.
@@ -327,6 +473,14 @@ mod tests {
             "s",
             "4 MiB",
             "$",
+            "[nfsrahead]",
+            "nfs4=",
+            "[ \"$DEVNAME\" = '",
+            "' ] || exit 0",
+            "ATTR{wwid}==",
+            "bdi/$(mountpoint -d ",
+            ")",
+            "devices_udev_regex=^",
             "/dev/",
             "/dev/disk/",
         ];
@@ -341,6 +495,8 @@ mod tests {
                 tmpfiles(&text),
                 tuned(&text),
                 commands(&text, true),
+                nfs(&text),
+                hotplug(&text),
             ] {
                 all.extend(more);
             }

@@ -5,6 +5,8 @@
 //! of a btrfs. A line for a file that there is already is added to it.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub(crate) mod persisting;
+
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::symlink;

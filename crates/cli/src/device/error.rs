@@ -1,0 +1,58 @@
+//! Why a command about windows failed, and how the program ends then.
+
+use ahead_device::persist::PersistError;
+use ahead_device::persist_record::PersistRecordError;
+use ahead_device::target::DeviceTargetError;
+use ahead_device::window::WindowError;
+
+use crate::exit::Exit;
+
+/// Why a device command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceCommandError {
+    /// The value says no unit.
+    #[error(
+        "'{0}' says no unit: write {0}K (KiB, as read_ahead_kb) or {0}s (sectors of 512 bytes, as blockdev)"
+    )]
+    NoUnit(String),
+    /// The value is no size.
+    #[error("'{0}' is no window: write 512K, 4M or, in sectors of 512 bytes, 1024s")]
+    Value(String),
+    /// The target stands for nothing.
+    #[error(transparent)]
+    Target(#[from] DeviceTargetError),
+    /// A target of `ahead doctor` stands for nothing. Status 1 would say that something was found.
+    #[error(transparent)]
+    NotExamined(DeviceTargetError),
+    /// The window was not changed.
+    #[error(transparent)]
+    Window(#[from] WindowError),
+    /// Nothing was persisted or reverted.
+    #[error(transparent)]
+    Persist(#[from] PersistError),
+    /// What is persisted cannot be read.
+    #[error(transparent)]
+    Record(#[from] PersistRecordError),
+    /// There is no terminal that could be asked.
+    #[error("nothing was written: say --yes, as there is no terminal to ask at")]
+    NotAsked,
+    /// The answer was no.
+    #[error("nothing was written")]
+    Declined,
+    /// The terminal cannot be used.
+    #[error("cannot ask: {0}; nothing was written")]
+    Ask(std::io::Error),
+}
+
+impl DeviceCommandError {
+    /// How the program ends after this error.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::NoUnit(_) | Self::Value(_) | Self::NotExamined(_) | Self::NotAsked => Exit::Usage,
+            Self::Window(error) if error.is_usage() => Exit::Usage,
+            Self::Persist(error) if error.is_usage() => Exit::Usage,
+            _ => Exit::Failed,
+        }
+    }
+}

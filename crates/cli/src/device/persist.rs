@@ -1,0 +1,239 @@
+//! `ahead device persist`, `verify` and `revert`: a plan is shown as a diff, then asked about, then carried out.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use ahead_device::machine::MachineTree;
+use ahead_device::mechanism::Mechanism;
+use ahead_device::origin::in_both_units;
+use ahead_device::persist::{self, PersistPlan, PlannedFile, RevertedWindow};
+use ahead_device::verify::{self, VerifiedWindow};
+use ahead_device::window::WindowChange;
+use serde::Serialize;
+use similar::TextDiff;
+
+use super::error::DeviceCommandError;
+use crate::arguments::{DeviceOptions, PersistChoice, PersistOptions};
+use crate::exit::Exit;
+use crate::output::{to_json, to_stdout};
+
+/// What was done, for programs.
+#[derive(Serialize)]
+struct PersistedWindow<'a> {
+    plan: &'a PersistPlan,
+    change: &'a WindowChange,
+}
+
+/// Persists `kib` and returns the text to print.
+pub(super) fn persist(
+    machine: &MachineTree,
+    arguments: &PersistOptions,
+    kib: u64,
+) -> Result<String, DeviceCommandError> {
+    let only = arguments.mechanism.map(mechanism);
+    let plan = persist::plan(machine, &arguments.target, kib, only)?;
+    if !arguments.options.json {
+        say(&shown(&plan))?;
+    }
+    if !arguments.yes {
+        ask()?;
+    }
+    let change = persist::carry_out(machine, &plan)?;
+    if arguments.options.json {
+        let (plan, change) = (&plan, &change);
+        return Ok(to_json(&PersistedWindow { plan, change }));
+    }
+    let target = &arguments.target;
+    Ok(format!(
+        "{}: {} now, {} before, and at every boot by {}.\n`ahead device verify {target}` says whether it holds; `ahead device revert {target}` takes it back.\n",
+        change.name,
+        in_both_units(change.now_kib),
+        in_both_units(change.before_kib),
+        plan.files.first().map_or("", |file| &file.path)
+    ))
+}
+
+/// The plan for whoever is asked: how the device is known, why this mechanism, and a diff of every file.
+fn shown(plan: &PersistPlan) -> String {
+    let mut text = format!(
+        "{} gets {} at every boot, known by {}.\n",
+        plan.name,
+        in_both_units(plan.kib),
+        plan.identity.words().escape_debug()
+    );
+    for note in &plan.notes {
+        let _ = writeln!(text, "{note}");
+    }
+    for file in &plan.files {
+        text += &diff(file);
+    }
+    text
+}
+
+fn diff(file: &PlannedFile) -> String {
+    let (before, now) = file.texts();
+    let from = match file.before {
+        Some(_) => format!("a{}", file.path),
+        None => "/dev/null".to_owned(),
+    };
+    let diff = TextDiff::from_lines(&before, &now);
+    let mut diff = diff.unified_diff();
+    diff.header(&from, &format!("b{}", file.path)).to_string()
+}
+
+/// Before the question, so not with the rest of the output.
+fn say(text: &str) -> Result<(), DeviceCommandError> {
+    to_stdout(text).map_err(DeviceCommandError::Ask)
+}
+
+/// Asks at the terminal; nothing else is an answer.
+fn ask() -> Result<(), DeviceCommandError> {
+    let stdin = io::stdin();
+    // Who has not seen the plan is not asked either.
+    if !stdin.is_terminal() || !io::stdout().is_terminal() {
+        return Err(DeviceCommandError::NotAsked);
+    }
+    say("Write this? [y/N] ")?;
+    let mut answer = String::new();
+    stdin
+        .lock()
+        .read_line(&mut answer)
+        .map_err(DeviceCommandError::Ask)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(DeviceCommandError::Declined),
+    }
+}
+
+/// Verifies; the text to print, and 1 where something does not hold.
+pub(super) fn verify(
+    machine: &MachineTree,
+    target: Option<&str>,
+    options: &DeviceOptions,
+) -> Result<(String, Exit), DeviceCommandError> {
+    let all = verify::verify(machine, target)?;
+    if let (Some(target), true) = (target, all.is_empty()) {
+        return Err(persist::PersistError::NothingPersisted(target.to_owned()).into());
+    }
+    let exit = if all.iter().all(|one| one.holds) {
+        Exit::Fine
+    } else {
+        Exit::Failed
+    };
+    let text = if options.json {
+        to_json(&all)
+    } else if all.is_empty() {
+        "Nothing is persisted here.\n".to_owned()
+    } else {
+        all.iter().map(block).collect()
+    };
+    Ok((text, exit))
+}
+
+fn block(one: &VerifiedWindow) -> String {
+    let persisted = in_both_units(one.persisted_kib);
+    if one.holds {
+        let since = if one.since_boot {
+            "holds"
+        } else {
+            "holds; the machine was not started again since"
+        };
+        return format!("{}: {persisted} by {}: {since}\n", one.target, one.file);
+    }
+    let now = match one.now_kib {
+        Some(kib) if kib != one.persisted_kib => format!(", and it is {}", in_both_units(kib)),
+        _ => String::new(),
+    };
+    let mut text = format!(
+        "{}: {persisted} by {}: does not hold{now}\n",
+        one.target, one.file
+    );
+    for why in &one.why {
+        let _ = writeln!(text, "  {}", why.escape_debug());
+    }
+    text
+}
+
+/// Reverts and returns the text to print.
+pub(super) fn revert(
+    machine: &MachineTree,
+    target: Option<&str>,
+    options: &DeviceOptions,
+) -> Result<String, DeviceCommandError> {
+    let all = persist::revert(machine, target)?;
+    if options.json {
+        return Ok(to_json(&all));
+    }
+    if all.is_empty() {
+        return Ok("Nothing is persisted here.\n".to_owned());
+    }
+    Ok(all.iter().map(reverted).collect())
+}
+
+fn reverted(one: &RevertedWindow) -> String {
+    let files = one.files.join(" and ");
+    let window = match &one.window {
+        Some(change) => format!(
+            "{} now, {} before",
+            in_both_units(change.now_kib),
+            in_both_units(change.before_kib)
+        ),
+        None => "the window is not the persisted one and stays".to_owned(),
+    };
+    format!("{}: {files} as before; {window}\n", one.target)
+}
+
+const fn mechanism(choice: PersistChoice) -> Mechanism {
+    match choice {
+        PersistChoice::Udev => Mechanism::Udev,
+        PersistChoice::Tmpfiles => Mechanism::Tmpfiles,
+        PersistChoice::Systemd => Mechanism::Systemd,
+        PersistChoice::Tuned => Mechanism::Tuned,
+        PersistChoice::SysfsD => Mechanism::SysfsD,
+        PersistChoice::Nfs => Mechanism::Nfs,
+        PersistChoice::Hotplug => Mechanism::Hotplug,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ahead_device::identity::StableIdentity;
+    use ahead_device::persist_record::{FileBefore, PersistedText};
+
+    use super::*;
+
+    #[test]
+    fn a_plan_is_shown_as_a_diff_and_an_odd_name_on_one_line() {
+        let file = |before: Option<&str>, text: &str| PlannedFile {
+            path: "/etc/nfs.conf".to_owned(),
+            before: before.map(|text| FileBefore {
+                text: text.to_owned(),
+                mode: 0o644,
+                owner: (0, 0),
+            }),
+            now: PersistedText::File {
+                text: text.to_owned(),
+                mode: 0o644,
+            },
+        };
+        let text = diff(&file(Some("a\nb\n"), "a\nc\n"));
+        assert!(
+            text.starts_with("--- a/etc/nfs.conf\n+++ b/etc/nfs.conf\n@@"),
+            "{text}"
+        );
+        assert!(text.contains("\n a\n-b\n+c\n"), "{text}");
+        let text = shown(&PersistPlan {
+            target: "sda".to_owned(),
+            name: "sda".to_owned(),
+            identity: StableIdentity::Attribute {
+                file: "wwid".to_owned(),
+                value: "a\nb\u{1b}[2J".to_owned(),
+            },
+            mechanism: Mechanism::Udev,
+            kib: 512,
+            notes: Vec::new(),
+            files: vec![file(None, "x\n")],
+        });
+        assert!(text.starts_with("sda gets 512 KiB (1024 sectors) at every boot, known by wwid a\\nb\\u{1b}[2J.\n--- /dev/null\n"), "{text}");
+    }
+}

@@ -1,0 +1,178 @@
+//! What is persisted is read by those that it is written for: Debian's systemd-tmpfiles and systemd, a shell as
+//! `OpenWrt` has it. On a loop device of the test; udev has a test of its own.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::{stderr, stdout};
+
+/// A loop device, and a machine in a folder that sees it in the real `/sys`.
+struct Machine {
+    folder: tempfile::TempDir,
+    device: String,
+    before: String,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let image = folder.path().join("it's a disk.img");
+        let file = fs::File::create(&image).expect("a file");
+        file.set_len(16 << 20).expect("a disk with space");
+        let output = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(&image)
+            .output()
+            .expect("losetup");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let device = stdout(&output).trim().replace("/dev/", "");
+        for (link, to) in [("sys", "/sys"), ("proc", "/proc")] {
+            std::os::unix::fs::symlink(to, folder.path().join(link)).expect("a link");
+        }
+        for place in [
+            "usr/bin/systemd-tmpfiles",
+            "usr/lib/systemd/system/x.service",
+            "etc/hotplug.d/block/10-x",
+        ] {
+            let place = folder.path().join(place);
+            fs::create_dir_all(place.parent().expect("a folder")).expect("a folder");
+            fs::write(place, "").expect("written");
+        }
+        let mut machine = Self {
+            folder,
+            device,
+            before: String::new(),
+        };
+        machine.before = machine.window();
+        machine.write("64");
+        machine
+    }
+
+    fn file(&self) -> PathBuf {
+        PathBuf::from(format!("/sys/block/{}/queue/read_ahead_kb", self.device))
+    }
+
+    fn window(&self) -> String {
+        fs::read_to_string(self.file())
+            .expect("a window")
+            .trim()
+            .to_owned()
+    }
+
+    fn write(&self, kib: &str) {
+        fs::write(self.file(), kib).expect("root");
+    }
+
+    fn ahead(&self, words: &[&str]) {
+        let output = Command::new(env!("CARGO_BIN_EXE_ahead"))
+            .arg("device")
+            .args(words)
+            .arg("--root")
+            .arg(self.folder.path())
+            .output()
+            .expect("ahead starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+
+    /// Persists 512 KiB and takes the window away again; the files that were written.
+    fn persisted(&self, mechanism: &str) -> Vec<PathBuf> {
+        self.ahead(&["persist", &self.device, "512K", "--as", mechanism, "--yes"]);
+        assert_eq!(self.window(), "512");
+        self.write("64");
+        let found = Command::new("find")
+            .arg(self.folder.path().join("etc"))
+            .args(["-name", "*ahead*", "-type", "f"])
+            .output()
+            .expect("find");
+        stdout(&found).lines().map(PathBuf::from).collect()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.write(&self.before);
+        let node = format!("/dev/{}", self.device);
+        let _ = Command::new("losetup").args(["--detach", &node]).status();
+    }
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().expect("a program of Debian");
+    assert!(output.status.success(), "{}", stderr(&output));
+    stdout(&output)
+}
+
+#[test]
+fn systemd_tmpfiles_sets_the_window() {
+    let machine = Machine::new();
+    let files = machine.persisted("tmpfiles");
+    run(Command::new("systemd-tmpfiles")
+        .arg("--create")
+        .arg(&files[0]));
+    assert_eq!(machine.window(), "512");
+}
+
+/// As `hotplug-call` does it: the script is read by a shell of its own, with the device in the environment.
+#[test]
+fn a_shell_runs_the_script_for_this_device_and_no_other() {
+    let (machine, other) = (Machine::new(), Machine::new());
+    let files = machine.persisted("hotplug");
+    let call = |action: &str, device: &str| {
+        run(Command::new("busybox")
+            .args(["sh", "-c", "( . \"$0\" )"])
+            .arg(&files[0])
+            .env("ACTION", action)
+            .env("DEVNAME", device))
+    };
+    call("add", &other.device);
+    call("remove", &machine.device);
+    assert_eq!(
+        (machine.window(), other.window()),
+        ("64".into(), "64".into())
+    );
+    call("add", &machine.device);
+    assert_eq!(
+        (machine.window(), other.window()),
+        ("512".into(), "64".into())
+    );
+}
+
+#[test]
+fn systemd_understands_the_unit_and_its_command_sets_the_window() {
+    let machine = Machine::new();
+    let files = machine.persisted("systemd");
+    let verified = Command::new("systemd-analyze")
+        .args(["verify", "--man=no", "--recursive-errors=no"])
+        .arg(&files[0])
+        .output()
+        .expect("systemd-analyze");
+    assert_eq!(
+        (verified.status.code(), stderr(&verified)),
+        (Some(0), String::new())
+    );
+    let unit = fs::read_to_string(&files[0]).expect("text");
+    let command = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart="));
+    run(Command::new("sh")
+        .arg("-c")
+        .arg(command.expect("a command")));
+    assert_eq!(machine.window(), "512");
+    // The unit that pulls it in is called as systemd calls that of the device.
+    let node = format!("/dev/{}", machine.device);
+    let escaped = run(Command::new("systemd-escape").args(["--path", "--suffix=device", &node]));
+    let wants = format!("etc/systemd/system/{}.wants", escaped.trim());
+    let link = machine
+        .folder
+        .path()
+        .join(wants)
+        .join(files[0].file_name().expect("a name"));
+    let leads = fs::read_link(link).expect("a link");
+    assert_eq!(
+        Path::new("/etc/systemd/system").join(files[0].file_name().expect("a name")),
+        leads
+    );
+}
