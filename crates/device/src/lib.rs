@@ -21,6 +21,7 @@ pub mod doctor;
 pub mod finding;
 pub mod inventory;
 pub mod machine;
+pub mod measurement;
 pub mod origin;
 pub mod stack;
 pub mod superblock;
