@@ -85,6 +85,9 @@ _ahead() {
             ahead__subcmd__device,list)
                 cmd="ahead__subcmd__device__subcmd__list"
                 ;;
+            ahead__subcmd__device,measure)
+                cmd="ahead__subcmd__device__subcmd__measure"
+                ;;
             ahead__subcmd__device,set)
                 cmd="ahead__subcmd__device__subcmd__set"
                 ;;
@@ -578,7 +581,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__device)
-            opts="-h --help list get set undo"
+            opts="-h --help list get set undo measure"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -617,6 +620,40 @@ _ahead() {
             fi
             case "${prev}" in
                 --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__device__subcmd__measure)
+            opts="-h --time --bytes --json --svg --fio --with-fio --no-ladder --no-store --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --json)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --svg)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fio)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -55,11 +55,12 @@ complete -c ahead -n "__fish_ahead_using_subcommand run" -l json -d 'Write the r
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain -d 'Print decisions while they are made'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l no-children -d 'Do not act in the processes that CMD starts'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "list" -d 'List the window of every device, and of every file system that has its own'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "get" -d 'Show the layers below a path, mount or device, and which window counts'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "set" -d 'Set the window that counts for a path, mount or device (needs root)'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo" -f -a "undo" -d 'Put back the window from before the last `set` (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo measure" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo measure" -f -a "list" -d 'List the window of every device, and of every file system that has its own'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo measure" -f -a "get" -d 'Show the layers below a path, mount or device, and which window counts'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo measure" -f -a "set" -d 'Set the window that counts for a path, mount or device (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo measure" -f -a "undo" -d 'Put back the window from before the last `set` (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set undo measure" -f -a "measure" -d 'Measure a device by reading: access time, bandwidth, depth, the curve over sizes, windows'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -72,6 +73,15 @@ complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subc
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l time -d 'Time of all steps together' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l bytes -d 'Bytes that are read at most' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l json -d 'Write the whole measurement as JSON, for `recommend`; `-` prints it instead of the table' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l svg -d 'Draw throughput, latency and utilisation over the size of requests' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l fio -d 'Write a job file of fio for each step to this folder' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l with-fio -d 'Run these job files with fio as well, and show both side by side'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l no-ladder -d 'Leave out the ladder of windows through the page cache'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l no-store -d 'Do not store the estimate for `ahead run`'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand doctor" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand doctor" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand doctor" -s h -l help -d 'Print help'

@@ -1,6 +1,6 @@
 //! `ahead device`: words of the command line into windows, and these into tables.
 //!
-//! Windows are always shown in KiB and in sectors of 512 bytes, as the two are mixed up.
+//! `measure` is in a file of its own. Windows are always shown in KiB and in sectors of 512 bytes, as the two are mixed up.
 
 use ahead_device::inventory;
 use ahead_device::machine::MachineTree;
@@ -14,6 +14,11 @@ use crate::arguments::{DeviceOptions, DeviceVerb};
 use crate::exit::Exit;
 use crate::output::to_json;
 use crate::size;
+
+pub mod measure;
+pub mod virtual_disk;
+
+use measure::MeasureCommandError;
 
 /// Why a device command failed.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +40,9 @@ pub enum DeviceCommandError {
     /// The window was not changed.
     #[error(transparent)]
     Window(#[from] WindowError),
+    /// Measuring.
+    #[error(transparent)]
+    Measure(#[from] MeasureCommandError),
 }
 
 impl DeviceCommandError {
@@ -43,6 +51,7 @@ impl DeviceCommandError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::NoUnit(_) | Self::Value(_) | Self::NotExamined(_) => Exit::Usage,
+            Self::Measure(error) => error.exit(),
             Self::Window(error) if error.is_usage() => Exit::Usage,
             Self::Window(_) | Self::Target(_) => Exit::Failed,
         }
@@ -85,6 +94,7 @@ pub fn device(verb: &DeviceVerb) -> Result<String, DeviceCommandError> {
             let change = window::undo(&machine(options), target)?;
             Ok(changed(&change, options, None))
         }
+        DeviceVerb::Measure(arguments) => Ok(measure::measure(arguments)?),
     }
 }
 

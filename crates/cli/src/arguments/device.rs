@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::measure::DeviceMeasure;
+
 /// `ahead device`.
 #[derive(Debug, Subcommand)]
 pub enum DeviceVerb {
@@ -36,6 +38,8 @@ pub enum DeviceVerb {
         #[command(flatten)]
         options: DeviceOptions,
     },
+    /// Measure a device by reading: access time, bandwidth, depth, the curve over sizes, windows
+    Measure(Box<DeviceMeasure>),
 }
 
 /// `ahead doctor`.

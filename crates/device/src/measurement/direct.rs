@@ -11,7 +11,7 @@ use ahead_sys::direct_reader::DirectReader;
 use ahead_sys::direct_threads::DirectThreads;
 
 use super::plan::{SMALL_BYTES, TARGET_BYTES_MIN};
-use super::step::{Answer, RequestReader};
+use super::step::{ReadAnswer, RequestReader};
 
 /// Less of a file on its disk than nine parts of ten: the rest is holes, which are not read from it.
 const ALLOCATED_PARTS: (u64, u64) = (9, 10);
@@ -184,11 +184,11 @@ impl RequestReader for DirectDevice {
         }
     }
 
-    fn wait(&mut self, answers: &mut Vec<Answer>) -> io::Result<()> {
+    fn wait(&mut self, answers: &mut Vec<ReadAnswer>) -> io::Result<()> {
         let began = self.began;
         match &mut self.requests {
             Requests::Ring(ring) => ring.wait(|done| {
-                answers.push(Answer {
+                answers.push(ReadAnswer {
                     tag: done.tag,
                     at_ns: since(began, Instant::now()),
                     bytes: done.bytes.map(|bytes| bytes.len() as u64),
@@ -197,7 +197,7 @@ impl RequestReader for DirectDevice {
             Requests::Threads { threads, under_way } if *under_way > 0 => {
                 let done = threads.wait()?;
                 *under_way -= 1;
-                answers.push(Answer {
+                answers.push(ReadAnswer {
                     tag: done.tag,
                     at_ns: since(began, done.at),
                     bytes: done.bytes.map(|bytes| bytes as u64),

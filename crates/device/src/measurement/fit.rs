@@ -24,8 +24,8 @@ use super::statistics::{Spanned, StepResult, permille};
 
 /// How near to the most requests per second is near enough, of a hundred.
 const NEAR_PER_CENT: u64 = 90;
-/// Relative deviations below this are all alike: a clock has no more.
-const DEVIATION_MIN: f64 = 1e-4;
+/// Relative deviations below this are all alike: medians of some dozen requests of an arm are no more certain.
+const DEVIATION_MIN: f64 = 0.02;
 /// Standard deviations in a median deviation of errors that are normally distributed.
 const PER_MEDIAN: f64 = 1.4826;
 /// Points further off do not count.

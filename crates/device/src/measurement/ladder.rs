@@ -1,8 +1,10 @@
 //! Through the page cache, at a ladder of windows: sequential streams and random reads, as programs have them.
 //!
 //! Each run opens its files anew, as a file keeps the window that it was opened with, and forgets what is cached
-//! of the target first. Streams read parts of the target that do not overlap; a stream that comes to the end of
-//! its part begins again with a run of its own, so no run reads what it has read before. Who sets the windows
+//! of the target first, when what was read ahead for the run before has arrived. Streams read parts of the target that do not overlap; a stream that comes to the end of
+//! its part begins again with a run of its own, so no run reads what it has read before.
+//! What counts is the second half of a run: in the first the windows grow. Streams whose windows fill no sooner
+//! than in a quarter of a run are left out, as they would show the filling. Who sets the windows
 //! and puts them back is the caller.
 
 use std::collections::BTreeMap;
@@ -21,6 +23,10 @@ use super::statistics::{Spanned, quantile};
 
 /// One read of a stream.
 const STREAM_READ_BYTES: u64 = 128 << 10;
+/// Windows of a stream that are in memory at most: the one that is read and the next one.
+const WINDOWS_AT_ONCE: u64 = 2;
+/// Part of a run in which all windows have to be full.
+const FILLING_PARTS: u64 = 4;
 /// Repeats of every run.
 const REPEATS: usize = 3;
 /// A run is no shorter than this where there is a smaller ladder.
@@ -49,6 +55,35 @@ pub struct LadderPlan {
     pub run_ns: u64,
     /// Bytes of a run at most.
     pub run_bytes_max: u64,
+}
+
+/// Where it is run.
+#[derive(Clone, Copy)]
+pub struct LadderPlace<'a> {
+    /// What is read.
+    pub path: &'a Path,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// Its bandwidth, for the time in which windows fill.
+    pub bytes_per_second: u64,
+    /// Waits until nothing is being read ahead any more.
+    pub settle: &'a dyn Fn(),
+    /// To end soon.
+    pub stop: &'a AtomicBool,
+}
+
+impl LadderPlan {
+    /// Whether all windows of `work` are full soon enough.
+    fn fills(&self, work: LadderWork, window_kib: u64, bytes_per_second: u64) -> bool {
+        let LadderWork::Streams(streams) = work else {
+            return true;
+        };
+        let filled =
+            u128::from(window_kib << 10) * u128::from(u64::from(streams) * WINDOWS_AT_ONCE);
+        let bytes = filled * u128::from(FILLING_PARTS);
+        let passes = u128::from(bytes_per_second) * u128::from(self.run_ns) / 1_000_000_000;
+        bytes <= passes && bytes <= u128::from(self.run_bytes_max)
+    }
 }
 
 /// What one window did for one kind of reading.
@@ -108,20 +143,19 @@ pub fn plan(time_ns: u64, bytes: u64, size_bytes: u64) -> Option<LadderPlan> {
 pub fn run_at(
     window_kib: u64,
     plan: &LadderPlan,
-    path: &Path,
-    size_bytes: u64,
-    stop: &AtomicBool,
+    place: &LadderPlace<'_>,
 ) -> io::Result<Vec<LadderPoint>> {
     let mut points = Vec::new();
-    for work in &plan.works {
+    let fills = |work: &&LadderWork| plan.fills(**work, window_kib, place.bytes_per_second);
+    for work in plan.works.iter().filter(fills) {
         let mut rates = Vec::new();
         let mut latencies = Vec::new();
         for repeat in 0..REPEATS {
-            if stop.load(Ordering::Relaxed) {
+            if place.stop.load(Ordering::Relaxed) {
                 return Ok(points);
             }
-            let found = run(*work, plan, path, size_bytes, repeat as u64, stop)?;
-            rates.push(found.bytes_per_second());
+            let found = run(*work, plan, place, repeat as u64)?;
+            rates.push(found.bytes_per_second);
             latencies.extend(found.latencies_ns);
         }
         latencies.sort_unstable();
@@ -139,25 +173,24 @@ pub fn run_at(
 #[derive(Default)]
 struct Run {
     bytes: u64,
-    elapsed_ns: u64,
+    /// In the second half, and of all readers together.
+    bytes_per_second: u64,
     latencies_ns: Vec<u64>,
-}
-
-impl Run {
-    fn bytes_per_second(&self) -> u64 {
-        let bytes = u128::from(self.bytes) * 1_000_000_000;
-        u64::try_from(bytes / u128::from(self.elapsed_ns.max(1))).unwrap_or(u64::MAX)
-    }
 }
 
 fn run(
     work: LadderWork,
     plan: &LadderPlan,
-    path: &Path,
-    size_bytes: u64,
+    place: &LadderPlace<'_>,
     repeat: u64,
-    stop: &AtomicBool,
 ) -> io::Result<Run> {
+    let LadderPlace {
+        path,
+        size_bytes,
+        stop,
+        ..
+    } = *place;
+    (place.settle)();
     // Written pages stay: there are none of ours.
     rustix::fs::fadvise(File::open(path)?, 0, None, Advice::DontNeed)?;
     let readers = match work {
@@ -165,7 +198,8 @@ fn run(
         LadderWork::Random(_) => 1,
     };
     let began = Instant::now();
-    let until = began + Duration::from_nanos(plan.run_ns);
+    let half = Duration::from_nanos(plan.run_ns / 2);
+    let until = began + half * 2;
     let bytes_max = plan.run_bytes_max / readers;
     let read = |number: u64| -> io::Result<Run> {
         let file = File::open(path)?;
@@ -173,12 +207,17 @@ fn run(
         let mut places = Reads::new(work, number * part, part, repeat);
         let mut buffer = vec![0; usize::try_from(places.bytes).unwrap_or(0)];
         let mut found = Run::default();
+        // When the second half began, and what was read by then.
+        let mut second: Option<(Instant, u64)> = None;
         while Instant::now() < until
             && found.bytes + places.bytes <= bytes_max.max(places.bytes)
             && !stop.load(Ordering::Relaxed)
             && let Some(offset) = places.next()
         {
             let begun = Instant::now();
+            if second.is_none() && (begun >= began + half || found.bytes >= bytes_max / 2) {
+                second = Some((begun, found.bytes));
+            }
             file.read_exact_at(&mut buffer, offset)?;
             let took = begun.elapsed().as_nanos();
             found
@@ -186,6 +225,10 @@ fn run(
                 .push(u64::try_from(took).unwrap_or(u64::MAX));
             found.bytes += places.bytes;
         }
+        let (since, before) = second.unwrap_or((began, 0));
+        let bytes = u128::from(found.bytes - before) * 1_000_000_000;
+        let rate = bytes / since.elapsed().as_nanos().max(1);
+        found.bytes_per_second = u64::try_from(rate).unwrap_or(u64::MAX);
         Ok(found)
     };
     let parts: Vec<io::Result<Run>> = std::thread::scope(|scope| {
@@ -197,13 +240,11 @@ fn run(
             .map(|done| done.unwrap_or_else(|_| Err(io::Error::other("a reader panicked"))))
             .collect()
     });
-    let mut all = Run {
-        elapsed_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
-        ..Run::default()
-    };
+    let mut all = Run::default();
     for part in parts {
         let part = part?;
         all.bytes += part.bytes;
+        all.bytes_per_second = all.bytes_per_second.saturating_add(part.bytes_per_second);
         all.latencies_ns.extend(part.latencies_ns);
     }
     Ok(all)
@@ -290,6 +331,21 @@ mod tests {
         assert!(plan.run_bytes_max * runs <= 1 << 30);
     }
 
+    /// 64 streams with 8 MiB take 8 s to fill at 125 MB/s.
+    #[test]
+    fn windows_that_do_not_fill_in_a_run_are_left_out() {
+        let plan = LadderPlan {
+            windows_kib: Vec::new(),
+            works: Vec::new(),
+            run_ns: SECOND_NS,
+            run_bytes_max: 1 << 40,
+        };
+        let fills = |streams, kib| plan.fills(LadderWork::Streams(streams), kib, 125_000_000);
+        assert!(fills(1, 8192) && fills(64, 128));
+        assert!(!fills(64, 8192) && !fills(4, 8192));
+        assert!(plan.fills(LadderWork::Random(4096), 1 << 20, 1));
+    }
+
     #[test]
     fn streams_read_their_own_parts_once_and_random_reads_stay_inside() {
         let mut seen = Vec::new();
@@ -322,12 +378,18 @@ mod tests {
             run_bytes_max: 8 << 20,
         };
         let stop = AtomicBool::new(false);
-        let points = run_at(128, &plan, file.path(), 16 << 20, &stop).unwrap();
+        let place = LadderPlace {
+            path: file.path(),
+            size_bytes: 16 << 20,
+            bytes_per_second: 1 << 40,
+            settle: &|| (),
+            stop: &stop,
+        };
+        let points = run_at(128, &plan, &place).unwrap();
         assert_eq!(points.len(), 2);
         assert!(points.iter().all(|one| one.bytes_per_second.value > 0));
         assert_eq!(by_work(&points).len(), 2);
         stop.store(true, Ordering::Relaxed);
-        let none = run_at(128, &plan, file.path(), 16 << 20, &stop).unwrap();
-        assert_eq!(none, []);
+        assert_eq!(run_at(128, &plan, &place).unwrap(), []);
     }
 }

@@ -25,6 +25,10 @@ pub const DEPTH_MAX: u32 = 64;
 const ZONES: u64 = 16;
 /// A place is used once: of a small file only requests that fit so often are measured.
 const FITS_MIN: u64 = 16;
+/// A step that found its device slow still has so many requests.
+pub const REQUESTS_MIN: u64 = 4;
+/// Fewest bytes that all steps can keep to.
+pub const BYTES_MIN: u64 = 128 << 20;
 /// Smallest target: less lies in the cache of any disk.
 pub const TARGET_BYTES_MIN: u64 = 16 << 20;
 
@@ -174,7 +178,14 @@ pub fn steps(bounds: &MeasureBounds) -> Vec<MeasureStep> {
         )
     }));
     let largest = LARGEST_BYTES.min(size / FITS_MIN);
-    let sizes: Vec<u64> = doubled(SMALL_BYTES, largest).collect();
+    let mut sizes: Vec<u64> = doubled(SMALL_BYTES, largest).collect();
+    let fits = |sizes: &[u64]| {
+        let part = bounds.bytes / 100 * SIZE_PART / sizes.len() as u64;
+        sizes.last().is_none_or(|last| last * REQUESTS_MIN <= part)
+    };
+    while sizes.len() > 1 && !fits(&sizes) {
+        sizes.pop();
+    }
     let count = sizes.len() as u64;
     steps.extend(
         sizes
@@ -214,7 +225,7 @@ mod tests {
                 size_bytes: TARGET_BYTES_MIN,
                 is_device: false,
                 time_ns: 1_000_000_000,
-                bytes: 64 << 20,
+                bytes: BYTES_MIN,
             },
         ] {
             let steps = steps(&bounds);
@@ -223,6 +234,8 @@ mod tests {
             assert!(time <= bounds.time_ns && bytes <= bounds.bytes);
             assert!(steps.iter().all(|step| step.end <= bounds.size_bytes));
             assert!(steps.iter().all(|step| step.places() >= 1));
+            let least = |step: &MeasureStep| step.request_bytes * REQUESTS_MIN;
+            assert!(steps.iter().all(|step| least(step) <= step.bytes_max));
         }
     }
 

@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
     use crate::measurement::plan::{MeasureBounds, steps};
-    use crate::measurement::step::Answer;
+    use crate::measurement::step::ReadAnswer;
 
     /// A device that takes 100 µs for everything, with others beside us from one moment to another.
     #[derive(Default)]
@@ -211,12 +211,12 @@ mod tests {
             self.1.push((tag, bytes));
             Ok(())
         }
-        fn wait(&mut self, answers: &mut Vec<Answer>) -> io::Result<()> {
+        fn wait(&mut self, answers: &mut Vec<ReadAnswer>) -> io::Result<()> {
             let mut shared = self.0.borrow_mut();
             shared.now_ns += 100_000;
             for (tag, bytes) in self.1.drain(..) {
                 shared.read_bytes += bytes;
-                answers.push(Answer {
+                answers.push(ReadAnswer {
                     tag,
                     at_ns: shared.now_ns,
                     bytes: Ok(bytes),

@@ -3,13 +3,11 @@
 use std::collections::HashSet;
 use std::io;
 
-use super::plan::{MeasureStep, RequestOrder};
+use super::plan::{MeasureStep, REQUESTS_MIN, RequestOrder};
 use super::statistics::{Sample, StepResult};
 
 /// Requests of a step at most: enough for every percentile, and its memory stays small.
-const REQUESTS_MAX: usize = 200_000;
-/// A step that found its device slow still has so many.
-const REQUESTS_MIN: usize = 4;
+const REQUESTS_MAX: u64 = 200_000;
 
 /// Who answers requests, and says what time it is.
 pub trait RequestReader {
@@ -32,12 +30,12 @@ pub trait RequestReader {
     ///
     /// # Errors
     /// It cannot wait. That a read failed is an answer.
-    fn wait(&mut self, answers: &mut Vec<Answer>) -> io::Result<()>;
+    fn wait(&mut self, answers: &mut Vec<ReadAnswer>) -> io::Result<()>;
 }
 
 /// What became of a request.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ReadAnswer {
     /// The tag of its [`RequestReader::submit`].
     pub tag: u32,
     /// When it came.
@@ -84,7 +82,7 @@ pub fn run(
     let mut samples: Vec<Sample> = Vec::new();
     let mut answers = Vec::new();
     let mut asked = 0_u64;
-    let mut requests = 0;
+    let mut requests = 0_u64;
     let mut ended_ns = None;
     let mut failure = None;
     loop {
@@ -214,11 +212,11 @@ mod tests {
             self.depth_max = self.depth_max.max(self.waiting.len());
             Ok(())
         }
-        fn wait(&mut self, answers: &mut Vec<Answer>) -> io::Result<()> {
+        fn wait(&mut self, answers: &mut Vec<ReadAnswer>) -> io::Result<()> {
             self.now_ns += 1_000;
             let (tag, bytes) = self.waiting.remove(0);
             let number = self.seen.len();
-            answers.push(Answer {
+            answers.push(ReadAnswer {
                 tag,
                 at_ns: self.now_ns,
                 bytes: match () {
@@ -296,7 +294,7 @@ mod tests {
         };
         assert_eq!(run_on(&mut reader, &few).unwrap().requests, 10);
         let stopped = run(&mut reader, &few, 1, &|| true).unwrap();
-        assert_eq!(stopped.requests, REQUESTS_MIN as u64);
+        assert_eq!(stopped.requests, REQUESTS_MIN);
     }
 
     /// A device that was pulled out, and a file that was cut short.
