@@ -24,7 +24,7 @@ pub use lab::{
     Lab, LabBench, LabBuild, LabCompare, LabKernel, LabMachine, LabPatterns, LabPredict,
     LabPrograms, LabRun, LabShell,
 };
-pub use measure::DeviceMeasure;
+pub use measure::{DeviceMeasure, DeviceRecommend};
 pub use programs::{BenchPrograms, ProgramChoice};
 pub use simulator::{Choice, Compare, Reproduce, Simulate};
 pub use traces::{Convert, Replay, Stat, TraceOptions};

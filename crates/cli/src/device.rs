@@ -1,6 +1,6 @@
 //! `ahead device`: words of the command line into windows, and these into tables.
 //!
-//! `measure` is in a file of its own. Windows are always shown in KiB and in sectors of 512 bytes, as the two are mixed up.
+//! `measure` and `recommend` are in files of their own. Windows are always shown in KiB and in sectors of 512 bytes, as the two are mixed up.
 
 use ahead_device::inventory;
 use ahead_device::machine::MachineTree;
@@ -16,9 +16,12 @@ use crate::output::to_json;
 use crate::size;
 
 pub mod measure;
+pub mod recommend;
+mod stored;
 pub mod virtual_disk;
 
 use measure::MeasureCommandError;
+use recommend::RecommendCommandError;
 
 /// Why a device command failed.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +46,9 @@ pub enum DeviceCommandError {
     /// Measuring.
     #[error(transparent)]
     Measure(#[from] MeasureCommandError),
+    /// Recommending.
+    #[error(transparent)]
+    Recommend(#[from] RecommendCommandError),
 }
 
 impl DeviceCommandError {
@@ -52,6 +58,7 @@ impl DeviceCommandError {
         match self {
             Self::NoUnit(_) | Self::Value(_) | Self::NotExamined(_) => Exit::Usage,
             Self::Measure(error) => error.exit(),
+            Self::Recommend(error) => error.exit(),
             Self::Window(error) if error.is_usage() => Exit::Usage,
             Self::Window(_) | Self::Target(_) => Exit::Failed,
         }
@@ -95,6 +102,7 @@ pub fn device(verb: &DeviceVerb) -> Result<String, DeviceCommandError> {
             Ok(changed(&change, options, None))
         }
         DeviceVerb::Measure(arguments) => Ok(measure::measure(arguments)?),
+        DeviceVerb::Recommend(arguments) => Ok(recommend::recommend(arguments)?),
     }
 }
 

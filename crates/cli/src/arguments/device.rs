@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::measure::DeviceMeasure;
+use super::measure::{DeviceMeasure, DeviceRecommend};
 
 /// `ahead device`.
 #[derive(Debug, Subcommand)]
@@ -40,6 +40,8 @@ pub enum DeviceVerb {
     },
     /// Measure a device by reading: access time, bandwidth, depth, the curve over sizes, windows
     Measure(Box<DeviceMeasure>),
+    /// Which window serves a mix of reads, or a trace, best on a measured device, and what it costs
+    Recommend(Box<DeviceRecommend>),
 }
 
 /// `ahead doctor`.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::traces::TraceOptions;
+
 /// `ahead device measure`.
 #[derive(Debug, Args)]
 #[command(
@@ -40,4 +42,54 @@ pub struct DeviceMeasure {
     /// Do not store the estimate for `ahead run`
     #[arg(long)]
     pub no_store: bool,
+}
+
+/// `ahead device recommend`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The simulator runs the mix, or the trace, at every window from 0 to 64 MiB under the \
+    algorithm of Linux 6.18, on a model of the measured device.\n\
+    Exit codes: 0 said, 1 could not, 2 wrong usage."
+)]
+pub struct DeviceRecommend {
+    /// What `ahead device measure --json` wrote, or a device or file of which a measurement was stored
+    #[arg(value_name = "MEASUREMENT|DEVICE", default_value = "/")]
+    pub source: String,
+    /// A disk model instead of a measurement: hdd, ssd, cloud, …, or a file ending in .toml
+    #[arg(long, value_name = "MODEL", conflicts_with = "source")]
+    pub model: Option<String>,
+    /// Programs that each read a file from its start
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub sequential_streams: String,
+    /// Part of their reads that goes to random places: 0 to 1
+    #[arg(long, value_name = "F", default_value = "0")]
+    pub random_share: String,
+    /// Bytes of a read
+    #[arg(long, value_name = "SIZE", default_value = "128K")]
+    pub request: String,
+    /// 99 of 100 random reads must not take longer; without random ones, of all reads
+    #[arg(long, value_name = "TIME")]
+    pub latency_limit: Option<String>,
+    /// Memory for the page cache
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pub memory: String,
+    /// Bytes per second that a program takes at most
+    #[arg(long, value_name = "SIZE")]
+    pub reader_rate: Option<String>,
+    /// The reads of a recorded trace (`ahead run --record`) instead of a mix
+    #[arg(long, value_name = "FILE", conflicts_with_all =
+        ["sequential_streams", "random_share", "request", "reader_rate"])]
+    pub trace: Option<PathBuf>,
+    /// How the trace is read.
+    #[command(flatten)]
+    pub reading: TraceOptions,
+    /// Say what this window would change, and recommend nothing
+    #[arg(long, value_name = "SIZE")]
+    pub what_if: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Draw throughput and latency over the window
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
 }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use ahead_device::block;
 use ahead_device::machine::MachineTree;
 use ahead_device::measurement::direct::{DirectDevice, DirectError};
 use ahead_device::measurement::fit::FittedFigures;
@@ -21,10 +20,9 @@ use ahead_device::measurement::report::{MEASUREMENT_VERSION, MeasuredTarget, Mea
 use ahead_device::measurement::session;
 use ahead_device::measurement::step::StepError;
 use ahead_device::stack;
-use ahead_device::target::{self, DeviceTargetError, Target};
+use ahead_device::target::{self, DeviceTargetError};
 use ahead_policy::device::DeviceEstimate;
 use ahead_sys::block_queue::{BlockQueue, DeviceNumber, QueueFacts};
-use ahead_sys::device_identity;
 
 use crate::arguments::DeviceMeasure;
 use crate::duration::{self, DurationError};
@@ -34,6 +32,8 @@ use crate::run::devices;
 use crate::signals;
 use crate::size::{self, SizeError};
 use crate::studies::{self, StudyError};
+
+use super::stored;
 
 mod around;
 mod fio;
@@ -162,7 +162,7 @@ pub fn measure(arguments: &DeviceMeasure) -> Result<String, MeasureCommandError>
         }
     };
     if !arguments.no_store {
-        say(job.store(&measurement.figures));
+        say(job.store(&measurement));
     }
     if arguments.fio.is_some() || arguments.with_fio {
         let folder = arguments.fio.as_deref();
@@ -188,17 +188,12 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn open(machine: &'a MachineTree, text: &str) -> Result<Self, MeasureCommandError> {
-        let path = path_of(machine, text)?;
+        let path = stored::path_of(machine, text)?;
+        let path = path.ok_or_else(|| DirectError::Kind(text.to_owned()))?;
         let device = DirectDevice::open(&path)?;
         let number = DeviceNumber::from_dev(device.device());
-        let (sys, proc) = (machine.sys(), machine.proc());
-        let of_superblock = || {
-            let facts = rustix::fs::statfs(&path).ok()?;
-            let magic = facts.f_type.cast_unsigned();
-            device_identity::of_superblock(&proc, device.device(), magic)
-        };
-        let of_block = device_identity::of_block_device(&sys, &proc, number);
-        let identity = of_block.or_else(|| (!device.is_device()).then(of_superblock).flatten());
+        let sys = machine.sys();
+        let identity = stored::identity_of(machine, &path);
         let facts = QueueFacts::read(&sys, number);
         let found = target::find(machine, &path.to_string_lossy())?;
         let layers = stack::of(machine, &found);
@@ -360,12 +355,17 @@ impl<'a> Job<'a> {
     }
 
     /// Stores the estimate where `ahead run` begins with it; the sentence that says so, or why not.
-    fn store(&self, figures: &FittedFigures) -> String {
-        let estimate = estimate(figures);
+    fn store(&self, measurement: &Measurement) -> String {
+        let estimate = estimate(&measurement.figures);
         let stored = match self.identity {
             None => Err("nothing identifies this device".to_owned()),
             Some(identity) => {
-                devices::believe(identity, estimate).map_err(|error| error.to_string())
+                let kept = devices::believe(identity, estimate);
+                let kept = kept.and_then(|path| {
+                    stored::keep(identity, &to_json(measurement))?;
+                    Ok(path)
+                });
+                kept.map_err(|error| error.to_string())
             }
         };
         match stored {
@@ -377,7 +377,7 @@ impl<'a> Job<'a> {
                     format!("; for runs of {user} measure a file of the device without sudo")
                 });
                 format!(
-                    "Stored in {}: `ahead run` begins with it{}.\n",
+                    "Stored in {}: `ahead run` begins with it, `ahead device recommend` knows it{}.\n",
                     path.display(),
                     others.unwrap_or_default()
                 )
@@ -398,19 +398,4 @@ fn estimate(figures: &FittedFigures) -> DeviceEstimate {
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
-}
-
-/// The node of a device that is named as `ahead device list` names it; any other text is a path.
-fn path_of(machine: &MachineTree, text: &str) -> Result<PathBuf, MeasureCommandError> {
-    let path = Path::new(text);
-    if text.contains('/') || path.exists() {
-        return Ok(path.to_owned());
-    }
-    match target::find(machine, text)? {
-        Target::Device(folder) => {
-            let name = block::read(machine, &folder, &mut Vec::new()).name;
-            Ok(Path::new("/dev").join(name.replace('!', "/")))
-        }
-        _ => Err(DirectError::Kind(text.to_owned()).into()),
-    }
 }

@@ -12,9 +12,8 @@ use ahead_device::measurement::statistics::permille;
 use ahead_study::table;
 use serde_json::Value;
 
-use super::MeasureCommandError;
 use crate::figures::{per_cent_of_permille, seconds};
-use crate::studies;
+use crate::studies::{self, StudyError};
 
 /// Writes a job file for each step to `folder`, or to one that goes again, and runs them where that was asked
 /// for. Returns what is to be said.
@@ -23,7 +22,7 @@ pub(super) fn jobs(
     folder: Option<&Path>,
     runs: bool,
     stop: &AtomicBool,
-) -> Result<String, MeasureCommandError> {
+) -> Result<String, StudyError> {
     let temporary;
     let folder = if let Some(folder) = folder {
         folder
