@@ -284,6 +284,7 @@ impl<'a> Job<'a> {
             }
         };
         around.done();
+        notes.extend(figures.doubt());
         notes.extend(ended_early.clone());
         let measurement = Measurement {
             version: MEASUREMENT_VERSION,
@@ -359,6 +360,9 @@ impl<'a> Job<'a> {
         let estimate = estimate(&measurement.figures);
         let stored = match self.identity {
             None => Err("nothing identifies this device".to_owned()),
+            Some(_) if measurement.figures.doubt().is_some() => {
+                Err("its parts differ too much, see above".to_owned())
+            }
             Some(identity) => {
                 let kept = devices::believe(identity, estimate);
                 let kept = kept.and_then(|path| {

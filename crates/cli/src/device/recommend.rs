@@ -213,7 +213,7 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<String, RecommendCommand
             what_if.text()
         });
     }
-    let recommendation = recommended(&place, &device, head)?;
+    let recommendation = recommended(&place, &device, head, source.doubt())?;
     if let Some(path) = &arguments.svg {
         studies::draw(&recommendation.chart(), Some(path), None)?;
     }
@@ -228,6 +228,7 @@ fn recommended(
     place: &SweepPlace,
     device: &ModelledDevice,
     head: show::Head,
+    doubt: Option<String>,
 ) -> Result<Recommendation, RecommendCommandError> {
     let mut disks = vec![&device.model];
     disks.extend(
@@ -253,8 +254,14 @@ fn recommended(
         head.now_kib,
     )?;
     let ahead_run = ahead_run(place, &device.model, head.now_kib)?;
-    let confidence =
-        show::Confidence::of(&choice, &rows, &others, head.limit_ns, device.off_permille);
+    let confidence = show::Confidence::of(
+        &choice,
+        &rows,
+        &others,
+        head.limit_ns,
+        device.off_permille,
+        doubt,
+    );
     Ok(Recommendation {
         head,
         choice,
@@ -434,6 +441,14 @@ impl Source {
         match self {
             Self::Model(..) => None,
             Self::Measured(measurement) => Some(measurement.target.path.clone()),
+        }
+    }
+
+    /// Why the measurement is not to be relied on.
+    fn doubt(&self) -> Option<String> {
+        match self {
+            Self::Model(..) => None,
+            Self::Measured(measurement) => measurement.figures.doubt(),
         }
     }
 

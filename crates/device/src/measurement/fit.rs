@@ -24,6 +24,9 @@ use super::statistics::{Spanned, StepResult, permille};
 
 /// How near to the most requests per second is near enough, of a hundred.
 const NEAR_PER_CENT: u64 = 90;
+/// Parts of a step that differ by more than half of the figure measured something else: medians of a few dozen
+/// requests of an arm differ by a tenth.
+const SPREAD_PERMILLE_MAX: u64 = 500;
 /// Relative deviations below this are all alike: medians of some dozen requests of an arm are no more certain.
 const DEVIATION_MIN: f64 = 0.02;
 /// Standard deviations in a median deviation of errors that are normally distributed.
@@ -99,6 +102,25 @@ impl FittedFigures {
             useful_depth,
             requests_per_second_max,
             line: line(&curve),
+        })
+    }
+
+    /// Why the figures are not to be relied on; `None` where nothing speaks against them.
+    #[must_use]
+    pub fn doubt(&self) -> Option<String> {
+        let parts = [
+            ("access time", self.access_ns),
+            ("bandwidth", self.bytes_per_second),
+        ];
+        let wild = parts
+            .into_iter()
+            .find(|(_, of)| of.spread_permille() > SPREAD_PERMILLE_MAX);
+        wild.map(|(what, of)| {
+            format!(
+                "the parts of one step differ by {} % of the {what}: something was in the way that the \
+                 device's counters do not show, as other programs on the processors; measure again",
+                of.spread_permille() / 10
+            )
         })
     }
 
@@ -239,6 +261,22 @@ mod tests {
         let found = line(&curve(|bytes| 80_000 * bytes.div_ceil(131_072))).unwrap();
         assert_eq!((found.access_ns, found.from_bytes), (0, 128 << 10));
         assert!(near(found.bytes_per_second, 1_638_400_000), "{found:?}");
+    }
+
+    #[test]
+    fn figures_whose_parts_differ_wildly_are_doubted() {
+        let spanned = |low, value, high| Spanned { value, low, high };
+        let figures = |access_ns| FittedFigures {
+            access_ns,
+            bytes_per_second: spanned(95, 100, 101),
+            depth: 1,
+            useful_depth: 1,
+            requests_per_second_max: 1,
+            line: None,
+        };
+        assert_eq!(figures(spanned(80, 100, 120)).doubt(), None);
+        let doubt = figures(spanned(80, 100, 131)).doubt().unwrap();
+        assert!(doubt.contains("51 % of the access time"), "{doubt}");
     }
 
     #[test]

@@ -1,15 +1,25 @@
 //! A whole measurement, as it is kept: `ahead device measure --json` writes it, `recommend` reads it.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use super::fit::FittedFigures;
 use super::ladder::LadderPoint;
+use super::plan::TARGET_BYTES_MIN;
 use super::statistics::StepResult;
 
 /// The form of the file. Another one is refused.
 pub const MEASUREMENT_VERSION: u32 = 1;
 /// Largest file that is read: a measurement has some tens of KiB.
 pub const MEASUREMENT_BYTES_MAX: u64 = 16 << 20;
+
+/// What figures can be: from memory to a tape, and what may yet be built.
+const ACCESS_NS: RangeInclusive<u64> = 1..=60_000_000_000;
+const RATE: RangeInclusive<u64> = 1..=1_000_000_000_000;
+const DEPTH: RangeInclusive<u64> = 1..=4096;
+const SIZE: RangeInclusive<u64> = TARGET_BYTES_MIN..=1 << 60;
+const WINDOW: RangeInclusive<u64> = 0..=1 << 32;
 
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,8 +81,8 @@ pub enum MeasurementError {
     )]
     Version(u64),
     /// Figures that no device has.
-    #[error("its {0} is 0, which no device has: measure again")]
-    Zero(&'static str),
+    #[error("its {0} is {1}, which no device has: measure again")]
+    Range(&'static str, u64),
 }
 
 impl Measurement {
@@ -88,15 +98,27 @@ impl Measurement {
             return Err(MeasurementError::Version(version));
         }
         let read: Self = serde_json::from_value(value).map_err(MeasurementError::Form)?;
-        let figures = &read.figures;
-        for (what, value) in [
-            ("access time", figures.access_ns.low),
-            ("bandwidth", figures.bytes_per_second.low),
-            ("depth", u64::from(figures.depth)),
-            ("rate of requests", figures.requests_per_second_max),
+        let (figures, target) = (&read.figures, &read.target);
+        let (access, rate) = (&figures.access_ns, &figures.bytes_per_second);
+        for (what, value, possible) in [
+            ("access time in ns", access.low, ACCESS_NS),
+            ("access time in ns", access.value, ACCESS_NS),
+            ("access time in ns", access.high, ACCESS_NS),
+            ("bandwidth in bytes per second", rate.low, RATE),
+            ("bandwidth in bytes per second", rate.value, RATE),
+            ("bandwidth in bytes per second", rate.high, RATE),
+            ("depth", figures.depth.into(), DEPTH),
+            ("rate of requests", figures.requests_per_second_max, RATE),
+            ("size in bytes", target.size_bytes, SIZE),
+            ("window in KiB", target.read_ahead_kb.unwrap_or(0), WINDOW),
+            (
+                "largest request in KiB",
+                target.max_sectors_kb.unwrap_or(4),
+                WINDOW,
+            ),
         ] {
-            if value == 0 {
-                return Err(MeasurementError::Zero(what));
+            if !possible.contains(&value) {
+                return Err(MeasurementError::Range(what, value));
             }
         }
         Ok(read)

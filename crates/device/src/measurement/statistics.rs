@@ -53,7 +53,7 @@ impl Spanned {
     /// (largest − smallest) / median, in thousandths.
     #[must_use]
     pub fn spread_permille(&self) -> u64 {
-        permille(self.high - self.low, self.value)
+        permille(self.high.saturating_sub(self.low), self.value)
     }
 }
 

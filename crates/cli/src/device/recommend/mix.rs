@@ -79,9 +79,8 @@ impl Mix {
         }
         let (least, most) = STREAM_BYTES;
         let mut bytes = (SEQUENTIAL_BYTES / self.streams).clamp(least, most);
-        if self.random_permille > 0 {
-            let sequential =
-                RANDOM_READS * (1000 - self.random_permille) / self.random_permille / self.streams;
+        let beside = RANDOM_READS * (1000 - self.random_permille);
+        if let Some(sequential) = beside.checked_div(self.random_permille * self.streams) {
             bytes = bytes.min(sequential * self.request_bytes).max(least);
         }
         let bytes = bytes.min(capacity / self.streams);
@@ -170,7 +169,7 @@ mod tests {
         let random = |reads: &[(u32, u64)]| reads.iter().filter(|read| read.0 == 1).count();
         let share = random(&all) * 1000 / all.len();
         assert!(share.abs_diff(300) <= 1, "{share}");
-        assert!(all.chunks(10).all(|ten| random(ten).abs_diff(3) <= 1));
+        assert!(all.chunks_exact(10).all(|ten| random(ten).abs_diff(3) <= 1));
         let sequential: Vec<u64> = all.iter().filter(|it| it.0 == 0).map(|it| it.1).collect();
         let expected: Vec<u64> = (0..sequential.len() as u64).map(|at| at << 17).collect();
         assert_eq!(sequential, expected, "each once, in order");

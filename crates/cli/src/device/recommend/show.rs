@@ -13,6 +13,9 @@ use super::mix::Mix;
 use super::sweep::{ALIKE_PER_CENT, Choice, WindowOutcome};
 use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds, size};
 
+/// A model further off than by a quarter is of another device.
+const MODEL_OFF_PERMILLE_MAX: u64 = 250;
+
 /// What was asked.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Head {
@@ -37,6 +40,8 @@ pub(super) struct Head {
 pub(super) struct Confidence {
     /// How far the model's curve lies from the measured one, in thousandths.
     pub model_off_permille: u64,
+    /// Why the measurement is not to be relied on.
+    pub doubt: Option<String>,
     /// The windows that would be recommended at the ends of what was measured, the slow one first; empty for a
     /// model that was not measured.
     pub at_ends_kib: Vec<Option<u64>>,
@@ -56,6 +61,7 @@ impl Confidence {
         at_ends: &[Choice],
         limit_ns: Option<u64>,
         model_off_permille: u64,
+        doubt: Option<String>,
     ) -> Self {
         let (mut loss_permille, mut keeps_limit) = (0, true);
         for (row, own) in rows.iter().skip(1).zip(at_ends) {
@@ -72,6 +78,10 @@ impl Confidence {
         }
         Self {
             model_off_permille,
+            doubt: doubt.or_else(|| {
+                let is_far = model_off_permille > MODEL_OFF_PERMILLE_MAX;
+                is_far.then(|| "no model of a disk is like what was measured".to_owned())
+            }),
             at_ends_kib: at_ends.iter().map(|one| one.window_kib).collect(),
             loss_permille,
             keeps_limit,
@@ -282,6 +292,9 @@ impl Recommendation {
             .iter()
             .map(|kib| kib.map_or_else(|| "none".to_owned(), name_of))
             .collect();
+        if let Some(doubt) = &confidence.doubt {
+            return format!("How sure: not at all, as {doubt}.\n");
+        }
         format!(
             "How sure: the model's curve lies within {} of the measured one; with the slowest and the fastest \
              figures that were measured {} would be recommended, and this one is {} slower than the best at \

@@ -161,7 +161,7 @@ pub(super) fn choose(outcomes: &[WindowOutcome], limit_ns: Option<u64>) -> Choic
         _ => false,
     };
     let usual = alike.iter().find(|kib| **kib >= USUAL_KIB);
-    let window_kib = usual.or(alike.last()).copied();
+    let window_kib = usual.or_else(|| alike.last()).copied();
     let alternatives = alike.into_iter().filter(|kib| Some(*kib) != window_kib);
     Choice {
         window_kib,
