@@ -392,7 +392,7 @@ impl WhatIf {
         let fastest_ns = all.iter().map(|one| one.elapsed_ns).min().unwrap_or(0);
         let mut rows = table::with_titles(&self.head.titles(), 1..8);
         rows.add_row(row(
-            format!("{} now", name_of(before.window_kib)),
+            format!("{} now", name_of(before.window_kib)).replace(' ', "\u{a0}"),
             before,
             fastest_ns,
         ));
