@@ -150,7 +150,7 @@ fn measurement() -> Value {
     json!({
         "version": 1,
         "target": {"name": "sdx", "path": "/dev/sdx", "size_bytes": 1_u64 << 32, "is_device": true,
-            "identity": null, "disk": "sdx", "rotational": true, "read_ahead_kb": 128,
+            "identity": null, "disk": "sdx", "rotational": true, "read_ahead_kb": 4096,
             "max_sectors_kb": 1280},
         "kernel": "6.12", "began_s": 1, "requests_by": "io_uring",
         "figures": {"access_ns": spanned(8_200_000), "bytes_per_second": spanned(100_000_000),
@@ -173,7 +173,8 @@ fn a_measurement_is_read_and_its_device_named() {
             .expect("text")
             .contains("rotating disk")
     );
-    assert!(number(&said["choice"]["window_kib"]) >= 1024, "{said:#}");
+    let curve = said["curve"].as_array().expect("a curve");
+    assert_eq!(number(&said["choice"]["window_kib"]), optimum(curve));
     assert!(
         number(&said["confidence"]["model_off_permille"]) < 50,
         "{said:#}"

@@ -39,8 +39,6 @@ use mix::Mix;
 use show::{Recommendation, WhatIf};
 use sweep::SweepPlace;
 
-/// Size of a disk that is only a model.
-const MODEL_BYTES: u64 = 256 << 30;
 /// The kernel's own window, where no other is known.
 const DEFAULT_KIB: u64 = 128;
 const STREAMS_MAX: u64 = 1024;
@@ -417,7 +415,7 @@ impl Source {
                 slow: model.clone(),
                 fast: model.clone(),
                 off_permille: 0,
-                capacity: MODEL_BYTES,
+                capacity: disk_of::CAPACITY_MIN,
             }),
             Self::Measured(measurement) => disk_of::of(measurement)
                 .ok_or_else(|| RecommendCommandError::NoModel(measurement.target.name.clone())),

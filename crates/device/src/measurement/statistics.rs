@@ -1,6 +1,6 @@
 //! What the samples of a step say: percentiles, rates, how much they vary, whether they drift.
 //!
-//! Whole numbers throughout. A step is cut into [`PARTS`] parts of equally many requests; how far the
+//! Whole numbers throughout. A step is cut into eight parts of equally many requests; how far the
 //! medians of the parts lie apart says how well the median of all is known.
 
 use serde::{Deserialize, Serialize};

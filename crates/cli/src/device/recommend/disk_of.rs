@@ -21,6 +21,9 @@ const SHORTEST_SEEK_PERMILLE: u64 = 374;
 const MEAN_ROOT: (u64, u64) = (8, 15);
 /// Chunk of an array whose chunk is not known: the usual one of md since 2010 is 512 KiB, of controllers 64.
 const CHUNK_BYTES: u64 = 64 << 10;
+/// The simulated disk is no smaller: of a small file that was measured all would be in memory after a while. A
+/// seek over a part of the disk takes as long on a large one, so the access time stays as measured.
+pub(super) const CAPACITY_MIN: u64 = 256 << 30;
 /// Virtual time in which a candidate is measured; medians of an arm settle in a few dozen requests.
 const TIME_NS: u64 = 10_000_000_000;
 const BYTES: u64 = 64 << 30;
@@ -44,14 +47,14 @@ pub(super) struct ModelledDevice {
     pub(super) fast: DiskModel,
     /// How far the model's curve lies from the measured one, the median, in thousandths.
     pub(super) off_permille: u64,
-    /// Its size.
+    /// Size of the simulated disk.
     pub(super) capacity: u64,
 }
 
 /// The model of what was measured; `None` where no model can have these figures.
 pub(super) fn of(measurement: &Measurement) -> Option<ModelledDevice> {
     let figures = &measurement.figures;
-    let capacity = measurement.target.size_bytes;
+    let capacity = measurement.target.size_bytes.max(CAPACITY_MIN);
     let at = |access_ns: u64, bytes_per_second: u64| Figures {
         access_ns,
         bytes_per_second,
