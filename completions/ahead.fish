@@ -55,15 +55,17 @@ complete -c ahead -n "__fish_ahead_using_subcommand run" -l json -d 'Write the r
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain -d 'Print decisions while they are made'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l no-children -d 'Do not act in the processes that CMD starts'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "list" -d 'List the window of every device, and of every file system that has its own'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "get" -d 'Show the layers below a path, mount or device, and which window counts'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "set" -d 'Set the window that counts for a path, mount or device (needs root)'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "apply" -d 'Set the window now, as `set` does: nothing is written that the next boot would read (needs root)'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "persist" -d 'Set the window now and at every boot, by one file that is shown before it is written (needs root)'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "verify" -d 'Whether what was persisted holds, after a boot or after the device came again; who changed it otherwise'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "revert" -d 'Bring back what was there before `persist`: the file and the window (needs root)'
-complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo" -f -a "undo" -d 'Put back the window from before the last `set` (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "list" -d 'List the window of every device, and of every file system that has its own'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "get" -d 'Show the layers below a path, mount or device, and which window counts'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "set" -d 'Set the window that counts for a path, mount or device (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "apply" -d 'Set the window now, as `set` does: nothing is written that the next boot would read (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "persist" -d 'Set the window now and at every boot, by one file that is shown before it is written (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "verify" -d 'Whether what was persisted holds, after a boot or after the device came again; who changed it otherwise'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "revert" -d 'Bring back what was there before `persist`: the file and the window (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "undo" -d 'Put back the window from before the last `set` (needs root)'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "measure" -d 'Measure a device by reading: access time, bandwidth, depth, the curve over sizes, windows'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "recommend" -d 'Which window serves a mix of reads, or a trace, best on a measured device, and what it costs'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
@@ -96,6 +98,39 @@ complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subc
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from undo" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l time -d 'Time of all steps together' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l bytes -d 'Bytes that are read at most' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l json -d 'Write the whole measurement as JSON, for `recommend`; `-` prints it instead of the table' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l svg -d 'Draw throughput, latency and utilisation over the size of requests' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l fio -d 'Write a job file of fio for each step to this folder' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l with-fio -d 'Run these job files with fio as well, and show both side by side'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l no-ladder -d 'Leave out the ladder of windows through the page cache'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -l no-store -d 'Do not store the estimate for `ahead run`'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from measure" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l model -d 'A disk model instead of a measurement: hdd, ssd, cloud, …, or a file ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l sequential-streams -d 'Programs that each read a file from its start' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l random-share -d 'Part of their reads that goes to random places: 0 to 1' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l request -d 'Bytes of a read' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l latency-limit -d '99 of 100 random reads must not take longer; without random ones, of all reads' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l memory -d 'Memory for the page cache' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l reader-rate -d 'Bytes per second that a program takes at most' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l trace -d 'The reads of a recorded trace (`ahead run --record`) instead of a mix' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l from -d 'Format of the trace (default: recognised by its first bytes)' -r -f -a "fio\t''
+blkparse\t''
+strace\t''
+msr\t''
+oracle-general\t''
+csv\t''
+parquet\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l columns -d 'What the columns of a table mean: at=0:us,offset=lba:512,length=4,operation=3:read=0' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l objects -d 'What an object of a cache trace is: files, or blocks:BYTES' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l action -d 'Which action of a block request counts in blkparse text: Q queued, D issued, C completed' -r -f -a "Q\t''
+D\t''
+C\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l what-if -d 'Say what this window would change, and recommend nothing' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l svg -d 'Draw throughput and latency over the window' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ahead -n "__fish_ahead_using_subcommand doctor" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand doctor" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand doctor" -s h -l help -d 'Print help'

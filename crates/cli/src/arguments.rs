@@ -2,8 +2,11 @@
 //! page and the shell completions are made from these definitions.
 
 mod device;
+mod example;
 mod examples;
 mod lab;
+mod measure;
+mod measure_examples;
 mod programs;
 mod simulator;
 mod traces;
@@ -15,11 +18,13 @@ use ahead_harness::predict::ScaledDisk;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use device::{DeviceOptions, DeviceVerb, Doctor, PersistChoice, PersistOptions};
-pub use examples::{Examples, of_page};
+pub use example::Examples;
+pub use examples::of_page;
 pub use lab::{
     Lab, LabBench, LabBuild, LabCompare, LabKernel, LabMachine, LabPatterns, LabPredict,
     LabPrograms, LabRun, LabShell,
 };
+pub use measure::{DeviceMeasure, DeviceRecommend};
 pub use programs::{BenchPrograms, ProgramChoice};
 pub use simulator::{Choice, Compare, Reproduce, Simulate};
 pub use traces::{Convert, Replay, Stat, TraceOptions};

@@ -1,6 +1,8 @@
 //! `ahead device`: words of the command line into windows, and these into tables.
 //!
-//! Windows are always shown in KiB and in sectors of 512 bytes, as the two are mixed up.
+//! The verbs that do more than set one are in files of their own. Windows are always shown in KiB and in sectors of 512 bytes, as the two are mixed up.
+
+use std::path::Path;
 
 use ahead_device::inventory;
 use ahead_device::machine::MachineTree;
@@ -17,7 +19,11 @@ use crate::output::{problem, to_json};
 use crate::size;
 
 mod error;
+pub mod measure;
 mod persist;
+pub mod recommend;
+mod stored;
+pub mod virtual_disk;
 
 pub use error::DeviceCommandError;
 
@@ -76,6 +82,11 @@ pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
             let change = window::undo(&machine(options), target)?;
             changed(&change, options, None)
         }
+        DeviceVerb::Measure(arguments) => {
+            put_back_left(&MachineTree::at(Path::new("/")));
+            measure::measure(arguments)?
+        }
+        DeviceVerb::Recommend(arguments) => recommend::recommend(arguments)?,
     };
     Ok((text, Exit::Fine))
 }

@@ -12,6 +12,7 @@ pub mod convert;
 pub mod device;
 pub mod disk;
 pub mod doctor;
+pub mod duration;
 #[cfg(feature = "evidence")]
 pub mod evidence;
 pub mod exit;
@@ -123,6 +124,9 @@ fn inner_process(typed: &[OsString]) -> Option<Exit> {
         } else {
             Exit::Failed
         });
+    }
+    if first == device::measure::GUARD_ARGUMENT {
+        return Some(device::measure::guard());
     }
     if first == bench::overhead::READER_ARGUMENT {
         return Some(bench::overhead::reader(typed.iter().skip(2).cloned()));

@@ -107,6 +107,10 @@ pub struct BlockStat {
     pub reads: u64,
     /// Bytes of completed read requests.
     pub read_bytes: u64,
+    /// Write requests completed.
+    pub writes: u64,
+    /// Bytes of completed write requests.
+    pub written_bytes: u64,
     /// Requests handed to the driver and not completed now.
     pub in_flight: u64,
 }
@@ -133,6 +137,15 @@ impl BlockQueue {
                 .ok_or(io::ErrorKind::NotFound)?
         };
         Ok(Self { folder, queue })
+    }
+
+    /// Finds the disk that the device is a part of, or is: its counters are those of all its partitions.
+    pub fn open_whole(sys_root: &Path, device: DeviceNumber) -> io::Result<Self> {
+        let mut found = Self::open(sys_root, device)?;
+        if let Some(disk) = found.queue.parent() {
+            found.folder = disk.to_owned();
+        }
+        Ok(found)
     }
 
     /// The disk that the kernel calls `name`.
@@ -208,10 +221,14 @@ impl BlockQueue {
         // ms writing, in flight, …
         let reads = field(0)?;
         let sectors = field(1)?;
-        let in_flight = field(5)?;
+        let writes = field(1)?;
+        let written_sectors = field(1)?;
+        let in_flight = field(1)?;
         Ok(BlockStat {
             reads,
             read_bytes: sectors * SECTOR_BYTES,
+            writes,
+            written_bytes: written_sectors * SECTOR_BYTES,
             in_flight,
         })
     }
@@ -248,9 +265,13 @@ mod tests {
             BlockStat {
                 reads: 10,
                 read_bytes: 16 * 512,
+                writes: 7,
+                written_bytes: 64 * 512,
                 in_flight: 3
             }
         );
+        let whole = BlockQueue::open_whole(root.path(), DeviceNumber { major: 8, minor: 1 });
+        assert_eq!(whole.unwrap().stat().unwrap().read_bytes, 800 * 512);
         part.set_read_ahead_kb(512).unwrap();
         let disk = BlockQueue::open(root.path(), DeviceNumber { major: 8, minor: 0 }).unwrap();
         assert_eq!(disk.read_ahead_kb().unwrap(), 512);

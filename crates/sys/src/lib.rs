@@ -12,6 +12,7 @@ pub mod child_usage;
 pub mod counter;
 pub mod device_identity;
 pub mod direct_reader;
+pub mod direct_threads;
 pub mod drop_caches;
 pub mod extent_map;
 pub mod filter_probe;

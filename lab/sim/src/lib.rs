@@ -87,6 +87,23 @@ pub fn observe<O: WorldObserver>(
     Ok(world.into_observer())
 }
 
+/// As [`simulate`], before `observer`, which comes back beside the account. An oracle runs in its own style, not
+/// in the best of all.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_before<O: WorldObserver>(
+    machine: &Machine,
+    policy: &algorithm::Policy,
+    job: &Job,
+    observer: O,
+) -> Result<(report::WorldReport, O), WorldError> {
+    let both = (RunTotals::new(job), observer);
+    let (elapsed_ns, world) = run_before(machine, policy, &policy.front, job, both)?;
+    let report = world.observer().0.report(elapsed_ns, world.queue());
+    Ok((report, world.into_observer().1))
+}
+
 /// How long it took, and the world at its end.
 fn run_before<O: WorldObserver>(
     machine: &Machine,

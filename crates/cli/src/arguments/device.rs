@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::measure::{DeviceMeasure, DeviceRecommend};
+
 /// `ahead device`.
 #[derive(Debug, Subcommand)]
 pub enum DeviceVerb {
@@ -64,6 +66,10 @@ pub enum DeviceVerb {
         #[command(flatten)]
         options: DeviceOptions,
     },
+    /// Measure a device by reading: access time, bandwidth, depth, the curve over sizes, windows
+    Measure(Box<DeviceMeasure>),
+    /// Which window serves a mix of reads, or a trace, best on a measured device, and what it costs
+    Recommend(Box<DeviceRecommend>),
 }
 
 /// `ahead device persist`.

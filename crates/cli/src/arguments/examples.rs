@@ -4,22 +4,12 @@
 
 use clap::Command;
 
+use super::example::{Examples, of};
+use super::measure_examples::MEASURE;
+
 mod persist;
 
-/// Examples of one command.
-#[derive(Debug)]
-pub struct Examples {
-    /// The command's name on its manual page.
-    page: &'static str,
-    /// What is typed, and what it does.
-    pub lines: &'static [(&'static str, &'static str)],
-}
-
-const fn of(page: &'static str, lines: &'static [(&'static str, &'static str)]) -> Examples {
-    Examples { page, lines }
-}
-
-/// All of them, by the name of the page.
+/// Those that stand in no file of their own, by the name of the page.
 static EXAMPLES: &[Examples] = &[
     of(
         "ahead",
@@ -487,10 +477,15 @@ static EXAMPLES: &[Examples] = &[
     ),
 ];
 
+/// All of them.
+fn all() -> impl Iterator<Item = &'static Examples> {
+    EXAMPLES.iter().chain(MEASURE)
+}
+
 /// The examples of the command with this page.
 #[must_use]
 pub fn of_page(page: &str) -> Option<&'static Examples> {
-    EXAMPLES.iter().find(|examples| examples.page == page)
+    all().find(|examples| examples.page == page)
 }
 
 /// The command `page` with all below it, each with its examples at the end of its help.
@@ -533,11 +528,11 @@ mod tests {
     #[test]
     fn every_command_has_two_to_four_examples_and_nothing_else_has_any() {
         let mut expected = pages(&Arguments::command(), "ahead".to_owned());
-        let mut found: Vec<_> = EXAMPLES.iter().map(|one| one.page.to_owned()).collect();
+        let mut found: Vec<_> = all().map(|one| one.page.to_owned()).collect();
         expected.sort();
         found.sort();
         assert_eq!(found, expected);
-        for examples in EXAMPLES {
+        for examples in all() {
             assert!((2..=4).contains(&examples.lines.len()), "{}", examples.page);
         }
     }
@@ -545,7 +540,7 @@ mod tests {
     /// What a shell would do with `>` is cut off.
     #[test]
     fn every_example_can_be_typed() {
-        for (typed, _) in EXAMPLES.iter().flat_map(|examples| examples.lines) {
+        for (typed, _) in all().flat_map(|examples| examples.lines) {
             let command = typed.split(" > ").next().unwrap_or_default();
             let words = command.split(' ').skip_while(|word| *word == "sudo");
             if let Err(error) = super::super::command().try_get_matches_from(words) {

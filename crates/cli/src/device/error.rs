@@ -5,6 +5,8 @@ use ahead_device::persist_record::PersistRecordError;
 use ahead_device::target::DeviceTargetError;
 use ahead_device::window::WindowError;
 
+use super::measure::MeasureCommandError;
+use super::recommend::RecommendCommandError;
 use crate::exit::Exit;
 
 /// Why a device command failed.
@@ -33,6 +35,12 @@ pub enum DeviceCommandError {
     /// What is persisted cannot be read.
     #[error(transparent)]
     Record(#[from] PersistRecordError),
+    /// Measuring.
+    #[error(transparent)]
+    Measure(#[from] MeasureCommandError),
+    /// Recommending.
+    #[error(transparent)]
+    Recommend(#[from] RecommendCommandError),
     /// There is no terminal that could be asked.
     #[error("nothing was written: say --yes, as there is no terminal to ask at")]
     NotAsked,
@@ -50,6 +58,8 @@ impl DeviceCommandError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::NoUnit(_) | Self::Value(_) | Self::NotExamined(_) | Self::NotAsked => Exit::Usage,
+            Self::Measure(error) => error.exit(),
+            Self::Recommend(error) => error.exit(),
             Self::Window(error) if error.is_usage() => Exit::Usage,
             Self::Persist(error) if error.is_usage() => Exit::Usage,
             _ => Exit::Failed,

@@ -3,15 +3,19 @@
 //!
 //! The library writes the file when an estimate has changed; here it is made, and read once. Without it
 //! a run begins with what devices say of themselves. So whatever is in the way is passed over, and a file
-//! that is damaged, or of another version, is begun anew.
+//! that is damaged, or of another version, is begun anew. What `ahead device measure` found is brought into
+//! both, in place of what was learned.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ahead_engine::estimates::{Estimates, FILE_BYTES, WORDS, words_of, words_of_file};
+use ahead_engine::estimates::{
+    Estimates, FILE_BYTES, SharedEstimate, WORDS, to_word, words_of, words_of_file,
+};
+use ahead_policy::device::DeviceEstimate;
 use ahead_units::Timestamp;
 
 use super::group;
@@ -58,6 +62,54 @@ fn keep(folder: &Path, shared: &File) -> Option<String> {
     Some(text)
 }
 
+/// What later runs begin with for the device with this identity; returns where that is kept. It is told as a
+/// minute old: kept, and not of a process that waits for the device now.
+///
+/// # Errors
+/// The user's cache cannot be written.
+pub(crate) fn believe(identity: u64, estimate: DeviceEstimate) -> io::Result<PathBuf> {
+    let folder = cache::folder()?;
+    make_folder(&folder)?;
+    let path = folder.join("devices");
+    let mut file = own_file::open(&path, WRITABLE_BY_OTHERS)?;
+    let mut bytes = Vec::new();
+    (&mut file)
+        .take(FILE_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    let kept = words_of_file(&bytes).unwrap_or_else(|| words_of(&[]));
+    let all = Estimates::new(&kept, seconds_now().saturating_sub(60));
+    tell(all, identity, estimate);
+    file.set_len(FILE_BYTES as u64)?;
+    file.write_all_at(&all.file(), 0)?;
+    // What is in memory counts for runs before what is kept.
+    if let Ok(shared) = group::file() {
+        let mut known = [0; WORDS * 8];
+        shared.read_exact_at(&mut known, group::KEPT_AT)?;
+        let words = words_of(&known);
+        let all = Estimates::new(&words, seconds_now().saturating_sub(60));
+        tell(all, identity, estimate);
+        // Behind the first word of a file.
+        shared.write_all_at(&all.file()[8..], group::KEPT_AT)?;
+    }
+    Ok(path)
+}
+
+fn tell(all: Estimates<'_>, identity: u64, estimate: DeviceEstimate) {
+    // The guess of a device is not told: it has to be another one.
+    let guess = match to_word(estimate) == to_word(DeviceEstimate::FLASH) {
+        true => DeviceEstimate::ARM,
+        false => DeviceEstimate::FLASH,
+    };
+    let device = SharedEstimate::new();
+    device.set_identity(identity, guess);
+    let _ = device.tell(all, estimate, Timestamp::new(0));
+}
+
+fn seconds_now() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since_1970.unwrap_or_default().as_secs()
+}
+
 /// Makes our folder in the user's cache. Not in that of another user, in whose name `sudo` may have left
 /// us: what is made there would be in the owner's way.
 fn make_folder(folder: &Path) -> io::Result<()> {
@@ -83,8 +135,7 @@ fn bring_in(file: &mut File, shared: &File) -> io::Result<()> {
     };
     shared.read_exact_at(&mut known, group::KEPT_AT)?;
     let words = words_of(&known);
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let all = Estimates::new(&words, since_1970.unwrap_or_default().as_secs());
+    let all = Estimates::new(&words, seconds_now());
     for slot in all.take_over(Estimates::new(&kept, 0), Timestamp::new(0)) {
         let (at, bytes) = all.bytes_of_slot(slot);
         shared.write_all_at(&bytes, group::KEPT_AT + at as u64)?;
@@ -94,13 +145,8 @@ fn bring_in(file: &mut File, shared: &File) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::path::PathBuf;
-
-    use ahead_engine::estimates::SharedEstimate;
-    use ahead_policy::device::DeviceEstimate;
-
     use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     /// Memory that processes share, and a user's cache.
     struct Machine(tempfile::TempDir);

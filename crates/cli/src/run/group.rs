@@ -65,6 +65,11 @@ pub fn file_of(variable: Option<&str>) -> Option<File> {
     prepare(Path::new(path)).ok()
 }
 
+/// The file of this user's runs, made if there was none.
+pub(super) fn file() -> io::Result<File> {
+    prepare(&path(env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)))
+}
+
 /// Makes the file, or sees that it is one of ours.
 fn prepare(path: &Path) -> io::Result<File> {
     let file = own_file::open(path, OF_OTHERS)?;

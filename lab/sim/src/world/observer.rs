@@ -167,3 +167,91 @@ pub trait WorldObserver {
 }
 
 impl WorldObserver for () {}
+
+/// Both hear everything, the first one first.
+impl<A: WorldObserver, B: WorldObserver> WorldObserver for (A, B) {
+    fn on_read(&mut self, moment: &WorldMoment, read: &Read) {
+        self.0.on_read(moment, read);
+        self.1.on_read(moment, read);
+    }
+
+    fn on_page(&mut self, moment: &WorldMoment, page: u64, found: Found) {
+        self.0.on_page(moment, page, found);
+        self.1.on_page(moment, page, found);
+    }
+
+    fn on_access(&mut self, moment: &WorldMoment, page: u64, access: &PageAccess) {
+        self.0.on_access(moment, page, access);
+        self.1.on_access(moment, page, access);
+    }
+
+    fn on_read_done(&mut self, moment: &WorldMoment, bytes: u64, elapsed_ns: u64) {
+        self.0.on_read_done(moment, bytes, elapsed_ns);
+        self.1.on_read_done(moment, bytes, elapsed_ns);
+    }
+
+    fn on_fault_done(&mut self, moment: &WorldMoment, neighbours: u64, elapsed_ns: u64) {
+        self.0.on_fault_done(moment, neighbours, elapsed_ns);
+        self.1.on_fault_done(moment, neighbours, elapsed_ns);
+    }
+
+    fn on_mapped_access(&mut self, moment: &WorldMoment, page: u64, access: &PageAccess) {
+        self.0.on_mapped_access(moment, page, access);
+        self.1.on_mapped_access(moment, page, access);
+    }
+
+    fn on_wait_done(&mut self, moment: &WorldMoment, what: WaitFor, waited_ns: u64) {
+        self.0.on_wait_done(moment, what, waited_ns);
+        self.1.on_wait_done(moment, what, waited_ns);
+    }
+
+    fn on_started(&mut self, moment: &WorldMoment, started: &Started) {
+        self.0.on_started(moment, started);
+        self.1.on_started(moment, started);
+    }
+
+    fn on_decision(&mut self, moment: &WorldMoment, decision: &Decision) {
+        self.0.on_decision(moment, decision);
+        self.1.on_decision(moment, decision);
+    }
+
+    fn on_call(&mut self, moment: &WorldMoment, call: &Call) {
+        self.0.on_call(moment, call);
+        self.1.on_call(moment, call);
+    }
+
+    fn on_arrived(&mut self, now_ns: u64, done: &Done) {
+        self.0.on_arrived(now_ns, done);
+        self.1.on_arrived(now_ns, done);
+    }
+
+    fn on_evicted(&mut self, now_ns: u64, evicted: &Evicted) {
+        self.0.on_evicted(now_ns, evicted);
+        self.1.on_evicted(now_ns, evicted);
+    }
+
+    fn on_dropped(&mut self, now_ns: u64, dropped: &Evicted) {
+        self.0.on_dropped(now_ns, dropped);
+        self.1.on_dropped(now_ns, dropped);
+    }
+
+    fn on_work(&mut self, work: Work, process: u32, from_ns: u64, ns: u64) {
+        self.0.on_work(work, process, from_ns, ns);
+        self.1.on_work(work, process, from_ns, ns);
+    }
+
+    fn on_idle(&mut self, idle: u32, io_wait: bool, from_ns: u64, ns: u64) {
+        self.0.on_idle(idle, io_wait, from_ns, ns);
+        self.1.on_idle(idle, io_wait, from_ns, ns);
+    }
+
+    fn on_label(&mut self, moment: &WorldMoment, label: u32) {
+        self.0.on_label(moment, label);
+        self.1.on_label(moment, label);
+    }
+
+    fn on_task_done(&mut self, moment: &WorldMoment) {
+        self.0.on_task_done(moment);
+        self.1.on_task_done(moment);
+    }
+}

@@ -1,0 +1,405 @@
+//! `ahead device measure`: a device opened, measured within bounds, shown, and kept for `ahead run`.
+//!
+//! What a step is, how it is run and what the figures say is in `ahead_device::measurement`. Here is what is
+//! around it: the words of the command line, counters and pauses, progress, files, and the window that the
+//! ladder changes for a moment.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use ahead_device::machine::MachineTree;
+use ahead_device::measurement::direct::{DirectDevice, DirectError};
+use ahead_device::measurement::fit::FittedFigures;
+use ahead_device::measurement::ladder::{self, LadderPlace, LadderPoint};
+use ahead_device::measurement::plan::{self, MeasureBounds};
+use ahead_device::measurement::report::{MEASUREMENT_VERSION, MeasuredTarget, Measurement};
+use ahead_device::measurement::session;
+use ahead_device::measurement::step::StepError;
+use ahead_device::stack;
+use ahead_device::target::{self, DeviceTargetError};
+use ahead_policy::device::DeviceEstimate;
+use ahead_sys::block_queue::{BlockQueue, DeviceNumber, QueueFacts};
+
+use crate::arguments::DeviceMeasure;
+use crate::duration::{self, DurationError};
+use crate::exit::Exit;
+use crate::output::{self, to_json};
+use crate::run::devices;
+use crate::signals;
+use crate::size::{self, SizeError};
+use crate::studies::{self, StudyError};
+
+use super::stored;
+
+mod around;
+mod fio;
+mod hold;
+mod show;
+
+use around::Around;
+use hold::WindowHold;
+pub use hold::{GUARD_ARGUMENT, guard};
+
+/// Parts of the time, of a hundred, that the ladder gets where there is one.
+const LADDER_PART: u64 = 40;
+/// Shorter than this, and a disk with an arm gives each step fewer than a dozen requests.
+const TIME_NS_MIN: u64 = 2_000_000_000;
+const TIME_NS_MAX: u64 = 24 * 3_600_000_000_000;
+
+/// Why nothing, or not all, was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureCommandError {
+    /// `--time`.
+    #[error("--time: {0}")]
+    Time(#[from] DurationError),
+    /// `--time` is out of range.
+    #[error("--time: '{0}' is not between 2s and 24h")]
+    TimeRange(String),
+    /// `--bytes`.
+    #[error("--bytes: {0}")]
+    Bytes(#[from] SizeError),
+    /// `--bytes` is too small.
+    #[error("--bytes: '{0}' is less than 128M, which says little about a device")]
+    BytesRange(String),
+    /// The target stands for nothing.
+    #[error(transparent)]
+    Target(#[from] DeviceTargetError),
+    /// The target cannot be opened.
+    #[error(transparent)]
+    Open(#[from] DirectError),
+    /// A read failed.
+    #[error("'{path}': {source}; is the device still there?")]
+    Read {
+        /// What was read.
+        path: String,
+        /// Where, and why.
+        source: StepError,
+    },
+    /// The measurement ended before there were figures.
+    #[error("nothing was measured: {0}")]
+    Nothing(String),
+    /// It ended early, with figures, which were shown.
+    #[error("the measurement ended early, {0}")]
+    Early(String),
+    /// A file cannot be written, or the picture not be drawn.
+    #[error(transparent)]
+    Files(#[from] StudyError),
+    /// A folder for job files cannot be made.
+    #[error("cannot make the folder '{path}': {source}")]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Standard output, or the order to stop.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+impl MeasureCommandError {
+    /// How the program ends after this error.
+    #[must_use]
+    pub const fn exit(&self) -> Exit {
+        match self {
+            Self::Time(_) | Self::TimeRange(_) | Self::Bytes(_) | Self::BytesRange(_) => {
+                Exit::Usage
+            }
+            _ => Exit::Failed,
+        }
+    }
+}
+
+/// Measures and returns the text to print.
+///
+/// # Errors
+/// [`MeasureCommandError`].
+pub fn measure(arguments: &DeviceMeasure) -> Result<String, MeasureCommandError> {
+    let time_ns = duration::parse(&arguments.time)?;
+    if !(TIME_NS_MIN..=TIME_NS_MAX).contains(&time_ns) {
+        return Err(MeasureCommandError::TimeRange(arguments.time.clone()));
+    }
+    let bytes = size::parse(&arguments.bytes)?;
+    if bytes < plan::BYTES_MIN {
+        return Err(MeasureCommandError::BytesRange(arguments.bytes.clone()));
+    }
+    let (prints_json, json_file) = match &arguments.json {
+        Some(path) if path.as_os_str() == "-" => (true, None),
+        other => (false, other.as_ref()),
+    };
+    let machine = MachineTree::at(Path::new("/"));
+    let mut job = Job::open(&machine, &arguments.target)?;
+    studies::prepare([json_file, arguments.svg.as_ref()].into_iter().flatten())?;
+    if let Some(folder) = &arguments.fio {
+        fs::create_dir_all(folder).map_err(|source| MeasureCommandError::Folder {
+            path: folder.clone(),
+            source,
+        })?;
+    }
+    let stop = signals::stop_flag()?;
+    let (measurement, ended_early) = job.measure(arguments, time_ns, bytes, &stop)?;
+    let mut text = if prints_json {
+        to_json(&measurement)
+    } else {
+        show::text(&measurement)
+    };
+    if let Some(path) = json_file {
+        studies::write(path, to_json(&measurement).as_bytes())?;
+    }
+    if let Some(path) = &arguments.svg {
+        studies::draw(&show::chart(&measurement), Some(path), None)?;
+    }
+    // Behind JSON nothing may follow.
+    let mut say = |line: String| {
+        if prints_json {
+            output::to_stderr(&line);
+        } else {
+            text += &line;
+        }
+    };
+    if !arguments.no_store {
+        say(job.store(&measurement));
+    }
+    if arguments.fio.is_some() || arguments.with_fio {
+        let folder = arguments.fio.as_deref();
+        say(fio::jobs(&measurement, folder, arguments.with_fio, &stop)?);
+    }
+    match ended_early {
+        None => Ok(text),
+        Some(why) => {
+            output::to_stdout(&text)?;
+            Err(MeasureCommandError::Early(why))
+        }
+    }
+}
+
+/// What is measured, and where it stands on this machine.
+struct Job<'a> {
+    machine: &'a MachineTree,
+    device: DirectDevice,
+    target: MeasuredTarget,
+    identity: Option<u64>,
+    number: DeviceNumber,
+}
+
+impl<'a> Job<'a> {
+    fn open(machine: &'a MachineTree, text: &str) -> Result<Self, MeasureCommandError> {
+        let path = stored::path_of(machine, text)?;
+        let path = path.ok_or_else(|| DirectError::Kind(text.to_owned()))?;
+        let device = DirectDevice::open(&path)?;
+        let number = DeviceNumber::from_dev(device.device());
+        let sys = machine.sys();
+        let identity = stored::identity_of(machine, &path);
+        let facts = QueueFacts::read(&sys, number);
+        let found = target::find(machine, &path.to_string_lossy())?;
+        let layers = stack::of(machine, &found);
+        let target = MeasuredTarget {
+            name: text.to_owned(),
+            path: path.to_string_lossy().into_owned(),
+            size_bytes: device.size_bytes(),
+            is_device: device.is_device(),
+            identity: identity.map(|number| format!("{number:016x}")),
+            disk: BlockQueue::open_whole(&sys, number)
+                .ok()
+                .map(|disk| disk.name()),
+            rotational: facts.rotational,
+            read_ahead_kb: layers.counting().and_then(|layer| layer.read_ahead_kb),
+            max_sectors_kb: facts.max_sectors_kb,
+        };
+        Ok(Self {
+            machine,
+            device,
+            target,
+            identity,
+            number,
+        })
+    }
+
+    /// The measurement, and why it ended early, if it did.
+    fn measure(
+        &mut self,
+        arguments: &DeviceMeasure,
+        time_ns: u64,
+        bytes: u64,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(Measurement, Option<String>), MeasureCommandError> {
+        let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let ladder_part = if arguments.no_ladder || !is_root() {
+            0
+        } else {
+            LADDER_PART
+        };
+        let ladder = ladder::plan(
+            time_ns / 100 * ladder_part,
+            bytes / 100 * ladder_part,
+            self.target.size_bytes,
+        );
+        let direct_part = if ladder.is_some() {
+            100 - LADDER_PART
+        } else {
+            100
+        };
+        let bounds = MeasureBounds {
+            time_ns: time_ns / 100 * direct_part,
+            bytes: bytes / 100 * direct_part,
+            size_bytes: self.target.size_bytes,
+            is_device: self.target.is_device,
+        };
+        let steps = plan::steps(&bounds);
+        let rungs = ladder.as_ref().map_or(0, |plan| plan.windows_kib.len());
+        let queue = BlockQueue::open_whole(&self.machine.sys(), self.number).ok();
+        let mut around = Around::new(queue, Arc::clone(stop), (steps.len() + rungs) as u64);
+        let found = session::run(&mut self.device, &mut around, &steps, bounds.time_ns);
+        let found = found.map_err(|source| MeasureCommandError::Read {
+            path: self.target.path.clone(),
+            source,
+        })?;
+        let (mut notes, mut ended_early) = (found.notes, found.ended_early);
+        let Some(figures) = FittedFigures::of(&found.steps) else {
+            let why = ended_early.unwrap_or_else(|| "no step had an answer".to_owned());
+            return Err(MeasureCommandError::Nothing(why));
+        };
+        if self.device.requests_by() == "threads" {
+            let note =
+                "io_uring is refused here: requests were made by threads, some microseconds each";
+            notes.push(note.to_owned());
+        }
+        let points = match &ladder {
+            Some(plan) if ended_early.is_none() => {
+                let (points, problem) = self.ladder(plan, &figures, &mut around, stop);
+                if stop.load(Ordering::Relaxed) {
+                    ended_early = Some("interrupted during the ladder of windows".to_owned());
+                }
+                notes.extend(problem);
+                points
+            }
+            Some(_) => Vec::new(),
+            None => {
+                notes.push(self.why_no_ladder(arguments));
+                Vec::new()
+            }
+        };
+        around.done();
+        notes.extend(figures.doubt());
+        notes.extend(ended_early.clone());
+        let measurement = Measurement {
+            version: MEASUREMENT_VERSION,
+            target: self.target.clone(),
+            kernel: fs::read_to_string(self.machine.proc().join("sys/kernel/osrelease"))
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
+            began_s: began.unwrap_or_default().as_secs(),
+            requests_by: self.device.requests_by().to_owned(),
+            figures,
+            steps: found.steps,
+            ladder: points,
+            notes,
+        };
+        Ok((measurement, ended_early))
+    }
+
+    fn why_no_ladder(&self, arguments: &DeviceMeasure) -> String {
+        let why = if arguments.no_ladder {
+            "as asked for"
+        } else if !is_root() {
+            "setting windows needs root"
+        } else {
+            "it needs more --time, 15s or longer"
+        };
+        format!("the ladder of windows through the page cache was left out: {why}")
+    }
+
+    /// Every rung that was run, and what kept it from the others.
+    fn ladder(
+        &self,
+        plan: &ladder::LadderPlan,
+        figures: &FittedFigures,
+        around: &mut Around,
+        stop: &AtomicBool,
+    ) -> (Vec<LadderPoint>, Option<String>) {
+        let queue = BlockQueue::open_whole(&self.machine.sys(), self.number).ok();
+        let place = LadderPlace {
+            path: Path::new(&self.target.path),
+            size_bytes: self.target.size_bytes,
+            bytes_per_second: figures.bytes_per_second.value,
+            settle: &|| around::settle(queue.as_ref(), stop),
+            stop,
+        };
+        let mut hold = match WindowHold::new(self.machine, &self.target.path) {
+            Ok(hold) => hold,
+            Err(why) => return (Vec::new(), Some(format!("no ladder of windows: {why}"))),
+        };
+        let mut points = Vec::new();
+        for window_kib in &plan.windows_kib {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            around.on_rung(*window_kib);
+            let run = hold.set(*window_kib).and_then(|now_kib| {
+                ladder::run_at(now_kib, plan, &place).map_err(|error| error.to_string())
+            });
+            match run {
+                Ok(found) => points.extend(found),
+                Err(why) => {
+                    let why = format!("the ladder of windows ended at {window_kib} KiB: {why}");
+                    return (points, Some(why));
+                }
+            }
+        }
+        let put_back = hold.release();
+        (points, put_back.err())
+    }
+
+    /// Stores the estimate where `ahead run` begins with it; the sentence that says so, or why not.
+    fn store(&self, measurement: &Measurement) -> String {
+        let estimate = estimate(&measurement.figures);
+        let stored = match self.identity {
+            None => Err("nothing identifies this device".to_owned()),
+            Some(_) if measurement.figures.doubt().is_some() => {
+                Err("its parts differ too much, see above".to_owned())
+            }
+            Some(identity) => {
+                let kept = devices::believe(identity, estimate);
+                let kept = kept.and_then(|path| {
+                    stored::keep(identity, &to_json(measurement))?;
+                    Ok(path)
+                });
+                kept.map_err(|error| error.to_string())
+            }
+        };
+        match stored {
+            Ok(path) => {
+                let sudo = std::env::var("SUDO_USER")
+                    .ok()
+                    .filter(|user| user != "root");
+                let others = sudo.map(|user| {
+                    format!("; for runs of {user} measure a file of the device without sudo")
+                });
+                format!(
+                    "Stored in {}: `ahead run` begins with it, `ahead device recommend` knows it{}.\n",
+                    path.display(),
+                    others.unwrap_or_default()
+                )
+            }
+            Err(why) => format!("Not stored for `ahead run`: {why}.\n"),
+        }
+    }
+}
+
+/// What `ahead run` begins with.
+fn estimate(figures: &FittedFigures) -> DeviceEstimate {
+    DeviceEstimate {
+        access_ns: figures.access_ns.value,
+        bytes_per_second: figures.bytes_per_second.value,
+        depth: figures.depth,
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

@@ -1,0 +1,489 @@
+//! `ahead device recommend`: which window serves a mix of reads best on a measured device, what it costs, and
+//! how sure that is.
+//!
+//! The simulator runs the mix at every window under the kernel's own algorithm, on a model of the device. The
+//! optimum is not monotone, so every window is run, and nothing is searched for.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use ahead_device::measurement::report::{MEASUREMENT_BYTES_MAX, Measurement, MeasurementError};
+use ahead_device::window::{self, WindowError};
+use ahead_disk_model::DiskModel;
+use ahead_sim::algorithm::Policy;
+use ahead_sim::world::WorldError;
+use ahead_workload::Job;
+use ahead_workload::trace::{self, Timing};
+
+use crate::arguments::DeviceRecommend;
+use crate::disk::{self, DiskCommandError};
+use crate::duration::{self, DurationError};
+use crate::exit::Exit;
+use crate::output::to_json;
+use crate::progress::{self, Shows};
+use crate::size::{self, SizeError};
+use crate::studies::{self, StudyError};
+use crate::traces::{self, TraceCommandError};
+
+use super::stored;
+
+mod disk_of;
+mod mix;
+mod show;
+mod sweep;
+
+use disk_of::ModelledDevice;
+use mix::Mix;
+use show::{Recommendation, WhatIf};
+use sweep::SweepPlace;
+
+/// The kernel's own window, where no other is known.
+const DEFAULT_KIB: u64 = 128;
+const STREAMS_MAX: u64 = 1024;
+const REQUEST_BYTES: (u64, u64) = (4096, 64 << 20);
+const MEMORY_BYTES: (u64, u64) = (16 << 20, 1 << 44);
+const PAGE_BYTES: u64 = 4096;
+
+/// Why nothing is recommended.
+#[derive(Debug, thiserror::Error)]
+pub enum RecommendCommandError {
+    /// An option whose value is no size.
+    #[error("{option}: {source}")]
+    Size {
+        /// Which.
+        option: &'static str,
+        /// What is wrong.
+        source: SizeError,
+    },
+    /// `--latency-limit`.
+    #[error("--latency-limit: {0}")]
+    Time(#[from] DurationError),
+    /// A value out of range.
+    #[error("{option}: '{value}' is not {expected}")]
+    Range {
+        /// Which.
+        option: &'static str,
+        /// What was typed.
+        value: String,
+        /// What can be.
+        expected: &'static str,
+    },
+    /// `--what-if`.
+    #[error("--what-if: {0}")]
+    Window(#[from] WindowError),
+    /// `--model`.
+    #[error(transparent)]
+    Model(#[from] DiskCommandError),
+    /// The source is no measurement.
+    #[error("'{path}': {source}")]
+    Form {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        source: MeasurementError,
+    },
+    /// The source cannot be read.
+    #[error("cannot read the measurement '{path}': {source}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// No measurement of the device is stored.
+    #[error(
+        "no measurement of '{0}' is stored: `ahead device measure` a device or a large file on it first"
+    )]
+    NotMeasured(String),
+    /// No model has these figures.
+    #[error("'{0}' has figures that no disk model can have: measure again")]
+    NoModel(String),
+    /// The trace.
+    #[error(transparent)]
+    Trace(#[from] TraceCommandError),
+    /// The trace has no reads.
+    #[error("the trace '{0}' holds no reads: there is nothing to simulate")]
+    NoReads(PathBuf),
+    /// The simulator refused.
+    #[error("cannot simulate it: {0}")]
+    Simulate(#[from] WorldError),
+    /// A picture.
+    #[error(transparent)]
+    Files(#[from] StudyError),
+}
+
+impl RecommendCommandError {
+    /// How the program ends after this error.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Size { .. }
+            | Self::Time(_)
+            | Self::Range { .. }
+            | Self::Window(_)
+            | Self::Form { .. }
+            | Self::NoModel(_) => Exit::Usage,
+            Self::Model(error) => error.exit(),
+            Self::Trace(error) => error.exit(),
+            Self::Files(error) => error.exit(),
+            Self::Read { .. } | Self::NotMeasured(_) | Self::NoReads(_) | Self::Simulate(_) => {
+                Exit::Failed
+            }
+        }
+    }
+}
+
+/// Recommends and returns the text to print.
+///
+/// # Errors
+/// [`RecommendCommandError`].
+pub fn recommend(arguments: &DeviceRecommend) -> Result<String, RecommendCommandError> {
+    let mix = mix(arguments)?;
+    let limit_ns = arguments.latency_limit.as_deref();
+    let limit_ns = limit_ns.map(duration::parse).transpose()?;
+    let memory_bytes = sized("--memory", &arguments.memory)?;
+    let (least, most) = MEMORY_BYTES;
+    if !(least..=most).contains(&memory_bytes) {
+        return Err(range("--memory", &arguments.memory, "between 16M and 16T"));
+    }
+    let what_if_kib = arguments.what_if.as_deref().map(window_kib).transpose()?;
+    let source = Source::of(arguments)?;
+    studies::prepare(&arguments.svg)?;
+    let device = source.device()?;
+    let mut capacity = device.capacity;
+    let (job, random_file) = match &arguments.trace {
+        None => {
+            let random = (mix.random_permille > 0).then_some(mix.streams);
+            let random = random.and_then(|file| u32::try_from(file).ok());
+            (mix.job(capacity), random)
+        }
+        Some(path) => {
+            let job = job_of_trace(path, arguments)?;
+            let files: u64 = job.files.iter().map(|file| file.bytes).sum();
+            capacity = capacity.max(files.saturating_mul(2));
+            (job, None)
+        }
+    };
+    let streams = match &arguments.trace {
+        None => mix.streams,
+        Some(_) => (job.processes.iter())
+            .map(|one| one.groups.len() as u64)
+            .sum(),
+    };
+    let place = SweepPlace {
+        job: Mutex::new(job),
+        random_file,
+        streams,
+        memory_bytes,
+        capacity,
+        request_kib_max: source.request_kib_max(),
+    };
+    let now_kib = source.window_kib().unwrap_or(DEFAULT_KIB);
+    let head = show::Head {
+        source: source.described(&device),
+        mix: arguments.trace.is_none().then_some(mix),
+        trace: arguments.trace.clone(),
+        memory_bytes,
+        limit_ns,
+        now_kib,
+        target: source.target(),
+    };
+    if let Some(kib) = what_if_kib {
+        let run = |kib| {
+            sweep::run(
+                &place,
+                &device.model,
+                &sweep::kernel(kib, &device.model),
+                kib,
+            )
+        };
+        let what_if = WhatIf {
+            head,
+            before: run(now_kib)?,
+            after: run(kib)?,
+            ahead_run: ahead_run(&place, &device.model, now_kib)?,
+        };
+        return Ok(if arguments.json {
+            to_json(&what_if)
+        } else {
+            what_if.text()
+        });
+    }
+    let recommendation = recommended(&place, &device, head, source.doubt())?;
+    if let Some(path) = &arguments.svg {
+        studies::draw(&recommendation.chart(), Some(path), None)?;
+    }
+    Ok(if arguments.json {
+        to_json(&recommendation)
+    } else {
+        recommendation.text()
+    })
+}
+
+fn recommended(
+    place: &SweepPlace,
+    device: &ModelledDevice,
+    head: show::Head,
+    doubt: Option<String>,
+) -> Result<Recommendation, RecommendCommandError> {
+    let mut disks = vec![&device.model];
+    disks.extend(
+        [&device.slow, &device.fast]
+            .into_iter()
+            .filter(|it| **it != device.model),
+    );
+    let bar = progress::bar(
+        Shows::Parts,
+        (disks.len() * sweep::WINDOWS_KIB.len()) as u64,
+    );
+    let rows = sweep::all(place, &disks, &|| bar.inc(1))?;
+    bar.finish_and_clear();
+    let choice = sweep::choose(&rows[0], head.limit_ns);
+    let others = rows[1..].iter();
+    let others: Vec<_> = others
+        .map(|row| sweep::choose(row, head.limit_ns))
+        .collect();
+    let now = sweep::run(
+        place,
+        &device.model,
+        &sweep::kernel(head.now_kib, &device.model),
+        head.now_kib,
+    )?;
+    let ahead_run = ahead_run(place, &device.model, head.now_kib)?;
+    let confidence = show::Confidence::of(
+        &choice,
+        &rows,
+        &others,
+        head.limit_ns,
+        device.off_permille,
+        doubt,
+    );
+    Ok(Recommendation {
+        head,
+        choice,
+        confidence,
+        now,
+        ahead_run,
+        curve: rows.into_iter().next().unwrap_or_default(),
+    })
+}
+
+/// The same under `ahead run`, over a kernel with this window.
+fn ahead_run(
+    place: &SweepPlace,
+    disk: &DiskModel,
+    window_kib: u64,
+) -> Result<sweep::WindowOutcome, RecommendCommandError> {
+    let text = format!("adaptive:ra_kb={window_kib}");
+    // A name and a number that it takes.
+    let policy = Policy::for_disk(&text, disk).unwrap_or_else(|error| unreachable!("{error}"));
+    let outcome = sweep::run(place, disk, &policy, window_kib)?;
+    // Its windows are its own: what they took is known, and not what they could take.
+    Ok(sweep::WindowOutcome {
+        window_bytes: outcome.unread_bytes,
+        ..outcome
+    })
+}
+
+fn range(
+    option: &'static str,
+    value: impl Into<String>,
+    expected: &'static str,
+) -> RecommendCommandError {
+    RecommendCommandError::Range {
+        option,
+        value: value.into(),
+        expected,
+    }
+}
+
+fn sized(option: &'static str, text: &str) -> Result<u64, RecommendCommandError> {
+    size::parse(text).map_err(|source| RecommendCommandError::Size { option, source })
+}
+
+fn mix(arguments: &DeviceRecommend) -> Result<Mix, RecommendCommandError> {
+    let text = &arguments.sequential_streams;
+    let streams = text
+        .parse()
+        .ok()
+        .filter(|it| (1..=STREAMS_MAX).contains(it));
+    let streams =
+        streams.ok_or_else(|| range("--sequential-streams", text, "a number from 1 to 1024"))?;
+    let text = &arguments.random_share;
+    let random_permille = permille(text)
+        .ok_or_else(|| range("--random-share", text, "a share from 0 to 1, such as 0.3"))?;
+    let request_bytes = sized("--request", &arguments.request)?;
+    let (least, most) = REQUEST_BYTES;
+    if !(least..=most).contains(&request_bytes) || !request_bytes.is_multiple_of(PAGE_BYTES) {
+        let expected = "whole pages of 4K, up to 64M";
+        return Err(range("--request", &arguments.request, expected));
+    }
+    let rate = arguments.reader_rate.as_deref();
+    let rate = rate.map(|text| sized("--reader-rate", text)).transpose()?;
+    if rate == Some(0) {
+        return Err(range("--reader-rate", "0", "more than nothing"));
+    }
+    Ok(Mix {
+        streams,
+        random_permille,
+        request_bytes,
+        bytes_per_second_max: rate,
+    })
+}
+
+/// `0.3` in thousandths. Further digits are refused, not rounded.
+fn permille(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(whole) || !is_number(part) || part.len() > 3 {
+        return None;
+    }
+    let part: u64 = format!("{part:0<3}").parse().ok()?;
+    let permille = whole.parse::<u64>().ok()?.checked_mul(1000)? + part;
+    (permille <= 1000).then_some(permille)
+}
+
+/// A window as `32M`.
+fn window_kib(text: &str) -> Result<u64, RecommendCommandError> {
+    let bytes = sized("--what-if", text)?;
+    if !bytes.is_multiple_of(1024) {
+        return Err(range("--what-if", text, "whole KiB, such as 512K or 32M"));
+    }
+    window::check(bytes / 1024)?;
+    Ok(bytes / 1024)
+}
+
+fn job_of_trace(path: &Path, arguments: &DeviceRecommend) -> Result<Job, RecommendCommandError> {
+    let reader = traces::reader(path, &arguments.reading)?;
+    let (job, failure) = trace::job(reader, Timing::Fast);
+    if let Some(failure) = failure {
+        return Err(TraceCommandError::Read(failure).into());
+    }
+    if job.processes.is_empty() {
+        return Err(RecommendCommandError::NoReads(path.to_owned()));
+    }
+    Ok(job)
+}
+
+/// Where the device's figures come from.
+enum Source {
+    Measured(Box<Measurement>),
+    Model(String, DiskModel),
+}
+
+impl Source {
+    fn of(arguments: &DeviceRecommend) -> Result<Self, RecommendCommandError> {
+        if let Some(name) = &arguments.model {
+            return Ok(Self::Model(name.clone(), disk::model(name)?));
+        }
+        let text = &arguments.source;
+        // A file that is typed as such is one: what is wrong with it is to be said.
+        let is_named_so = Path::new(text)
+            .extension()
+            .is_some_and(|ending| ending == "json");
+        let path = if is_named_so {
+            PathBuf::from(text)
+        } else {
+            let stored = stored::measurement_of(text);
+            stored.ok_or_else(|| RecommendCommandError::NotMeasured(text.clone()))?
+        };
+        let name = || path.display().to_string();
+        let read = |path: &Path| -> io::Result<Vec<u8>> {
+            if fs::metadata(path)?.len() > MEASUREMENT_BYTES_MAX {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            fs::read(path)
+        };
+        let bytes = read(&path).map_err(|source| RecommendCommandError::Read {
+            path: name(),
+            source,
+        })?;
+        let measurement =
+            Measurement::from_json(&bytes).map_err(|source| RecommendCommandError::Form {
+                path: name(),
+                source,
+            })?;
+        Ok(Self::Measured(Box::new(measurement)))
+    }
+
+    fn device(&self) -> Result<ModelledDevice, RecommendCommandError> {
+        match self {
+            Self::Model(_, model) => Ok(ModelledDevice {
+                model: model.clone(),
+                slow: model.clone(),
+                fast: model.clone(),
+                off_permille: 0,
+                capacity: disk_of::CAPACITY_MIN,
+            }),
+            Self::Measured(measurement) => disk_of::of(measurement)
+                .ok_or_else(|| RecommendCommandError::NoModel(measurement.target.name.clone())),
+        }
+    }
+
+    fn described(&self, device: &ModelledDevice) -> String {
+        match self {
+            Self::Model(name, model) => format!("the model '{name}', a {}", model.kind()),
+            Self::Measured(measurement) => format!(
+                "{}: {}; like a {}",
+                measurement.target.name,
+                disk_of::described(&measurement.figures),
+                device.model.kind()
+            ),
+        }
+    }
+
+    /// What `set` would be given.
+    fn target(&self) -> Option<String> {
+        match self {
+            Self::Model(..) => None,
+            Self::Measured(measurement) => Some(measurement.target.path.clone()),
+        }
+    }
+
+    /// Why the measurement is not to be relied on.
+    fn doubt(&self) -> Option<String> {
+        match self {
+            Self::Model(..) => None,
+            Self::Measured(measurement) => measurement.figures.doubt(),
+        }
+    }
+
+    fn window_kib(&self) -> Option<u64> {
+        match self {
+            Self::Model(..) => None,
+            Self::Measured(measurement) => measurement.target.read_ahead_kb,
+        }
+    }
+
+    fn request_kib_max(&self) -> Option<u64> {
+        match self {
+            Self::Model(..) => None,
+            Self::Measured(measurement) => measurement.target.max_sectors_kb,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_a_part_of_one() {
+        for (text, share) in [
+            ("0", 0),
+            ("1", 1000),
+            ("0.3", 300),
+            ("0.125", 125),
+            ("1.0", 1000),
+        ] {
+            assert_eq!(permille(text), Some(share), "{text}");
+        }
+        for text in [
+            "1.5", "-0.1", "", ".", ".5", "0,3", "30%", "0.3 ", "nan", "0.1234", "2",
+        ] {
+            assert_eq!(permille(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Every window simulated, and one of them chosen.
+
+use std::sync::{Mutex, PoisonError};
+
+use ahead_disk_model::DiskModel;
+use ahead_sim::algorithm::Policy;
+use ahead_sim::simulate_before;
+use ahead_sim::world::{Machine, WorldError, WorldMoment, WorldObserver};
+use ahead_study::parallel;
+use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
+use ahead_workload::Job;
+use serde::Serialize;
+
+/// The windows, in KiB: none, and powers of two up to 64 MiB, the largest that kernels and images set.
+pub(super) const WINDOWS_KIB: [u64; 16] = [
+    0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536,
+];
+/// Times that differ by less, of a hundred, are alike: of these the smallest window is recommended, as it
+/// costs others the least. 3 % is what the bench's runs differ by.
+pub(super) const ALIKE_PER_CENT: u64 = 3;
+/// The kernel's default since 2.6. A smaller window is recommended only where it is better: where it is
+/// alike, that is because the reads of the mix are as large as this, and mappings and programs with smaller
+/// reads would pay for it.
+const USUAL_KIB: u64 = 128;
+/// Windows of a stream that are in memory at most: the one that is read and the next one.
+const WINDOWS_AT_ONCE: u64 = 2;
+
+/// What is simulated, and on what.
+pub(super) struct SweepPlace {
+    /// Locked for a copy only: a job can be sent to another thread, and not be shared.
+    pub(super) job: Mutex<Job>,
+    /// The file with the random places; without one every read counts.
+    pub(super) random_file: Option<u32>,
+    pub(super) streams: u64,
+    pub(super) memory_bytes: u64,
+    pub(super) capacity: u64,
+    pub(super) request_kib_max: Option<u64>,
+}
+
+/// What one window does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct WindowOutcome {
+    /// The window.
+    pub window_kib: u64,
+    /// Until the last program has ended.
+    pub elapsed_ns: u64,
+    /// Bytes per second that the programs got.
+    pub bytes_per_second: u64,
+    /// Median time of the reads that the limit is about: the random ones, or all.
+    pub p50_ns: u64,
+    /// 99 of 100 of them took no longer.
+    pub p99_ns: u64,
+    /// Bytes that the disk read for each 1000 that the programs got.
+    pub read_permille: u64,
+    /// Pages read ahead, evicted, and then wanted after all.
+    pub thrashed_pages: u64,
+    /// Most that was in memory and not read yet.
+    pub unread_bytes: u64,
+    /// Memory that the windows of all streams take at most.
+    pub window_bytes: u64,
+}
+
+/// Runs the job once under `policy`.
+pub(super) fn run(
+    place: &SweepPlace,
+    disk: &DiskModel,
+    policy: &Policy,
+    window_kib: u64,
+) -> Result<WindowOutcome, WorldError> {
+    let memory = PageCount::new((place.memory_bytes / PAGE_BYTES).max(1));
+    let mut machine = Machine::modern(disk.clone(), memory);
+    machine.capacity = ByteLength::new(place.capacity);
+    if let Some(kib) = place.request_kib_max {
+        machine.queue.request_pages_max = (kib / 4).max(1);
+    }
+    let latencies = Latencies {
+        file: place.random_file,
+        all_ns: Vec::new(),
+    };
+    let job = (place.job.lock().unwrap_or_else(PoisonError::into_inner)).fork();
+    let (report, mut latencies) = simulate_before(&machine, policy, &job, latencies)?;
+    latencies.all_ns.sort_unstable();
+    let quantile =
+        |permille| ahead_device::measurement::statistics::quantile(&latencies.all_ns, permille);
+    Ok(WindowOutcome {
+        window_kib,
+        elapsed_ns: report.elapsed_ns,
+        bytes_per_second: report.bytes_per_second(),
+        p50_ns: quantile(500),
+        p99_ns: quantile(990),
+        read_permille: report.amplification_permille(),
+        thrashed_pages: report.prefetch.thrashed,
+        window_bytes: (window_kib << 10) * place.streams * WINDOWS_AT_ONCE,
+        unread_bytes: report.prefetch.unread_max * PAGE_BYTES,
+    })
+}
+
+/// Runs the job at every window under the kernel's algorithm, on every disk; an outcome for each window, disk by
+/// disk.
+pub(super) fn all(
+    place: &SweepPlace,
+    disks: &[&DiskModel],
+    done: &(dyn Fn() + Sync),
+) -> Result<Vec<Vec<WindowOutcome>>, WorldError> {
+    let cells: Vec<(&DiskModel, u64)> = disks
+        .iter()
+        .flat_map(|disk| WINDOWS_KIB.map(|kib| (*disk, kib)))
+        .collect();
+    let outcomes = parallel::map(&cells, |(disk, kib)| {
+        let outcome = run(place, disk, &kernel(*kib, disk), *kib);
+        done();
+        outcome
+    });
+    let outcomes: Vec<WindowOutcome> = outcomes.into_iter().collect::<Result<_, _>>()?;
+    let rows = outcomes.chunks(WINDOWS_KIB.len());
+    Ok(rows.map(<[WindowOutcome]>::to_vec).collect())
+}
+
+/// The newest kernel with this window.
+pub(super) fn kernel(window_kib: u64, disk: &DiskModel) -> Policy {
+    let text = format!("linux-6.18:ra_kb={window_kib}");
+    // A name and a number that it takes.
+    Policy::for_disk(&text, disk).unwrap_or_else(|error| unreachable!("{error}"))
+}
+
+/// What follows from the outcomes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Choice {
+    /// The window that is recommended; `None` when none keeps the limit.
+    pub window_kib: Option<u64>,
+    /// Those that are as good, the recommended one left out.
+    pub alternatives_kib: Vec<u64>,
+    /// The fastest that keeps the limit.
+    pub fastest_allowed_kib: Option<u64>,
+    /// The fastest of all.
+    pub fastest_kib: u64,
+    /// The one whose 99th percentile is the shortest.
+    pub calmest_kib: u64,
+    /// The limit costs throughput, or cannot be kept: one value does not serve both.
+    pub is_conflict: bool,
+}
+
+/// Chooses among `outcomes`, windows ascending, under a limit for the 99th percentile.
+pub(super) fn choose(outcomes: &[WindowOutcome], limit_ns: Option<u64>) -> Choice {
+    let is_allowed = |one: &&WindowOutcome| limit_ns.is_none_or(|limit_ns| one.p99_ns <= limit_ns);
+    let fastest = outcomes.iter().min_by_key(|one| one.elapsed_ns);
+    let calmest = outcomes.iter().min_by_key(|one| one.p99_ns);
+    let allowed = outcomes
+        .iter()
+        .filter(is_allowed)
+        .min_by_key(|one| one.elapsed_ns);
+    let alike: Vec<u64> = outcomes
+        .iter()
+        .filter(is_allowed)
+        .filter(|one| allowed.is_some_and(|best| is_alike(one, best)))
+        .map(|one| one.window_kib)
+        .collect();
+    let is_conflict = match (allowed, fastest) {
+        (Some(allowed), Some(fastest)) => !is_alike(allowed, fastest),
+        (None, _) => true,
+        _ => false,
+    };
+    let usual = alike.iter().find(|kib| **kib >= USUAL_KIB);
+    let window_kib = usual.or_else(|| alike.last()).copied();
+    let alternatives = alike.into_iter().filter(|kib| Some(*kib) != window_kib);
+    Choice {
+        window_kib,
+        alternatives_kib: alternatives.collect(),
+        fastest_allowed_kib: allowed.map(|one| one.window_kib),
+        fastest_kib: fastest.map_or(0, |one| one.window_kib),
+        calmest_kib: calmest.map_or(0, |one| one.window_kib),
+        is_conflict,
+    }
+}
+
+/// Whether `one` takes hardly longer than `best`.
+fn is_alike(one: &WindowOutcome, best: &WindowOutcome) -> bool {
+    let (one, best) = (u128::from(one.elapsed_ns), u128::from(best.elapsed_ns));
+    one * 100 <= best * u128::from(100 + ALIKE_PER_CENT)
+}
+
+/// Times of reads of one file, or of all.
+struct Latencies {
+    file: Option<u32>,
+    all_ns: Vec<u64>,
+}
+
+impl WorldObserver for Latencies {
+    fn on_read_done(&mut self, moment: &WorldMoment, _bytes: u64, elapsed_ns: u64) {
+        if self.file.is_none_or(|file| moment.file.0 == file) {
+            self.all_ns.push(elapsed_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcomes(all: &[(u64, u64, u64)]) -> Vec<WindowOutcome> {
+        let outcome = |(window_kib, elapsed_ns, p99_ns): &(u64, u64, u64)| WindowOutcome {
+            window_kib: *window_kib,
+            elapsed_ns: *elapsed_ns,
+            p99_ns: *p99_ns,
+            ..WindowOutcome::default()
+        };
+        all.iter().map(outcome).collect()
+    }
+
+    /// Larger is not better: 512 KiB and 8 MiB are worse than what lies between.
+    #[test]
+    fn the_optimum_is_found_where_it_is_and_the_smallest_of_the_alike_is_taken() {
+        let all = outcomes(&[
+            (128, 2000, 1),
+            (512, 1500, 2),
+            (1024, 1010, 3),
+            (2048, 1500, 3),
+            (4096, 1000, 4),
+            (8192, 1400, 9),
+        ]);
+        let choice = choose(&all, None);
+        assert_eq!(choice.window_kib, Some(1024));
+        assert_eq!(choice.alternatives_kib, [4096]);
+        assert_eq!(choice.fastest_kib, 4096);
+        assert!(!choice.is_conflict);
+    }
+
+    /// Reads of 128 KiB are read whole under any window.
+    #[test]
+    fn less_than_usual_is_recommended_only_where_it_is_better() {
+        let all = outcomes(&[(4, 1000, 1), (64, 1000, 1), (128, 1000, 1), (1024, 1000, 2)]);
+        assert_eq!(choose(&all, None).window_kib, Some(128));
+        let all = outcomes(&[(4, 1000, 1), (64, 1000, 1), (128, 1100, 1), (1024, 1200, 2)]);
+        assert_eq!(choose(&all, None).window_kib, Some(64));
+    }
+
+    #[test]
+    fn a_limit_excludes_windows_and_a_conflict_is_said() {
+        let all = outcomes(&[(128, 2000, 10), (1024, 1500, 15), (4096, 1000, 40)]);
+        let within = choose(&all, Some(20));
+        assert_eq!((within.window_kib, within.is_conflict), (Some(1024), true));
+        assert_eq!(within.fastest_kib, 4096);
+        let all_allowed = choose(&all, Some(40));
+        assert_eq!(all_allowed.window_kib, Some(4096));
+        assert!(!all_allowed.is_conflict);
+        let none = choose(&all, Some(5));
+        assert_eq!((none.window_kib, none.is_conflict), (None, true));
+        assert_eq!(none.calmest_kib, 128);
+    }
+}

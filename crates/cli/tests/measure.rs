@@ -1,0 +1,384 @@
+//! `ahead device measure` on emulated disks and on a file of this machine: what it reads, what it leaves, what it
+//! keeps. Needs root, as emulated disks do. Counts and settings are compared, and no times: those are
+//! compared in virtual time, in `measure_models`.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{Place, assert_refused, library, stderr, stdout};
+
+/// An emulated disk, many times faster than real, that goes also when its test fails.
+struct EmulatedDisk<'a> {
+    place: &'a Place,
+    name: String,
+    device: String,
+}
+
+impl<'a> EmulatedDisk<'a> {
+    fn new(place: &'a Place, what: &str) -> Self {
+        let name = format!("test-measure-{what}-{}", std::process::id());
+        let mount = place.path().join("mount");
+        let output = place.output(&[
+            "disk",
+            "create",
+            &name,
+            "--model",
+            "ssd",
+            "--size",
+            "256M",
+            "--scale",
+            "4",
+            "--mount",
+            mount.to_str().expect("text"),
+            "--json",
+        ]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let info: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        Self {
+            place,
+            device: info["device"].as_str().expect("a device").to_owned(),
+            name,
+        }
+    }
+
+    fn stats(&self) -> Value {
+        let output = self
+            .place
+            .output(&["disk", "stats", &self.name, "--json", "--reset"]);
+        serde_json::from_str(&stdout(&output)).expect("JSON")
+    }
+
+    fn window_kib(&self) -> u64 {
+        let name = self.device.trim_start_matches("/dev/");
+        let path = format!("/sys/block/{name}/queue/read_ahead_kb");
+        let text = fs::read_to_string(path).expect("a window");
+        text.trim().parse().expect("a number")
+    }
+}
+
+impl Drop for EmulatedDisk<'_> {
+    fn drop(&mut self) {
+        let _ = self.place.output(&["disk", "destroy", &self.name]);
+    }
+}
+
+/// The program, with a cache and a memory of its own.
+fn ahead(place: &Place, arguments: &[&str]) -> Command {
+    let memory = place.path().join("memory");
+    fs::create_dir_all(&memory).expect("a folder");
+    let mut ahead = place.ahead(arguments);
+    ahead
+        .env("XDG_RUNTIME_DIR", memory)
+        .env("XDG_CACHE_HOME", place.path().join("cache"))
+        .env("AHEAD_PRELOAD", library())
+        .env_remove("AHEAD_GROUP")
+        .env_remove("AHEAD_DEVICES");
+    ahead
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).expect("a file")).expect("JSON")
+}
+
+fn sum(steps: &Value, what: &str) -> u64 {
+    let steps = steps.as_array().expect("steps");
+    steps.iter().filter_map(|step| step[what].as_u64()).sum()
+}
+
+#[test]
+fn every_byte_that_is_said_was_read_and_nothing_else_happens_to_the_disk() {
+    let place = Place::new();
+    let disk = EmulatedDisk::new(&place, "bytes");
+    let before = disk.window_kib();
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let (result, picture, jobs) = (path("m.json"), path("m.svg"), path("jobs"));
+    disk.stats();
+    let output = ahead(
+        &place,
+        &[
+            "device",
+            "measure",
+            &disk.device,
+            "--time",
+            "4s",
+            "--bytes",
+            "256M",
+            "--no-store",
+            "--no-ladder",
+            "--json",
+            &result,
+            "--svg",
+            &picture,
+            "--fio",
+            &jobs,
+        ],
+    )
+    .output()
+    .expect("ahead starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let stats = disk.stats();
+    let measured = json(Path::new(&result));
+    let steps = &measured["steps"];
+    let bytes = sum(steps, "bytes");
+    assert!(bytes <= 256 << 20, "{bytes}");
+    // The file system that is mounted there reads a page now and then.
+    let read = stats["read_bytes"].as_u64().expect("a number");
+    let ours = bytes..bytes + (1 << 20);
+    assert!(
+        ours.contains(&read),
+        "past the cache, each once: {read} for {bytes}"
+    );
+    assert_eq!(stats["writes"], 0);
+    assert_eq!(disk.window_kib(), before);
+    let most = stats["in_flight_max"].as_u64().expect("a number");
+    // How many of 64 are there together depends on who runs meanwhile.
+    assert!(most >= 8, "many requests at once reach the disk: {most}");
+
+    let count = steps.as_array().expect("steps").len();
+    let files = fs::read_dir(&jobs).expect("a folder").count();
+    // The step of 4 KiB stands in two ladders, with one name.
+    assert_eq!(files + 1, count);
+    assert!(
+        fs::read_to_string(&picture)
+            .expect("a picture")
+            .contains("utilisation")
+    );
+    let said = stdout(&output);
+    for part in [
+        "access time",
+        "inner zone",
+        "served at once",
+        "utilisation",
+        "left out",
+    ] {
+        assert!(said.contains(part), "'{part}' in: {said}");
+    }
+    assert!(!place.path().join("cache").exists(), "nothing was stored");
+}
+
+/// The reader of the report is a run that begins with the estimate; a file of this machine's disk is measured,
+/// as a user without root would.
+#[test]
+fn a_run_begins_with_what_was_measured() {
+    let place = Place::new();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let data = folder.path().join("data");
+    fs::write(&data, vec![7; 64 << 20]).expect("a disk with space");
+    fs::File::open(&data)
+        .expect("it")
+        .sync_all()
+        .expect("a disk");
+    let data = data.to_str().expect("text");
+    let script = "\
+import os, random, sys
+f = os.open(sys.argv[1], os.O_RDONLY)
+places = list(range(0, 16384, 80))
+random.Random(1).shuffle(places)
+for at in places:
+    os.posix_fadvise(f, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.pread(f, 4096, at * 4096)
+";
+    let run = || {
+        let run = ["run", "--json", "--", "python3", "-c", script, data];
+        let output = ahead(&place, &run).output().expect("ahead starts");
+        let report: Value = serde_json::from_str(&stderr(&output)).expect("a report");
+        report["devices"][0]["access_ns_first"].clone()
+    };
+    // So that something is in memory already, and counts no longer.
+    run();
+    let result = place.path().join("m.json");
+    let arguments = [
+        "device",
+        "measure",
+        data,
+        "--time",
+        "3s",
+        "--no-ladder",
+        "--json",
+        result.to_str().expect("text"),
+    ];
+    let output = ahead(&place, &arguments).output().expect("ahead starts");
+    // Others may use this disk: then it ends early, and what was measured counts all the same.
+    assert!(result.exists(), "{}", stderr(&output));
+    let measured = json(&result)["figures"]["access_ns"]["value"].clone();
+    assert!(stdout(&output).contains("Stored in"), "{}", stdout(&output));
+    assert_eq!(run(), measured);
+}
+
+/// Waits until the ladder has changed the window, ends the program so, and waits for the window to be back.
+fn interrupted(signal: &str) {
+    let place = Place::new();
+    let disk = EmulatedDisk::new(&place, signal);
+    let before = disk.window_kib();
+    let arguments = [
+        "device",
+        "measure",
+        &disk.device,
+        "--time",
+        "16s",
+        "--no-store",
+    ];
+    let mut child = ahead(&place, &arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("ahead starts");
+    let until = Instant::now() + Duration::from_secs(60);
+    let wait_for = |what: &str, is_so: &dyn Fn() -> bool| {
+        while !is_so() {
+            assert!(Instant::now() < until, "{signal}: {what}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    };
+    wait_for("the ladder begins", &|| disk.window_kib() != before);
+    let sent = Command::new("kill")
+        .args([format!("-{signal}"), child.id().to_string()])
+        .status();
+    assert!(sent.expect("kill starts").success());
+    assert!(!child.wait().expect("its status").success());
+    wait_for("the window is back", &|| disk.window_kib() == before);
+    // Nothing is left to undo.
+    let undo = place.output(&["device", "undo", &disk.device]);
+    assert_refused(&undo, 1, &["no change"]);
+}
+
+#[test]
+fn the_window_is_back_after_ctrl_c_in_the_ladder() {
+    interrupted("INT");
+}
+
+#[test]
+fn the_window_is_back_after_a_kill_in_the_ladder() {
+    interrupted("KILL");
+}
+
+#[test]
+fn what_cannot_be_measured_is_one_line_and_nothing_is_made() {
+    let place = Place::new();
+    let measure = |arguments: &[&str]| {
+        let all = [&["device", "measure"], arguments].concat();
+        ahead(&place, &all).output().expect("ahead starts")
+    };
+    let result = place.path().join("m.json");
+    let result = result.to_str().expect("text");
+    for (target, parts) in [
+        ("/dev/null", &["/dev/null", "neither"][..]),
+        ("/", &["neither"]),
+        ("/no/such", &["/no/such"]),
+        ("no-such-device", &["no-such-device", "device list"]),
+        ("/proc/version", &["O_DIRECT"]),
+    ] {
+        let output = measure(&[target, "--json", result]);
+        assert_refused(&output, 1, parts);
+    }
+    let small = place.file("small", "x");
+    let small = small.to_str().expect("text");
+    assert_refused(&measure(&[small]), 1, &["small"]);
+    for (option, value) in [
+        ("--time", "60"),
+        ("--time", "1s"),
+        ("--time", "60s "),
+        ("--time", "-5s"),
+        ("--bytes", "128k "),
+        ("--bytes", "4K"),
+        ("--bytes", "much"),
+    ] {
+        let said = format!("{option}={value}");
+        assert_refused(&measure(&[small, &said]), 2, &[option, value]);
+    }
+    assert!(!PathBuf::from(result).exists());
+}
+
+/// An unprivileged user: no ladder, and it is said.
+#[test]
+fn without_root_a_file_is_measured_and_the_ladder_left_out() {
+    let place = Place::new();
+    let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
+    let open = || std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    for path in [place.path(), folder.path()] {
+        fs::set_permissions(path, open()).expect("our folder");
+    }
+    let data = folder.path().join("data");
+    fs::write(&data, vec![7; 32 << 20]).expect("a disk with space");
+    fs::set_permissions(&data, open()).expect("our file");
+    let program = place.path().join("ahead");
+    fs::copy(env!("CARGO_BIN_EXE_ahead"), &program).expect("a copy");
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args([
+            "device",
+            "measure",
+            data.to_str().expect("text"),
+            "--time",
+            "20s",
+        ])
+        .args(["--bytes", "128M"])
+        .env("HOME", "/nonexistent")
+        .env_remove("XDG_CACHE_HOME")
+        .output()
+        .expect("setpriv starts");
+    let said = stdout(&output);
+    assert!(
+        said.contains("setting windows needs root"),
+        "{said}{}",
+        stderr(&output)
+    );
+    assert!(said.contains("Not stored for `ahead run`"), "{said}");
+}
+
+/// A program called fio that answers as it does, and none at all. Behind JSON nothing may follow.
+#[test]
+fn fio_is_asked_where_it_is_and_its_absence_is_one_line() {
+    let place = Place::new();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let data = folder.path().join("data");
+    fs::write(&data, vec![7; 32 << 20]).expect("a disk with space");
+    fs::File::open(&data)
+        .expect("it")
+        .sync_all()
+        .expect("a disk");
+    let fio = folder.path().join("fio");
+    let script = "#!/bin/sh\n\
+        test -r \"$3\" || exit 1\n\
+        echo '{\"jobs\": [{\"read\": {\"total_ios\": 4321, \"runtime\": 1000,\n\
+        \"clat_ns\": {\"percentile\": {\"50.000000\": 231000}}}}]}'\n";
+    fs::write(&fio, script).expect("a program");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&fio, executable).expect("our file");
+    let data = data.to_str().expect("text");
+    let measure = |path: &str| {
+        let arguments = [
+            "device",
+            "measure",
+            data,
+            "--time",
+            "2s",
+            "--no-ladder",
+            "--no-store",
+            "--with-fio",
+            "--json",
+            "-",
+        ];
+        let output = ahead(&place, &arguments).env("PATH", path).output();
+        output.expect("ahead starts")
+    };
+    // `env` is needed to start at all.
+    let with = measure(&format!("{}:/usr/bin:/bin", folder.path().display()));
+    let value: Value = serde_json::from_str(&stdout(&with)).expect("nothing but JSON");
+    assert_eq!(value["version"], 1);
+    let said = stderr(&with);
+    assert!(said.contains("4321") && said.contains("231.0 us"), "{said}");
+    let without = stderr(&measure("/usr/bin:/bin"));
+    let lines: Vec<_> = without
+        .lines()
+        .filter(|line| line.contains("fio"))
+        .collect();
+    assert_eq!(lines.len(), 1, "{without}");
+    assert!(lines[0].contains("not installed"), "{without}");
+}

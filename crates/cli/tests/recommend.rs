@@ -1,0 +1,307 @@
+//! `ahead device recommend` from outside: the recommended window is the optimum of the sweep, and what cannot be
+//! used is one line. All in virtual time: the same words give the same bytes.
+
+mod support;
+
+use std::process::Output;
+
+use serde_json::{Value, json};
+use support::{Place, assert_refused, stderr, stdout};
+
+fn recommend(place: &Place, arguments: &[&str]) -> Output {
+    place.output(&[&["device", "recommend"], arguments].concat())
+}
+
+fn answer(place: &Place, arguments: &[&str]) -> Value {
+    let output = recommend(place, &[arguments, &["--json"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_str(&stdout(&output)).expect("JSON")
+}
+
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// Three mixes: a scan; a job of eight scans with lookups; many readers in little memory.
+const MIXES: [&[&str]; 3] = [
+    &["--sequential-streams", "1", "--request", "16K"],
+    &["--sequential-streams", "8", "--random-share", "0.3"],
+    &["--sequential-streams", "64", "--memory", "128M"],
+];
+
+/// The recommended windows in KiB, by disk and mix. An arm is to read long once it is there, and flash and
+/// volumes are full with what the kernel does by default. 64 windows of 2 MiB do not fit into 128 MiB.
+const EXPECTED: [(&str, [u64; 3]); 3] = [
+    ("hdd", [128, 8192, 1024]),
+    ("ssd", [128, 128, 128]),
+    ("cloud", [128, 128, 128]),
+];
+
+/// The rule, written down a second time: the smallest of 128 KiB and more that takes at most 3 % longer than the
+/// fastest of all.
+fn optimum(curve: &[Value]) -> u64 {
+    let elapsed = |one: &Value| number(&one["elapsed_ns"]);
+    let best = curve.iter().map(elapsed).min().expect("a curve");
+    let alike = curve.iter().filter(|one| elapsed(one) * 100 <= best * 103);
+    let windows = alike.map(|one| number(&one["window_kib"]));
+    windows.filter(|kib| *kib >= 128).min().expect("a window")
+}
+
+#[test]
+fn what_is_recommended_is_the_optimum_of_the_sweep() {
+    let place = Place::new();
+    for (disk, expected) in EXPECTED {
+        for (mix, expected_kib) in MIXES.iter().zip(expected) {
+            let words = [&["--model", disk], *mix].concat();
+            let said = answer(&place, &words);
+            let curve = said["curve"].as_array().expect("a curve");
+            assert_eq!(curve.len(), 16);
+            let kib = number(&said["choice"]["window_kib"]);
+            assert_eq!(kib, optimum(curve), "{words:?}");
+            assert_eq!(kib, expected_kib, "{words:?}");
+            // One window alone is run as in the sweep.
+            let window = format!("{kib}K");
+            let alone = answer(&place, &[&words[..], &["--what-if", &window]].concat());
+            let point = curve.iter().find(|one| one["window_kib"] == kib);
+            assert_eq!(alone["after"], *point.expect("its point"), "{words:?}");
+        }
+    }
+}
+
+/// More is not better: 64 streams with 2 MiB each do not fit, and what was read ahead is read again.
+#[test]
+fn the_curve_is_not_taken_for_monotone() {
+    let place = Place::new();
+    let said = answer(&place, &[&["--model", "hdd"], MIXES[2]].concat());
+    let at = |kib: u64| {
+        let curve = said["curve"].as_array().expect("a curve");
+        let found = curve.iter().find(|one| one["window_kib"] == kib);
+        found.expect("a point").clone()
+    };
+    let rate = |kib| number(&at(kib)["bytes_per_second"]);
+    assert!(rate(1024) > 2 * rate(128) && rate(1024) > 2 * rate(32768));
+    assert_eq!(number(&at(1024)["thrashed_pages"]), 0);
+    assert!(number(&at(4096)["thrashed_pages"]) > 0);
+    let said = stdout(&recommend(
+        &place,
+        &[&["--model", "hdd"], MIXES[2]].concat(),
+    ));
+    assert!(
+        said.contains("Recommended: 1024 KiB (2048 sectors)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_limit_that_costs_throughput_is_a_conflict_and_one_that_cannot_be_kept_is_said() {
+    let place = Place::new();
+    let with = |limit: &str| {
+        let words = [&["--model", "hdd", "--latency-limit", limit], MIXES[1]].concat();
+        stdout(&recommend(&place, &words))
+    };
+    let conflict = with("200ms");
+    for part in [
+        "Recommended: 256 KiB",
+        "No single value serves both",
+        "`ahead run`",
+    ] {
+        assert!(conflict.contains(part), "'{part}' in: {conflict}");
+    }
+    let none = with("1ms");
+    assert!(none.contains("No window keeps the limit"), "{none}");
+    assert!(!none.contains("Recommended"), "{none}");
+}
+
+/// The question of 2017: what do random reads cost under 32 MiB? By the kernel's own rule, nothing: a read that
+/// follows no other is read alone.
+#[test]
+fn random_reads_cost_no_more_under_a_large_window() {
+    let place = Place::new();
+    let words = [
+        "--model",
+        "array",
+        "--random-share",
+        "1",
+        "--request",
+        "128K",
+    ];
+    let said = answer(&place, &[&words[..], &["--what-if", "32M"]].concat());
+    let (before, after) = (&said["before"], &said["after"]);
+    assert_eq!(before["elapsed_ns"], after["elapsed_ns"]);
+    assert!(number(&after["read_permille"]) <= 1000);
+}
+
+/// As `--json` of `measure` writes it, but short.
+fn measurement() -> Value {
+    let spanned = |value: u64| json!({"value": value, "low": value, "high": value});
+    let step = |bytes: u64, ns: u64| {
+        json!({
+            "step": {"purpose": "size", "order": "random", "start": 0, "end": 1_u64 << 32,
+                "request_bytes": bytes, "depth": 1, "time_ns_max": 1, "bytes_max": 1},
+            "requests": 100, "bytes": bytes * 100, "elapsed_ns": ns * 100,
+            "latency": {"min_ns": ns, "p50_ns": ns, "p90_ns": ns, "p99_ns": ns, "p999_ns": ns,
+                "max_ns": ns},
+            "median_ns": spanned(ns), "bytes_per_second": spanned(bytes * 1_000_000_000 / ns),
+            "drift_permille": 0, "others": null
+        })
+    };
+    json!({
+        "version": 1,
+        "target": {"name": "sdx", "path": "/dev/sdx", "size_bytes": 1_u64 << 32, "is_device": true,
+            "identity": null, "disk": "sdx", "rotational": true, "read_ahead_kb": 4096,
+            "max_sectors_kb": 1280},
+        "kernel": "6.12", "began_s": 1, "requests_by": "io_uring",
+        "figures": {"access_ns": spanned(8_200_000), "bytes_per_second": spanned(100_000_000),
+            "depth": 1, "useful_depth": 8, "requests_per_second_max": 160, "line": null},
+        "steps": [step(4096, 8_240_000), step(1 << 20, 18_700_000)],
+        "ladder": [], "notes": []
+    })
+}
+
+#[test]
+fn a_measurement_is_read_and_its_device_named() {
+    let place = Place::new();
+    let path = place.file("m.json", measurement().to_string());
+    let path = path.to_str().expect("text");
+    let words = [path, "--sequential-streams", "4"];
+    let said = answer(&place, &words);
+    assert!(
+        said["head"]["source"]
+            .as_str()
+            .expect("text")
+            .contains("rotating disk")
+    );
+    let curve = said["curve"].as_array().expect("a curve");
+    assert_eq!(number(&said["choice"]["window_kib"]), optimum(curve));
+    assert!(
+        number(&said["confidence"]["model_off_permille"]) < 50,
+        "{said:#}"
+    );
+    let picture = place.path().join("r.svg");
+    let picture = picture.to_str().expect("text");
+    let said = stdout(&recommend(
+        &place,
+        &[&words[..], &["--svg", picture]].concat(),
+    ));
+    for part in [
+        "sudo ahead device set /dev/sdx",
+        "How sure",
+        "What it costs the others",
+    ] {
+        assert!(said.contains(part), "'{part}' in: {said}");
+    }
+    assert!(
+        std::fs::read_to_string(picture)
+            .expect("a picture")
+            .contains("recommended")
+    );
+}
+
+#[test]
+fn a_trace_is_simulated_as_it_was_recorded() {
+    let place = Place::new();
+    let mut trace = String::from("at,process,operation,file,offset,length\n");
+    for read in 0..2000_u64 {
+        trace += &format!("{},1,read,a,{},65536\n", read * 1000, read * 65536);
+    }
+    let path = place.file("t.csv", trace);
+    let columns =
+        "at=at:us,process=process,operation=operation,file=file,offset=offset,length=length";
+    let trace = path.to_str().expect("text");
+    let words = [
+        "--model",
+        "cloud",
+        "--trace",
+        trace,
+        "--from",
+        "csv",
+        "--columns",
+        columns,
+    ];
+    let said = answer(&place, &words);
+    let curve = said["curve"].as_array().expect("a curve");
+    assert_eq!(number(&said["choice"]["window_kib"]), optimum(curve));
+    assert_eq!(
+        number(&curve[6]["window_bytes"]),
+        2 * (128 << 10),
+        "one stream"
+    );
+}
+
+#[test]
+fn what_cannot_be_used_is_one_line_and_wrong_usage() {
+    let place = Place::new();
+    let file = |name: &str, text: String| place.file(name, text).display().to_string();
+    let changed = |name: &str, change: &dyn Fn(&mut Value)| {
+        let mut value = measurement();
+        change(&mut value);
+        file(name, value.to_string())
+    };
+    let good = file("good.json", measurement().to_string());
+    let whole = measurement().to_string();
+    for (path, part) in [
+        (
+            file("cut.json", whole[..whole.len() / 2].to_owned()),
+            "no measurement",
+        ),
+        (file("other.json", "[1, 2]".to_owned()), "no measurement"),
+        (file("empty.json", String::new()), "no measurement"),
+        (
+            changed("newer.json", &|it| it["version"] = json!(2)),
+            "form 2",
+        ),
+        (changed("field.json", &|it| it["more"] = json!(1)), "more"),
+        (
+            changed("zero.json", &|it| {
+                it["figures"]["access_ns"]["low"] = json!(0)
+            }),
+            "access time in ns is 0",
+        ),
+        (
+            changed("negative.json", &|it| it["figures"]["depth"] = json!(-1)),
+            "no measurement",
+        ),
+        (
+            changed("wild.json", &|it| {
+                it["figures"]["access_ns"]["value"] = json!(u64::MAX);
+                it["figures"]["bytes_per_second"]["value"] = json!(u64::MAX);
+            }),
+            "which no device has",
+        ),
+    ] {
+        assert_refused(&recommend(&place, &[&path]), 2, &[part]);
+    }
+    for (option, value) in [
+        ("--random-share", "1.5"),
+        ("--random-share", "-0.1"),
+        ("--random-share", "half"),
+        ("--sequential-streams", "0"),
+        ("--sequential-streams", "-1"),
+        ("--sequential-streams", "1e3"),
+        ("--request", "128k "),
+        ("--request", "-4K"),
+        ("--request", "5000"),
+        ("--memory", "1M"),
+        ("--memory", "much"),
+        ("--latency-limit", "20"),
+        ("--latency-limit", "-20ms"),
+        ("--reader-rate", "0"),
+        ("--what-if", "3"),
+        ("--what-if", "32m"),
+        ("--what-if", "2G"),
+        ("--what-if", "6K"),
+    ] {
+        let typed = format!("{option}={value}");
+        assert_refused(&recommend(&place, &[&good, &typed]), 2, &[option]);
+    }
+    assert_refused(&recommend(&place, &["--model", "floppy"]), 2, &["floppy"]);
+    assert_refused(
+        &recommend(&place, &["/no/such.json"]),
+        1,
+        &["/no/such.json"],
+    );
+    let nothing = recommend(&place, &["/dev/null"]);
+    assert_refused(&nothing, 1, &["/dev/null", "ahead device measure"]);
+}
