@@ -1,4 +1,4 @@
-//! `ahead device measure` on emulated disks and on a file of this machine: what it reads, what it leaves, what it
+//! `ahead device measure` on emulated disks and on files of them: what it reads, what it leaves, what it
 //! keeps. Needs root, as emulated disks do. Counts and settings are compared, and no times: those are
 //! compared in virtual time, in `measure_models`.
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use support::{Place, assert_refused, library, stderr, stdout};
 
-/// An emulated disk, many times faster than real, that goes also when its test fails.
+/// An emulated disk, so many times faster than real, that goes also when its test fails.
 struct EmulatedDisk<'a> {
     place: &'a Place,
     name: String,
@@ -20,7 +20,7 @@ struct EmulatedDisk<'a> {
 }
 
 impl<'a> EmulatedDisk<'a> {
-    fn new(place: &'a Place, what: &str) -> Self {
+    fn new(place: &'a Place, what: &str, scale: &str) -> Self {
         let name = format!("test-measure-{what}-{}", std::process::id());
         let mount = place.path().join("mount");
         let output = place.output(&[
@@ -32,7 +32,7 @@ impl<'a> EmulatedDisk<'a> {
             "--size",
             "256M",
             "--scale",
-            "4",
+            scale,
             "--mount",
             mount.to_str().expect("text"),
             "--json",
@@ -44,6 +44,16 @@ impl<'a> EmulatedDisk<'a> {
             device: info["device"].as_str().expect("a device").to_owned(),
             name,
         }
+    }
+
+    /// A full file on it, that every user can read. The counters of this disk are ours alone: others use that of
+    /// the machine.
+    fn file(&self, mib: usize) -> String {
+        let path = self.place.path().join("mount/data");
+        fs::write(&path, vec![7; mib << 20]).expect("a disk with space");
+        let file = fs::File::open(&path).expect("it");
+        file.sync_all().expect("a disk");
+        path.display().to_string()
     }
 
     fn stats(&self) -> Value {
@@ -93,7 +103,7 @@ fn sum(steps: &Value, what: &str) -> u64 {
 #[test]
 fn every_byte_that_is_said_was_read_and_nothing_else_happens_to_the_disk() {
     let place = Place::new();
-    let disk = EmulatedDisk::new(&place, "bytes");
+    let disk = EmulatedDisk::new(&place, "bytes", "4");
     let before = disk.window_kib();
     let path = |name: &str| place.path().join(name).display().to_string();
     let (result, picture, jobs) = (path("m.json"), path("m.svg"), path("jobs"));
@@ -161,19 +171,13 @@ fn every_byte_that_is_said_was_read_and_nothing_else_happens_to_the_disk() {
     assert!(!place.path().join("cache").exists(), "nothing was stored");
 }
 
-/// The reader of the report is a run that begins with the estimate; a file of this machine's disk is measured,
-/// as a user without root would.
+/// A file is measured, and a run that reads it begins with the estimate.
 #[test]
 fn a_run_begins_with_what_was_measured() {
     let place = Place::new();
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    let data = folder.path().join("data");
-    fs::write(&data, vec![7; 64 << 20]).expect("a disk with space");
-    fs::File::open(&data)
-        .expect("it")
-        .sync_all()
-        .expect("a disk");
-    let data = data.to_str().expect("text");
+    let disk = EmulatedDisk::new(&place, "run", "0.1");
+    let data = disk.file(64);
+    let data = data.as_str();
     let script = "\
 import os, random, sys
 f = os.open(sys.argv[1], os.O_RDONLY)
@@ -187,7 +191,10 @@ for at in places:
         let run = ["run", "--json", "--", "python3", "-c", script, data];
         let output = ahead(&place, &run).output().expect("ahead starts");
         let report: Value = serde_json::from_str(&stderr(&output)).expect("a report");
-        report["devices"][0]["access_ns_first"].clone()
+        // The interpreter may have waited for its own files, on another disk.
+        let devices = report["devices"].as_array().cloned().unwrap_or_default();
+        let first = devices.iter().map(|one| one["access_ns_first"].clone());
+        first.collect::<Vec<_>>()
     };
     // So that something is in memory already, and counts no longer.
     run();
@@ -197,23 +204,26 @@ for at in places:
         "measure",
         data,
         "--time",
-        "3s",
+        "4s",
         "--no-ladder",
         "--json",
         result.to_str().expect("text"),
     ];
-    let output = ahead(&place, &arguments).output().expect("ahead starts");
-    // Others may use this disk: then it ends early, and what was measured counts all the same.
-    assert!(result.exists(), "{}", stderr(&output));
+    // Others may use the processors: figures whose parts differ wildly are not stored, rightly.
+    let stored = (0..10).any(|_| {
+        let output = ahead(&place, &arguments).output().expect("ahead starts");
+        stdout(&output).contains("Stored in")
+    });
+    assert!(stored, "ten times something was in the way");
     let measured = json(&result)["figures"]["access_ns"]["value"].clone();
-    assert!(stdout(&output).contains("Stored in"), "{}", stdout(&output));
-    assert_eq!(run(), measured);
+    let believed = run();
+    assert!(believed.contains(&measured), "{measured} in {believed:?}");
 }
 
 /// Waits until the ladder has changed the window, ends the program so, and waits for the window to be back.
 fn interrupted(signal: &str) {
     let place = Place::new();
-    let disk = EmulatedDisk::new(&place, signal);
+    let disk = EmulatedDisk::new(&place, signal, "4");
     let before = disk.window_kib();
     let arguments = [
         "device",
@@ -298,26 +308,16 @@ fn what_cannot_be_measured_is_one_line_and_nothing_is_made() {
 #[test]
 fn without_root_a_file_is_measured_and_the_ladder_left_out() {
     let place = Place::new();
-    let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
+    let disk = EmulatedDisk::new(&place, "user", "4");
+    let data = disk.file(32);
     let open = || std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    for path in [place.path(), folder.path()] {
-        fs::set_permissions(path, open()).expect("our folder");
-    }
-    let data = folder.path().join("data");
-    fs::write(&data, vec![7; 32 << 20]).expect("a disk with space");
-    fs::set_permissions(&data, open()).expect("our file");
+    fs::set_permissions(place.path(), open()).expect("our folder");
     let program = place.path().join("ahead");
     fs::copy(env!("CARGO_BIN_EXE_ahead"), &program).expect("a copy");
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&program)
-        .args([
-            "device",
-            "measure",
-            data.to_str().expect("text"),
-            "--time",
-            "20s",
-        ])
+        .args(["device", "measure", &data, "--time", "20s"])
         .args(["--bytes", "128M"])
         .env("HOME", "/nonexistent")
         .env_remove("XDG_CACHE_HOME")
@@ -336,13 +336,8 @@ fn without_root_a_file_is_measured_and_the_ladder_left_out() {
 #[test]
 fn fio_is_asked_where_it_is_and_its_absence_is_one_line() {
     let place = Place::new();
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    let data = folder.path().join("data");
-    fs::write(&data, vec![7; 32 << 20]).expect("a disk with space");
-    fs::File::open(&data)
-        .expect("it")
-        .sync_all()
-        .expect("a disk");
+    let disk = EmulatedDisk::new(&place, "fio", "4");
+    let folder = tempfile::tempdir().expect("a folder");
     let fio = folder.path().join("fio");
     let script = "#!/bin/sh\n\
         test -r \"$3\" || exit 1\n\
@@ -351,12 +346,11 @@ fn fio_is_asked_where_it_is_and_its_absence_is_one_line() {
     fs::write(&fio, script).expect("a program");
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&fio, executable).expect("our file");
-    let data = data.to_str().expect("text");
     let measure = |path: &str| {
         let arguments = [
             "device",
             "measure",
-            data,
+            &disk.device,
             "--time",
             "2s",
             "--no-ladder",

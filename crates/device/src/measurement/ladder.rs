@@ -12,7 +12,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::Advice;
@@ -172,7 +173,6 @@ pub fn run_at(
 
 #[derive(Default)]
 struct Run {
-    bytes: u64,
     /// In the second half, and of all readers together.
     bytes_per_second: u64,
     latencies_ns: Vec<u64>,
@@ -200,52 +200,56 @@ fn run(
     let began = Instant::now();
     let half = Duration::from_nanos(plan.run_ns / 2);
     let until = began + half * 2;
-    let bytes_max = plan.run_bytes_max / readers;
-    let read = |number: u64| -> io::Result<Run> {
+    // Of all readers together: they take turns on some disks, and one that is ahead of the others at the end was
+    // behind before.
+    let bytes = AtomicU64::new(0);
+    let second: OnceLock<(Instant, u64)> = OnceLock::new();
+    let read = |number: u64| -> io::Result<Vec<u64>> {
         let file = File::open(path)?;
         let part = size_bytes / readers / SMALL_BYTES * SMALL_BYTES;
         let mut places = Reads::new(work, number * part, part, repeat);
         let mut buffer = vec![0; usize::try_from(places.bytes).unwrap_or(0)];
-        let mut found = Run::default();
-        // When the second half began, and what was read by then.
-        let mut second: Option<(Instant, u64)> = None;
-        while Instant::now() < until
-            && found.bytes + places.bytes <= bytes_max.max(places.bytes)
-            && !stop.load(Ordering::Relaxed)
-            && let Some(offset) = places.next()
-        {
-            let begun = Instant::now();
-            if second.is_none() && (begun >= began + half || found.bytes >= bytes_max / 2) {
-                second = Some((begun, found.bytes));
+        let mut latencies_ns = Vec::new();
+        loop {
+            let (now, so_far) = (Instant::now(), bytes.load(Ordering::Relaxed));
+            if now >= began + half || so_far >= plan.run_bytes_max / 2 {
+                second.get_or_init(|| (now, so_far));
             }
+            let is_over = now >= until || so_far + places.bytes > plan.run_bytes_max;
+            // One read at least, or there is nothing to say.
+            if (is_over && !latencies_ns.is_empty()) || stop.load(Ordering::Relaxed) {
+                return Ok(latencies_ns);
+            }
+            let Some(offset) = places.next() else {
+                return Ok(latencies_ns);
+            };
             file.read_exact_at(&mut buffer, offset)?;
-            let took = begun.elapsed().as_nanos();
-            found
-                .latencies_ns
-                .push(u64::try_from(took).unwrap_or(u64::MAX));
-            found.bytes += places.bytes;
+            let took = now.elapsed().as_nanos();
+            latencies_ns.push(u64::try_from(took).unwrap_or(u64::MAX));
+            bytes.fetch_add(places.bytes, Ordering::Relaxed);
         }
-        let (since, before) = second.unwrap_or((began, 0));
-        let bytes = u128::from(found.bytes - before) * 1_000_000_000;
-        let rate = bytes / since.elapsed().as_nanos().max(1);
-        found.bytes_per_second = u64::try_from(rate).unwrap_or(u64::MAX);
-        Ok(found)
     };
-    let parts: Vec<io::Result<Run>> = std::thread::scope(|scope| {
+    let parts: Vec<io::Result<Vec<u64>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..readers)
-            .map(|number| scope.spawn(move || read(number)))
+            .map(|number| {
+                let read = &read;
+                scope.spawn(move || read(number))
+            })
             .collect();
         let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
         joined
             .map(|done| done.unwrap_or_else(|_| Err(io::Error::other("a reader panicked"))))
             .collect()
     });
-    let mut all = Run::default();
+    let (since, before) = second.get().copied().unwrap_or((began, 0));
+    let counted = u128::from(bytes.load(Ordering::Relaxed) - before) * 1_000_000_000;
+    let rate = counted / since.elapsed().as_nanos().max(1);
+    let mut all = Run {
+        bytes_per_second: u64::try_from(rate).unwrap_or(u64::MAX),
+        ..Run::default()
+    };
     for part in parts {
-        let part = part?;
-        all.bytes += part.bytes;
-        all.bytes_per_second = all.bytes_per_second.saturating_add(part.bytes_per_second);
-        all.latencies_ns.extend(part.latencies_ns);
+        all.latencies_ns.extend(part?);
     }
     Ok(all)
 }
