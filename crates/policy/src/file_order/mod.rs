@@ -7,7 +7,8 @@
 //! * An order is followed once it has explained some visits in a row, and is carried from folder to
 //!   folder: the next listing begins with the order that the last ones had.
 //! * The number of files ahead begins small and doubles while all that was requested is used. It
-//!   never exceeds 64 files, nor the bytes that the host allows.
+//!   never exceeds 512 files, nor the bytes that the host allows. A batch is requested when half of it is used
+//!   up, as one is worth sorting by place, and may go over several listings.
 //! * A program that does not follow (found its match, visits at random) causes no further request
 //!   by itself: requests come from visits alone. What it leaves behind is owed (`trust`).
 //! * How much of each file is needed is learned from what the program did with the last ones.
@@ -106,6 +107,17 @@ impl FileOrder {
         self.bytes_max.saturating_sub(self.outstanding_bytes)
     }
 
+    /// Files that a batch should have now; 0 while enough are outstanding, or nothing should be requested.
+    #[must_use]
+    pub fn files_wanted(&self) -> u32 {
+        let is_possible =
+            self.order().is_some() && self.trust.allows_requests() && self.bytes_left() > 0;
+        if !is_possible || self.outstanding_files * 2 > self.ahead {
+            return 0;
+        }
+        self.ahead - self.outstanding_files
+    }
+
     /// The program visits the file of `listing` that has these ranks. Returns whether it was requested.
     pub fn on_visit(&mut self, listing: &mut OpenListing, ranks: FileRanks) -> bool {
         let Visited { fits, used, wasted } = listing.on_visit(ranks);
@@ -147,17 +159,18 @@ impl FileOrder {
         *count += 1;
     }
 
-    /// What to request of `listing` now. Each file of a batch counts as requested:
-    /// [`Self::on_requested`] says for how many that is true.
-    pub fn next(&mut self, listing: &mut OpenListing) -> Option<FileBatch> {
+    /// What to request of `listing` now, at most `most` files: what is left of [`Self::files_wanted`]. Each file
+    /// of a batch counts as requested: [`Self::on_requested`] says for how many that is true. `None`: none
+    /// of this listing is left, or nothing should be requested.
+    pub fn next(&mut self, listing: &mut OpenListing, most: u32) -> Option<FileBatch> {
         let order = self.order()?;
         let wasted = listing.follow(order);
         self.waste(wasted);
         if !self.trust.allows_requests() || self.bytes_left() == 0 {
             return None;
         }
-        let most = OUTSTANDING_FILES_MAX.saturating_sub(self.outstanding_files);
-        let (start, end) = listing.next(self.ahead, most)?;
+        let most = most.min(OUTSTANDING_FILES_MAX.saturating_sub(self.outstanding_files));
+        let (start, end) = listing.next(most)?;
         self.outstanding_files += end - start;
         Some(FileBatch {
             order,
