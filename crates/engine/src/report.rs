@@ -53,6 +53,18 @@ pub mod header {
     pub const CALLS: usize = 7;
     /// Pages of all windows asked for and not yet reached, largest seen in one process.
     pub const UNREAD_PAGES_MAX: usize = 8;
+    /// Folders that were listed ahead of the program.
+    pub const TREE_FOLDERS: usize = 9;
+    /// Files that were requested before the program opened them.
+    pub const TREE_FILES: usize = 10;
+    /// Bytes of these.
+    pub const TREE_BYTES: usize = 11;
+    /// Files of these that it visited later.
+    pub const TREE_USED: usize = 12;
+    /// Files of these that were given up.
+    pub const TREE_WASTED: usize = 13;
+    /// A bit for each [`ListingOrder`](ahead_policy::file_order::order::ListingOrder) that was recognised.
+    pub const TREE_ORDERS: usize = 14;
     /// First of [`super::Aside::COUNT`] words: how often the library stepped aside, by reason.
     pub const ASIDES: usize = 16;
     /// First of [`super::DEVICES_MAX`] times [`super::DEVICE_WORDS`] words: what was learned of devices.

@@ -5,7 +5,7 @@ use super::order::{FileRanks, ListingOrder};
 
 /// Files that may be outstanding: one bit each, in every listing. Fewer, and a disk with one arm goes back
 /// and forth between folders more often; more, and a program that stops has wasted them.
-pub const OUTSTANDING_FILES_MAX: u32 = 512;
+pub const OUTSTANDING_FILES_MAX: u32 = 2048;
 const WORDS: usize = OUTSTANDING_FILES_MAX as usize / 64;
 
 /// Files that may be left out before a visit is no step of an order any more. More, and a random order

@@ -6,8 +6,8 @@
 //!
 //! * An order is followed once it has explained some visits in a row, and is carried from folder to
 //!   folder: the next listing begins with the order that the last ones had.
-//! * The number of files ahead begins small and doubles while all that was requested is used. It
-//!   never exceeds 512 files, nor the bytes that the host allows. A batch is requested when half of it is used
+//! * The number of files ahead begins small and grows fourfold while all that was requested is used. It
+//!   never exceeds 2048 files, nor the bytes that the host allows. A batch is requested when half of it is used
 //!   up, as one is worth sorting by place, and may go over several listings.
 //! * A program that does not follow (found its match, visits at random) causes no further request
 //!   by itself: requests come from visits alone. What it leaves behind is owed (`trust`).
@@ -38,6 +38,10 @@ const SCORE_ELSEWHERE: u8 = 6;
 /// Files ahead in the first batch. Fewer, and there is nothing to sort by place; more, and a program that
 /// stops at once has wasted them.
 const AHEAD_FILES_MIN: u32 = 4;
+
+/// How many times as many files the next batches have when all of one were used. Less, and half of a tree is read
+/// before its batches are worth sorting; more, and a program that stops has wasted many times what it read.
+const GROWTH: u32 = 4;
 
 /// Observations of how much was read that are remembered.
 const OBSERVATIONS_MAX: u8 = 16;
@@ -101,6 +105,12 @@ impl FileOrder {
         self.outstanding_files
     }
 
+    /// Bytes requested and not yet visited, of all listings.
+    #[must_use]
+    pub const fn bytes_outstanding(&self) -> u64 {
+        self.outstanding_bytes
+    }
+
     /// Bytes that may be requested now.
     #[must_use]
     pub const fn bytes_left(&self) -> u64 {
@@ -137,7 +147,7 @@ impl FileOrder {
             self.trust.on_used();
             self.used += 1;
             if self.used >= self.ahead {
-                self.ahead = (self.ahead * 2).min(OUTSTANDING_FILES_MAX);
+                self.ahead = (self.ahead * GROWTH).min(OUTSTANDING_FILES_MAX);
                 self.used = 0;
             }
         }

@@ -1,0 +1,1 @@
+//! What the tables of folders promise.

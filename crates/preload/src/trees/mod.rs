@@ -1,0 +1,306 @@
+//! Trees: a program that lists folders and visits their files finds the next ones in memory.
+//!
+//! ```text
+//! program   opendir, open, stat ──► notes and visits (events)
+//!                                          │
+//! helper    a thread with a descriptor table of its own
+//!             notes, visits ──► where the walk is (walk, folders) ──► order, how many (policy::file_order)
+//!             list what comes next, stat and open in the order of inodes, ask for places (disk)
+//!             readahead in the order of places
+//! ```
+//!
+//! * Nothing is said as long as nothing waits: then a hook here is one look at a word, and for a folder that is
+//!   listed a note in fixed memory. A call that takes too long for memory, or a read that waits, begins it;
+//!   it ends when what the helper asks for is in memory already.
+//! * The helper is made where a program that keeps to the rules cannot be inside an allocator or a signal
+//!   handler: in calls that list folders or open streams. It blocks no signal that the C library needs,
+//!   allocates nothing, holds no lock, and ends when it has nothing to do.
+//! * It opens what lies in folders that the program lists, and in folders below those; only regular files and
+//!   folders on local file systems, and never across a mount.
+
+mod disk;
+mod events;
+mod folders;
+mod helper;
+mod walk;
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use ahead_units::PAGE_BYTES;
+
+use crate::fd_table::line;
+use crate::guard::guarded;
+use crate::{ticks, wake, watch};
+use events::{NewNote, Origin, Visit, VisitKind};
+use helper::State;
+
+/// Waits after which a helper is wanted. A process that has read one file of a cold disk is not a walk.
+const WAITS_MIN: u32 = 2;
+/// Calls that are timed from their beginning after one that may have waited.
+const CALLS_TIMED: u32 = 64;
+/// Visits that are told after the helper has fetched something.
+const VISITS_TOLD: u32 = 2048;
+
+static WAITS: AtomicU32 = AtomicU32::new(0);
+static TOLD_LEFT: AtomicU32 = AtomicU32::new(0);
+/// Grows when the working folder changes.
+static WORKING_FOLDERS: AtomicU32 = AtomicU32::new(0);
+/// When the newest call here ended, in ticks.
+static CALL_ENDED: AtomicU64 = AtomicU64::new(0);
+static CALLS_LEFT: AtomicU32 = AtomicU32::new(0);
+
+/// Trees are of interest: called by the constructor, unless they were turned off.
+pub(crate) fn allow() {
+    helper::set(State::Idle);
+}
+
+/// Whether anything here is done at all.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    helper::state() != State::Off
+}
+
+/// Something waited for a device.
+pub(crate) fn on_wait() {
+    if helper::state() == State::Idle && WAITS.fetch_add(1, Relaxed) + 1 >= WAITS_MIN {
+        helper::want();
+    }
+}
+
+/// The helper has fetched something from a device: visits go on being told.
+fn stay_told() {
+    TOLD_LEFT.store(VISITS_TOLD, Relaxed);
+}
+
+/// Whether visits are told.
+#[inline]
+fn is_told() -> bool {
+    matches!(helper::state(), State::Wanted | State::Running)
+        && (watch::is_alert() || TOLD_LEFT.load(Relaxed) > 0)
+}
+
+/// A call that looks at a name, while it goes on.
+#[derive(Clone, Copy)]
+pub(crate) struct Clock {
+    /// In ticks; 0: since the call before.
+    began: u64,
+}
+
+impl Clock {
+    /// The call begins now.
+    #[inline]
+    pub(crate) fn start() -> Self {
+        let left = CALLS_LEFT.load(Relaxed);
+        if left == 0 || !is_on() {
+            return Self { began: 0 };
+        }
+        CALLS_LEFT.store(left - 1, Relaxed);
+        Self {
+            began: ticks::now(),
+        }
+    }
+
+    /// The call is over. If it waited for a device, that is noted. As in [`watch`], the end of one call is the
+    /// beginning of the next, and only what is too long even so is timed.
+    #[inline]
+    fn stop(self) {
+        let now = ticks::now_for_fresh();
+        let ended = CALL_ENDED.swap(now, Relaxed);
+        let began = if self.began == 0 { ended } else { self.began };
+        #[expect(clippy::cast_possible_truncation, reason = "a page fits")]
+        if now.saturating_sub(began) > watch::wait_limit(PAGE_BYTES as usize) {
+            if self.began == 0 {
+                CALLS_LEFT.store(CALLS_TIMED, Relaxed);
+            } else {
+                guarded(on_long_call);
+            }
+        }
+    }
+}
+
+#[cold]
+fn on_long_call() {
+    if !wake::is_over() && wake::may_act() && watch::has_really_waited(true) {
+        watch::stay_alert();
+        on_wait();
+    }
+}
+
+/// The bytes of a path that a call has accepted.
+///
+/// # Safety
+/// A C string that the kernel has read just now.
+unsafe fn bytes<'a>(path: *const c_char) -> &'a [u8] {
+    if path.is_null() {
+        return &[];
+    }
+    // SAFETY: by this function's own condition.
+    unsafe { CStr::from_ptr(path) }.to_bytes()
+}
+
+/// What a path begins at, if it is not the root: a descriptor and its opening, or the working folder.
+fn descriptor(folder: c_int, path: &[u8]) -> (c_int, u32) {
+    if path.first() == Some(&b'/') {
+        return (libc::AT_FDCWD, 0);
+    }
+    if folder == libc::AT_FDCWD {
+        return (folder, WORKING_FOLDERS.load(Relaxed));
+    }
+    (folder, line(folder).map_or(0, |line| line.openings()))
+}
+
+/// The key of the folder that `path` leads to from `folder` on.
+fn key(folder: c_int, path: &[u8]) -> u64 {
+    let (number, generation) = descriptor(folder, path);
+    let known = line(folder).map(|line| line.origin());
+    let from = match known {
+        Some([above, name]) if above != 0 => events::key_below(above, name),
+        _ => events::base_key(number, generation),
+    };
+    events::path_key(from, path)
+}
+
+/// Folder and name of a path; `None` where the last part is no name.
+fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (folder, name) = match path.iter().rposition(|byte| *byte == b'/') {
+        Some(0) => (&path[..1], &path[1..]),
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (&path[..0], path),
+    };
+    (!name.is_empty() && name != b"." && name != b"..").then_some((folder, name))
+}
+
+/// A name was looked at by `path`, from `folder` on; `opened` is the descriptor if it was opened, `is_folder`
+/// whether it is known to be a folder.
+///
+/// # Safety
+/// `path` must be a C string.
+#[inline]
+pub(crate) unsafe fn on_visit(
+    folder: c_int,
+    path: *const c_char,
+    opened: Option<c_int>,
+    is_folder: bool,
+    clock: Clock,
+) {
+    if !is_on() {
+        return;
+    }
+    clock.stop();
+    if is_folder || is_told() {
+        // SAFETY: by this function's own condition.
+        let path = unsafe { bytes(path) };
+        tell(folder, path, opened, is_folder);
+    }
+}
+
+fn tell(folder: c_int, path: &[u8], opened: Option<c_int>, is_folder: bool) {
+    let opened_line = opened.and_then(line);
+    let Some((parent, name)) = split(path) else {
+        if path == b"."
+            && let (Some(opened), Some(folder)) = (opened_line, line(folder))
+        {
+            opened.set_origin(folder.origin());
+        }
+        return;
+    };
+    let key = key(folder, parent);
+    let hash = events::name_hash(name);
+    if let Some(line) = opened_line {
+        line.set_origin([key, hash]);
+    }
+    if is_folder {
+        // That it is listed is said when it is; by then nothing may be known of how it was reached.
+        let own = events::key_below(key, hash);
+        if !events::is_noted(own) {
+            note(own, folder, false, path);
+        }
+        return;
+    }
+    let left = TOLD_LEFT.load(Relaxed);
+    TOLD_LEFT.store(left.saturating_sub(1), Relaxed);
+    if !events::is_noted(key) {
+        note(key, folder, false, parent);
+    }
+    let kind = match opened {
+        Some(_) => VisitKind::Open,
+        None => VisitKind::Stat,
+    };
+    events::push_visit(Visit { key, hash, kind });
+    helper::wake();
+    // Allocators open files of these folders, with their locks held.
+    let is_of_system = [&b"/proc/"[..], b"/sys/", b"/etc/", b"/dev/"]
+        .iter()
+        .any(|folder| path.starts_with(folder));
+    if helper::state() == State::Wanted && opened.is_some() && !is_of_system {
+        guarded(helper::start_outside_of_handlers);
+    }
+}
+
+fn note(key: u64, folder: c_int, lists: bool, path: &[u8]) {
+    let origin = match split(path) {
+        Some((above, name)) => Origin {
+            above: self::key(folder, above),
+            name: events::name_hash(name),
+        },
+        None if path.is_empty() => line(folder).map_or_else(Origin::default, |line| {
+            let [above, name] = line.origin();
+            Origin { above, name }
+        }),
+        None => Origin::default(),
+    };
+    let (folder, generation) = descriptor(folder, path);
+    events::push_note(&NewNote {
+        key,
+        folder,
+        generation,
+        origin,
+        lists,
+        path,
+    });
+}
+
+/// The program lists the folder that `path` leads to from `folder` on; an empty path is `folder` itself.
+///
+/// # Safety
+/// `path` must be null or a C string.
+pub(crate) unsafe fn on_list(folder: c_int, path: *const c_char, clock: Clock) {
+    if !is_on() || wake::is_over() {
+        return;
+    }
+    clock.stop();
+    // SAFETY: by this function's own condition.
+    let path = unsafe { bytes(path) };
+    let key = key(folder, path);
+    events::is_noted(key);
+    note(key, folder, true, path);
+    if is_told() {
+        helper::wake();
+    }
+    may_begin();
+}
+
+/// A call that no signal handler may make, and no allocator does: the helper is made here if it is wanted.
+#[inline]
+pub(crate) fn may_begin() {
+    if helper::state() == State::Wanted {
+        guarded(helper::start);
+    }
+}
+
+/// The working folder has changed.
+pub(crate) fn on_new_working_folder() {
+    WORKING_FOLDERS.fetch_add(1, Relaxed);
+}
+
+/// The helper ends now, and there is never another one: the process enters a sandbox, or does what only a
+/// process with one thread may do.
+pub(crate) fn stop() {
+    helper::stop();
+}
+
+/// The child of a fork has no helper.
+pub(crate) fn after_fork_in_child() {
+    helper::after_fork_in_child();
+}
