@@ -39,7 +39,7 @@ const SCORE_ELSEWHERE: u8 = 6;
 /// stops at once has wasted them.
 const AHEAD_FILES_MIN: u32 = 4;
 
-/// How many times as many files the next batches have when all of one were used. Less, and half of a tree is read
+/// How many times as many files the next batches have when half of one was used and none wasted. Less, and half of a tree is read
 /// before its batches are worth sorting; more, and a program that stops has wasted many times what it read.
 const GROWTH: u32 = 4;
 
@@ -146,7 +146,7 @@ impl FileOrder {
             self.release(1);
             self.trust.on_used();
             self.used += 1;
-            if self.used >= self.ahead {
+            if self.used * 2 >= self.ahead {
                 self.ahead = (self.ahead * GROWTH).min(OUTSTANDING_FILES_MAX);
                 self.used = 0;
             }

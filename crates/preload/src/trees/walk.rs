@@ -27,6 +27,8 @@ const STATS_AT_FIRST: u32 = 8;
 const STATS_IN_A_ROW: u32 = 1024;
 /// Files of one folder visited after another one that make its second visit a new round.
 const AGAIN_AFTER: usize = 64;
+/// Two places where the program visits something within so many visits are trees gone through in step.
+const IN_STEP_VISITS: u64 = 8;
 /// Visits after which it is looked for files that the program has left behind.
 const SWEEP_VISITS: u64 = 128;
 
@@ -59,6 +61,15 @@ enum Follows {
     Stats,
 }
 
+/// Where a visit was.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// Number of the folder, plus one; 0: there was none.
+    folder: usize,
+    /// Number of the visit.
+    visit: u64,
+}
+
 /// What happened, in numbers.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tally {
@@ -79,8 +90,8 @@ pub(super) struct Walk {
     /// It has opened a file that it listed.
     opens: bool,
     round: u32,
-    /// Number of the folder of the newest visit, plus one.
-    current: usize,
+    /// Where the newest visits were: one place, or two if trees are gone through in step.
+    places: [Place; 2],
     visits: u64,
     pub(super) items: [Item; ITEMS],
     pub(super) item_count: usize,
@@ -98,7 +109,7 @@ impl Walk {
         self.stats_in_a_row = 0;
         self.opens = false;
         self.round = 1;
-        self.current = 0;
+        self.places = [Place::default(); 2];
         self.visits = 0;
         self.item_count = 0;
         self.part_count = 0;
@@ -110,7 +121,7 @@ impl Walk {
             self.tally.wasted += u64::from(self.policy.on_end(&mut folder.listing));
         }
         self.folders.clear();
-        self.current = 0;
+        self.places = [Place::default(); 2];
     }
 
     /// The program lists this folder. When it visits its files is another matter: rsync is ten folders ahead.
@@ -137,7 +148,8 @@ impl Walk {
                     let later = self.folders.file(folder, order, rank);
                     self.folders.entry(later).round == self.round
                 });
-            let is_again = self.current != folder + 1 || is_far_behind;
+            let is_here = self.places.iter().any(|place| place.folder == folder + 1);
+            let is_again = !is_here || is_far_behind;
             if !is_again {
                 return;
             }
@@ -154,11 +166,20 @@ impl Walk {
             VisitKind::Open => Needed::Whole,
             VisitKind::Stat => Needed::Metadata,
         });
-        self.current = folder + 1;
         self.visits += 1;
+        self.come_to(folder);
         if self.visits.is_multiple_of(SWEEP_VISITS) {
             self.sweep();
         }
+    }
+
+    fn come_to(&mut self, folder: usize) {
+        let known = self.places.iter().position(|at| at.folder == folder + 1);
+        let older = usize::from(self.places[1].visit < self.places[0].visit);
+        self.places[known.unwrap_or(older)] = Place {
+            folder: folder + 1,
+            visit: self.visits,
+        };
     }
 
     /// Whether visits of this kind are what the program does.
@@ -214,51 +235,86 @@ impl Walk {
     /// that have to be listed for it: the one above, and their entries there.
     pub(super) fn plan(&mut self, list: &mut dyn FnMut(&mut Folders, usize, &[usize])) {
         (self.item_count, self.part_count) = (0, 0);
-        let (Some(mut at), Some(order)) = (self.current.checked_sub(1), self.policy.order()) else {
-            return;
-        };
         let mut left = self.policy.files_wanted();
         if left == 0 {
             return;
         }
-        self.take(at, &mut left);
+        // The place of the newest visit comes last, and gets what the other one leaves.
+        let mut places = self.places;
+        places.sort_unstable_by_key(|place| place.visit);
+        let is_in_step = places[0].visit + IN_STEP_VISITS > self.visits;
+        for (share, place) in [2, 1].into_iter().zip(places) {
+            if let Some(folder) = place.folder.checked_sub(1)
+                && (share == 1 || is_in_step)
+            {
+                let mut own = left / share;
+                left -= own;
+                self.plan_from(folder, &mut own, list);
+                left += own;
+            }
+        }
+    }
+
+    fn plan_from(
+        &mut self,
+        folder: usize,
+        left: &mut u32,
+        list: &mut dyn FnMut(&mut Folders, usize, &[usize]),
+    ) {
+        let Some(order) = self.policy.order() else {
+            return;
+        };
+        self.take(folder, left);
+        let mut at = folder;
         for _ in 0..STEPS_MAX {
-            if left == 0 || self.part_count == PARTS || self.folders.is_nearly_full() {
+            if *left == 0 || self.part_count == PARTS || self.folders.is_nearly_full() {
                 return;
             }
             match self.folders.following(at, order, self.round) {
                 Some(Following::Folder(next)) => {
-                    self.take(next, &mut left);
+                    self.take(next, left);
                     at = next;
                 }
                 Some(Following::Unlisted { parent, rank }) => {
-                    let mut entries = [0; LISTED_AT_ONCE];
                     let each = self.folders.folder(at).files.max(1);
-                    let wanted = usize::try_from(left / each + 1).unwrap_or(1);
-                    let mut count = 0;
-                    let ranks = rank..self.folders.folder(parent).folders;
-                    for (place, rank) in entries.iter_mut().zip(ranks).take(wanted) {
-                        let Some(entry) = self.folders.subfolder(parent, order, rank) else {
-                            break;
-                        };
-                        *place = entry;
-                        count += 1;
-                    }
-                    list(&mut self.folders, parent, &entries[..count]);
-                    for entry in &entries[..count] {
-                        let known = self.folders.entry(*entry);
-                        let is_listed = known.child.checked_sub(1).is_some_and(|child| {
-                            let child = usize::try_from(child).unwrap_or(0);
-                            self.folders.folder(child).is_listed
-                        });
-                        if is_listed {
-                            self.tally.folders += 1;
-                        } else {
-                            self.folders.entry_mut(*entry).is_barred = true;
-                        }
-                    }
+                    let wanted = usize::try_from(*left / each + 1).unwrap_or(1);
+                    self.list(parent, order, rank, wanted, list);
                 }
                 None => return,
+            }
+        }
+    }
+
+    /// Has the folders of `parent` listed that come from `rank` on.
+    fn list(
+        &mut self,
+        parent: usize,
+        order: ListingOrder,
+        rank: u32,
+        wanted: usize,
+        list: &mut dyn FnMut(&mut Folders, usize, &[usize]),
+    ) {
+        let mut entries = [0; LISTED_AT_ONCE];
+        let mut count = 0;
+        let ranks = rank..self.folders.folder(parent).folders;
+        for (place, rank) in entries.iter_mut().zip(ranks).take(wanted) {
+            let Some(entry) = self.folders.subfolder(parent, order, rank) else {
+                break;
+            };
+            *place = entry;
+            count += 1;
+        }
+        list(&mut self.folders, parent, &entries[..count]);
+        for entry in &entries[..count] {
+            let known = self.folders.entry(*entry);
+            let is_listed = known.child.checked_sub(1).is_some_and(|child| {
+                let child = usize::try_from(child).unwrap_or(0);
+                self.folders.folder(child).is_listed
+            });
+            if is_listed {
+                self.tally.folders += 1;
+            } else {
+                self.folders.entry_mut(*entry).is_barred = true;
             }
         }
     }
