@@ -117,6 +117,12 @@ impl FileOrder {
         self.bytes_max.saturating_sub(self.outstanding_bytes)
     }
 
+    /// The most files that are outstanding at this time.
+    #[must_use]
+    pub const fn ahead(&self) -> u32 {
+        self.ahead
+    }
+
     /// Files that a batch should have now; 0 while enough are outstanding, or nothing should be requested.
     #[must_use]
     pub fn files_wanted(&self) -> u32 {
@@ -206,6 +212,20 @@ impl FileOrder {
         let wasted = listing.give_up();
         self.waste(wasted);
         wasted
+    }
+
+    /// The program does something else with files from now on: how it went before says nothing about that.
+    pub fn begin_anew(&mut self) {
+        self.scores = [0; 3];
+        self.needed = [0; 3];
+        self.ahead = AHEAD_FILES_MIN;
+        self.used = 0;
+    }
+
+    /// What was requested of `listing` has another meaning now: the program begins anew. That is no waste.
+    pub fn on_new_round(&mut self, listing: &mut OpenListing) {
+        let outstanding = listing.give_up();
+        self.release(outstanding);
     }
 
     fn waste(&mut self, files: u32) {

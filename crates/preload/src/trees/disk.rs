@@ -109,10 +109,6 @@ impl PathText {
         Some(())
     }
 
-    fn text(&self) -> &[u8] {
-        &self.bytes[self.start..PATH_MAX - 1]
-    }
-
     fn c_text(&self) -> Option<&std::ffi::CStr> {
         std::ffi::CStr::from_bytes_with_nul(&self.bytes[self.start..]).ok()
     }

@@ -7,8 +7,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 
-/// Visits that can wait for the helper. It is ahead by 512 files at most, of up to three visits each.
-const VISITS: usize = 2048;
+/// Visits that can wait for the helper: while it asks for 2048 files the program visits as many, each up to four
+/// times.
+const VISITS: usize = 8192;
 /// Folders that can wait for the helper.
 const NOTES: usize = 256;
 /// Bytes of a path in a note. Folders with longer ones are not known.

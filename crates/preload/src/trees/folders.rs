@@ -215,11 +215,6 @@ impl Folders {
         }
     }
 
-    /// The folder with this device and inode.
-    pub(super) fn find(&self, device: u64, inode: u64) -> Option<usize> {
-        self.find_key(identity_key(device, inode))
-    }
-
     /// The folder with this device and inode, made if it is new. `None`: no space.
     pub(super) fn find_or_make(&mut self, device: u64, inode: u64) -> Option<usize> {
         let key = identity_key(device, inode);
@@ -418,15 +413,13 @@ impl Folders {
         self.folders[folder].entry = number(entry);
     }
 
-    /// Nothing was requested of `folder` yet in a round that is new to it. Returns what was in the one before.
-    pub(super) fn renew_listing(&mut self, folder: usize, round: u32) -> Option<OpenListing> {
+    /// Nothing was requested of `folder` yet in a round that is new to it.
+    pub(super) fn renew_listing(&mut self, folder: usize, round: u32) {
         let folder = &mut self.folders[folder];
-        if folder.listing_round == round {
-            return None;
+        if folder.listing_round != round {
+            folder.listing_round = round;
+            folder.listing = OpenListing::new(folder.files);
         }
-        folder.listing_round = round;
-        let unused = OpenListing::new(folder.files);
-        Some(std::mem::replace(&mut folder.listing, unused))
     }
 }
 

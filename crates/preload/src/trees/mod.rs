@@ -39,8 +39,9 @@ use helper::State;
 const WAITS_MIN: u32 = 2;
 /// Calls that are timed from their beginning after one that may have waited.
 const CALLS_TIMED: u32 = 64;
-/// Visits that are told after the helper has fetched something.
-const VISITS_TOLD: u32 = 2048;
+/// Visits that are told after the helper has fetched something: all that it may have outstanding, each visited up to
+/// four times.
+const VISITS_TOLD: u32 = 8192;
 
 static WAITS: AtomicU32 = AtomicU32::new(0);
 static TOLD_LEFT: AtomicU32 = AtomicU32::new(0);

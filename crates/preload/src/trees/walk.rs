@@ -86,6 +86,8 @@ pub(super) struct Walk {
     pub(super) policy: FileOrder,
     pub(super) tally: Tally,
     follows: Follows,
+    /// The newest order that was followed.
+    order: Option<ListingOrder>,
     stats_in_a_row: u32,
     /// It has opened a file that it listed.
     opens: bool,
@@ -106,6 +108,7 @@ impl Walk {
         self.policy = FileOrder::new(bytes_max);
         self.tally = Tally::default();
         self.follows = Follows::Opens;
+        self.order = None;
         self.stats_in_a_row = 0;
         self.opens = false;
         self.round = 1;
@@ -153,7 +156,7 @@ impl Walk {
             if !is_again {
                 return;
             }
-            self.round += 1;
+            self.begin_round();
         }
         self.renew(folder);
         self.folders.entry_mut(entry).round = self.round;
@@ -168,8 +171,23 @@ impl Walk {
         });
         self.visits += 1;
         self.come_to(folder);
+        self.note_order();
         if self.visits.is_multiple_of(SWEEP_VISITS) {
             self.sweep();
+        }
+    }
+
+    /// What was requested in another order than the one that is followed now is not waited for.
+    fn note_order(&mut self) {
+        let order = self.policy.order();
+        if order.is_none() || order == self.order {
+            return;
+        }
+        self.order = order;
+        for folder in self.folders.all_mut() {
+            if folder.listing.outstanding() > 0 {
+                self.tally.wasted += u64::from(self.policy.on_end(&mut folder.listing));
+            }
         }
     }
 
@@ -201,22 +219,32 @@ impl Walk {
                     return false;
                 }
                 self.follows = Follows::Stats;
-                self.round += 1;
+                self.policy.begin_anew();
+                self.begin_round();
             }
             (Follows::Stats, VisitKind::Open) => {
                 self.follows = Follows::Opens;
                 self.stats_in_a_row = 0;
                 self.opens = true;
-                self.round += 1;
+                self.policy.begin_anew();
+                self.begin_round();
             }
         }
         true
     }
 
-    fn renew(&mut self, folder: usize) {
-        if let Some(mut before) = self.folders.renew_listing(folder, self.round) {
-            self.tally.wasted += u64::from(self.policy.on_end(&mut before));
+    fn begin_round(&mut self) {
+        self.round += 1;
+        self.order = None;
+        for folder in self.folders.all_mut() {
+            if folder.listing.outstanding() > 0 {
+                self.policy.on_new_round(&mut folder.listing);
+            }
         }
+    }
+
+    fn renew(&mut self, folder: usize) {
+        self.folders.renew_listing(folder, self.round);
     }
 
     /// Gives up what the program has left behind.
