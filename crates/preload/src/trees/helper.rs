@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, O
 
 use ahead_engine::budget::Published;
 use ahead_engine::report::header;
+use ahead_engine::tree_report::word;
 use ahead_policy::file_order::order::Needed;
 use ahead_sys::own_usage::own_thread_usage;
 use ahead_units::{ByteLength, PageCount};
@@ -462,20 +463,22 @@ impl Helper {
         budget.publish(&mut self.published, PageCount::holding(outstanding), 0);
         let (now, before) = (self.walk.tally, self.told);
         if let Some(account) = self.host.account() {
-            for (word, now, before) in [
-                (header::TREE_FOLDERS, now.folders, before.folders),
-                (header::TREE_FILES, now.requested, before.requested),
-                (header::TREE_BYTES, now.bytes, before.bytes),
-                (header::TREE_USED, now.used, before.used),
-                (header::TREE_WASTED, now.wasted, before.wasted),
+            for (place, now, before) in [
+                (word::FOLDERS, now.folders, before.folders),
+                (word::FILES, now.requested, before.requested),
+                (word::BYTES, now.bytes, before.bytes),
+                (word::USED, now.used, before.used),
+                (word::WASTED, now.wasted, before.wasted),
             ] {
                 account
-                    .header(word)
+                    .header(header::TREES + place)
                     .fetch_add(now.wrapping_sub(before), Relaxed);
             }
             if let Some(order) = self.walk.policy.order() {
                 let bit = 1 << order.index();
-                account.header(header::TREE_ORDERS).fetch_or(bit, Relaxed);
+                account
+                    .header(header::TREES + word::ORDERS)
+                    .fetch_or(bit, Relaxed);
             }
         }
         self.told = now;
