@@ -317,3 +317,81 @@ pub(super) fn forget_all() {
     NOTES_READ.store(NOTES_WRITTEN.load(Relaxed), Relaxed);
     forget_keys();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_one_key_however_a_program_comes_to_it() {
+        let start = base_key(libc::AT_FDCWD, 3);
+        let whole = path_key(start, b"one/two//./three");
+        let parts = path_key(path_key(path_key(start, b"one"), b"./two/"), b"three");
+        assert_eq!(whole, parts);
+        assert_eq!(
+            key_below(path_key(start, b"one/two"), name_hash(b"three")),
+            whole
+        );
+        assert_eq!(path_key(start, b"/a/b"), path_key(1, b"/a/b"));
+        assert_ne!(
+            whole,
+            path_key(base_key(libc::AT_FDCWD, 4), b"one/two/three")
+        );
+        assert_ne!(whole, path_key(start, b"one/three/two"));
+    }
+
+    /// One test for all: the rings belong to the process.
+    #[test]
+    fn what_is_put_into_the_rings_comes_out_and_too_much_is_lost() {
+        let visit = |number: u64| Visit {
+            key: number,
+            hash: number << 2,
+            kind: VisitKind::Open,
+        };
+        forget_all();
+        for number in 1..=VISITS as u64 {
+            assert!(push_visit(visit(number)));
+        }
+        assert!(!push_visit(visit(1)));
+        for number in 1..=VISITS as u64 {
+            assert_eq!(next_visit(), Some(visit(number)));
+        }
+        assert_eq!(next_visit(), None);
+        let note = |key| NewNote {
+            key,
+            folder: -100,
+            generation: 7,
+            origin: Origin { above: 8, name: 9 },
+            lists: true,
+            path: b"\xffsome/path",
+        };
+        push_note(&NewNote {
+            path: &[b'x'; PATH_BYTES + 1],
+            ..note(1)
+        });
+        for key in 0..NOTES as u64 + 10 {
+            push_note(&note(key));
+        }
+        let first = next_note().unwrap();
+        assert_eq!(first.key, 10);
+        assert_eq!(
+            (first.folder, first.generation, first.lists),
+            (-100, 7, true)
+        );
+        assert_eq!((first.origin.above, first.origin.name), (8, 9));
+        assert_eq!(&first.path[..first.length], b"\xffsome/path");
+        assert!(!is_empty());
+        forget_all();
+        assert!(is_empty() && next_note().is_none());
+    }
+
+    #[test]
+    fn a_key_is_noted_once_until_a_note_is_asked_for() {
+        let key = 0x1234_5678_9abc_0003;
+        ask_for_note(key);
+        assert!(!is_noted(key));
+        assert!(is_noted(key));
+        ask_for_note(key);
+        assert!(!is_noted(key));
+    }
+}
