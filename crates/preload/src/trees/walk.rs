@@ -27,6 +27,9 @@ const STATS_AT_FIRST: u32 = 8;
 const STATS_IN_A_ROW: u32 = 1024;
 /// Files of one folder visited after another one that make its second visit a new round.
 const AGAIN_AFTER: usize = 64;
+/// Visits in a row of files that were not requested, after which what was requested is given up: enough of it would
+/// keep the next batch from being requested. Fewer, and several workers over one order are misunderstood.
+const MISSED_MAX: u32 = 12;
 /// Two places where the program visits something within so many visits are trees gone through in step.
 const IN_STEP_VISITS: u64 = 8;
 /// Visits after which it is looked for files that the program has left behind.
@@ -92,6 +95,8 @@ pub(super) struct Walk {
     /// It has opened a file that it listed.
     opens: bool,
     round: u32,
+    /// Visits in a row of files that were not requested.
+    missed: u32,
     /// Where the newest visits were: one place, or two if trees are gone through in step.
     places: [Place; 2],
     visits: u64,
@@ -113,6 +118,7 @@ impl Walk {
         self.opens = false;
         self.round = 1;
         self.places = [Place::default(); 2];
+        self.missed = 0;
         self.visits = 0;
         self.item_count = 0;
         self.part_count = 0;
@@ -164,6 +170,12 @@ impl Walk {
         known.round = self.round;
         if self.policy.on_visit(&mut known.listing, ranks) {
             self.tally.used += 1;
+            self.missed = 0;
+        } else {
+            self.missed += 1;
+            if self.missed >= MISSED_MAX {
+                self.give_up();
+            }
         }
         self.policy.on_needed(match kind {
             VisitKind::Open => Needed::Whole,
@@ -184,6 +196,12 @@ impl Walk {
             return;
         }
         self.order = order;
+        self.give_up();
+    }
+
+    /// What was requested is not what the program comes to.
+    fn give_up(&mut self) {
+        self.missed = 0;
         for folder in self.folders.all_mut() {
             if folder.listing.outstanding() > 0 {
                 self.tally.wasted += u64::from(self.policy.on_end(&mut folder.listing));
@@ -236,6 +254,7 @@ impl Walk {
     fn begin_round(&mut self) {
         self.round += 1;
         self.order = None;
+        self.places = [Place::default(); 2];
         for folder in self.folders.all_mut() {
             if folder.listing.outstanding() > 0 {
                 self.policy.on_new_round(&mut folder.listing);
