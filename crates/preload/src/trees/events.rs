@@ -103,6 +103,45 @@ static NOTES_READ: AtomicU64 = AtomicU64::new(0);
 
 static NOTED: [AtomicU64; KEYS] = [const { AtomicU64::new(0) }; KEYS];
 
+/// Visits that are told after the helper has fetched something: all that it may have outstanding, each visited up to
+/// four times.
+const VISITS_TOLD: u32 = 8192;
+
+static TOLD_LEFT: AtomicU32 = AtomicU32::new(0);
+/// Grows when the working folder changes.
+static WORKING_FOLDERS: AtomicU32 = AtomicU32::new(0);
+
+/// The helper has fetched something from a device: visits go on being told.
+pub(super) fn stay_told() {
+    TOLD_LEFT.store(VISITS_TOLD, Relaxed);
+}
+
+/// Whether the helper has fetched something lately.
+#[inline]
+pub(super) fn are_visits_told() -> bool {
+    TOLD_LEFT.load(Relaxed) > 0
+}
+
+/// Which working folder paths begin at.
+pub(super) fn working_folder() -> u32 {
+    WORKING_FOLDERS.load(Relaxed)
+}
+
+/// The working folder has changed.
+pub(super) fn on_new_working_folder() {
+    WORKING_FOLDERS.fetch_add(1, Relaxed);
+}
+
+/// Folder and name of a path; `None` where the last part is no name.
+pub(super) fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (folder, name) = match path.iter().rposition(|byte| *byte == b'/') {
+        Some(0) => (&path[..1], &path[1..]),
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (&path[..0], path),
+    };
+    (!name.is_empty() && name != b"." && name != b"..").then_some((folder, name))
+}
+
 fn slot<T>(slots: &[T], number: u64) -> &T {
     let place = usize::try_from(number).unwrap_or(0) % slots.len();
     &slots[place]
@@ -161,6 +200,8 @@ pub(super) fn path_key(from: u64, path: &[u8]) -> u64 {
 
 /// Puts a visit where the helper finds it. False: it was lost.
 pub(super) fn push_visit(visit: Visit) -> bool {
+    let left = TOLD_LEFT.load(Relaxed);
+    TOLD_LEFT.store(left.saturating_sub(1), Relaxed);
     let written = VISITS_WRITTEN.load(Relaxed);
     if written.saturating_sub(VISITS_READ.load(Relaxed)) >= VISITS as u64 {
         return false;

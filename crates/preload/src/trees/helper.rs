@@ -13,10 +13,10 @@ use ahead_sys::own_usage::own_thread_usage;
 use ahead_units::{ByteLength, PageCount};
 use rustix::thread::futex;
 
+use super::disk;
 use super::events::{self, Note};
 use super::folders::FOLDERS;
 use super::walk::{Tally, Walk};
-use super::{WORKING_FOLDERS, disk, stay_told};
 use crate::fd_table::line;
 use crate::guard::guarded;
 use crate::host::{self, Host};
@@ -349,7 +349,7 @@ impl Helper {
         folders.set_path(folder, path);
         folders.set_key(events::path_key(0, path), folder);
         if folders.folder(folder).parent == 0
-            && let Some((above, name)) = super::split(path)
+            && let Some((above, name)) = events::split(path)
             && let Some(parent) = folders.find_key(events::path_key(0, above))
             && parent != IGNORED
             && let Some(entry) = folders.find_name(parent, events::name_hash(name))
@@ -405,7 +405,7 @@ impl Helper {
             self.carry_out();
         }
         if own_thread_usage().sectors_read > before {
-            stay_told();
+            events::stay_told();
         }
         self.walk.item_count > 0
     }
@@ -491,7 +491,7 @@ fn descriptor(note: &Note) -> Option<Option<c_int>> {
         return Some(None);
     }
     if note.folder == libc::AT_FDCWD {
-        return (WORKING_FOLDERS.load(Relaxed) == note.generation).then_some(None);
+        return (events::working_folder() == note.generation).then_some(None);
     }
     let openings = line(note.folder).map_or(0, |line| line.openings());
     (openings == note.generation).then_some(Some(note.folder))

@@ -39,14 +39,7 @@ use helper::State;
 const WAITS_MIN: u32 = 2;
 /// Calls that are timed from their beginning after one that may have waited.
 const CALLS_TIMED: u32 = 64;
-/// Visits that are told after the helper has fetched something: all that it may have outstanding, each visited up to
-/// four times.
-const VISITS_TOLD: u32 = 8192;
-
 static WAITS: AtomicU32 = AtomicU32::new(0);
-static TOLD_LEFT: AtomicU32 = AtomicU32::new(0);
-/// Grows when the working folder changes.
-static WORKING_FOLDERS: AtomicU32 = AtomicU32::new(0);
 /// When the newest call here ended, in ticks.
 static CALL_ENDED: AtomicU64 = AtomicU64::new(0);
 static CALLS_LEFT: AtomicU32 = AtomicU32::new(0);
@@ -69,16 +62,11 @@ pub(crate) fn on_wait() {
     }
 }
 
-/// The helper has fetched something from a device: visits go on being told.
-fn stay_told() {
-    TOLD_LEFT.store(VISITS_TOLD, Relaxed);
-}
-
 /// Whether visits are told.
 #[inline]
 fn is_told() -> bool {
     matches!(helper::state(), State::Wanted | State::Running)
-        && (watch::is_alert() || TOLD_LEFT.load(Relaxed) > 0)
+        && (watch::is_alert() || events::are_visits_told())
 }
 
 /// A call that looks at a name, while it goes on.
@@ -146,7 +134,7 @@ fn descriptor(folder: c_int, path: &[u8]) -> (c_int, u32) {
         return (libc::AT_FDCWD, 0);
     }
     if folder == libc::AT_FDCWD {
-        return (folder, WORKING_FOLDERS.load(Relaxed));
+        return (folder, events::working_folder());
     }
     (folder, line(folder).map_or(0, |line| line.openings()))
 }
@@ -160,16 +148,6 @@ fn key(folder: c_int, path: &[u8]) -> u64 {
         _ => events::base_key(number, generation),
     };
     events::path_key(from, path)
-}
-
-/// Folder and name of a path; `None` where the last part is no name.
-fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (folder, name) = match path.iter().rposition(|byte| *byte == b'/') {
-        Some(0) => (&path[..1], &path[1..]),
-        Some(slash) => (&path[..slash], &path[slash + 1..]),
-        None => (&path[..0], path),
-    };
-    (!name.is_empty() && name != b"." && name != b"..").then_some((folder, name))
 }
 
 /// A name was looked at by `path`, from `folder` on; `opened` is the descriptor if it was opened, `is_folder`
@@ -198,7 +176,7 @@ pub(crate) unsafe fn on_visit(
 
 fn tell(folder: c_int, path: &[u8], opened: Option<c_int>, is_folder: bool) {
     let opened_line = opened.and_then(line);
-    let Some((parent, name)) = split(path) else {
+    let Some((parent, name)) = events::split(path) else {
         if path == b"."
             && let (Some(opened), Some(folder)) = (opened_line, line(folder))
         {
@@ -219,8 +197,6 @@ fn tell(folder: c_int, path: &[u8], opened: Option<c_int>, is_folder: bool) {
         }
         return;
     }
-    let left = TOLD_LEFT.load(Relaxed);
-    TOLD_LEFT.store(left.saturating_sub(1), Relaxed);
     if !events::is_noted(key) {
         note(key, folder, false, parent);
     }
@@ -240,7 +216,7 @@ fn tell(folder: c_int, path: &[u8], opened: Option<c_int>, is_folder: bool) {
 }
 
 fn note(key: u64, folder: c_int, lists: bool, path: &[u8]) {
-    let origin = match split(path) {
+    let origin = match events::split(path) {
         Some((above, name)) => Origin {
             above: self::key(folder, above),
             name: events::name_hash(name),
@@ -292,7 +268,7 @@ pub(crate) fn may_begin() {
 
 /// The working folder has changed.
 pub(crate) fn on_new_working_folder() {
-    WORKING_FOLDERS.fetch_add(1, Relaxed);
+    events::on_new_working_folder();
 }
 
 /// The helper ends now, and there is never another one: the process enters a sandbox, or does what only a
