@@ -6,7 +6,7 @@
 //!
 //! * An order is followed once it has explained some visits in a row, and is carried from folder to
 //!   folder: the next listing begins with the order that the last ones had.
-//! * The number of files ahead begins small and grows fourfold while all that was requested is used. It
+//! * The number of files ahead begins small, doubles, and later grows fourfold while what was requested is used. It
 //!   never exceeds 2048 files, nor the bytes that the host allows. A batch is requested when half of it is used
 //!   up, as one is worth sorting by place, and may go over several listings.
 //! * A program that does not follow (found its match, visits at random) causes no further request
@@ -39,9 +39,9 @@ const SCORE_ELSEWHERE: u8 = 6;
 /// stops at once has wasted them.
 const AHEAD_FILES_MIN: u32 = 4;
 
-/// How many times as many files the next batches have when half of one was used and none wasted. Less, and half of a tree is read
-/// before its batches are worth sorting; more, and a program that stops has wasted many times what it read.
-const GROWTH: u32 = 4;
+/// From so many files on a batch grows faster: sooner, and a program that stops after forty files waits behind as many
+/// that it does not want; later, and half of a tree is read before its batches are worth sorting.
+const AHEAD_FILES_SURE: u32 = 64;
 
 /// Observations of how much was read that are remembered.
 const OBSERVATIONS_MAX: u8 = 16;
@@ -152,13 +152,23 @@ impl FileOrder {
             self.release(1);
             self.trust.on_used();
             self.used += 1;
-            if self.used * 2 >= self.ahead {
-                self.ahead = (self.ahead * GROWTH).min(OUTSTANDING_FILES_MAX);
-                self.used = 0;
-            }
+            self.grow();
         }
         self.waste(wasted);
         used
+    }
+
+    /// More files ahead: twice as many when all of a batch were used, later four times as many when half were.
+    fn grow(&mut self) {
+        let (enough, growth) = if self.ahead < AHEAD_FILES_SURE {
+            (self.ahead, 2)
+        } else {
+            (self.ahead / 2, 4)
+        };
+        if self.used >= enough {
+            self.ahead = (self.ahead * growth).min(OUTSTANDING_FILES_MAX);
+            self.used = 0;
+        }
     }
 
     /// The program is done with a file, and needed so much of it.

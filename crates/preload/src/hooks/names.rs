@@ -19,11 +19,12 @@ pub(super) unsafe fn open(
     let clock = Clock::start();
     let fd = call();
     opened(fd);
+    clock.stop();
     let only_writes = flags & libc::O_ACCMODE == libc::O_WRONLY;
     if fd >= 0 && !only_writes {
         let is_folder = flags & libc::O_DIRECTORY != 0;
         // SAFETY: the kernel has read the path.
-        unsafe { trees::on_visit(folder, path, Some(fd), is_folder, clock) };
+        unsafe { trees::on_visit(folder, path, Some(fd), is_folder) };
     }
     fd
 }
@@ -38,11 +39,10 @@ pub(super) unsafe fn ask(
     path: *const c_char,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let clock = Clock::start();
     let result = call();
     if result == 0 {
         // SAFETY: the kernel has read the path.
-        unsafe { trees::on_visit(folder, path, None, false, clock) };
+        unsafe { trees::on_visit(folder, path, None, false) };
     }
     result
 }
@@ -53,13 +53,12 @@ pub(super) unsafe fn ask(
 /// As [`open`].
 #[inline]
 pub(super) unsafe fn list(path: *const c_char, call: impl FnOnce() -> *mut DIR) -> *mut DIR {
-    let clock = Clock::start();
     let listing = call();
     if !listing.is_null() {
         // SAFETY: the C library has just made it.
         opened(unsafe { libc::dirfd(listing) });
         // SAFETY: the kernel has read the path.
-        unsafe { trees::on_list(libc::AT_FDCWD, path, clock) };
+        unsafe { trees::on_list(libc::AT_FDCWD, path) };
     }
     listing
 }
@@ -70,11 +69,10 @@ pub(super) unsafe fn list(path: *const c_char, call: impl FnOnce() -> *mut DIR) 
 /// That of the C function.
 #[inline]
 pub(super) unsafe fn list_open(folder: c_int, call: impl FnOnce() -> *mut DIR) -> *mut DIR {
-    let clock = Clock::start();
     let listing = call();
     if !listing.is_null() {
         // SAFETY: no path.
-        unsafe { trees::on_list(folder, std::ptr::null(), clock) };
+        unsafe { trees::on_list(folder, std::ptr::null()) };
     }
     listing
 }

@@ -389,12 +389,13 @@ pub(super) unsafe fn open_name(
     let clock = trees::Clock::start();
     // SAFETY: as the caller of the hook promised to the C library.
     let stream = unsafe { open(call) };
+    clock.stop();
     // SAFETY: the C library has read both.
     if !stream.is_null() && unsafe { mode.cast::<u8>().read() } == b'r' {
         // SAFETY: as above, and the stream is open.
         unsafe {
             let fd = stdio::descriptor(stream);
-            trees::on_visit(libc::AT_FDCWD, path, Some(fd), false, clock);
+            trees::on_visit(libc::AT_FDCWD, path, Some(fd), false);
         }
     }
     stream

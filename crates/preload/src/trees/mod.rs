@@ -35,8 +35,9 @@ use crate::{ticks, wake, watch};
 use events::{NewNote, Origin, Visit, VisitKind};
 use helper::State;
 
-/// Waits after which a helper is wanted. A process that has read one file of a cold disk is not a walk.
-const WAITS_MIN: u32 = 2;
+/// Waits after which a helper is wanted. Fewer, and a program that is over after some waits pays for a helper that has
+/// just begun; more, and a small tree is half read.
+const WAITS_MIN: u32 = 6;
 /// Calls that are timed from their beginning after one that may have waited.
 const CALLS_TIMED: u32 = 64;
 static WAITS: AtomicU32 = AtomicU32::new(0);
@@ -69,7 +70,8 @@ fn is_told() -> bool {
         && (watch::is_alert() || events::are_visits_told())
 }
 
-/// A call that looks at a name, while it goes on.
+/// A call that opens a file, while it goes on. Questions for metadata are not timed: in trees of up to some thousand
+/// files, whose inodes lie in few tables, a program that only asks has nothing to gain.
 #[derive(Clone, Copy)]
 pub(crate) struct Clock {
     /// In ticks; 0: since the call before.
@@ -93,7 +95,10 @@ impl Clock {
     /// The call is over. If it waited for a device, that is noted. As in [`watch`], the end of one call is the
     /// beginning of the next, and only what is too long even so is timed.
     #[inline]
-    fn stop(self) {
+    pub(crate) fn stop(self) {
+        if !is_on() {
+            return;
+        }
         let now = ticks::now_for_fresh();
         let ended = CALL_ENDED.swap(now, Relaxed);
         let began = if self.began == 0 { ended } else { self.began };
@@ -161,12 +166,10 @@ pub(crate) unsafe fn on_visit(
     path: *const c_char,
     opened: Option<c_int>,
     is_folder: bool,
-    clock: Clock,
 ) {
     if !is_on() {
         return;
     }
-    clock.stop();
     if is_folder || is_told() {
         // SAFETY: by this function's own condition.
         let path = unsafe { bytes(path) };
@@ -242,11 +245,10 @@ fn note(key: u64, folder: c_int, lists: bool, path: &[u8]) {
 ///
 /// # Safety
 /// `path` must be null or a C string.
-pub(crate) unsafe fn on_list(folder: c_int, path: *const c_char, clock: Clock) {
+pub(crate) unsafe fn on_list(folder: c_int, path: *const c_char) {
     if !is_on() || wake::is_over() {
         return;
     }
-    clock.stop();
     // SAFETY: by this function's own condition.
     let path = unsafe { bytes(path) };
     let key = key(folder, path);
