@@ -314,6 +314,8 @@ fn open_subfolder(
 
 /// What opening a file has shown.
 pub(super) struct SeenFile {
+    /// Its length, and what of it may be requested.
+    pub(super) length: u64,
     pub(super) bytes: u64,
     /// Where its first byte lies on the device.
     pub(super) place: Option<u64>,
@@ -345,6 +347,7 @@ pub(super) fn look_at(folders: &Folders, folder: usize, entry: usize) -> Option<
         _ => first_physical_offset(&descriptor).ok().flatten(),
     };
     Some(SeenFile {
+        length: bytes,
         bytes: bytes.min(FILE_BYTES_MAX),
         place,
         descriptor,

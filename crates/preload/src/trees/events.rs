@@ -24,6 +24,8 @@ pub(super) enum VisitKind {
     Stat,
     /// It opened it.
     Open,
+    /// It closed it, and has read so many bytes from its beginning on.
+    Close(u64),
 }
 
 /// One visit.
@@ -63,6 +65,7 @@ pub(super) struct Note {
 
 struct VisitSlot {
     key: AtomicU64,
+    bytes: AtomicU64,
     /// The hash, its lowest two bits replaced by the kind; 0 while the slot is empty.
     what: AtomicU64,
 }
@@ -82,6 +85,7 @@ struct NoteSlot {
 static VISIT_SLOTS: [VisitSlot; VISITS] = [const {
     VisitSlot {
         key: AtomicU64::new(0),
+        bytes: AtomicU64::new(0),
         what: AtomicU64::new(0),
     }
 }; VISITS];
@@ -211,6 +215,10 @@ pub(super) fn push_visit(visit: Visit) -> bool {
     let kind = match visit.kind {
         VisitKind::Stat => 1,
         VisitKind::Open => 2,
+        VisitKind::Close(bytes) => {
+            slot.bytes.store(bytes, Relaxed);
+            3
+        }
     };
     slot.key.store(visit.key, Relaxed);
     slot.what.store(visit.hash & !3 | kind, Ordering::Release);
@@ -233,10 +241,10 @@ pub(super) fn next_visit() -> Option<Visit> {
     Some(Visit {
         key: slot.key.load(Relaxed),
         hash: what & !3,
-        kind: if what & 3 == 1 {
-            VisitKind::Stat
-        } else {
-            VisitKind::Open
+        kind: match what & 3 {
+            1 => VisitKind::Stat,
+            2 => VisitKind::Open,
+            _ => VisitKind::Close(slot.bytes.load(Relaxed)),
         },
     })
 }

@@ -37,6 +37,8 @@ pub(super) struct Entry {
     pub(super) is_folder: bool,
     /// The newest round in which the program visited it; 0: none.
     pub(super) round: u32,
+    /// Its length in KiB, if it was opened ahead; 0: not known.
+    pub(super) kib: u32,
     /// Not to be looked at: it could not be opened, or is something else by now.
     pub(super) is_barred: bool,
     /// Number of its folder.
@@ -294,6 +296,7 @@ impl Folders {
             name_length,
             is_folder: kind == EntryKind::Folder,
             round: 0,
+            kib: 0,
             is_barred: false,
             folder: 0,
             child: 0,

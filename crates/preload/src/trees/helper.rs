@@ -16,7 +16,7 @@ use rustix::thread::futex;
 use super::disk;
 use super::events::{self, Note};
 use super::folders::FOLDERS;
-use super::walk::{Tally, Walk};
+use super::walk::{HEAD_BYTES, Tally, Walk};
 use crate::fd_table::line;
 use crate::guard::guarded;
 use crate::host::{self, Host};
@@ -425,7 +425,12 @@ impl Helper {
             if item.needed == Needed::Metadata {
                 disk::look_at_metadata(&walk.folders, item.folder, item.entry);
             } else if let Some(seen) = disk::look_at(&walk.folders, item.folder, item.entry) {
-                item.bytes = seen.bytes;
+                item.bytes = match item.needed {
+                    Needed::Head => seen.bytes.min(HEAD_BYTES),
+                    _ => seen.bytes,
+                };
+                let kib = u32::try_from(seen.length >> 10).unwrap_or(u32::MAX);
+                walk.folders.entry_mut(item.entry).kib = kib;
                 item.place = seen.place.unwrap_or(item.inode);
                 if kept < KEPT_OPEN {
                     kept += 1;

@@ -218,6 +218,20 @@ fn tell(folder: c_int, path: &[u8], opened: Option<c_int>, is_folder: bool) {
     }
 }
 
+/// A descriptor is about to be closed that stands at `position`, as far as reads through it were seen.
+#[inline]
+pub(crate) fn on_close(fd: c_int, position: Option<u64>) {
+    if let Some(bytes) = position
+        && is_on()
+        && is_told()
+        && let Some([key, hash]) = line(fd).map(|line| line.origin())
+        && key != 0
+    {
+        let kind = VisitKind::Close(bytes);
+        events::push_visit(Visit { key, hash, kind });
+    }
+}
+
 fn note(key: u64, folder: c_int, lists: bool, path: &[u8]) {
     let origin = match events::split(path) {
         Some((above, name)) => Origin {

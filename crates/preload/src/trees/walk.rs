@@ -30,6 +30,9 @@ const AGAIN_AFTER: usize = 64;
 /// Visits in a row of files that were not requested, after which what was requested is given up: enough of it would
 /// keep the next batch from being requested. Fewer, and several workers over one order are misunderstood.
 const MISSED_MAX: u32 = 12;
+/// What is requested of files of which only the beginning is read: as much as the kernel reads ahead of a first read
+/// of a page.
+pub(super) const HEAD_BYTES: u64 = 64 << 10;
 /// Two places where the program visits something within so many visits are trees gone through in step.
 const IN_STEP_VISITS: u64 = 8;
 /// Visits after which it is looked for files that the program has left behind.
@@ -143,6 +146,10 @@ impl Walk {
         let Some(entry) = self.folders.find_name(folder, name_hash) else {
             return;
         };
+        if let VisitKind::Close(bytes) = kind {
+            self.on_close(entry, bytes);
+            return;
+        }
         // Folders count when they are listed.
         if self.folders.entry(entry).is_folder || !self.is_followed(kind) {
             return;
@@ -177,10 +184,9 @@ impl Walk {
                 self.give_up();
             }
         }
-        self.policy.on_needed(match kind {
-            VisitKind::Open => Needed::Whole,
-            VisitKind::Stat => Needed::Metadata,
-        });
+        if kind == VisitKind::Stat {
+            self.policy.on_needed(Needed::Metadata);
+        }
         self.visits += 1;
         self.come_to(folder);
         self.note_order();
@@ -218,6 +224,19 @@ impl Walk {
         };
     }
 
+    /// The program is done with a file, of which it has read so much.
+    fn on_close(&mut self, entry: usize, bytes: u64) {
+        let length = u64::from(self.folders.entry(entry).kib) << 10;
+        // What is as long as a head says nothing.
+        if length > HEAD_BYTES {
+            self.policy.on_needed(if bytes <= HEAD_BYTES / 2 {
+                Needed::Head
+            } else {
+                Needed::Whole
+            });
+        }
+    }
+
     /// Whether visits of this kind are what the program does.
     fn is_followed(&mut self, kind: VisitKind) -> bool {
         match (self.follows, kind) {
@@ -225,7 +244,7 @@ impl Walk {
                 self.stats_in_a_row = 0;
                 self.opens = true;
             }
-            (Follows::Stats, VisitKind::Stat) => {}
+            (Follows::Stats, VisitKind::Stat) | (_, VisitKind::Close(_)) => {}
             (Follows::Opens, VisitKind::Stat) => {
                 self.stats_in_a_row += 1;
                 let most = if self.opens {
@@ -405,7 +424,7 @@ impl Walk {
     /// with their bytes. What is left counts as requested.
     pub(super) fn settle(&mut self) {
         // One file is always within the limit, or a large one would end everything.
-        let mut is_first = true;
+        let (mut is_first, mut is_full) = (true, false);
         for part in 0..self.part_count {
             let Part {
                 folder,
@@ -413,7 +432,7 @@ impl Walk {
                 first_item,
             } = self.parts[part];
             let most = self.policy.bytes_left();
-            let (mut bytes, mut end, mut is_full) = (0_u64, batch.start, false);
+            let (mut bytes, mut end) = (0_u64, batch.start);
             let count = usize::try_from(batch.end - batch.start).unwrap_or(0);
             for item in &mut self.items[first_item..first_item + count] {
                 is_full |= bytes.saturating_add(item.bytes) > most && !is_first;
@@ -426,7 +445,9 @@ impl Walk {
                 }
             }
             let listing = &mut self.folders.folder_mut(folder).listing;
-            self.policy.on_requested(listing, end, bytes);
+            // A later part may go on in the same folder.
+            let kept = if is_full { end } else { u32::MAX };
+            self.policy.on_requested(listing, kept, bytes);
             self.tally.requested += u64::from(end - batch.start);
             self.tally.bytes += bytes;
         }
@@ -437,3 +458,6 @@ impl Walk {
         self.folders.entry(item.entry).round == self.round
     }
 }
+
+#[cfg(test)]
+mod tests;
