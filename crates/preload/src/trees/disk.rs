@@ -298,11 +298,17 @@ fn open_subfolder(
 ) -> Option<(u64, usize, Descriptor)> {
     let mut buffer = [0; 256];
     let name = c_name(folders, entry, &mut buffer);
+    let (device, inode) = (folders.folder(parent).device, folders.entry(entry).inode);
+    // Another device: something is mounted there, or would be if it were opened.
+    let is_listed_folder = |facts: &Stat| facts.st_dev == device && facts.st_ino == inode;
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    let facts = rustix::fs::statat(above, name, flags).ok()?;
+    if !is_listed_folder(&facts) {
+        return None;
+    }
     let reader = open_quietly(above.as_fd(), name, OFlags::DIRECTORY | OFlags::NOFOLLOW)?;
     let facts = rustix::fs::fstat(&reader).ok()?;
-    let (device, inode) = (folders.folder(parent).device, folders.entry(entry).inode);
-    // Another device: something is mounted there.
-    if facts.st_dev != device || facts.st_ino != inode {
+    if !is_listed_folder(&facts) {
         return None;
     }
     let folder = folders.find_or_make(device, inode)?;
