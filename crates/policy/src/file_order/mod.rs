@@ -6,7 +6,7 @@
 //!
 //! * An order is followed once it has explained some visits in a row, and is carried from folder to
 //!   folder: the next listing begins with the order that the last ones had.
-//! * The number of files ahead begins small, doubles, and later grows fourfold while what was requested is used. It
+//! * The number of files ahead begins small, doubles, and later grows eightfold while what was requested is used. It
 //!   never exceeds 2048 files, nor the bytes that the host allows. A batch is requested when half of it is used
 //!   up, as one is worth sorting by place, and may go over several listings.
 //! * A program that does not follow (found its match, visits at random) causes no further request
@@ -158,12 +158,12 @@ impl FileOrder {
         used
     }
 
-    /// More files ahead: twice as many when all of a batch were used, later four times as many when half were.
+    /// More files ahead: twice as many when two batches were used, later eight times as many when half of one was.
     fn grow(&mut self) {
         let (enough, growth) = if self.ahead < AHEAD_FILES_SURE {
-            (self.ahead, 2)
+            (self.ahead * 2, 2)
         } else {
-            (self.ahead / 2, 4)
+            (self.ahead / 2, 8)
         };
         if self.used >= enough {
             self.ahead = (self.ahead * growth).min(OUTSTANDING_FILES_MAX);
