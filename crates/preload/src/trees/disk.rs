@@ -114,14 +114,6 @@ impl PathText {
     }
 }
 
-/// The name of an entry with its final zero.
-fn c_name<'a>(folders: &Folders, entry: usize, buffer: &'a mut [u8; 256]) -> &'a std::ffi::CStr {
-    let name = folders.name(entry);
-    buffer[..name.len()].copy_from_slice(name);
-    buffer[name.len()] = 0;
-    std::ffi::CStr::from_bytes_until_nul(buffer).unwrap_or(c"")
-}
-
 /// What a folder is, where a descriptor of the program or a path leads.
 pub(super) struct Found {
     pub(super) device: u64,
@@ -208,8 +200,8 @@ fn open(folders: &Folders, folder: usize) -> Option<Descriptor> {
     (facts.st_dev == known.device && facts.st_ino == known.inode).then_some(descriptor)
 }
 
-/// The path of a file that was listed. What is there now is to be checked: any part of it may be another by now.
-fn file_path(folders: &Folders, folder: usize, entry: usize) -> Option<PathText> {
+/// The path of a file or folder that was listed. What is there now is to be checked: any part of it may be another by now.
+fn path_of_entry(folders: &Folders, folder: usize, entry: usize) -> Option<PathText> {
     let mut text = PathText::new();
     text.put_before(folders.name(entry))?;
     text.put_before(b"/")?;
@@ -265,22 +257,16 @@ fn list_reader(folders: &mut Folders, folder: usize, reader: &Descriptor) -> Opt
     Some(())
 }
 
-/// Lists folders of `parent` ahead of the program: their inodes are read in their order, their names by place.
+/// Lists folders ahead of the program, by their entries: their inodes are read in their order, their names by place.
 /// What cannot be listed stays as it was.
-pub(super) fn list_below(folders: &mut Folders, parent: usize, entries: &[usize]) {
-    if !folders.folder(parent).may_be_listed {
-        return;
-    }
-    let Some(above) = open(folders, parent) else {
-        return;
-    };
+pub(super) fn list_ahead(folders: &mut Folders, entries: &[usize]) {
     let mut found: [Option<(u64, usize, Descriptor)>; LISTED_AT_ONCE] = [const { None }; _];
     let mut by_inode = [0; LISTED_AT_ONCE];
     let count = entries.len().min(LISTED_AT_ONCE);
     by_inode[..count].copy_from_slice(&entries[..count]);
     by_inode[..count].sort_unstable_by_key(|entry| folders.entry(*entry).inode);
     for (place, entry) in found.iter_mut().zip(&by_inode[..count]) {
-        *place = open_subfolder(folders, parent, *entry, &above);
+        *place = open_listed_folder(folders, *entry);
     }
     found.sort_unstable_by_key(|found| found.as_ref().map(|(place, ..)| *place));
     for (_, folder, reader) in found.iter().flatten() {
@@ -290,23 +276,22 @@ pub(super) fn list_below(folders: &mut Folders, parent: usize, entries: &[usize]
     }
 }
 
-fn open_subfolder(
-    folders: &mut Folders,
-    parent: usize,
-    entry: usize,
-    above: &Descriptor,
-) -> Option<(u64, usize, Descriptor)> {
-    let mut buffer = [0; 256];
-    let name = c_name(folders, entry, &mut buffer);
+fn open_listed_folder(folders: &mut Folders, entry: usize) -> Option<(u64, usize, Descriptor)> {
+    let parent = folders.folder_of(entry);
+    if !folders.folder(parent).may_be_listed {
+        return None;
+    }
+    let path = path_of_entry(folders, parent, entry)?;
+    let path = path.c_text()?;
     let (device, inode) = (folders.folder(parent).device, folders.entry(entry).inode);
     // Another device: something is mounted there, or would be if it were opened.
     let is_listed_folder = |facts: &Stat| facts.st_dev == device && facts.st_ino == inode;
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    let facts = rustix::fs::statat(above, name, flags).ok()?;
+    let facts = rustix::fs::statat(CWD, path, flags).ok()?;
     if !is_listed_folder(&facts) {
         return None;
     }
-    let reader = open_quietly(above.as_fd(), name, OFlags::DIRECTORY | OFlags::NOFOLLOW)?;
+    let reader = open_quietly(CWD, path, OFlags::DIRECTORY | OFlags::NOFOLLOW)?;
     let facts = rustix::fs::fstat(&reader).ok()?;
     if !is_listed_folder(&facts) {
         return None;
@@ -330,7 +315,7 @@ pub(super) struct SeenFile {
 
 /// Opens the file `entry` of `folder`. `None`: it is not what was listed.
 pub(super) fn look_at(folders: &Folders, folder: usize, entry: usize) -> Option<SeenFile> {
-    let path = file_path(folders, folder, entry)?;
+    let path = path_of_entry(folders, folder, entry)?;
     let path = path.c_text()?;
     // A FIFO or a device that has taken the file's name is not opened for it: the kind is asked first.
     let facts = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -362,7 +347,7 @@ pub(super) fn look_at(folders: &Folders, folder: usize, entry: usize) -> Option<
 
 /// Asks for the metadata of a file alone.
 pub(super) fn look_at_metadata(folders: &Folders, folder: usize, entry: usize) {
-    if let Some(path) = file_path(folders, folder, entry)
+    if let Some(path) = path_of_entry(folders, folder, entry)
         && let Some(path) = path.c_text()
     {
         let _ = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW);

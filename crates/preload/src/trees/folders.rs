@@ -451,8 +451,19 @@ impl Folders {
         order: ListingOrder,
         round: u32,
     ) -> Option<Following> {
+        self.following_from(folder, order, 0, round)
+    }
+
+    /// The same from the folder of `folder` with rank `from` on.
+    fn following_from(
+        &self,
+        folder: usize,
+        order: ListingOrder,
+        from: u32,
+        round: u32,
+    ) -> Option<Following> {
         let mut at = folder;
-        if let Some(found) = self.next_unvisited(at, order, 0, round) {
+        if let Some(found) = self.next_unvisited(at, order, from, round) {
             return Some(found);
         }
         // As deep as paths go.
@@ -465,6 +476,41 @@ impl Folders {
             at = parent;
         }
         None
+    }
+
+    /// The next folders after `folder` that were not listed, of all that are known: their entries. Fills `found` up
+    /// to its end; returns how many there are.
+    pub(super) fn unlisted_after(
+        &self,
+        folder: usize,
+        order: ListingOrder,
+        round: u32,
+        found: &mut [usize],
+    ) -> usize {
+        let mut count = 0;
+        let mut next = self.following(folder, order, round);
+        for _ in 0..FOLDERS {
+            next = match next {
+                Some(Following::Folder(known)) => self.following(known, order, round),
+                Some(Following::Unlisted { parent, rank }) => {
+                    let (Some(place), Some(entry)) =
+                        (found.get_mut(count), self.subfolder(parent, order, rank))
+                    else {
+                        break;
+                    };
+                    *place = entry;
+                    count += 1;
+                    self.following_from(parent, order, rank + 1, round)
+                }
+                None => break,
+            };
+        }
+        count
+    }
+
+    /// Number of the folder that an entry lies in.
+    pub(super) fn folder_of(&self, entry: usize) -> usize {
+        index(self.entries[entry].folder)
     }
 
     fn next_unvisited(

@@ -392,7 +392,7 @@ impl Helper {
             folders.folder(child).is_listed.then_some(child)
         };
         child(folders).or_else(|| {
-            disk::list_below(folders, parent, &[entry]);
+            disk::list_ahead(folders, &[entry]);
             child(folders)
         })
     }
@@ -400,7 +400,7 @@ impl Helper {
     /// Requests what comes next. Whether there was anything.
     fn act(&mut self) -> bool {
         let before = own_thread_usage().sectors_read;
-        self.walk.plan(&mut disk::list_below);
+        self.walk.plan(&mut disk::list_ahead);
         if self.walk.item_count > 0 {
             self.carry_out();
         }

@@ -297,9 +297,9 @@ impl Walk {
         }
     }
 
-    /// Puts the next batch into `items` and `parts`; nothing when there is none. `list` is called with folders
-    /// that have to be listed for it: the one above, and their entries there.
-    pub(super) fn plan(&mut self, list: &mut dyn FnMut(&mut Folders, usize, &[usize])) {
+    /// Puts the next batch into `items` and `parts`; nothing when there is none. `list` is called with the
+    /// entries of folders that have to be listed for it.
+    pub(super) fn plan(&mut self, list: &mut dyn FnMut(&mut Folders, &[usize])) {
         (self.item_count, self.part_count) = (0, 0);
         let mut left = self.policy.files_wanted();
         if left == 0 {
@@ -325,7 +325,7 @@ impl Walk {
         &mut self,
         folder: usize,
         left: &mut u32,
-        list: &mut dyn FnMut(&mut Folders, usize, &[usize]),
+        list: &mut dyn FnMut(&mut Folders, &[usize]),
     ) {
         let Some(order) = self.policy.order() else {
             return;
@@ -341,36 +341,30 @@ impl Walk {
                     self.take(next, left);
                     at = next;
                 }
-                Some(Following::Unlisted { parent, rank }) => {
+                Some(Following::Unlisted { .. }) => {
                     let each = self.folders.folder(at).files.max(1);
                     let wanted = usize::try_from(*left / each + 1).unwrap_or(1);
-                    self.list(parent, order, rank, wanted, list);
+                    self.list_after(at, order, wanted, list);
                 }
                 None => return,
             }
         }
     }
 
-    /// Has the folders of `parent` listed that come from `rank` on.
-    fn list(
+    /// Has the next folders listed that come after `folder`.
+    fn list_after(
         &mut self,
-        parent: usize,
+        folder: usize,
         order: ListingOrder,
-        rank: u32,
         wanted: usize,
-        list: &mut dyn FnMut(&mut Folders, usize, &[usize]),
+        list: &mut dyn FnMut(&mut Folders, &[usize]),
     ) {
         let mut entries = [0; LISTED_AT_ONCE];
-        let mut count = 0;
-        let ranks = rank..self.folders.folder(parent).folders;
-        for (place, rank) in entries.iter_mut().zip(ranks).take(wanted) {
-            let Some(entry) = self.folders.subfolder(parent, order, rank) else {
-                break;
-            };
-            *place = entry;
-            count += 1;
-        }
-        list(&mut self.folders, parent, &entries[..count]);
+        let found = &mut entries[..wanted.min(LISTED_AT_ONCE)];
+        let count = self
+            .folders
+            .unlisted_after(folder, order, self.round, found);
+        list(&mut self.folders, &entries[..count]);
         for entry in &entries[..count] {
             let known = self.folders.entry(*entry);
             let is_listed = known.child.checked_sub(1).is_some_and(|child| {

@@ -25,8 +25,9 @@ fn list_folder(folders: &mut Folders, inode: u64) -> usize {
     folder
 }
 
-fn list_below(folders: &mut Folders, parent: usize, entries: &[usize]) {
+fn list_ahead(folders: &mut Folders, entries: &[usize]) {
     for entry in entries {
+        let parent = folders.folder_of(*entry);
         let inode = folders.entry(*entry).inode;
         let folder = list_folder(folders, inode);
         folders.link(parent, *entry, folder);
@@ -65,7 +66,7 @@ impl Tree {
             .subfolder(root, ListingOrder::Listed, rank);
         let entry = entry.unwrap();
         if self.walk.folders.entry(entry).child == 0 {
-            list_below(&mut self.walk.folders, root, &[entry]);
+            list_ahead(&mut self.walk.folders, &[entry]);
         }
         usize::try_from(self.walk.folders.entry(entry).child).unwrap() - 1
     }
@@ -77,7 +78,7 @@ impl Tree {
         let entry = self.walk.folders.file(folder, order, file);
         let hash = self.walk.folders.entry(entry).hash;
         self.walk.on_visit(folder, hash, kind);
-        self.walk.plan(&mut list_below);
+        self.walk.plan(&mut list_ahead);
         for item in &mut self.walk.items[..self.walk.item_count] {
             item.bytes = 1000;
         }
