@@ -164,7 +164,11 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
 #[must_use]
 pub fn about_this_machine() -> Vec<(String, String)> {
     let filters = filter_probe::vouched_for().to_string();
-    let mut about = vec![(filter_probe::FILTERS_VARIABLE.to_owned(), filters)];
+    let tree_filters = filter_probe::vouched_for_trees().to_string();
+    let mut about = vec![
+        (filter_probe::FILTERS_VARIABLE.to_owned(), filters),
+        (filter_probe::TREE_FILTERS_VARIABLE.to_owned(), tree_filters),
+    ];
     if !counter::keeps_step_now() {
         about.push((counter::CLOCK_VARIABLE.to_owned(), "monotonic".to_owned()));
     }

@@ -36,3 +36,4 @@ pub mod report;
 pub mod session;
 pub mod settings;
 mod throughput;
+pub mod tree_report;

@@ -14,6 +14,7 @@ use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::{Pattern, Reason};
 
 use crate::estimates;
+use crate::tree_report::{self, TreeReport};
 
 /// First word of the file: "ahead" and the layout's version.
 pub const MAGIC: u64 = 0x6168_6561_6400_0003;
@@ -53,6 +54,8 @@ pub mod header {
     pub const CALLS: usize = 7;
     /// Pages of all windows asked for and not yet reached, largest seen in one process.
     pub const UNREAD_PAGES_MAX: usize = 8;
+    /// First of [`WORDS`](crate::tree_report::WORDS) words: what was done for trees.
+    pub const TREES: usize = 9;
     /// First of [`super::Aside::COUNT`] words: how often the library stepped aside, by reason.
     pub const ASIDES: usize = 16;
     /// First of [`super::DEVICES_MAX`] times [`super::DEVICE_WORDS`] words: what was learned of devices.
@@ -328,6 +331,8 @@ pub struct Report {
     pub calls: u64,
     /// Largest number of pages asked for and not yet reached, in one process.
     pub unread_pages_max: u64,
+    /// What was done for programs that go through folders.
+    pub trees: TreeReport,
     /// The devices that files lay on, in the order in which they were met.
     pub devices: Vec<LearnedDevice>,
     /// The newest decisions, oldest first.
@@ -372,6 +377,7 @@ pub fn decode(bytes: &[u8]) -> Result<Report, DecodeError> {
         asides: std::array::from_fn(|code| words[header::ASIDES + code]),
         calls: words[header::CALLS],
         unread_pages_max: words[header::UNREAD_PAGES_MAX],
+        trees: TreeReport::from_words(&words[header::TREES..][..tree_report::WORDS]),
         devices: words[header::DEVICES..]
             .chunks_exact(DEVICE_WORDS)
             .take(DEVICES_MAX)

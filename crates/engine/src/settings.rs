@@ -82,6 +82,11 @@ pub const KEYS: &[KeyDoc] = &[
         default: "0",
         meaning: "requests the device serves at the same time, 0 to 1024; 0 follows the kind of device",
     },
+    KeyDoc {
+        name: "trees",
+        default: "on",
+        meaning: "files of a folder ahead of a program that goes through it, by a thread of ahead's in the program: on, off",
+    },
 ];
 
 /// Why a setting was refused. The text names the key, the value and what would be accepted.
@@ -134,6 +139,8 @@ pub struct Settings {
     pub bandwidth_mb: u32,
     /// Useful depth, 0 = by kind of device.
     pub depth: u32,
+    /// Whether files are prefetched before they are opened.
+    pub trees: bool,
 }
 
 impl Default for Settings {
@@ -148,6 +155,7 @@ impl Default for Settings {
             access_us: 0,
             bandwidth_mb: 0,
             depth: 0,
+            trees: true,
         }
     }
 }
@@ -184,6 +192,13 @@ impl Settings {
             "access_us" => self.access_us = number(0, 10_000_000, "0 to 10000000 microseconds")?,
             "bandwidth_mb" => self.bandwidth_mb = number(0, 1_000_000, "0 to 1000000 MB/s")?,
             "depth" => self.depth = number(0, 1024, "0 to 1024")?,
+            "trees" => {
+                self.trees = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(bad("on or off")),
+                }
+            }
             _ => {
                 let known = KEYS.iter().map(|k| k.name).collect::<Vec<_>>().join(", ");
                 return Err(SettingError::UnknownKey {
@@ -205,7 +220,7 @@ impl Settings {
 
     /// The value of every key as text, in the order of [`KEYS`].
     #[must_use]
-    pub fn values(&self) -> [(&'static str, String); 9] {
+    pub fn values(&self) -> [(&'static str, String); 10] {
         let policy = match self.policy {
             PolicyChoice::Adaptive => "adaptive",
             PolicyChoice::Off => "off",
@@ -221,6 +236,7 @@ impl Settings {
             ("access_us", self.access_us.to_string()),
             ("bandwidth_mb", self.bandwidth_mb.to_string()),
             ("depth", self.depth.to_string()),
+            ("trees", if self.trees { "on" } else { "off" }.to_owned()),
         ]
     }
 
@@ -299,6 +315,7 @@ mod tests {
         settings.set("depth", "7").unwrap();
         settings.set("readahead_hit_rate", "7").unwrap();
         settings.set("policy", "kernel").unwrap();
+        settings.set("trees", "off").unwrap();
         assert_eq!(
             Settings::from_environment(&settings.to_environment()),
             settings

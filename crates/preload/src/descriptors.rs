@@ -11,7 +11,7 @@ use ahead_units::Advice;
 use crate::fd_table::{self, Entry, FileEntry, Line, line};
 use crate::ops::{flag, is_watched, now, set_position};
 use crate::recording::{self, Kind};
-use crate::{aside, host, identity, wake};
+use crate::{aside, host, identity, trees, wake};
 
 /// A descriptor was opened: the number means something new.
 pub(crate) fn on_open(fd: c_int) {
@@ -46,12 +46,17 @@ pub(crate) fn on_dup(old: c_int, new: c_int) {
     if old == new {
         return;
     }
-    if let Some(line) = line(old) {
+    let origin = line(old).map_or([0; 2], |line| {
         line.share();
-    }
+        line.origin()
+    });
     if let Some(line) = line(new) {
         line.forget();
         line.share();
+        line.begin_opening();
+        if origin[0] != 0 {
+            line.set_origin(origin);
+        }
     }
 }
 
@@ -181,6 +186,7 @@ pub(crate) fn after_fork_in_parent() {
 /// been asked for here.
 pub(crate) fn after_fork_in_child() {
     fd_table::on_fork();
+    trees::after_fork_in_child();
     let Some(host) = host::get() else {
         return;
     };
@@ -196,6 +202,7 @@ pub(crate) fn after_fork_in_child() {
 /// The process is about to forbid itself system calls: ours could end it, so there will be none.
 pub(crate) fn on_sandbox() {
     aside::count(Aside::SandboxAnnounced);
+    trees::stop();
     wake::never();
     host::retire();
 }

@@ -12,13 +12,14 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 const PREFIX: &[u8] = b"AHEAD_";
 
 /// What may follow the prefix. One place for each.
-const NAMES: [&[u8]; 9] = [
+const NAMES: [&[u8]; 10] = [
     b"SETTINGS",
     b"SHARED",
     b"RECORD",
     b"CHILDREN",
     b"STRICT",
     b"FILTERS",
+    b"TREE_FILTERS",
     b"CLOCK",
     b"GROUP",
     b"DEVICES",

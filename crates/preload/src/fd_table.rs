@@ -74,8 +74,12 @@ pub(crate) struct Line {
     pub(crate) timed_reads: AtomicU32,
     /// The thread whose read ended last.
     pub(crate) reader: AtomicU64,
+    /// How often the number was opened: a folder is meant by both.
+    openings: AtomicU32,
     /// Whether the program said SEQUENTIAL through it.
     is_sequential: AtomicBool,
+    /// By which folder and name it was opened, as the trees know them; 0: not known.
+    origin: [AtomicU64; 2],
 }
 
 impl Line {
@@ -87,7 +91,9 @@ impl Line {
             age: AtomicU32::new(0),
             timed_reads: AtomicU32::new(0),
             reader: AtomicU64::new(0),
+            openings: AtomicU32::new(0),
             is_sequential: AtomicBool::new(false),
+            origin: [const { AtomicU64::new(0) }; 2],
         }
     }
 }
@@ -193,6 +199,33 @@ impl Line {
     pub(crate) fn on_open(&self) {
         self.forget();
         self.age.store(AGE.load(Relaxed), Relaxed);
+        self.begin_opening();
+    }
+
+    /// The number stands for something new.
+    pub(crate) fn begin_opening(&self) {
+        let openings = self.openings.load(Relaxed);
+        self.openings.store(openings.wrapping_add(1), Relaxed);
+        if self.origin[0].load(Relaxed) != 0 {
+            self.set_origin([0; 2]);
+        }
+    }
+
+    /// By which folder and name it was opened.
+    pub(crate) fn origin(&self) -> [u64; 2] {
+        [0, 1].map(|word: usize| self.origin[word].load(Relaxed))
+    }
+
+    /// Sets it.
+    pub(crate) fn set_origin(&self, origin: [u64; 2]) {
+        for (word, value) in self.origin.iter().zip(origin) {
+            word.store(value, Relaxed);
+        }
+    }
+
+    /// How often the number was opened, as far as that was seen.
+    pub(crate) fn openings(&self) -> u32 {
+        self.openings.load(Relaxed)
     }
 
     /// The number was closed, or stands for something that was not looked at.

@@ -9,6 +9,7 @@
 //! * `wake`, `watch`, `environment`, `sandbox`, `aside` — when anything is done at all, and why not
 //! * `ops`, `descriptors`, `adviser` — what a read means to the engine's loop, and how its decisions are carried out
 //! * `host`, `files`, `deferred_word`, `fd_table` — what is known in this process
+//! * `trees` — what a program that goes through folders comes to next
 //! * `submit`, `identity` — what the kernel is asked
 //! * `own_run` — what the processes of a run share
 //! * `shared`, `recording`, `record` — what is kept for `ahead run`: the account, and a trace
@@ -36,6 +37,7 @@ mod stdio;
 mod submit;
 mod symbols;
 mod ticks;
+mod trees;
 mod wake;
 mod watch;
 

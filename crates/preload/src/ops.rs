@@ -22,7 +22,7 @@ use crate::host::{self, Host};
 use crate::identity::{self, Identity, Resident};
 use crate::recording;
 use crate::watch::{self, Timer};
-use crate::{aside, ticks, wake};
+use crate::{aside, ticks, trees, wake};
 
 /// What is known about a read while it goes on.
 #[derive(Clone, Copy)]
@@ -194,6 +194,7 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unw
         return;
     };
     watch::stay_alert();
+    trees::on_wait();
     let stood = || identity::position(fd)?.checked_sub(length as u64);
     let Some(start) = position.or_else(stood) else {
         return;
@@ -285,6 +286,7 @@ pub(crate) fn after_wait(token: &Token) {
     let elapsed = ticks::now().saturating_sub(token.timer.began());
     ticks::RATE.settle();
     watch::stay_alert();
+    trees::on_wait();
     let resident = Resident { fd: token.fd };
     host.session
         .on_wait(&token.read, ticks::RATE.ns(elapsed), now(), &resident);

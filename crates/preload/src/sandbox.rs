@@ -12,6 +12,7 @@
 
 use crate::environment;
 use rustix::fs::{CWD, Mode, OFlags};
+use std::ffi::CStr;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 
@@ -22,12 +23,21 @@ const STATUS_BYTES: usize = 4096;
 /// Whether our own system calls are known to be safe in this process. Makes three system calls;
 /// the answer holds until the process announces another sandbox.
 pub(crate) fn is_known() -> bool {
+    is_known_by(c"AHEAD_FILTERS")
+}
+
+/// The same for the calls of the helper that goes ahead through trees, which are tried by themselves.
+pub(crate) fn is_known_for_trees() -> bool {
+    is_known_by(c"AHEAD_TREE_FILTERS")
+}
+
+fn is_known_by(variable: &CStr) -> bool {
     let mut status = [0; STATUS_BYTES];
     let Some(status) = read_status(&mut status) else {
         // Without /proc nothing can be known; and what keeps it away is a sandbox itself.
         return false;
     };
-    let vouched = environment::value(c"AHEAD_FILTERS").and_then(|text| number(text.to_bytes()));
+    let vouched = environment::value(variable).and_then(|text| number(text.to_bytes()));
     are_vouched_for(filters(status), vouched)
 }
 

@@ -26,6 +26,19 @@ pub fn vouched_for() -> u64 {
     }
 }
 
+/// The variable that hands over the same for the calls of the helper that goes ahead through trees.
+pub const TREE_FILTERS_VARIABLE: &str = "AHEAD_TREE_FILTERS";
+
+/// The value of [`TREE_FILTERS_VARIABLE`]. A filter that ends the process at one of these calls turns off only trees.
+/// Conditions as of [`vouched_for`].
+#[must_use]
+pub fn vouched_for_trees() -> u64 {
+    match filters(Path::new("/proc")) {
+        Some(filters) if filters > 0 && survives(try_calls_of_helper) => filters,
+        _ => 0,
+    }
+}
+
 /// Filters that the process runs under whose /proc is at `root`; `None` when the kernel does not
 /// count them (before 5.9, and where it was built without filters).
 #[must_use]
@@ -42,10 +55,14 @@ pub fn filters(root: &Path) -> Option<u64> {
 /// Only for a process with one thread: the child of another one could find a lock taken.
 #[must_use]
 pub fn survives_calls_of_library() -> bool {
+    survives(try_calls)
+}
+
+fn survives(calls: impl FnOnce()) -> bool {
     // SAFETY: the child makes system calls and ends, without returning to its caller.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        try_calls();
+        calls();
         // SAFETY: ends this process without running anything else of it.
         unsafe { libc::_exit(0) };
     }
@@ -119,6 +136,67 @@ fn try_calls() {
     }
 }
 
+/// Makes a thread, which makes the calls of the helper.
+fn try_calls_of_helper() {
+    try_calls();
+    let mut thread = std::mem::MaybeUninit::uninit();
+    // SAFETY: locals, filled by the calls before they are used; the thread is joined.
+    unsafe {
+        let mut mask = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigfillset(mask.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, mask.as_ptr(), std::ptr::null_mut());
+        let nothing = std::ptr::null_mut();
+        if libc::pthread_create(thread.as_mut_ptr(), std::ptr::null(), helper, nothing) == 0 {
+            libc::pthread_join(thread.assume_init(), std::ptr::null_mut());
+        }
+    }
+}
+
+extern "C" fn helper(_: *mut libc::c_void) -> *mut libc::c_void {
+    let mut buffer = [0_u64; 512];
+    let bytes = buffer.as_mut_ptr();
+    let word = 0_u32;
+    // SAFETY: every pointer is to a local buffer, which is larger than what the calls write, or to a constant;
+    // descriptors are those of this thread's own table.
+    unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            0,
+            libc::c_uint::MAX,
+            libc::CLOSE_RANGE_UNSHARE,
+        );
+        let open = |flags: libc::c_int| {
+            let flags = libc::O_CLOEXEC | libc::O_DIRECTORY | flags;
+            libc::syscall(libc::SYS_openat, libc::AT_FDCWD, c"/".as_ptr(), flags, 0)
+        };
+        libc::syscall(libc::SYS_close, open(libc::O_PATH));
+        libc::syscall(libc::SYS_close, open(libc::O_NOATIME));
+        let folder = open(libc::O_NOFOLLOW);
+        libc::syscall(libc::SYS_fstatfs, folder, bytes);
+        libc::syscall(libc::SYS_getdents64, folder, bytes, size_of_val(&buffer));
+        // Space for no extent: only how many there are is answered.
+        buffer[..4].fill(0);
+        libc::syscall(libc::SYS_ioctl, folder, 0xC020_660B_u64, bytes);
+        libc::syscall(libc::SYS_close, folder);
+        let name = c"/".as_ptr();
+        libc::syscall(
+            libc::SYS_newfstatat,
+            libc::AT_FDCWD,
+            name,
+            bytes,
+            libc::AT_SYMLINK_NOFOLLOW,
+        );
+        let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+        libc::syscall(libc::SYS_futex, &raw const word, wake, 1);
+        let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+        // Not the value that is there: it does not wait.
+        libc::syscall(libc::SYS_futex, &raw const word, wait, 1, 0_usize);
+        libc::syscall(libc::SYS_sched_yield);
+        libc::syscall(libc::SYS_getrusage, libc::RUSAGE_THREAD, bytes);
+    }
+    std::ptr::null_mut()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,6 +210,11 @@ mod tests {
         assert_eq!(filters(folder.path()), Some(3));
         fs::write(&status, "Name:\tx\nSeccomp:\t2\n").unwrap();
         assert_eq!(filters(folder.path()), None);
+    }
+
+    #[test]
+    fn the_calls_of_the_helper_are_survived_here() {
+        assert!(survives(try_calls_of_helper));
     }
 
     #[test]

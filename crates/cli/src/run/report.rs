@@ -8,6 +8,7 @@ use std::process::ExitStatus;
 
 use ahead_engine::report::{Aside, FileReport, LearnedDevice, Report};
 use ahead_engine::settings::Settings;
+use ahead_engine::tree_report::TreeReport;
 use ahead_policy::device::DeviceEstimate;
 use ahead_study::table;
 use ahead_sys::block_queue::DeviceNumber;
@@ -110,6 +111,9 @@ impl RunReport<'_> {
             text.push_str(&files_table(&report.files));
             text.push('\n');
         }
+        if report.trees.files > 0 {
+            text.push_str(&format!("ahead: {}\n", trees(&report.trees)));
+        }
         let left_alone: Vec<String> = self
             .left_alone()
             .map(|(aside, count)| format!("{aside} ({count})"))
@@ -149,12 +153,39 @@ impl RunReport<'_> {
             "mappings": self.report.mappings,
             "files_beyond": self.report.files_beyond,
             "unread_pages_max": self.report.unread_pages_max,
+            "trees": trees_json(&self.report.trees),
             "devices": self.report.devices.iter().map(device_json).collect::<Vec<_>>(),
             "files": files,
             "not_seen": self.blind_spots(),
         });
         format!("{value:#}\n")
     }
+}
+
+fn trees_json(trees: &TreeReport) -> Value {
+    json!({
+        "orders": trees.order_names().collect::<Vec<_>>(),
+        "folders": trees.folders,
+        "files": trees.files,
+        "bytes": trees.bytes,
+        "used": trees.used,
+        "wasted": trees.wasted,
+    })
+}
+
+/// What was done for trees, as a sentence.
+fn trees(trees: &TreeReport) -> String {
+    let orders = trees.order_names().collect::<Vec<_>>().join(", ");
+    format!(
+        "trees, gone through {orders}: {} {} ({} MiB) asked for ahead, {} used, {} wasted; {} {} listed ahead",
+        trees.files,
+        plural(trees.files, "file", "files"),
+        trees.bytes >> 20,
+        trees.used,
+        trees.wasted,
+        trees.folders,
+        plural(trees.folders, "folder", "folders"),
+    )
 }
 
 fn device_json(device: &LearnedDevice) -> Value {
@@ -423,6 +454,23 @@ mod tests {
         let value: Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!(value["devices"][0]["access_ns_first"], 120_000);
         assert_eq!(value["devices"][0]["depth"], 1);
+    }
+
+    #[test]
+    fn trees_have_a_line_where_files_were_asked_for() {
+        let mut report = one_file();
+        let seen = || Visibility::Seen(BinaryMachine::this());
+        let without = with_report(seen(), &report, |shown| shown.text());
+        assert!(!without.contains("trees"), "{without}");
+        report.trees = TreeReport::from_words(&[8, 400, 20 << 20, 390, 10, 2]);
+        let text = with_report(seen(), &report, |shown| shown.text());
+        let line = "ahead: trees, gone through by name: 400 files (20 MiB) asked for ahead, 390 used, \
+                    10 wasted; 8 folders listed ahead\n";
+        assert!(text.contains(line), "{text}");
+        let json = with_report(seen(), &report, |shown| shown.json());
+        let value: Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(value["trees"]["used"], 390);
+        assert_eq!(value["trees"]["orders"][0], "by name");
     }
 
     #[test]

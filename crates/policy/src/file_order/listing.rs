@@ -3,8 +3,10 @@
 
 use super::order::{FileRanks, ListingOrder};
 
-/// Files of one listing that may be outstanding: one bit each.
-pub const OUTSTANDING_FILES_MAX: u32 = 64;
+/// Files that may be outstanding: one bit each, in every listing. Fewer, and a disk with one arm goes back
+/// and forth between folders more often; more, and a program that stops has wasted them.
+pub const OUTSTANDING_FILES_MAX: u32 = 2048;
+const WORDS: usize = OUTSTANDING_FILES_MAX as usize / 64;
 
 /// Files that may be left out before a visit is no step of an order any more. More, and a random order
 /// in a small folder looks like one; fewer, and a program that leaves out some kinds of names is lost.
@@ -43,11 +45,12 @@ pub struct OpenListing {
     reached: [u32; 3],
     /// The order that `start`, `end` and `outstanding` count in.
     order: ListingOrder,
-    /// The rank of the lowest bit.
+    /// No rank before this one is outstanding.
     start: u32,
     /// Rank after the last one requested.
     end: u32,
-    outstanding: u64,
+    /// The bit of a rank is the rank modulo the number of bits: from `start` to `end` are no more than that.
+    outstanding: [u64; WORDS],
 }
 
 impl OpenListing {
@@ -60,14 +63,20 @@ impl OpenListing {
             order: ListingOrder::Listed,
             start: 0,
             end: 0,
-            outstanding: 0,
+            outstanding: [0; WORDS],
         }
     }
 
     /// Files that were requested and not visited.
     #[must_use]
-    pub const fn outstanding(&self) -> u32 {
-        self.outstanding.count_ones()
+    pub fn outstanding(&self) -> u32 {
+        self.outstanding.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Whether all files were requested or passed, in the order that counts.
+    #[must_use]
+    pub fn is_all_requested(&self) -> bool {
+        self.end.max(self.reached()) >= self.files
     }
 
     pub(super) fn on_visit(&mut self, ranks: FileRanks) -> Visited {
@@ -90,29 +99,27 @@ impl OpenListing {
 
     /// Takes one rank out of what is outstanding. Whether it was there.
     fn take(&mut self, rank: u32) -> bool {
-        let bit = rank
-            .checked_sub(self.start)
-            .and_then(|bit| 1_u64.checked_shl(bit));
-        let Some(bit) = bit.filter(|bit| self.outstanding & bit != 0) else {
+        if rank < self.start || rank >= self.end {
             return false;
-        };
-        self.outstanding &= !bit;
-        true
+        }
+        let (word, bit) = place_of(rank);
+        let was_there = self.outstanding[word] & bit != 0;
+        self.outstanding[word] &= !bit;
+        was_there
     }
 
     fn give_up_before(&mut self, rank: u32) -> u32 {
-        let before = rank.saturating_sub(self.start);
-        let lost = match 1_u64.checked_shl(before) {
-            Some(bit) => self.outstanding & (bit - 1),
-            None => self.outstanding,
-        };
-        self.outstanding &= !lost;
-        lost.count_ones()
+        let end = rank.min(self.end);
+        let lost = (self.start..end).filter(|rank| self.take(*rank)).count();
+        self.start = self.start.max(end);
+        u32::try_from(lost).unwrap_or(u32::MAX)
     }
 
     /// Nothing requested here is expected any more. Returns how many files that were.
     pub(super) fn give_up(&mut self) -> u32 {
-        core::mem::take(&mut self.outstanding).count_ones()
+        let outstanding = self.outstanding();
+        self.outstanding = [0; WORDS];
+        outstanding
     }
 
     /// From now on `order` counts. Returns the files given up, whose ranks were of another one.
@@ -121,54 +128,49 @@ impl OpenListing {
             return 0;
         }
         self.order = order;
+        self.start = 0;
         self.end = 0;
         self.give_up()
     }
 
-    /// The next ranks to request, so that `ahead` files behind the reader are, and at most `most` at once.
-    /// `None` while that is less than half of `ahead`, except for the last ones: a batch is worth
-    /// sorting by place.
-    pub(super) fn next(&mut self, ahead: u32, most: u32) -> Option<(u32, u32)> {
-        let reached = self.reached();
-        let start = self.end.max(reached);
-        // The bits begin at the first file that is outstanding. Without one they begin anew: the ranks of
-        // another order may have been higher.
-        let first = match self.outstanding {
-            0 => start,
-            bits => self.start + bits.trailing_zeros(),
-        };
-        let end = reached
-            .saturating_add(ahead)
-            .min(start.saturating_add(most))
+    /// The next ranks to request, `most` at once: those behind the reader, and behind what was requested.
+    pub(super) fn next(&mut self, most: u32) -> Option<(u32, u32)> {
+        let start = self.end.max(self.reached());
+        // The bits begin at the first file that is outstanding.
+        let first = (self.start..self.end).find(|rank| {
+            let (word, bit) = place_of(*rank);
+            self.outstanding[word] & bit != 0
+        });
+        let first = first.unwrap_or(start);
+        let end = start
+            .saturating_add(most)
             .min(first.saturating_add(OUTSTANDING_FILES_MAX))
             .min(self.files);
-        let count = end.checked_sub(start).filter(|count| *count > 0)?;
-        if end < self.files && count * 2 < ahead {
+        if end <= start {
             return None;
         }
-        if self.outstanding != 0 {
-            self.outstanding >>= first - self.start;
+        for rank in start..end {
+            let (word, bit) = place_of(rank);
+            self.outstanding[word] |= bit;
         }
         self.start = first;
-        let bits = u64::MAX >> (u64::BITS - count);
-        self.outstanding |= bits << (start - first);
         self.end = end;
         Some((start, end))
     }
 
     /// The files from rank `end` on were not requested after all.
     pub(super) fn cut(&mut self, end: u32) -> u32 {
-        let Some(kept) = end.checked_sub(self.start) else {
-            return 0;
-        };
-        let cut = match 1_u64.checked_shl(kept) {
-            Some(bit) => self.outstanding & !(bit - 1),
-            None => 0,
-        };
-        self.outstanding &= !cut;
+        let end = end.max(self.start);
+        let cut = (end..self.end).filter(|rank| self.take(*rank)).count();
         self.end = self.end.min(end);
-        cut.count_ones()
+        u32::try_from(cut).unwrap_or(u32::MAX)
     }
+}
+
+/// The word and the bit of a rank.
+const fn place_of(rank: u32) -> (usize, u64) {
+    let bit = rank % OUTSTANDING_FILES_MAX;
+    ((bit / 64) as usize, 1 << (bit % 64))
 }
 
 fn fit_of(reached: u32, rank: u32) -> Fit {

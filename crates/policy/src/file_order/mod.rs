@@ -6,8 +6,9 @@
 //!
 //! * An order is followed once it has explained some visits in a row, and is carried from folder to
 //!   folder: the next listing begins with the order that the last ones had.
-//! * The number of files ahead begins small and doubles while all that was requested is used. It
-//!   never exceeds 64 files, nor the bytes that the host allows.
+//! * The number of files ahead begins small, doubles, and later grows eightfold while what was requested is used. It
+//!   never exceeds 2048 files, nor the bytes that the host allows. A batch is requested when half of it is used
+//!   up, as one is worth sorting by place, and may go over several listings.
 //! * A program that does not follow (found its match, visits at random) causes no further request
 //!   by itself: requests come from visits alone. What it leaves behind is owed (`trust`).
 //! * How much of each file is needed is learned from what the program did with the last ones.
@@ -37,6 +38,10 @@ const SCORE_ELSEWHERE: u8 = 6;
 /// Files ahead in the first batch. Fewer, and there is nothing to sort by place; more, and a program that
 /// stops at once has wasted them.
 const AHEAD_FILES_MIN: u32 = 4;
+
+/// From so many files on a batch grows faster: sooner, and a program that stops after forty files waits behind as many
+/// that it does not want; later, and half of a tree is read before its batches are worth sorting.
+const AHEAD_FILES_SURE: u32 = 64;
 
 /// Observations of how much was read that are remembered.
 const OBSERVATIONS_MAX: u8 = 16;
@@ -100,10 +105,33 @@ impl FileOrder {
         self.outstanding_files
     }
 
+    /// Bytes requested and not yet visited, of all listings.
+    #[must_use]
+    pub const fn bytes_outstanding(&self) -> u64 {
+        self.outstanding_bytes
+    }
+
     /// Bytes that may be requested now.
     #[must_use]
     pub const fn bytes_left(&self) -> u64 {
         self.bytes_max.saturating_sub(self.outstanding_bytes)
+    }
+
+    /// The most files that are outstanding at this time.
+    #[must_use]
+    pub const fn ahead(&self) -> u32 {
+        self.ahead
+    }
+
+    /// Files that a batch should have now; 0 while enough are outstanding, or nothing should be requested.
+    #[must_use]
+    pub fn files_wanted(&self) -> u32 {
+        let is_possible =
+            self.order().is_some() && self.trust.allows_requests() && self.bytes_left() > 0;
+        if !is_possible || self.outstanding_files * 2 > self.ahead {
+            return 0;
+        }
+        self.ahead - self.outstanding_files
     }
 
     /// The program visits the file of `listing` that has these ranks. Returns whether it was requested.
@@ -124,13 +152,23 @@ impl FileOrder {
             self.release(1);
             self.trust.on_used();
             self.used += 1;
-            if self.used >= self.ahead {
-                self.ahead = (self.ahead * 2).min(OUTSTANDING_FILES_MAX);
-                self.used = 0;
-            }
+            self.grow();
         }
         self.waste(wasted);
         used
+    }
+
+    /// More files ahead: twice as many when two batches were used, later eight times as many when half of one was.
+    fn grow(&mut self) {
+        let (enough, growth) = if self.ahead < AHEAD_FILES_SURE {
+            (self.ahead * 2, 2)
+        } else {
+            (self.ahead / 2, 8)
+        };
+        if self.used >= enough {
+            self.ahead = (self.ahead * growth).min(OUTSTANDING_FILES_MAX);
+            self.used = 0;
+        }
     }
 
     /// The program is done with a file, and needed so much of it.
@@ -147,17 +185,18 @@ impl FileOrder {
         *count += 1;
     }
 
-    /// What to request of `listing` now. Each file of a batch counts as requested:
-    /// [`Self::on_requested`] says for how many that is true.
-    pub fn next(&mut self, listing: &mut OpenListing) -> Option<FileBatch> {
+    /// What to request of `listing` now, at most `most` files: what is left of [`Self::files_wanted`]. Each file
+    /// of a batch counts as requested: [`Self::on_requested`] says for how many that is true. `None`: none
+    /// of this listing is left, or nothing should be requested.
+    pub fn next(&mut self, listing: &mut OpenListing, most: u32) -> Option<FileBatch> {
         let order = self.order()?;
         let wasted = listing.follow(order);
         self.waste(wasted);
         if !self.trust.allows_requests() || self.bytes_left() == 0 {
             return None;
         }
-        let most = OUTSTANDING_FILES_MAX.saturating_sub(self.outstanding_files);
-        let (start, end) = listing.next(self.ahead, most)?;
+        let most = most.min(OUTSTANDING_FILES_MAX.saturating_sub(self.outstanding_files));
+        let (start, end) = listing.next(most)?;
         self.outstanding_files += end - start;
         Some(FileBatch {
             order,
@@ -183,6 +222,20 @@ impl FileOrder {
         let wasted = listing.give_up();
         self.waste(wasted);
         wasted
+    }
+
+    /// The program does something else with files from now on: how it went before says nothing about that.
+    pub fn begin_anew(&mut self) {
+        self.scores = [0; 3];
+        self.needed = [0; 3];
+        self.ahead = AHEAD_FILES_MIN;
+        self.used = 0;
+    }
+
+    /// What was requested of `listing` has another meaning now: the program begins anew. That is no waste.
+    pub fn on_new_round(&mut self, listing: &mut OpenListing) {
+        let outstanding = listing.give_up();
+        self.release(outstanding);
     }
 
     fn waste(&mut self, files: u32) {

@@ -23,6 +23,7 @@ pub(super) fn opened(fd: c_int) {
 #[inline]
 pub(super) fn closing(fd: c_int) {
     if ops::is_file(fd) {
+        crate::trees::on_close(fd, ops::tracked_position(fd));
         guarded(|| crate::descriptors::on_close(fd));
     } else {
         ops::forget(fd);

@@ -14,7 +14,7 @@
 //!
 //! Left out on purpose: `write` and its family (a descriptor open for both has to be asked for its
 //! position), `aio_read` and `lio_listio` (threads of the C library read there, and the program
-//! does not wait), `readdir`, `mremap`/`munmap` (notes about mappings are hints), `pipe`, `socket`
+//! does not wait), `scandir`, `fts`, `ftw` and `glob` (they list folders inside libc), `mremap`/`munmap` (notes about mappings are hints), `pipe`, `socket`
 //! and others that make descriptors which are no files, raw `syscall` and `io_uring`, `preadv` on
 //! 32-bit machines.
 
@@ -26,6 +26,7 @@
 mod advice;
 mod copies;
 mod descriptors;
+mod names;
 mod process;
 mod reads;
 mod streams;
@@ -34,7 +35,9 @@ pub(crate) mod table;
 pub(crate) use process::install;
 
 use crate::{real, stdio};
-use libc::{FILE, c_char, c_int, c_long, c_uint, c_void, iovec, mode_t, off_t, size_t, ssize_t};
+use libc::{
+    DIR, FILE, c_char, c_int, c_long, c_uint, c_void, iovec, mode_t, off_t, size_t, ssize_t,
+};
 use table::table;
 
 /// Defines the exported functions, each name of each line of the table.

@@ -2,7 +2,7 @@
 //! children where that is wanted. When it comes to life is in [`crate::wake`].
 
 use crate::guard::guarded;
-use crate::{environment, ticks, wake, watch};
+use crate::{environment, ticks, trees, wake, watch};
 use libc::{c_char, c_int, c_void};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -21,11 +21,24 @@ pub(crate) unsafe fn install(variables: *const *const c_char) {
     let is_given = |name| environment::value(name).is_some();
     let settings = environment::value(c"AHEAD_SETTINGS").map_or(&b""[..], CStr::to_bytes);
     let mut turns_off = false;
+    // Only where the policy decides: an arm of a comparison must not get help from here.
+    let mut follows_trees = !settings.is_empty();
     for pair in settings.split(|byte| *byte == b',') {
         turns_off |= pair == b"policy=off";
+        follows_trees &= !matches!(
+            pair,
+            b"policy=off"
+                | b"policy=kernel"
+                | b"trees=off"
+                | b"readahead_ratio=0"
+                | b"readahead_ratio=1"
+        );
         if let Some(us) = pair.strip_prefix(b"wait_us=") {
             watch::set_wait_us(us);
         }
+    }
+    if follows_trees {
+        trees::allow();
     }
     if is_given(c"AHEAD_SHARED") || is_given(c"AHEAD_RECORD") || turns_off {
         wake::see_all();

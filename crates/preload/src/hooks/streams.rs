@@ -10,8 +10,8 @@ use super::descriptors::{closing, opened};
 use super::reads::{Start, report, waited};
 use crate::guard::guarded;
 use crate::ops::{self, Begin, Token, Unwatched};
-use crate::{identity, stdio, ticks, watch};
-use libc::{FILE, c_int, size_t, ssize_t};
+use crate::{identity, stdio, ticks, trees, watch};
+use libc::{FILE, c_char, c_int, size_t, ssize_t};
 
 /// The most that is announced at once: a call may ask for the whole file, in several reads.
 const REFILL_BYTES_MAX: usize = 1 << 30;
@@ -374,6 +374,29 @@ pub(super) unsafe fn open(call: impl FnOnce() -> *mut FILE) -> *mut FILE {
     if !stream.is_null() {
         // SAFETY: the C library has just opened it.
         opened(unsafe { stdio::descriptor(stream) });
+    }
+    stream
+}
+
+/// Opens a stream by a path. As it allocates, no signal handler may call it.
+#[inline]
+pub(super) unsafe fn open_name(
+    path: *const c_char,
+    mode: *const c_char,
+    call: impl FnOnce() -> *mut FILE,
+) -> *mut FILE {
+    trees::may_begin();
+    let clock = trees::Clock::start();
+    // SAFETY: as the caller of the hook promised to the C library.
+    let stream = unsafe { open(call) };
+    clock.stop();
+    // SAFETY: the C library has read both.
+    if !stream.is_null() && unsafe { mode.cast::<u8>().read() } == b'r' {
+        // SAFETY: as above, and the stream is open.
+        unsafe {
+            let fd = stdio::descriptor(stream);
+            trees::on_visit(libc::AT_FDCWD, path, Some(fd), false);
+        }
     }
     stream
 }

@@ -42,15 +42,15 @@ macro_rules! table {
             lseek(fd: c_int, offset: off_t, whence: c_int) -> off_t {lseek64}
                 descriptors::seek(fd), or system_call(libc::SYS_lseek, fd, offset, whence);
             open(path: *const c_char, flags: c_int; mode: mode_t) -> c_int {open64}
-                descriptors::open(), or system_call(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode);
+                names::open(libc::AT_FDCWD, path, flags), or system_call(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode);
             openat(folder: c_int, path: *const c_char, flags: c_int; mode: mode_t) -> c_int {openat64}
-                descriptors::open(), or system_call(libc::SYS_openat, folder, path, flags, mode);
+                names::open(folder, path, flags), or system_call(libc::SYS_openat, folder, path, flags, mode);
             creat(path: *const c_char, mode: mode_t) -> c_int {creat64}
                 descriptors::open(), or absent(-1);
             __open_2(path: *const c_char, flags: c_int) -> c_int {__open64_2}
-                descriptors::open(), or absent(-1);
+                names::open(libc::AT_FDCWD, path, flags), or absent(-1);
             __openat_2(folder: c_int, path: *const c_char, flags: c_int) -> c_int {__openat64_2}
-                descriptors::open(), or absent(-1);
+                names::open(folder, path, flags), or absent(-1);
             close(fd: c_int) -> c_int {}
                 descriptors::close(fd), or system_call(libc::SYS_close, fd);
             close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {}
@@ -67,6 +67,46 @@ macro_rules! table {
                 descriptors::command(fd, command), or system_call(libc::SYS_fcntl, fd, command, argument);
             fcntl64(fd: c_int, command: c_int; argument: usize) -> c_int {}
                 descriptors::command(fd, command), or system_call(libc::SYS_fcntl, fd, command, argument);
+
+            // Names: trees are followed by them.
+            opendir(path: *const c_char) -> *mut DIR {}
+                names::list(path), or absent(null_mut());
+            fdopendir(folder: c_int) -> *mut DIR {}
+                names::list_open(folder), or absent(null_mut());
+            readdir(listing: *mut DIR) -> *mut c_void {readdir64}
+                names::go_on(), or absent(null_mut());
+            closedir(listing: *mut DIR) -> c_int {}
+                names::go_on(), or absent(-1);
+            stat(path: *const c_char, facts: *mut c_void) -> c_int {stat64}
+                names::ask(libc::AT_FDCWD, path), or absent(-1);
+            lstat(path: *const c_char, facts: *mut c_void) -> c_int {lstat64}
+                names::ask(libc::AT_FDCWD, path), or absent(-1);
+            fstatat(folder: c_int, path: *const c_char, facts: *mut c_void, flags: c_int) -> c_int {fstatat64}
+                names::ask(folder, path), or absent(-1);
+            __xstat(version: c_int, path: *const c_char, facts: *mut c_void) -> c_int {__xstat64}
+                names::ask(libc::AT_FDCWD, path), or absent(-1);
+            __lxstat(version: c_int, path: *const c_char, facts: *mut c_void) -> c_int {__lxstat64}
+                names::ask(libc::AT_FDCWD, path), or absent(-1);
+            __fxstatat(version: c_int, folder: c_int, path: *const c_char, facts: *mut c_void, flags: c_int) -> c_int {__fxstatat64}
+                names::ask(folder, path), or absent(-1);
+            statx(folder: c_int, path: *const c_char, flags: c_int, mask: c_uint, facts: *mut c_void) -> c_int {}
+                names::ask(folder, path), or system_call(libc::SYS_statx, folder, path, flags, mask, facts);
+            chdir(path: *const c_char) -> c_int {}
+                names::go_to(), or system_call(libc::SYS_chdir, path);
+            fchdir(folder: c_int) -> c_int {}
+                names::go_to(), or system_call(libc::SYS_fchdir, folder);
+            chroot(path: *const c_char) -> c_int {}
+                names::go_to(), or system_call(libc::SYS_chroot, path);
+
+            // What a process with several threads may not do, or does for one of them alone.
+            unshare(flags: c_int) -> c_int {}
+                names::alone(), or system_call(libc::SYS_unshare, flags);
+            setns(namespace: c_int, kind: c_int) -> c_int {}
+                names::alone(), or system_call(libc::SYS_setns, namespace, kind);
+            setfsuid(user: c_uint) -> c_int {}
+                names::alone(), or system_call(libc::SYS_setfsuid, user);
+            setfsgid(group: c_uint) -> c_int {}
+                names::alone(), or system_call(libc::SYS_setfsgid, group);
 
             // Leaving for a sandbox.
             prctl(option: c_int; a: usize, b: usize, c: usize, d: usize) -> c_int {}
@@ -90,7 +130,7 @@ macro_rules! table {
 
             // Streams: opening and closing.
             fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {fopen64}
-                streams::open(), or absent(null_mut());
+                streams::open_name(path, mode), or absent(null_mut());
             freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE {freopen64}
                 streams::open_again(stream), or absent(null_mut());
             fclose(stream: *mut FILE) -> c_int {}

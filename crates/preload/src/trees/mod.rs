@@ -1,0 +1,299 @@
+//! Trees: a program that lists folders and visits their files finds the next ones in memory.
+//!
+//! ```text
+//! program   opendir, open, stat ──► notes and visits (events)
+//!                                          │
+//! helper    a thread with a descriptor table of its own
+//!             notes, visits ──► where the walk is (walk, folders) ──► order, how many (policy::file_order)
+//!             list what comes next, stat and open in the order of inodes, ask for places (disk)
+//!             readahead in the order of places
+//! ```
+//!
+//! * Nothing is said as long as nothing waits: then a hook here is one look at a word, and for a folder that is
+//!   listed a note in fixed memory. A call that takes too long for memory, or a read that waits, begins it;
+//!   it ends when what the helper asks for is in memory already.
+//! * The helper is made where a program that keeps to the rules cannot be inside an allocator or a signal
+//!   handler: in calls that list folders or open streams. It blocks no signal that the C library needs,
+//!   allocates nothing, holds no lock, and ends when it has nothing to do.
+//! * It opens what lies in folders that the program lists, and in folders below those; only regular files and
+//!   folders on local file systems, and never across a mount.
+
+mod disk;
+mod events;
+mod folders;
+mod helper;
+mod walk;
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use ahead_units::PAGE_BYTES;
+
+use crate::fd_table::line;
+use crate::guard::guarded;
+use crate::{ticks, wake, watch};
+use events::{NewNote, Origin, Visit, VisitKind};
+use helper::State;
+
+/// Waits after which a helper is wanted. Fewer, and a program that is over after some waits pays for a helper that has
+/// just begun; more, and a small tree is half read.
+const WAITS_MIN: u32 = 6;
+/// Calls that are timed from their beginning after one that may have waited.
+const CALLS_TIMED: u32 = 64;
+static WAITS: AtomicU32 = AtomicU32::new(0);
+/// When the newest call here ended, in ticks.
+static CALL_ENDED: AtomicU64 = AtomicU64::new(0);
+static CALLS_LEFT: AtomicU32 = AtomicU32::new(0);
+
+/// Trees are of interest: called by the constructor, unless they were turned off.
+pub(crate) fn allow() {
+    helper::set(State::Idle);
+}
+
+/// Whether anything here is done at all.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    helper::state() != State::Off
+}
+
+/// Something waited for a device.
+pub(crate) fn on_wait() {
+    if helper::state() == State::Idle && WAITS.fetch_add(1, Relaxed) + 1 >= WAITS_MIN {
+        helper::want();
+    }
+}
+
+/// Whether visits are told.
+#[inline]
+fn is_told() -> bool {
+    matches!(helper::state(), State::Wanted | State::Running)
+        && (watch::is_alert() || events::are_visits_told())
+}
+
+/// A call that opens a file, while it goes on. Questions for metadata are not timed: in trees of up to some thousand
+/// files, whose inodes lie in few tables, a program that only asks has nothing to gain.
+#[derive(Clone, Copy)]
+pub(crate) struct Clock {
+    /// In ticks; 0: since the call before.
+    began: u64,
+}
+
+impl Clock {
+    /// The call begins now.
+    #[inline]
+    pub(crate) fn start() -> Self {
+        let left = CALLS_LEFT.load(Relaxed);
+        if left == 0 || !is_on() {
+            return Self { began: 0 };
+        }
+        CALLS_LEFT.store(left - 1, Relaxed);
+        Self {
+            began: ticks::now(),
+        }
+    }
+
+    /// The call is over. If it waited for a device, that is noted. As in [`watch`], the end of one call is the
+    /// beginning of the next, and only what is too long even so is timed.
+    #[inline]
+    pub(crate) fn stop(self) {
+        if !is_on() {
+            return;
+        }
+        let now = ticks::now_for_fresh();
+        let ended = CALL_ENDED.swap(now, Relaxed);
+        let began = if self.began == 0 { ended } else { self.began };
+        #[expect(clippy::cast_possible_truncation, reason = "a page fits")]
+        if now.saturating_sub(began) > watch::wait_limit(PAGE_BYTES as usize) {
+            if self.began == 0 {
+                CALLS_LEFT.store(CALLS_TIMED, Relaxed);
+            } else {
+                guarded(on_long_call);
+            }
+        }
+    }
+}
+
+#[cold]
+fn on_long_call() {
+    if !wake::is_over() && wake::may_act() && watch::has_really_waited(true) {
+        watch::stay_alert();
+        on_wait();
+    }
+}
+
+/// The bytes of a path that a call has accepted.
+///
+/// # Safety
+/// A C string that the kernel has read just now.
+unsafe fn bytes<'a>(path: *const c_char) -> &'a [u8] {
+    if path.is_null() {
+        return &[];
+    }
+    // SAFETY: by this function's own condition.
+    unsafe { CStr::from_ptr(path) }.to_bytes()
+}
+
+/// What a path begins at, if it is not the root: a descriptor and its opening, or the working folder.
+fn descriptor(folder: c_int, path: &[u8]) -> (c_int, u32) {
+    if path.first() == Some(&b'/') {
+        return (libc::AT_FDCWD, 0);
+    }
+    if folder == libc::AT_FDCWD {
+        return (folder, events::working_folder());
+    }
+    (folder, line(folder).map_or(0, |line| line.openings()))
+}
+
+/// The key of the folder that `path` leads to from `folder` on.
+fn key(folder: c_int, path: &[u8]) -> u64 {
+    let (number, generation) = descriptor(folder, path);
+    let known = line(folder).map(|line| line.origin());
+    let from = match known {
+        Some([above, name]) if above != 0 => events::key_below(above, name),
+        _ => events::base_key(number, generation),
+    };
+    events::path_key(from, path)
+}
+
+/// A name was looked at by `path`, from `folder` on; `opened` is the descriptor if it was opened, `is_folder`
+/// whether it is known to be a folder.
+///
+/// # Safety
+/// `path` must be a C string.
+#[inline]
+pub(crate) unsafe fn on_visit(
+    folder: c_int,
+    path: *const c_char,
+    opened: Option<c_int>,
+    is_folder: bool,
+) {
+    if !is_on() {
+        return;
+    }
+    if is_folder || is_told() {
+        // SAFETY: by this function's own condition.
+        let path = unsafe { bytes(path) };
+        tell(folder, path, opened, is_folder);
+    }
+}
+
+fn tell(folder: c_int, path: &[u8], opened: Option<c_int>, is_folder: bool) {
+    let opened_line = opened.and_then(line);
+    let Some((parent, name)) = events::split(path) else {
+        if path == b"."
+            && let (Some(opened), Some(folder)) = (opened_line, line(folder))
+        {
+            opened.set_origin(folder.origin());
+        }
+        return;
+    };
+    let key = key(folder, parent);
+    let hash = events::name_hash(name);
+    if let Some(line) = opened_line {
+        line.set_origin([key, hash]);
+    }
+    if is_folder {
+        // That it is listed is said when it is; by then nothing may be known of how it was reached.
+        let own = events::key_below(key, hash);
+        if !events::is_noted(own) {
+            note(own, folder, false, path);
+        }
+        return;
+    }
+    if !events::is_noted(key) {
+        note(key, folder, false, parent);
+    }
+    let kind = match opened {
+        Some(_) => VisitKind::Open,
+        None => VisitKind::Stat,
+    };
+    events::push_visit(Visit { key, hash, kind });
+    helper::wake();
+    // Allocators open files of these folders, with their locks held.
+    let is_of_system = [&b"/proc/"[..], b"/sys/", b"/etc/", b"/dev/"]
+        .iter()
+        .any(|folder| path.starts_with(folder));
+    if helper::state() == State::Wanted && opened.is_some() && !is_of_system {
+        guarded(helper::start_outside_of_handlers);
+    }
+}
+
+/// A descriptor is about to be closed that stands at `position`, as far as reads through it were seen.
+#[inline]
+pub(crate) fn on_close(fd: c_int, position: Option<u64>) {
+    if let Some(bytes) = position
+        && is_on()
+        && is_told()
+        && let Some([key, hash]) = line(fd).map(|line| line.origin())
+        && key != 0
+    {
+        let kind = VisitKind::Close(bytes);
+        events::push_visit(Visit { key, hash, kind });
+    }
+}
+
+fn note(key: u64, folder: c_int, lists: bool, path: &[u8]) {
+    let origin = match events::split(path) {
+        Some((above, name)) => Origin {
+            above: self::key(folder, above),
+            name: events::name_hash(name),
+        },
+        None if path.is_empty() => line(folder).map_or_else(Origin::default, |line| {
+            let [above, name] = line.origin();
+            Origin { above, name }
+        }),
+        None => Origin::default(),
+    };
+    let (folder, generation) = descriptor(folder, path);
+    events::push_note(&NewNote {
+        key,
+        folder,
+        generation,
+        origin,
+        lists,
+        path,
+    });
+}
+
+/// The program lists the folder that `path` leads to from `folder` on; an empty path is `folder` itself.
+///
+/// # Safety
+/// `path` must be null or a C string.
+pub(crate) unsafe fn on_list(folder: c_int, path: *const c_char) {
+    if !is_on() || wake::is_over() {
+        return;
+    }
+    // SAFETY: by this function's own condition.
+    let path = unsafe { bytes(path) };
+    let key = key(folder, path);
+    events::is_noted(key);
+    note(key, folder, true, path);
+    if is_told() {
+        helper::wake();
+    }
+    may_begin();
+}
+
+/// A call that no signal handler may make, and no allocator does: the helper is made here if it is wanted.
+#[inline]
+pub(crate) fn may_begin() {
+    if helper::state() == State::Wanted {
+        guarded(helper::start);
+    }
+}
+
+/// The working folder has changed.
+pub(crate) fn on_new_working_folder() {
+    events::on_new_working_folder();
+}
+
+/// The helper ends now, and there is never another one: the process enters a sandbox, or does what only a
+/// process with one thread may do.
+pub(crate) fn stop() {
+    helper::stop();
+}
+
+/// The child of a fork has no helper.
+pub(crate) fn after_fork_in_child() {
+    helper::after_fork_in_child();
+}

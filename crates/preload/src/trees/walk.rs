@@ -1,0 +1,457 @@
+//! Where the program is on its walk through trees, and which files it comes to next. No system call is made
+//! here.
+//!
+//! The walk is seen as one sequence of visits: of opens, or of questions for metadata when the program does
+//! nothing else. The order within a folder is the policy's business ([`FileOrder`]); from folder to folder the
+//! walk is taken to go into the depth, folders in the same order as files. A program that goes through a tree a
+//! second time begins a new *round*, in which nothing was visited yet.
+
+use ahead_policy::file_order::FileOrder;
+use ahead_policy::file_order::listing::OUTSTANDING_FILES_MAX;
+use ahead_policy::file_order::order::{FileBatch, ListingOrder, Needed};
+
+use super::events::VisitKind;
+use super::folders::{Folders, Following};
+
+/// Files of one batch.
+pub(super) const ITEMS: usize = OUTSTANDING_FILES_MAX as usize;
+/// Folders of one batch.
+const PARTS: usize = 256;
+/// Folders that are listed at once: each takes a descriptor meanwhile.
+pub(super) const LISTED_AT_ONCE: usize = 32;
+/// Folders that a plan goes over. A tree of empty folders would be walked to its end.
+const STEPS_MAX: usize = 512;
+/// Questions for metadata after which they are what the program does, if it has not opened any file it listed.
+const STATS_AT_FIRST: u32 = 8;
+/// The same once it has. Fewer, and one that looks at whole folders before it opens their files is mistaken.
+const STATS_IN_A_ROW: u32 = 1024;
+/// Files of one folder visited after another one that make its second visit a new round.
+const AGAIN_AFTER: usize = 64;
+/// Visits in a row of files that were not requested, after which what was requested is given up: enough of it would
+/// keep the next batch from being requested. Fewer, and several workers over one order are misunderstood.
+const MISSED_MAX: u32 = 12;
+/// What is requested of files of which only the beginning is read: as much as the kernel reads ahead of a first read
+/// of a page.
+pub(super) const HEAD_BYTES: u64 = 64 << 10;
+/// Two places where the program visits something within so many visits are trees gone through in step.
+const IN_STEP_VISITS: u64 = 8;
+/// Visits after which it is looked for files that the program has left behind.
+const SWEEP_VISITS: u64 = 128;
+
+/// A file that is to be requested.
+#[derive(Clone, Copy)]
+pub(super) struct Item {
+    pub(super) folder: usize,
+    pub(super) entry: usize,
+    pub(super) needed: Needed,
+    pub(super) inode: u64,
+    /// Where it lies on its device; where that is not known, its inode.
+    pub(super) place: u64,
+    /// To be requested; 0: not, or not any more.
+    pub(super) bytes: u64,
+    /// Where it stays open until the end of the batch.
+    pub(super) descriptor: Option<i32>,
+}
+
+/// What a batch has of one folder.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub(super) folder: usize,
+    pub(super) batch: FileBatch,
+    pub(super) first_item: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    Opens,
+    Stats,
+}
+
+/// Where a visit was.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// Number of the folder, plus one; 0: there was none.
+    folder: usize,
+    /// Number of the visit.
+    visit: u64,
+}
+
+/// What happened, in numbers.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Tally {
+    pub(super) folders: u64,
+    pub(super) requested: u64,
+    pub(super) bytes: u64,
+    pub(super) used: u64,
+    pub(super) wasted: u64,
+}
+
+/// The walk of this process.
+pub(super) struct Walk {
+    pub(super) folders: Folders,
+    pub(super) policy: FileOrder,
+    pub(super) tally: Tally,
+    follows: Follows,
+    /// The newest order that was followed.
+    order: Option<ListingOrder>,
+    stats_in_a_row: u32,
+    /// It has opened a file that it listed.
+    opens: bool,
+    round: u32,
+    /// Visits in a row of files that were not requested.
+    missed: u32,
+    /// Where the newest visits were: one place, or two if trees are gone through in step.
+    places: [Place; 2],
+    visits: u64,
+    pub(super) items: [Item; ITEMS],
+    pub(super) item_count: usize,
+    pub(super) parts: [Part; PARTS],
+    pub(super) part_count: usize,
+}
+
+impl Walk {
+    /// Nothing is known; at most `bytes_max` bytes are to be outstanding.
+    pub(super) fn begin(&mut self, bytes_max: u64) {
+        self.folders.clear();
+        self.policy = FileOrder::new(bytes_max);
+        self.tally = Tally::default();
+        self.follows = Follows::Opens;
+        self.order = None;
+        self.stats_in_a_row = 0;
+        self.opens = false;
+        self.round = 1;
+        self.places = [Place::default(); 2];
+        self.missed = 0;
+        self.visits = 0;
+        self.item_count = 0;
+        self.part_count = 0;
+    }
+
+    /// Forgets all folders: there was no space for more.
+    pub(super) fn forget_folders(&mut self) {
+        for folder in self.folders.all_mut() {
+            self.tally.wasted += u64::from(self.policy.on_end(&mut folder.listing));
+        }
+        self.folders.clear();
+        self.places = [Place::default(); 2];
+    }
+
+    /// The program lists this folder. When it visits its files is another matter: rsync is ten folders ahead.
+    pub(super) fn on_folder(&mut self, folder: usize) {
+        self.folders.folder_mut(folder).may_be_listed = true;
+    }
+
+    /// The program visits a file.
+    pub(super) fn on_visit(&mut self, folder: usize, name_hash: u64, kind: VisitKind) {
+        let Some(entry) = self.folders.find_name(folder, name_hash) else {
+            return;
+        };
+        if let VisitKind::Close(bytes) = kind {
+            self.on_close(entry, bytes);
+            return;
+        }
+        // Folders count when they are listed.
+        if self.folders.entry(entry).is_folder || !self.is_followed(kind) {
+            return;
+        }
+        let ranks = self.folders.ranks(entry);
+        if self.folders.entry(entry).round == self.round {
+            let order = self.policy.order().unwrap_or(ListingOrder::Listed);
+            let files = self.folders.folder(folder).files;
+            let mut behind = (ranks.of(order) + 1..files).take(AGAIN_AFTER);
+            let is_far_behind = behind.len() == AGAIN_AFTER
+                && behind.all(|rank| {
+                    let later = self.folders.file(folder, order, rank);
+                    self.folders.entry(later).round == self.round
+                });
+            let is_here = self.places.iter().any(|place| place.folder == folder + 1);
+            let is_again = !is_here || is_far_behind;
+            if !is_again {
+                return;
+            }
+            self.begin_round();
+        }
+        self.renew(folder);
+        self.folders.entry_mut(entry).round = self.round;
+        let known = self.folders.folder_mut(folder);
+        known.round = self.round;
+        if self.policy.on_visit(&mut known.listing, ranks) {
+            self.tally.used += 1;
+            self.missed = 0;
+        } else {
+            self.missed += 1;
+            if self.missed >= MISSED_MAX {
+                self.give_up();
+            }
+        }
+        if kind == VisitKind::Stat {
+            self.policy.on_needed(Needed::Metadata);
+        }
+        self.visits += 1;
+        self.come_to(folder);
+        self.note_order();
+        if self.visits.is_multiple_of(SWEEP_VISITS) {
+            self.sweep();
+        }
+    }
+
+    /// What was requested in another order than the one that is followed now is not waited for.
+    fn note_order(&mut self) {
+        let order = self.policy.order();
+        if order.is_none() || order == self.order {
+            return;
+        }
+        self.order = order;
+        self.give_up();
+    }
+
+    /// What was requested is not what the program comes to.
+    fn give_up(&mut self) {
+        self.missed = 0;
+        for folder in self.folders.all_mut() {
+            if folder.listing.outstanding() > 0 {
+                self.tally.wasted += u64::from(self.policy.on_end(&mut folder.listing));
+            }
+        }
+    }
+
+    fn come_to(&mut self, folder: usize) {
+        let known = self.places.iter().position(|at| at.folder == folder + 1);
+        let older = usize::from(self.places[1].visit < self.places[0].visit);
+        self.places[known.unwrap_or(older)] = Place {
+            folder: folder + 1,
+            visit: self.visits,
+        };
+    }
+
+    /// The program is done with a file, of which it has read so much.
+    fn on_close(&mut self, entry: usize, bytes: u64) {
+        let length = u64::from(self.folders.entry(entry).kib) << 10;
+        // What is as long as a head says nothing.
+        if length > HEAD_BYTES {
+            self.policy.on_needed(if bytes <= HEAD_BYTES / 2 {
+                Needed::Head
+            } else {
+                Needed::Whole
+            });
+        }
+    }
+
+    /// Whether visits of this kind are what the program does.
+    fn is_followed(&mut self, kind: VisitKind) -> bool {
+        match (self.follows, kind) {
+            (Follows::Opens, VisitKind::Open) => {
+                self.stats_in_a_row = 0;
+                self.opens = true;
+            }
+            (Follows::Stats, VisitKind::Stat) | (_, VisitKind::Close(_)) => {}
+            (Follows::Opens, VisitKind::Stat) => {
+                self.stats_in_a_row += 1;
+                let most = if self.opens {
+                    STATS_IN_A_ROW
+                } else {
+                    STATS_AT_FIRST
+                };
+                if self.stats_in_a_row < most {
+                    return false;
+                }
+                self.follows = Follows::Stats;
+                self.policy.begin_anew();
+                self.begin_round();
+            }
+            (Follows::Stats, VisitKind::Open) => {
+                self.follows = Follows::Opens;
+                self.stats_in_a_row = 0;
+                self.opens = true;
+                self.policy.begin_anew();
+                self.begin_round();
+            }
+        }
+        true
+    }
+
+    fn begin_round(&mut self) {
+        self.round += 1;
+        self.order = None;
+        self.places = [Place::default(); 2];
+        for folder in self.folders.all_mut() {
+            if folder.listing.outstanding() > 0 {
+                self.policy.on_new_round(&mut folder.listing);
+            }
+        }
+    }
+
+    fn renew(&mut self, folder: usize) {
+        self.folders.renew_listing(folder, self.round);
+    }
+
+    /// Gives up what the program has left behind.
+    fn sweep(&mut self) {
+        let long_ago = self
+            .visits
+            .saturating_sub(2 * u64::from(OUTSTANDING_FILES_MAX));
+        for folder in self.folders.all_mut() {
+            if folder.asked_at < long_ago && folder.listing.outstanding() > 0 {
+                self.tally.wasted += u64::from(self.policy.on_end(&mut folder.listing));
+            }
+        }
+    }
+
+    /// Puts the next batch into `items` and `parts`; nothing when there is none. `list` is called with the
+    /// entries of folders that have to be listed for it.
+    pub(super) fn plan(&mut self, list: &mut dyn FnMut(&mut Folders, &[usize])) {
+        (self.item_count, self.part_count) = (0, 0);
+        let mut left = self.policy.files_wanted();
+        if left == 0 {
+            return;
+        }
+        // The place of the newest visit comes last, and gets what the other one leaves.
+        let mut places = self.places;
+        places.sort_unstable_by_key(|place| place.visit);
+        let is_in_step = places[0].visit + IN_STEP_VISITS > self.visits;
+        for (share, place) in [2, 1].into_iter().zip(places) {
+            if let Some(folder) = place.folder.checked_sub(1)
+                && (share == 1 || is_in_step)
+            {
+                let mut own = left / share;
+                left -= own;
+                self.plan_from(folder, &mut own, list);
+                left += own;
+            }
+        }
+    }
+
+    fn plan_from(
+        &mut self,
+        folder: usize,
+        left: &mut u32,
+        list: &mut dyn FnMut(&mut Folders, &[usize]),
+    ) {
+        let Some(order) = self.policy.order() else {
+            return;
+        };
+        self.take(folder, left);
+        let mut at = folder;
+        for _ in 0..STEPS_MAX {
+            if *left == 0 || self.part_count == PARTS || self.folders.is_nearly_full() {
+                return;
+            }
+            match self.folders.following(at, order, self.round) {
+                Some(Following::Folder(next)) => {
+                    self.take(next, left);
+                    at = next;
+                }
+                Some(Following::Unlisted { .. }) => {
+                    let each = self.folders.folder(at).files.max(1);
+                    let wanted = usize::try_from(*left / each + 1).unwrap_or(1);
+                    self.list_after(at, order, wanted, list);
+                }
+                None => return,
+            }
+        }
+    }
+
+    /// Has the next folders listed that come after `folder`.
+    fn list_after(
+        &mut self,
+        folder: usize,
+        order: ListingOrder,
+        wanted: usize,
+        list: &mut dyn FnMut(&mut Folders, &[usize]),
+    ) {
+        let mut entries = [0; LISTED_AT_ONCE];
+        let found = &mut entries[..wanted.min(LISTED_AT_ONCE)];
+        let count = self
+            .folders
+            .unlisted_after(folder, order, self.round, found);
+        list(&mut self.folders, &entries[..count]);
+        for entry in &entries[..count] {
+            let known = self.folders.entry(*entry);
+            let is_listed = known.child.checked_sub(1).is_some_and(|child| {
+                let child = usize::try_from(child).unwrap_or(0);
+                self.folders.folder(child).is_listed
+            });
+            if is_listed {
+                self.tally.folders += 1;
+            } else {
+                self.folders.entry_mut(*entry).is_barred = true;
+            }
+        }
+    }
+
+    /// The next files of one folder.
+    fn take(&mut self, folder: usize, left: &mut u32) {
+        if self.part_count == PARTS {
+            return;
+        }
+        self.renew(folder);
+        let visits = self.visits;
+        let known = self.folders.folder_mut(folder);
+        let Some(batch) = self.policy.next(&mut known.listing, *left) else {
+            return;
+        };
+        known.asked_at = visits;
+        self.parts[self.part_count] = Part {
+            folder,
+            batch,
+            first_item: self.item_count,
+        };
+        for rank in batch.start..batch.end {
+            let entry = self.folders.file(folder, batch.order, rank);
+            let inode = self.folders.entry(entry).inode;
+            self.items[self.item_count] = Item {
+                folder,
+                entry,
+                needed: batch.needed,
+                inode,
+                place: inode,
+                bytes: 0,
+                descriptor: None,
+            };
+            self.item_count += 1;
+        }
+        *left -= batch.end - batch.start;
+        self.part_count += 1;
+    }
+
+    /// Leaves out of the batch what is beyond the bytes that may be outstanding: `items` have to be as planned,
+    /// with their bytes. What is left counts as requested.
+    pub(super) fn settle(&mut self) {
+        // One file is always within the limit, or a large one would end everything.
+        let (mut is_first, mut is_full) = (true, false);
+        for part in 0..self.part_count {
+            let Part {
+                folder,
+                batch,
+                first_item,
+            } = self.parts[part];
+            let most = self.policy.bytes_left();
+            let (mut bytes, mut end) = (0_u64, batch.start);
+            let count = usize::try_from(batch.end - batch.start).unwrap_or(0);
+            for item in &mut self.items[first_item..first_item + count] {
+                is_full |= bytes.saturating_add(item.bytes) > most && !is_first;
+                if is_full {
+                    item.bytes = 0;
+                } else {
+                    bytes += item.bytes;
+                    end += 1;
+                    is_first = false;
+                }
+            }
+            let listing = &mut self.folders.folder_mut(folder).listing;
+            // A later part may go on in the same folder.
+            let kept = if is_full { end } else { u32::MAX };
+            self.policy.on_requested(listing, kept, bytes);
+            self.tally.requested += u64::from(end - batch.start);
+            self.tally.bytes += bytes;
+        }
+    }
+
+    /// Whether the program has visited this file of the batch meanwhile.
+    pub(super) fn is_visited(&self, item: &Item) -> bool {
+        self.folders.entry(item.entry).round == self.round
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Walks through trees that exist only here: what is planned is what comes next.
+
+use std::mem::MaybeUninit;
+
+use super::*;
+use crate::memory::zeroed_array;
+use crate::trees::folders::EntryKind;
+
+const FILES: u64 = 30;
+
+/// A walk, and a tree of which only the root is listed: listing a folder of it gives it `FILES` files.
+struct Tree {
+    walk: &'static mut Walk,
+    root: usize,
+}
+
+fn list_folder(folders: &mut Folders, inode: u64) -> usize {
+    let folder = folders.find_or_make(1, inode).unwrap();
+    folders.begin_listing();
+    for file in 0..FILES {
+        let name = format!("file-{:02}", file * 7 % FILES);
+        assert!(folders.list(name.as_bytes(), inode * 100 + file, EntryKind::File));
+    }
+    folders.end_listing(folder);
+    folder
+}
+
+fn list_ahead(folders: &mut Folders, entries: &[usize]) {
+    for entry in entries {
+        let parent = folders.folder_of(*entry);
+        let inode = folders.entry(*entry).inode;
+        let folder = list_folder(folders, inode);
+        folders.link(parent, *entry, folder);
+    }
+}
+
+impl Tree {
+    fn new(first_inode: u64) -> Self {
+        // SAFETY: all-zero bytes are a valid walk, and nothing else has this mapping.
+        let walk = unsafe {
+            let place = zeroed_array::<MaybeUninit<Walk>>(1).unwrap();
+            &mut *place.as_ptr().cast_mut().cast::<Walk>()
+        };
+        walk.begin(1 << 30);
+        let root = Self::add_root(walk, first_inode);
+        Self { walk, root }
+    }
+
+    fn add_root(walk: &mut Walk, first_inode: u64) -> usize {
+        let root = walk.folders.find_or_make(1, first_inode).unwrap();
+        walk.folders.begin_listing();
+        for folder in 0..20 {
+            let name = format!("folder-{folder:02}");
+            let inode = first_inode + 1 + folder;
+            assert!(walk.folders.list(name.as_bytes(), inode, EntryKind::Folder));
+        }
+        walk.folders.end_listing(root);
+        walk.on_folder(root);
+        root
+    }
+
+    fn folder(&mut self, root: usize, rank: u32) -> usize {
+        let entry = self
+            .walk
+            .folders
+            .subfolder(root, ListingOrder::Listed, rank);
+        let entry = entry.unwrap();
+        if self.walk.folders.entry(entry).child == 0 {
+            list_ahead(&mut self.walk.folders, &[entry]);
+        }
+        usize::try_from(self.walk.folders.entry(entry).child).unwrap() - 1
+    }
+
+    /// The program does something with a file; the helper acts. Returns how many files that requested.
+    fn visit(&mut self, root: usize, folder: u32, file: u32, kind: VisitKind) -> usize {
+        let folder = self.folder(root, folder);
+        let order = ListingOrder::Listed;
+        let entry = self.walk.folders.file(folder, order, file);
+        let hash = self.walk.folders.entry(entry).hash;
+        self.walk.on_visit(folder, hash, kind);
+        self.walk.plan(&mut list_ahead);
+        for item in &mut self.walk.items[..self.walk.item_count] {
+            item.bytes = 1000;
+        }
+        self.walk.settle();
+        self.walk.item_count
+    }
+
+    fn open_all(&mut self, root: usize, folders: std::ops::Range<u32>) {
+        for folder in folders {
+            for file in 0..30 {
+                self.visit(root, folder, file, VisitKind::Open);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_walk_is_followed_from_folder_to_folder() {
+    let mut tree = Tree::new(10);
+    tree.open_all(tree.root, 0..20);
+    let tally = tree.walk.tally;
+    assert!(tally.requested >= 20 * FILES - 10, "{}", tally.requested);
+    assert_eq!((tally.used, tally.wasted), (tally.requested, 0));
+    assert_eq!(tree.walk.policy.bytes_outstanding(), 0);
+    assert!(tally.folders >= 15, "{} listed ahead", tally.folders);
+}
+
+#[test]
+fn a_second_walk_through_the_same_tree_is_followed_too() {
+    let mut tree = Tree::new(10);
+    tree.open_all(tree.root, 0..20);
+    let first = tree.walk.tally.requested;
+    tree.open_all(tree.root, 0..20);
+    let tally = tree.walk.tally;
+    assert!(tally.requested - first >= 20 * FILES - 10);
+    assert_eq!(tally.used, tally.requested);
+}
+
+#[test]
+fn two_trees_in_step_are_one_walk() {
+    let mut tree = Tree::new(10);
+    let other = Tree::add_root(tree.walk, 1000);
+    for folder in 0..20 {
+        for file in 0..30 {
+            tree.visit(tree.root, folder, file, VisitKind::Open);
+            tree.visit(other, folder, file, VisitKind::Open);
+        }
+    }
+    let tally = tree.walk.tally;
+    assert!(tally.used >= 2 * 20 * FILES - 20, "{} used", tally.used);
+    assert!(tally.wasted <= 8, "{} wasted", tally.wasted);
+}
+
+/// rsync: it asks about all files of a folder some folders ahead of those that it opens.
+#[test]
+fn questions_ahead_of_opens_do_not_lead_astray() {
+    let mut tree = Tree::new(10);
+    for folder in 0..20_u32 {
+        for file in 0..30 {
+            tree.visit(tree.root, (folder + 5).min(19), file, VisitKind::Stat);
+        }
+        for file in 0..30 {
+            tree.visit(tree.root, folder, file, VisitKind::Open);
+        }
+    }
+    let tally = tree.walk.tally;
+    assert!(tally.used >= 20 * FILES * 9 / 10, "{} used", tally.used);
+    assert!(tally.wasted <= 40, "{} wasted", tally.wasted);
+}
+
+#[test]
+fn a_program_that_only_asks_gets_metadata_and_one_that_reads_heads_gets_heads() {
+    let mut tree = Tree::new(10);
+    for file in 0..30 {
+        tree.visit(tree.root, 0, file, VisitKind::Stat);
+    }
+    assert_eq!(tree.walk.policy.needed(), Needed::Metadata);
+    for file in 0..30 {
+        tree.visit(tree.root, 1, file, VisitKind::Open);
+        let folder = tree.folder(tree.root, 1);
+        let entry = tree.walk.folders.file(folder, ListingOrder::Listed, file);
+        tree.walk.folders.entry_mut(entry).kib = 100;
+        tree.visit(tree.root, 1, file, VisitKind::Close(4096));
+    }
+    assert_eq!(tree.walk.policy.needed(), Needed::Head);
+}
+
+#[test]
+fn what_the_program_leaves_behind_is_given_up() {
+    let mut tree = Tree::new(10);
+    tree.open_all(tree.root, 0..3);
+    assert!(tree.walk.policy.outstanding_files() > 0);
+    // Somewhere else, and without an order.
+    for at in 0..60 {
+        tree.visit(tree.root, 10 + at % 7, at * 11 % 30, VisitKind::Open);
+    }
+    let tally = tree.walk.tally;
+    let outstanding = u64::from(tree.walk.policy.outstanding_files());
+    assert!(
+        tally.wasted > 0 && outstanding <= 64,
+        "{outstanding} outstanding"
+    );
+}
