@@ -227,31 +227,28 @@ pub(super) fn push_visit(visit: Visit) -> bool {
 
 /// The next visit. For the helper only.
 pub(super) fn next_visit() -> Option<Visit> {
-    let read = VISITS_READ.load(Relaxed);
-    if read == VISITS_WRITTEN.load(Relaxed) {
-        return None;
+    loop {
+        let read = VISITS_READ.load(Relaxed);
+        if read == VISITS_WRITTEN.load(Relaxed) {
+            return None;
+        }
+        let slot = slot(&VISIT_SLOTS, read);
+        let what = slot.what.swap(0, Ordering::Acquire);
+        VISITS_READ.store(read + 1, Relaxed);
+        // The writer may be between its two stores, or may never come back: that visit is lost.
+        if what == 0 {
+            continue;
+        }
+        return Some(Visit {
+            key: slot.key.load(Relaxed),
+            hash: what & !3,
+            kind: if what & 3 == 1 {
+                VisitKind::Stat
+            } else {
+                VisitKind::Open
+            },
+        });
     }
-    let slot = slot(&VISIT_SLOTS, read);
-    // The writer may be between its two stores, or may never come back.
-    let what = slot.what.swap(0, Ordering::Acquire);
-    VISITS_READ.store(read + 1, Relaxed);
-    if what == 0 {
-        return next_visit_after_gap();
-    }
-    Some(Visit {
-        key: slot.key.load(Relaxed),
-        hash: what & !3,
-        kind: match what & 3 {
-            1 => VisitKind::Stat,
-            2 => VisitKind::Open,
-            _ => VisitKind::Close(slot.bytes.load(Relaxed)),
-        },
-    })
-}
-
-#[cold]
-fn next_visit_after_gap() -> Option<Visit> {
-    next_visit()
 }
 
 /// Whether the folder with this key was noted, and is noted from now on.
