@@ -130,7 +130,9 @@ fn a_program_sees_only_its_own_descriptors() {
     let folder = folder();
     let root = tree(folder.path());
     let program = build(folder.path(), "walk");
-    for how in ["walk", "close", "fork", "alone"] {
+    for how in [
+        "walk", "close", "fork", "alone", "end", "bare", "cancel", "lease",
+    ] {
         let (without, with, trees) = both(&root, |account| {
             let mut command = maybe_helped(&program, account);
             command.arg(how).arg(&root).current_dir(folder.path());
@@ -139,6 +141,21 @@ fn a_program_sees_only_its_own_descriptors() {
         assert_the_same(&without, &with);
         assert!(trees.files > 0, "{how}: {trees:?}");
     }
+}
+
+/// Databases and servers open many files by name: no thread is made for them.
+#[test]
+fn a_program_that_lists_nothing_has_no_helper() {
+    let folder = folder();
+    let root = tree(folder.path());
+    let program = build(folder.path(), "walk");
+    let (without, with, trees) = both(&root, |account| {
+        let mut command = maybe_helped(&program, account);
+        command.arg("named").arg(&root).current_dir(folder.path());
+        command
+    });
+    assert_the_same(&without, &with);
+    assert_eq!(trees, TreeReport::default());
 }
 
 #[test]

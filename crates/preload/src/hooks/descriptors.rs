@@ -11,6 +11,7 @@
 
 use crate::guard::guarded;
 use crate::ops;
+use crate::trees;
 use libc::{c_int, c_uint, off_t};
 
 /// Reports that `fd`, if it is one, is new.
@@ -81,6 +82,10 @@ pub(super) fn copy(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
 /// descriptor is looked at again when it is next read.
 #[inline]
 pub(super) fn command(fd: c_int, command: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    if command == libc::F_SETLEASE && trees::is_on() {
+        // The helper's opening a file would break the lease, for which the program may get a signal that ends it.
+        guarded(trees::stop);
+    }
     let result = call();
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => copied(fd, result),

@@ -94,8 +94,9 @@ pub(super) fn go_to(call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// `unshare`, `setns`: what they do may be refused to a process with several threads. `setfsuid`, `setfsgid`: they
-/// change one thread alone, and the helper's rights would stay what they were.
+/// `unshare`, `setns`: what they do may be refused to a process with several threads. `setfsuid`, `setfsgid`, `capset`:
+/// they change one thread alone, and the helper's rights would stay what they were. `mount`, `umount`: what the helper
+/// has open is in their way.
 #[inline]
 pub(super) fn alone(call: impl FnOnce() -> c_int) -> c_int {
     if trees::is_on() {

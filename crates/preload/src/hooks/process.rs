@@ -73,6 +73,16 @@ pub(super) fn control(option: c_int, call: impl FnOnce() -> c_int) -> c_int {
     call()
 }
 
+/// `pthread_exit`. The C library ends the process in the last of its threads, which must not be the helper: its
+/// descriptors are others. So where the first thread ends, there is no helper any more.
+#[inline]
+pub(super) fn end_thread(call: impl FnOnce()) {
+    if trees::is_on() && crate::identity::thread() == crate::identity::process() {
+        guarded(trees::stop);
+    }
+    call();
+}
+
 /// With `AHEAD_CHILDREN=no`: takes this library out of `LD_PRELOAD`, so that programs started from
 /// here run without it. Other entries stay. The text is changed in place: nothing is allocated,
 /// and a program that kept a copy of the pointer sees the same.

@@ -108,6 +108,17 @@ macro_rules! table {
             setfsgid(group: c_uint) -> c_int {}
                 names::alone(), or system_call(libc::SYS_setfsgid, group);
 
+            umount(path: *const c_char) -> c_int {}
+                names::alone(), or system_call(libc::SYS_umount2, path, 0);
+            umount2(path: *const c_char, flags: c_int) -> c_int {}
+                names::alone(), or system_call(libc::SYS_umount2, path, flags);
+            mount(source: *const c_char, target: *const c_char, kind: *const c_char, flags: usize, data: *const c_void) -> c_int {}
+                names::alone(), or system_call(libc::SYS_mount, source, target, kind, flags, data);
+            capset(header: *mut c_void, data: *const c_void) -> c_int {}
+                names::alone(), or system_call(libc::SYS_capset, header, data);
+            pthread_exit(value: *mut c_void) -> () {}
+                process::end_thread(), or absent(());
+
             // Leaving for a sandbox.
             prctl(option: c_int; a: usize, b: usize, c: usize, d: usize) -> c_int {}
                 process::control(option), or system_call(libc::SYS_prctl, option, a, b, c, d);

@@ -234,20 +234,20 @@ pub(super) fn next_visit() -> Option<Visit> {
         }
         let slot = slot(&VISIT_SLOTS, read);
         let what = slot.what.swap(0, Ordering::Acquire);
-        VISITS_READ.store(read + 1, Relaxed);
-        // The writer may be between its two stores, or may never come back: that visit is lost.
-        if what == 0 {
-            continue;
-        }
-        return Some(Visit {
+        let visit = Visit {
             key: slot.key.load(Relaxed),
             hash: what & !3,
-            kind: if what & 3 == 1 {
-                VisitKind::Stat
-            } else {
-                VisitKind::Open
+            kind: match what & 3 {
+                1 => VisitKind::Stat,
+                2 => VisitKind::Open,
+                _ => VisitKind::Close(slot.bytes.load(Relaxed)),
             },
-        });
+        };
+        VISITS_READ.store(read + 1, Relaxed);
+        // Otherwise its writer is between its two stores, or never comes back: that visit is lost.
+        if what != 0 {
+            return Some(visit);
+        }
     }
 }
 
@@ -392,7 +392,11 @@ mod tests {
         let visit = |number: u64| Visit {
             key: number,
             hash: number << 2,
-            kind: VisitKind::Open,
+            kind: match number % 3 {
+                0 => VisitKind::Stat,
+                1 => VisitKind::Open,
+                _ => VisitKind::Close(number),
+            },
         };
         forget_all();
         for number in 1..=VISITS as u64 {

@@ -21,15 +21,21 @@ use crate::fd_table::line;
 use crate::guard::guarded;
 use crate::host::{self, Host};
 use crate::memory::zeroed_array;
-use crate::{sandbox, wake};
+use crate::{sandbox, symbols, wake};
 
 /// Bytes that may be outstanding, where memory allows. Fewer, and large files leave batches short; more, and a
 /// program that stops has wasted them.
 const BYTES_MAX: u64 = 128 << 20;
 /// Descriptors that stay open from the first pass of a batch to the second; further files are opened again.
 const KEPT_OPEN: usize = 56;
-/// The stack: the longest chain of calls needs 30 KiB.
+/// The stack, beside what the C library takes of it: the longest chain of calls needs 30 KiB.
 const STACK_BYTES: usize = 256 << 10;
+/// What the C library takes of a stack where it does not say: variables of the program's threads lie there.
+const THREAD_BYTES: usize = 1 << 20;
+/// How long the end of a helper is waited for. Longer takes only a file system that waits for this program.
+const JOIN_S: libc::time_t = 5;
+/// Turns that are given up for a helper that is being made, or is joined and not yet gone.
+const TURNS: u32 = 10_000;
 /// How long a helper waits for something to do. Longer, and a process whose first thread has ended lives so much
 /// longer; shorter, and a program that thinks for a while pays for a thread again.
 const IDLE_NS: i64 = 500_000_000;
@@ -59,6 +65,10 @@ static WALK: AtomicPtr<Walk> = AtomicPtr::new(null_mut());
 /// The thread, to be joined; 0: none.
 static THREAD: AtomicU64 = AtomicU64::new(0);
 static THREAD_ID: AtomicU32 = AtomicU32::new(0);
+/// The process that made it. Others find it here that were made by a raw `clone`, and have no helper.
+static MAKER: AtomicU32 = AtomicU32::new(0);
+/// Threads that are making it.
+static MAKERS: AtomicU32 = AtomicU32::new(0);
 
 #[inline]
 pub(super) fn state() -> State {
@@ -104,11 +114,49 @@ fn ring() {
 
 /// Makes the helper. What is in the way turns trees off in this process, silently.
 pub(super) fn start() {
-    if !is_own_thread() || !change(State::Wanted, State::Running) {
-        return;
+    MAKERS.fetch_add(1, Ordering::SeqCst);
+    if is_own_thread() && change(State::Wanted, State::Running) {
+        MAKER.store(crate::identity::process(), Relaxed);
+        if not_cancelled(try_start).is_none() {
+            set(State::Off);
+        }
     }
-    if try_start().is_none() {
-        set(State::Off);
+    MAKERS.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// Does what the C library might leave by cancelling the thread: nothing of ours may be left so.
+fn not_cancelled<R>(work: impl FnOnce() -> R) -> R {
+    let mut before = 0;
+    // SAFETY: the only thing that is changed is put back, and the old value is a local.
+    unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut before) };
+    let result = work();
+    // SAFETY: as above.
+    unsafe { pthread_setcancelstate(before, null_mut()) };
+    result
+}
+
+const PTHREAD_CANCEL_DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
+/// Bytes that the C library takes of every stack.
+fn thread_bytes() -> usize {
+    type Least = unsafe extern "C" fn(*const libc::pthread_attr_t) -> usize;
+    let least = symbols::next(c"__pthread_get_minstack");
+    if least.is_null() {
+        return THREAD_BYTES;
+    }
+    let mut attributes = MaybeUninit::uninit();
+    // SAFETY: the function has had this type since it is there; the attributes are a local that the first call
+    // fills.
+    unsafe {
+        let least = std::mem::transmute::<*mut c_void, Least>(least);
+        libc::pthread_attr_init(attributes.as_mut_ptr());
+        let bytes = least(attributes.as_ptr());
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        bytes
     }
 }
 
@@ -169,7 +217,8 @@ fn try_start() -> Option<()> {
     let failed = unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_attr_init(attributes.as_mut_ptr());
-        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK_BYTES);
+        let stack_bytes = STACK_BYTES + thread_bytes().next_multiple_of(4096);
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
         let failed =
             libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), run, null_mut());
@@ -188,35 +237,52 @@ fn try_start() -> Option<()> {
 /// Waits for the end of a helper that has ended, or is about to.
 fn join() {
     let thread = THREAD.swap(0, Relaxed);
-    if thread != 0 {
-        // SAFETY: made by us and not joined yet.
-        unsafe { libc::pthread_join(thread, null_mut()) };
+    if thread == 0 {
+        return;
+    }
+    let mut until = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a local; and a thread that was made by us and not joined yet.
+    unsafe {
+        libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut until);
+        until.tv_sec += JOIN_S;
+        libc::pthread_timedjoin_np(thread, null_mut(), &raw const until);
     }
 }
 
 /// Ends the helper, and waits until the kernel does not count it any more.
 pub(super) fn stop() {
-    let before = state();
-    set(if before == State::Running {
-        State::Stopping
-    } else {
-        State::Off
-    });
-    if before != State::Running {
+    if state() == State::Off {
         return;
     }
-    BELL.fetch_add(1, Ordering::SeqCst);
-    let _ = futex::wake(&BELL, futex::Flags::PRIVATE, 1);
-    join();
-    set(State::Off);
-    let thread = THREAD_ID.load(Relaxed);
-    // Joined is a little earlier than gone. A number that is in use again ends this all the same.
-    for _ in 0..1000 {
-        if !disk::is_thread(thread) {
-            return;
+    let maker = MAKER.load(Relaxed);
+    if maker != 0 && maker != crate::identity::process() {
+        // Here is none. If this is the child of a `vfork`, that of its parent ends by itself.
+        set(State::Off);
+        return;
+    }
+    // Also where it has just ended by itself, or another thread stops it: it may not be gone yet.
+    set(State::Stopping);
+    for _ in 0..TURNS {
+        if MAKERS.load(Ordering::SeqCst) == 0 {
+            break;
         }
         rustix::thread::sched_yield();
     }
+    BELL.fetch_add(1, Ordering::SeqCst);
+    let _ = futex::wake(&BELL, futex::Flags::PRIVATE, 1);
+    not_cancelled(join);
+    let thread = THREAD_ID.load(Relaxed);
+    // Joined is a little earlier than gone. A number that is in use again ends this all the same.
+    for _ in 0..TURNS {
+        if thread == 0 || !disk::is_thread(thread) {
+            break;
+        }
+        rustix::thread::sched_yield();
+    }
+    set(State::Off);
 }
 
 /// The child of a fork has no helper, and nothing that was said is about it.
@@ -225,6 +291,9 @@ pub(super) fn after_fork_in_child() {
         set(State::Idle);
     }
     THREAD.store(0, Relaxed);
+    THREAD_ID.store(0, Relaxed);
+    MAKER.store(0, Relaxed);
+    MAKERS.store(0, Relaxed);
     IS_ASLEEP.store(false, Relaxed);
     events::forget_all();
 }

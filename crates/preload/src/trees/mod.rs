@@ -25,7 +25,7 @@ mod helper;
 mod walk;
 
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use ahead_units::PAGE_BYTES;
 
@@ -41,6 +41,8 @@ const WAITS_MIN: u32 = 6;
 /// Calls that are timed from their beginning after one that may have waited.
 const CALLS_TIMED: u32 = 64;
 static WAITS: AtomicU32 = AtomicU32::new(0);
+/// The program has listed a folder: who does not is no walk, however many files it opens.
+static HAS_LISTED: AtomicBool = AtomicBool::new(false);
 /// When the newest call here ended, in ticks.
 static CALL_ENDED: AtomicU64 = AtomicU64::new(0);
 static CALLS_LEFT: AtomicU32 = AtomicU32::new(0);
@@ -58,16 +60,28 @@ pub(crate) fn is_on() -> bool {
 
 /// Something waited for a device.
 pub(crate) fn on_wait() {
-    if helper::state() == State::Idle && WAITS.fetch_add(1, Relaxed) + 1 >= WAITS_MIN {
+    match helper::state() {
+        State::Idle => {
+            WAITS.fetch_add(1, Relaxed);
+            want_if_it_is_a_walk();
+        }
+        State::Wanted | State::Running => {}
+        _ => return,
+    }
+    events::stay_told();
+}
+
+fn want_if_it_is_a_walk() {
+    if WAITS.load(Relaxed) >= WAITS_MIN && HAS_LISTED.load(Relaxed) {
         helper::want();
     }
 }
 
-/// Whether visits are told.
+/// Whether visits are told: so many after each wait, and after what the helper has fetched. Who goes through names
+/// that are in memory soon tells nothing any more, and the helper ends.
 #[inline]
 fn is_told() -> bool {
-    matches!(helper::state(), State::Wanted | State::Running)
-        && (watch::is_alert() || events::are_visits_told())
+    matches!(helper::state(), State::Wanted | State::Running) && events::are_visits_told()
 }
 
 /// A call that opens a file, while it goes on. Questions for metadata are not timed: in trees of up to some thousand
@@ -268,6 +282,9 @@ pub(crate) unsafe fn on_list(folder: c_int, path: *const c_char) {
     let key = key(folder, path);
     events::is_noted(key);
     note(key, folder, true, path);
+    if !HAS_LISTED.swap(true, Relaxed) {
+        want_if_it_is_a_walk();
+    }
     if is_told() {
         helper::wake();
     }

@@ -1,19 +1,25 @@
 /*
  * A program that goes through a tree and looks at what it can see of itself meanwhile.
- * Usage: walk walk|close|fork|alone FOLDER. It lists FOLDER and the folders below, opens each regular file, checks
+ * Usage: walk walk|close|fork|alone|end|bare|cancel|lease|named FOLDER. It lists FOLDER and the folders below, opens each regular file, checks
  * that its descriptors are the lowest free ones and no others are open, reads the file, and prints a sum of all bytes.
  * "close" closes all descriptors in the middle, "fork" lets a child go on in the middle, "alone" asks in the end
- * for what only a process with one thread may have.
+ * for what only a process with one thread may have, "end" ends the first thread alone, "bare" has a child in the middle
+ * that no handler of a fork prepares and that enters a sandbox, "cancel" enters one in a thread that is to be cancelled,
+ * "lease" takes leases of files in the middle, and "named" opens 0000 to 0399 without listing anything.
+ * Its threads have large variables of their own.
  */
 #define _GNU_SOURCE
 #include "place.h"
 #include <dirent.h>
+#include <pthread.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 static const char *how;
 static unsigned long sum, files;
+static __thread char storage[240 << 10];
 
 /* Open descriptors; the one that the list is read through is not counted. */
 static int open_descriptors(void)
@@ -24,6 +30,69 @@ static int open_descriptors(void)
         count += entry->d_name[0] != '.';
     closedir(all);
     return count - 1;
+}
+
+static void enter_sandbox(void)
+{
+    MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+}
+
+static void have_a_bare_child(void)
+{
+    pid_t child = _Fork(); MUST(child >= 0);
+    if (child == 0) {
+        alarm(20);
+        enter_sandbox();
+        _exit(unshare(CLONE_NEWUSER) == 0 ? 0 : 1);
+    }
+    int status; MUST(waitpid(child, &status, 0) == child);
+    printf("child: %#x\n", status);
+}
+
+static void *be_cancelled(void *nothing)
+{
+    pthread_cancel(pthread_self());
+    enter_sandbox();
+    printf("in a sandbox\n");
+    pthread_testcancel();
+    return nothing;
+}
+
+/* All files of the folder, from the last name on. */
+static void take_leases(int folder)
+{
+    int taken = 0;
+    for (int number = 399; number >= 0; number--) {
+        char name[8];
+        snprintf(name, sizeof name, "%04d", number);
+        int file = openat(folder, name, O_RDWR);
+        if (file < 0)
+            continue;
+        MUST(fcntl(file, F_SETLEASE, F_WRLCK) == 0);
+        usleep(100);
+        MUST(fcntl(file, F_SETLEASE, F_UNLCK) == 0);
+        close(file);
+        taken++;
+    }
+    printf("%d leases\n", taken);
+}
+
+static void open_by_name(const char *root)
+{
+    for (int number = 0; number < 400; number++) {
+        char path[4096], byte;
+        snprintf(path, sizeof path, "%s/%02d/%04d", root, number % 8, number);
+        int file = open(path, O_RDONLY); MUST(file >= 0);
+        MUST(read(file, &byte, 1) == 1);
+        close(file);
+    }
+    char status[4096];
+    int self = open("/proc/self/status", O_RDONLY); MUST(self >= 0);
+    ssize_t length = read(self, status, sizeof status - 1); MUST(length > 0);
+    close(self);
+    status[length] = 0;
+    const char *threads = strstr(status, "Threads:"); MUST(threads != NULL);
+    printf("%.10s\n", threads);
 }
 
 static void walk(int folder, int depth)
@@ -63,6 +132,10 @@ static void walk(int folder, int depth)
                 exit(WEXITSTATUS(status));
             }
         }
+        if (files == 150 && !strcmp(how, "bare"))
+            have_a_bare_child();
+        if (files == 150 && !strcmp(how, "lease"))
+            take_leases(folder);
         if (files == 150 && !strcmp(how, "close")) {
             printf("%lu files\n", files);
             fflush(stdout);
@@ -80,6 +153,11 @@ int main(int argc, char **argv)
     how = argv[1];
     /* What was inherited is not of interest. */
     MUST(close_range(3, ~0U, 0) == 0);
+    memset(storage, 1, sizeof storage);
+    if (!strcmp(how, "named")) {
+        open_by_name(argv[2]);
+        return 0;
+    }
     int root = open(argv[2], O_RDONLY | O_DIRECTORY); MUST(root == 3);
     walk(root, 0);
     printf("%lu files, sum %lu\n", files, sum);
@@ -87,5 +165,12 @@ int main(int argc, char **argv)
         int result = unshare(CLONE_NEWUSER);
         printf("unshare: %d %s\n", result, result ? strerror(errno) : "");
     }
+    if (!strcmp(how, "cancel")) {
+        pthread_t thread; MUST(pthread_create(&thread, NULL, be_cancelled, NULL) == 0);
+        void *result; MUST(pthread_join(thread, &result) == 0);
+        printf("cancelled: %d\n", result == PTHREAD_CANCELED);
+    }
+    if (!strcmp(how, "end"))
+        pthread_exit(NULL);
     return 0;
 }
