@@ -84,7 +84,7 @@ pub const KEYS: &[KeyDoc] = &[
     },
     KeyDoc {
         name: "trees",
-        default: "on",
+        default: "off",
         meaning: "files of a folder ahead of a program that goes through it, by a thread of ahead's in the program: on, off",
     },
 ];
@@ -155,7 +155,7 @@ impl Default for Settings {
             access_us: 0,
             bandwidth_mb: 0,
             depth: 0,
-            trees: true,
+            trees: false,
         }
     }
 }
@@ -315,7 +315,7 @@ mod tests {
         settings.set("depth", "7").unwrap();
         settings.set("readahead_hit_rate", "7").unwrap();
         settings.set("policy", "kernel").unwrap();
-        settings.set("trees", "off").unwrap();
+        settings.set("trees", "on").unwrap();
         assert_eq!(
             Settings::from_environment(&settings.to_environment()),
             settings

@@ -22,22 +22,19 @@ pub(crate) unsafe fn install(variables: *const *const c_char) {
     let settings = environment::value(c"AHEAD_SETTINGS").map_or(&b""[..], CStr::to_bytes);
     let mut turns_off = false;
     // Only where the policy decides: an arm of a comparison must not get help from here.
-    let mut follows_trees = !settings.is_empty();
+    let (mut follows_trees, mut decides) = (false, true);
     for pair in settings.split(|byte| *byte == b',') {
         turns_off |= pair == b"policy=off";
-        follows_trees &= !matches!(
+        follows_trees |= pair == b"trees=on";
+        decides &= !matches!(
             pair,
-            b"policy=off"
-                | b"policy=kernel"
-                | b"trees=off"
-                | b"readahead_ratio=0"
-                | b"readahead_ratio=1"
+            b"policy=off" | b"policy=kernel" | b"readahead_ratio=0" | b"readahead_ratio=1"
         );
         if let Some(us) = pair.strip_prefix(b"wait_us=") {
             watch::set_wait_us(us);
         }
     }
-    if follows_trees {
+    if follows_trees && decides {
         trees::allow();
     }
     if is_given(c"AHEAD_SHARED") || is_given(c"AHEAD_RECORD") || turns_off {
