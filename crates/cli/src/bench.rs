@@ -289,7 +289,7 @@ fn plan(arguments: &BenchRun) -> Result<BenchPlan, BenchCommandError> {
         // The configuration of this machine's user stays out: a result names what it was made with.
         plan.preload = Some(Preload {
             library: library.path,
-            environment: about_this_machine()
+            environment: about_this_machine(true)
                 .into_iter()
                 .chain(group::of_this_run())
                 .chain([devices::learns_alone()])

@@ -3,26 +3,24 @@
 //! Nothing that asks for an action is the good case: it takes one line for each target, and the exit status is 0.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::sync::atomic::AtomicU64;
-use std::time::SystemTime;
 
 use ahead_device::doctor::{self, Diagnosis};
 use ahead_device::finding::{DeviceTiming, Finding, Severity};
 use ahead_device::machine::MachineTree;
 use ahead_device::origin::in_both_units;
 use ahead_device::stack::Stack;
-use ahead_engine::estimates::{Estimates, SharedEstimate, words_of_file};
+use ahead_engine::estimates::{Estimates, SharedEstimate};
 use ahead_policy::device::DeviceEstimate;
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_sys::device_identity;
 use ahead_units::Timestamp;
 
 use crate::arguments::Doctor;
-use crate::cache;
 use crate::device::DeviceCommandError;
 use crate::exit::Exit;
 use crate::output::to_json;
+use crate::run::devices;
 
 /// Examines what was asked for; the text to print, and the exit status: 1 for a warning or worse.
 ///
@@ -57,12 +55,9 @@ struct KeptEstimates {
 impl KeptEstimates {
     /// Nothing is known where the file is not there, is damaged, or cannot be read.
     fn read() -> Self {
-        let file = cache::folder().and_then(|folder| fs::read(folder.join("devices")));
-        let words = file.ok().and_then(|bytes| words_of_file(&bytes));
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Self {
-            words: words.unwrap_or_default(),
-            now_s: now.map_or(0, |now| now.as_secs()),
+            words: devices::kept().unwrap_or_default(),
+            now_s: devices::seconds_now(),
         }
     }
 
@@ -72,14 +67,7 @@ impl KeptEstimates {
         let number = DeviceNumber::parse(layer.bdi.as_deref()?)?;
         let (sys, proc) = (machine.sys(), machine.proc());
         let identity = device_identity::of_block_device(&sys, &proc, number)?;
-        // What no device has, so that whatever is kept is another estimate.
-        let guess = DeviceEstimate {
-            access_ns: 0,
-            bytes_per_second: 0,
-            depth: 0,
-        };
-        let device = SharedEstimate::new();
-        device.set_identity(identity, guess);
+        let device = SharedEstimate::without_guess(identity);
         let kept = Estimates::new(&self.words, self.now_s);
         let heard = device.hear(kept, Timestamp::new(0));
         let is_measured = heard.is_some();

@@ -127,7 +127,7 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
     process.arg0(name).args(rest);
     process.env(SETTINGS_VARIABLE, settings.to_environment());
     process.env_remove(counter::CLOCK_VARIABLE);
-    process.envs(about_this_machine());
+    process.envs(about_this_machine(settings.trees));
     let group = group::of_this_run();
     match devices::of_this_run(
         arguments.device_cache(),
@@ -160,15 +160,15 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
 }
 
 /// What the library is told about the machine, as variables: finding it out takes longer than a
-/// process may take to start.
+/// process may take to start. What only the helper for `trees` needs is left out where there is none.
 #[must_use]
-pub fn about_this_machine() -> Vec<(String, String)> {
+pub fn about_this_machine(trees: bool) -> Vec<(String, String)> {
     let filters = filter_probe::vouched_for().to_string();
-    let tree_filters = filter_probe::vouched_for_trees().to_string();
-    let mut about = vec![
-        (filter_probe::FILTERS_VARIABLE.to_owned(), filters),
-        (filter_probe::TREE_FILTERS_VARIABLE.to_owned(), tree_filters),
-    ];
+    let mut about = vec![(filter_probe::FILTERS_VARIABLE.to_owned(), filters)];
+    if trees {
+        let filters = filter_probe::vouched_for_trees().to_string();
+        about.push((filter_probe::TREE_FILTERS_VARIABLE.to_owned(), filters));
+    }
     if !counter::keeps_step_now() {
         about.push((counter::CLOCK_VARIABLE.to_owned(), "monotonic".to_owned()));
     }

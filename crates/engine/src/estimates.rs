@@ -212,6 +212,16 @@ impl SharedEstimate {
         }
     }
 
+    /// The device with this identity, without a guess: whatever is kept of it is heard, and whatever is told of it
+    /// is news. For who only looks, or only writes down.
+    #[must_use]
+    pub const fn without_guess(identity: u64) -> Self {
+        Self {
+            identity: AtomicU64::new(identity),
+            ..Self::new()
+        }
+    }
+
     /// It is the device with this identity, of which nothing but a guess is known; with 0 it is not
     /// shared.
     pub fn set_identity(&self, identity: u64, guess: DeviceEstimate) {

@@ -9,7 +9,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
 
 use ahead_device::machine::MachineTree;
 use ahead_device::measurement::direct::{DirectDevice, DirectError};
@@ -227,7 +226,7 @@ impl<'a> Job<'a> {
         bytes: u64,
         stop: &Arc<AtomicBool>,
     ) -> Result<(Measurement, Option<String>), MeasureCommandError> {
-        let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let began_s = devices::seconds_now();
         let ladder_part = if arguments.no_ladder || !is_root() {
             0
         } else {
@@ -293,7 +292,7 @@ impl<'a> Job<'a> {
                 .unwrap_or_default()
                 .trim()
                 .to_owned(),
-            began_s: began.unwrap_or_default().as_secs(),
+            began_s,
             requests_by: self.device.requests_by().to_owned(),
             figures,
             steps: found.steps,

@@ -10,10 +10,11 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
 use ahead_engine::estimates::{
-    Estimates, FILE_BYTES, SharedEstimate, WORDS, to_word, words_of, words_of_file,
+    Estimates, FILE_BYTES, SharedEstimate, WORDS, words_of, words_of_file,
 };
 use ahead_policy::device::DeviceEstimate;
 use ahead_units::Timestamp;
@@ -54,11 +55,11 @@ pub fn of_this_run(keeps: Option<bool>, group: Option<&str>) -> Option<String> {
 /// Brings what is kept in `folder` into the file that processes share. The path of the kept one; `None`
 /// if there cannot be one.
 fn keep(folder: &Path, shared: &File) -> Option<String> {
-    let path = folder.join("devices");
+    let path = kept_in(folder);
     let text = path.to_str().filter(|_| path.is_absolute())?.to_owned();
     make_folder(folder).ok()?;
-    let mut file = own_file::open(&path, WRITABLE_BY_OTHERS).ok()?;
-    bring_in(&mut file, shared).ok()?;
+    let file = own_file::open(&path, WRITABLE_BY_OTHERS).ok()?;
+    bring_in(&file, shared).ok()?;
     Some(text)
 }
 
@@ -70,42 +71,47 @@ fn keep(folder: &Path, shared: &File) -> Option<String> {
 pub(crate) fn believe(identity: u64, estimate: DeviceEstimate) -> io::Result<PathBuf> {
     let folder = cache::folder()?;
     make_folder(&folder)?;
-    let path = folder.join("devices");
-    let mut file = own_file::open(&path, WRITABLE_BY_OTHERS)?;
-    let mut bytes = Vec::new();
-    (&mut file)
-        .take(FILE_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)?;
-    let kept = words_of_file(&bytes).unwrap_or_else(|| words_of(&[]));
-    let all = Estimates::new(&kept, seconds_now().saturating_sub(60));
-    tell(all, identity, estimate);
+    let path = kept_in(&folder);
+    let file = own_file::open(&path, WRITABLE_BY_OTHERS)?;
+    let kept = words_in(&file)?.unwrap_or_else(|| words_of(&[]));
+    let minute_ago = seconds_now().saturating_sub(60);
+    let tell = |words: &[AtomicU64]| {
+        let all = Estimates::new(words, minute_ago);
+        let device = SharedEstimate::without_guess(identity);
+        let _ = device.tell(all, estimate, Timestamp::new(0));
+        all.file()
+    };
     file.set_len(FILE_BYTES as u64)?;
-    file.write_all_at(&all.file(), 0)?;
+    file.write_all_at(&tell(&kept), 0)?;
     // What is in memory counts for runs before what is kept.
     if let Ok(shared) = group::file() {
         let mut known = [0; WORDS * 8];
         shared.read_exact_at(&mut known, group::KEPT_AT)?;
-        let words = words_of(&known);
-        let all = Estimates::new(&words, seconds_now().saturating_sub(60));
-        tell(all, identity, estimate);
         // Behind the first word of a file.
-        shared.write_all_at(&all.file()[8..], group::KEPT_AT)?;
+        shared.write_all_at(&tell(&words_of(&known))[8..], group::KEPT_AT)?;
     }
     Ok(path)
 }
 
-fn tell(all: Estimates<'_>, identity: u64, estimate: DeviceEstimate) {
-    // The guess of a device is not told: it has to be another one.
-    let guess = match to_word(estimate) == to_word(DeviceEstimate::FLASH) {
-        true => DeviceEstimate::ARM,
-        false => DeviceEstimate::FLASH,
-    };
-    let device = SharedEstimate::new();
-    device.set_identity(identity, guess);
-    let _ = device.tell(all, estimate, Timestamp::new(0));
+/// What is kept of devices; nothing where there is no such file, or one that is damaged or cannot be read.
+pub(crate) fn kept() -> Option<Vec<AtomicU64>> {
+    let file = File::open(kept_in(&cache::folder().ok()?)).ok()?;
+    words_in(&file).ok()?
 }
 
-fn seconds_now() -> u64 {
+fn kept_in(folder: &Path) -> PathBuf {
+    folder.join("devices")
+}
+
+/// The words of a file from its begin on; `None` for what is no such file.
+fn words_in(file: &File) -> io::Result<Option<Vec<AtomicU64>>> {
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(words_of_file(&bytes))
+}
+
+/// Seconds since 1970; 0 where the clock is before that.
+pub(crate) fn seconds_now() -> u64 {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since_1970.unwrap_or_default().as_secs()
 }
@@ -123,12 +129,9 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 
 /// What is kept and not known in memory goes there. Whoever deletes the file begins anew, so a file
 /// that cannot be used empties the memory too.
-fn bring_in(file: &mut File, shared: &File) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    let longer = FILE_BYTES as u64 + 1;
-    file.take(longer).read_to_end(&mut bytes)?;
+fn bring_in(file: &File, shared: &File) -> io::Result<()> {
     let mut known = [0; WORDS * 8];
-    let Some(kept) = words_of_file(&bytes) else {
+    let Some(kept) = words_in(file)? else {
         shared.write_all_at(&known, group::KEPT_AT)?;
         file.set_len(FILE_BYTES as u64)?;
         return file.write_all_at(&Estimates::new(&words_of(&[]), 0).file(), 0);

@@ -82,9 +82,9 @@ pub(super) fn copy(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
 /// descriptor is looked at again when it is next read.
 #[inline]
 pub(super) fn command(fd: c_int, command: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    if command == libc::F_SETLEASE && trees::is_on() {
+    if command == libc::F_SETLEASE {
         // The helper's opening a file would break the lease, for which the program may get a signal that ends it.
-        guarded(trees::stop);
+        trees::stop();
     }
     let result = call();
     match command {

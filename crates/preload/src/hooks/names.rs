@@ -99,8 +99,6 @@ pub(super) fn go_to(call: impl FnOnce() -> c_int) -> c_int {
 /// has open is in their way.
 #[inline]
 pub(super) fn alone(call: impl FnOnce() -> c_int) -> c_int {
-    if trees::is_on() {
-        crate::guard::guarded(trees::stop);
-    }
+    trees::stop();
     call()
 }

@@ -75,7 +75,7 @@ pub(super) fn control(option: c_int, call: impl FnOnce() -> c_int) -> c_int {
 #[inline]
 pub(super) fn end_thread(call: impl FnOnce()) {
     if trees::is_on() && crate::identity::thread() == crate::identity::process() {
-        guarded(trees::stop);
+        trees::stop();
     }
     call();
 }

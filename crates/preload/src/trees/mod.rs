@@ -307,7 +307,9 @@ pub(crate) fn on_new_working_folder() {
 /// The helper ends now, and there is never another one: the process enters a sandbox, or does what only a
 /// process with one thread may do.
 pub(crate) fn stop() {
-    helper::stop();
+    if is_on() {
+        guarded(helper::stop);
+    }
 }
 
 /// The child of a fork has no helper.
