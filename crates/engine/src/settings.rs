@@ -155,7 +155,7 @@ impl Default for Settings {
             access_us: 0,
             bandwidth_mb: 0,
             depth: 0,
-            trees: false,
+            trees: true,
         }
     }
 }

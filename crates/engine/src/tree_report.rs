@@ -1,5 +1,7 @@
 //! What was done for programs that go through folders: totals of a run, as words of the account.
 
+use ahead_policy::file_order::order::ORDERS;
+
 /// Words in the account.
 pub const WORDS: usize = 6;
 
@@ -33,7 +35,7 @@ pub struct TreeReport {
     /// Files of these that were given up. What is neither was still to come at the end.
     pub wasted: u64,
     /// Orders that were recognised, in the order of `ListingOrder::ALL`.
-    pub orders: [bool; 3],
+    pub orders: [bool; ORDERS],
 }
 
 impl TreeReport {
@@ -47,13 +49,13 @@ impl TreeReport {
             bytes: at(word::BYTES),
             used: at(word::USED),
             wasted: at(word::WASTED),
-            orders: [0, 1, 2].map(|order| at(word::ORDERS) >> order & 1 == 1),
+            orders: [0, 1, 2, 3].map(|order| at(word::ORDERS) >> order & 1 == 1),
         }
     }
 
     /// The orders that were recognised, in words.
     pub fn order_names(&self) -> impl Iterator<Item = &'static str> {
-        let names = ["as listed", "by name", "by inode"];
+        let names = ["as listed", "by name", "by inode", "by number"];
         names
             .into_iter()
             .zip(self.orders)
@@ -67,11 +69,11 @@ mod tests {
 
     #[test]
     fn totals_are_read_back_and_missing_words_are_nothing() {
-        let report = TreeReport::from_words(&[3, 40, 50_000, 39, 1, 0b101]);
+        let report = TreeReport::from_words(&[3, 40, 50_000, 39, 1, 0b1101]);
         assert_eq!((report.folders, report.files, report.used), (3, 40, 39));
         assert_eq!((report.bytes, report.wasted), (50_000, 1));
         let names: Vec<_> = report.order_names().collect();
-        assert_eq!(names, ["as listed", "by inode"]);
+        assert_eq!(names, ["as listed", "by inode", "by number"]);
         assert_eq!(TreeReport::from_words(&[]), TreeReport::default());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use ahead_policy::file_order::FileOrder;
 use ahead_policy::file_order::listing::{OUTSTANDING_FILES_MAX, OpenListing};
-use ahead_policy::file_order::order::{FileRanks, ListingOrder, Needed};
+use ahead_policy::file_order::order::{FileRanks, ListingOrder, Needed, ORDERS, by_numbers};
 use proptest::prelude::*;
 
 const BYTES_MAX: u64 = 16 << 20;
@@ -54,11 +54,12 @@ impl Reader {
     }
 
     fn list(&mut self, count: u32, seed: u64) -> usize {
-        let (named, inode) = (shuffled(count, seed), shuffled(count, seed ^ 0x5555));
+        let [named, inode, numbered] = [0, 0x5555, 0xaaaa].map(|more| shuffled(count, seed ^ more));
         let files = (0..count)
             .zip(named)
             .zip(inode)
-            .map(|((listed, named), inode)| FileRanks([listed, named, inode]))
+            .zip(numbered)
+            .map(|(((listed, named), inode), numbered)| FileRanks([listed, named, inode, numbered]))
             .collect();
         self.listings.push(Folder {
             state: OpenListing::new(count),
@@ -258,7 +259,7 @@ fn large_files_are_bounded_by_bytes() {
     let mut policy = FileOrder::new(1 << 20);
     let mut listing = OpenListing::new(100);
     for rank in 0..4 {
-        policy.on_visit(&mut listing, FileRanks([rank; 3]));
+        policy.on_visit(&mut listing, FileRanks([rank; ORDERS]));
     }
     let wanted = policy.files_wanted();
     let batch = policy.next(&mut listing, wanted).unwrap();
@@ -266,7 +267,7 @@ fn large_files_are_bounded_by_bytes() {
     assert_eq!((policy.outstanding_files(), policy.bytes_left()), (1, 0));
     assert_eq!(policy.files_wanted(), 0);
     assert_eq!(policy.next(&mut listing, 4), None);
-    policy.on_visit(&mut listing, FileRanks([batch.start; 3]));
+    policy.on_visit(&mut listing, FileRanks([batch.start; ORDERS]));
     assert_eq!(policy.bytes_left(), 1 << 20);
 }
 
@@ -284,9 +285,9 @@ fn an_order_that_begins_again_at_a_lower_rank_is_followed() {
         Some(batch)
     };
     for listed in 0..60 {
-        visit([listed, listed * 7 % 300, 299 - listed]);
+        visit([listed, listed * 7 % 300, 299 - listed, listed * 11 % 300]);
     }
-    let last = (60..200).filter_map(|at| visit([299 - at, at - 60, at * 7 % 300]));
+    let last = (60..200).filter_map(|at| visit([299 - at, at - 60, at * 7 % 300, at * 11 % 300]));
     let last = last.last().expect("the new order is followed");
     assert_eq!(last.order, ListingOrder::Named);
     assert!(last.start < 140 + 64);
@@ -302,6 +303,32 @@ fn what_is_needed_follows_the_last_files() {
         }
         assert_eq!(policy.needed(), needed);
     }
+}
+
+#[test]
+fn numbers_in_names_count_by_their_value() {
+    let sorted: [&[u8]; 9] = [
+        b"",
+        b"frame_",
+        b"frame_7.png",
+        b"frame_007.png2",
+        b"frame_8",
+        b"frame_10",
+        b"frame_10.2",
+        b"frame_10.10",
+        b"frames",
+    ];
+    for (at, one) in sorted.iter().enumerate() {
+        for (other_at, other) in sorted.iter().enumerate() {
+            let order = by_numbers(one, other);
+            assert_eq!(order, at.cmp(&other_at), "{one:?} and {other:?}");
+        }
+    }
+    // Equal numbers: byte order, so that no two names are equal.
+    assert!(by_numbers(b"007", b"7").is_lt());
+    // More digits than any integer has.
+    let long = [b'9'; 100];
+    assert!(by_numbers(&long[..99], &long).is_lt());
 }
 
 #[derive(Clone, Debug)]
@@ -331,7 +358,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => (0..300_u32, any::<u64>()).prop_map(|(files, seed)| Step::List { files, seed }),
         4 => (any::<usize>(), any::<u32>()).prop_map(|(folder, rank)| Step::Visit { folder, rank }),
-        6 => (any::<usize>(), 0..3_usize, 0..300_u32, 1..200_u32, 1..6_u32)
+        6 => (any::<usize>(), 0..ORDERS, 0..300_u32, 1..200_u32, 1..6_u32)
             .prop_map(|(folder, order, start, count, stride)| Step::Run { folder, order, start, count, stride }),
         1 => any::<usize>().prop_map(|folder| Step::End { folder }),
         1 => (0..3_usize).prop_map(Step::Needed),
@@ -339,6 +366,16 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
+    #[test]
+    fn any_names_can_be_sorted_by_numbers(mut names in prop::collection::vec("[a01]{0,6}", 0..20)) {
+        names.sort_by(|one, other| by_numbers(one.as_bytes(), other.as_bytes()));
+        for (at, one) in names.iter().enumerate() {
+            for other in &names[at..] {
+                prop_assert!(by_numbers(one.as_bytes(), other.as_bytes()).is_le());
+            }
+        }
+    }
+
     #[test]
     fn whatever_happens_the_limits_hold(steps in prop::collection::vec(step(), 1..60)) {
         let mut reader = Reader::new();

@@ -158,6 +158,22 @@ fn a_program_that_lists_nothing_has_no_helper() {
     assert_eq!(trees, TreeReport::default());
 }
 
+/// `xargs`, `tar -T`: files of one folder after another, by names that come from elsewhere.
+#[test]
+fn a_list_of_files_is_followed_through_folders_that_the_program_never_lists() {
+    let folder = folder();
+    let root = tree(folder.path());
+    let program = build(folder.path(), "walk");
+    let (without, with, trees) = both(&root, |account| {
+        let mut command = maybe_helped(&program, account);
+        command.arg("list").arg(&root).current_dir(folder.path());
+        command
+    });
+    assert_the_same(&without, &with);
+    assert!(trees.files >= 250 && trees.orders[1], "{trees:?}");
+    assert!(trees.wasted * 10 <= trees.files, "{trees:?}");
+}
+
 #[test]
 fn nothing_is_asked_for_where_trees_are_off() {
     let folder = folder();

@@ -1,7 +1,7 @@
 //! One listing that a program holds: how far it went in each order, and which of the requested files are
 //! still to be visited. What is learned from one listing for the next is the caller's business.
 
-use super::order::{FileRanks, ListingOrder};
+use super::order::{FileRanks, ListingOrder, ORDERS};
 
 /// Files that may be outstanding: one bit each, in every listing. Fewer, and a disk with one arm goes back
 /// and forth between folders more often; more, and a program that stops has wasted them.
@@ -30,7 +30,7 @@ pub(super) enum Fit {
 /// What one visit did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Visited {
-    pub(super) fits: [Fit; 3],
+    pub(super) fits: [Fit; ORDERS],
     /// The file was outstanding.
     pub(super) used: bool,
     /// Outstanding files that were passed and are given up.
@@ -42,7 +42,7 @@ pub(super) struct Visited {
 pub struct OpenListing {
     files: u32,
     /// Rank after the newest step of each order.
-    reached: [u32; 3],
+    reached: [u32; ORDERS],
     /// The order that `start`, `end` and `outstanding` count in.
     order: ListingOrder,
     /// No rank before this one is outstanding.
@@ -59,7 +59,7 @@ impl OpenListing {
     pub const fn new(files: u32) -> Self {
         Self {
             files,
-            reached: [0; 3],
+            reached: [0; ORDERS],
             order: ListingOrder::Listed,
             start: 0,
             end: 0,
@@ -80,7 +80,7 @@ impl OpenListing {
     }
 
     pub(super) fn on_visit(&mut self, ranks: FileRanks) -> Visited {
-        let mut fits = [Fit::Elsewhere; 3];
+        let mut fits = [Fit::Elsewhere; ORDERS];
         for ((fit, reached), rank) in fits.iter_mut().zip(&mut self.reached).zip(ranks.0) {
             *fit = fit_of(*reached, rank);
             if *fit != Fit::Behind {

@@ -20,7 +20,7 @@ pub mod order;
 mod trust;
 
 use listing::{Fit, OUTSTANDING_FILES_MAX, OpenListing, Visited};
-use order::{FileBatch, FileRanks, ListingOrder, Needed};
+use order::{FileBatch, FileRanks, ListingOrder, Needed, ORDERS};
 use trust::Trust;
 
 /// The score from which on an order is followed: four steps. Less, and a random order is taken for one;
@@ -49,7 +49,7 @@ const OBSERVATIONS_MAX: u8 = 16;
 /// What a process does with the files it lists.
 #[derive(Clone, Copy, Debug)]
 pub struct FileOrder {
-    scores: [u8; 3],
+    scores: [u8; ORDERS],
     ahead: u32,
     /// Used since `ahead` was changed.
     used: u32,
@@ -65,7 +65,7 @@ impl FileOrder {
     #[must_use]
     pub const fn new(bytes_max: u64) -> Self {
         Self {
-            scores: [0; 3],
+            scores: [0; ORDERS],
             ahead: AHEAD_FILES_MIN,
             used: 0,
             needed: [0; 3],
@@ -226,7 +226,7 @@ impl FileOrder {
 
     /// The program does something else with files from now on: how it went before says nothing about that.
     pub fn begin_anew(&mut self) {
-        self.scores = [0; 3];
+        self.scores = [0; ORDERS];
         self.needed = [0; 3];
         self.ahead = AHEAD_FILES_MIN;
         self.used = 0;

@@ -19,7 +19,7 @@ use super::walk::LISTED_AT_ONCE;
 pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Bytes of the longest path that is followed.
-const PATH_MAX: usize = 2048;
+pub(super) const PATH_MAX: usize = 2048;
 /// Bytes of names that the kernel hands over at once.
 const NAMES_AT_ONCE: usize = 16 << 10;
 

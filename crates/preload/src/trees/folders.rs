@@ -4,7 +4,7 @@
 //! No system call is made here; whoever lists a folder hands over its names.
 
 use ahead_policy::file_order::listing::OpenListing;
-use ahead_policy::file_order::order::{FileRanks, ListingOrder};
+use ahead_policy::file_order::order::{FileRanks, ListingOrder, ORDERS, by_numbers};
 
 use super::events;
 
@@ -46,7 +46,7 @@ pub(super) struct Entry {
     /// Number of the folder that it is, plus one.
     pub(super) child: u32,
     /// Among the files, or the folders, of its folder.
-    ranks: [u32; 3],
+    ranks: [u32; ORDERS],
 }
 
 /// One folder.
@@ -74,6 +74,10 @@ pub(super) struct Folder {
     /// Visits of the process when files of it were requested last.
     pub(super) asked_at: u64,
     pub(super) is_listed: bool,
+    /// Files of it that the program opened before it was listed.
+    pub(super) opens: u8,
+    /// Folders in it that were listed because the program opened their files by name.
+    pub(super) children_by_name: u8,
     /// It, or one that it was found from, was listed by the program.
     pub(super) may_be_listed: bool,
 }
@@ -91,7 +95,7 @@ pub(super) struct Folders {
     entries: [Entry; ENTRIES],
     entry_count: usize,
     /// For each folder the numbers of its entries in the orders that are not that of the listing.
-    sorted: [[u32; ENTRIES]; 2],
+    sorted: [[u32; ENTRIES]; ORDERS - 1],
     names: [u8; NAME_BYTES],
     names_used: usize,
     /// Number of the entry, plus one, by folder and hash of the name.
@@ -241,6 +245,8 @@ impl Folders {
             round: 0,
             asked_at: 0,
             is_listed: false,
+            opens: 0,
+            children_by_name: 0,
             may_be_listed: false,
         };
         self.folder_count += 1;
@@ -300,7 +306,7 @@ impl Folders {
             is_barred: false,
             folder: 0,
             child: 0,
-            ranks: [0; 3],
+            ranks: [0; ORDERS],
         };
         self.entry_count += 1;
         true
@@ -331,23 +337,28 @@ impl Folders {
     /// Ranks of the entries `from` to `to`, which are of one kind.
     fn sort(&mut self, from: usize, to: usize) {
         let (entries, names) = (&mut self.entries, &self.names);
-        for (order, sorted) in self.sorted.iter_mut().enumerate() {
+        for (order, sorted) in ListingOrder::ALL[1..].iter().zip(&mut self.sorted) {
             let part = &mut sorted[from..to];
             for (place, at) in part.iter_mut().zip(from..) {
                 *place = number(at);
             }
-            if order == 0 {
-                let name = |at: u32| {
-                    let entry = &entries[index(at)];
-                    let start = index(entry.name_at);
-                    &names[start..start + usize::from(entry.name_length)]
-                };
-                part.sort_unstable_by(|one, other| name(*one).cmp(name(*other)));
-            } else {
-                part.sort_unstable_by_key(|at| entries[index(*at)].inode);
+            let name = |at: u32| {
+                let entry = &entries[index(at)];
+                let start = index(entry.name_at);
+                &names[start..start + usize::from(entry.name_length)]
+            };
+            match order {
+                ListingOrder::Listed => {}
+                ListingOrder::Named => {
+                    part.sort_unstable_by(|one, other| name(*one).cmp(name(*other)));
+                }
+                ListingOrder::Inode => part.sort_unstable_by_key(|at| entries[index(*at)].inode),
+                ListingOrder::Numbered => {
+                    part.sort_unstable_by(|one, other| by_numbers(name(*one), name(*other)));
+                }
             }
             for (rank, at) in part.iter().enumerate() {
-                entries[index(*at)].ranks[order + 1] = number(rank);
+                entries[index(*at)].ranks[order.index()] = number(rank);
             }
         }
         for (rank, entry) in entries[from..to].iter_mut().enumerate() {
@@ -396,10 +407,9 @@ impl Folders {
 
     fn in_order(&self, start: u32, order: ListingOrder, rank: u32) -> usize {
         let at = index(start + rank);
-        match order {
-            ListingOrder::Listed => at,
-            ListingOrder::Named => index(self.sorted[0][at]),
-            ListingOrder::Inode => index(self.sorted[1][at]),
+        match order.index().checked_sub(1) {
+            None => at,
+            Some(sorted) => index(self.sorted[sorted][at]),
         }
     }
 
@@ -414,6 +424,38 @@ impl Folders {
         self.entries[entry].child = number(folder + 1);
         self.folders[folder].parent = number(parent + 1);
         self.folders[folder].entry = number(entry);
+    }
+
+    /// Links `folder` to the one above, if that is known and listed. Whether it is linked.
+    pub(super) fn link_by_path(&mut self, folder: usize) -> bool {
+        if self.folders[folder].parent != 0 {
+            return true;
+        }
+        let Some((above, name)) = events::split(self.path(folder)) else {
+            return false;
+        };
+        let (above, name) = (events::path_key(0, above), events::name_hash(name));
+        let parent = self
+            .find_key(above)
+            .filter(|parent| *parent < self.folder_count);
+        let Some((parent, entry)) = parent.and_then(|at| Some((at, self.find_name(at, name)?)))
+        else {
+            return false;
+        };
+        self.link(parent, entry, folder);
+        true
+    }
+
+    /// Links all folders that lie in `parent`, which was just listed.
+    pub(super) fn link_children(&mut self, parent: usize) {
+        for folder in 0..self.folder_count {
+            let is_child = self.folders[folder].parent == 0
+                && events::split(self.path(folder))
+                    .is_some_and(|(above, _)| above == self.path(parent));
+            if is_child {
+                self.link_by_path(folder);
+            }
+        }
     }
 
     /// Nothing was requested of `folder` yet in a round that is new to it.

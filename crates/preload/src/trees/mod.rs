@@ -1,4 +1,5 @@
-//! Trees: a program that lists folders and visits their files finds the next ones in memory.
+//! Trees: a program that lists folders and visits their files, or visits them by a list of names, finds the next ones
+//! in memory.
 //!
 //! ```text
 //! program   opendir, open, stat ──► notes and visits (events)
@@ -15,14 +16,17 @@
 //! * The helper is made where a program that keeps to the rules cannot be inside an allocator or a signal
 //!   handler: in calls that list folders or open streams. It blocks no signal that the C library needs,
 //!   allocates nothing, holds no lock, and ends when it has nothing to do.
-//! * It opens what lies in folders that the program lists, and in folders below those; only regular files and
-//!   folders on local file systems, and never across a mount.
+//! * It opens what lies in folders that the program lists or opens files of by name, in folders below those, and in
+//!   folders beside those that it came to by names; only regular files and folders on local file systems, and never
+//!   across a mount.
 
 mod disk;
 mod events;
 mod folders;
 mod helper;
+mod state;
 mod walk;
+mod work;
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -33,36 +37,44 @@ use crate::fd_table::line;
 use crate::guard::guarded;
 use crate::{ticks, wake, watch};
 use events::{NewNote, Origin, Visit, VisitKind};
-use helper::State;
+use state::State;
 
-/// Waits after which a helper is wanted. Fewer, and a program that is over after some waits pays for a helper that has
-/// just begun; more, and a small tree is half read.
-const WAITS_MIN: u32 = 6;
 /// Calls that are timed from their beginning after one that may have waited.
 const CALLS_TIMED: u32 = 64;
-static WAITS: AtomicU32 = AtomicU32::new(0);
-/// The program has listed a folder: who does not is no walk, however many files it opens.
-static HAS_LISTED: AtomicBool = AtomicBool::new(false);
+/// Files of one folder opened one after another, each after a wait, that are taken for a list of files. Fewer, and
+/// programs that open some files by name (databases, interpreters) get a helper for nothing; more, and a short list
+/// is half read.
+const OPENED_BY_NAME_MIN: u32 = 8;
+/// The program goes through files: it has listed a folder, or opened what looks like a list. Who does neither is no
+/// walk, however many files it opens.
+static IS_WALK: AtomicBool = AtomicBool::new(false);
+/// Something waited since the newest open that was counted.
+static HAS_WAITED: AtomicBool = AtomicBool::new(false);
+/// Folder and name that were opened last after a wait, and how many names of that folder in a row.
+static OPENED_KEY: AtomicU64 = AtomicU64::new(0);
+static OPENED_NAME: AtomicU64 = AtomicU64::new(0);
+static OPENED_IN_A_ROW: AtomicU32 = AtomicU32::new(0);
 /// When the newest call here ended, in ticks.
 static CALL_ENDED: AtomicU64 = AtomicU64::new(0);
 static CALLS_LEFT: AtomicU32 = AtomicU32::new(0);
 
 /// Trees are of interest: called by the constructor, unless they were turned off.
 pub(crate) fn allow() {
-    helper::set(State::Idle);
+    state::set(State::Idle);
 }
 
 /// Whether anything here is done at all.
 #[inline]
 pub(crate) fn is_on() -> bool {
-    helper::state() != State::Off
+    state::state() != State::Off
 }
 
 /// Something waited for a device.
 pub(crate) fn on_wait() {
-    match helper::state() {
+    match state::state() {
         State::Idle => {
-            WAITS.fetch_add(1, Relaxed);
+            state::count_wait();
+            HAS_WAITED.store(true, Relaxed);
             want_if_it_is_a_walk();
         }
         State::Wanted | State::Running => {}
@@ -72,8 +84,8 @@ pub(crate) fn on_wait() {
 }
 
 fn want_if_it_is_a_walk() {
-    if WAITS.load(Relaxed) >= WAITS_MIN && HAS_LISTED.load(Relaxed) {
-        helper::want();
+    if state::has_waited_enough() && IS_WALK.load(Relaxed) {
+        state::want();
     }
 }
 
@@ -81,7 +93,7 @@ fn want_if_it_is_a_walk() {
 /// that are in memory soon tells nothing any more, and the helper ends.
 #[inline]
 fn is_told() -> bool {
-    matches!(helper::state(), State::Wanted | State::Running) && events::are_visits_told()
+    matches!(state::state(), State::Wanted | State::Running) && events::are_visits_told()
 }
 
 /// A call that opens a file, while it goes on. Questions for metadata are not timed: in trees of up to some thousand
@@ -184,10 +196,37 @@ pub(crate) unsafe fn on_visit(
     if !is_on() {
         return;
     }
-    if is_folder || is_told() {
+    let is_counted = opened.is_some() && HAS_WAITED.load(Relaxed) && !is_folder;
+    if is_folder || is_counted || is_told() {
         // SAFETY: by this function's own condition.
         let path = unsafe { bytes(path) };
-        tell(folder, path, opened, is_folder);
+        if is_counted && state::state() == State::Idle {
+            count_open(folder, path);
+        }
+        if is_folder || is_told() {
+            tell(folder, path, opened, is_folder);
+        }
+    }
+}
+
+/// A file is opened, the first one after a wait.
+#[cold]
+fn count_open(folder: c_int, path: &[u8]) {
+    HAS_WAITED.store(false, Relaxed);
+    let Some((parent, name)) = events::split(path) else {
+        return;
+    };
+    let (key, name) = (key(folder, parent), events::name_hash(name));
+    let is_here = OPENED_KEY.swap(key, Relaxed) == key;
+    let is_same = OPENED_NAME.swap(name, Relaxed) == name;
+    let in_a_row = match (is_here, is_same) {
+        (true, true) => return,
+        (true, false) => OPENED_IN_A_ROW.load(Relaxed) + 1,
+        (false, _) => 1,
+    };
+    OPENED_IN_A_ROW.store(in_a_row, Relaxed);
+    if in_a_row >= OPENED_BY_NAME_MIN && !IS_WALK.swap(true, Relaxed) {
+        want_if_it_is_a_walk();
     }
 }
 
@@ -222,12 +261,12 @@ fn tell(folder: c_int, path: &[u8], opened: Option<c_int>, is_folder: bool) {
         None => VisitKind::Stat,
     };
     events::push_visit(Visit { key, hash, kind });
-    helper::wake();
+    state::wake();
     // Allocators open files of these folders, with their locks held.
     let is_of_system = [&b"/proc/"[..], b"/sys/", b"/etc/", b"/dev/"]
         .iter()
         .any(|folder| path.starts_with(folder));
-    if helper::state() == State::Wanted && opened.is_some() && !is_of_system {
+    if state::state() == State::Wanted && opened.is_some() && !is_of_system {
         guarded(helper::start_outside_of_handlers);
     }
 }
@@ -282,11 +321,11 @@ pub(crate) unsafe fn on_list(folder: c_int, path: *const c_char) {
     let key = key(folder, path);
     events::is_noted(key);
     note(key, folder, true, path);
-    if !HAS_LISTED.swap(true, Relaxed) {
+    if !IS_WALK.swap(true, Relaxed) {
         want_if_it_is_a_walk();
     }
     if is_told() {
-        helper::wake();
+        state::wake();
     }
     may_begin();
 }
@@ -294,7 +333,7 @@ pub(crate) unsafe fn on_list(folder: c_int, path: *const c_char) {
 /// A call that no signal handler may make, and no allocator does: the helper is made here if it is wanted.
 #[inline]
 pub(crate) fn may_begin() {
-    if helper::state() == State::Wanted {
+    if state::state() == State::Wanted {
         guarded(helper::start);
     }
 }

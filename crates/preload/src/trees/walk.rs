@@ -35,6 +35,12 @@ const MISSED_MAX: u32 = 12;
 pub(super) const HEAD_BYTES: u64 = 64 << 10;
 /// Two places where the program visits something within so many visits are trees gone through in step.
 const IN_STEP_VISITS: u64 = 8;
+/// Files of a folder that the program opens without listing it, after which it is listed for the sake of their order.
+/// Fewer, and the folders of libraries and settings are listed; more, and small folders are over.
+const OPENS_BEFORE_LISTING: u8 = 3;
+/// Names that may be listed without one of their files being visited as expected. Fewer, and lists that go through
+/// large folders are not followed; more, and who opens files at random pays for names that lead to nothing.
+const NAMES_IN_VAIN_MAX: u32 = 16_384;
 /// Visits after which it is looked for files that the program has left behind.
 const SWEEP_VISITS: u64 = 128;
 
@@ -100,6 +106,8 @@ pub(super) struct Walk {
     round: u32,
     /// Visits in a row of files that were not requested.
     missed: u32,
+    /// Names listed of folders that the program does not list, since a file was visited that was requested.
+    names_in_vain: u32,
     /// Where the newest visits were: one place, or two if trees are gone through in step.
     places: [Place; 2],
     visits: u64,
@@ -122,6 +130,7 @@ impl Walk {
         self.round = 1;
         self.places = [Place::default(); 2];
         self.missed = 0;
+        self.names_in_vain = 0;
         self.visits = 0;
         self.item_count = 0;
         self.part_count = 0;
@@ -139,6 +148,33 @@ impl Walk {
     /// The program lists this folder. When it visits its files is another matter: rsync is ten folders ahead.
     pub(super) fn on_folder(&mut self, folder: usize) {
         self.folders.folder_mut(folder).may_be_listed = true;
+    }
+
+    /// The program opens a file of a folder that was not listed. Whether that folder is to be listed now: its files
+    /// may come in one of its orders.
+    pub(super) fn is_to_be_listed(&mut self, folder: usize) -> bool {
+        let known = self.folders.folder_mut(folder);
+        known.opens = known.opens.saturating_add(1);
+        // Not again if it could not be listed.
+        known.opens == OPENS_BEFORE_LISTING && self.may_list_in_vain()
+    }
+
+    /// The same of the folder above one that was: what comes next may lie in the one beside.
+    pub(super) fn is_parent_to_be_listed(&mut self, parent: usize) -> bool {
+        let known = self.folders.folder_mut(parent);
+        known.children_by_name = known.children_by_name.saturating_add(1);
+        !known.is_listed && known.children_by_name >= 2 && self.may_list_in_vain()
+    }
+
+    const fn may_list_in_vain(&self) -> bool {
+        self.names_in_vain < NAMES_IN_VAIN_MAX
+    }
+
+    /// A folder was listed that the program has not: it reaches it by names.
+    pub(super) fn on_listed_by_name(&mut self, folder: usize) {
+        self.on_folder(folder);
+        let known = self.folders.folder(folder);
+        self.names_in_vain += known.files + known.folders;
     }
 
     /// The program visits a file.
@@ -178,6 +214,7 @@ impl Walk {
         if self.policy.on_visit(&mut known.listing, ranks) {
             self.tally.used += 1;
             self.missed = 0;
+            self.names_in_vain = 0;
         } else {
             self.missed += 1;
             if self.missed >= MISSED_MAX {

@@ -52,6 +52,44 @@ fn files_and_folders_have_ranks_of_their_own_in_each_order() {
 }
 
 #[test]
+fn numbered_names_have_the_ranks_of_their_numbers() {
+    let folders = folders();
+    let names = [
+        ("part-10", 1, EntryKind::File),
+        ("part-9", 2, EntryKind::File),
+        ("part-1", 3, EntryKind::File),
+    ];
+    let folder = listed(folders, 2, &names);
+    let names = [0, 1, 2].map(|rank| {
+        let at = folders.file(folder, ListingOrder::Numbered, rank);
+        assert_eq!(folders.ranks(at).of(ListingOrder::Numbered), rank);
+        folders.name(at).to_vec()
+    });
+    assert_eq!(names, [&b"part-1"[..], b"part-9", b"part-10"]);
+}
+
+#[test]
+fn folders_known_by_path_are_linked_when_the_one_above_is_listed() {
+    let folders = folders();
+    let below = EntryKind::Folder;
+    let children = [(3, &b"/top/x"[..]), (4, b"/top/y"), (5, b"/other/x")];
+    let children = children.map(|(inode, path)| {
+        let child = listed(folders, inode, &[("file", inode * 10, EntryKind::File)]);
+        folders.set_path(child, path);
+        assert!(!folders.link_by_path(child));
+        child
+    });
+    let top = listed(folders, 2, &[("x", 3, below), ("y", 4, below)]);
+    folders.set_path(top, b"/top");
+    folders.set_key(events::path_key(0, b"/top"), top);
+    folders.link_children(top);
+    let order = ListingOrder::Named;
+    let following = folders.following(children[0], order, 1);
+    assert_eq!(following, Some(Following::Folder(children[1])));
+    assert_eq!(folders.following(children[2], order, 1), None);
+}
+
+#[test]
 fn a_walk_goes_into_the_depth_and_leaves_out_where_it_was() {
     let folders = folders();
     let below = EntryKind::Folder;

@@ -182,3 +182,37 @@ fn what_the_program_leaves_behind_is_given_up() {
         "{outstanding} outstanding"
     );
 }
+
+/// Who opens files at random, in folders of any size, pays for names up to a limit.
+#[test]
+fn folders_are_listed_in_vain_only_up_to_a_limit() {
+    let tree = Tree::new(10);
+    let mut listed = 0;
+    for inode in 10_000..20_000 {
+        let Some(folder) = tree.walk.folders.find_or_make(1, inode) else {
+            break;
+        };
+        if tree.walk.folders.is_nearly_full() {
+            tree.walk.forget_folders();
+            continue;
+        }
+        let answers = [(); 5].map(|()| tree.walk.is_to_be_listed(folder));
+        assert!(!answers[0] && !answers[1] && !answers[3] && !answers[4]);
+        if answers[2] {
+            list_folder(&mut tree.walk.folders, inode);
+            tree.walk.on_listed_by_name(folder);
+            listed += 1;
+        }
+    }
+    assert_eq!(listed, u64::from(NAMES_IN_VAIN_MAX).div_ceil(FILES));
+}
+
+#[test]
+fn the_folder_above_is_listed_for_the_second_of_its_folders() {
+    let tree = Tree::new(10);
+    let parent = tree.walk.folders.find_or_make(1, 5000).unwrap();
+    assert!(!tree.walk.is_parent_to_be_listed(parent));
+    assert!(tree.walk.is_parent_to_be_listed(parent));
+    list_folder(&mut tree.walk.folders, 5000);
+    assert!(!tree.walk.is_parent_to_be_listed(parent));
+}

@@ -1,0 +1,127 @@
+//! What there is of the helper, and how it is woken.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, Ordering::Relaxed};
+
+use rustix::thread::futex;
+
+use super::events;
+
+/// How long a helper waits for something to do. Longer, and a process whose first thread has ended lives so much
+/// longer; shorter, and a program that thinks for a while pays for a thread again.
+const IDLE_NS: i64 = 500_000_000;
+/// What there is of the helper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum State {
+    /// There will be none.
+    Off = 0,
+    /// Nothing has waited.
+    Idle = 1,
+    /// It is to be made.
+    Wanted = 2,
+    Running = 3,
+    /// It is to end, and there will be none.
+    Stopping = 4,
+}
+
+/// Waits after which a helper is wanted. Fewer, and a program that is over after some waits pays for a helper that has
+/// just begun; more, and a small tree is half read.
+const WAITS_MIN: u32 = 6;
+/// The same after helpers that were of no use, at most. Fewer, and a database that opens its tables by name has one again
+/// and again; more, and what it does after that is hardly ever helped.
+const WAITS_MAX: u32 = WAITS_MIN << 10;
+static WAITS: AtomicU32 = AtomicU32::new(0);
+static WAITS_NEEDED: AtomicU32 = AtomicU32::new(WAITS_MIN);
+
+static STATE: AtomicU32 = AtomicU32::new(State::Off as u32);
+/// Grows with each reason to look.
+static BELL: AtomicU32 = AtomicU32::new(0);
+static IS_ASLEEP: AtomicBool = AtomicBool::new(false);
+#[inline]
+pub(super) fn state() -> State {
+    match STATE.load(Relaxed) {
+        1 => State::Idle,
+        2 => State::Wanted,
+        3 => State::Running,
+        4 => State::Stopping,
+        _ => State::Off,
+    }
+}
+
+pub(super) fn set(state: State) {
+    STATE.store(state as u32, Ordering::SeqCst);
+}
+
+pub(super) fn change(from: State, to: State) -> bool {
+    STATE
+        .compare_exchange(from as u32, to as u32, Ordering::SeqCst, Relaxed)
+        .is_ok()
+}
+
+/// A helper is wanted.
+pub(super) fn want() {
+    change(State::Idle, State::Wanted);
+}
+
+/// Something waited while there was no helper.
+pub(super) fn count_wait() {
+    WAITS.fetch_add(1, Relaxed);
+}
+
+/// Whether enough waits were counted for a helper to be worth its making.
+pub(super) fn has_waited_enough() -> bool {
+    WAITS.load(Relaxed) >= WAITS_NEEDED.load(Relaxed)
+}
+
+/// A helper ends: what the program wants next it has to wait for again, much longer where the helper was of no use.
+pub(super) fn on_end(was_of_use: bool) {
+    let needed = if was_of_use {
+        WAITS_MIN
+    } else {
+        (WAITS_NEEDED.load(Relaxed) * 4).min(WAITS_MAX)
+    };
+    WAITS_NEEDED.store(needed, Relaxed);
+    WAITS.store(0, Relaxed);
+}
+
+/// The child of a fork has no helper.
+pub(super) fn after_fork_in_child() {
+    if matches!(state(), State::Running | State::Wanted) {
+        set(State::Idle);
+    }
+    IS_ASLEEP.store(false, Relaxed);
+}
+
+/// There is something to look at.
+#[inline]
+pub(super) fn wake() {
+    std::sync::atomic::fence(Ordering::SeqCst);
+    if IS_ASLEEP.load(Ordering::SeqCst) {
+        ring();
+    }
+}
+
+#[cold]
+pub(super) fn ring() {
+    IS_ASLEEP.store(false, Ordering::SeqCst);
+    BELL.fetch_add(1, Ordering::SeqCst);
+    let _ = futex::wake(&BELL, futex::Flags::PRIVATE, 1);
+}
+
+/// Waits until there is something to look at. False: there was nothing for long.
+pub(super) fn sleep() -> bool {
+    let bell = BELL.load(Ordering::SeqCst);
+    IS_ASLEEP.store(true, Ordering::SeqCst);
+    std::sync::atomic::fence(Ordering::SeqCst);
+    let mut goes_on = true;
+    if events::is_empty() && state() == State::Running {
+        let limit = rustix::time::Timespec {
+            tv_sec: 0,
+            tv_nsec: IDLE_NS,
+        };
+        let waited = futex::wait(&BELL, futex::Flags::PRIVATE, bell, Some(&limit));
+        goes_on = waited != Err(rustix::io::Errno::TIMEDOUT);
+    }
+    IS_ASLEEP.store(false, Ordering::SeqCst);
+    goes_on
+}

@@ -1,0 +1,324 @@
+//! What the helper does: takes in what the program has said, and requests what comes next.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering::Relaxed;
+
+use ahead_engine::budget::Published;
+use ahead_engine::report::header;
+use ahead_engine::tree_report::word;
+use ahead_policy::file_order::order::Needed;
+use ahead_sys::own_usage::own_thread_usage;
+use ahead_units::{ByteLength, PageCount};
+
+use super::disk;
+use super::events::{self, Note, VisitKind};
+use super::folders::FOLDERS;
+use super::state::{State, sleep, state};
+use super::walk::{HEAD_BYTES, Tally, Walk};
+use crate::fd_table::line;
+use crate::host::Host;
+
+/// Bytes that may be outstanding, where memory allows. Fewer, and large files leave batches short; more, and a
+/// program that stops has wasted them.
+const BYTES_MAX: u64 = 128 << 20;
+/// Descriptors that stay open from the first pass of a batch to the second; further files are opened again.
+const KEPT_OPEN: usize = 56;
+/// A key that is known to mean a folder that is not to be looked at.
+const IGNORED: usize = FOLDERS;
+
+/// The helper, in its thread.
+pub(super) struct Helper {
+    walk: &'static mut Walk,
+    host: &'static Host,
+    published: Published,
+    /// What the account has.
+    told: Tally,
+}
+
+impl Helper {
+    pub(super) fn new(walk: &'static mut Walk, host: &'static Host) -> Self {
+        Self {
+            walk,
+            host,
+            published: Published::default(),
+            told: Tally::default(),
+        }
+    }
+
+    /// Works until nothing comes any more, or it is to end. Whether the program visited what it requested.
+    pub(super) fn work(mut self) -> bool {
+        let budget = &self.host.session.group.budget;
+        let bytes = budget.available().bytes().get() / 2;
+        self.walk.begin(bytes.min(BYTES_MAX));
+        events::forget_keys();
+        while state() == State::Running {
+            let heard = self.take_in();
+            let acted = self.act();
+            self.tell();
+            if !heard && !acted && !sleep() {
+                break;
+            }
+        }
+        self.walk.forget_folders();
+        self.tell();
+        self.walk.tally.used > 0
+    }
+
+    /// Takes in what the program has said. Whether it has.
+    fn take_in(&mut self) -> bool {
+        let mut heard = self.take_notes();
+        while let Some(visit) = events::next_visit() {
+            heard = true;
+            let mut folder = self.walk.folders.find_key(visit.key);
+            if folder.is_none() {
+                self.take_notes();
+                folder = self.walk.folders.find_key(visit.key);
+            }
+            match folder {
+                None => events::ask_for_note(visit.key),
+                Some(IGNORED) => {}
+                Some(folder) => {
+                    if visit.kind == VisitKind::Open && !self.walk.folders.folder(folder).is_listed
+                    {
+                        self.on_open_by_name(folder);
+                    }
+                    self.walk.on_visit(folder, visit.hash, visit.kind);
+                }
+            }
+        }
+        heard
+    }
+
+    fn take_notes(&mut self) -> bool {
+        let mut heard = false;
+        while let Some(note) = events::next_note() {
+            heard = true;
+            if self.walk.folders.is_nearly_full() {
+                self.walk.forget_folders();
+                events::forget_keys();
+            }
+            if self.take_note(&note).is_none() {
+                self.walk.folders.set_key(note.key, IGNORED);
+            }
+        }
+        heard
+    }
+
+    fn take_note(&mut self, note: &Note) -> Option<()> {
+        let path = note.path.get(..note.length)?;
+        // Where the folder above is known, no call is needed, and the descriptor may be closed by now.
+        if let Some(folder) = self.below(note) {
+            self.walk.folders.set_key(note.key, folder);
+            if note.lists {
+                self.walk.on_folder(folder);
+            }
+            return Some(());
+        }
+        if let Some(folder) = self.walk.folders.find_key(note.key)
+            && folder != IGNORED
+        {
+            return self.on_folder(folder, None, note.lists);
+        }
+        let at = descriptor(note)?;
+        let found = disk::find(at, path)?;
+        // The number may have been opened anew meanwhile.
+        if descriptor(note)? != at {
+            return None;
+        }
+        let folders = &mut self.walk.folders;
+        let folder = folders.find_or_make(found.device, found.inode)?;
+        folders.set_key(note.key, folder);
+        let mut buffer = [0; 1024];
+        let path = disk::path_of(&found.descriptor, &mut buffer)?;
+        folders.set_path(folder, path);
+        folders.set_key(events::path_key(0, path), folder);
+        folders.link_by_path(folder);
+        self.on_folder(folder, Some(&found.descriptor), note.lists)
+    }
+
+    /// The program opens a file of `folder`, which was not listed. If it does so again and again, the folder is listed,
+    /// and so are those above from the second of their folders on: what comes next may lie there.
+    fn on_open_by_name(&mut self, folder: usize) {
+        if !self.walk.is_to_be_listed(folder) {
+            return;
+        }
+        let mut at = folder;
+        // As deep as paths go.
+        for _ in 0..64 {
+            let folders = &mut self.walk.folders;
+            if folders.is_nearly_full() || disk::list(folders, at, None).is_none() {
+                return;
+            }
+            folders.link_children(at);
+            let is_linked = folders.link_by_path(at);
+            self.walk.on_listed_by_name(at);
+            if is_linked {
+                return;
+            }
+            match self.parent_by_path(at) {
+                Some(parent) if self.walk.is_parent_to_be_listed(parent) => at = parent,
+                _ => return,
+            }
+        }
+    }
+
+    /// The folder above one that is known by its path, on the same device.
+    fn parent_by_path(&mut self, folder: usize) -> Option<usize> {
+        let folders = &mut self.walk.folders;
+        let mut buffer = [0; disk::PATH_MAX];
+        let path = folders.path(folder);
+        let path = path.get(..events::split(path)?.0.len())?;
+        let above = buffer.get_mut(..path.len())?;
+        above.copy_from_slice(path);
+        let found = disk::find(None, above)?;
+        if found.device != folders.folder(folder).device {
+            return None;
+        }
+        let parent = folders.find_or_make(found.device, found.inode)?;
+        folders.set_path(parent, above);
+        folders.set_key(events::path_key(0, above), parent);
+        Some(parent)
+    }
+
+    /// The program came to `folder`, and `lists` it.
+    fn on_folder(
+        &mut self,
+        folder: usize,
+        open: Option<&disk::Descriptor>,
+        lists: bool,
+    ) -> Option<()> {
+        if lists {
+            if !self.walk.folders.folder(folder).is_listed {
+                disk::list(&mut self.walk.folders, folder, open)?;
+            }
+            self.walk.on_folder(folder);
+        }
+        Some(())
+    }
+
+    /// The folder that a note means, found from the one above; listed.
+    fn below(&mut self, note: &Note) -> Option<usize> {
+        let folders = &mut self.walk.folders;
+        let parent = folders
+            .find_key(note.origin.above)
+            .filter(|parent| *parent != IGNORED && note.origin.above != 0)?;
+        let entry = folders.find_name(parent, note.origin.name)?;
+        if !folders.entry(entry).is_folder {
+            return None;
+        }
+        let child = |folders: &super::folders::Folders| {
+            let child = usize::try_from(folders.entry(entry).child)
+                .ok()?
+                .checked_sub(1)?;
+            folders.folder(child).is_listed.then_some(child)
+        };
+        child(folders).or_else(|| {
+            disk::list_ahead(folders, &[entry]);
+            child(folders)
+        })
+    }
+
+    /// Requests what comes next. Whether there was anything.
+    fn act(&mut self) -> bool {
+        let before = own_thread_usage().sectors_read;
+        self.walk.plan(&mut disk::list_ahead);
+        if self.walk.item_count > 0 {
+            self.carry_out();
+        }
+        if own_thread_usage().sectors_read > before {
+            events::stay_told();
+        }
+        self.walk.item_count > 0
+    }
+
+    fn carry_out(&mut self) {
+        let walk = &mut *self.walk;
+        // Inodes lie in tables: in their order these are read once, and forwards.
+        let mut order = [0_u16; super::walk::ITEMS];
+        let order = &mut order[..walk.item_count];
+        for (at, place) in order.iter_mut().zip(0..) {
+            *at = place;
+        }
+        order.sort_unstable_by_key(|at| walk.items[usize::from(*at)].inode);
+        let mut kept = 0;
+        for at in &*order {
+            let item = &mut walk.items[usize::from(*at)];
+            if item.needed == Needed::Metadata {
+                disk::look_at_metadata(&walk.folders, item.folder, item.entry);
+            } else if let Some(seen) = disk::look_at(&walk.folders, item.folder, item.entry) {
+                item.bytes = match item.needed {
+                    Needed::Head => seen.bytes.min(HEAD_BYTES),
+                    _ => seen.bytes,
+                };
+                let kib = u32::try_from(seen.length >> 10).unwrap_or(u32::MAX);
+                walk.folders.entry_mut(item.entry).kib = kib;
+                item.place = seen.place.unwrap_or(item.inode);
+                if kept < KEPT_OPEN {
+                    kept += 1;
+                    item.descriptor = Some(seen.descriptor.keep());
+                }
+            }
+            if state() != State::Running {
+                break;
+            }
+        }
+        walk.settle();
+        order.sort_unstable_by_key(|at| walk.items[usize::from(*at)].place);
+        self.take_in();
+        let walk = &mut *self.walk;
+        for at in &*order {
+            let item = walk.items[usize::from(*at)];
+            let is_wanted = item.bytes > 0 && !walk.is_visited(&item) && state() == State::Running;
+            if let Some(fd) = item.descriptor {
+                if is_wanted {
+                    disk::request(disk::borrowed(fd), item.bytes);
+                }
+                disk::close(fd);
+            } else if is_wanted
+                && let Some(seen) = disk::look_at(&walk.folders, item.folder, item.entry)
+            {
+                disk::request(std::os::fd::AsFd::as_fd(&seen.descriptor), item.bytes);
+            }
+        }
+    }
+
+    /// Says what happened: to the budget, and to the account.
+    fn tell(&mut self) {
+        let outstanding = ByteLength::new(self.walk.policy.bytes_outstanding());
+        let budget = &self.host.session.group.budget;
+        budget.publish(&mut self.published, PageCount::holding(outstanding), 0);
+        let (now, before) = (self.walk.tally, self.told);
+        if let Some(account) = self.host.account() {
+            for (place, now, before) in [
+                (word::FOLDERS, now.folders, before.folders),
+                (word::FILES, now.requested, before.requested),
+                (word::BYTES, now.bytes, before.bytes),
+                (word::USED, now.used, before.used),
+                (word::WASTED, now.wasted, before.wasted),
+            ] {
+                account
+                    .header(header::TREES + place)
+                    .fetch_add(now.wrapping_sub(before), Relaxed);
+            }
+            if let Some(order) = self.walk.policy.order() {
+                let bit = 1 << order.index();
+                account
+                    .header(header::TREES + word::ORDERS)
+                    .fetch_or(bit, Relaxed);
+            }
+        }
+        self.told = now;
+    }
+}
+
+/// The descriptor that a note means, if it still does: the inner `None` is the working folder, or the root.
+fn descriptor(note: &Note) -> Option<Option<c_int>> {
+    if note.path[..note.length.min(1)] == *b"/" {
+        return Some(None);
+    }
+    if note.folder == libc::AT_FDCWD {
+        return (events::working_folder() == note.generation).then_some(None);
+    }
+    let openings = line(note.folder).map_or(0, |line| line.openings());
+    (openings == note.generation).then_some(Some(note.folder))
+}
