@@ -84,7 +84,7 @@ pub const KEYS: &[KeyDoc] = &[
     },
     KeyDoc {
         name: "trees",
-        default: "off",
+        default: "on",
         meaning: "files of a folder ahead of a program that goes through it, by a thread of ahead's in the program: on, off",
     },
 ];

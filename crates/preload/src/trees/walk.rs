@@ -30,9 +30,11 @@ const AGAIN_AFTER: usize = 64;
 /// Visits in a row of files that were not requested, after which what was requested is given up: enough of it would
 /// keep the next batch from being requested. Fewer, and several workers over one order are misunderstood.
 const MISSED_MAX: u32 = 12;
-/// What is requested of files of which only the beginning is read: as much as the kernel reads ahead of a first read
-/// of a page.
-pub(super) const HEAD_BYTES: u64 = 64 << 10;
+/// The least that is requested of files of which only the beginning is read: what the kernel reads ahead of a first read
+/// of one page.
+const HEAD_BYTES_MIN: u64 = 16 << 10;
+/// The most. Who reads more of each file is taken to read it whole.
+const HEAD_BYTES_MAX: u64 = 64 << 10;
 /// Two places where the program visits something within so many visits are trees gone through in step.
 const IN_STEP_VISITS: u64 = 8;
 /// Files of a folder that the program opens without listing it, after which it is listed for the sake of their order.
@@ -104,6 +106,8 @@ pub(super) struct Walk {
     /// It has opened a file that it listed.
     opens: bool,
     round: u32,
+    /// What is requested of files of which only the beginning is read: the most that was read of such a one.
+    pub(super) head_bytes: u64,
     /// Visits in a row of files that were not requested.
     missed: u32,
     /// Names listed of folders that the program does not list, since a file was visited that was requested.
@@ -129,6 +133,7 @@ impl Walk {
         self.opens = false;
         self.round = 1;
         self.places = [Place::default(); 2];
+        self.head_bytes = HEAD_BYTES_MIN;
         self.missed = 0;
         self.names_in_vain = 0;
         self.visits = 0;
@@ -264,14 +269,16 @@ impl Walk {
     /// The program is done with a file, of which it has read so much.
     fn on_close(&mut self, entry: usize, bytes: u64) {
         let length = u64::from(self.folders.entry(entry).kib) << 10;
-        // What is as long as a head says nothing.
-        if length > HEAD_BYTES {
-            self.policy.on_needed(if bytes <= HEAD_BYTES / 2 {
-                Needed::Head
-            } else {
-                Needed::Whole
-            });
+        // What is hardly longer than a head says nothing; nor does who has read nothing, as it may have mapped the file.
+        if bytes == 0 || length < 2 * HEAD_BYTES_MIN {
+            return;
         }
+        let is_head = bytes <= length / 2 && bytes <= HEAD_BYTES_MAX;
+        if is_head {
+            self.head_bytes = self.head_bytes.max(bytes.next_power_of_two());
+        }
+        self.policy
+            .on_needed(if is_head { Needed::Head } else { Needed::Whole });
     }
 
     /// Whether visits of this kind are what the program does.

@@ -14,7 +14,7 @@ use super::disk;
 use super::events::{self, Note, VisitKind};
 use super::folders::FOLDERS;
 use super::state::{State, sleep, state};
-use super::walk::{HEAD_BYTES, Tally, Walk};
+use super::walk::{Tally, Walk};
 use crate::fd_table::line;
 use crate::host::Host;
 
@@ -247,7 +247,7 @@ impl Helper {
                 disk::look_at_metadata(&walk.folders, item.folder, item.entry);
             } else if let Some(seen) = disk::look_at(&walk.folders, item.folder, item.entry) {
                 item.bytes = match item.needed {
-                    Needed::Head => seen.bytes.min(HEAD_BYTES),
+                    Needed::Head => seen.bytes.min(walk.head_bytes),
                     _ => seen.bytes,
                 };
                 let kib = u32::try_from(seen.length >> 10).unwrap_or(u32::MAX);

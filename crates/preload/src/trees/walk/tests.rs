@@ -216,3 +216,23 @@ fn the_folder_above_is_listed_for_the_second_of_its_folders() {
     list_folder(&mut tree.walk.folders, 5000);
     assert!(!tree.walk.is_parent_to_be_listed(parent));
 }
+
+#[test]
+fn heads_are_as_long_as_the_program_reads_them() {
+    let mut tree = Tree::new(10);
+    let folder = tree.folder(tree.root, 0);
+    let entry = tree.walk.folders.file(folder, ListingOrder::Listed, 0);
+    let hash = tree.walk.folders.entry(entry).hash;
+    tree.walk.folders.entry_mut(entry).kib = 200;
+    let mut close = |bytes| {
+        for _ in 0..20 {
+            tree.walk.on_visit(folder, hash, VisitKind::Close(bytes));
+        }
+        (tree.walk.policy.needed(), tree.walk.head_bytes)
+    };
+    assert_eq!(close(100), (Needed::Head, 16 << 10));
+    assert_eq!(close(40_000), (Needed::Head, 64 << 10));
+    // A mapped file: nothing was read through its descriptor.
+    assert_eq!(close(0), (Needed::Head, 64 << 10));
+    assert_eq!(close(66_000), (Needed::Whole, 64 << 10));
+}
