@@ -131,7 +131,7 @@ fn a_program_sees_only_its_own_descriptors() {
     let root = tree(folder.path());
     let program = build(folder.path(), "walk");
     for how in [
-        "walk", "close", "fork", "alone", "end", "bare", "cancel", "lease",
+        "walk", "close", "fork", "alone", "end", "bare", "cancel", "lease", "rename",
     ] {
         let (without, with, trees) = both(&root, |account| {
             let mut command = maybe_helped(&program, account);

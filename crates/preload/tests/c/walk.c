@@ -1,12 +1,13 @@
 /*
  * A program that goes through a tree and looks at what it can see of itself meanwhile.
- * Usage: walk walk|close|fork|alone|end|bare|cancel|lease|named|list FOLDER. It lists FOLDER and the folders below, opens each regular file, checks
+ * Usage: walk walk|close|fork|alone|end|bare|cancel|lease|named|list|rename FOLDER. It lists FOLDER and the folders below, opens each regular file, checks
  * that its descriptors are the lowest free ones and no others are open, reads the file, and prints a sum of all bytes.
  * "close" closes all descriptors in the middle, "fork" lets a child go on in the middle, "alone" asks in the end
  * for what only a process with one thread may have, "end" ends the first thread alone, "bare" has a child in the middle
  * that no handler of a fork prepares and that enters a sandbox, "cancel" enters one in a thread that is to be cancelled,
  * "lease" takes leases of files in the middle, "named" opens 0000 to 0399 without listing anything, each in another folder
- * than the one before, and "list" the same, one folder after another.
+ * than the one before, "list" the same, one folder after another, and "rename" gives files and a folder that come later other
+ * names in the middle, other things their names, and puts all back in the end.
  * Its threads have large variables of their own.
  */
 #define _GNU_SOURCE
@@ -78,6 +79,22 @@ static void take_leases(int folder)
     printf("%d leases\n", taken);
 }
 
+/* Files of 07 are called 1007 instead of 0007, FIFOs stand in their places, and 06 is called 16. */
+static void exchange(int root, int back)
+{
+    for (int number = 7; number < 400; number += 8) {
+        char name[16], other[16];
+        snprintf(name, sizeof name, "07/%04d", number);
+        snprintf(other, sizeof other, "07/%04d", number + 1000);
+        if (back)
+            MUST(unlinkat(root, name, 0) == 0);
+        MUST(renameat(root, back ? other : name, root, back ? name : other) == 0);
+        if (!back)
+            MUST(mkfifoat(root, name, 0600) == 0);
+    }
+    MUST(renameat(root, back ? "16" : "06", root, back ? "06" : "16") == 0);
+}
+
 static void open_by_name(const char *root)
 {
     for (int at = 0; at < 400; at++) {
@@ -138,6 +155,8 @@ static void walk(int folder, int depth)
         }
         if (files == 150 && !strcmp(how, "bare"))
             have_a_bare_child();
+        if (files == 150 && !strcmp(how, "rename"))
+            exchange(3, 0);
         if (files == 150 && !strcmp(how, "lease"))
             take_leases(folder);
         if (files == 150 && !strcmp(how, "close")) {
@@ -165,6 +184,8 @@ int main(int argc, char **argv)
     int root = open(argv[2], O_RDONLY | O_DIRECTORY); MUST(root == 3);
     walk(root, 0);
     printf("%lu files, sum %lu\n", files, sum);
+    if (!strcmp(how, "rename"))
+        exchange(root, 1);
     if (!strcmp(how, "alone")) {
         int result = unshare(CLONE_NEWUSER);
         printf("unshare: %d %s\n", result, result ? strerror(errno) : "");
