@@ -297,7 +297,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__bench__subcmd__programs)
-            opts="-h --program --list --cache --percent --disk --scale --size --rounds --rounds-max --narrow --set --model --keep --prepare-only --check --json --svg --help"
+            opts="-h --program --list --data --cache --percent --set --disk --scale --size --rounds --rounds-max --narrow --model --keep --prepare-only --check --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -322,11 +322,19 @@ _ahead() {
                     fi
                     return 0
                     ;;
+                --data)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cache)
                     COMPREPLY=($(compgen -W "cold warm" -- "${cur}"))
                     return 0
                     ;;
                 --percent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --set)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -351,10 +359,6 @@ _ahead() {
                     return 0
                     ;;
                 --narrow)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --set)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1184,7 +1188,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__lab__subcmd__programs)
-            opts="-h --kernel --disk --program --list --cache --percent --memory --check --json --svg --help"
+            opts="-h --kernel --disk --fs --program --list --data --cache --percent --set --memory --check --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1196,6 +1200,10 @@ _ahead() {
                     ;;
                 --disk)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fs)
+                    COMPREPLY=($(compgen -W "ext4 xfs" -- "${cur}"))
                     return 0
                     ;;
                 --program)
@@ -1217,11 +1225,19 @@ _ahead() {
                     fi
                     return 0
                     ;;
+                --data)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cache)
                     COMPREPLY=($(compgen -W "cold warm" -- "${cur}"))
                     return 0
                     ;;
                 --percent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --set)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -205,17 +205,18 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l json -d 'Print JSON, with every single run'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l program -d 'Programs, comma separated; `sqlite` means all that begin with `sqlite-`' -r
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l list -d 'Programs and their data from this TOML file, instead of our own list' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l list -d 'Programs and their data from this TOML file, instead of our own list; `trees`: programs that go through trees of 4000 small files, 100 000 tiny and 500 large ones, as written at once and as grown' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l data -d 'Only programs that read one of these data, comma separated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l cache -d 'What is in memory when a program starts: nothing (cold), or what fits of its data (warm)' -r -f -a "cold\t''
 warm\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l percent -d 'Size of the data, in per cent; a tenth does for a first look' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l set -d 'Change one setting of `ahead run`; may be repeated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l disk -d 'hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l scale -d 'Speed of an emulated disk relative to the real one: 4, 0.5, 1/3' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l size -d 'Size of an emulated disk; it lives in memory' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l rounds -d 'Rounds of each program' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l rounds-max -d 'Rounds of a program whose interval is not narrow' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l narrow -d 'An interval is narrow when its ends are no more than so many per cent apart' -r
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l set -d 'Change one setting of `ahead run`; may be repeated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l model -d 'What the disk is (a model\'s name or a .toml file): names it in the report' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l json -d 'Write the results as JSON' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l svg -d 'Write a picture as SVG' -r -F
@@ -293,11 +294,15 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l kernel -d 'Kernel of the guest: 6.12 or 6.1' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l disk -d 'Disks, comma separated: names of models, or model files ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l fs -d 'File system: ext4 or xfs (needs its mkfs)' -r -f -a "ext4\t''
+xfs\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l program -d 'Programs, comma separated; `sqlite` means all that begin with `sqlite-`' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l list -d 'Programs and their data from this TOML file, instead of our own list' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l list -d 'Programs and their data from this TOML file, instead of our own list; `trees`: programs that go through trees of 4000 small files, 100 000 tiny and 500 large ones, as written at once and as grown' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l data -d 'Only programs that read one of these data, comma separated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l cache -d 'What is in memory when a program starts: nothing (cold), or what fits of its data (warm)' -r -f -a "cold\t''
 warm\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l percent -d 'Size of the data, in per cent; a tenth does for a first look' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l set -d 'Change one setting of `ahead run`; may be repeated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l memory -d 'Memory of each guest' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l json -d 'Write the results of each disk as JSON to this folder' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l svg -d 'Write a picture of each disk as SVG to this folder' -r -F

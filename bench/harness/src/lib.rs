@@ -47,6 +47,7 @@ pub mod summary;
 mod table;
 mod tally;
 pub mod target;
+pub mod tree_files;
 
 pub use beside::{BesideError, render_beside};
 pub use error::BenchError;

@@ -13,7 +13,7 @@ pub mod list;
 pub mod results;
 mod stage;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -34,7 +34,8 @@ use crate::ground::{Ground, machine};
 use crate::plan::{BenchPlan, DiskChoice, ReaderCommand};
 use crate::side::{Launcher, MeasureError, Side, ended_badly, failed, succeed};
 use crate::target::Target;
-use list::{BenchProgram, Interpreter, Need, ProgramData, ProgramList};
+use crate::tree_files::{TREE_ARGUMENT, TreePart};
+use list::{BenchProgram, Interpreter, Need, ProgramData, ProgramList, TreeCeiling};
 use results::{
     CacheState, Digest, ProgramOutcome, ProgramResults, ProgramRow, ProgramRun, VERSION, speed,
 };
@@ -306,12 +307,15 @@ impl Bench<'_> {
             .collect();
         let mut command = self.launcher.command(&words, side, &options);
         self.stage.equip(&mut command);
-        command.env("PATH", &self.plan.path);
+        // What writes the trees of a list.
+        command
+            .env("PATH", &self.plan.path)
+            .env("AHEAD", &self.plan.program);
         command
     }
 
     fn measure(&self, program: &BenchProgram) -> Result<ProgramOutcome, MeasureError> {
-        let (mut plain, mut with) = (Vec::new(), Vec::new());
+        let (mut plain, mut with, mut ceiling) = (Vec::new(), Vec::new(), Vec::new());
         if self.plan.cache == CacheState::Warm {
             self.once(program, Side::Plain)?;
         }
@@ -327,8 +331,45 @@ impl Bench<'_> {
                     with.push(run);
                 }
             }
+            if let Some(known) = &program.ceiling {
+                ceiling.push(self.ceiling(program, known)?);
+            }
         }
-        Ok(ProgramOutcome::Measured { plain, with })
+        Ok(ProgramOutcome::Measured {
+            plain,
+            with,
+            ceiling,
+        })
+    }
+
+    /// One who knows what is in the trees that `program` reads, and reads it.
+    fn ceiling(
+        &self,
+        program: &BenchProgram,
+        known: &TreeCeiling,
+    ) -> Result<ProgramRun, MeasureError> {
+        let list = self.launcher.folder.join("list");
+        let part = match known.part {
+            TreePart::Whole => "whole",
+            TreePart::Head => "head",
+            TreePart::Metadata => "metadata",
+        };
+        let trees = |words: &[&OsStr]| {
+            let mut all: Vec<OsString> = vec![self.plan.program.clone().into()];
+            all.push(TREE_ARGUMENT.into());
+            all.extend(words.iter().map(Into::into));
+            let mut command = self.launcher.command(&all, Side::Plain, &[]);
+            self.stage.equip(&mut command);
+            command
+        };
+        let mut words = vec!["list".as_ref(), part.as_ref(), list.as_os_str()];
+        words.extend(known.folders.iter().map(OsStr::new));
+        succeed(&mut trees(&words))?;
+        self.timed(
+            program,
+            Side::Plain,
+            trees(&["read".as_ref(), list.as_os_str()]),
+        )
     }
 
     fn is_narrow(&self, plain: &[ProgramRun], with: &[ProgramRun]) -> bool {
@@ -378,10 +419,23 @@ impl Bench<'_> {
 
     /// One run, between what comes before and what comes after.
     fn between(&self, program: &BenchProgram, side: Side<'_>) -> Result<ProgramRun, MeasureError> {
+        self.timed(
+            program,
+            side,
+            self.command(Interpreter::Sh, &program.run, side),
+        )
+    }
+
+    /// One run of `command`, which is `program` or stands for it.
+    fn timed(
+        &self,
+        program: &BenchProgram,
+        side: Side<'_>,
+        mut command: Command,
+    ) -> Result<ProgramRun, MeasureError> {
         if self.plan.stop.load(Ordering::Relaxed) {
             return Err(MeasureError::Stopped);
         }
-        let mut command = self.command(Interpreter::Sh, &program.run, side);
         let prepared = self.stage.clear_output().and_then(|()| {
             if self.plan.cache == CacheState::Cold {
                 rustix::fs::sync();

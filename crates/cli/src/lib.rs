@@ -131,6 +131,16 @@ fn inner_process(typed: &[OsString]) -> Option<Exit> {
     if first == bench::overhead::READER_ARGUMENT {
         return Some(bench::overhead::reader(typed.iter().skip(2).cloned()));
     }
+    if first == ahead_harness::tree_files::TREE_ARGUMENT {
+        let done = ahead_harness::tree_files::tree_main(typed.get(2..).unwrap_or_default());
+        return Some(done.map_or_else(
+            |problem| {
+                output::problem(&problem);
+                Exit::Failed
+            },
+            |()| Exit::Fine,
+        ));
+    }
     if first == lab::GUEST_ARGUMENT {
         ahead_guest::init::main(typed.get(2).map(Path::new)?);
     }

@@ -12,6 +12,7 @@
 //! * [`program`]: jobs, processes, thread groups, steps
 //! * [`wanted`]: which bytes a job is going to want, in order
 //! * [`trace`]: a job from a recorded trace
+//! * [`tree`]: trees of files, for programs that go through folders
 #![forbid(unsafe_code)]
 
 mod generated;
@@ -22,6 +23,7 @@ pub mod random;
 pub mod scenario;
 mod steps;
 pub mod trace;
+pub mod tree;
 pub mod wanted;
 
 pub use generated::generated;

@@ -1,4 +1,5 @@
-//! The list of programs and of the data that they read, as TOML; `bench/harness/programs.toml` is ours.
+//! The list of programs and of the data that they read, as TOML; `bench/harness/programs.toml` is ours, and
+//! `bench/harness/trees.toml` that of programs that go through trees.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,8 +7,12 @@ use std::{fmt, fs, io};
 
 use serde::{Deserialize, Serialize};
 
+use crate::tree_files::TreePart;
+
 /// The list that is used unless another one is named.
 const OURS: &str = include_str!("../../programs.toml");
+/// The list that is called `trees`.
+const TREES: &str = include_str!("../../trees.toml");
 
 /// Programs, and what they need.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -80,9 +85,15 @@ pub struct BenchProgram {
     pub name: String,
     /// What it does, in some words.
     pub about: String,
-    /// What it reads.
+    /// It is run once for each of these data, called `NAME-DATA`: in all other texts `$DATA` is the data's name, and
+    /// `$TREE` what of it stands before a hyphen.
+    #[serde(default)]
+    pub each: Vec<String>,
+    /// What it reads; with `each`, beside that.
     #[serde(default)]
     pub data: Vec<String>,
+    /// What one reads that knows the list beforehand, if there is such a thing.
+    pub ceiling: Option<TreeCeiling>,
     /// Commands and modules of Python.
     #[serde(default)]
     pub needs: Vec<Need>,
@@ -95,6 +106,44 @@ pub struct BenchProgram {
     pub run: String,
     /// A shell script after the clock has stopped.
     pub stop: Option<String>,
+}
+
+/// Who reads the same trees as a program, and knows what is in them.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TreeCeiling {
+    /// The trees, as folders.
+    pub folders: Vec<String>,
+    /// What of each file.
+    pub part: TreePart,
+}
+
+impl BenchProgram {
+    /// This program for each of its data, or itself.
+    fn expanded(self) -> Vec<Self> {
+        if self.each.is_empty() {
+            return vec![self];
+        }
+        let for_data = |data: &String| {
+            let tree = data.split('-').next().unwrap_or_default();
+            let text = |text: &str| text.replace("$DATA", data).replace("$TREE", tree);
+            let texts = |all: &[String]| all.iter().map(|one| text(one)).collect::<Vec<_>>();
+            let mut read = vec![data.clone()];
+            read.extend(texts(&self.data));
+            Self {
+                name: format!("{}-{data}", self.name),
+                each: Vec::new(),
+                data: read,
+                ceiling: self.ceiling.as_ref().map(|ceiling| TreeCeiling {
+                    folders: texts(&ceiling.folders),
+                    part: ceiling.part,
+                }),
+                run: text(&self.run),
+                ..self.clone()
+            }
+        };
+        self.each.iter().map(for_data).collect()
+    }
 }
 
 /// A command, or a module of Python as `python3:NAME`.
@@ -144,8 +193,10 @@ pub enum ProgramListError {
         reason: String,
     },
     /// A name that the list does not have.
-    #[error("the list has no program '{name}'; it has {known}")]
+    #[error("the list has no {what} '{name}'; it has {known}")]
     Unknown {
+        /// Of which kind.
+        what: &'static str,
         /// What was asked for.
         name: String,
         /// All names.
@@ -160,6 +211,12 @@ impl ProgramList {
     /// None, as a test says.
     pub fn ours() -> Result<Self, ProgramListError> {
         Self::from_toml(OURS, "of ahead")
+    }
+
+    /// The list that is called `name`; `None`: there is none.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Result<Self, ProgramListError>> {
+        (name == "trees").then(|| Self::from_toml(TREES, "'trees' of ahead"))
     }
 
     /// The list in a file.
@@ -183,13 +240,15 @@ impl ProgramList {
             origin: origin.to_owned(),
             reason,
         };
-        let list: Self = toml::from_str(text).map_err(|error| {
+        let mut list: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(0, |span| {
                 let before = text.get(..span.start).unwrap_or_default();
                 before.matches('\n').count() + 1
             });
             wrong(format!("line {line}: {}", error.message()))
         })?;
+        let programs = list.programs.into_iter();
+        list.programs = programs.flat_map(BenchProgram::expanded).collect();
         let mut made = BTreeSet::new();
         for data in &list.data {
             is_name(&data.name).map_err(wrong)?;
@@ -242,6 +301,7 @@ impl ProgramList {
             if !self.programs.iter().any(|program| is_it(program, name)) {
                 let known: Vec<&str> = self.programs.iter().map(|program| &*program.name).collect();
                 return Err(ProgramListError::Unknown {
+                    what: "program",
                     name: (*name).to_owned(),
                     known: known.join(", "),
                 });
@@ -249,6 +309,30 @@ impl ProgramList {
         }
         self.programs
             .retain(|program| wanted.iter().any(|name| is_it(program, name)));
+        self.keep_needed_data();
+        Ok(())
+    }
+
+    /// Keeps programs that read data among `names`, comma separated; and what they need beside it.
+    ///
+    /// # Errors
+    /// [`ProgramListError::Unknown`]: no program of this list reads one of them.
+    pub fn select_data(&mut self, names: &str) -> Result<(), ProgramListError> {
+        let wanted: Vec<&str> = names.split(',').map(str::trim).collect();
+        let reads = |program: &BenchProgram, name: &str| program.data.iter().any(|it| it == name);
+        for name in &wanted {
+            if !self.programs.iter().any(|program| reads(program, name)) {
+                let known = self.programs.iter().flat_map(|program| &program.data);
+                let known: BTreeSet<&str> = known.map(String::as_str).collect();
+                return Err(ProgramListError::Unknown {
+                    what: "data",
+                    name: (*name).to_owned(),
+                    known: known.into_iter().collect::<Vec<_>>().join(", "),
+                });
+            }
+        }
+        self.programs
+            .retain(|program| wanted.iter().any(|name| reads(program, name)));
         self.keep_needed_data();
         Ok(())
     }
@@ -312,6 +396,37 @@ mod tests {
         assert!(
             error.contains("'cat'") && error.contains("unzip"),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn the_list_of_trees_has_nine_programs_for_each_tree() {
+        let mut list = ProgramList::named("trees").unwrap().unwrap();
+        assert_eq!(list.programs.len(), 9 * 6);
+        assert!(list.programs.iter().all(|program| program.is_tree));
+        assert!(
+            list.programs
+                .iter()
+                .all(|program| program.ceiling.is_some())
+        );
+        assert!(ProgramList::named("forests").is_none());
+        list.select("tree-diff").unwrap();
+        list.select_data("small-aged").unwrap();
+        let [program] = &list.programs[..] else {
+            panic!("{:?}", list.programs)
+        };
+        assert_eq!(program.name, "tree-diff-small-aged");
+        assert!(
+            program.run.contains("small-aged small-copy"),
+            "{}",
+            program.run
+        );
+        let data: Vec<_> = list.data.iter().map(|data| &*data.name).collect();
+        assert_eq!(data, ["small-copy", "small-aged"]);
+        let error = list.select_data("large").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the list has no data 'large'; it has small-aged, small-copy"
         );
     }
 

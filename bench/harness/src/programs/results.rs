@@ -70,6 +70,10 @@ pub enum ProgramOutcome {
         plain: Vec<ProgramRun>,
         /// Under `ahead run`.
         with: Vec<ProgramRun>,
+        /// Who reads the same and knows the list beforehand: the most that can be had. Empty where the list of
+        /// programs does not say what that is.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ceiling: Vec<ProgramRun>,
     },
 }
 
@@ -104,7 +108,7 @@ impl ProgramRow {
     pub fn runs(&self) -> Option<(&[ProgramRun], &[ProgramRun])> {
         match &self.outcome {
             ProgramOutcome::LeftOut(_) => None,
-            ProgramOutcome::Measured { plain, with } => Some((plain, with)),
+            ProgramOutcome::Measured { plain, with, .. } => Some((plain, with)),
         }
     }
 
@@ -113,6 +117,15 @@ impl ProgramRow {
     pub fn speed(&self) -> Option<MedianFigure> {
         let (plain, with) = self.runs()?;
         speed(plain, with)
+    }
+
+    /// How many times faster than the program by itself one is who knows the list; `None` where that was not measured.
+    #[must_use]
+    pub fn ceiling_speed(&self) -> Option<MedianFigure> {
+        match &self.outcome {
+            ProgramOutcome::Measured { plain, ceiling, .. } => speed(plain, ceiling),
+            ProgramOutcome::LeftOut(_) => None,
+        }
     }
 
     /// Whether every run of both sides produced the same.
@@ -182,6 +195,7 @@ mod tests {
             outcome: ProgramOutcome::Measured {
                 plain: runs(plain_ms),
                 with: runs(with_ms),
+                ceiling: Vec::new(),
             },
         }
     }

@@ -250,6 +250,10 @@ static EXAMPLES: &[Examples] = &[
                 "all programs on a tenth of the data, on a rotating disk",
             ),
             (
+                "ahead lab programs --list trees --data small --set trees=on",
+                "tar, grep, cp, rsync and others through 4000 small files, and who knows the list",
+            ),
+            (
                 "ahead lab programs --disk ssd,cloud --program sqlite,tar --json results",
                 "some of them on two disks",
             ),

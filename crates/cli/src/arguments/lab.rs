@@ -217,6 +217,9 @@ pub struct LabPrograms {
     /// Disks, comma separated: names of models, or model files ending in .toml
     #[arg(long, value_name = "LIST", default_value = "hdd")]
     pub disk: String,
+    /// File system: ext4 or xfs (needs its mkfs)
+    #[arg(long, value_name = "KIND", default_value = "ext4", value_parser = ["ext4", "xfs"])]
+    pub fs: String,
     /// What is run.
     #[command(flatten)]
     pub choice: ProgramChoice,

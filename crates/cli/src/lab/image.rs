@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use ahead_guest::{Console, Task};
+use ahead_guest::{Console, FileSystem, Task};
 
 use super::error::LabError;
 use super::machine::{cache_folder, guest_of, shared_folder};
@@ -31,6 +31,8 @@ pub(super) struct Image<'a> {
     pub(super) environment: Vec<(OsString, OsString)>,
     /// Of the guest.
     pub(super) kernel: &'a LabKernel,
+    /// What is on it.
+    pub(super) file_system: FileSystem,
     /// Of the guest.
     pub(super) memory_bytes: u64,
 }
@@ -59,6 +61,7 @@ impl Image<'_> {
         let mut guest = guest_of(self.kernel, MAKING_DISK)?;
         guest.task = Task::new(self.command);
         guest.task.environment = self.environment;
+        guest.task.file_system = self.file_system;
         guest.task.syncs = true;
         guest.disk.image = Some(partial.clone());
         guest.disk.keeps = true;

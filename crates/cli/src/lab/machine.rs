@@ -75,6 +75,15 @@ pub(super) fn guest_of(kernel: &LabKernel, disk: &str) -> Result<Guest, LabError
     })
 }
 
+/// The file system that the command line calls so; it has checked the name.
+pub(super) fn file_system(name: &str) -> FileSystem {
+    match name {
+        "xfs" => FileSystem::Xfs,
+        "nfs" => FileSystem::Nfs,
+        _ => FileSystem::Ext4,
+    }
+}
+
 /// A guest of this machine for `command`, and the disk's model.
 pub(super) fn guest(machine: &LabMachine, command: &[OsString]) -> Result<Guest, LabError> {
     let mut command = command.to_vec();
@@ -84,11 +93,7 @@ pub(super) fn guest(machine: &LabMachine, command: &[OsString]) -> Result<Guest,
     }
     let mut guest = guest_of(&machine.kernel, &machine.disk)?;
     let mut task = Task::new(command);
-    task.file_system = match machine.fs.as_str() {
-        "xfs" => FileSystem::Xfs,
-        "nfs" => FileSystem::Nfs,
-        _ => FileSystem::Ext4,
-    };
+    task.file_system = file_system(&machine.fs);
     for path in &machine.with {
         let path = std::path::absolute(path)?;
         // Before anything is booted for it.

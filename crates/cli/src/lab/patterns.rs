@@ -13,7 +13,7 @@ use std::thread;
 use std::time::SystemTime;
 
 use ahead_disk_model::TimeScale;
-use ahead_guest::{Console, Guest, Task};
+use ahead_guest::{Console, FileSystem, Guest, Task};
 use ahead_harness::Results;
 use ahead_harness::arm::{self, Arm};
 use ahead_harness::calendar::utc_minutes;
@@ -90,6 +90,7 @@ impl Sweep<'_> {
             command: bench_command("run", MAKING_DISK, options)?,
             environment: Vec::new(),
             kernel: &self.patterns.kernel,
+            file_system: FileSystem::Ext4,
             memory_bytes: self.memory_bytes,
         };
         image.find(&self.stop)

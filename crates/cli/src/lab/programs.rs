@@ -18,7 +18,9 @@ use ahead_study::parallel;
 
 use super::error::LabError;
 use super::image::{Image, MAKING_DISK};
-use super::machine::{bench_command, bench_in, disk_name, guest_of, shared_folder, size_of};
+use super::machine::{
+    bench_command, bench_in, disk_name, file_system, guest_of, shared_folder, size_of,
+};
 use crate::arguments::{LabPrograms, ProgramChoice};
 use crate::bench::programs::{draw, list, path, to_json};
 use crate::exit::Exit;
@@ -38,13 +40,10 @@ pub(super) fn programs(arguments: &LabPrograms) -> Result<(String, Exit), LabErr
     }
     let memory_bytes = size_of("memory", &arguments.memory)?;
     let stop = stop_flag()?;
+    let of_list = format!("{}-{}-{}-", list_name(choice), arguments.fs, choice.percent);
     let image = Image {
-        name: format!(
-            "programs-{}-{:08x}",
-            choice.percent,
-            crc32fast::hash(recipe(&list).as_bytes())
-        ),
-        replaces: Some(format!("programs-{}-", choice.percent)),
+        name: format!("{of_list}{:08x}", crc32fast::hash(recipe(&list).as_bytes())),
+        replaces: Some(of_list),
         bytes: IMAGE_BYTES,
         about: "the data of the programs",
         command: bench_command(
@@ -54,6 +53,7 @@ pub(super) fn programs(arguments: &LabPrograms) -> Result<(String, Exit), LabErr
         )?,
         environment: environment()?,
         kernel: &arguments.kernel,
+        file_system: file_system(&arguments.fs),
         memory_bytes,
     };
     let image = image.find(&stop)?;
@@ -73,6 +73,14 @@ pub(super) fn programs(arguments: &LabPrograms) -> Result<(String, Exit), LabErr
         }
     }
     Ok((text, exit))
+}
+
+/// What images with the data of a list are called.
+fn list_name(choice: &ProgramChoice) -> String {
+    let stem = choice.list.as_ref().and_then(|path| path.file_stem());
+    stem.map_or("programs".into(), |stem| {
+        stem.to_string_lossy().into_owned()
+    })
 }
 
 /// Everything that says what is on an image with the data of `list`.
@@ -103,12 +111,20 @@ fn options<const N: usize>(
         format!("--percent={}", choice.percent),
     ];
     if let Some(path) = &choice.list {
-        let path = in_guest(&std::path::absolute(path)?);
+        let is_named = path.to_str().and_then(ProgramList::named).is_some();
+        let path = match is_named {
+            true => path.clone(),
+            false => in_guest(&std::path::absolute(path)?),
+        };
         all.push(format!("--list={}", path.display()));
     }
     if let Some(names) = &choice.program {
         all.push(format!("--program={names}"));
     }
+    if let Some(names) = &choice.data {
+        all.push(format!("--data={names}"));
+    }
+    all.extend(choice.set.iter().map(|pair| format!("--set={pair}")));
     all.extend(more.map(str::to_owned));
     Ok(all)
 }
@@ -130,13 +146,12 @@ fn on_disk(
     let measure = |program: &BenchProgram| -> Result<ProgramResults, LabError> {
         let choice = ProgramChoice {
             program: Some(program.name.clone()),
-            list: arguments.choice.list.clone(),
-            cache: arguments.choice.cache.clone(),
-            percent: arguments.choice.percent,
+            ..arguments.choice.clone()
         };
         let mut guest = guest.clone();
         guest.task = Task {
             is_blank: false,
+            file_system: file_system(&arguments.fs),
             environment: environment()?,
             ..Task::new(bench_command(
                 "programs",
