@@ -25,6 +25,7 @@ mod cells;
 mod guests;
 mod page;
 mod simulated;
+pub mod trees;
 
 use std::fmt;
 use std::str::FromStr;

@@ -4,11 +4,13 @@
 //! * [`world`] — processes, processors, virtual time
 //! * [`algorithm`] — every policy by its name
 //! * [`report`] — the account of a run
+//! * [`trees`] — programs that go through folders, and the file system below them
 #![forbid(unsafe_code)]
 
 pub mod algorithm;
 pub mod queue;
 pub mod report;
+pub mod trees;
 pub mod world;
 
 use ahead_workload::Job;

@@ -197,33 +197,41 @@ impl Twin {
             scenario: scenario.clone(),
             reason: error.to_string(),
         };
-        let kernel = |kib: u64| {
-            let text = format!("{}:ra_kb={kib}", self.kernel);
-            Policy::for_disk(&text, &self.machine.disk)
-        };
-        match arm {
-            Arm::Off => kernel(0).map_err(refused),
-            Arm::Stock { kib } => kernel(*kib).map_err(refused),
-            Arm::Run { settings } => {
-                let mut text = format!("adaptive:ra_kb={RUN_KIB}");
-                for pair in settings {
-                    text.push(',');
-                    text.push_str(pair);
-                }
-                let stock = kernel(RUN_KIB).map_err(refused)?;
-                let library = Policy::for_disk(&text, &self.machine.disk).map_err(refused)?;
-                // The library is the same over every kernel.
+        match policy_of(self.kernel, &self.machine.disk, arm) {
+            Some(policy) => policy.map_err(refused),
+            None => Err(PredictError::NoTwinOfArm { arm: arm.clone() }),
+        }
+    }
+}
+
+/// The policy that does in the simulator what `arm` does over `kernel`; `None`: there is none.
+pub(super) fn policy_of(
+    kernel: &str,
+    disk: &DiskModel,
+    arm: &Arm,
+) -> Option<Result<Policy, PolicyError>> {
+    let stock = |kib: u64| Policy::for_disk(&format!("{kernel}:ra_kb={kib}"), disk);
+    match arm {
+        Arm::Off => Some(stock(0)),
+        Arm::Stock { kib } => Some(stock(*kib)),
+        Arm::Run { settings } => {
+            let mut text = format!("adaptive:ra_kb={RUN_KIB}");
+            for pair in settings {
+                text.push(',');
+                text.push_str(pair);
+            }
+            let library = Policy::for_disk(&text, disk);
+            // The library is the same over every kernel.
+            Some(stock(RUN_KIB).and_then(|stock| {
+                let library = library?;
                 Ok(Policy {
                     front: library.front,
                     name: library.name,
                     ..stock
                 })
-            }
-            Arm::StaticBest | Arm::Ceiling => {
-                let arm = arm.clone();
-                Err(PredictError::NoTwinOfArm { arm })
-            }
+            }))
         }
+        Arm::StaticBest | Arm::Ceiling => None,
     }
 }
 
@@ -249,19 +257,27 @@ pub(super) fn emulated(bench: &Bench<'_>, model: &DiskModel, costs: &Calibration
     }
 }
 
+/// The replica of the kernel in guests.
+pub(super) const GUEST_KERNEL: &str = "linux-6.12";
+
 /// The machine of a guest: one processor, whose work takes no time. Its ext4 is that of 6.12, which
 /// knows single pages only.
+pub(super) fn guest_machine(model: &DiskModel, disk_bytes: u64, memory_bytes: u64) -> Machine {
+    Machine {
+        cpus: 1,
+        costs: Costs::free(),
+        folio_order_max: 0,
+        capacity: ByteLength::new(disk_bytes),
+        ..machine(model, memory_bytes, 1024)
+    }
+}
+
+/// What every twin of a guest has in common.
 pub(super) fn of_guest(model: &DiskModel, disk_bytes: u64, results: &Results) -> Twin {
     Twin {
-        machine: Machine {
-            cpus: 1,
-            costs: Costs::free(),
-            folio_order_max: 0,
-            capacity: ByteLength::new(disk_bytes),
-            ..machine(model, results.machine.memory_bytes, 1024)
-        },
+        machine: guest_machine(model, disk_bytes, results.machine.memory_bytes),
         touch_ns: 0,
-        kernel: "linux-6.12",
+        kernel: GUEST_KERNEL,
         limits: results.limits,
         seed: results.seed,
         keeps_log: true,

@@ -1,0 +1,429 @@
+//! The library's helper for trees, in virtual time: under the same policy, which decides which files come next and how
+//! many, it follows the program, lists folders ahead, and requests files in the order of their places.
+//!
+//! What it knows of folders, and the constants, are those of `ahead-preload`'s `trees::walk` and `trees::helper`. It
+//! is simpler in that a tree is read once, by opens, and wholly. It looks for what the program says every ten
+//! microseconds, as a program cannot wake another one here.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ahead_policy::file_order::FileOrder;
+use ahead_policy::file_order::listing::{OUTSTANDING_FILES_MAX, OpenListing};
+use ahead_policy::file_order::order::{FileBatch, ListingOrder};
+use ahead_workload::{Program, Step};
+
+use super::metadata::{FolderId, Forest, OPEN_FILE, Shared, Steps, TreeFileId, TreeNote};
+use super::order::TreeOrders;
+use super::walk::open_device;
+
+/// Waits after which there is a helper.
+const WAITS_MIN: u32 = 6;
+/// Bytes that may be outstanding.
+const BYTES_MAX: u64 = 128 << 20;
+/// Bytes of a file that are requested with its batch.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Folders that are listed ahead at once.
+const LISTED_AT_ONCE: usize = 32;
+/// Parts of one folder each in a batch, and folders that are looked at for it.
+const PARTS: usize = 256;
+const STEPS_MAX: usize = 512;
+/// Visits in a row that were not requested, after which nothing that was is waited for.
+const MISSED_MAX: u32 = 12;
+/// Two places where the program visits something within so many visits are trees gone through in step.
+const IN_STEP_VISITS: u64 = 8;
+/// Visits after which it is looked for files that the program has left behind.
+const SWEEP_VISITS: u64 = 128;
+/// How often it looks for something to do.
+const LOOK_EVERY_NS: u64 = 10_000;
+
+#[derive(Clone)]
+struct KnownFolder {
+    listing: OpenListing,
+    is_visited: bool,
+    asked_at: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Place {
+    folder: Option<FolderId>,
+    visit: u64,
+}
+
+/// What a batch has of one folder: items `first_item` and following.
+#[derive(Clone, Copy)]
+struct Part {
+    folder: FolderId,
+    batch: FileBatch,
+    first_item: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Item {
+    file: TreeFileId,
+    bytes: u64,
+}
+
+/// What a walk comes to next.
+enum Following {
+    Folder(FolderId),
+    Unlisted { parent: FolderId, rank: u32 },
+}
+
+/// The helper in the middle of its work.
+pub(super) struct Helper {
+    forest: Arc<Forest>,
+    shared: Arc<Mutex<Shared>>,
+    orders: Arc<[TreeOrders]>,
+    policy: FileOrder,
+    /// Folders that were listed.
+    known: BTreeMap<FolderId, KnownFolder>,
+    visited: std::collections::BTreeSet<TreeFileId>,
+    order: Option<ListingOrder>,
+    places: [Place; 2],
+    visits: u64,
+    missed: u32,
+    is_started: bool,
+    steps: Steps,
+    items: Vec<Item>,
+    parts: Vec<Part>,
+    /// The inodes of `items` are read; their data is still to be requested.
+    is_batch_open: bool,
+}
+
+impl Helper {
+    pub(super) fn new(forest: Arc<Forest>, shared: Arc<Mutex<Shared>>) -> Self {
+        let orders = forest.trees().iter().map(TreeOrders::of).collect();
+        Self {
+            forest,
+            shared,
+            orders,
+            policy: FileOrder::new(BYTES_MAX),
+            known: BTreeMap::new(),
+            visited: std::collections::BTreeSet::new(),
+            order: None,
+            places: [Place::default(); 2],
+            visits: 0,
+            missed: 0,
+            is_started: false,
+            steps: open_device(),
+            items: Vec::new(),
+            parts: Vec::new(),
+            is_batch_open: false,
+        }
+    }
+
+    /// Takes in what the program has said. False: it has ended.
+    fn take_in(&mut self) -> bool {
+        let shared = Arc::clone(&self.shared);
+        let mut shared = lock(&shared);
+        while let Some(note) = shared.notes.pop_front() {
+            match note {
+                TreeNote::List(folder) => self.on_listed(folder),
+                // Before there is a helper, nobody is told of visits.
+                TreeNote::Open(file) if self.is_started => self.on_visit(file),
+                TreeNote::Open(_) => {}
+            }
+            self.is_started |= shared.waits >= WAITS_MIN;
+        }
+        !shared.is_over
+    }
+
+    fn on_listed(&mut self, folder: FolderId) {
+        let files = self.forest.trees()[folder.0].folders[folder.1].files.len();
+        self.known.entry(folder).or_insert_with(|| KnownFolder {
+            listing: OpenListing::new(u32::try_from(files).unwrap_or(u32::MAX)),
+            is_visited: false,
+            asked_at: 0,
+        });
+    }
+
+    fn on_visit(&mut self, file: TreeFileId) {
+        let folder = (file.0, self.forest.trees()[file.0].files[file.1].folder);
+        let ranks = self.orders[file.0].file_ranks(file.1);
+        let Some(known) = self.known.get_mut(&folder) else {
+            return;
+        };
+        if !self.visited.insert(file) {
+            return;
+        }
+        known.is_visited = true;
+        if self.policy.on_visit(&mut known.listing, ranks) {
+            self.missed = 0;
+        } else {
+            self.missed += 1;
+            if self.missed >= MISSED_MAX {
+                self.give_up(u64::MAX);
+            }
+        }
+        self.visits += 1;
+        self.come_to(folder);
+        let order = self.policy.order();
+        if order.is_some() && order != self.order {
+            self.order = order;
+            self.give_up(u64::MAX);
+        }
+        if self.visits.is_multiple_of(SWEEP_VISITS) {
+            let behind = 2 * u64::from(OUTSTANDING_FILES_MAX);
+            self.give_up(self.visits.saturating_sub(behind));
+        }
+    }
+
+    /// What was requested before a visit is not waited for any more.
+    fn give_up(&mut self, before: u64) {
+        self.missed = 0;
+        for known in self.known.values_mut() {
+            if known.asked_at < before && known.listing.outstanding() > 0 {
+                self.policy.on_end(&mut known.listing);
+            }
+        }
+    }
+
+    fn come_to(&mut self, folder: FolderId) {
+        let same = self.places.iter().position(|at| at.folder == Some(folder));
+        let older = usize::from(self.places[1].visit < self.places[0].visit);
+        self.places[same.unwrap_or(older)] = Place {
+            folder: Some(folder),
+            visit: self.visits,
+        };
+    }
+
+    /// Puts together the next batch, with the steps that list folders for it and read its inodes. False: there is
+    /// none.
+    fn plan(&mut self) -> bool {
+        (self.items, self.parts) = (Vec::new(), Vec::new());
+        let mut left = self.policy.files_wanted();
+        if left == 0 {
+            return false;
+        }
+        let mut places = self.places;
+        places.sort_by_key(|place| place.visit);
+        let is_in_step = places[0].visit + IN_STEP_VISITS > self.visits;
+        for (share, place) in [2, 1].into_iter().zip(places) {
+            if let Some(folder) = place.folder
+                && (share == 1 || is_in_step)
+            {
+                let mut own = left / share;
+                left -= own;
+                self.plan_from(folder, &mut own);
+                left += own;
+            }
+        }
+        let mut by_inode: Vec<u64> = self.items.iter().map(|item| self.inode(item)).collect();
+        by_inode.sort_unstable();
+        let mut shared = lock(&self.shared);
+        for inode in by_inode {
+            self.forest.read_inode(inode, &mut shared, &mut self.steps);
+        }
+        self.is_batch_open = !self.items.is_empty();
+        self.is_batch_open
+    }
+
+    fn inode(&self, item: &Item) -> u64 {
+        self.forest.file_inode(item.file)
+    }
+
+    fn plan_from(&mut self, folder: FolderId, left: &mut u32) {
+        let Some(order) = self.policy.order() else {
+            return;
+        };
+        self.take(folder, left);
+        let mut at = folder;
+        for _ in 0..STEPS_MAX {
+            if *left == 0 || self.parts.len() == PARTS {
+                return;
+            }
+            match self.following_from(at, order, 0) {
+                Some(Following::Folder(next)) => {
+                    self.take(next, left);
+                    at = next;
+                }
+                Some(Following::Unlisted { .. }) => {
+                    let files = self.forest.trees()[at.0].folders[at.1].files.len();
+                    let wanted = usize::try_from(*left).unwrap_or(0) / files.max(1) + 1;
+                    self.list_after(at, order, wanted.min(LISTED_AT_ONCE));
+                }
+                None => return,
+            }
+        }
+    }
+
+    /// The next files of one folder.
+    fn take(&mut self, folder: FolderId, left: &mut u32) {
+        let Some(known) = self.known.get_mut(&folder) else {
+            return;
+        };
+        if self.parts.len() == PARTS {
+            return;
+        }
+        let Some(batch) = self.policy.next(&mut known.listing, *left) else {
+            return;
+        };
+        known.asked_at = self.visits;
+        self.parts.push(Part {
+            folder,
+            batch,
+            first_item: self.items.len(),
+        });
+        let files = self.orders[folder.0].files(folder.1, batch.order);
+        let ranks =
+            usize::try_from(batch.start).unwrap_or(0)..usize::try_from(batch.end).unwrap_or(0);
+        for number in files.get(ranks).unwrap_or_default() {
+            let bytes = self.forest.trees()[folder.0].files[*number].bytes;
+            self.items.push(Item {
+                file: (folder.0, *number),
+                bytes: bytes.min(FILE_BYTES_MAX),
+            });
+        }
+        *left -= batch.end - batch.start;
+    }
+
+    /// What a walk into the depth comes to behind the files of a folder, whose own folders before `from` are passed.
+    fn following_from(&self, at: FolderId, order: ListingOrder, from: u32) -> Option<Following> {
+        let (mut at, mut from) = (at, from);
+        loop {
+            if let Some(found) = self.next_unvisited(at, order, from) {
+                return Some(found);
+            }
+            let (tree, folder) = at;
+            from = self.orders[tree].folder_ranks(folder).of(order) + 1;
+            at = (tree, self.forest.trees()[tree].folders[folder].parent?);
+        }
+    }
+
+    fn next_unvisited(
+        &self,
+        parent: FolderId,
+        order: ListingOrder,
+        from: u32,
+    ) -> Option<Following> {
+        let below = self.orders[parent.0].folders(parent.1, order);
+        let skipped = usize::try_from(from).unwrap_or(usize::MAX);
+        for (rank, child) in (from..).zip(below.iter().skip(skipped)) {
+            let child = (parent.0, *child);
+            match self.known.get(&child) {
+                Some(known) if known.is_visited => {}
+                Some(_) => return Some(Following::Folder(child)),
+                None => return Some(Following::Unlisted { parent, rank }),
+            }
+        }
+        None
+    }
+
+    /// Lists the next folders that come after `folder`, of those that are known by name.
+    fn list_after(&mut self, folder: FolderId, order: ListingOrder, wanted: usize) {
+        let mut found = Vec::new();
+        let mut next = self.following_from(folder, order, 0);
+        while found.len() < wanted {
+            next = match next {
+                Some(Following::Folder(known)) => self.following_from(known, order, 0),
+                Some(Following::Unlisted { parent, rank }) => {
+                    let below = self.orders[parent.0].folders(parent.1, order);
+                    let place = usize::try_from(rank).unwrap_or(usize::MAX);
+                    found.extend(below.get(place).map(|child| (parent.0, *child)));
+                    self.following_from(parent, order, rank + 1)
+                }
+                None => break,
+            };
+        }
+        let forest = Arc::clone(&self.forest);
+        let shared = Arc::clone(&self.shared);
+        let mut shared = lock(&shared);
+        found.sort_by_key(|folder| forest.folder_inode(*folder));
+        for folder in &found {
+            forest.read_inode(forest.folder_inode(*folder), &mut shared, &mut self.steps);
+        }
+        found.sort_by_key(|(tree, folder)| forest.trees()[*tree].folders[*folder].block);
+        for folder in found {
+            forest.read_names(folder, &mut shared, &mut self.steps);
+            self.on_listed(folder);
+        }
+    }
+
+    /// Counts what is within the limit of bytes, and requests it in the order of places.
+    fn request(&mut self) {
+        self.is_batch_open = false;
+        let (mut is_first, mut is_full) = (true, false);
+        for part in &self.parts {
+            let most = self.policy.bytes_left();
+            let (mut bytes, mut end) = (0, part.batch.start);
+            let count = usize::try_from(part.batch.end - part.batch.start).unwrap_or(0);
+            for item in &mut self.items[part.first_item..part.first_item + count] {
+                is_full |= bytes + item.bytes > most && !is_first;
+                if is_full {
+                    item.bytes = 0;
+                } else {
+                    bytes += item.bytes;
+                    end += 1;
+                    is_first = false;
+                }
+            }
+            let kept = if is_full { end } else { u32::MAX };
+            if let Some(known) = self.known.get_mut(&part.folder) {
+                self.policy.on_requested(&mut known.listing, kept, bytes);
+            }
+        }
+        self.take_in();
+        let block = |item: &Item| self.forest.trees()[item.file.0].files[item.file.1].block;
+        let mut items = std::mem::take(&mut self.items);
+        items.sort_by_key(block);
+        let mut shared = lock(&self.shared);
+        for Item { file, bytes } in items {
+            if bytes == 0 || self.visited.contains(&file) {
+                continue;
+            }
+            shared.requested.insert(file);
+            self.steps.extend([
+                Step::Open {
+                    slot: OPEN_FILE,
+                    file: self.forest.number(file),
+                },
+                Step::WillNeed {
+                    slot: OPEN_FILE,
+                    offset: 0,
+                    length: bytes,
+                },
+                Step::Close { slot: OPEN_FILE },
+            ]);
+        }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Program for Helper {
+    fn step(&mut self) -> Option<Step> {
+        loop {
+            if let Some(step) = self.steps.pop_front() {
+                return Some(step);
+            }
+            if self.is_batch_open {
+                self.request();
+                continue;
+            }
+            if !self.take_in() {
+                return None;
+            }
+            if !self.is_started || !self.plan() {
+                let idle = Step::Think { ns: LOOK_EVERY_NS };
+                return Some(self.steps.pop_front().unwrap_or(idle));
+            }
+        }
+    }
+
+    fn fork(&self) -> Box<dyn Program> {
+        Box::new(Self {
+            forest: Arc::clone(&self.forest),
+            shared: Arc::clone(&self.shared),
+            orders: Arc::clone(&self.orders),
+            known: self.known.clone(),
+            visited: self.visited.clone(),
+            steps: self.steps.clone(),
+            items: self.items.clone(),
+            parts: self.parts.clone(),
+            ..*self
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! The folders and files of trees in each order that the policy knows.
+
+use ahead_policy::file_order::order::{FileRanks, ListingOrder};
+
+use super::ext4::{PlacedFolder, PlacedTree};
+
+/// Of one tree. Everything is found by folder, then by the place of the order in [`ListingOrder::ALL`].
+pub(super) struct TreeOrders {
+    files: Vec<[Vec<usize>; 3]>,
+    folders: Vec<[Vec<usize>; 3]>,
+    file_ranks: Vec<FileRanks>,
+    folder_ranks: Vec<FileRanks>,
+}
+
+impl TreeOrders {
+    pub(super) fn of(tree: &PlacedTree) -> Self {
+        let file = |number: &usize| {
+            let file = &tree.files[*number];
+            (file.name.as_str(), file.inode)
+        };
+        let folder = |number: &usize| {
+            let folder = &tree.folders[*number];
+            (folder.name.as_str(), folder.inode)
+        };
+        let of_folder = |known: &PlacedFolder| in_orders(&known.files, file);
+        let files: Vec<_> = tree.folders.iter().map(of_folder).collect();
+        let of_folder = |known: &PlacedFolder| in_orders(&known.folders, folder);
+        let folders: Vec<_> = tree.folders.iter().map(of_folder).collect();
+        Self {
+            file_ranks: ranks(&files, tree.files.len()),
+            folder_ranks: ranks(&folders, tree.folders.len()),
+            files,
+            folders,
+        }
+    }
+
+    /// The files of a folder.
+    pub(super) fn files(&self, folder: usize, order: ListingOrder) -> &[usize] {
+        &self.files[folder][order.index()]
+    }
+
+    /// The folders in a folder.
+    pub(super) fn folders(&self, folder: usize, order: ListingOrder) -> &[usize] {
+        &self.folders[folder][order.index()]
+    }
+
+    pub(super) fn file_ranks(&self, file: usize) -> FileRanks {
+        self.file_ranks[file]
+    }
+
+    pub(super) fn folder_ranks(&self, folder: usize) -> FileRanks {
+        self.folder_ranks[folder]
+    }
+}
+
+/// `listed` as it is, by name, and by inode.
+fn in_orders<'a>(listed: &[usize], facts: impl Fn(&usize) -> (&'a str, u64)) -> [Vec<usize>; 3] {
+    let mut all = [listed.to_vec(), listed.to_vec(), listed.to_vec()];
+    let [_, named, inode] = &mut all;
+    named.sort_by_key(|number| facts(number).0);
+    inode.sort_by_key(|number| facts(number).1);
+    all
+}
+
+fn ranks(folders: &[[Vec<usize>; 3]], count: usize) -> Vec<FileRanks> {
+    let mut all = vec![FileRanks([0; 3]); count];
+    for orders in folders {
+        for (at, order) in orders.iter().enumerate() {
+            for (rank, number) in (0..).zip(order) {
+                all[*number].0[at] = rank;
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,283 @@
+//! What programs do in a tree, one operation after another: what `strace` shows of GNU tar 1.34, grep 3.8 and
+//! diffutils 3.8.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ahead_workload::{Program, Step};
+
+use super::metadata::{DEVICE, FolderId, Forest, OPEN_FILE, Shared, Steps, TreeFileId, TreeNote};
+
+/// A program that reads whole trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeProgram {
+    /// `tar -cf -`: as listed, through records of 10 KiB.
+    Tar,
+    /// `grep -r`: as listed, 96 KiB at a time.
+    Grep,
+    /// `diff -r -q`: two equal trees, sorted by name, a page of each in turn.
+    Diff,
+}
+
+impl TreeProgram {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tar, Self::Grep, Self::Diff];
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tar => "tar",
+            Self::Grep => "grep -r",
+            Self::Diff => "diff -r",
+        }
+    }
+
+    /// How many trees it reads.
+    #[must_use]
+    pub const fn trees(self) -> usize {
+        match self {
+            Self::Diff => 2,
+            _ => 1,
+        }
+    }
+}
+
+const RECORD_BYTES: u64 = 10_240;
+const HEADER_BYTES: u64 = 512;
+const GREP_BYTES: u64 = 96 << 10;
+const DIFF_BYTES: u64 = 4096;
+
+/// One operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    List(FolderId),
+    /// Asks for the metadata of a file.
+    Stat(TreeFileId),
+    /// Opens it in the slot that has this distance to [`OPEN_FILE`].
+    Open(TreeFileId, u32),
+    Read {
+        file: TreeFileId,
+        slot: u32,
+        offset: u64,
+        length: u64,
+    },
+    Close(u32),
+}
+
+/// A program in the middle of its operations.
+pub(super) struct Walker {
+    forest: Arc<Forest>,
+    shared: Arc<Mutex<Shared>>,
+    operations: Arc<[Operation]>,
+    next: usize,
+    steps: Steps,
+}
+
+impl Walker {
+    pub(super) fn new(
+        forest: Arc<Forest>,
+        shared: Arc<Mutex<Shared>>,
+        program: TreeProgram,
+    ) -> Self {
+        let operations = match program {
+            TreeProgram::Tar => tar(&forest),
+            TreeProgram::Grep => grep(&forest),
+            TreeProgram::Diff => diff(&forest),
+        };
+        Self {
+            forest,
+            shared,
+            operations: operations.into(),
+            next: 0,
+            steps: open_device(),
+        }
+    }
+
+    fn begin(&mut self, operation: Operation) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let (forest, steps) = (&self.forest, &mut self.steps);
+        let mut waits = false;
+        match operation {
+            Operation::List(folder) => {
+                waits = forest.read_inode(forest.folder_inode(folder), &mut shared, steps);
+                waits |= forest.read_names(folder, &mut shared, steps);
+                shared.notes.push_back(TreeNote::List(folder));
+            }
+            Operation::Stat(file) => {
+                waits = forest.read_inode(forest.file_inode(file), &mut shared, steps);
+            }
+            Operation::Open(file, slot) => {
+                waits = forest.read_inode(forest.file_inode(file), &mut shared, steps);
+                steps.push_back(Step::Open {
+                    slot: OPEN_FILE + slot,
+                    file: forest.number(file),
+                });
+                shared.notes.push_back(TreeNote::Open(file));
+            }
+            Operation::Read {
+                file,
+                slot,
+                offset,
+                length,
+            } => {
+                waits = offset == 0 && !shared.requested.contains(&file);
+                steps.push_back(Step::Read {
+                    slot: OPEN_FILE + slot,
+                    offset,
+                    length,
+                });
+            }
+            Operation::Close(slot) => steps.push_back(Step::Close {
+                slot: OPEN_FILE + slot,
+            }),
+        }
+        shared.waits += u32::from(waits);
+    }
+}
+
+/// The device is a file that no program reads: nothing is read ahead there but what is said.
+pub(super) fn open_device() -> Steps {
+    VecDeque::from([
+        Step::Open {
+            slot: DEVICE,
+            file: 0,
+        },
+        Step::Advise {
+            slot: DEVICE,
+            advice: ahead_units::Advice::Random,
+        },
+    ])
+}
+
+impl Program for Walker {
+    fn step(&mut self) -> Option<Step> {
+        loop {
+            if let Some(step) = self.steps.pop_front() {
+                return Some(step);
+            }
+            let Some(operation) = self.operations.get(self.next).copied() else {
+                let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+                shared.is_over = true;
+                return None;
+            };
+            self.next += 1;
+            self.begin(operation);
+        }
+    }
+
+    fn fork(&self) -> Box<dyn Program> {
+        Box::new(Self {
+            forest: Arc::clone(&self.forest),
+            shared: Arc::clone(&self.shared),
+            operations: Arc::clone(&self.operations),
+            next: self.next,
+            steps: self.steps.clone(),
+        })
+    }
+}
+
+/// What a program does at a folder and at a file, as it goes into the depth in the order of listings: files and
+/// folders of one folder are listed together by their hashes, but here a folder has only one kind.
+fn into_the_depth(
+    forest: &Forest,
+    folder: usize,
+    at_file: &mut dyn FnMut(usize, &mut Vec<Operation>),
+    all: &mut Vec<Operation>,
+) {
+    all.push(Operation::List((0, folder)));
+    let known = &forest.trees()[0].folders[folder];
+    for file in &known.files {
+        at_file(*file, all);
+    }
+    for below in &known.folders {
+        into_the_depth(forest, *below, at_file, all);
+    }
+}
+
+fn tar(forest: &Forest) -> Vec<Operation> {
+    let mut all = Vec::new();
+    // Headers of folders are in the archive too, in front of their files; their number moves the records.
+    let mut archived = 0;
+    let mut folder = usize::MAX;
+    let mut at_file = |number: usize, all: &mut Vec<Operation>| {
+        let file = (0, number);
+        let known = &forest.trees()[0].files[number];
+        if known.folder != folder {
+            folder = known.folder;
+            archived += HEADER_BYTES;
+        }
+        archived += HEADER_BYTES;
+        all.extend([Operation::Stat(file), Operation::Open(file, 0)]);
+        let mut offset = 0;
+        while offset < known.bytes {
+            let space = RECORD_BYTES - archived % RECORD_BYTES;
+            let length = space.min(known.bytes - offset);
+            all.push(Operation::Read {
+                file,
+                slot: 0,
+                offset,
+                length,
+            });
+            offset += length;
+            archived += length.next_multiple_of(HEADER_BYTES);
+        }
+        all.push(Operation::Close(0));
+    };
+    into_the_depth(forest, 0, &mut at_file, &mut all);
+    all
+}
+
+fn grep(forest: &Forest) -> Vec<Operation> {
+    let mut all = Vec::new();
+    let mut at_file = |number: usize, all: &mut Vec<Operation>| {
+        let file = (0, number);
+        all.push(Operation::Open(file, 0));
+        let bytes = forest.trees()[0].files[number].bytes;
+        all.extend(reads(file, 0, bytes, GREP_BYTES));
+        all.push(Operation::Close(0));
+    };
+    into_the_depth(forest, 0, &mut at_file, &mut all);
+    all
+}
+
+fn reads(file: TreeFileId, slot: u32, bytes: u64, length: u64) -> impl Iterator<Item = Operation> {
+    (0..bytes.div_ceil(length)).map(move |number| Operation::Read {
+        file,
+        slot,
+        offset: number * length,
+        length,
+    })
+}
+
+/// Both trees have the same folders and files with the same numbers.
+fn diff(forest: &Forest) -> Vec<Operation> {
+    let mut all = Vec::new();
+    diff_folder(forest, 0, &mut all);
+    all
+}
+
+fn diff_folder(forest: &Forest, folder: usize, all: &mut Vec<Operation>) {
+    let tree = &forest.trees()[0];
+    let known = &tree.folders[folder];
+    all.extend((0..2).map(|side| Operation::List((side, folder))));
+    let mut files = known.files.clone();
+    files.sort_by_key(|file| &tree.files[*file].name);
+    for number in files {
+        let sides = [(0, number), (1, number)];
+        all.extend(sides.map(Operation::Stat));
+        all.extend((0..2).map(|side| Operation::Open((usize::from(side == 1), number), side)));
+        let bytes = tree.files[number].bytes;
+        let [one, other] = sides;
+        for (one, other) in reads(one, 0, bytes, DIFF_BYTES).zip(reads(other, 1, bytes, DIFF_BYTES))
+        {
+            all.extend([one, other]);
+        }
+        all.extend([Operation::Close(0), Operation::Close(1)]);
+    }
+    let mut folders = known.folders.clone();
+    folders.sort_by_key(|below| &tree.folders[*below].name);
+    for below in folders {
+        diff_folder(forest, below, all);
+    }
+}
