@@ -76,7 +76,7 @@ bench: build ## The full table on the emulated hdd (root, about an hour; BENCH= 
 	@mkdir -p bench-results
 	$(TARGET)/release/ahead bench run --disk hdd --json bench-results/hdd.json --svg bench-results/hdd.svg $(BENCH)
 
-demo: ## Five real jobs with and without `ahead run`, on an emulated disk (root, seven minutes)
+demo: ## Six real jobs with and without `ahead run`, on an emulated disk (root, seven minutes)
 	@demo/run
 
 clean: ## Remove what was built

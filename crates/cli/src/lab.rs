@@ -9,6 +9,7 @@ mod patterns;
 mod places;
 mod predict;
 mod programs;
+mod trees;
 
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
@@ -79,7 +80,7 @@ fn boot(guest: &Guest, stop: &AtomicBool) -> Result<GuestRun, LabError> {
 fn run(arguments: &LabRun) -> Result<(String, Exit), LabError> {
     let mut guest = guest(&arguments.machine, &arguments.task.command)?;
     if !arguments.no_ahead {
-        guest.task.command = steered(guest.task.command)?;
+        guest.task.command = steered(guest.task.command, &[])?;
     }
     guest.task.read_ahead_kib = Some(size_of("read-ahead", &arguments.read_ahead)? >> 10);
     let run = boot(&guest, &*stop_flag()?)?;
@@ -125,7 +126,7 @@ fn run_arm(plain: &Guest, arm: &Arm, stop: &AtomicBool) -> Result<Account, LabEr
         Arm::Off | Arm::Ceiling => guest.task.read_ahead_kib = Some(0),
         Arm::Stock { kib } => guest.task.read_ahead_kib = Some(*kib),
         Arm::Run { settings } if settings.is_empty() => {
-            guest.task.command = steered(guest.task.command)?;
+            guest.task.command = steered(guest.task.command, &[])?;
             guest.task.read_ahead_kib = Some(128);
         }
         other => return Err(LabError::OtherArm(other.clone())),

@@ -194,6 +194,18 @@ pub struct LabPredict {
     /// Random seed: the same seed reads the same places
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Instead of patterns, compare programs that go through a tree (small: 4000 files, many: 100 000, large: 500 of
+    /// 2 MB): tar, grep -r and diff -r, by themselves and under `ahead run --set trees=on`
+    #[arg(
+        long,
+        value_name = "TREE",
+        value_parser = ["small", "many", "large"],
+        conflicts_with_all = ["pattern", "arm", "measured", "requests", "svg"]
+    )]
+    pub tree: Option<String>,
+    /// Size of the tree, in per cent
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "tree", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub percent: u32,
     /// Keep what guests measured in this folder, and use it where it is there
     #[arg(long, value_name = "DIR")]
     pub measured: Option<PathBuf>,

@@ -114,15 +114,17 @@ pub(super) fn guest(machine: &LabMachine, command: &[OsString]) -> Result<Guest,
 }
 
 /// This program, as a guest finds it.
-fn own_program() -> io::Result<OsString> {
+pub(super) fn own_program() -> io::Result<OsString> {
     Ok(in_guest(&std::env::current_exe()?).into())
 }
 
-/// `command`, as a guest finds it, under `ahead run`.
-pub(super) fn steered(command: Vec<OsString>) -> io::Result<Vec<OsString>> {
+/// `command`, as a guest finds it, under `ahead run` with `options`.
+pub(super) fn steered(command: Vec<OsString>, options: &[&str]) -> io::Result<Vec<OsString>> {
     let mut words = vec![own_program()?];
     // A guest begins with what it was made with.
-    words.extend(["run", "--device-cache", "no", "--"].map(OsString::from));
+    words.extend(["run", "--device-cache", "no"].map(OsString::from));
+    words.extend(options.iter().map(OsString::from));
+    words.push("--".into());
     words.extend(command);
     Ok(words)
 }

@@ -11,15 +11,21 @@ use ahead_harness::predict::{
     DiskRequest, PredictedCell, compare_with_guests, render_page, render_picture,
 };
 
+use ahead_workload::tree::Tree;
+
 use super::error::LabError;
 use super::machine::disk_name;
 use super::patterns::{IMAGE_BYTES, Sweep};
+use super::trees;
 use crate::arguments::LabPredict;
 use crate::bench::{self, BenchCommandError};
 use crate::disk;
 use crate::exit::Exit;
 
 pub(super) fn predict(arguments: &LabPredict) -> Result<(String, Exit), LabError> {
+    if let Some(tree) = arguments.tree.as_deref().and_then(Tree::find) {
+        return trees::predict(arguments, tree.scaled(arguments.percent));
+    }
     let options = [
         "--places".to_owned(),
         "--repeat=1".to_owned(),

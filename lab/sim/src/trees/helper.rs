@@ -118,13 +118,13 @@ impl Helper {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
         while let Some(note) = shared.notes.pop_front() {
+            self.is_started |= shared.waits >= WAITS_MIN;
             match note {
                 TreeNote::List(folder) => self.on_listed(folder),
                 // Before there is a helper, nobody is told of visits.
                 TreeNote::Open(file) if self.is_started => self.on_visit(file),
                 TreeNote::Open(_) => {}
             }
-            self.is_started |= shared.waits >= WAITS_MIN;
         }
         !shared.is_over
     }

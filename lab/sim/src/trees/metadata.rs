@@ -47,22 +47,22 @@ impl Forest {
         self.trees[tree].files[file].inode
     }
 
-    /// Reads an inode, with the window around it where it was not read yet. Whether that was so.
-    pub(super) fn read_inode(&self, inode: u64, shared: &mut Shared, steps: &mut Steps) -> bool {
+    /// Reads an inode, with the window around it where it was not read yet.
+    pub(super) fn read_inode(&self, inode: u64, shared: &mut Shared, steps: &mut Steps) {
         let block = self.disk.inode_block(inode);
         let (start, count) = self.disk.inode_window(inode);
-        shared.read_block(block, start..start + count, steps)
+        shared.read_block(block, start..start + count, steps);
     }
 
-    /// Reads the names of a folder. Whether that was the first time.
+    /// Reads the names of a folder.
     pub(super) fn read_names(
         &self,
         (tree, folder): FolderId,
         shared: &mut Shared,
         steps: &mut Steps,
-    ) -> bool {
+    ) {
         let block = self.trees[tree].folders[folder].block;
-        shared.read_block(block, block..block + 1, steps)
+        shared.read_block(block, block..block + 1, steps);
     }
 }
 
@@ -86,16 +86,15 @@ pub(super) struct Shared {
     /// Files whose data was requested by the helper.
     pub(super) requested: BTreeSet<TreeFileId>,
     pub(super) notes: VecDeque<TreeNote>,
-    /// Reads and opens of the program that had to wait for the disk.
+    /// Files whose first read had to wait for the disk.
     pub(super) waits: u32,
     /// The program has ended.
     pub(super) is_over: bool,
 }
 
 impl Shared {
-    fn read_block(&mut self, block: u64, window: Range<u64>, steps: &mut Steps) -> bool {
-        let is_first = !self.asked.contains(&block);
-        if is_first {
+    fn read_block(&mut self, block: u64, window: Range<u64>, steps: &mut Steps) {
+        if !self.asked.contains(&block) {
             let length = (window.end - window.start) * PAGE_BYTES;
             self.asked.extend(window.clone());
             // What lies in memory of it already is left out. The block itself is all that is waited for.
@@ -110,6 +109,5 @@ impl Shared {
             offset: block * PAGE_BYTES,
             length: PAGE_BYTES,
         });
-        is_first
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ahead_units::PAGE_BYTES;
 use ahead_workload::{Program, Step};
 
 use super::metadata::{DEVICE, FolderId, Forest, OPEN_FILE, Shared, Steps, TreeFileId, TreeNote};
@@ -61,8 +62,32 @@ enum Operation {
         slot: u32,
         offset: u64,
         length: u64,
+        /// It comes to the first page of a window of the kernel, and waits for it.
+        is_wait: bool,
     },
     Close(u32),
+}
+
+/// The reads of a file, each as its offset, its length, and whether it waits: the kernel's first window is made of
+/// the first read, each further one is twice as long, up to 128 KiB, and is requested when the one before is begun.
+fn waiting(reads: impl Iterator<Item = (u64, u64)>) -> impl Iterator<Item = (u64, u64, bool)> {
+    const WINDOW_PAGES_MAX: u64 = 32;
+    let (mut window, mut pages) = (0, 0);
+    reads.map(move |(offset, length)| {
+        let end = (offset + length).div_ceil(PAGE_BYTES);
+        let is_wait = end > window;
+        while window < end {
+            let first = length.div_ceil(PAGE_BYTES).next_power_of_two();
+            pages = match (pages, first) {
+                (0, 1) => 4,
+                (0, 2..=8) => first * 2,
+                (0, _) => WINDOW_PAGES_MAX,
+                _ => (pages * 2).min(WINDOW_PAGES_MAX),
+            };
+            window += pages;
+        }
+        (offset, length, is_wait)
+    })
 }
 
 /// A program in the middle of its operations.
@@ -97,18 +122,17 @@ impl Walker {
     fn begin(&mut self, operation: Operation) {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let (forest, steps) = (&self.forest, &mut self.steps);
-        let mut waits = false;
         match operation {
             Operation::List(folder) => {
-                waits = forest.read_inode(forest.folder_inode(folder), &mut shared, steps);
-                waits |= forest.read_names(folder, &mut shared, steps);
+                forest.read_inode(forest.folder_inode(folder), &mut shared, steps);
+                forest.read_names(folder, &mut shared, steps);
                 shared.notes.push_back(TreeNote::List(folder));
             }
             Operation::Stat(file) => {
-                waits = forest.read_inode(forest.file_inode(file), &mut shared, steps);
+                forest.read_inode(forest.file_inode(file), &mut shared, steps);
             }
             Operation::Open(file, slot) => {
-                waits = forest.read_inode(forest.file_inode(file), &mut shared, steps);
+                forest.read_inode(forest.file_inode(file), &mut shared, steps);
                 steps.push_back(Step::Open {
                     slot: OPEN_FILE + slot,
                     file: forest.number(file),
@@ -120,8 +144,12 @@ impl Walker {
                 slot,
                 offset,
                 length,
+                is_wait,
             } => {
-                waits = offset == 0 && !shared.requested.contains(&file);
+                // Calls for names wait for inodes and folders, but the library times them only behind one that has
+                // waited.
+                let waits = is_wait && !shared.requested.contains(&file);
+                shared.waits += u32::from(waits);
                 steps.push_back(Step::Read {
                     slot: OPEN_FILE + slot,
                     offset,
@@ -132,7 +160,6 @@ impl Walker {
                 slot: OPEN_FILE + slot,
             }),
         }
-        shared.waits += u32::from(waits);
     }
 }
 
@@ -209,19 +236,16 @@ fn tar(forest: &Forest) -> Vec<Operation> {
         }
         archived += HEADER_BYTES;
         all.extend([Operation::Stat(file), Operation::Open(file, 0)]);
+        let mut records = Vec::new();
         let mut offset = 0;
         while offset < known.bytes {
             let space = RECORD_BYTES - archived % RECORD_BYTES;
             let length = space.min(known.bytes - offset);
-            all.push(Operation::Read {
-                file,
-                slot: 0,
-                offset,
-                length,
-            });
+            records.push((offset, length));
             offset += length;
             archived += length.next_multiple_of(HEADER_BYTES);
         }
+        all.extend(reads(file, 0, records.into_iter()));
         all.push(Operation::Close(0));
     };
     into_the_depth(forest, 0, &mut at_file, &mut all);
@@ -234,20 +258,30 @@ fn grep(forest: &Forest) -> Vec<Operation> {
         let file = (0, number);
         all.push(Operation::Open(file, 0));
         let bytes = forest.trees()[0].files[number].bytes;
-        all.extend(reads(file, 0, bytes, GREP_BYTES));
+        all.extend(reads(file, 0, portions(bytes, GREP_BYTES)));
         all.push(Operation::Close(0));
     };
     into_the_depth(forest, 0, &mut at_file, &mut all);
     all
 }
 
-fn reads(file: TreeFileId, slot: u32, bytes: u64, length: u64) -> impl Iterator<Item = Operation> {
-    (0..bytes.div_ceil(length)).map(move |number| Operation::Read {
+fn reads(
+    file: TreeFileId,
+    slot: u32,
+    reads: impl Iterator<Item = (u64, u64)>,
+) -> impl Iterator<Item = Operation> {
+    waiting(reads).map(move |(offset, length, is_wait)| Operation::Read {
         file,
         slot,
-        offset: number * length,
+        offset,
         length,
+        is_wait,
     })
+}
+
+/// A file of `bytes` bytes in reads of `length`, of which the last one may end behind it.
+fn portions(bytes: u64, length: u64) -> impl Iterator<Item = (u64, u64)> {
+    (0..bytes.div_ceil(length)).map(move |number| (number * length, length))
 }
 
 /// Both trees have the same folders and files with the same numbers.
@@ -269,8 +303,8 @@ fn diff_folder(forest: &Forest, folder: usize, all: &mut Vec<Operation>) {
         all.extend((0..2).map(|side| Operation::Open((usize::from(side == 1), number), side)));
         let bytes = tree.files[number].bytes;
         let [one, other] = sides;
-        for (one, other) in reads(one, 0, bytes, DIFF_BYTES).zip(reads(other, 1, bytes, DIFF_BYTES))
-        {
+        let each = |side, slot| reads(side, slot, portions(bytes, DIFF_BYTES));
+        for (one, other) in each(one, 0).zip(each(other, 1)) {
             all.extend([one, other]);
         }
         all.extend([Operation::Close(0), Operation::Close(1)]);
@@ -279,5 +313,60 @@ fn diff_folder(forest: &Forest, folder: usize, all: &mut Vec<Operation>) {
     folders.sort_by_key(|below| &tree.folders[*below].name);
     for below in folders {
         diff_folder(forest, below, all);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ext4::Ext4;
+    use super::*;
+    use ahead_workload::tree::Tree;
+
+    /// On a cold rotating disk tar's reads wait for windows of 32, 64 and 128 KiB, and grep's for 128 KiB.
+    #[test]
+    fn a_read_waits_that_comes_to_a_new_window() {
+        let waits = |length: u64| -> Vec<u64> {
+            let all = waiting(portions(400_000, length));
+            all.filter_map(|(offset, _, waits)| waits.then_some(offset / PAGE_BYTES))
+                .collect()
+        };
+        assert_eq!(waits(10_240), [0, 7, 22, 55, 87]);
+        assert_eq!(waits(96 << 10), [0, 24, 48, 96]);
+        assert_eq!(waits(4096), [0, 4, 12, 28, 60, 92]);
+    }
+
+    fn forest(trees: usize) -> Forest {
+        let mut disk = Ext4::of_guest();
+        let tree = Tree::find("small").unwrap().scaled(3);
+        let write = |number: usize| disk.write(&tree, &number.to_string()).unwrap();
+        let placed = (0..trees).map(write).collect();
+        Forest::new(disk, placed)
+    }
+
+    #[test]
+    fn every_byte_of_a_tree_is_read_once() {
+        let forest = forest(2);
+        let tree = &forest.trees()[0];
+        let bytes: u64 = tree.files.iter().map(|file| file.bytes).sum();
+        for (operations, trees) in [(tar(&forest), 1), (grep(&forest), 1), (diff(&forest), 2)] {
+            let (mut read, mut opened) = (0, Vec::new());
+            for operation in operations {
+                match operation {
+                    Operation::Read {
+                        file,
+                        offset,
+                        length,
+                        ..
+                    } => read += length.min(tree.files[file.1].bytes - offset),
+                    Operation::Open(file, _) => opened.push(file),
+                    _ => {}
+                }
+            }
+            assert_eq!(read, trees * bytes);
+            assert_eq!(u64::try_from(opened.len()).unwrap(), trees * 100);
+            // Files are numbered by name here, and listed by hash.
+            let is_by_name = opened.iter().map(|file| file.1).is_sorted();
+            assert_eq!(is_by_name, trees == 2);
+        }
     }
 }
