@@ -1122,7 +1122,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__lab__subcmd__predict)
-            opts="-h --kernel --disk --pattern --seconds --bytes --memory --guests --arm --seed --measured --requests --json --svg --help"
+            opts="-h --kernel --disk --pattern --seconds --bytes --memory --guests --arm --seed --tree --percent --measured --requests --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1161,6 +1161,14 @@ _ahead() {
                     return 0
                     ;;
                 --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tree)
+                    COMPREPLY=($(compgen -W "small many large" -- "${cur}"))
+                    return 0
+                    ;;
+                --percent)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

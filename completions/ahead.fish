@@ -287,6 +287,10 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l guests -d 'Guests at once' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l arm -d 'Arms, comma separated: off, stock:KIB, run, run:KEY=VALUE' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l seed -d 'Random seed: the same seed reads the same places' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l tree -d 'Instead of patterns, compare programs that go through a tree (small: 4000 files, many: 100 000, large: 500 of 2 MB): tar, grep -r and diff -r, by themselves and under `ahead run --set trees=on`' -r -f -a "small\t''
+many\t''
+large\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l percent -d 'Size of the tree, in per cent' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l measured -d 'Keep what guests measured in this folder, and use it where it is there' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l requests -d 'Write every request of both disks to this folder, as CSV' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l json -d 'Write the results as JSON' -r -F

@@ -36,7 +36,7 @@ const HEAD_BYTES: u64 = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// One after another, folder by folder.
-    Fresh,
+    AtOnce,
     /// In a random order, and a third of them removed and written again four times.
     Aged,
 }
@@ -113,7 +113,7 @@ pub fn write(tree: &Tree, top: &Path, growth: Growth) -> Result<(), TreeError> {
         // Space that was given up can be used again, and space that is used is known, when it is on the disk.
         out().map_err(at(top))
     };
-    if growth == Growth::Fresh {
+    if growth == Growth::AtOnce {
         return write_all(&(0..u64::from(tree.file_count())).collect::<Vec<_>>());
     }
     let order = tree.grown_order();
@@ -158,7 +158,7 @@ fn list_below(path: &Path, part: TreePart, all: &mut Vec<ListedFile>) -> Result<
         let file = File::open(path).map_err(at(path))?;
         // Without a map the order of inodes has to do.
         let place = first_physical_offset(&file).ok().flatten();
-        Some(place.unwrap_or(facts.ino()))
+        Some(place.unwrap_or_else(|| facts.ino()))
     } else {
         None
     };
@@ -219,7 +219,7 @@ fn take_in(requested: Option<(File, &ListedFile)>) -> Result<u64, TreeError> {
     Ok(one.bytes)
 }
 
-/// A process that works on trees: `write NAME PERCENT FOLDER fresh|aged`, `list PART FILE FOLDER…`, or `read FILE`.
+/// A process that works on trees: `write NAME PERCENT FOLDER at-once|aged`, `list PART FILE FOLDER…`, or `read FILE`.
 /// Returns what is wrong, in one line.
 ///
 /// # Errors
@@ -227,14 +227,15 @@ fn take_in(requested: Option<(File, &ListedFile)>) -> Result<u64, TreeError> {
 pub fn tree_main(arguments: &[OsString]) -> Result<(), String> {
     let text = |at: usize| arguments.get(at).and_then(|one: &OsString| one.to_str());
     let path = |at: usize| arguments.get(at).map(Path::new);
-    let usage = || "trees: write NAME PERCENT FOLDER fresh|aged, list PART FILE FOLDER…, read FILE";
+    let usage =
+        || "trees: write NAME PERCENT FOLDER at-once|aged, list PART FILE FOLDER…, read FILE";
     let done = match (text(0), path(1), arguments.len()) {
         (Some("write"), ..) => {
             let name = text(1).unwrap_or_default();
             let tree = Tree::find(name).ok_or_else(|| format!("there is no tree '{name}'"))?;
             let percent = text(2).and_then(|percent| percent.parse().ok());
             let growth = match text(4) {
-                Some("fresh") => Some(Growth::Fresh),
+                Some("at-once") => Some(Growth::AtOnce),
                 Some("aged") => Some(Growth::Aged),
                 _ => None,
             };
@@ -251,7 +252,7 @@ pub fn tree_main(arguments: &[OsString]) -> Result<(), String> {
                 _ => return Err(usage().to_owned()),
             };
             let folders = arguments.get(3..).unwrap_or_default();
-            write_list(path(2).unwrap_or(Path::new("")), part, folders)
+            write_list(path(2).unwrap_or_else(|| Path::new("")), part, folders)
         }
         (Some("read"), Some(list), 2) => read_listed(list),
         _ => return Err(usage().to_owned()),
@@ -286,18 +287,18 @@ mod tests {
     }
 
     #[test]
-    fn a_grown_tree_has_the_files_of_a_fresh_one() {
+    fn a_grown_tree_has_the_files_of_one_that_was_written_at_once() {
         let place = tempfile::tempdir().unwrap();
-        let (fresh, aged) = (place.path().join("fresh"), place.path().join("aged"));
-        write(&tree(), &fresh, Growth::Fresh).unwrap();
+        let (whole, aged) = (place.path().join("whole"), place.path().join("aged"));
+        write(&tree(), &whole, Growth::AtOnce).unwrap();
         // What is there already goes.
         fs::create_dir_all(aged.join("00/old")).unwrap();
         write(&tree(), &aged, Growth::Aged).unwrap();
-        assert_eq!(found(&fresh).len(), 12);
-        assert_eq!(found(&fresh), found(&aged));
-        for (file, _) in found(&fresh) {
+        assert_eq!(found(&whole).len(), 12);
+        assert_eq!(found(&whole), found(&aged));
+        for (file, _) in found(&whole) {
             let read = |top: &Path| fs::read(top.join(&file)).unwrap();
-            assert_eq!(read(&fresh), read(&aged));
+            assert_eq!(read(&whole), read(&aged));
         }
     }
 
@@ -305,7 +306,7 @@ mod tests {
     fn a_list_has_all_folders_and_no_more_bytes_than_are_read() {
         let place = tempfile::tempdir().unwrap();
         let (top, list) = (place.path().join("top"), place.path().join("list"));
-        write(&tree(), &top, Growth::Fresh).unwrap();
+        write(&tree(), &top, Growth::AtOnce).unwrap();
         let listed = |part| -> Vec<ListedFile> {
             write_list(&list, part, &[top.clone().into()]).unwrap();
             read_listed(&list).unwrap();
@@ -333,7 +334,7 @@ mod tests {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
             tree_main(&words).unwrap_err()
         };
-        assert!(said(&["write", "forest", "1", "/nowhere", "fresh"]).contains("'forest'"));
+        assert!(said(&["write", "forest", "1", "/nowhere", "at-once"]).contains("'forest'"));
         assert!(said(&["list", "tail", "a", "b"]).contains("PART"));
         assert!(said(&["read", "/nowhere/list"]).contains("/nowhere/list: "));
         assert!(said(&[]).contains("write NAME"));

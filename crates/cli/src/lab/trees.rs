@@ -71,7 +71,7 @@ fn image<'a>(
     let mut script = String::from("set -e\n");
     for folder in FOLDERS {
         let (name, percent) = (tree.name, arguments.percent);
-        script += &format!("\"$0\" {TREE_ARGUMENT} write {name} {percent} {folder} fresh\n");
+        script += &format!("\"$0\" {TREE_ARGUMENT} write {name} {percent} {folder} at-once\n");
     }
     // What makes the tree, and what it is.
     let recipe = format!("{script}{tree:?}");
