@@ -250,7 +250,7 @@ static EXAMPLES: &[Examples] = &[
                 "all programs on a tenth of the data, on a rotating disk",
             ),
             (
-                "ahead lab programs --list trees --data small --set trees=on",
+                "ahead lab programs --list trees --data small",
                 "tar, grep, cp, rsync and others through 4000 small files, and who knows the list",
             ),
             (

@@ -78,9 +78,8 @@ pub(super) fn programs(arguments: &LabPrograms) -> Result<(String, Exit), LabErr
 /// What images with the data of a list are called.
 fn list_name(choice: &ProgramChoice) -> String {
     let stem = choice.list.as_ref().and_then(|path| path.file_stem());
-    stem.map_or("programs".into(), |stem| {
-        stem.to_string_lossy().into_owned()
-    })
+    let named = stem.map(|stem| stem.to_string_lossy().into_owned());
+    named.unwrap_or_else(|| "programs".to_owned())
 }
 
 /// Everything that says what is on an image with the data of `list`.

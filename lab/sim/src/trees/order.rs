@@ -1,13 +1,13 @@
 //! The folders and files of trees in each order that the policy knows.
 
-use ahead_policy::file_order::order::{FileRanks, ListingOrder};
+use ahead_policy::file_order::order::{FileRanks, ListingOrder, ORDERS, by_numbers};
 
 use super::ext4::{PlacedFolder, PlacedTree};
 
 /// Of one tree. Everything is found by folder, then by the place of the order in [`ListingOrder::ALL`].
 pub(super) struct TreeOrders {
-    files: Vec<[Vec<usize>; 3]>,
-    folders: Vec<[Vec<usize>; 3]>,
+    files: Vec<[Vec<usize>; ORDERS]>,
+    folders: Vec<[Vec<usize>; ORDERS]>,
     file_ranks: Vec<FileRanks>,
     folder_ranks: Vec<FileRanks>,
 }
@@ -53,17 +53,28 @@ impl TreeOrders {
     }
 }
 
-/// `listed` as it is, by name, and by inode.
-fn in_orders<'a>(listed: &[usize], facts: impl Fn(&usize) -> (&'a str, u64)) -> [Vec<usize>; 3] {
-    let mut all = [listed.to_vec(), listed.to_vec(), listed.to_vec()];
-    let [_, named, inode] = &mut all;
-    named.sort_by_key(|number| facts(number).0);
-    inode.sort_by_key(|number| facts(number).1);
-    all
+/// `listed` in each order.
+fn in_orders<'a>(
+    listed: &[usize],
+    facts: impl Fn(&usize) -> (&'a str, u64),
+) -> [Vec<usize>; ORDERS] {
+    ListingOrder::ALL.map(|order| {
+        let mut sorted = listed.to_vec();
+        match order {
+            ListingOrder::Listed => {}
+            ListingOrder::Named => sorted.sort_by_key(|number| facts(number).0),
+            ListingOrder::Inode => sorted.sort_by_key(|number| facts(number).1),
+            ListingOrder::Numbered => sorted.sort_by(|one, other| {
+                let [one, other] = [one, other].map(|number| facts(number).0.as_bytes());
+                by_numbers(one, other)
+            }),
+        }
+        sorted
+    })
 }
 
-fn ranks(folders: &[[Vec<usize>; 3]], count: usize) -> Vec<FileRanks> {
-    let mut all = vec![FileRanks([0; 3]); count];
+fn ranks(folders: &[[Vec<usize>; ORDERS]], count: usize) -> Vec<FileRanks> {
+    let mut all = vec![FileRanks([0; ORDERS]); count];
     for orders in folders {
         for (at, order) in orders.iter().enumerate() {
             for (rank, number) in (0..).zip(order) {
