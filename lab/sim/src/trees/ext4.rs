@@ -45,8 +45,8 @@ const INODE_WINDOW: u64 = 32;
 
 /// A folder on the disk.
 #[derive(Clone, Debug)]
-pub struct PlacedFolder {
-    /// The folder that it lies in, among [`PlacedTree::folders`]; the top folder lies in none.
+pub struct Ext4Folder {
+    /// The folder that it lies in, among [`Ext4Tree::folders`]; the top folder lies in none.
     pub parent: Option<usize>,
     /// Its name.
     pub name: String,
@@ -62,7 +62,7 @@ pub struct PlacedFolder {
 
 /// A file on the disk, in one piece.
 #[derive(Clone, Debug)]
-pub struct PlacedFile {
+pub struct Ext4File {
     /// The folder that it lies in.
     pub folder: usize,
     /// Its name.
@@ -77,11 +77,11 @@ pub struct PlacedFile {
 
 /// A tree on the disk. The first folder is the top one.
 #[derive(Clone, Debug, Default)]
-pub struct PlacedTree {
+pub struct Ext4Tree {
     /// Its folders.
-    pub folders: Vec<PlacedFolder>,
+    pub folders: Vec<Ext4Folder>,
     /// Its files.
-    pub files: Vec<PlacedFile>,
+    pub files: Vec<Ext4File>,
 }
 
 /// A file system with trees.
@@ -125,11 +125,11 @@ impl Ext4 {
     }
 
     /// Writes a tree: all folders, then all files in their order. `None`: the file system is full.
-    pub fn write(&mut self, tree: &Tree, name: &str) -> Option<PlacedTree> {
+    pub fn write(&mut self, tree: &Tree, name: &str) -> Option<Ext4Tree> {
         // Of two the one that has nothing yet has more free inodes, and the first has `lost+found`.
         let flex = usize::from(self.trees.is_multiple_of(2));
         self.trees += 1;
-        let mut placed = PlacedTree::default();
+        let mut placed = Ext4Tree::default();
         let mut inode = || {
             let inode = self.next_inode[flex];
             self.next_inode[flex] += 1;
@@ -141,7 +141,7 @@ impl Ext4 {
             (Some(parent), folder.name)
         });
         for (parent, name) in std::iter::once(top).chain(below) {
-            placed.folders.push(PlacedFolder {
+            placed.folders.push(Ext4Folder {
                 parent,
                 name,
                 inode: inode(),
@@ -151,7 +151,7 @@ impl Ext4 {
             });
         }
         for file in tree.files() {
-            placed.files.push(PlacedFile {
+            placed.files.push(Ext4File {
                 folder: file.folder + 1,
                 name: file.name,
                 inode: inode(),
@@ -280,7 +280,7 @@ fn remove(free: &mut Vec<(u64, u64)>, start: u64, blocks: u64) {
     }
 }
 
-impl PlacedTree {
+impl Ext4Tree {
     /// Fills in what each folder lists.
     fn list(&mut self) {
         let hash = |name: &str| name_hash(name.as_bytes(), GUEST_SEED);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use ahead_units::PAGE_BYTES;
 use ahead_workload::Step;
 
-use super::ext4::{Ext4, PlacedTree};
+use super::ext4::{Ext4, Ext4Tree};
 
 /// The slot of the device in each task, and that of the file that is open.
 pub(super) const DEVICE: u32 = 0;
@@ -15,7 +15,7 @@ pub(super) const OPEN_FILE: u32 = 1;
 /// All trees, with one numbering of folders and one of files.
 pub(super) struct Forest {
     disk: Ext4,
-    trees: Vec<PlacedTree>,
+    trees: Vec<Ext4Tree>,
 }
 
 /// A folder: the tree, and its number there.
@@ -24,11 +24,11 @@ pub(super) type FolderId = (usize, usize);
 pub(super) type TreeFileId = (usize, usize);
 
 impl Forest {
-    pub(super) fn new(disk: Ext4, trees: Vec<PlacedTree>) -> Self {
+    pub(super) fn new(disk: Ext4, trees: Vec<Ext4Tree>) -> Self {
         Self { disk, trees }
     }
 
-    pub(super) fn trees(&self) -> &[PlacedTree] {
+    pub(super) fn trees(&self) -> &[Ext4Tree] {
         &self.trees
     }
 

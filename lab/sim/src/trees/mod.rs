@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 use ahead_units::PAGE_BYTES;
 use ahead_workload::{FileSpec, Job, Layout, Process};
 
-pub use ext4::{Ext4, PlacedFile, PlacedFolder, PlacedTree};
+pub use ext4::{Ext4, Ext4File, Ext4Folder, Ext4Tree};
 use helper::Helper;
 use metadata::{Forest, Shared};
 pub use walk::TreeProgram;
@@ -32,7 +32,7 @@ use walk::Walker;
 /// A job in which `program` goes through `trees`, which lie on `disk`; the first two for one that compares. With
 /// `helped`, the library's helper goes ahead of it.
 #[must_use]
-pub fn job(disk: Ext4, trees: Vec<PlacedTree>, program: TreeProgram, helped: bool) -> Job {
+pub fn job(disk: Ext4, trees: Vec<Ext4Tree>, program: TreeProgram, helped: bool) -> Job {
     let device = FileSpec {
         bytes: disk.bytes(),
         layout: Layout::At { offset: 0 },

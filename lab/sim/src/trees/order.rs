@@ -2,7 +2,7 @@
 
 use ahead_policy::file_order::order::{FileRanks, ListingOrder, ORDERS, by_numbers};
 
-use super::ext4::{PlacedFolder, PlacedTree};
+use super::ext4::{Ext4Folder, Ext4Tree};
 
 /// Of one tree. Everything is found by folder, then by the place of the order in [`ListingOrder::ALL`].
 pub(super) struct TreeOrders {
@@ -13,7 +13,7 @@ pub(super) struct TreeOrders {
 }
 
 impl TreeOrders {
-    pub(super) fn of(tree: &PlacedTree) -> Self {
+    pub(super) fn of(tree: &Ext4Tree) -> Self {
         let file = |number: &usize| {
             let file = &tree.files[*number];
             (file.name.as_str(), file.inode)
@@ -22,9 +22,9 @@ impl TreeOrders {
             let folder = &tree.folders[*number];
             (folder.name.as_str(), folder.inode)
         };
-        let of_folder = |known: &PlacedFolder| in_orders(&known.files, file);
+        let of_folder = |known: &Ext4Folder| in_orders(&known.files, file);
         let files: Vec<_> = tree.folders.iter().map(of_folder).collect();
-        let of_folder = |known: &PlacedFolder| in_orders(&known.folders, folder);
+        let of_folder = |known: &Ext4Folder| in_orders(&known.folders, folder);
         let folders: Vec<_> = tree.folders.iter().map(of_folder).collect();
         Self {
             file_ranks: ranks(&files, tree.files.len()),
