@@ -29,6 +29,8 @@ const GROWTHS: u64 = 4;
 /// Bytes, and files, that the ceiling has requested before it reads the first of them.
 const AHEAD_BYTES: u64 = 32 << 20;
 const AHEAD_FILES: usize = 256;
+/// Bytes of one request: a longer one would be cut to the device's window or its largest request.
+const REQUEST_BYTES: u64 = 128 << 10;
 /// What is read of a file's head.
 const HEAD_BYTES: u64 = 4096;
 
@@ -197,7 +199,10 @@ pub fn read_listed(list: &Path) -> Result<(), TreeError> {
     let mut bytes_ahead = 0;
     for one in &all {
         let file = File::open(&one.path).map_err(at(&one.path))?;
-        readahead(&file, 0, one.bytes).map_err(at(&one.path))?;
+        for offset in (0..one.bytes).step_by(usize::try_from(REQUEST_BYTES).unwrap_or(1)) {
+            readahead(&file, offset, REQUEST_BYTES.min(one.bytes - offset))
+                .map_err(at(&one.path))?;
+        }
         requested.push_back((file, one));
         bytes_ahead += one.bytes;
         while bytes_ahead > AHEAD_BYTES || requested.len() > AHEAD_FILES {
