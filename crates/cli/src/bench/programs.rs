@@ -409,7 +409,7 @@ mod tests {
         );
         assert!(text.contains(" tree-python-large-aged "), "{text}");
         assert!(
-            text.contains(" ceiling ") && !text.contains("CPU"),
+            text.contains(" ceiling ") && !text.contains("CPU s"),
             "{text}"
         );
     }

@@ -75,9 +75,10 @@ fn image<'a>(
     }
     // What makes the tree, and what it is.
     let recipe = format!("{script}{tree:?}");
+    let of_tree = format!("tree-{}-{}-", tree.name, arguments.percent);
     Ok(Image {
-        name: format!("tree-{:08x}", crc32fast::hash(recipe.as_bytes())),
-        replaces: None,
+        name: format!("{of_tree}{:08x}", crc32fast::hash(recipe.as_bytes())),
+        replaces: Some(of_tree),
         bytes: GuestDisk::new(DiskModel::ssd()).bytes,
         about: "a tree and its copy",
         command: vec!["/bin/sh".into(), "-c".into(), script.into(), program],

@@ -188,9 +188,9 @@ impl Ext4 {
         Some(start)
     }
 
-    /// Blocks one after another, in group `goal` or one behind it.
+    /// Blocks one after another, in group `goal` or one behind it, and then from the first one on.
     fn take(&mut self, goal: u64, blocks: u64) -> Option<u64> {
-        for group in goal..self.groups {
+        for group in (goal..self.groups).chain(0..goal) {
             let free = self.free.get_mut(usize::try_from(group).ok()?)?;
             let start = if blocks > 1 && blocks.is_power_of_two() {
                 aligned(free, blocks)
@@ -347,6 +347,20 @@ mod tests {
         // The data begins where the first one's ends; in the kernel's, file 3 at 589 752 takes the last gap of group 17.
         assert_eq!(copy.files[0].block / GROUP_BLOCKS, 18);
         assert_eq!(copy.files[6].block.abs_diff(607_653) / 1000, 0);
+    }
+
+    #[test]
+    fn a_disk_that_is_full_to_its_end_goes_on_at_its_beginning_until_nothing_is_left() {
+        let mut disk = Ext4::of_guest();
+        let tree = Tree::find("large").unwrap();
+        let mut write = |name| {
+            disk.write(&tree, name)
+                .map(|placed| placed.files[499].block)
+        };
+        let first_three = [write("1"), write("2"), write("3")].map(Option::unwrap);
+        assert!(first_three[0] < first_three[1] && first_three[2] < first_three[0]);
+        let _ = write("4");
+        assert_eq!(write("5"), None);
     }
 
     #[test]
