@@ -403,7 +403,9 @@ fn the_real_fio_runs_every_job_file() {
     let output = ahead(&place, &arguments).output().expect("ahead starts");
     assert!(output.status.success(), "{}", stderr(&output));
     let said = stdout(&output);
-    let (_, table) = said.split_once("fio/ours").unwrap_or_else(|| panic!("{said}"));
+    let (_, table) = said
+        .split_once("fio/ours")
+        .unwrap_or_else(|| panic!("{said}"));
     let rates: Vec<u64> = table
         .lines()
         .filter(|line| line.contains("-depth-"))
@@ -415,11 +417,18 @@ fn the_real_fio_runs_every_job_file() {
         .collect();
     let measured = json(&result);
     let steps = &measured["steps"];
-    assert_eq!(rates.len(), steps.as_array().expect("steps").len(), "{said}");
+    assert_eq!(
+        rates.len(),
+        steps.as_array().expect("steps").len(),
+        "{said}"
+    );
     assert!(rates.iter().all(|rate| *rate > 0), "{table}");
     // Ours, and at least as many requests of fio as one second of each job has at its rate.
     let read = disk.stats()["reads"].as_u64().expect("a number");
     let ours = sum(steps, "requests");
     let fio: u64 = rates.iter().sum();
-    assert!(read > ours + fio / 2, "{read} for {ours} and {fio} a second");
+    assert!(
+        read > ours + fio / 2,
+        "{read} for {ours} and {fio} a second"
+    );
 }
