@@ -11,16 +11,18 @@ use std::sync::Mutex;
 
 use ahead_device::measurement::report::{MEASUREMENT_BYTES_MAX, Measurement, MeasurementError};
 use ahead_device::window::{self, WindowError};
-use ahead_disk_model::DiskModel;
+use ahead_disk_model::{DiskModel, ModelError};
 use ahead_sim::algorithm::Policy;
 use ahead_sim::world::WorldError;
 use ahead_workload::Job;
 use ahead_workload::trace::{self, Timing};
 
 use crate::arguments::DeviceRecommend;
+use crate::bench::BenchCommandError;
 use crate::disk::{self, DiskCommandError};
 use crate::duration::{self, DurationError};
 use crate::exit::Exit;
+use crate::lab::LabError;
 use crate::output::to_json;
 use crate::progress::{self, Shows};
 use crate::size::{self, SizeError};
@@ -28,14 +30,17 @@ use crate::studies::{self, StudyError};
 use crate::traces::{self, TraceCommandError};
 
 use super::stored;
+use super::window_value::{self, WindowValueError};
 
 mod disk_of;
 mod mix;
+mod prove;
 mod show;
 mod sweep;
 
 use disk_of::ModelledDevice;
 use mix::Mix;
+use prove::Proving;
 use show::{Recommendation, WhatIf};
 use sweep::SweepPlace;
 
@@ -45,6 +50,10 @@ const STREAMS_MAX: u64 = 1024;
 const REQUEST_BYTES: (u64, u64) = (4096, 64 << 20);
 const MEMORY_BYTES: (u64, u64) = (16 << 20, 1 << 44);
 const PAGE_BYTES: u64 = 4096;
+/// The longest request where none is known: that of emulated disks and of guests' disks.
+const REQUEST_KIB_MAX: u64 = 1024;
+/// With less the simulator has nowhere to read to.
+const CACHE_BYTES_MIN: u64 = 4 << 20;
 
 /// Why nothing is recommended.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +79,10 @@ pub enum RecommendCommandError {
         /// What can be.
         expected: &'static str,
     },
-    /// `--what-if`.
+    /// `--what-if` is no window.
+    #[error("--what-if: {0}")]
+    WindowValue(#[from] WindowValueError),
+    /// `--what-if` is a window that no kernel has.
     #[error("--what-if: {0}")]
     Window(#[from] WindowError),
     /// `--model`.
@@ -109,9 +121,21 @@ pub enum RecommendCommandError {
     /// The simulator refused.
     #[error("cannot simulate it: {0}")]
     Simulate(#[from] WorldError),
-    /// A picture.
+    /// A picture, or what is written to be proved.
     #[error(transparent)]
     Files(#[from] StudyError),
+    /// `--prove` in a guest.
+    #[error("--prove: {0}")]
+    InLab(#[from] LabError),
+    /// `--prove` on a disk.
+    #[error("--prove: {0}")]
+    OnDisk(#[from] BenchCommandError),
+    /// `--prove`: no folder for what it writes.
+    #[error("--prove: cannot make a folder: {0}")]
+    Folder(io::Error),
+    /// `--prove`: the model has no text.
+    #[error("--prove: {0}")]
+    ModelText(ModelError),
 }
 
 impl RecommendCommandError {
@@ -122,12 +146,16 @@ impl RecommendCommandError {
             Self::Size { .. }
             | Self::Time(_)
             | Self::Range { .. }
+            | Self::WindowValue(_)
             | Self::Window(_)
             | Self::Form { .. }
             | Self::NoModel(_) => Exit::Usage,
             Self::Model(error) => error.exit(),
             Self::Trace(error) => error.exit(),
             Self::Files(error) => error.exit(),
+            Self::InLab(error) => error.exit(),
+            Self::OnDisk(error) => error.exit(),
+            Self::Folder(_) | Self::ModelText(_) => Exit::Failed,
             Self::Read { .. } | Self::NotMeasured(_) | Self::NoReads(_) | Self::Simulate(_) => {
                 Exit::Failed
             }
@@ -135,11 +163,11 @@ impl RecommendCommandError {
     }
 }
 
-/// Recommends and returns the text to print.
+/// Recommends and returns the text to print, and how to end: what was to be proved and does not hold is a failure.
 ///
 /// # Errors
 /// [`RecommendCommandError`].
-pub fn recommend(arguments: &DeviceRecommend) -> Result<String, RecommendCommandError> {
+pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), RecommendCommandError> {
     let mix = mix(arguments)?;
     let limit_ns = arguments.latency_limit.as_deref();
     let limit_ns = limit_ns.map(duration::parse).transpose()?;
@@ -149,16 +177,15 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<String, RecommendCommand
         return Err(range("--memory", &arguments.memory, "between 16M and 16T"));
     }
     let what_if_kib = arguments.what_if.as_deref().map(window_kib).transpose()?;
+    let proving = arguments.prove.as_deref();
+    let proving = proving.map(|place| Proving::new(place, &mix, memory_bytes));
+    let proving = proving.transpose()?;
     let source = Source::of(arguments)?;
     studies::prepare(&arguments.svg)?;
     let device = source.device()?;
     let mut capacity = device.capacity;
     let (job, random_file) = match &arguments.trace {
-        None => {
-            let random = (mix.random_permille > 0).then_some(mix.streams);
-            let random = random.and_then(|file| u32::try_from(file).ok());
-            (mix.job(capacity), random)
-        }
+        None => (mix.job(capacity), mix.random_file()),
         Some(path) => {
             let job = job_of_trace(path, arguments)?;
             let files: u64 = job.files.iter().map(|file| file.bytes).sum();
@@ -172,11 +199,22 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<String, RecommendCommand
             .map(|one| one.groups.len() as u64)
             .sum(),
     };
+    let own_bytes = if arguments.trace.is_none() {
+        mix.own_bytes()
+    } else {
+        0
+    };
+    let cache_bytes = memory_bytes.saturating_sub(own_bytes);
+    if cache_bytes < CACHE_BYTES_MIN {
+        let expected =
+            "so much that the programs leave 4M to the page cache: each has --request and 256K";
+        return Err(range("--memory", &arguments.memory, expected));
+    }
     let place = SweepPlace {
         job: Mutex::new(job),
         random_file,
         streams,
-        memory_bytes,
+        cache_bytes,
         capacity,
         request_kib_max: source.request_kib_max(),
     };
@@ -205,21 +243,32 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<String, RecommendCommand
             after: run(kib)?,
             ahead_run: ahead_run(&place, &device.model, now_kib)?,
         };
-        return Ok(if arguments.json {
+        let text = if arguments.json {
             to_json(&what_if)
         } else {
             what_if.text()
-        });
+        };
+        return Ok((text, Exit::Fine));
     }
-    let recommendation = recommended(&place, &device, head, source.doubt())?;
+    let mut recommendation = recommended(&place, &device, head, source.doubt())?;
+    if let (Some(proving), Some(kib)) = (proving, recommendation.choice.window_kib) {
+        recommendation.proof = Some(prove::prove(
+            proving,
+            &device.model,
+            source.request_kib_max(),
+            kib,
+        )?);
+    }
     if let Some(path) = &arguments.svg {
         studies::draw(&recommendation.chart(), Some(path), None)?;
     }
-    Ok(if arguments.json {
+    let text = if arguments.json {
         to_json(&recommendation)
     } else {
         recommendation.text()
-    })
+    };
+    let holds = recommendation.proof.is_none_or(|proof| proof.holds);
+    Ok((text, if holds { Exit::Fine } else { Exit::Failed }))
 }
 
 fn recommended(
@@ -267,6 +316,7 @@ fn recommended(
         now,
         ahead_run,
         curve: rows.into_iter().next().unwrap_or_default(),
+        proof: None,
     })
 }
 
@@ -345,14 +395,11 @@ fn permille(text: &str) -> Option<u64> {
     (permille <= 1000).then_some(permille)
 }
 
-/// A window as `32M`.
+/// A window as `32M` or `65536s`.
 fn window_kib(text: &str) -> Result<u64, RecommendCommandError> {
-    let bytes = sized("--what-if", text)?;
-    if !bytes.is_multiple_of(1024) {
-        return Err(range("--what-if", text, "whole KiB, such as 512K or 32M"));
-    }
-    window::check(bytes / 1024)?;
-    Ok(bytes / 1024)
+    let kib = window_value::kib(text)?;
+    window::check(kib)?;
+    Ok(kib)
 }
 
 fn job_of_trace(path: &Path, arguments: &DeviceRecommend) -> Result<Job, RecommendCommandError> {
@@ -457,11 +504,12 @@ impl Source {
         }
     }
 
-    fn request_kib_max(&self) -> Option<u64> {
-        match self {
+    fn request_kib_max(&self) -> u64 {
+        let measured = match self {
             Self::Model(..) => None,
             Self::Measured(measurement) => measurement.target.max_sectors_kb,
-        }
+        };
+        measured.unwrap_or(REQUEST_KIB_MAX)
     }
 }
 

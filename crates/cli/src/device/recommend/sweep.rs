@@ -32,9 +32,11 @@ pub(super) struct SweepPlace {
     /// The file with the random places; without one every read counts.
     pub(super) random_file: Option<u32>,
     pub(super) streams: u64,
-    pub(super) memory_bytes: u64,
+    /// Memory for the page cache.
+    pub(super) cache_bytes: u64,
     pub(super) capacity: u64,
-    pub(super) request_kib_max: Option<u64>,
+    /// The longest request to the disk.
+    pub(super) request_kib_max: u64,
 }
 
 /// What one window does.
@@ -67,12 +69,10 @@ pub(super) fn run(
     policy: &Policy,
     window_kib: u64,
 ) -> Result<WindowOutcome, WorldError> {
-    let memory = PageCount::new((place.memory_bytes / PAGE_BYTES).max(1));
+    let memory = PageCount::new((place.cache_bytes / PAGE_BYTES).max(1));
     let mut machine = Machine::modern(disk.clone(), memory);
     machine.capacity = ByteLength::new(place.capacity);
-    if let Some(kib) = place.request_kib_max {
-        machine.queue.request_pages_max = (kib / 4).max(1);
-    }
+    machine.queue.request_pages_max = (place.request_kib_max / 4).max(1);
     let latencies = Latencies {
         file: place.random_file,
         all_ns: Vec::new(),
