@@ -9,36 +9,36 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ahead_device::measurement::report::{MEASUREMENT_BYTES_MAX, Measurement, MeasurementError};
-use ahead_device::window::{self, WindowError};
-use ahead_disk_model::{DiskModel, ModelError};
+use ahead_device::measurement::report::{MEASUREMENT_BYTES_MAX, Measurement};
+use ahead_device::window;
+use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::Policy;
-use ahead_sim::world::WorldError;
 use ahead_workload::Job;
 use ahead_workload::trace::{self, Timing};
 
 use crate::arguments::DeviceRecommend;
-use crate::bench::BenchCommandError;
-use crate::disk::{self, DiskCommandError};
-use crate::duration::{self, DurationError};
+use crate::disk;
+use crate::duration;
 use crate::exit::Exit;
-use crate::lab::LabError;
 use crate::output::to_json;
 use crate::progress::{self, Shows};
-use crate::size::{self, SizeError};
-use crate::studies::{self, StudyError};
+use crate::size;
+use crate::studies;
 use crate::traces::{self, TraceCommandError};
 
 use super::stored;
-use super::window_value::{self, WindowValueError};
+use super::window_value;
 
 mod disk_of;
+mod error;
 mod mix;
 mod prove;
 mod show;
 mod sweep;
 
 use disk_of::ModelledDevice;
+pub use error::RecommendCommandError;
+use error::range;
 use mix::Mix;
 use prove::Proving;
 use show::{Recommendation, WhatIf};
@@ -54,114 +54,6 @@ const PAGE_BYTES: u64 = 4096;
 const REQUEST_KIB_MAX: u64 = 1024;
 /// With less the simulator has nowhere to read to.
 const CACHE_BYTES_MIN: u64 = 4 << 20;
-
-/// Why nothing is recommended.
-#[derive(Debug, thiserror::Error)]
-pub enum RecommendCommandError {
-    /// An option whose value is no size.
-    #[error("{option}: {source}")]
-    Size {
-        /// Which.
-        option: &'static str,
-        /// What is wrong.
-        source: SizeError,
-    },
-    /// `--latency-limit`.
-    #[error("--latency-limit: {0}")]
-    Time(#[from] DurationError),
-    /// A value out of range.
-    #[error("{option}: '{value}' is not {expected}")]
-    Range {
-        /// Which.
-        option: &'static str,
-        /// What was typed.
-        value: String,
-        /// What can be.
-        expected: &'static str,
-    },
-    /// `--what-if` is no window.
-    #[error("--what-if: {0}")]
-    WindowValue(#[from] WindowValueError),
-    /// `--what-if` is a window that no kernel has.
-    #[error("--what-if: {0}")]
-    Window(#[from] WindowError),
-    /// `--model`.
-    #[error(transparent)]
-    Model(#[from] DiskCommandError),
-    /// The source is no measurement.
-    #[error("'{path}': {source}")]
-    Form {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        source: MeasurementError,
-    },
-    /// The source cannot be read.
-    #[error("cannot read the measurement '{path}': {source}")]
-    Read {
-        /// The file.
-        path: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// No measurement of the device is stored.
-    #[error(
-        "no measurement of '{0}' is stored: `ahead device measure` a device or a large file on it first"
-    )]
-    NotMeasured(String),
-    /// No model has these figures.
-    #[error("'{0}' has figures that no disk model can have: measure again")]
-    NoModel(String),
-    /// The trace.
-    #[error(transparent)]
-    Trace(#[from] TraceCommandError),
-    /// The trace has no reads.
-    #[error("the trace '{0}' holds no reads: there is nothing to simulate")]
-    NoReads(PathBuf),
-    /// The simulator refused.
-    #[error("cannot simulate it: {0}")]
-    Simulate(#[from] WorldError),
-    /// A picture, or what is written to be proved.
-    #[error(transparent)]
-    Files(#[from] StudyError),
-    /// `--prove` in a guest.
-    #[error("--prove: {0}")]
-    InLab(#[from] LabError),
-    /// `--prove` on a disk.
-    #[error("--prove: {0}")]
-    OnDisk(#[from] BenchCommandError),
-    /// `--prove`: no folder for what it writes.
-    #[error("--prove: cannot make a folder: {0}")]
-    Folder(io::Error),
-    /// `--prove`: the model has no text.
-    #[error("--prove: {0}")]
-    ModelText(ModelError),
-}
-
-impl RecommendCommandError {
-    /// How the program ends after this error.
-    #[must_use]
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::Size { .. }
-            | Self::Time(_)
-            | Self::Range { .. }
-            | Self::WindowValue(_)
-            | Self::Window(_)
-            | Self::Form { .. }
-            | Self::NoModel(_) => Exit::Usage,
-            Self::Model(error) => error.exit(),
-            Self::Trace(error) => error.exit(),
-            Self::Files(error) => error.exit(),
-            Self::InLab(error) => error.exit(),
-            Self::OnDisk(error) => error.exit(),
-            Self::Folder(_) | Self::ModelText(_) => Exit::Failed,
-            Self::Read { .. } | Self::NotMeasured(_) | Self::NoReads(_) | Self::Simulate(_) => {
-                Exit::Failed
-            }
-        }
-    }
-}
 
 /// Recommends and returns the text to print, and how to end: what was to be proved and does not hold is a failure.
 ///
@@ -335,18 +227,6 @@ fn ahead_run(
         window_bytes: outcome.unread_bytes,
         ..outcome
     })
-}
-
-fn range(
-    option: &'static str,
-    value: impl Into<String>,
-    expected: &'static str,
-) -> RecommendCommandError {
-    RecommendCommandError::Range {
-        option,
-        value: value.into(),
-        expected,
-    }
 }
 
 fn sized(option: &'static str, text: &str) -> Result<u64, RecommendCommandError> {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::mix::Mix;
 use super::prove::Proof;
-use super::sweep::{ALIKE_PER_CENT, Choice, WindowOutcome};
+use super::sweep::{ALIKE_PER_CENT, Choice, WindowOutcome, name_of};
 use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds, size};
 
 /// A model further off than by a quarter is of another device.
@@ -195,13 +195,6 @@ fn row(name: String, one: &WindowOutcome, fastest_ns: u64) -> [String; 8] {
         size(one.window_bytes),
         size(one.thrashed_pages * 4096),
     ]
-}
-
-pub(super) fn name_of(window_kib: u64) -> String {
-    if window_kib == 0 {
-        return "off".to_owned();
-    }
-    size(window_kib << 10)
 }
 
 impl Recommendation {

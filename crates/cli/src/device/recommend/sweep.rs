@@ -11,6 +11,8 @@ use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 use ahead_workload::Job;
 use serde::Serialize;
 
+use crate::figures::size;
+
 /// The windows, in KiB: none, and powers of two up to 64 MiB, the largest that kernels and images set.
 pub(super) const WINDOWS_KIB: [u64; 16] = [
     0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536,
@@ -24,6 +26,14 @@ pub(super) const ALIKE_PER_CENT: u64 = 3;
 const USUAL_KIB: u64 = 128;
 /// Windows of a stream that are in memory at most: the one that is read and the next one.
 const WINDOWS_AT_ONCE: u64 = 2;
+
+/// A window as tables name it.
+pub(super) fn name_of(window_kib: u64) -> String {
+    if window_kib == 0 {
+        return "off".to_owned();
+    }
+    size(window_kib << 10)
+}
 
 /// What is simulated, and on what.
 pub(super) struct SweepPlace {
