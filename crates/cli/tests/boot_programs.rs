@@ -1,6 +1,6 @@
 //! Debian's own tuned, sysfsutils and nfsrahead read what is persisted for them, as udev, systemd and a shell do in
 //! their tests. They are unpacked and not installed (`make deps`): in a namespace of mounts they lie over the machine's
-//! files, with an `/etc`, a `/var` and a `/run` that nobody else sees, and set the window of a loop device of the test.
+//! files, with an `/etc`, a `/var` and a `/run` of their own, and set the window of a loop device of the test.
 
 mod support;
 

@@ -36,8 +36,8 @@ const RANDOM_OF_MEMORY: u64 = 4;
 const RANDOM_BYTES: (u64, u64) = (1 << 30, 4 << 30);
 /// A guest's disk lives in memory.
 const FILES_BYTES_MAX: u64 = 8 << 30;
-/// Smaller windows are proved only where one is recommended. They take a request for every few pages, which nobody
-/// sets, and half of the time of a proof.
+/// Smaller windows are proved only where one is recommended. They take a request for every few pages, which is set
+/// by few, and half of the time of a proof.
 const PROVED_KIB_MIN: u64 = 32;
 /// Real time: how often each window is measured. The median is compared.
 const REPEATS: u32 = 3;
