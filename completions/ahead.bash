@@ -724,7 +724,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__device__subcmd__recommend)
-            opts="-h --model --sequential-streams --random-share --request --latency-limit --memory --reader-rate --trace --from --columns --objects --action --what-if --json --svg --help"
+            opts="-h --model --sequential-streams --random-share --request --latency-limit --memory --reader-rate --trace --from --columns --objects --action --what-if --prove --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -779,6 +779,10 @@ _ahead() {
                     return 0
                     ;;
                 --what-if)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prove)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

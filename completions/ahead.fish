@@ -112,7 +112,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subc
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l random-share -d 'Part of their reads that goes to random places: 0 to 1' -r
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l request -d 'Bytes of a read' -r
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l latency-limit -d '99 of 100 random reads must not take longer; without random ones, of all reads' -r
-complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l memory -d 'Memory for the page cache' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l memory -d 'Memory for the programs and the page cache, as a container\'s limit' -r
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l reader-rate -d 'Bytes per second that a program takes at most' -r
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l trace -d 'The reads of a recorded trace (`ahead run --record`) instead of a mix' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l from -d 'Format of the trace (default: recognised by its first bytes)' -r -f -a "fio\t''
@@ -128,6 +128,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subc
 D\t''
 C\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l what-if -d 'Say what this window would change, and recommend nothing' -r
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l prove -d 'Read the mix at every window over a real kernel, and end with 1 where the recommended one is over 3 % slower than the fastest: `lab` in a guest, in virtual time; a folder, or hdd, ssd, cloud (emulated), in real time and as root' -r
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l svg -d 'Draw throughput and latency over the window' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -s h -l help -d 'Print help (see more with \'--help\')'

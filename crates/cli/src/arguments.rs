@@ -361,7 +361,7 @@ pub struct BenchOverhead {
 }
 
 /// `ahead bench run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct BenchRun {
     /// hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure
     #[arg(long, value_name = "DISK", required_unless_present = "plan")]

@@ -144,18 +144,26 @@ fn read(path: &Path) -> Result<Results, BenchCommandError> {
 }
 
 fn run(arguments: &BenchRun) -> Result<String, BenchCommandError> {
+    let results = results(arguments)?;
+    if let Some(path) = &arguments.json {
+        let text = serde_json::to_vec_pretty(&results).unwrap_or_default();
+        write(path, &text)?;
+    }
+    draw(&results, arguments.svg.as_deref())
+}
+
+/// What `ahead bench run` measures, with progress on a terminal; nothing is printed, and the results are not written.
+///
+/// # Errors
+/// [`BenchCommandError`].
+pub fn results(arguments: &BenchRun) -> Result<Results, BenchCommandError> {
     let mut plan = plan(arguments)?;
     check_writable([&arguments.json, &arguments.svg])?;
     plan.stop = stop_flag().map_err(BenchCommandError::Prepare)?;
     let mut screen = Screen::new();
     let results = ahead_harness::run(&plan, &mut |progress| screen.show(&progress));
     screen.bar.finish_and_clear();
-    let results = results?;
-    if let Some(path) = &arguments.json {
-        let text = serde_json::to_vec_pretty(&results).unwrap_or_default();
-        write(path, &text)?;
-    }
-    draw(&results, arguments.svg.as_deref())
+    Ok(results?)
 }
 
 fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {

@@ -16,7 +16,6 @@ use ahead_study::table;
 use crate::arguments::{DeviceOptions, DeviceVerb};
 use crate::exit::Exit;
 use crate::output::{problem, to_json};
-use crate::size;
 
 mod error;
 pub mod measure;
@@ -24,6 +23,7 @@ mod persist;
 pub mod recommend;
 mod stored;
 pub mod virtual_disk;
+mod window_value;
 
 pub use error::DeviceCommandError;
 
@@ -65,11 +65,11 @@ pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
             value,
             options,
         } => {
-            let change = window::set(&machine(options), target, kib(value)?)?;
+            let change = window::set(&machine(options), target, window_value::kib(value)?)?;
             changed(&change, options, Some(target))
         }
         DeviceVerb::Persist(arguments) => {
-            let kib = kib(&arguments.value)?;
+            let kib = window_value::kib(&arguments.value)?;
             persist::persist(&machine(&arguments.options), arguments, kib)?
         }
         DeviceVerb::Verify { target, options } => {
@@ -86,7 +86,7 @@ pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
             put_back_left(&MachineTree::at(Path::new("/")));
             measure::measure(arguments)?
         }
-        DeviceVerb::Recommend(arguments) => recommend::recommend(arguments)?,
+        DeviceVerb::Recommend(arguments) => return Ok(recommend::recommend(arguments)?),
     };
     Ok((text, Exit::Fine))
 }
@@ -101,29 +101,6 @@ fn put_back_left(machine: &MachineTree) {
             in_both_units(window.kib)
         ));
     }
-}
-
-/// A window in KiB, from `512K`, `4M` or `1024s`. Half a KiB is no multiple of a page and cannot be said here.
-fn kib(text: &str) -> Result<u64, DeviceCommandError> {
-    let wrong = || DeviceCommandError::Value(text.to_owned());
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if text == "0" {
-        return Ok(0);
-    }
-    if is_number(text) {
-        return Err(DeviceCommandError::NoUnit(text.to_owned()));
-    }
-    let bytes = match text.strip_suffix('s') {
-        Some(sectors) if is_number(sectors) => {
-            let sectors: u64 = sectors.parse().map_err(|_| wrong())?;
-            sectors.checked_mul(512).ok_or_else(wrong)?
-        }
-        _ => size::parse(text).map_err(|_| wrong())?,
-    };
-    if bytes % 1024 != 0 {
-        return Err(wrong());
-    }
-    Ok(bytes / 1024)
 }
 
 fn list(stacks: &[Stack]) -> String {
@@ -228,25 +205,4 @@ fn changed(change: &WindowChange, options: &DeviceOptions, to_undo: Option<&str>
             &format!("It holds until the next boot; `ahead device undo {target}` puts it back.\n");
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_window_is_said_with_its_unit() {
-        assert_eq!(kib("512K").ok(), Some(512));
-        assert_eq!(kib("4M").ok(), Some(4096));
-        assert_eq!(kib("256s").ok(), Some(128));
-        assert_eq!(kib("0").ok(), Some(0));
-        for text in ["128k ", "256 sectors", "1s", "", "s", "-4K", "4.5M"] {
-            assert!(
-                matches!(kib(text), Err(DeviceCommandError::Value(_))),
-                "{text}"
-            );
-        }
-        let error = kib("3").expect_err("no unit").to_string();
-        assert!(error.contains("3K") && error.contains("3s"), "{error}");
-    }
 }

@@ -7,28 +7,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use support::loop_device::{LoopDevice, image};
 use support::{stderr, stdout};
 
 /// A loop device, and a machine in a folder that sees it in the real `/sys`.
 struct Machine {
+    device: LoopDevice,
     folder: tempfile::TempDir,
-    device: String,
-    before: String,
 }
 
 impl Machine {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let image = folder.path().join("it's a disk.img");
-        let file = fs::File::create(&image).expect("a file");
-        file.set_len(16 << 20).expect("a disk with space");
-        let output = Command::new("losetup")
-            .args(["--find", "--show"])
-            .arg(&image)
-            .output()
-            .expect("losetup");
-        assert!(output.status.success(), "{}", stderr(&output));
-        let device = stdout(&output).trim().replace("/dev/", "");
+        let device = LoopDevice::over(&image(folder.path(), "it's a disk.img"));
         for (link, to) in [("sys", "/sys"), ("proc", "/proc")] {
             std::os::unix::fs::symlink(to, folder.path().join(link)).expect("a link");
         }
@@ -41,18 +32,15 @@ impl Machine {
             fs::create_dir_all(place.parent().expect("a folder")).expect("a folder");
             fs::write(place, "").expect("written");
         }
-        let mut machine = Self {
-            folder,
-            device,
-            before: String::new(),
-        };
-        machine.before = machine.window();
-        machine.write("64");
-        machine
+        device.set_window("64");
+        Self { device, folder }
     }
 
     fn file(&self) -> PathBuf {
-        PathBuf::from(format!("/sys/block/{}/queue/read_ahead_kb", self.device))
+        PathBuf::from(format!(
+            "/sys/block/{}/queue/read_ahead_kb",
+            self.device.name
+        ))
     }
 
     fn window(&self) -> String {
@@ -60,10 +48,6 @@ impl Machine {
             .expect("a window")
             .trim()
             .to_owned()
-    }
-
-    fn write(&self, kib: &str) {
-        fs::write(self.file(), kib).expect("root");
     }
 
     fn ahead(&self, words: &[&str]) {
@@ -79,23 +63,22 @@ impl Machine {
 
     /// Persists 512 KiB and takes the window away again; the files that were written.
     fn persisted(&self, mechanism: &str) -> Vec<PathBuf> {
-        self.ahead(&["persist", &self.device, "512K", "--as", mechanism, "--yes"]);
+        self.ahead(&[
+            "persist",
+            &self.device.name,
+            "512K",
+            "--as",
+            mechanism,
+            "--yes",
+        ]);
         assert_eq!(self.window(), "512");
-        self.write("64");
+        self.device.set_window("64");
         let found = Command::new("find")
             .arg(self.folder.path().join("etc"))
             .args(["-name", "*ahead*", "-type", "f"])
             .output()
             .expect("find");
         stdout(&found).lines().map(PathBuf::from).collect()
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        self.write(&self.before);
-        let node = format!("/dev/{}", self.device);
-        let _ = Command::new("losetup").args(["--detach", &node]).status();
     }
 }
 
@@ -127,13 +110,13 @@ fn a_shell_runs_the_script_for_this_device_and_no_other() {
             .env("ACTION", action)
             .env("DEVNAME", device))
     };
-    call("add", &other.device);
-    call("remove", &machine.device);
+    call("add", &other.device.name);
+    call("remove", &machine.device.name);
     assert_eq!(
         (machine.window(), other.window()),
         ("64".into(), "64".into())
     );
-    call("add", &machine.device);
+    call("add", &machine.device.name);
     assert_eq!(
         (machine.window(), other.window()),
         ("512".into(), "64".into())
@@ -162,7 +145,7 @@ fn systemd_understands_the_unit_and_its_command_sets_the_window() {
         .arg(command.expect("a command")));
     assert_eq!(machine.window(), "512");
     // The unit that pulls it in is called as systemd calls that of the device.
-    let node = format!("/dev/{}", machine.device);
+    let node = format!("/dev/{}", machine.device.name);
     let escaped = run(Command::new("systemd-escape").args(["--path", "--suffix=device", &node]));
     let wants = format!("etc/systemd/system/{}.wants", escaped.trim());
     let link = machine

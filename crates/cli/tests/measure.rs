@@ -368,11 +368,67 @@ fn fio_is_asked_where_it_is_and_its_absence_is_one_line() {
     assert_eq!(value["version"], 1);
     let said = stderr(&with);
     assert!(said.contains("4321") && said.contains("231.0 us"), "{said}");
-    let without = stderr(&measure("/usr/bin:/bin"));
+    // A folder with nothing but `env`.
+    let bare = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::symlink("/usr/bin/env", bare.path().join("env")).expect("a link");
+    let without = stderr(&measure(&bare.path().display().to_string()));
     let lines: Vec<_> = without
         .lines()
         .filter(|line| line.contains("fio"))
         .collect();
     assert_eq!(lines.len(), 1, "{without}");
     assert!(lines[0].contains("not installed"), "{without}");
+}
+
+/// fio refused every job file that was written for it: one option in them is for its command line only. Here the
+/// real fio runs all of them, on a disk that counts what is read.
+#[test]
+fn the_real_fio_runs_every_job_file() {
+    let place = Place::new();
+    let disk = EmulatedDisk::new(&place, "real-fio", "4");
+    let result = place.path().join("m.json");
+    disk.stats();
+    let arguments = [
+        "device",
+        "measure",
+        &disk.device,
+        "--time",
+        "2s",
+        "--no-ladder",
+        "--no-store",
+        "--with-fio",
+        "--json",
+        result.to_str().expect("text"),
+    ];
+    let output = ahead(&place, &arguments).output().expect("ahead starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stdout(&output);
+    let (_, table) = said
+        .split_once("fio/ours")
+        .unwrap_or_else(|| panic!("{said}"));
+    let rates: Vec<u64> = table
+        .lines()
+        .filter(|line| line.contains("-depth-"))
+        .map(|line| {
+            let cell = line.split_whitespace().nth(2);
+            let rate = cell.and_then(|cell| cell.parse().ok());
+            rate.unwrap_or_else(|| panic!("{line}"))
+        })
+        .collect();
+    let measured = json(&result);
+    let steps = &measured["steps"];
+    assert_eq!(
+        rates.len(),
+        steps.as_array().expect("steps").len(),
+        "{said}"
+    );
+    assert!(rates.iter().all(|rate| *rate > 0), "{table}");
+    // Ours, and at least as many requests of fio as one second of each job has at its rate.
+    let read = disk.stats()["reads"].as_u64().expect("a number");
+    let ours = sum(steps, "requests");
+    let fio: u64 = rates.iter().sum();
+    assert!(
+        read > ours + fio / 2,
+        "{read} for {ours} and {fio} a second"
+    );
 }

@@ -4,9 +4,10 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
+use support::loop_device::{LoopDevice, image};
 use support::{stderr, stdout};
 
 /// In a namespace of mounts, nets and processes: folders that udev and we write to are empty ones in memory, `/dev` as
@@ -31,46 +32,6 @@ udevd=$(command -v systemd-udevd || ls /usr/lib/systemd/systemd-udevd /lib/syste
 $udevd --daemon
 again() { udevadm control --reload; udevadm trigger --settle --action=change /sys/block/$1; }
 ";
-
-/// A loop device over a file.
-struct Loop {
-    name: String,
-    before: String,
-}
-
-impl Loop {
-    fn over(file: &Path) -> Self {
-        let output = Command::new("losetup")
-            .args(["--find", "--show"])
-            .arg(file)
-            .output()
-            .expect("losetup");
-        assert!(output.status.success(), "{}", stderr(&output));
-        let node = stdout(&output).trim().to_owned();
-        let name = node.strip_prefix("/dev/").expect("a node").to_owned();
-        let before = fs::read_to_string(window(&name)).expect("a window");
-        Self { name, before }
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = fs::write(window(&self.name), self.before.trim());
-        let node = format!("/dev/{}", self.name);
-        let _ = Command::new("losetup").args(["--detach", &node]).status();
-    }
-}
-
-fn window(name: &str) -> PathBuf {
-    PathBuf::from(format!("/sys/block/{name}/queue/read_ahead_kb"))
-}
-
-fn image(folder: &Path, name: &str) -> PathBuf {
-    let path = folder.join(name);
-    let file = fs::File::create(&path).expect("a file");
-    file.set_len(16 << 20).expect("a disk with space");
-    path
-}
 
 fn in_namespace(script: &str, device: &str, other: &str) -> Output {
     Command::new("unshare")
@@ -97,8 +58,8 @@ fn lines(output: &Output) -> Vec<String> {
 #[test]
 fn udev_sets_what_was_persisted_and_reverting_ends_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let device = Loop::over(&image(folder.path(), "disk.img"));
-    fs::write(window(&device.name), "128").expect("root");
+    let device = LoopDevice::over(&image(folder.path(), "disk.img"));
+    device.set_window("128");
     let script = "\
 $AHEAD device persist $DEVICE 512K --as udev --yes >/dev/null 2>&1
 echo now $(window $DEVICE)
@@ -145,10 +106,10 @@ fn a_device_is_known_by_its_file_when_it_comes_again_under_another_name() {
     ];
     for name in names {
         let file = image(folder.path(), name);
-        let (first, second) = (Loop::over(&file), Loop::over(&file));
-        let neighbour = Loop::over(&image(folder.path(), "star xx.img"));
+        let (first, second) = (LoopDevice::over(&file), LoopDevice::over(&file));
+        let neighbour = LoopDevice::over(&image(folder.path(), "star xx.img"));
         for one in [&first, &second, &neighbour] {
-            fs::write(window(&one.name), "128").expect("root");
+            one.set_window("128");
         }
         let script = format!(
             "\
@@ -172,4 +133,64 @@ $AHEAD device revert >/dev/null
             stderr(&output)
         );
     }
+}
+
+/// A device in memory that was not there before. The kernel gives it the next number.
+struct AddedDevice {
+    number: String,
+}
+
+impl AddedDevice {
+    const CONTROL: &str = "/sys/class/zram-control";
+
+    fn new() -> Self {
+        let file = Path::new(Self::CONTROL).join("hot_add");
+        let number =
+            fs::read_to_string(file).expect("root, and a kernel with zram (modprobe zram)");
+        let number = number.trim().to_owned();
+        Self { number }
+    }
+
+    fn name(&self) -> String {
+        format!("zram{}", self.number)
+    }
+}
+
+impl Drop for AddedDevice {
+    fn drop(&mut self) {
+        let file = Path::new(Self::CONTROL).join("hot_remove");
+        let _ = fs::write(file, &self.number);
+    }
+}
+
+/// The kernel itself says that a device has gone and that one has come; it gives it 128 KiB, and udev, which nothing
+/// else has told of it, what was persisted.
+#[test]
+fn a_device_that_is_plugged_in_again_gets_its_window_by_the_events_of_the_kernel() {
+    let device = AddedDevice::new();
+    let script = "\
+control=/sys/class/zram-control
+plug_in_again() {
+  udevadm settle
+  echo ${DEVICE#zram} > $control/hot_remove
+  [ zram$(cat $control/hot_add) = $DEVICE ]
+  echo 16M > /sys/block/$DEVICE/disksize
+}
+plug_in_again
+echo kernel $(window $DEVICE)
+$AHEAD device persist $DEVICE 512K --as udev --yes >/dev/null 2>&1
+udevadm control --reload
+plug_in_again
+for try in $(seq 300); do [ $(window $DEVICE) = 512 ] && break; sleep 0.1; done
+echo udev $(window $DEVICE)
+$AHEAD device verify $DEVICE >/dev/null && echo holds
+$AHEAD device revert $DEVICE >/dev/null 2>&1
+udevadm control --reload
+plug_in_again
+udevadm settle
+echo reverted $(window $DEVICE)
+";
+    let output = in_namespace(script, &device.name(), "");
+    let expected = ["kernel 128", "udev 512", "holds", "reverted 128"];
+    assert_eq!(lines(&output), expected, "{}", stderr(&output));
 }

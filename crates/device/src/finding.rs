@@ -15,6 +15,9 @@ use crate::stack::{Stack, StackLayer};
 /// reads of 1 MiB on NFS), and arrays by a few MiB; the incidents that are known began at 4 to 64 MiB.
 pub const LARGE_KIB: u64 = 16 << 10;
 
+/// Windows of a stream that are on their way at the same time, at most.
+const WINDOWS_ON_THEIR_WAY: u128 = 2;
+
 /// Fewer streams than this should not be able to fill the memory with their windows.
 const STREAMS_MIN: u64 = 64;
 
@@ -81,9 +84,10 @@ pub struct DeviceTiming {
 }
 
 impl DeviceTiming {
-    /// What another read waits for at most behind one window of `kib`.
+    /// What another read waits for at most behind the windows of one stream of `kib`: the next one is requested
+    /// as soon as the first page of the one before is read, while the rest of that is still on its way.
     fn wait(self, kib: u64) -> String {
-        let bytes = u128::from(kib) * 1024 * 1_000_000_000;
+        let bytes = u128::from(kib) * WINDOWS_ON_THEIR_WAY * 1024 * 1_000_000_000;
         let transfer_ns = bytes / u128::from(self.bytes_per_second.max(1));
         let us = |ns: u128| ns / 1000;
         let milliseconds = |us: u128| format!("{}.{} ms", us / 1000, us % 1000 / 100);
@@ -94,7 +98,7 @@ impl DeviceTiming {
             "by its kind, not measured"
         };
         format!(
-            "Another read waits up to {} behind one such window (access {access}, {} MB/s: {source}).",
+            "Another read waits up to {} behind one stream and its two windows (access {access}, {} MB/s: {source}).",
             milliseconds(us(u128::from(self.access_ns) + transfer_ns)),
             self.bytes_per_second / 1_000_000
         )
@@ -414,7 +418,7 @@ mod tests {
         };
         let said = timing.wait(4096);
         assert!(
-            said.contains("up to 39.2 ms") && said.contains("by its kind"),
+            said.contains("up to 70.5 ms") && said.contains("by its kind"),
             "{said}"
         );
         let nothing = DeviceTiming {

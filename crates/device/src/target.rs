@@ -60,7 +60,7 @@ pub fn find(machine: &MachineTree, text: &str) -> Result<Target, DeviceTargetErr
         }
     }
     let path = Path::new(text);
-    match fs::metadata(machine.below(path)) {
+    match fs::metadata(place_of(machine, path)) {
         Ok(found) if found.file_type().is_block_device() => {
             let number = DeviceNumber::from_dev(found.rdev()).to_string();
             let folder = block::folder_of(machine, &number);
@@ -106,12 +106,17 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('.')
 }
 
-fn absolute(machine: &MachineTree, path: &Path) -> PathBuf {
-    let path = if path.is_absolute() {
+/// Where `path` is to be looked for: below the machine's root, and a relative one from the working folder on.
+fn place_of(machine: &MachineTree, path: &Path) -> PathBuf {
+    if path.is_absolute() {
         machine.below(path)
     } else {
         path.to_path_buf()
-    };
+    }
+}
+
+fn absolute(machine: &MachineTree, path: &Path) -> PathBuf {
+    let path = place_of(machine, path);
     let real = fs::canonicalize(&path).unwrap_or(path);
     PathBuf::from(machine.seen(&real))
 }

@@ -48,6 +48,7 @@ fn walk(workload: &Value) -> Result<(), String> {
 fn limits(name: &str) -> RangeInclusive<u64> {
     match name {
         "percent" => 1..=100,
+        _ if name.ends_with("-permille") => 0..=1000,
         // Each is a task, a descriptor or a file with its own state.
         "streams" | "readers" | "threads" | "daemons" | "runs" | "backends" => 1..=10_000,
         "files" => 1..=1_000_000,

@@ -372,6 +372,20 @@ pub enum Workload {
         /// Time between two.
         think_us: u64,
     },
+    /// `streams` processes, each with a file of its own from start to end, whose reads go so many times in a
+    /// thousand to random places of one more file instead, evenly spread.
+    Mix {
+        /// How many.
+        streams: u64,
+        /// Reads of each, the random ones included. A file is as long as those that are not.
+        reads: u64,
+        /// One read.
+        read_kib: u64,
+        /// Random reads of a thousand.
+        random_permille: u64,
+        /// Size of the file with the random places.
+        random_mib: u64,
+    },
     /// A database: `backends` tasks look up `lookups` rows each (one random index page, one
     /// random heap page), and the last one scans the whole heap meanwhile.
     Database {
@@ -532,6 +546,11 @@ pub const KINDS: &[TypedKind] = &[
         "tail",
         "file-mib=8,look-kib=16,think-us=2000",
         "what was appended, now and then",
+    ),
+    (
+        "mix",
+        "streams=8,reads=1500,read-kib=128,random-permille=300,random-mib=1024",
+        "processes, a file each, and random reads of one more in between",
     ),
     (
         "database",

@@ -7,12 +7,14 @@
 //! * `places`: at places left to chance
 //! * `runs`: in runs with gaps between them, and with strays elsewhere
 //! * `mapped`: through mappings
+//! * `mix`: in order, with reads at random places in between
 //! * `programs`: as programs that are known for it: small files, slow streams, databases
 //! * `combined`: other workloads, paced or together
 //! * `parts`: what the steps of all of them are made of
 
 mod combined;
 mod mapped;
+mod mix;
 mod parts;
 mod places;
 mod programs;
@@ -72,6 +74,19 @@ pub(super) fn files(workload: &Workload) -> Vec<FileSpec> {
             let length = read_kib.max(1) * KIB;
             let reads = programs::stream_reads(bytes_per_s, length, seconds);
             equal(streams, reads * length)
+        }
+        Workload::Mix {
+            streams,
+            reads,
+            read_kib,
+            random_permille,
+            random_mib,
+        } => {
+            let (sequential, random) = mix::reads(reads, random_permille);
+            let own = if sequential > 0 { streams } else { 0 };
+            let mut files: Vec<_> = equal(own, sequential * length(read_kib));
+            files.extend((random > 0).then(|| FileSpec::contiguous(random_mib * MIB)));
+            files
         }
         Workload::Database {
             heap_mib,
@@ -271,6 +286,20 @@ pub(super) fn processes(workload: &Workload, files: &[FileSpec], seed: u64) -> V
         } => one(
             "tail",
             programs::tail(bytes, length(look_kib), think_us * 1000),
+        ),
+        Workload::Mix {
+            streams,
+            reads,
+            read_kib,
+            random_permille,
+            ..
+        } => mix::mix(
+            files,
+            streams,
+            reads,
+            random_permille,
+            length(read_kib),
+            seed,
         ),
         Workload::Database {
             backends, lookups, ..

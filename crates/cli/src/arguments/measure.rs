@@ -49,7 +49,7 @@ pub struct DeviceMeasure {
 #[command(
     after_help = "The simulator runs the mix, or the trace, at every window from 0 to 64 MiB under the \
     algorithm of Linux 6.18, on a model of the measured device.\n\
-    Exit codes: 0 said, 1 could not, 2 wrong usage."
+    Exit codes: 0 said, 1 could not, or not proved, 2 wrong usage."
 )]
 pub struct DeviceRecommend {
     /// What `ahead device measure --json` wrote, or a device or file of which a measurement was stored
@@ -70,7 +70,7 @@ pub struct DeviceRecommend {
     /// 99 of 100 random reads must not take longer; without random ones, of all reads
     #[arg(long, value_name = "TIME")]
     pub latency_limit: Option<String>,
-    /// Memory for the page cache
+    /// Memory for the programs and the page cache, as a container's limit
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub memory: String,
     /// Bytes per second that a program takes at most
@@ -86,6 +86,12 @@ pub struct DeviceRecommend {
     /// Say what this window would change, and recommend nothing
     #[arg(long, value_name = "SIZE")]
     pub what_if: Option<String>,
+    /// Read the mix at every window over a real kernel, and end with 1 where the recommended one is over 3 %
+    /// slower than the fastest: `lab` in a guest, in virtual time; a folder, or hdd, ssd, cloud (emulated), in
+    /// real time and as root
+    #[arg(long, value_name = "lab|DISK", num_args = 0..=1, default_missing_value = "lab",
+        require_equals = true, conflicts_with_all = ["what_if", "trace", "latency_limit"])]
+    pub prove: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -35,6 +35,10 @@ pub(super) static MEASURE: &[Examples] = &[
                 "ahead device recommend --model hdd --random-share 1 --what-if 32M",
                 "before it happens",
             ),
+            (
+                "ahead device recommend --model cloud --sequential-streams 8 --prove",
+                "read over a real kernel at every window, in a guest",
+            ),
         ],
     ),
 ];

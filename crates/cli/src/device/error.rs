@@ -7,19 +7,15 @@ use ahead_device::window::WindowError;
 
 use super::measure::MeasureCommandError;
 use super::recommend::RecommendCommandError;
+use super::window_value::WindowValueError;
 use crate::exit::Exit;
 
 /// Why a device command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceCommandError {
-    /// The value says no unit.
-    #[error(
-        "'{0}' says no unit: write {0}K (KiB, as read_ahead_kb) or {0}s (sectors of 512 bytes, as blockdev)"
-    )]
-    NoUnit(String),
-    /// The value is no size.
-    #[error("'{0}' is no window: write 512K, 4M or, in sectors of 512 bytes, 1024s")]
-    Value(String),
+    /// The value is no window.
+    #[error(transparent)]
+    Value(#[from] WindowValueError),
     /// The target stands for nothing.
     #[error(transparent)]
     Target(#[from] DeviceTargetError),
@@ -57,7 +53,7 @@ impl DeviceCommandError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::NoUnit(_) | Self::Value(_) | Self::NotExamined(_) | Self::NotAsked => Exit::Usage,
+            Self::Value(_) | Self::NotExamined(_) | Self::NotAsked => Exit::Usage,
             Self::Measure(error) => error.exit(),
             Self::Recommend(error) => error.exit(),
             Self::Window(error) if error.is_usage() => Exit::Usage,

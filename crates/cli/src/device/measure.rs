@@ -182,7 +182,8 @@ struct Job<'a> {
     device: DirectDevice,
     target: MeasuredTarget,
     identity: Option<u64>,
-    number: DeviceNumber,
+    /// The whole disk's, where there is one: its counters say who else uses it.
+    queue: Option<BlockQueue>,
 }
 
 impl<'a> Job<'a> {
@@ -194,6 +195,7 @@ impl<'a> Job<'a> {
         let sys = machine.sys();
         let identity = stored::identity_of(machine, &path);
         let facts = QueueFacts::read(&sys, number);
+        let queue = BlockQueue::open_whole(&sys, number).ok();
         let found = target::find(machine, &path.to_string_lossy())?;
         let layers = stack::of(machine, &found);
         let target = MeasuredTarget {
@@ -202,9 +204,7 @@ impl<'a> Job<'a> {
             size_bytes: device.size_bytes(),
             is_device: device.is_device(),
             identity: identity.map(|number| format!("{number:016x}")),
-            disk: BlockQueue::open_whole(&sys, number)
-                .ok()
-                .map(|disk| disk.name()),
+            disk: queue.as_ref().map(BlockQueue::name),
             rotational: facts.rotational,
             read_ahead_kb: layers.counting().and_then(|layer| layer.read_ahead_kb),
             max_sectors_kb: facts.max_sectors_kb,
@@ -214,7 +214,7 @@ impl<'a> Job<'a> {
             device,
             target,
             identity,
-            number,
+            queue,
         })
     }
 
@@ -250,7 +250,7 @@ impl<'a> Job<'a> {
         };
         let steps = plan::steps(&bounds);
         let rungs = ladder.as_ref().map_or(0, |plan| plan.windows_kib.len());
-        let queue = BlockQueue::open_whole(&self.machine.sys(), self.number).ok();
+        let queue = self.queue.clone();
         let mut around = Around::new(queue, Arc::clone(stop), (steps.len() + rungs) as u64);
         let found = session::run(&mut self.device, &mut around, &steps, bounds.time_ns);
         let found = found.map_err(|source| MeasureCommandError::Read {
@@ -321,12 +321,11 @@ impl<'a> Job<'a> {
         around: &mut Around,
         stop: &AtomicBool,
     ) -> (Vec<LadderPoint>, Option<String>) {
-        let queue = BlockQueue::open_whole(&self.machine.sys(), self.number).ok();
         let place = LadderPlace {
             path: Path::new(&self.target.path),
             size_bytes: self.target.size_bytes,
             bytes_per_second: figures.bytes_per_second.value,
-            settle: &|| around::settle(queue.as_ref(), stop),
+            settle: &|| around::settle(self.queue.as_ref(), stop),
             stop,
         };
         let mut hold = match WindowHold::new(self.machine, &self.target.path) {

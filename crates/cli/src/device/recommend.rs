@@ -9,33 +9,38 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use ahead_device::measurement::report::{MEASUREMENT_BYTES_MAX, Measurement, MeasurementError};
-use ahead_device::window::{self, WindowError};
+use ahead_device::measurement::report::{MEASUREMENT_BYTES_MAX, Measurement};
+use ahead_device::window;
 use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::Policy;
-use ahead_sim::world::WorldError;
 use ahead_workload::Job;
 use ahead_workload::trace::{self, Timing};
 
 use crate::arguments::DeviceRecommend;
-use crate::disk::{self, DiskCommandError};
-use crate::duration::{self, DurationError};
+use crate::disk;
+use crate::duration;
 use crate::exit::Exit;
 use crate::output::to_json;
 use crate::progress::{self, Shows};
-use crate::size::{self, SizeError};
-use crate::studies::{self, StudyError};
+use crate::size;
+use crate::studies;
 use crate::traces::{self, TraceCommandError};
 
 use super::stored;
+use super::window_value;
 
 mod disk_of;
+mod error;
 mod mix;
+mod prove;
 mod show;
 mod sweep;
 
 use disk_of::ModelledDevice;
+pub use error::RecommendCommandError;
+use error::range;
 use mix::Mix;
+use prove::Proving;
 use show::{Recommendation, WhatIf};
 use sweep::SweepPlace;
 
@@ -45,101 +50,16 @@ const STREAMS_MAX: u64 = 1024;
 const REQUEST_BYTES: (u64, u64) = (4096, 64 << 20);
 const MEMORY_BYTES: (u64, u64) = (16 << 20, 1 << 44);
 const PAGE_BYTES: u64 = 4096;
+/// The longest request where none is known: that of emulated disks and of guests' disks.
+const REQUEST_KIB_MAX: u64 = 1024;
+/// With less the simulator has nowhere to read to.
+const CACHE_BYTES_MIN: u64 = 4 << 20;
 
-/// Why nothing is recommended.
-#[derive(Debug, thiserror::Error)]
-pub enum RecommendCommandError {
-    /// An option whose value is no size.
-    #[error("{option}: {source}")]
-    Size {
-        /// Which.
-        option: &'static str,
-        /// What is wrong.
-        source: SizeError,
-    },
-    /// `--latency-limit`.
-    #[error("--latency-limit: {0}")]
-    Time(#[from] DurationError),
-    /// A value out of range.
-    #[error("{option}: '{value}' is not {expected}")]
-    Range {
-        /// Which.
-        option: &'static str,
-        /// What was typed.
-        value: String,
-        /// What can be.
-        expected: &'static str,
-    },
-    /// `--what-if`.
-    #[error("--what-if: {0}")]
-    Window(#[from] WindowError),
-    /// `--model`.
-    #[error(transparent)]
-    Model(#[from] DiskCommandError),
-    /// The source is no measurement.
-    #[error("'{path}': {source}")]
-    Form {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        source: MeasurementError,
-    },
-    /// The source cannot be read.
-    #[error("cannot read the measurement '{path}': {source}")]
-    Read {
-        /// The file.
-        path: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// No measurement of the device is stored.
-    #[error(
-        "no measurement of '{0}' is stored: `ahead device measure` a device or a large file on it first"
-    )]
-    NotMeasured(String),
-    /// No model has these figures.
-    #[error("'{0}' has figures that no disk model can have: measure again")]
-    NoModel(String),
-    /// The trace.
-    #[error(transparent)]
-    Trace(#[from] TraceCommandError),
-    /// The trace has no reads.
-    #[error("the trace '{0}' holds no reads: there is nothing to simulate")]
-    NoReads(PathBuf),
-    /// The simulator refused.
-    #[error("cannot simulate it: {0}")]
-    Simulate(#[from] WorldError),
-    /// A picture.
-    #[error(transparent)]
-    Files(#[from] StudyError),
-}
-
-impl RecommendCommandError {
-    /// How the program ends after this error.
-    #[must_use]
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::Size { .. }
-            | Self::Time(_)
-            | Self::Range { .. }
-            | Self::Window(_)
-            | Self::Form { .. }
-            | Self::NoModel(_) => Exit::Usage,
-            Self::Model(error) => error.exit(),
-            Self::Trace(error) => error.exit(),
-            Self::Files(error) => error.exit(),
-            Self::Read { .. } | Self::NotMeasured(_) | Self::NoReads(_) | Self::Simulate(_) => {
-                Exit::Failed
-            }
-        }
-    }
-}
-
-/// Recommends and returns the text to print.
+/// Recommends and returns the text to print, and how to end: what was to be proved and does not hold is a failure.
 ///
 /// # Errors
 /// [`RecommendCommandError`].
-pub fn recommend(arguments: &DeviceRecommend) -> Result<String, RecommendCommandError> {
+pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), RecommendCommandError> {
     let mix = mix(arguments)?;
     let limit_ns = arguments.latency_limit.as_deref();
     let limit_ns = limit_ns.map(duration::parse).transpose()?;
@@ -149,16 +69,15 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<String, RecommendCommand
         return Err(range("--memory", &arguments.memory, "between 16M and 16T"));
     }
     let what_if_kib = arguments.what_if.as_deref().map(window_kib).transpose()?;
+    let proving = arguments.prove.as_deref();
+    let proving = proving.map(|place| Proving::new(place, &mix, memory_bytes));
+    let proving = proving.transpose()?;
     let source = Source::of(arguments)?;
     studies::prepare(&arguments.svg)?;
     let device = source.device()?;
     let mut capacity = device.capacity;
     let (job, random_file) = match &arguments.trace {
-        None => {
-            let random = (mix.random_permille > 0).then_some(mix.streams);
-            let random = random.and_then(|file| u32::try_from(file).ok());
-            (mix.job(capacity), random)
-        }
+        None => (mix.job(capacity), mix.random_file()),
         Some(path) => {
             let job = job_of_trace(path, arguments)?;
             let files: u64 = job.files.iter().map(|file| file.bytes).sum();
@@ -172,11 +91,22 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<String, RecommendCommand
             .map(|one| one.groups.len() as u64)
             .sum(),
     };
+    let own_bytes = if arguments.trace.is_none() {
+        mix.own_bytes()
+    } else {
+        0
+    };
+    let cache_bytes = memory_bytes.saturating_sub(own_bytes);
+    if cache_bytes < CACHE_BYTES_MIN {
+        let expected =
+            "so much that the programs leave 4M to the page cache: each has --request and 256K";
+        return Err(range("--memory", &arguments.memory, expected));
+    }
     let place = SweepPlace {
         job: Mutex::new(job),
         random_file,
         streams,
-        memory_bytes,
+        cache_bytes,
         capacity,
         request_kib_max: source.request_kib_max(),
     };
@@ -205,21 +135,32 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<String, RecommendCommand
             after: run(kib)?,
             ahead_run: ahead_run(&place, &device.model, now_kib)?,
         };
-        return Ok(if arguments.json {
+        let text = if arguments.json {
             to_json(&what_if)
         } else {
             what_if.text()
-        });
+        };
+        return Ok((text, Exit::Fine));
     }
-    let recommendation = recommended(&place, &device, head, source.doubt())?;
+    let mut recommendation = recommended(&place, &device, head, source.doubt())?;
+    if let (Some(proving), Some(kib)) = (proving, recommendation.choice.window_kib) {
+        recommendation.proof = Some(prove::prove(
+            proving,
+            &device.model,
+            source.request_kib_max(),
+            kib,
+        )?);
+    }
     if let Some(path) = &arguments.svg {
         studies::draw(&recommendation.chart(), Some(path), None)?;
     }
-    Ok(if arguments.json {
+    let text = if arguments.json {
         to_json(&recommendation)
     } else {
         recommendation.text()
-    })
+    };
+    let holds = recommendation.proof.is_none_or(|proof| proof.holds);
+    Ok((text, if holds { Exit::Fine } else { Exit::Failed }))
 }
 
 fn recommended(
@@ -267,6 +208,7 @@ fn recommended(
         now,
         ahead_run,
         curve: rows.into_iter().next().unwrap_or_default(),
+        proof: None,
     })
 }
 
@@ -285,18 +227,6 @@ fn ahead_run(
         window_bytes: outcome.unread_bytes,
         ..outcome
     })
-}
-
-fn range(
-    option: &'static str,
-    value: impl Into<String>,
-    expected: &'static str,
-) -> RecommendCommandError {
-    RecommendCommandError::Range {
-        option,
-        value: value.into(),
-        expected,
-    }
 }
 
 fn sized(option: &'static str, text: &str) -> Result<u64, RecommendCommandError> {
@@ -345,14 +275,11 @@ fn permille(text: &str) -> Option<u64> {
     (permille <= 1000).then_some(permille)
 }
 
-/// A window as `32M`.
+/// A window as `32M` or `65536s`.
 fn window_kib(text: &str) -> Result<u64, RecommendCommandError> {
-    let bytes = sized("--what-if", text)?;
-    if !bytes.is_multiple_of(1024) {
-        return Err(range("--what-if", text, "whole KiB, such as 512K or 32M"));
-    }
-    window::check(bytes / 1024)?;
-    Ok(bytes / 1024)
+    let kib = window_value::kib(text)?;
+    window::check(kib)?;
+    Ok(kib)
 }
 
 fn job_of_trace(path: &Path, arguments: &DeviceRecommend) -> Result<Job, RecommendCommandError> {
@@ -457,11 +384,12 @@ impl Source {
         }
     }
 
-    fn request_kib_max(&self) -> Option<u64> {
-        match self {
+    fn request_kib_max(&self) -> u64 {
+        let measured = match self {
             Self::Model(..) => None,
             Self::Measured(measurement) => measurement.target.max_sectors_kb,
-        }
+        };
+        measured.unwrap_or(REQUEST_KIB_MAX)
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use ahead_device::block;
 use ahead_device::machine::MachineTree;
 use ahead_device::target::{self, DeviceTargetError, Target};
+use ahead_device::whole_file;
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_sys::device_identity;
 
@@ -29,7 +30,8 @@ pub(super) fn keep(identity: u64, json: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::write(path, json)
+    let aside = path.with_extension("new");
+    whole_file::replace(&path, &aside, json.as_bytes(), 0o600)
 }
 
 /// The measurement that is kept of a device, or of that which a file or folder lies on; `None` without one.

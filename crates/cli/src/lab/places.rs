@@ -61,12 +61,14 @@ struct Place<'a> {
 }
 
 /// All workloads of `plans` in guests: outcomes in the order of the plans, named as the simulator names
-/// its own. `on_step` hears how many places of how many are done.
+/// its own. The disks take requests of `request_kib` at most, or of what guests' disks mostly take. `on_step` hears how
+/// many places of how many are done.
 ///
 /// # Errors
 /// A policy that no guest has, a trace, or a guest that did not come to its end.
 pub fn outcomes(
     plans: &[Plan],
+    request_kib: Option<u32>,
     stop: &AtomicBool,
     on_step: &mut (dyn FnMut(usize, usize) + Send),
 ) -> Result<Vec<CellOutcome>, LabError> {
@@ -91,7 +93,7 @@ pub fn outcomes(
     let (mut failure, mut finished) = (None, 0);
     parallel::for_each(
         &places,
-        |place| in_guest(place, stop),
+        |place| in_guest(place, request_kib, stop),
         |index, result| {
             finished += 1;
             on_step(finished, places.len());
@@ -118,7 +120,11 @@ fn policies(plan: &Plan) -> impl Iterator<Item = &str> {
     [GUEST_KERNEL].into_iter().chain(own).chain([CEILING])
 }
 
-fn in_guest(place: &Place<'_>, stop: &AtomicBool) -> Result<Vec<CellOutcome>, LabError> {
+fn in_guest(
+    place: &Place<'_>,
+    request_kib: Option<u32>,
+    stop: &AtomicBool,
+) -> Result<Vec<CellOutcome>, LabError> {
     let plan = place.plan;
     let what = format!("{}/{}", place.disk, place.name);
     let file = plan.disk_file(place.disk);
@@ -153,6 +159,7 @@ fn in_guest(place: &Place<'_>, stop: &AtomicBool) -> Result<Vec<CellOutcome>, La
     guest.disk = GuestDisk {
         bytes: disk_bytes(place.workload),
         scale: TimeScale::REAL,
+        request_kib: request_kib.unwrap_or(guest.disk.request_kib),
         ..guest.disk
     };
     guest.task = Task::new(bench_command("run", disk, options)?);

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 pub(crate) mod guest;
+pub(crate) mod loop_device;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

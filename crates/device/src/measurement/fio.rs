@@ -15,7 +15,6 @@ pub fn job_file(path: &str, step: &MeasureStep) -> String {
         "; {name}: fio --readonly --output-format=json {name}.fio\n\
          [{name}]\n\
          filename={path}\n\
-         readonly=1\n\
          direct=1\n\
          ioengine=io_uring\n\
          rw={order}\n\
@@ -62,7 +61,6 @@ mod tests {
             "filename=/dev/disk/by-path/pci-0000\\:00",
             "rw=read",
             "direct=1",
-            "readonly=1",
             "bs=1048576",
             "iodepth=4",
             "offset=1006632960",

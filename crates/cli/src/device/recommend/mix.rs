@@ -4,8 +4,9 @@
 //! to random places of the whole disk. The files lie evenly over the disk too. A mix has an end, which comes
 //! when the last program has read its file: how soon is what windows are compared by.
 
+use ahead_units::PAGE_BYTES;
 use ahead_workload::random::below;
-use ahead_workload::{FileSpec, Job, Layout, Process, Step};
+use ahead_workload::{Job, Layout, Workload};
 use serde::Serialize;
 
 /// Sequential bytes of all programs together: enough for windows of 64 MiB to be a part of it, and simulated
@@ -18,6 +19,11 @@ const STREAM_BYTES: (u64, u64) = (16 << 20, 512 << 20);
 const RANDOM_READS: u64 = 20_000;
 /// Reads of a program where there are only random ones.
 const READS_ONLY_RANDOM: u64 = 2_000;
+/// What a program has without the buffer of its reads: tables of pages, stack, data of its libraries. The bench's
+/// readers have that: of 64 with reads of 128 KiB a guest counted 24 MiB. A larger program leaves less to the cache.
+const PROGRAM_BYTES: u64 = 256 << 10;
+/// Where the programs' places come from.
+const SEED: u64 = 1;
 
 /// What is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -33,49 +39,65 @@ pub(super) struct Mix {
 }
 
 impl Mix {
-    /// Files and programs on a disk of `capacity` bytes. The last file is the one with the random places.
-    pub(super) fn job(&self, capacity: u64) -> Job {
-        let streams = self.streams.max(1);
-        let (sequential, random) = self.reads(capacity);
-        let page = 1 << 12;
-        let stream_bytes = sequential * self.request_bytes;
-        let at = |number: u64| capacity / streams * number / page * page;
-        let mut files: Vec<FileSpec> = (0..streams)
-            .map(|number| FileSpec {
-                bytes: stream_bytes,
-                layout: Layout::At { offset: at(number) },
-            })
-            .collect();
-        files.push(FileSpec {
-            bytes: capacity / page * page,
-            layout: Layout::At { offset: 0 },
-        });
-        let processes = (0..).take(usize::try_from(streams).unwrap_or(usize::MAX));
-        let processes = processes.map(|number: u32| {
-            let program = MixProgram {
-                number: u64::from(number),
-                sequential,
-                all: sequential + random,
-                request_bytes: self.request_bytes,
-                places: (capacity / self.request_bytes).max(1),
-                rest_ns: self.rest_ns(),
-                next: 0,
-                rests: false,
-            };
-            let whole = u32::try_from(streams).unwrap_or(u32::MAX);
-            Process::new(format!("stream {number}"), vec![number, whole], program)
-        });
-        Job {
-            processes: processes.collect(),
-            files,
-            ..Job::default()
+    /// The mix over a disk of `capacity` bytes, all of which is the file with the random places.
+    pub(super) fn workload(&self, capacity: u64) -> Workload {
+        let mix = Workload::Mix {
+            streams: self.streams,
+            reads: self.reads(capacity),
+            read_kib: self.request_bytes >> 10,
+            random_permille: self.random_permille,
+            random_mib: capacity >> 20,
+        };
+        match self.rest_us() {
+            0 => mix,
+            think_us => Workload::Paced {
+                work: Box::new(mix),
+                compute_us: 0,
+                think_us,
+            },
         }
     }
 
-    /// Sequential and random reads of one program.
-    fn reads(&self, capacity: u64) -> (u64, u64) {
+    /// The mix with its files spread over a disk of `capacity` bytes: each somewhere in a part of its own. Were all of
+    /// them alike on the stripes of an array, windows would be told apart that are not elsewhere.
+    pub(super) fn job(&self, capacity: u64) -> Job {
+        let workload = self.workload(capacity);
+        let part = capacity / self.streams.max(1);
+        let mut files = workload.files();
+        for (number, file) in (0..).zip(&mut files) {
+            let is_own = number < self.streams && self.random_permille < 1000;
+            let offset = if is_own {
+                part * number + below(SEED, number, part.saturating_sub(file.bytes))
+            } else {
+                0
+            };
+            file.layout = Layout::At {
+                offset: offset / PAGE_BYTES * PAGE_BYTES,
+            };
+        }
+        workload.job_over(files, SEED)
+    }
+
+    /// What the programs have for themselves, of the memory that they share with the page cache.
+    pub(super) fn own_bytes(&self) -> u64 {
+        (self.request_bytes + PROGRAM_BYTES).saturating_mul(self.streams)
+    }
+
+    /// The file with the random places, by its number; without one every read counts.
+    pub(super) fn random_file(&self) -> Option<u32> {
+        let own = if self.random_permille < 1000 {
+            self.streams
+        } else {
+            0
+        };
+        let number = u32::try_from(own).ok()?;
+        (self.random_permille > 0).then_some(number)
+    }
+
+    /// Reads of one program, the random ones included.
+    fn reads(&self, capacity: u64) -> u64 {
         if self.random_permille >= 1000 {
-            return (0, READS_ONLY_RANDOM);
+            return READS_ONLY_RANDOM;
         }
         let (least, most) = STREAM_BYTES;
         let mut bytes = (SEQUENTIAL_BYTES / self.streams).clamp(least, most);
@@ -85,64 +107,21 @@ impl Mix {
         }
         let bytes = bytes.min(capacity / self.streams);
         let sequential = (bytes / self.request_bytes).max(1);
-        let random = sequential * self.random_permille / (1000 - self.random_permille);
-        (sequential, random)
+        sequential + sequential * self.random_permille / (1000 - self.random_permille)
     }
 
     /// Pause after each read of a program that takes no more.
-    fn rest_ns(&self) -> u64 {
+    fn rest_us(&self) -> u64 {
         let rate = self.bytes_per_second_max.unwrap_or(u64::MAX);
-        let ns = u128::from(self.request_bytes) * 1_000_000_000 / u128::from(rate.max(1));
-        u64::try_from(ns).unwrap_or(u64::MAX)
-    }
-}
-
-/// The reads of one program.
-#[derive(Clone)]
-struct MixProgram {
-    number: u64,
-    sequential: u64,
-    all: u64,
-    request_bytes: u64,
-    places: u64,
-    rest_ns: u64,
-    next: u64,
-    rests: bool,
-}
-
-impl Iterator for MixProgram {
-    type Item = Step;
-
-    fn next(&mut self) -> Option<Step> {
-        if std::mem::take(&mut self.rests) {
-            return Some(Step::Think { ns: self.rest_ns });
-        }
-        if self.next >= self.all {
-            return None;
-        }
-        // Of the first n reads n · sequential / all are sequential, rounded down.
-        let before = |reads: u64| {
-            let share = u128::from(reads) * u128::from(self.sequential) / u128::from(self.all);
-            u64::try_from(share).unwrap_or(u64::MAX)
-        };
-        let (done, with_this) = (before(self.next), before(self.next + 1));
-        let place = if with_this > done {
-            (0, done)
-        } else {
-            (1, below(self.number + 1, self.next, self.places))
-        };
-        self.next += 1;
-        self.rests = self.rest_ns > 0;
-        Some(Step::Read {
-            slot: place.0,
-            offset: place.1 * self.request_bytes,
-            length: self.request_bytes,
-        })
+        let us = u128::from(self.request_bytes) * 1_000_000 / u128::from(rate.max(1));
+        u64::try_from(us).unwrap_or(u64::MAX)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ahead_workload::Step;
+
     use super::*;
 
     const MIX: Mix = Mix {
@@ -152,38 +131,24 @@ mod tests {
         bytes_per_second_max: None,
     };
 
-    fn reads(mix: &Mix) -> Vec<(u32, u64)> {
-        let mut job = mix.job(256 << 30);
-        let program = &mut job.processes[0].groups[0].program;
-        let steps = std::iter::from_fn(|| program.step());
-        let read = |step: Step| match step {
-            Step::Read { slot, offset, .. } => Some((slot, offset)),
-            _ => None,
+    #[test]
+    fn each_program_reads_its_part_and_random_places_beside() {
+        let Workload::Mix { reads, .. } = MIX.workload(256 << 30) else {
+            panic!("no rate")
         };
-        steps.filter_map(read).collect()
-    }
-
-    #[test]
-    fn the_share_of_random_reads_is_as_said_and_evenly_spread() {
-        let all = reads(&MIX);
-        let random = |reads: &[(u32, u64)]| reads.iter().filter(|read| read.0 == 1).count();
-        let share = random(&all) * 1000 / all.len();
-        assert!(share.abs_diff(300) <= 1, "{share}");
-        assert!(all.chunks_exact(10).all(|ten| random(ten).abs_diff(3) <= 1));
-        let sequential: Vec<u64> = all.iter().filter(|it| it.0 == 0).map(|it| it.1).collect();
-        let expected: Vec<u64> = (0..sequential.len() as u64).map(|at| at << 17).collect();
-        assert_eq!(sequential, expected, "each once, in order");
-    }
-
-    #[test]
-    fn the_ends_are_only_one_kind() {
-        for (random_permille, slot) in [(0, 0), (1000, 1)] {
-            let all = reads(&Mix {
-                random_permille,
-                ..MIX
-            });
-            assert!(all.len() >= 1000 && all.iter().all(|read| read.0 == slot));
-        }
+        assert_eq!(reads, 1024 + 438, "128 MiB each, and 3 of 10 beside");
+        assert_eq!(MIX.random_file(), Some(8));
+        let scans = Mix {
+            random_permille: 0,
+            ..MIX
+        };
+        assert_eq!(scans.random_file(), None);
+        let lookups = Mix {
+            random_permille: 1000,
+            ..MIX
+        };
+        assert_eq!(lookups.random_file(), Some(0));
+        assert_eq!(lookups.job(256 << 30).files.len(), 1);
     }
 
     #[test]

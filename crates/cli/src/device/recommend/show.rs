@@ -10,7 +10,8 @@ use ahead_study::table;
 use serde::Serialize;
 
 use super::mix::Mix;
-use super::sweep::{ALIKE_PER_CENT, Choice, WindowOutcome};
+use super::prove::Proof;
+use super::sweep::{ALIKE_PER_CENT, Choice, WindowOutcome, name_of};
 use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds, size};
 
 /// A model further off than by a quarter is of another device.
@@ -25,7 +26,7 @@ pub(super) struct Head {
     pub mix: Option<Mix>,
     /// The trace that is read instead.
     pub trace: Option<PathBuf>,
-    /// Memory for the page cache.
+    /// Memory for the programs and the page cache.
     pub memory_bytes: u64,
     /// What 99 of 100 reads must not exceed.
     pub limit_ns: Option<u64>,
@@ -104,6 +105,9 @@ pub(super) struct Recommendation {
     pub ahead_run: WindowOutcome,
     /// Window by window.
     pub curve: Vec<WindowOutcome>,
+    /// What a kernel really does, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
 }
 
 /// One window beside the one that is set now.
@@ -141,7 +145,11 @@ impl Head {
             }
             (None, None) => {}
         }
-        let _ = write!(text, "; {} for the page cache", size(self.memory_bytes));
+        let _ = write!(
+            text,
+            "; {} for programs and page cache",
+            size(self.memory_bytes)
+        );
         if let Some(limit_ns) = self.limit_ns {
             let what = self.what_is_limited();
             let _ = write!(text, "; 99 % of {what} within {}", seconds(limit_ns));
@@ -189,13 +197,6 @@ fn row(name: String, one: &WindowOutcome, fastest_ns: u64) -> [String; 8] {
     ]
 }
 
-fn name_of(window_kib: u64) -> String {
-    if window_kib == 0 {
-        return "off".to_owned();
-    }
-    size(window_kib << 10)
-}
-
 impl Recommendation {
     fn outcome(&self, window_kib: u64) -> WindowOutcome {
         let found = self.curve.iter().find(|one| one.window_kib == window_kib);
@@ -222,6 +223,9 @@ impl Recommendation {
         }
         if self.choice.is_conflict {
             text += &self.conflict();
+        }
+        if let Some(proof) = &self.proof {
+            text += &proof.text();
         }
         text
     }

@@ -11,6 +11,8 @@ use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 use ahead_workload::Job;
 use serde::Serialize;
 
+use crate::figures::size;
+
 /// The windows, in KiB: none, and powers of two up to 64 MiB, the largest that kernels and images set.
 pub(super) const WINDOWS_KIB: [u64; 16] = [
     0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536,
@@ -25,6 +27,14 @@ const USUAL_KIB: u64 = 128;
 /// Windows of a stream that are in memory at most: the one that is read and the next one.
 const WINDOWS_AT_ONCE: u64 = 2;
 
+/// A window as tables name it.
+pub(super) fn name_of(window_kib: u64) -> String {
+    if window_kib == 0 {
+        return "off".to_owned();
+    }
+    size(window_kib << 10)
+}
+
 /// What is simulated, and on what.
 pub(super) struct SweepPlace {
     /// Locked for a copy only: a job can be sent to another thread, and not be shared.
@@ -32,9 +42,11 @@ pub(super) struct SweepPlace {
     /// The file with the random places; without one every read counts.
     pub(super) random_file: Option<u32>,
     pub(super) streams: u64,
-    pub(super) memory_bytes: u64,
+    /// Memory for the page cache.
+    pub(super) cache_bytes: u64,
     pub(super) capacity: u64,
-    pub(super) request_kib_max: Option<u64>,
+    /// The longest request to the disk.
+    pub(super) request_kib_max: u64,
 }
 
 /// What one window does.
@@ -67,12 +79,10 @@ pub(super) fn run(
     policy: &Policy,
     window_kib: u64,
 ) -> Result<WindowOutcome, WorldError> {
-    let memory = PageCount::new((place.memory_bytes / PAGE_BYTES).max(1));
+    let memory = PageCount::new((place.cache_bytes / PAGE_BYTES).max(1));
     let mut machine = Machine::modern(disk.clone(), memory);
     machine.capacity = ByteLength::new(place.capacity);
-    if let Some(kib) = place.request_kib_max {
-        machine.queue.request_pages_max = (kib / 4).max(1);
-    }
+    machine.queue.request_pages_max = (place.request_kib_max / 4).max(1);
     let latencies = Latencies {
         file: place.random_file,
         all_ns: Vec::new(),
