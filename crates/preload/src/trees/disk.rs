@@ -13,10 +13,10 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat};
 use super::folders::{EntryKind, Folders};
 use super::walk::LISTED_AT_ONCE;
 
-/// Bytes of a file that are requested with its batch. What is behind them is the stream's business, which has
-/// begun by then. Lower, and a tree of files of this size waits once more in each; higher, and a program that
-/// looks at their heads has wasted more.
-pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Files up to this length are requested with their batch, whole; longer ones are the stream's business alone. A part of
+/// a file would make an arm come back for the rest: twice the ways for a file of 2 MiB. Higher, and a batch of some
+/// files fills the budget; what is gained is one way of many by then.
+pub(super) const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Bytes of the longest path that is followed.
 pub(super) const PATH_MAX: usize = 2048;
@@ -305,9 +305,8 @@ fn open_listed_folder(folders: &mut Folders, entry: usize) -> Option<(u64, usize
 
 /// What opening a file has shown.
 pub(super) struct SeenFile {
-    /// Its length, and what of it may be requested.
+    /// Its length in bytes.
     pub(super) length: u64,
-    pub(super) bytes: u64,
     /// Where its first byte lies on the device.
     pub(super) place: Option<u64>,
     pub(super) descriptor: Descriptor,
@@ -332,14 +331,13 @@ pub(super) fn look_at(folders: &Folders, folder: usize, entry: usize) -> Option<
     if !is_listed_file(&facts) {
         return None;
     }
-    let bytes = u64::try_from(facts.st_size).unwrap_or(0);
-    let place = match bytes {
+    let length = u64::try_from(facts.st_size).unwrap_or(0);
+    let place = match length {
         0 => None,
         _ => first_physical_offset(&descriptor).ok().flatten(),
     };
     Some(SeenFile {
-        length: bytes,
-        bytes: bytes.min(FILE_BYTES_MAX),
+        length,
         place,
         descriptor,
     })
@@ -354,9 +352,13 @@ pub(super) fn look_at_metadata(folders: &Folders, folder: usize, entry: usize) {
     }
 }
 
-/// Asks for the first `bytes` bytes of a file.
-pub(super) fn request(file: BorrowedFd<'_>, bytes: u64) {
-    let _ = readahead(file, 0, bytes);
+/// Asks for the first `bytes` bytes of a file, `most` with each call: the kernel leaves out what is beyond.
+pub(super) fn request(file: BorrowedFd<'_>, bytes: u64, most: u64) {
+    let mut at = 0;
+    while at < bytes {
+        let _ = readahead(file, at, most.min(bytes - at));
+        at += most;
+    }
 }
 
 /// Gives the calling thread a descriptor table of its own, with nothing in it: what the program has open is

@@ -8,7 +8,7 @@ use ahead_engine::report::header;
 use ahead_engine::tree_report::word;
 use ahead_policy::file_order::order::Needed;
 use ahead_sys::own_usage::own_thread_usage;
-use ahead_units::{ByteLength, PageCount};
+use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 
 use super::disk;
 use super::events::{self, Note, VisitKind};
@@ -247,8 +247,9 @@ impl Helper {
                 disk::look_at_metadata(&walk.folders, item.folder, item.entry);
             } else if let Some(seen) = disk::look_at(&walk.folders, item.folder, item.entry) {
                 item.bytes = match item.needed {
-                    Needed::Head => seen.bytes.min(walk.head_bytes),
-                    _ => seen.bytes,
+                    Needed::Head => seen.length.min(walk.head_bytes),
+                    _ if seen.length > disk::FILE_BYTES_MAX => 0,
+                    _ => seen.length,
                 };
                 let kib = u32::try_from(seen.length >> 10).unwrap_or(u32::MAX);
                 walk.folders.entry_mut(item.entry).kib = kib;
@@ -266,18 +267,21 @@ impl Helper {
         order.sort_unstable_by_key(|at| walk.items[usize::from(*at)].place);
         self.take_in();
         let walk = &mut *self.walk;
+        let devices = &self.host.session.devices;
         for at in &*order {
             let item = walk.items[usize::from(*at)];
             let is_wanted = item.bytes > 0 && !walk.is_visited(&item) && state() == State::Running;
+            let device = walk.folders.folder(item.folder).device;
+            let most = devices.get(devices.place(device)).call_pages_max() * PAGE_BYTES;
             if let Some(fd) = item.descriptor {
                 if is_wanted {
-                    disk::request(disk::borrowed(fd), item.bytes);
+                    disk::request(disk::borrowed(fd), item.bytes, most);
                 }
                 disk::close(fd);
             } else if is_wanted
                 && let Some(seen) = disk::look_at(&walk.folders, item.folder, item.entry)
             {
-                disk::request(std::os::fd::AsFd::as_fd(&seen.descriptor), item.bytes);
+                disk::request(std::os::fd::AsFd::as_fd(&seen.descriptor), item.bytes, most);
             }
         }
     }

@@ -21,8 +21,10 @@ use super::walk::open_device;
 const WAITS_MIN: u32 = 6;
 /// Bytes that may be outstanding.
 const BYTES_MAX: u64 = 128 << 20;
-/// Bytes of a file that are requested with its batch.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Files up to this length are requested with their batch.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of one call: the longest request of the disk, at which the kernel cuts it.
+const CALL_BYTES: usize = 1 << 20;
 /// Folders that are listed ahead at once.
 const LISTED_AT_ONCE: usize = 32;
 /// Parts of one folder each in a batch, and folders that are looked at for it.
@@ -272,7 +274,7 @@ impl Helper {
             let bytes = self.forest.trees()[folder.0].files[*number].bytes;
             self.items.push(Item {
                 file: (folder.0, *number),
-                bytes: bytes.min(FILE_BYTES_MAX),
+                bytes: if bytes > FILE_BYTES_MAX { 0 } else { bytes },
             });
         }
         *left -= batch.end - batch.start;
@@ -373,18 +375,18 @@ impl Helper {
                 continue;
             }
             shared.requested.insert(file);
-            self.steps.extend([
-                Step::Open {
+            self.steps.push_back(Step::Open {
+                slot: OPEN_FILE,
+                file: self.forest.number(file),
+            });
+            for offset in (0..bytes).step_by(CALL_BYTES) {
+                self.steps.push_back(Step::WillNeed {
                     slot: OPEN_FILE,
-                    file: self.forest.number(file),
-                },
-                Step::WillNeed {
-                    slot: OPEN_FILE,
-                    offset: 0,
-                    length: bytes,
-                },
-                Step::Close { slot: OPEN_FILE },
-            ]);
+                    offset,
+                    length: (bytes - offset).min(CALL_BYTES as u64),
+                });
+            }
+            self.steps.push_back(Step::Close { slot: OPEN_FILE });
         }
     }
 }
