@@ -158,6 +158,39 @@ fn the_order_is_carried_into_the_next_folder() {
     assert!(reader.wasted <= 16, "{}", reader.wasted);
 }
 
+/// Of nine files numbers are in the order of their names, of twelve they are not: `1`, `10`, `11`, `12`, `2`.
+#[test]
+fn an_order_stays_followed_where_another_one_is_as_good() {
+    let mut reader = Reader::new();
+    for count in [9, 9, 12, 9, 9, 9, 12, 9, 9] {
+        let mut names: Vec<(String, u32)> = (0..count)
+            .map(|rank| ((rank + 1).to_string(), rank))
+            .collect();
+        names.sort();
+        let mut files = Vec::new();
+        for (named, (_, numbered)) in (0..).zip(&names) {
+            let [listed, inode] =
+                [7, 77].map(|seed| shuffled(count, seed)[usize::try_from(named).unwrap()]);
+            files.push(FileRanks([listed, named, inode, *numbered]));
+        }
+        let at = reader.listings.len();
+        reader.listings.push(Folder {
+            state: OpenListing::new(count),
+            files,
+            outstanding: BTreeSet::new(),
+            order: ListingOrder::Listed,
+        });
+        reader.visit_all(at, ListingOrder::Numbered);
+        if at >= 2 {
+            assert_eq!(
+                reader.policy.order(),
+                Some(ListingOrder::Numbered),
+                "after folder {at}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_random_order_of_files_is_left_alone() {
     let mut reader = Reader::new();

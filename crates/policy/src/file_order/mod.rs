@@ -50,6 +50,9 @@ const OBSERVATIONS_MAX: u8 = 16;
 #[derive(Clone, Copy, Debug)]
 pub struct FileOrder {
     scores: [u8; ORDERS],
+    /// The order that is followed: the one with the best score. It stays while no other is better, as orders that
+    /// agree in some folders are often equally good.
+    order: Option<ListingOrder>,
     ahead: u32,
     /// Used since `ahead` was changed.
     used: u32,
@@ -66,6 +69,7 @@ impl FileOrder {
     pub const fn new(bytes_max: u64) -> Self {
         Self {
             scores: [0; ORDERS],
+            order: None,
             ahead: AHEAD_FILES_MIN,
             used: 0,
             needed: [0; 3],
@@ -78,12 +82,18 @@ impl FileOrder {
 
     /// The order that is followed, if there is one.
     #[must_use]
-    pub fn order(&self) -> Option<ListingOrder> {
+    pub const fn order(&self) -> Option<ListingOrder> {
+        self.order
+    }
+
+    /// The order to follow from now on, by the scores.
+    fn best_order(&self) -> Option<ListingOrder> {
         let best = self.scores.iter().copied().max().unwrap_or(0);
-        let mut orders = ListingOrder::ALL.into_iter().zip(self.scores);
-        orders
-            .find(|(_, score)| *score == best && best >= SCORE_FOLLOWED)
-            .map(|(order, _)| order)
+        let is_best = |order: &ListingOrder| {
+            best >= SCORE_FOLLOWED && self.scores.get(order.index()) == Some(&best)
+        };
+        let kept = self.order.filter(is_best);
+        kept.or_else(|| ListingOrder::ALL.into_iter().find(is_best))
     }
 
     /// How much of each file is needed: what most of the last ones were visited for.
@@ -144,6 +154,7 @@ impl FileOrder {
                 Fit::Elsewhere => score.saturating_sub(SCORE_ELSEWHERE),
             };
         }
+        self.order = self.best_order();
         if self.trust.on_visit() {
             self.ahead = AHEAD_FILES_MIN;
             self.used = 0;
@@ -227,6 +238,7 @@ impl FileOrder {
     /// The program does something else with files from now on: how it went before says nothing about that.
     pub fn begin_anew(&mut self) {
         self.scores = [0; ORDERS];
+        self.order = None;
         self.needed = [0; 3];
         self.ahead = AHEAD_FILES_MIN;
         self.used = 0;

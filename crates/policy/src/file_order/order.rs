@@ -19,7 +19,7 @@ pub enum ListingOrder {
 }
 
 impl ListingOrder {
-    /// All orders; where several fit equally well, the first one is taken.
+    /// All orders; where several fit equally well from the start, the first one is taken.
     pub const ALL: [Self; ORDERS] = [Self::Listed, Self::Named, Self::Inode, Self::Numbered];
 
     /// The place of this order in [`Self::ALL`].

@@ -20,13 +20,48 @@ pub(super) unsafe fn open(
     let fd = call();
     opened(fd);
     clock.stop();
-    let only_writes = flags & libc::O_ACCMODE == libc::O_WRONLY;
-    if fd >= 0 && !only_writes {
-        let is_folder = flags & libc::O_DIRECTORY != 0;
+    if fd >= 0
+        && let Some(opening) = opening(flags)
+    {
+        let opened = (opening != Opening::Question).then_some(fd);
         // SAFETY: the kernel has read the path.
-        unsafe { trees::on_visit(folder, path, Some(fd), is_folder) };
+        unsafe { trees::on_visit(folder, path, opened, opening == Opening::Folder) };
     }
     fd
+}
+
+/// What a program opens a name for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    Folder,
+    File,
+    /// No byte can be read through the descriptor.
+    Question,
+}
+
+/// By the flags of the call that succeeded; `None`: what was there before is not read.
+#[inline]
+const fn opening(flags: c_int) -> Option<Opening> {
+    let is_new = flags & libc::O_EXCL != 0 && flags & libc::O_CREAT != 0
+        || flags & libc::O_TRUNC != 0
+        // Has the bit of O_DIRECTORY.
+        || flags & libc::O_TMPFILE == libc::O_TMPFILE;
+    if flags & libc::O_PATH != 0 {
+        // The kernel ignores all others.
+        return Some(if flags & libc::O_DIRECTORY != 0 {
+            Opening::Folder
+        } else {
+            Opening::Question
+        });
+    }
+    if is_new || flags & libc::O_ACCMODE == libc::O_WRONLY {
+        return None;
+    }
+    Some(if flags & libc::O_DIRECTORY != 0 {
+        Opening::Folder
+    } else {
+        Opening::File
+    })
 }
 
 /// A call that asks for the metadata of `path` from `folder` on.
@@ -101,4 +136,29 @@ pub(super) fn go_to(call: impl FnOnce() -> c_int) -> c_int {
 pub(super) fn alone(call: impl FnOnce() -> c_int) -> c_int {
     trees::stop();
     call()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_made_or_only_pointed_at_are_not_read() {
+        let made = libc::O_RDWR | libc::O_CREAT;
+        for flags in [
+            libc::O_WRONLY,
+            made | libc::O_EXCL,
+            made | libc::O_TRUNC,
+            libc::O_RDWR | libc::O_TMPFILE,
+        ] {
+            assert_eq!(opening(flags), None, "{flags:o}");
+        }
+        let pointed = libc::O_PATH | libc::O_NOFOLLOW;
+        assert_eq!(opening(pointed), Some(Opening::Question));
+        assert_eq!(opening(pointed | libc::O_DIRECTORY), Some(Opening::Folder));
+        assert_eq!(opening(libc::O_DIRECTORY), Some(Opening::Folder));
+        for flags in [libc::O_RDONLY, libc::O_RDONLY | libc::O_CLOEXEC, made] {
+            assert_eq!(opening(flags), Some(Opening::File), "{flags:o}");
+        }
+    }
 }

@@ -251,9 +251,14 @@ pub(super) fn next_visit() -> Option<Visit> {
     }
 }
 
+/// Where it stands that a key was noted. The lowest bit of all keys is the same.
+fn noted(key: u64) -> &'static AtomicU64 {
+    slot(&NOTED, key >> 1)
+}
+
 /// Whether the folder with this key was noted, and is noted from now on.
 pub(super) fn is_noted(key: u64) -> bool {
-    let slot = slot(&NOTED, key);
+    let slot = noted(key);
     if slot.load(Relaxed) == key {
         return true;
     }
@@ -263,7 +268,7 @@ pub(super) fn is_noted(key: u64) -> bool {
 
 /// The helper does not know this key: it is to be noted again.
 pub(super) fn ask_for_note(key: u64) {
-    let _ = slot(&NOTED, key).compare_exchange(key, 0, Relaxed, Relaxed);
+    let _ = noted(key).compare_exchange(key, 0, Relaxed, Relaxed);
 }
 
 /// No key is known any more.
@@ -433,6 +438,14 @@ mod tests {
         assert!(!is_empty());
         forget_all();
         assert!(is_empty() && next_note().is_none());
+    }
+
+    #[test]
+    fn as_many_keys_are_noted_as_there_is_space_for() {
+        let places: std::collections::BTreeSet<_> = (0..2 * KEYS as u64)
+            .map(|number| std::ptr::from_ref(noted(number | 1)).addr())
+            .collect();
+        assert_eq!(places.len(), KEYS);
     }
 
     #[test]

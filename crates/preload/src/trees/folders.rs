@@ -14,6 +14,8 @@ pub(super) const FOLDERS: usize = 4096;
 pub(super) const ENTRIES: usize = 65_536;
 /// Of one folder: the names behind are not known, so their visits are not seen.
 pub(super) const FOLDER_ENTRIES_MAX: usize = 32_768;
+/// Bytes of the longest name.
+const NAME_LENGTH_MAX: usize = 255;
 /// Bytes of all names and paths.
 const NAME_BYTES: usize = 2 << 20;
 /// Places in the tables that find names and keys. Twice what is in them at most, so that a free place is near.
@@ -130,12 +132,22 @@ impl Folders {
         self.keys = 0;
     }
 
-    /// Whether a folder with many names may not find space.
+    /// Whether some more folders may not find space. One with many names finds out by itself: [`Self::is_full`].
     pub(super) fn is_nearly_full(&self) -> bool {
         self.folder_count + 64 > FOLDERS
-            || self.entry_count + FOLDER_ENTRIES_MAX > ENTRIES
-            || self.names_used + NAME_BYTES / 4 > NAME_BYTES
+            || self.entry_count + ENTRIES / 8 > ENTRIES
+            || self.names_used + NAME_BYTES / 8 > NAME_BYTES
             || self.keys * 2 > KEY_PLACES
+    }
+
+    /// Whether the newest listing may have been cut off for want of space.
+    pub(super) fn is_full(&self) -> bool {
+        self.entry_count == ENTRIES || self.names_used + NAME_LENGTH_MAX > NAME_BYTES
+    }
+
+    /// Names that are known.
+    pub(super) const fn name_count(&self) -> usize {
+        self.entry_count
     }
 
     pub(super) fn folder(&self, folder: usize) -> &Folder {

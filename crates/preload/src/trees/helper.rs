@@ -80,8 +80,9 @@ fn thread_bytes() -> usize {
     }
 }
 
-/// Tries left to make the helper where a signal handler may be running.
-static TRIES_LEFT: AtomicU32 = AtomicU32::new(32);
+/// Tries to make the helper where a signal handler may be running, until one succeeds: each costs a system call.
+const TRIES: u32 = 32;
+static TRIES_LEFT: AtomicU32 = AtomicU32::new(TRIES);
 
 /// The same in a call that a signal handler may make, and which may have interrupted an allocator: only where
 /// no signal is blocked, as the one whose handler runs would be.
@@ -101,6 +102,7 @@ pub(super) fn start_outside_of_handlers() {
     let is_blocked = |signal| unsafe { libc::sigismember(&raw const mask, signal) } != 0;
     if failed == 0 && !(1..=31).chain(34..=64).any(is_blocked) {
         start();
+        TRIES_LEFT.store(TRIES, Relaxed);
     }
 }
 

@@ -126,7 +126,9 @@ impl Clock {
             return;
         }
         let now = ticks::now_for_fresh();
-        let ended = CALL_ENDED.swap(now, Relaxed);
+        // Not swapped: that would cost threads that open files at once more than the look at the clock.
+        let ended = CALL_ENDED.load(Relaxed);
+        CALL_ENDED.store(now, Relaxed);
         let began = if self.began == 0 { ended } else { self.began };
         #[expect(clippy::cast_possible_truncation, reason = "a page fits")]
         if now.saturating_sub(began) > watch::wait_limit(PAGE_BYTES as usize) {

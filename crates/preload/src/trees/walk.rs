@@ -94,6 +94,13 @@ pub(super) struct Tally {
     pub(super) wasted: u64,
 }
 
+impl Tally {
+    /// Whether the program came to a quarter of what was requested. Less is what chance brings.
+    pub(super) const fn was_of_use(&self) -> bool {
+        self.used > 0 && self.used >= self.requested / 4
+    }
+}
+
 /// The walk of this process.
 pub(super) struct Walk {
     pub(super) folders: Folders,

@@ -45,7 +45,7 @@ impl Helper {
         }
     }
 
-    /// Works until nothing comes any more, or it is to end. Whether the program visited what it requested.
+    /// Works until nothing comes any more, or it is to end. Whether that was of use to the program.
     pub(super) fn work(mut self) -> bool {
         let budget = &self.host.session.group.budget;
         let bytes = budget.available().bytes().get() / 2;
@@ -61,7 +61,7 @@ impl Helper {
         }
         self.walk.forget_folders();
         self.tell();
-        self.walk.tally.used > 0
+        self.walk.tally.was_of_use()
     }
 
     /// Takes in what the program has said. Whether it has.
@@ -93,15 +93,27 @@ impl Helper {
         let mut heard = false;
         while let Some(note) = events::next_note() {
             heard = true;
-            if self.walk.folders.is_nearly_full() {
-                self.walk.forget_folders();
-                events::forget_keys();
+            let is_known = self.walk.folders.find_key(note.key).is_some();
+            if !is_known && self.walk.folders.is_nearly_full() {
+                self.forget();
             }
-            if self.take_note(&note).is_none() {
+            let names = self.walk.folders.name_count();
+            let mut taken = self.take_note(&note);
+            if names > 0 && self.walk.folders.name_count() > names && self.walk.folders.is_full() {
+                self.forget();
+                taken = self.take_note(&note);
+            }
+            if taken.is_none() {
                 self.walk.folders.set_key(note.key, IGNORED);
             }
         }
         heard
+    }
+
+    /// Makes space for what the program goes on with.
+    fn forget(&mut self) {
+        self.walk.forget_folders();
+        events::forget_keys();
     }
 
     fn take_note(&mut self, note: &Note) -> Option<()> {

@@ -236,3 +236,17 @@ fn heads_are_as_long_as_the_program_reads_them() {
     assert_eq!(close(0), (Needed::Head, 64 << 10));
     assert_eq!(close(66_000), (Needed::Whole, 64 << 10));
 }
+
+#[test]
+fn a_file_used_by_chance_is_no_use() {
+    let of_use = |requested, used| {
+        let tally = Tally {
+            requested,
+            used,
+            ..Tally::default()
+        };
+        tally.was_of_use()
+    };
+    assert!(!of_use(0, 0) && !of_use(36, 1) && !of_use(400, 99));
+    assert!(of_use(4, 1) && of_use(400, 100) && of_use(1, 1));
+}
