@@ -1,0 +1,421 @@
+//! Facts in, decisions carried out: what happens with each thing that the observer tells.
+//!
+//! A file is *watched* from its first miss until nothing has waited for it for long: then its reads cost nothing again
+//! until the next miss. Accesses are told late, after the read, but for those that go to the device; so what is
+//! requested helps from the next one on.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+use ahead_device::machine::MachineTree;
+use ahead_engine::device::DeviceFacts;
+use ahead_engine::host::{EnteredFile, FileTable};
+use ahead_engine::session::{Session, Token};
+use ahead_engine::settings::Settings;
+use ahead_observer::observation::{FactKind, FileKey, Observation};
+use ahead_observer::observer::{Observer, ObserverError, WATCHED_MAX};
+use ahead_observer::self_test::{self, SelfTestError};
+use ahead_policy::adaptive::Quick;
+use ahead_policy::reason::Reason;
+use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
+use ahead_sys::device_identity;
+use ahead_sys::meminfo::MemoryInfo;
+use ahead_units::{ByteLength, PAGE_BYTES, PageCount, Timestamp};
+use lru::LruCache;
+
+use crate::files::{FILES_MAX, Files, InsideSlot};
+use crate::narrowed::{NarrowError, NarrowedFiles};
+use crate::outside::{Outside, ResidentOutside};
+use crate::reach::Reach;
+use crate::readers::Readers;
+
+/// A watched file of which nothing was told for so long is not watched any more.
+const QUIET_NS: u64 = 5_000_000_000;
+
+/// Memory, idle files and ended processes are looked at this often.
+const LOOK_NS: u64 = 1_000_000_000;
+
+/// Threads whose last access is remembered, for its wait.
+const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
+
+/// Memory that windows may count on when nothing can be found out: 1 GiB.
+const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
+
+/// Shortest wait that counts; below, it was not a device.
+const WAIT_NS_MIN: u64 = 20_000;
+
+/// How far the daemon goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Service {
+    /// Watches and explains; nothing is asked for.
+    Observe,
+    /// Asks for pages; nothing of a process or a device is changed.
+    Advise,
+    /// Also takes the window from open files whose mapping is read at random.
+    #[default]
+    Full,
+}
+
+/// Why the daemon cannot start, or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DaemonError {
+    /// Nothing can be observed.
+    #[error(transparent)]
+    Observer(#[from] ObserverError),
+    /// What is observed is not believed.
+    #[error(transparent)]
+    SelfTest(#[from] SelfTestError),
+    /// What is changed cannot be written down.
+    #[error(transparent)]
+    Journal(#[from] NarrowError),
+    /// The ring of facts cannot be read any more.
+    #[error("cannot read what the kernel tells: {0}")]
+    Ring(String),
+}
+
+/// What the daemon has seen and done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Facts told.
+    pub facts: u64,
+    /// Of those, misses of files that were not watched.
+    pub misses: u64,
+    /// Decisions carried out.
+    pub decisions: u64,
+    /// Calls that this took.
+    pub calls: u64,
+    /// Facts that were lost, as they came faster than they were taken in.
+    pub overruns: u64,
+}
+
+/// The machine's host of the engine.
+#[derive(Debug)]
+pub struct Daemon {
+    observer: Observer,
+    session: Session<Files>,
+    settings: Settings,
+    service: Service,
+    watched: LruCache<FileKey, Timestamp>,
+    last: LruCache<u32, Token<u32>>,
+    readers: Readers,
+    narrowed: NarrowedFiles,
+    counts: Counts,
+    facts: Vec<Observation>,
+    looked: Timestamp,
+}
+
+impl Daemon {
+    /// Starts to observe, after known reads of a scratch file in `folder` were told as they were. Puts back what an
+    /// earlier daemon left.
+    ///
+    /// # Errors
+    /// [`DaemonError`]; nothing was changed.
+    pub fn start(
+        settings: &Settings,
+        service: Service,
+        machine: &MachineTree,
+        folder: &Path,
+    ) -> Result<Self, DaemonError> {
+        let narrowed = NarrowedFiles::open(machine)?;
+        let mut observer = Observer::start()?;
+        self_test::run(&mut observer, folder)?;
+        observer
+            .leave_out(std::process::id())
+            .map_err(ObserverError::Refused)?;
+        let files = NonZeroUsize::new(FILES_MAX).unwrap_or(NonZeroUsize::MIN);
+        let watched = NonZeroUsize::new(WATCHED_MAX / 2).unwrap_or(NonZeroUsize::MIN);
+        let mut daemon = Self {
+            observer,
+            session: Session::new(Files::new(files)),
+            settings: *settings,
+            service,
+            watched: LruCache::new(watched),
+            last: LruCache::new(THREADS_MAX),
+            readers: Readers::new(),
+            narrowed,
+            counts: Counts::default(),
+            facts: Vec::new(),
+            looked: Timestamp::new(0),
+        };
+        daemon.learn_memory();
+        Ok(daemon)
+    }
+
+    /// What this kernel cannot tell.
+    #[must_use]
+    pub fn lost(&self) -> &[&'static str] {
+        self.observer.lost()
+    }
+
+    /// What was seen and done.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            overruns: self.observer.overruns(),
+            ..self.counts
+        }
+    }
+
+    /// Files that are watched, and open files that have no window because of us.
+    #[must_use]
+    pub fn held(&self) -> (usize, usize) {
+        (self.watched.len(), self.narrowed.len())
+    }
+
+    /// Visits all files that are known.
+    pub fn visit_files(&self, visit: impl FnMut(&mut InsideSlot<'_>)) {
+        self.session.files.visit(visit);
+    }
+
+    /// Waits for facts, at most for `timeout`, and acts on all of them.
+    ///
+    /// # Errors
+    /// [`DaemonError::Ring`].
+    pub fn step(&mut self, timeout: Duration) -> Result<(), DaemonError> {
+        let mut facts = std::mem::take(&mut self.facts);
+        let waited = self.observer.wait(timeout, &mut facts);
+        waited.map_err(|error| DaemonError::Ring(error.to_string()))?;
+        for fact in &facts {
+            self.on_fact(fact);
+        }
+        facts.clear();
+        self.facts = facts;
+        self.look_around(now());
+        Ok(())
+    }
+
+    /// Puts back what was changed, and ends.
+    pub fn stop(mut self) {
+        self.narrowed.widen_all();
+        self.session.on_exit();
+    }
+
+    fn on_fact(&mut self, fact: &Observation) {
+        self.counts.facts += 1;
+        match fact.kind {
+            FactKind::Miss => self.on_miss(fact),
+            FactKind::Accesses => self.on_accesses(fact),
+            FactKind::Wait => self.on_wait(fact),
+        }
+    }
+
+    fn on_miss(&mut self, fact: &Observation) {
+        self.counts.misses += 1;
+        // A program that gives advice of its own is left to it, as is one that has the library.
+        if fact.advised_random || self.readers.is_left_alone(fact.process, fact.time) {
+            return;
+        }
+        if self.session.files.find(fact.file).is_none() {
+            self.meet(fact);
+        }
+        if !self.watched.contains(&fact.file) {
+            self.watch(fact.file, fact.time);
+        }
+        if fact.is_early {
+            self.on_accesses(fact);
+        }
+    }
+
+    fn watch(&mut self, file: FileKey, now: Timestamp) {
+        if self.observer.watch(file).is_err() {
+            return;
+        }
+        if let Some((other, _)) = self.watched.push(file, now)
+            && other != file
+        {
+            self.observer.forget(other);
+        }
+    }
+
+    fn forget(&mut self, file: FileKey) {
+        self.watched.pop(&file);
+        self.observer.forget(file);
+        if self.watched.is_empty() {
+            self.observer.rest();
+        }
+    }
+
+    /// A file that was not known.
+    fn meet(&mut self, fact: &Observation) {
+        let group = &self.session.group;
+        let place = self.session.files.take_place(fact.file, |left| {
+            let (state, many) = left.state();
+            state.on_idle(many, group);
+        });
+        let settings = self.settings;
+        let file = fact.file;
+        // What would be done at once is what `policy = off` asks for, which is not offered here.
+        let _ = self.session.on_open(
+            place,
+            file.device,
+            fact.file_pages,
+            &self.settings,
+            fact.time,
+            || device_facts(file.device, &settings),
+        );
+    }
+
+    fn on_accesses(&mut self, fact: &Observation) {
+        let Some(place) = self.session.files.find(fact.file) else {
+            return;
+        };
+        if let Some(told) = self.watched.get_mut(&fact.file) {
+            *told = fact.time;
+        }
+        let began = self.note(place, fact);
+        let between = fact.time.since(began) / u64::from(fact.count);
+        let mut is_calm = false;
+        let mut last = None;
+        for (number, access) in (1..).zip(fact.accesses()) {
+            // They were told together: between the last telling and this one they lie evenly.
+            let now = Timestamp::new(began.get() + between * number);
+            let token = match self.session.on_quick_access(place, access.pages()) {
+                Ok((quick @ (Quick::Step(_) | Quick::Calm), token)) => {
+                    is_calm = quick == Quick::Calm;
+                    Some(token)
+                }
+                _ => {
+                    is_calm = false;
+                    let reach = self.session.files.reach(place);
+                    let may_act = self.service != Service::Observe;
+                    let mut outside =
+                        Outside::new(fact.file, fact.process, fact.file_pages, reach, may_act);
+                    let token = self.session.read(place, access, now, &mut outside).ok();
+                    self.session.files.set_reach(place, outside.reach);
+                    self.counts.calls += outside.calls;
+                    self.counts.decisions += outside.carried;
+                    token
+                }
+            };
+            last = token.or(last);
+        }
+        if let Some(token) = last {
+            self.last.put(fact.thread, token);
+            if fact.waited_ns > WAIT_NS_MIN {
+                self.wait(place, &token, fact);
+            }
+        }
+        if fact.is_mapped && self.service == Service::Full {
+            self.fit_window(place, fact);
+        }
+        if is_calm {
+            self.forget(fact.file);
+        }
+    }
+
+    /// Notes who reads; when the last fact of the file was told, but not before the reader's pause.
+    fn note(&self, place: u32, fact: &Observation) -> Timestamp {
+        if let Some(number) = fact.descriptor {
+            let process = fact.process;
+            let reach = Reach::Descriptor { process, number };
+            self.session.files.set_reach(place, reach);
+        }
+        let Ok(mut inside) = self.session.files.enter(place) else {
+            return fact.time;
+        };
+        let slot = inside.slot();
+        slot.reader = fact.process;
+        slot.is_mapped = fact.is_mapped;
+        let before = std::mem::replace(&mut slot.told, fact.time);
+        if before == Timestamp::default() {
+            fact.time
+        } else {
+            before.min(fact.time)
+        }
+    }
+
+    fn on_wait(&mut self, fact: &Observation) {
+        if fact.waited_ns <= WAIT_NS_MIN {
+            return;
+        }
+        let place = self.session.files.find(fact.file);
+        if let Some(token) = self.last.get(&fact.thread).copied()
+            && place == Some(token.file)
+        {
+            self.wait(token.file, &token, fact);
+        }
+    }
+
+    fn wait(&self, place: u32, token: &Token<u32>, fact: &Observation) {
+        let residency = ResidentOutside {
+            file: fact.file,
+            process: fact.process,
+            reach: self.session.files.reach(place),
+        };
+        self.session
+            .on_wait(token, fact.waited_ns, fact.time, &residency);
+    }
+
+    /// A mapping that is read at random gets no window; one that is read in order again gets the device's.
+    fn fit_window(&mut self, place: u32, fact: &Observation) {
+        let Ok(mut inside) = self.session.files.enter(place) else {
+            return;
+        };
+        let reason = inside.state().0.reason;
+        drop(inside);
+        let is_narrowed = self.narrowed.holds(fact.file);
+        if reason == Reason::RandomReads && !is_narrowed {
+            let _ = self.narrow(place, fact);
+        } else if reason == Reason::MarkerCrossed && is_narrowed {
+            self.narrowed.widen(fact.file);
+        }
+    }
+
+    fn narrow(&mut self, place: u32, fact: &Observation) -> Option<()> {
+        let hint = self.session.files.reach(place);
+        let (_, reach) = crate::reach::reach(fact.file, fact.process, hint)?;
+        self.session.files.set_reach(place, reach);
+        let Reach::Descriptor { process, number } = reach else {
+            return None;
+        };
+        self.narrowed.narrow(fact.file, process, number).ok()
+    }
+
+    fn look_around(&mut self, now: Timestamp) {
+        if now.since(self.looked) < LOOK_NS {
+            return;
+        }
+        self.looked = now;
+        self.learn_memory();
+        self.narrowed.forget_ended();
+        while let Some((&file, &told)) = self.watched.peek_lru()
+            && now.since(told) > QUIET_NS
+        {
+            self.forget(file);
+        }
+    }
+
+    fn learn_memory(&mut self) {
+        let machine = MemoryInfo::read(Path::new("/proc"))
+            .ok()
+            .and_then(|memory| memory.available_bytes);
+        let bytes = ByteLength::new(machine.unwrap_or(MEMORY_BYTES_UNKNOWN));
+        self.session
+            .group
+            .set_memory(PageCount::holding(bytes), &self.settings);
+    }
+}
+
+/// Now, on the clock of the facts.
+fn now() -> Timestamp {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let ns = now.tv_sec.saturating_mul(1_000_000_000) + now.tv_nsec;
+    Timestamp::new(u64::try_from(ns).unwrap_or(0))
+}
+
+/// What sysfs says about a device.
+fn device_facts(device: u64, settings: &Settings) -> DeviceFacts {
+    let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
+    let number = DeviceNumber::from_dev(device);
+    let identity = device_identity::of_block_device(sys, proc, number);
+    let queue = QueueFacts::read(sys, number);
+    let pages = |kib: Option<u64>| kib.unwrap_or(0) * 1024 / PAGE_BYTES;
+    DeviceFacts {
+        identity: identity.unwrap_or(0),
+        rotational: queue.rotational,
+        ..DeviceFacts::configured(settings)
+            .with_call_limits(pages(queue.max_sectors_kb), pages(queue.read_ahead_kb))
+    }
+}
