@@ -9,6 +9,7 @@ pub mod bench;
 mod cache;
 pub mod compare;
 pub mod convert;
+pub mod daemon;
 pub mod device;
 pub mod disk;
 pub mod doctor;
@@ -52,6 +53,8 @@ enum VerbError {
     #[error(transparent)]
     Config(#[from] run::config::ConfigError),
     #[error(transparent)]
+    Daemon(#[from] daemon::DaemonCommandError),
+    #[error(transparent)]
     Device(#[from] device::DeviceCommandError),
     #[error(transparent)]
     Disk(#[from] disk::DiskCommandError),
@@ -83,7 +86,7 @@ impl VerbError {
             Self::Reproduce(error) => error.exit(),
             Self::Study(error) => error.exit(),
             Self::Trace(error) => error.exit(),
-            Self::Generate(_) | Self::Output(_) => Exit::Failed,
+            Self::Daemon(_) | Self::Generate(_) | Self::Output(_) => Exit::Failed,
         }
     }
 }
@@ -160,6 +163,7 @@ fn inner_process(typed: &[OsString]) -> Option<Exit> {
 fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
     match verb {
         Verb::Run(arguments) => return Ok(run::run(&arguments)?),
+        Verb::Daemon(arguments) => daemon::daemon(&arguments)?,
         Verb::Simulate(arguments) => simulate::simulate(&arguments)?,
         Verb::Compare(arguments) => compare::compare(&arguments)?,
         Verb::Reproduce(arguments) => return Ok(reproduce::reproduce(&arguments)?),

@@ -11,13 +11,13 @@ use std::time::Duration;
 use ahead_device::machine::MachineTree;
 use ahead_engine::device::DeviceFacts;
 use ahead_engine::host::{EnteredFile, FileTable};
+use ahead_engine::mapped_window::MappedNeed;
 use ahead_engine::session::{Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::{Observer, ObserverError, WATCHED_MAX};
 use ahead_observer::self_test::{self, SelfTestError};
 use ahead_policy::adaptive::Quick;
-use ahead_policy::reason::Reason;
 use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
 use ahead_sys::device_identity;
 use ahead_sys::meminfo::MemoryInfo;
@@ -118,7 +118,7 @@ impl Daemon {
         machine: &MachineTree,
         folder: &Path,
     ) -> Result<Self, DaemonError> {
-        let narrowed = NarrowedFiles::open(machine)?;
+        let (narrowed, _) = NarrowedFiles::open(machine)?;
         let mut observer = Observer::start()?;
         self_test::run(&mut observer, folder)?;
         observer
@@ -353,13 +353,19 @@ impl Daemon {
         let Ok(mut inside) = self.session.files.enter(place) else {
             return;
         };
-        let reason = inside.state().0.reason;
+        let window = &mut inside.slot().mapped_window;
+        let needs = fact
+            .accesses()
+            .map(|touched| window.on_fault(touched.pages()));
+        let need = needs.last().unwrap_or(MappedNeed::AsItIs);
         drop(inside);
-        let is_narrowed = self.narrowed.holds(fact.file);
-        if reason == Reason::RandomReads && !is_narrowed {
-            let _ = self.narrow(place, fact);
-        } else if reason == Reason::MarkerCrossed && is_narrowed {
-            self.narrowed.widen(fact.file);
+        match need {
+            MappedNeed::NoWindow if !self.narrowed.holds(fact.file) => {
+                // Where it cannot be taken away, the reader pays for it as it did.
+                let _ = self.narrow(place, fact);
+            }
+            MappedNeed::Window => self.narrowed.widen(fact.file),
+            _ => {}
         }
     }
 

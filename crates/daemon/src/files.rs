@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 
 use ahead_engine::file::{FileState, Tally};
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
+use ahead_engine::mapped_window::MappedWindow;
 use ahead_observer::observation::FileKey;
 use ahead_policy::adaptive::{STREAMS_MANY, Stream};
 use ahead_units::Timestamp;
@@ -34,6 +35,8 @@ pub struct Slot {
     pub reader: u32,
     /// It is read through a mapping.
     pub is_mapped: bool,
+    /// Whether the kernel's window pays there.
+    pub mapped_window: MappedWindow,
 }
 
 impl Slot {

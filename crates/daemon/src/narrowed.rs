@@ -92,11 +92,11 @@ pub struct NarrowedFiles {
 }
 
 impl NarrowedFiles {
-    /// None, after what an earlier daemon left was put back.
+    /// None, after what an earlier daemon left was put back; and how many open files that were.
     ///
     /// # Errors
     /// The journal's folder is not ours or cannot be made.
-    pub fn open(machine: &MachineTree) -> Result<Self, NarrowError> {
+    pub fn open(machine: &MachineTree) -> Result<(Self, usize), NarrowError> {
         let folder = machine.below(Path::new("/").join(FOLDER).as_path());
         let _lock = UndoLock::take(&folder)?;
         let journal = UndoFile::new(&folder, "narrowed");
@@ -106,12 +106,13 @@ impl NarrowedFiles {
             one.put_back();
         }
         journal.remove();
-        Ok(Self {
+        let none = Self {
             machine: machine.clone(),
             folder,
             journal,
             files: Vec::new(),
-        })
+        };
+        Ok((none, left.len()))
     }
 
     /// How many.
@@ -197,7 +198,9 @@ impl NarrowedFiles {
             self.journal.remove();
             return Ok(());
         }
-        self.journal.write(&self.files).map_err(NarrowError::Journal)
+        self.journal
+            .write(&self.files)
+            .map_err(NarrowError::Journal)
     }
 }
 

@@ -35,7 +35,13 @@ pub struct Outside {
 impl Outside {
     /// About `file` of `file_pages` pages, which `process` reads.
     #[must_use]
-    pub const fn new(file: FileKey, process: u32, file_pages: PageCount, reach: Reach, may_act: bool) -> Self {
+    pub const fn new(
+        file: FileKey,
+        process: u32,
+        file_pages: PageCount,
+        reach: Reach,
+        may_act: bool,
+    ) -> Self {
         Self {
             file,
             process,

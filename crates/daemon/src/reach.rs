@@ -58,7 +58,10 @@ pub enum Reached {
 /// how. `None` when the process, or its interest in the file, has ended.
 #[must_use]
 pub fn reach(file: FileKey, process: u32, hint: Reach) -> Option<(Reached, Reach)> {
-    if let Reach::Descriptor { process: of, number } = hint
+    if let Reach::Descriptor {
+        process: of,
+        number,
+    } = hint
         && of == process
         && let Ok((opened, length)) = duplicate(file, process, number)
     {
@@ -79,7 +82,10 @@ pub fn reach(file: FileKey, process: u32, hint: Reach) -> Option<(Reached, Reach
         return None;
     }
     let handle = handle(process).ok()?;
-    Some((Reached::Mapped(handle, mappings), Reach::Mapping { process }))
+    Some((
+        Reached::Mapped(handle, mappings),
+        Reach::Mapping { process },
+    ))
 }
 
 fn handle(process: u32) -> io::Result<OwnedFd> {
@@ -176,7 +182,13 @@ mod tests {
             number: other_number,
         };
         let (_, reach) = reach(key(one.as_file()), me, wrong).unwrap();
-        assert_eq!(reach, Reach::Descriptor { process: me, number });
+        assert_eq!(
+            reach,
+            Reach::Descriptor {
+                process: me,
+                number
+            }
+        );
     }
 
     #[test]

@@ -36,7 +36,8 @@ impl Readers {
         {
             return *answer;
         }
-        let answer = is_under_run(&fs::read(format!("/proc/{process}/environ")).unwrap_or_default());
+        let answer =
+            is_under_run(&fs::read(format!("/proc/{process}/environ")).unwrap_or_default());
         self.known.put(process, (now, answer));
         answer
     }

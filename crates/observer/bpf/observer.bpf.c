@@ -15,7 +15,7 @@
  * MILLISECOND has passed since the last one of the file.
  *
  * Where `mm_filemap_map_pages` maps pages around a fault without a look at the device, the page that was touched is
- * not known: all of the pages that were mapped count as touched, but for those that the thread touched before.
+ * not known: all of the pages that were mapped count as touched.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -263,20 +263,23 @@ static __always_inline void add(struct run *run, struct file_key *key, __u64 fil
 		tell(run, key, file_bytes, task, waited_ns, now);
 }
 
-/* Pages of a mapping that were touched without a look at the device, of which the thread has touched `known`. */
+/* Pages of a mapping that were mapped without a look at the device, and what the thread touches next: `next_start` to
+ * `next_end` of the same file, or nothing.
+ *
+ * Where they surround the page that the thread has just waited for, that is this fault once more, now that its page is
+ * there. What it mapped beside was touched only if the thread goes on behind it: a scan does not fault there. */
 static __always_inline void add_around(struct task_struct *task, struct thread *thread,
-				       __u64 file_bytes)
+				       __u64 file_bytes, __u64 next_start, __u64 next_end)
 {
 	__u64 start = thread->around_start, end = thread->around_end;
 	struct file_key key = thread->file;
 	struct run *run;
 
 	thread->around_end = 0;
-	/* What was touched before at one of its ends is taken off; in the middle, it says nothing about the rest. */
 	if (thread->end > start && thread->start < end) {
-		if (thread->start == start)
+		if (thread->start == start && next_start == end)
 			start = thread->end;
-		else if (thread->end == end)
+		else if (thread->end == end && next_end == start)
 			end = thread->start;
 		else
 			return;
@@ -336,8 +339,12 @@ static __always_inline void touch(struct task_struct *task, struct inode *inode,
 	    start >= thread->around_start && start < thread->around_end)
 		/* This is the fault that pages were mapped around. */
 		thread->around_end = 0;
-	if (thread->around_end)
-		add_around(task, thread, file_bytes);
+	if (thread->around_end) {
+		if (is_same(&thread->file, key))
+			add_around(task, thread, file_bytes, start, end);
+		else
+			add_around(task, thread, file_bytes, 0, 0);
+	}
 	/* A large read comes here in pieces, and each ends where the read ends; a page is read in parts. */
 	is_last = is_same(&thread->file, key) && end == thread->end && start >= thread->start;
 	if (is_last && thread->is_told) {
@@ -365,6 +372,7 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct file_key key = key_of(inode);
 	struct record record;
+	struct thread *thread;
 	struct file *file;
 	struct run *run;
 
@@ -384,6 +392,17 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 	record.length = pages << PAGE_SHIFT;
 	record.count = 1;
 	record.flags = flags;
+	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (thread && (flags & FLAG_EARLY)) {
+		/* Its wait belongs to this access, should the file be watched by then. */
+		thread->file = key;
+		thread->start = index;
+		thread->end = index + pages;
+		thread->flags = flags & ~FLAG_EARLY;
+		thread->is_told = true;
+		thread->waited_ns = 0;
+		thread->around_end = 0;
+	}
 	if (!(flags & FLAG_MAPPED))
 		record.descriptor = descriptor_of(task);
 	if (bpf_rdonly_cast) {
@@ -471,8 +490,12 @@ int BPF_PROG(on_map, struct address_space *mapping, unsigned long start, unsigne
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread)
 		return 0;
-	if (thread->around_end)
-		add_around(task, thread, inode->i_size);
+	if (thread->around_end) {
+		if (is_same(&thread->file, &key))
+			add_around(task, thread, inode->i_size, start, end + 1);
+		else
+			add_around(task, thread, inode->i_size, 0, 0);
+	}
 	tell_wait(task, thread, inode->i_size);
 	if (!is_same(&thread->file, &key)) {
 		thread->file = key;

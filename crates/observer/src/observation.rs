@@ -86,7 +86,9 @@ pub struct Observation {
 impl Observation {
     /// The accesses, in their order.
     pub fn accesses(&self) -> impl Iterator<Item = ByteRange> + use<> {
-        let Self { first, step, count, .. } = *self;
+        let Self {
+            first, step, count, ..
+        } = *self;
         (0..i64::from(count)).map_while(move |place| {
             let moved = place.checked_mul(step)?;
             let start = first.start.get().checked_add_signed(moved)?;

@@ -9,7 +9,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use libbpf_rs::btf::{Btf, BtfType};
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, PrintLevel, RingBuffer};
+use libbpf_rs::{
+    Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, PrintLevel, RingBuffer,
+};
 use libbpf_rs::{RingBufferBuilder, set_print};
 
 use crate::observation::{FileKey, Observation};
@@ -18,10 +20,8 @@ use crate::observation::{FileKey, Observation};
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);
 
-static ALIGNED: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(
-    env!("OUT_DIR"),
-    "/observer.bpf.o"
-)));
+static ALIGNED: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/observer.bpf.o")));
 pub(crate) static PROGRAMS: &[u8] = &ALIGNED.0;
 
 /// Files that are watched at most; `WATCHED_MAX` of the programs.
@@ -280,7 +280,9 @@ impl Observer {
     /// Facts that were lost since the start, as they found the ring full.
     #[must_use]
     pub fn overruns(&self) -> u64 {
-        let counts = self.overruns.lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY);
+        let counts = self
+            .overruns
+            .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY);
         let counts = counts.ok().flatten().unwrap_or_default();
         let number = |bytes: &Vec<u8>| Some(u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?));
         counts.iter().filter_map(number).sum()

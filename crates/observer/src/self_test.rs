@@ -100,7 +100,12 @@ impl Scratch {
     }
 
     fn evict(&self) -> io::Result<()> {
-        Ok(rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::DontNeed)?)
+        Ok(rustix::fs::fadvise(
+            &self.0,
+            0,
+            None,
+            rustix::fs::Advice::DontNeed,
+        )?)
     }
 
     fn read(&self, pages: PageRange) -> io::Result<()> {
@@ -147,7 +152,8 @@ impl Test<'_> {
         self.expect("a read of a watched file", is_watched)?;
 
         // In memory now, and read again page by page.
-        file.read(PageRange::new(0, CACHED_READS)).map_err(scratch)?;
+        file.read(PageRange::new(0, CACHED_READS))
+            .map_err(scratch)?;
         self.listen()?;
         for page in 0..CACHED_READS {
             file.read(PageRange::new(page, page + 1)).map_err(scratch)?;

@@ -1,16 +1,113 @@
 //! The programs on the kernel that runs. Root.
 
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
+use std::time::Duration;
 
+use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::Observer;
 use ahead_observer::self_test;
 
 /// On the file system that this is built on.
 const FOLDER: &str = env!("CARGO_TARGET_TMPDIR");
 
+const PAGE: u64 = 4096;
+
+/// A file in memory, of so many pages.
+fn file(pages: u64) -> (File, FileKey) {
+    let mut file = tempfile::tempfile_in(FOLDER).expect("a folder");
+    let bytes = vec![7; usize::try_from(pages * PAGE).expect("small")];
+    file.write_all(&bytes).expect("room");
+    file.sync_all().expect("written");
+    let facts = file.metadata().expect("open");
+    let key = FileKey {
+        device: facts.dev(),
+        inode: facts.ino(),
+    };
+    (file, key)
+}
+
+fn read(file: &File, page: u64) {
+    let mut buffer = [0; 4096];
+    file.read_exact_at(&mut buffer, page * PAGE)
+        .expect("inside");
+}
+
+fn told(observer: &Observer, of: FileKey) -> Vec<Observation> {
+    let mut told = Vec::new();
+    observer.wait(Duration::ZERO, &mut told).expect("a ring");
+    told.retain(|fact| fact.file == of);
+    told
+}
+
+fn start() -> Observer {
+    Observer::start().expect("root, and a kernel with the tracepoints")
+}
+
 #[test]
 fn this_kernel_tells_the_truth() {
-    let mut observer = Observer::start().expect("root, and a kernel with the tracepoints");
+    let mut observer = start();
     self_test::run(&mut observer, Path::new(FOLDER)).unwrap();
     assert!(!observer.is_attached(), "nothing is watched any more");
+}
+
+#[test]
+fn reads_from_memory_are_told_of_watched_files_only_and_together() {
+    let mut observer = start();
+    let (quiet, quiet_key) = file(1024);
+    let (watched, watched_key) = file(1024);
+    observer.watch(watched_key).unwrap();
+    for page in 0..1024 {
+        read(&quiet, page);
+        read(&watched, page);
+    }
+    assert_eq!(told(&observer, quiet_key), []);
+    let told = told(&observer, watched_key);
+    let pages: u32 = told.iter().map(|fact| fact.count).sum();
+    assert!((1000..=1024).contains(&pages), "{pages}");
+    // 32 pages each, or what a millisecond brought where the machine is busy.
+    assert!(told.len() < 512, "{} facts of 1024 reads", told.len());
+}
+
+#[test]
+fn facts_that_find_the_ring_full_are_counted_and_later_ones_told() {
+    let mut observer = start();
+    let (file, key) = file(1024);
+    observer.watch(key).unwrap();
+    // No two steps alike: a fact for each two reads.
+    let mut page = 0;
+    for number in 0..40_000 {
+        page = (page + number * number + 3) % 1024;
+        read(&file, page);
+    }
+    assert!(observer.overruns() > 0);
+    assert!(told(&observer, key).len() > 5_000);
+    let before = observer.overruns();
+    for number in 0..100 {
+        read(&file, number * number % 1024);
+    }
+    assert!(!told(&observer, key).is_empty(), "it goes on");
+    assert_eq!(observer.overruns(), before);
+}
+
+#[test]
+fn a_file_that_is_ignored_is_not_told_of_until_it_is_heeded() {
+    let observer = start();
+    let (file, key) = file(1024);
+    let misses = |page: u64| {
+        let advice = rustix::fs::Advice::DontNeed;
+        rustix::fs::fadvise(&file, 0, None, advice).expect("a hint");
+        read(&file, page);
+        let told = told(&observer, key);
+        told.iter()
+            .filter(|fact| fact.kind == FactKind::Miss)
+            .count()
+    };
+    assert!(misses(100) > 0);
+    observer.ignore(key);
+    assert_eq!(misses(200), 0);
+    observer.heed(key);
+    assert!(misses(300) > 0);
 }

@@ -30,7 +30,11 @@ pub fn mappings_of(proc_root: &Path, pid: i32, inode: u64) -> io::Result<Vec<Fil
         let line = line?;
         // A name of any bytes may follow.
         let text = String::from_utf8_lossy(&line);
-        found.extend(parse(&text).filter(|(_, of)| *of == inode).map(|(mapping, _)| mapping));
+        found.extend(
+            parse(&text)
+                .filter(|(_, of)| *of == inode)
+                .map(|(mapping, _)| mapping),
+        );
     }
     Ok(found)
 }
