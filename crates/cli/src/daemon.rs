@@ -1,5 +1,7 @@
 //! `ahead daemon`: starts it, says what it can do here, runs it until a signal, and puts back what it changed.
 
+pub mod config;
+
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -8,13 +10,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ahead_daemon::daemon::{Daemon, DaemonError, Service};
-use ahead_daemon::narrowed::NarrowedFiles;
+use ahead_daemon::narrowed;
 use ahead_device::machine::MachineTree;
 use ahead_device::window_journal::{self, WindowJournalError};
-use ahead_engine::settings::Settings;
 
 use crate::arguments::{self, DaemonMode};
+use crate::exit::Exit;
+use crate::run::config::ConfigError;
 use crate::{output, signals};
+use config::{DaemonConfig, ModeName};
 
 /// Where known reads are made at the start: a folder on a disk.
 const STATE: &str = "/var/lib/ahead";
@@ -28,6 +32,9 @@ pub enum DaemonCommandError {
     /// It could not start, or go on.
     #[error(transparent)]
     Daemon(#[from] DaemonError),
+    /// The settings make no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The windows that were left cannot be put back.
     #[error(transparent)]
     Windows(#[from] WindowJournalError),
@@ -44,11 +51,32 @@ pub enum DaemonCommandError {
     Signals(io::Error),
 }
 
+impl DaemonCommandError {
+    /// How the program ends after this error.
+    #[must_use]
+    pub const fn exit(&self) -> Exit {
+        match self {
+            Self::Config(_) => Exit::Usage,
+            _ => Exit::Failed,
+        }
+    }
+}
+
+/// How far it goes: what was typed wins.
+fn service(typed: Option<DaemonMode>, config: &DaemonConfig) -> Service {
+    match (typed, config.mode) {
+        (Some(DaemonMode::Observe), _) | (None, Some(ModeName::Observe)) => Service::Observe,
+        (Some(DaemonMode::Advise), _) | (None, Some(ModeName::Advise)) => Service::Advise,
+        (Some(DaemonMode::Full), _) | (None, Some(ModeName::Full) | None) => Service::Full,
+    }
+}
+
 /// Runs the daemon, or only puts back what one has left.
 ///
 /// # Errors
 /// [`DaemonCommandError`].
 pub fn daemon(arguments: &arguments::Daemon) -> Result<(), DaemonCommandError> {
+    let config = config::read(arguments.config.as_deref())?;
     let machine = MachineTree::at(Path::new("/"));
     for window in window_journal::put_back_left(&machine)? {
         say(&format!(
@@ -57,7 +85,7 @@ pub fn daemon(arguments: &arguments::Daemon) -> Result<(), DaemonCommandError> {
         ));
     }
     if arguments.undo {
-        let (_, left) = NarrowedFiles::open(&machine).map_err(DaemonError::Journal)?;
+        let left = narrowed::put_back_left(&machine).map_err(DaemonError::Journal)?;
         say(&format!("put back: the windows of {left} open files"));
         return Ok(());
     }
@@ -70,18 +98,22 @@ pub fn daemon(arguments: &arguments::Daemon) -> Result<(), DaemonCommandError> {
             source,
         })?;
     let stop = signals::stop_flag().map_err(DaemonCommandError::Signals)?;
-    let (service, words) = match arguments.mode {
-        DaemonMode::Observe => (Service::Observe, "watching; nothing is asked for"),
-        DaemonMode::Advise => (Service::Advise, "reading ahead; no window is changed"),
-        DaemonMode::Full => (Service::Full, "reading ahead"),
-    };
-    let mut daemon = Daemon::start(&Settings::default(), service, &machine, state)?;
-    say(words);
+    let again = signals::hangup_flag().map_err(DaemonCommandError::Signals)?;
+    let service = service(arguments.mode, &config);
+    let mut daemon = Daemon::start(&config.settings, service, config.scope, &machine, state)?;
+    say(match service {
+        Service::Observe => "watching; nothing is asked for",
+        Service::Advise => "reading ahead; no window is changed",
+        Service::Full => "reading ahead",
+    });
     for lost in daemon.lost() {
         say(&format!("this kernel does not tell: {lost}"));
     }
     while !stop.load(Ordering::Relaxed) {
         daemon.step(STEP)?;
+        if again.swap(false, Ordering::Relaxed) {
+            reload(arguments, &mut daemon);
+        }
     }
     let counts = daemon.counts();
     daemon.stop();
@@ -90,6 +122,19 @@ pub fn daemon(arguments: &arguments::Daemon) -> Result<(), DaemonCommandError> {
         counts.facts, counts.misses, counts.decisions, counts.calls, counts.overruns
     ));
     Ok(())
+}
+
+/// Reads the settings again. Those that make no sense change nothing.
+fn reload(arguments: &arguments::Daemon, daemon: &mut Daemon) {
+    match config::read(arguments.config.as_deref()) {
+        Ok(config) => {
+            daemon.set_service(service(arguments.mode, &config));
+            daemon.set_settings(&config.settings);
+            daemon.set_scope(config.scope);
+            say("the settings were read again");
+        }
+        Err(error) => say(&format!("the settings stay as they were: {error}")),
+    }
 }
 
 /// One line for the log.

@@ -79,6 +79,7 @@ impl VerbError {
         match self {
             Self::Run(error) => error.exit(),
             Self::Config(_) => Exit::Usage,
+            Self::Daemon(error) => error.exit(),
             Self::Device(error) => error.exit(),
             Self::Disk(error) => error.exit(),
             Self::Bench(error) => error.exit(),
@@ -86,7 +87,7 @@ impl VerbError {
             Self::Reproduce(error) => error.exit(),
             Self::Study(error) => error.exit(),
             Self::Trace(error) => error.exit(),
-            Self::Daemon(_) | Self::Generate(_) | Self::Output(_) => Exit::Failed,
+            Self::Generate(_) | Self::Output(_) => Exit::Failed,
         }
     }
 }

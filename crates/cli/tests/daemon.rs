@@ -218,6 +218,17 @@ impl Running {
         last
     }
 
+    /// Has it read its settings again, and say so.
+    fn read_again(&mut self, begin: &str) {
+        let pid = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-HUP", &pid]).status();
+        assert!(asked.expect("kill").success());
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("a line");
+        let said = line.strip_prefix("ahead daemon: ").expect("its line");
+        assert!(said.starts_with(begin), "{said}");
+    }
+
     fn kill(mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("ended");
@@ -350,6 +361,62 @@ fn a_daemon_that_was_killed_leaves_nothing_that_cannot_be_put_back() {
     held.go();
     let wide = ground.seen(0);
     assert!(narrow.bytes * 2 < wide.bytes, "{narrow:?} {wide:?}");
+}
+
+/// What the owner of the machine excludes is read as without a daemon, also when that is said while it runs.
+#[test]
+fn what_is_excluded_is_untouched() {
+    let ground = Ground::new("excluded");
+    let alone = ground.read("backward");
+    let file = ground.path("file");
+    let text = format!("[daemon.exclude]\npaths = ['{file}']\n");
+    let config = ground.place.file("ahead.toml", &text);
+    let mut daemon = ground.daemon(&["--config", config.to_str().expect("text")]);
+    let excluded = ground.read("backward");
+    assert_eq!(excluded.seeks, alone.seeks);
+
+    fs::write(&config, "[daemon]\nmode = 'advise'\n").expect("our file");
+    daemon.read_again("the settings were read again\n");
+    let helped = ground.read("backward");
+    assert!(helped.seeks * 4 < alone.seeks, "{helped:?} {alone:?}");
+
+    // What makes no sense changes nothing.
+    fs::write(&config, "[daemon]\nmode = 'fast'\n").expect("our file");
+    daemon.read_again("the settings stay as they were: ");
+    daemon.end();
+}
+
+#[test]
+fn there_is_one_daemon() {
+    let ground = Ground::new("one");
+    let daemon = ground.daemon(&["--mode", "observe"]);
+    let pid = daemon.child.id().to_string();
+    for second in [&["daemon"][..], &["daemon", "--undo"]] {
+        let output = ground.place.output(second);
+        assert_refused(&output, 1, &["a daemon runs already", &pid]);
+    }
+    daemon.end();
+}
+
+/// The library sees more than can be seen from outside.
+#[test]
+fn a_process_that_has_the_library_is_left_to_it() {
+    let ground = Ground::new("library");
+    let daemon = ground.daemon(&[]);
+    ground.evict("file");
+    // Reads by calls that the library knows, and asks for nothing itself.
+    let file = ground.path("file");
+    let status = Command::new(env!("CARGO_BIN_EXE_ahead"))
+        .args(["run", "--policy", "kernel", "--", "tac", &file])
+        .env("AHEAD_PRELOAD", support::library())
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.expect("ahead starts").success());
+    let last = daemon.end();
+    assert!(!last.contains(" 0 misses"), "{last}");
+    let seen = ground.seen(0);
+    // Backward, a request for each of its reads: the daemon has asked for nothing there.
+    assert!(seen.seeks * 10 > FILE_BYTES / 8192, "{seen:?} {last}");
 }
 
 /// Whatever it does for the files of a mount, that can be unmounted the moment its users are gone.

@@ -28,7 +28,8 @@ use crate::files::{FILES_MAX, Files, InsideSlot};
 use crate::narrowed::{NarrowError, NarrowedFiles};
 use crate::outside::{Outside, ResidentOutside};
 use crate::reach::Reach;
-use crate::readers::Readers;
+use crate::readers::{Reader, Readers};
+use crate::scope::{ReadFacts, Scope};
 
 /// A watched file of which nothing was told for so long is not watched any more.
 const QUIET_NS: u64 = 5_000_000_000;
@@ -97,6 +98,7 @@ pub struct Daemon {
     session: Session<Files>,
     settings: Settings,
     service: Service,
+    scope: Scope,
     watched: LruCache<FileKey, Timestamp>,
     last: LruCache<u32, Token<u32>>,
     readers: Readers,
@@ -115,10 +117,11 @@ impl Daemon {
     pub fn start(
         settings: &Settings,
         service: Service,
+        scope: Scope,
         machine: &MachineTree,
         folder: &Path,
     ) -> Result<Self, DaemonError> {
-        let (narrowed, _) = NarrowedFiles::open(machine)?;
+        let narrowed = NarrowedFiles::start(machine)?;
         let mut observer = Observer::start()?;
         self_test::run(&mut observer, folder)?;
         observer
@@ -131,6 +134,7 @@ impl Daemon {
             session: Session::new(Files::new(files)),
             settings: *settings,
             service,
+            scope,
             watched: LruCache::new(watched),
             last: LruCache::new(THREADS_MAX),
             readers: Readers::new(),
@@ -164,6 +168,27 @@ impl Daemon {
         (self.watched.len(), self.narrowed.len())
     }
 
+    /// Goes so far from now on. What was narrowed is put back.
+    pub fn set_service(&mut self, service: Service) {
+        self.service = service;
+        self.narrowed.widen_all();
+    }
+
+    /// Files that are met from now on have these settings, and the budget follows them.
+    pub fn set_settings(&mut self, settings: &Settings) {
+        self.settings = *settings;
+        self.learn_memory();
+    }
+
+    /// Acts for what `scope` says from now on. What was narrowed and is not meant any more is put back.
+    pub fn set_scope(&mut self, scope: Scope) {
+        self.scope = scope;
+        self.session
+            .files
+            .visit(|inside| inside.slot().meant = None);
+        self.narrowed.widen_all();
+    }
+
     /// Visits all files that are known.
     pub fn visit_files(&self, visit: impl FnMut(&mut InsideSlot<'_>)) {
         self.session.files.visit(visit);
@@ -187,8 +212,8 @@ impl Daemon {
     }
 
     /// Puts back what was changed, and ends.
-    pub fn stop(mut self) {
-        self.narrowed.widen_all();
+    pub fn stop(self) {
+        self.narrowed.end();
         self.session.on_exit();
     }
 
@@ -204,7 +229,8 @@ impl Daemon {
     fn on_miss(&mut self, fact: &Observation) {
         self.counts.misses += 1;
         // A program that gives advice of its own is left to it, as is one that has the library.
-        if fact.advised_random || self.readers.is_left_alone(fact.process, fact.time) {
+        let reader = self.readers.get(fact.process, fact.time);
+        if fact.advised_random || reader.has_library {
             return;
         }
         if self.session.files.find(fact.file).is_none() {
@@ -278,8 +304,8 @@ impl Daemon {
                 }
                 _ => {
                     is_calm = false;
+                    let may_act = self.service != Service::Observe && self.is_meant(place, fact);
                     let reach = self.session.files.reach(place);
-                    let may_act = self.service != Service::Observe;
                     let mut outside =
                         Outside::new(fact.file, fact.process, fact.file_pages, reach, may_act);
                     let token = self.session.read(place, access, now, &mut outside).ok();
@@ -348,6 +374,39 @@ impl Daemon {
             .on_wait(token, fact.waited_ns, fact.time, &residency);
     }
 
+    /// Whether the owner of the machine means this file and this reader.
+    fn is_meant(&mut self, place: u32, fact: &Observation) -> bool {
+        if self.scope.is_everything() {
+            return true;
+        }
+        let known = self.session.files.enter(place);
+        let known = known.ok().and_then(|mut inside| inside.slot().meant);
+        if let Some((process, judged, is_meant)) = known
+            && process == fact.process
+            && fact.time.since(judged) < LOOK_NS
+        {
+            return is_meant;
+        }
+        let is_meant = self.judge(place, fact);
+        if let Ok(mut inside) = self.session.files.enter(place) {
+            inside.slot().meant = Some((fact.process, fact.time, is_meant));
+        }
+        is_meant
+    }
+
+    fn judge(&mut self, place: u32, fact: &Observation) -> bool {
+        let Reader { name, cgroups, .. } = self.readers.get(fact.process, fact.time);
+        let hint = self.session.files.reach(place);
+        let reached = crate::reach::reach(fact.file, fact.process, hint);
+        let path = reached.and_then(|(reached, _)| reached.path(fact.process));
+        self.scope.holds(&ReadFacts {
+            path: path.as_deref(),
+            process: name.as_deref(),
+            cgroups,
+            device: Some(DeviceNumber::from_dev(fact.file.device)),
+        })
+    }
+
     /// A mapping that is read at random gets no window; one that is read in order again gets the device's.
     fn fit_window(&mut self, place: u32, fact: &Observation) {
         let Ok(mut inside) = self.session.files.enter(place) else {
@@ -370,6 +429,9 @@ impl Daemon {
     }
 
     fn narrow(&mut self, place: u32, fact: &Observation) -> Option<()> {
+        if !self.is_meant(place, fact) {
+            return None;
+        }
         let hint = self.session.files.reach(place);
         let (_, reach) = crate::reach::reach(fact.file, fact.process, hint)?;
         self.session.files.set_reach(place, reach);

@@ -37,6 +37,8 @@ pub struct Slot {
     pub is_mapped: bool,
     /// Whether the kernel's window pays there.
     pub mapped_window: MappedWindow,
+    /// Which process's reads of it were judged last, when, and whether the owner of the machine means them.
+    pub meant: Option<(u32, Timestamp, bool)>,
 }
 
 impl Slot {

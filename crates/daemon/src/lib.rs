@@ -14,6 +14,7 @@
 //! * [`daemon`] — facts in, decisions carried out
 //! * [`files`] — the files that are known
 //! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
+//! * [`scope`] — for which files and processes
 //! * [`narrowed`] — windows of open files that were changed, and how they are put back
 #![forbid(unsafe_code)]
 
@@ -23,3 +24,4 @@ pub mod narrowed;
 pub mod outside;
 pub mod reach;
 mod readers;
+pub mod scope;

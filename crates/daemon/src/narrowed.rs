@@ -13,7 +13,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ahead_device::machine::MachineTree;
 use ahead_device::temporary_window::TemporaryWindow;
@@ -47,6 +47,9 @@ pub enum NarrowError {
     /// The journal's folder is not ours.
     #[error(transparent)]
     Lock(#[from] UndoLockError),
+    /// One daemon sees all readers.
+    #[error("a daemon runs already: process {0}; end it first")]
+    Runs(i32),
     /// As many are narrowed as are kept.
     #[error("{NARROWED_MAX} open files have no window already")]
     Full,
@@ -82,55 +85,88 @@ impl Narrowed {
     }
 }
 
+/// The journal: who has narrowed what.
+#[derive(Debug, Serialize, Deserialize)]
+struct Noted {
+    daemon: NotedProcess,
+    files: Vec<Narrowed>,
+}
+
+fn folder(machine: &MachineTree) -> PathBuf {
+    machine.root().join(FOLDER)
+}
+
+fn journal(machine: &MachineTree) -> UndoFile {
+    UndoFile::new(&folder(machine), "narrowed")
+}
+
+/// Gives all open files that a daemon has left without a window the device's again; how many.
+///
+/// # Errors
+/// That daemon still runs; or the journal's folder is not ours or cannot be made.
+pub fn put_back_left(machine: &MachineTree) -> Result<usize, NarrowError> {
+    let _lock = UndoLock::take(&folder(machine))?;
+    // A journal that makes no sense names nothing that could be put back.
+    let Ok(left) = journal(machine).read::<Noted>() else {
+        return Ok(0);
+    };
+    if left.daemon.is_running() {
+        return Err(NarrowError::Runs(left.daemon.pid));
+    }
+    for one in &left.files {
+        one.put_back();
+    }
+    journal(machine).remove();
+    Ok(left.files.len())
+}
+
 /// The open files without a window, and their journal.
 #[derive(Debug)]
 pub struct NarrowedFiles {
     machine: MachineTree,
     folder: PathBuf,
     journal: UndoFile,
-    files: Vec<Narrowed>,
+    noted: Noted,
 }
 
 impl NarrowedFiles {
-    /// None, after what an earlier daemon left was put back; and how many open files that were.
+    /// None, after what an earlier daemon left was put back. This process is noted as the one daemon, until
+    /// [`Self::end`] or its death.
     ///
     /// # Errors
-    /// The journal's folder is not ours or cannot be made.
-    pub fn open(machine: &MachineTree) -> Result<(Self, usize), NarrowError> {
-        let folder = machine.below(Path::new("/").join(FOLDER).as_path());
-        let _lock = UndoLock::take(&folder)?;
-        let journal = UndoFile::new(&folder, "narrowed");
-        // A journal that makes no sense names nothing that could be put back.
-        let left: Vec<Narrowed> = journal.read().unwrap_or_default();
-        for one in &left {
-            one.put_back();
-        }
-        journal.remove();
-        let none = Self {
+    /// A daemon runs; or the journal's folder is not ours or cannot be made.
+    pub fn start(machine: &MachineTree) -> Result<Self, NarrowError> {
+        put_back_left(machine)?;
+        let me = NotedProcess::of(std::process::id()).map_err(NarrowError::Journal)?;
+        let started = Self {
             machine: machine.clone(),
-            folder,
-            journal,
-            files: Vec::new(),
+            folder: folder(machine),
+            journal: journal(machine),
+            noted: Noted {
+                daemon: me,
+                files: Vec::new(),
+            },
         };
-        Ok((none, left.len()))
+        started.write()?;
+        Ok(started)
     }
 
     /// How many.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.files.len()
+        self.noted.files.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
+        self.noted.files.is_empty()
     }
 
     /// Whether an open file of `file` has none.
     #[must_use]
     pub fn holds(&self, file: FileKey) -> bool {
-        self.files.iter().any(|one| one.file() == file)
+        self.noted.files.iter().any(|one| one.file() == file)
     }
 
     /// Takes the window from the open file `number` of `process`.
@@ -139,14 +175,14 @@ impl NarrowedFiles {
     /// [`NarrowError`]; nothing was changed.
     pub fn narrow(&mut self, file: FileKey, process: u32, number: i32) -> Result<(), NarrowError> {
         self.forget_ended();
-        if self.files.len() >= NARROWED_MAX {
+        if self.noted.files.len() >= NARROWED_MAX {
             return Err(NarrowError::Full);
         }
         let (opened, _) = duplicate(file, process, number).map_err(NarrowError::Gone)?;
         let process = NotedProcess::of(process).map_err(NarrowError::Gone)?;
         let device = DeviceNumber::from_dev(file.device).to_string();
         let mut window = TemporaryWindow::hold(&self.machine, &device)?;
-        self.files.push(Narrowed {
+        self.noted.files.push(Narrowed {
             process,
             number,
             device: file.device,
@@ -154,7 +190,7 @@ impl NarrowedFiles {
         });
         let taken = self.write().and_then(|()| take_window(&mut window, opened));
         if taken.is_err() {
-            self.files.pop();
+            self.noted.files.pop();
             let _ = self.write();
         }
         // Puts the device's window back; where that fails, the journal does at the next start.
@@ -165,7 +201,7 @@ impl NarrowedFiles {
     /// Gives all open files of `file` the device's window again.
     pub fn widen(&mut self, file: FileKey) {
         let mut changed = false;
-        self.files.retain(|one| {
+        self.noted.files.retain(|one| {
             let is_it = one.file() == file;
             if is_it {
                 one.put_back();
@@ -181,25 +217,33 @@ impl NarrowedFiles {
 
     /// Gives all of them the device's window again.
     pub fn widen_all(&mut self) {
-        for one in std::mem::take(&mut self.files) {
+        self.put_back_all();
+        let _ = self.write();
+    }
+
+    /// The same, and this process is not the daemon any more.
+    pub fn end(mut self) {
+        self.put_back_all();
+        if let Ok(_lock) = UndoLock::take(&self.folder) {
+            self.journal.remove();
+        }
+    }
+
+    fn put_back_all(&mut self) {
+        for one in std::mem::take(&mut self.noted.files) {
             one.put_back();
         }
-        let _ = self.write();
     }
 
     /// Those whose process has ended have nothing to be put back.
     pub fn forget_ended(&mut self) {
-        self.files.retain(|one| one.process.is_running());
+        self.noted.files.retain(|one| one.process.is_running());
     }
 
     fn write(&self) -> Result<(), NarrowError> {
         let _lock = UndoLock::take(&self.folder)?;
-        if self.files.is_empty() {
-            self.journal.remove();
-            return Ok(());
-        }
         self.journal
-            .write(&self.files)
+            .write(&self.noted)
             .map_err(NarrowError::Journal)
     }
 }

@@ -7,8 +7,8 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
 
 use ahead_observer::observation::FileKey;
 use ahead_sys::block_queue::DeviceNumber;
@@ -52,6 +52,24 @@ pub enum Reached {
     File(OwnedFd, PageCount),
     /// Its process, and where that has mapped the file.
     Mapped(OwnedFd, Vec<FileMapping>),
+}
+
+impl Reached {
+    /// Its path as its process sees it, or, for an open file, as this one does.
+    #[must_use]
+    pub fn path(&self, process: u32) -> Option<PathBuf> {
+        let link = match self {
+            Self::File(opened, _) => format!("{PROC}/self/fd/{}", opened.as_raw_fd()),
+            Self::Mapped(_, mappings) => {
+                let FileMapping {
+                    address, length, ..
+                } = mappings.first()?;
+                let end = address + length;
+                format!("{PROC}/{process}/map_files/{address:x}-{end:x}")
+            }
+        };
+        fs::read_link(link).ok()
+    }
 }
 
 /// Reaches `file` in `process`: as `hint` says, or by any descriptor that stands for it, or by its mapping. Also says
@@ -146,7 +164,6 @@ fn find_descriptor(file: FileKey, process: u32) -> Option<i32> {
 mod tests {
     use std::fs::File;
     use std::io::Write as _;
-    use std::os::fd::AsRawFd as _;
     use std::os::unix::fs::MetadataExt as _;
 
     use super::*;
@@ -200,8 +217,12 @@ mod tests {
         let mapped = ahead_sys::mapped_file::MappedFile::map(&opened).unwrap();
         drop(opened);
         let reached = reach(of, std::process::id(), Reach::Unknown);
-        fs::remove_file(path).unwrap();
+        let seen = reached
+            .as_ref()
+            .and_then(|(one, _)| one.path(std::process::id()));
+        fs::remove_file(&path).unwrap();
         drop(mapped);
+        assert_eq!(seen, Some(path));
         let (Reached::Mapped(_, mappings), Reach::Mapping { .. }) = reached.unwrap() else {
             panic!("a mapping");
         };

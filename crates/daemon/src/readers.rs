@@ -1,5 +1,5 @@
 //! Whose reads are left alone: those of processes that run under `ahead run`, which see more than can be seen from
-//! outside.
+//! outside, and those that the owner of the machine does not mean.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -16,10 +16,21 @@ const REMEMBERED: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 /// The name of the library that `ahead run` loads into a program.
 const LIBRARY: &[u8] = b"libahead_preload";
 
+/// A process that reads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reader {
+    /// It has the library, which looks after it.
+    pub(crate) has_library: bool,
+    /// Its name.
+    pub(crate) name: Option<String>,
+    /// Its control groups.
+    pub(crate) cgroups: Vec<String>,
+}
+
 /// What is known of the processes that read.
 #[derive(Debug)]
 pub(crate) struct Readers {
-    known: LruCache<u32, (Timestamp, bool)>,
+    known: LruCache<u32, (Timestamp, Reader)>,
 }
 
 impl Readers {
@@ -29,18 +40,35 @@ impl Readers {
         }
     }
 
-    /// Whether `process` is left alone.
-    pub(crate) fn is_left_alone(&mut self, process: u32, now: Timestamp) -> bool {
-        if let Some((asked, answer)) = self.known.get(&process)
-            && now.since(*asked) < KNOWN_NS
-        {
-            return *answer;
+    /// The process with this number.
+    pub(crate) fn get(&mut self, process: u32, now: Timestamp) -> &Reader {
+        let is_fresh = |(asked, _): &(Timestamp, Reader)| now.since(*asked) < KNOWN_NS;
+        if !self.known.peek(&process).is_some_and(is_fresh) {
+            self.known.put(process, (now, look(process)));
         }
-        let answer =
-            is_under_run(&fs::read(format!("/proc/{process}/environ")).unwrap_or_default());
-        self.known.put(process, (now, answer));
-        answer
+        &self
+            .known
+            .get_or_insert(process, || (now, Reader::default()))
+            .1
     }
+}
+
+/// What is not there, as the process has ended, is not known.
+fn look(process: u32) -> Reader {
+    let file = |name: &str| fs::read(format!("/proc/{process}/{name}")).unwrap_or_default();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let name = text(file("comm")).trim_end().to_owned();
+    Reader {
+        has_library: is_under_run(&file("environ")),
+        name: Some(name).filter(|name| !name.is_empty()),
+        cgroups: groups(&text(file("cgroup"))),
+    }
+}
+
+/// `4:memory:/a`, and `0::/a` for the unified hierarchy.
+fn groups(text: &str) -> Vec<String> {
+    let group = |line: &str| Some(line.splitn(3, ':').nth(2)?.to_owned());
+    text.lines().filter_map(group).collect()
 }
 
 /// Whether a process with this environment was started with the library.
@@ -61,5 +89,18 @@ mod tests {
         assert!(is_under_run(environment));
         assert!(!is_under_run(b"NOTE=libahead_preload\0LD_PRELOAD=/x.so\0"));
         assert!(!is_under_run(b""));
+    }
+
+    #[test]
+    fn groups_of_both_hierarchies_are_paths() {
+        let text = "5:memory,cpu:/a:b\n0::/system.slice/x.service\n";
+        assert_eq!(groups(text), ["/a:b", "/system.slice/x.service"]);
+    }
+
+    #[test]
+    fn this_test_is_a_reader_with_a_name() {
+        let mut readers = Readers::new();
+        let reader = readers.get(std::process::id(), Timestamp::new(1));
+        assert!(reader.name.is_some() && !reader.has_library);
     }
 }

@@ -35,9 +35,14 @@ fn read(file: &File, page: u64) {
         .expect("inside");
 }
 
-fn told(observer: &Observer, of: FileKey) -> Vec<Observation> {
+fn all_told(observer: &Observer) -> Vec<Observation> {
     let mut told = Vec::new();
     observer.wait(Duration::ZERO, &mut told).expect("a ring");
+    told
+}
+
+fn told(observer: &Observer, of: FileKey) -> Vec<Observation> {
+    let mut told = all_told(observer);
     told.retain(|fact| fact.file == of);
     told
 }
@@ -63,10 +68,13 @@ fn reads_from_memory_are_told_of_watched_files_only_and_together() {
         read(&quiet, page);
         read(&watched, page);
     }
-    assert_eq!(told(&observer, quiet_key), []);
-    let told = told(&observer, watched_key);
+    let (told, others): (Vec<_>, Vec<_>) = all_told(&observer)
+        .into_iter()
+        .partition(|fact| fact.file == watched_key);
+    assert!(others.iter().all(|fact| fact.file != quiet_key));
     let pages: u32 = told.iter().map(|fact| fact.count).sum();
-    assert!((1000..=1024).contains(&pages), "{pages}");
+    // The last ones were too few to be told.
+    assert!((992..=1024).contains(&pages), "{pages}");
     // 32 pages each, or what a millisecond brought where the machine is busy.
     assert!(told.len() < 512, "{} facts of 1024 reads", told.len());
 }

@@ -1,5 +1,7 @@
 //! `ahead daemon`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use super::example::{Examples, of};
@@ -7,16 +9,22 @@ use super::example::{Examples, of};
 /// `ahead daemon`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It stays in the foreground and ends with SIGINT or SIGTERM, after it has put back what it changed.\n\
+    after_help = "Settings come from /etc/ahead/ahead.toml and --config; SIGHUP reads them again. `[daemon]` has `mode`, \
+    `[daemon.include]` and `[daemon.exclude]` have lists of `paths`, `processes`, `cgroups` and `devices`; `[run]` has \
+    those of the policy.\n\
+    It stays in the foreground and ends with SIGINT or SIGTERM, after it has put back what it changed.\n\
     Exit codes: 0 ended when asked to, 1 could not start or go on, 2 wrong usage."
 )]
 pub struct Daemon {
     /// How far it goes: observe asks for nothing, advise asks for pages, full also takes the window from open files
-    /// whose mapping is read at random
-    #[arg(long, value_name = "MODE", value_enum, default_value_t = DaemonMode::Full)]
-    pub mode: DaemonMode,
+    /// whose mapping is read at random [default: what the settings say, or full]
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub mode: Option<DaemonMode>,
+    /// Read settings from this file too
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// Put back what a daemon that was killed has left, and end
-    #[arg(long, conflicts_with = "mode")]
+    #[arg(long, conflicts_with_all = ["mode", "config"])]
     pub undo: bool,
 }
 
@@ -42,6 +50,10 @@ pub(super) static DAEMON: &[Examples] = &[of(
         (
             "sudo ahead daemon --mode observe",
             "only watch: nothing is asked for, nothing changed",
+        ),
+        (
+            "sudo ahead daemon --config not-the-database.toml",
+            "leave alone what that file excludes",
         ),
         (
             "sudo ahead daemon --undo",
