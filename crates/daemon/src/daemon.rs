@@ -229,7 +229,7 @@ impl Daemon {
     fn on_miss(&mut self, fact: &Observation) {
         self.counts.misses += 1;
         // A program that gives advice of its own is left to it, as is one that has the library.
-        let reader = self.readers.get(fact.process, fact.time);
+        let reader = self.readers.get(fact);
         if fact.advised_random || reader.has_library {
             return;
         }
@@ -374,8 +374,11 @@ impl Daemon {
             .on_wait(token, fact.waited_ns, fact.time, &residency);
     }
 
-    /// Whether the owner of the machine means this file and this reader.
+    /// Whether the owner of the machine means this file and this reader, and the reader has no library of ours.
     fn is_meant(&mut self, place: u32, fact: &Observation) -> bool {
+        if self.readers.get(fact).has_library {
+            return false;
+        }
         if self.scope.is_everything() {
             return true;
         }
@@ -395,7 +398,7 @@ impl Daemon {
     }
 
     fn judge(&mut self, place: u32, fact: &Observation) -> bool {
-        let Reader { name, cgroups, .. } = self.readers.get(fact.process, fact.time);
+        let Reader { name, cgroups, .. } = self.readers.get(fact);
         let hint = self.session.files.reach(place);
         let reached = crate::reach::reach(fact.file, fact.process, hint);
         let path = reached.and_then(|(reached, _)| reached.path(fact.process));

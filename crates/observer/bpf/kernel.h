@@ -57,6 +57,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	unsigned in_iowait : 1;
+	__u32 self_exec_id;
 };
 
 #if defined(__TARGET_ARCH_x86)

@@ -200,6 +200,7 @@ static __always_inline struct record record_of(__u32 kind, struct file_key *key,
 		.process = task->tgid,
 		.thread = task->pid,
 		.descriptor = -1,
+		.programs = task->self_exec_id,
 	};
 
 	return record;

@@ -48,6 +48,9 @@ struct record {
 	__s32 descriptor;
 	/* Window of the open file, in pages. */
 	__u32 ra_pages;
+	/* Programs that the process has executed: another number is another program. */
+	__u32 programs;
+	__u32 unused;
 };
 
 #endif

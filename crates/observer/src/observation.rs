@@ -71,6 +71,8 @@ pub struct Observation {
     pub process: u32,
     /// The thread.
     pub thread: u32,
+    /// Programs that the process has executed: another number is another program.
+    pub programs: u32,
     /// Number of the descriptor in the process, where the call had one.
     pub descriptor: Option<i32>,
     /// Page faults of a mapping.
@@ -123,6 +125,7 @@ impl Observation {
             waited_ns: word(layout::WAITED_NS)?,
             process: half(layout::PROCESS)?,
             thread: half(layout::THREAD)?,
+            programs: half(layout::PROGRAMS)?,
             descriptor: Some(half(layout::DESCRIPTOR)?.cast_signed()).filter(|number| *number >= 0),
             is_mapped: is(layout::MAPPED),
             advised_random: is(layout::ADVISED_RANDOM),
@@ -149,6 +152,7 @@ mod layout {
     pub(super) const THREAD: usize = 76;
     pub(super) const DESCRIPTOR: usize = 80;
     pub(super) const RA_PAGES: usize = 84;
+    pub(super) const PROGRAMS: usize = 88;
 
     pub(super) const MISS: u32 = 1;
     pub(super) const ACCESSES: u32 = 2;
@@ -190,6 +194,8 @@ mod tests {
             ("thread", layout::THREAD),
             ("descriptor", layout::DESCRIPTOR),
             ("ra_pages", layout::RA_PAGES),
+            ("programs", layout::PROGRAMS),
+            ("unused", BYTES - 4),
         ];
         let there: Vec<(String, usize)> = record
             .iter()
@@ -212,8 +218,10 @@ mod tests {
         assert_eq!(values("record_flag"), [1, 2, 4, 8]);
     }
 
-    fn record(kind: u32) -> [u8; 88] {
-        let mut bytes = [0; 88];
+    const BYTES: usize = 96;
+
+    fn record(kind: u32) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
         bytes[layout::KIND..][..4].copy_from_slice(&kind.to_ne_bytes());
         bytes[layout::START..][..8].copy_from_slice(&(1_u64 << 20).to_ne_bytes());
         bytes[layout::LENGTH..][..8].copy_from_slice(&(64_u64 << 10).to_ne_bytes());
@@ -236,7 +244,7 @@ mod tests {
     #[test]
     fn what_is_cut_or_of_another_kind_is_no_record() {
         assert_eq!(Observation::decode(&record(9)), None);
-        assert_eq!(Observation::decode(&record(layout::MISS)[..87]), None);
+        assert_eq!(Observation::decode(&record(layout::MISS)[..91]), None);
     }
 
     #[test]
