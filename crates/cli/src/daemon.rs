@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use ahead_daemon::control::{ControlSocket, SOCKET};
 use ahead_daemon::daemon::{Daemon, DaemonError, Service};
 use ahead_daemon::narrowed;
 use ahead_device::machine::MachineTree;
@@ -43,6 +44,12 @@ pub enum DaemonCommandError {
     State {
         /// Which.
         path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nothing can be asked of it.
+    #[error("cannot make {SOCKET}: {source}; this needs root")]
+    Socket {
         /// Why.
         source: io::Error,
     },
@@ -109,8 +116,13 @@ pub fn daemon(arguments: &arguments::Daemon) -> Result<(), DaemonCommandError> {
     for lost in daemon.lost() {
         say(&format!("this kernel does not tell: {lost}"));
     }
+    let socket = ControlSocket::open(Path::new(SOCKET))
+        .map_err(|source| DaemonCommandError::Socket { source })?;
     while !stop.load(Ordering::Relaxed) {
         daemon.step(STEP)?;
+        while let Some(asked) = socket.next() {
+            asked.answer(daemon.status(asked.user));
+        }
         if again.swap(false, Ordering::Relaxed) {
             reload(arguments, &mut daemon);
         }

@@ -31,6 +31,7 @@ mod signals;
 pub mod simulate;
 pub mod size;
 pub mod stat;
+pub mod status;
 pub mod studies;
 pub mod traces;
 
@@ -54,6 +55,8 @@ enum VerbError {
     Config(#[from] run::config::ConfigError),
     #[error(transparent)]
     Daemon(#[from] daemon::DaemonCommandError),
+    #[error(transparent)]
+    Status(#[from] status::StatusError),
     #[error(transparent)]
     Device(#[from] device::DeviceCommandError),
     #[error(transparent)]
@@ -87,7 +90,7 @@ impl VerbError {
             Self::Reproduce(error) => error.exit(),
             Self::Study(error) => error.exit(),
             Self::Trace(error) => error.exit(),
-            Self::Generate(_) | Self::Output(_) => Exit::Failed,
+            Self::Status(_) | Self::Generate(_) | Self::Output(_) => Exit::Failed,
         }
     }
 }
@@ -165,6 +168,7 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
     match verb {
         Verb::Run(arguments) => return Ok(run::run(&arguments)?),
         Verb::Daemon(arguments) => daemon::daemon(&arguments)?,
+        Verb::Status(arguments) => output::to_stdout(&status::status(&arguments)?)?,
         Verb::Simulate(arguments) => simulate::simulate(&arguments)?,
         Verb::Compare(arguments) => compare::compare(&arguments)?,
         Verb::Reproduce(arguments) => return Ok(reproduce::reproduce(&arguments)?),

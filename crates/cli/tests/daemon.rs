@@ -5,7 +5,7 @@ mod support;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -437,6 +437,46 @@ fn a_file_system_is_not_kept_busy() {
     let output = ground.place.output(&["disk", "destroy", &ground.name]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(began.elapsed() < Duration::from_secs(60));
+    daemon.end();
+}
+
+/// Root is told all, another user only of files that own processes read.
+#[test]
+fn the_daemon_says_what_it_does_to_whom_it_concerns() {
+    let ground = Ground::new("status");
+    let none = ground.place.output(&["status"]);
+    assert_refused(&none, 1, &["no daemon runs here"]);
+    let daemon = ground.daemon(&[]);
+    ground.read("backward");
+    let file = ground.path("file");
+    let output = ground.place.output(&["status", &file, "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let status: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let [known] = status["files"].as_array().expect("files").as_slice() else {
+        panic!("one file: {status}");
+    };
+    assert_eq!(known["pattern"], "backward", "{known}");
+    assert!(known["requested"].as_u64() > Some(0), "{known}");
+    let table = stdout(&ground.place.output(&["status"]));
+    assert!(
+        table.contains("mode full") && table.contains("backward"),
+        "{table}"
+    );
+
+    let program = ground.place.path().join("ahead");
+    fs::copy(env!("CARGO_BIN_EXE_ahead"), &program).expect("a copy");
+    let open = || fs::Permissions::from_mode(0o755);
+    fs::set_permissions(ground.place.path(), open()).expect("our folder");
+    fs::set_permissions(&program, open()).expect("our file");
+    let other = Command::new("setpriv")
+        .args(["--reuid", "65534", "--clear-groups"])
+        .arg(&program)
+        .args(["status", "--json"])
+        .output()
+        .expect("setpriv");
+    assert!(other.status.success(), "{}", stderr(&other));
+    let seen: Value = serde_json::from_str(&stdout(&other)).expect("JSON");
+    assert_eq!(seen["files"].as_array().map(Vec::len), Some(0), "{seen}");
     daemon.end();
 }
 

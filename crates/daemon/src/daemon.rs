@@ -4,7 +4,9 @@
 //! until the next miss. Accesses are told late, after the read, but for those that go to the device; so what is
 //! requested helps from the next one on.
 
+use std::fs;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,12 +26,13 @@ use ahead_sys::meminfo::MemoryInfo;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount, Timestamp};
 use lru::LruCache;
 
-use crate::files::{FILES_MAX, Files, InsideSlot};
+use crate::files::{FILES_MAX, Files};
 use crate::narrowed::{NarrowError, NarrowedFiles};
 use crate::outside::{Outside, ResidentOutside};
 use crate::reach::Reach;
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
+use crate::status::{DaemonStatus, FileStatus, STATUS_FILES_MAX, STATUS_VERSION};
 
 /// A watched file of which nothing was told for so long is not watched any more.
 const QUIET_NS: u64 = 5_000_000_000;
@@ -56,6 +59,18 @@ pub enum Service {
     /// Also takes the window from open files whose mapping is read at random.
     #[default]
     Full,
+}
+
+impl Service {
+    /// As it is called in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Observe => "observe",
+            Self::Advise => "advise",
+            Self::Full => "full",
+        }
+    }
 }
 
 /// Why the daemon cannot start, or go on.
@@ -106,6 +121,8 @@ pub struct Daemon {
     counts: Counts,
     facts: Vec<Observation>,
     looked: Timestamp,
+    /// When a miss was told last.
+    missed: Timestamp,
 }
 
 impl Daemon {
@@ -142,6 +159,7 @@ impl Daemon {
             counts: Counts::default(),
             facts: Vec::new(),
             looked: Timestamp::new(0),
+            missed: Timestamp::new(0),
         };
         daemon.learn_memory();
         Ok(daemon)
@@ -189,9 +207,55 @@ impl Daemon {
         self.narrowed.widen_all();
     }
 
-    /// Visits all files that are known.
-    pub fn visit_files(&self, visit: impl FnMut(&mut InsideSlot<'_>)) {
-        self.session.files.visit(visit);
+    /// What it says of itself to `user`: root hears of all files, others of those that their own processes read.
+    #[must_use]
+    pub fn status(&self, user: u32) -> DaemonStatus {
+        let counts = self.counts();
+        let mut files = Vec::new();
+        self.session.files.visit(|inside| {
+            self.session.files.account(inside, 0);
+            let slot = inside.slot();
+            files.extend(slot.key().map(|key| (slot.told, key)));
+        });
+        files.sort_unstable_by_key(|(told, _)| std::cmp::Reverse(*told));
+        let files = files
+            .into_iter()
+            .filter_map(|(_, key)| self.file_status(key, user));
+        let number = |count: usize| count as u64;
+        DaemonStatus {
+            version: STATUS_VERSION,
+            process: std::process::id(),
+            mode: self.service.name().to_owned(),
+            facts: counts.facts,
+            misses: counts.misses,
+            decisions: counts.decisions,
+            calls: counts.calls,
+            facts_lost: counts.overruns,
+            watched: number(self.watched.len()),
+            narrowed: number(self.narrowed.len()),
+            unread_pages: self.session.group.budget.unread().get(),
+            files: files.take(STATUS_FILES_MAX).collect(),
+        }
+    }
+
+    fn file_status(&self, key: FileKey, user: u32) -> Option<FileStatus> {
+        let place = self.session.files.peek(key)?;
+        let (process, mut status) = {
+            let mut inside = self.session.files.enter(place).ok()?;
+            let slot = inside.slot();
+            (slot.reader, slot.status()?)
+        };
+        // A process that has ended belongs to none but root.
+        let owner = fs::metadata(format!("/proc/{process}")).map(|facts| facts.uid());
+        if user != 0 && owner.ok() != Some(user) {
+            return None;
+        }
+        let reached = crate::reach::reach(key, process, self.session.files.reach(place));
+        let path = reached.and_then(|(reached, _)| reached.path(process));
+        status.path = path.map(|path| path.display().to_string());
+        let name = fs::read_to_string(format!("/proc/{process}/comm")).ok();
+        status.name = name.map(|name| name.trim_end().to_owned());
+        Some(status)
     }
 
     /// Waits for facts, at most for `timeout`, and acts on all of them.
@@ -228,6 +292,7 @@ impl Daemon {
 
     fn on_miss(&mut self, fact: &Observation) {
         self.counts.misses += 1;
+        self.missed = fact.time;
         // A program that gives advice of its own is left to it, as is one that has the library.
         let reader = self.readers.get(fact);
         if fact.advised_random || reader.has_library {
@@ -258,9 +323,6 @@ impl Daemon {
     fn forget(&mut self, file: FileKey) {
         self.watched.pop(&file);
         self.observer.forget(file);
-        if self.watched.is_empty() {
-            self.observer.rest();
-        }
     }
 
     /// A file that was not known.
@@ -435,7 +497,11 @@ impl Daemon {
         if !self.is_meant(place, fact) {
             return None;
         }
-        let hint = self.session.files.reach(place);
+        let hint = match self.session.files.reach(place) {
+            // It may be open as well.
+            Reach::Mapping { .. } => Reach::Unknown,
+            known => known,
+        };
         let (_, reach) = crate::reach::reach(fact.file, fact.process, hint)?;
         self.session.files.set_reach(place, reach);
         let Reach::Descriptor { process, number } = reach else {
@@ -455,6 +521,10 @@ impl Daemon {
             && now.since(told) > QUIET_NS
         {
             self.forget(file);
+        }
+        // To attach takes milliseconds, in which the first reader is not seen.
+        if self.watched.is_empty() && now.since(self.missed) > QUIET_NS {
+            self.observer.rest();
         }
     }
 

@@ -14,6 +14,7 @@ use ahead_units::Timestamp;
 use lru::LruCache;
 
 use crate::reach::Reach;
+use crate::status::FileStatus;
 
 /// Files that are known at once. Fewer, and a machine that reads many forgets the streams of those that come back;
 /// more is memory.
@@ -37,6 +38,8 @@ pub struct Slot {
     pub is_mapped: bool,
     /// Whether the kernel's window pays there.
     pub mapped_window: MappedWindow,
+    /// When it was tried last to take it away.
+    pub narrowing_tried: Timestamp,
     /// Which process's reads of it were judged last, when, and whether the owner of the machine means them.
     pub meant: Option<(u32, Timestamp, bool)>,
 }
@@ -46,6 +49,30 @@ impl Slot {
     #[must_use]
     pub const fn key(&self) -> Option<FileKey> {
         self.key
+    }
+
+    /// What is said of it; who reads it, and its path, are found out by others.
+    #[must_use]
+    pub fn status(&self) -> Option<FileStatus> {
+        let FileKey { device, inode } = self.key?;
+        Some(FileStatus {
+            device,
+            inode,
+            path: None,
+            process: self.reader,
+            name: None,
+            is_mapped: self.is_mapped,
+            pattern: self.state.pattern.text().to_owned(),
+            reason: self.state.reason.text().to_owned(),
+            window_pages: self.state.window.get(),
+            accesses: self.total.accesses,
+            pages: self.total.pages,
+            requested: self.total.prefetched,
+            useful: self.total.useful,
+            late: self.total.late,
+            wasted: self.wasted,
+            thrashed: self.total.thrashed,
+        })
     }
 }
 
@@ -91,6 +118,12 @@ impl Files {
     #[must_use]
     pub fn find(&self, file: FileKey) -> Option<u32> {
         self.places.borrow_mut().get(&file).copied()
+    }
+
+    /// The same; it is not used by that.
+    #[must_use]
+    pub fn peek(&self, file: FileKey) -> Option<u32> {
+        self.places.borrow().peek(&file).copied()
     }
 
     /// Which file is at a place.

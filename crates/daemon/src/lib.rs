@@ -15,9 +15,11 @@
 //! * [`files`] — the files that are known
 //! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
 //! * [`scope`] — for which files and processes
+//! * [`control`], [`status`] — what it says of itself, and to whom
 //! * [`narrowed`] — windows of open files that were changed, and how they are put back
 #![forbid(unsafe_code)]
 
+pub mod control;
 pub mod daemon;
 pub mod files;
 pub mod narrowed;
@@ -25,3 +27,4 @@ pub mod outside;
 pub mod reach;
 mod readers;
 pub mod scope;
+pub mod status;

@@ -85,6 +85,12 @@ pub fn reach(file: FileKey, process: u32, hint: Reach) -> Option<(Reached, Reach
     {
         return Some((Reached::File(opened, length), hint));
     }
+    // Where it was only mapped, that is looked at first: a process may have many descriptors.
+    if hint == (Reach::Mapping { process })
+        && let Some(reached) = mapped(file, process)
+    {
+        return Some(reached);
+    }
     let found = find_descriptor(file, process);
     if let Some(number) = found
         && let Ok((opened, length)) = duplicate(file, process, number)
@@ -92,6 +98,10 @@ pub fn reach(file: FileKey, process: u32, hint: Reach) -> Option<(Reached, Reach
         let reach = Reach::Descriptor { process, number };
         return Some((Reached::File(opened, length), reach));
     }
+    mapped(file, process)
+}
+
+fn mapped(file: FileKey, process: u32) -> Option<(Reached, Reach)> {
     let pid = i32::try_from(process).ok()?;
     let device = DeviceNumber::from_dev(file.device);
     let mut mappings = mappings_of(Path::new(PROC), pid, file.inode).ok()?;

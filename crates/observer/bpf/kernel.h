@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The few fields of the kernel that are read here. The loader finds their offsets in the BTF of the kernel that
  * runs (CO-RE), so only names and kinds matter, and fields that are not used are left out. */
 #ifndef AHEAD_KERNEL_H
@@ -19,7 +20,6 @@ enum { false = 0, true = 1 };
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
-	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* What the page cache does for whom, told so that reads from memory cost next to nothing.
  *
  * Two sets of programs. *Misses* are always attached: they run where the kernel goes to a device
@@ -23,12 +23,10 @@
 #include <bpf/bpf_tracing.h>
 #include "record.h"
 
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
+char LICENSE[] SEC("license") = "GPL";
 
 /* Files that are watched at most. The daemon forgets the oldest before the map is full. */
 #define WATCHED_MAX 4096
-/* Files that are not to be told of again, for a while: the oldest are forgotten. */
-#define IGNORED_MAX 16384
 /* Told at once: less, and a fast reader wakes the daemon for every read; more, and the daemon hears of the crossing
  * of a marker too late. The first window of a stream is as large. */
 #define CHUNK_BYTES (128 * 1024)
@@ -89,13 +87,6 @@ struct {
 	__type(key, struct file_key);
 	__type(value, struct run);
 } watched SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, IGNORED_MAX);
-	__type(key, struct file_key);
-	__type(value, __u64);
-} ignored SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -386,8 +377,6 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 			touch(task, inode, &key, run, index, index + pages, flags & ~FLAG_EARLY, true);
 		return 0;
 	}
-	if (bpf_map_lookup_elem(&ignored, &key))
-		return 0;
 	record = record_of(RECORD_MISS, &key, inode->i_size, task, bpf_ktime_get_ns());
 	record.start = index << PAGE_SHIFT;
 	record.length = pages << PAGE_SHIFT;

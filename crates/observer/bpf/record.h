@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What the programs tell the daemon: the layout of a record, for both sides. `src/record.rs` decodes it, and a test
  * there compares its offsets with those that the compiler gave this struct. */
 #ifndef AHEAD_RECORD_H

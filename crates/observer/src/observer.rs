@@ -113,7 +113,6 @@ pub enum ObserverError {
 pub struct Observer {
     object: Object,
     watched: MapHandle,
-    ignored: MapHandle,
     overruns: MapHandle,
     ring: RingBuffer<'static>,
     arrived: Rc<RefCell<Vec<Observation>>>,
@@ -162,7 +161,7 @@ impl Observer {
             let found = maps.find(|map| map.name() == name).expect("a map of ours");
             MapHandle::try_from(&found).map_err(ObserverError::Refused)
         };
-        let (watched, ignored, overruns) = (map("watched")?, map("ignored")?, map("overruns")?);
+        let (watched, overruns) = (map("watched")?, map("overruns")?);
         let arrived = Rc::new(RefCell::new(Vec::new()));
         let records = map("records")?;
         let mut ring = RingBufferBuilder::new();
@@ -176,7 +175,6 @@ impl Observer {
         let misses = attach(&object, Set::Misses, &here)?;
         Ok(Self {
             watched,
-            ignored,
             overruns,
             ring,
             arrived,
@@ -234,20 +232,6 @@ impl Observer {
     #[must_use]
     pub fn is_attached(&self) -> bool {
         !self.accesses.is_empty()
-    }
-
-    /// Nothing is told of `file` until [`Self::heed`], or until it is forgotten among many.
-    pub fn ignore(&self, file: FileKey) {
-        self.forget(file);
-        // A file that is told of again is ignored again.
-        let _ = self
-            .ignored
-            .update(&file.to_bytes(), &[0; 8], MapFlags::ANY);
-    }
-
-    /// Misses of `file` are told again.
-    pub fn heed(&self, file: FileKey) {
-        let _ = self.ignored.delete(&file.to_bytes());
     }
 
     /// Waits until something was told, or for `timeout`, and appends all that was told to `observations`.

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::time::Duration;
 
-use ahead_observer::observation::{FactKind, FileKey, Observation};
+use ahead_observer::observation::{FileKey, Observation};
 use ahead_observer::observer::Observer;
 use ahead_observer::self_test;
 
@@ -98,24 +98,4 @@ fn facts_that_find_the_ring_full_are_counted_and_later_ones_told() {
     }
     assert!(!told(&observer, key).is_empty(), "it goes on");
     assert_eq!(observer.overruns(), before);
-}
-
-#[test]
-fn a_file_that_is_ignored_is_not_told_of_until_it_is_heeded() {
-    let observer = start();
-    let (file, key) = file(1024);
-    let misses = |page: u64| {
-        let advice = rustix::fs::Advice::DontNeed;
-        rustix::fs::fadvise(&file, 0, None, advice).expect("a hint");
-        read(&file, page);
-        let told = told(&observer, key);
-        told.iter()
-            .filter(|fact| fact.kind == FactKind::Miss)
-            .count()
-    };
-    assert!(misses(100) > 0);
-    observer.ignore(key);
-    assert_eq!(misses(200), 0);
-    observer.heed(key);
-    assert!(misses(300) > 0);
 }

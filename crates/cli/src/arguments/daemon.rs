@@ -39,25 +39,53 @@ pub enum DaemonMode {
     Full,
 }
 
-/// Its examples.
-pub(super) static DAEMON: &[Examples] = &[of(
-    "ahead-daemon",
-    &[
-        (
-            "sudo ahead daemon",
-            "read ahead for every program of this machine, until Ctrl-C",
-        ),
-        (
-            "sudo ahead daemon --mode observe",
-            "only watch: nothing is asked for, nothing changed",
-        ),
-        (
-            "sudo ahead daemon --config not-the-database.toml",
-            "leave alone what that file excludes",
-        ),
-        (
-            "sudo ahead daemon --undo",
-            "after a daemon was killed: put back what it had changed",
-        ),
-    ],
-)];
+/// `ahead status`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Root sees all files, others those that their own processes read.\n\
+    Exit codes: 0 shown, 1 no daemon runs or answers, 2 wrong usage."
+)]
+pub struct Status {
+    /// Only files that this process read last, or only this file
+    #[arg(value_name = "PID|FILE")]
+    pub target: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Its examples, and those of who asks it.
+pub(super) static DAEMON: &[Examples] = &[
+    of(
+        "ahead-daemon",
+        &[
+            (
+                "sudo ahead daemon",
+                "read ahead for every program of this machine, until Ctrl-C",
+            ),
+            (
+                "sudo ahead daemon --mode observe",
+                "only watch: nothing is asked for, nothing changed",
+            ),
+            (
+                "sudo ahead daemon --config not-the-database.toml",
+                "leave alone what that file excludes",
+            ),
+            (
+                "sudo ahead daemon --undo",
+                "after a daemon was killed: put back what it had changed",
+            ),
+        ],
+    ),
+    of(
+        "ahead-status",
+        &[
+            (
+                "sudo ahead status",
+                "every file that the daemon knows, and why it does what it does",
+            ),
+            ("ahead status big.log", "one file"),
+            ("ahead status --json", "the same for programs"),
+        ],
+    ),
+];
