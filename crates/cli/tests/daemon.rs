@@ -76,7 +76,7 @@ impl Ground {
             bytes.resize(bytes.len() + 4096, u8::try_from(page % 251).expect("small"));
         }
         let mut file = fs::File::create(&path).expect("a file system");
-        file.write_all(&bytes).expect("room on it");
+        file.write_all(&bytes).expect("space on it");
         file.sync_all().expect("written");
         self.evict(name);
     }
@@ -245,6 +245,14 @@ impl Running {
         let entries = fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it runs");
         let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
         targets.filter(|target| target.starts_with(folder)).count()
+    }
+}
+
+/// It goes also when its test fails.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

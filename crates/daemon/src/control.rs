@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::status::{DaemonStatus, STATUS_VERSION};
 
-/// Where it is.
-pub const SOCKET: &str = "/run/ahead/daemon.sock";
+/// Where it is: not in `/run/ahead`, which only root may look into.
+pub const SOCKET: &str = "/run/ahead-daemon.sock";
 
 /// How long an asker may take, and an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ struct Question {
     version: u32,
 }
 
-/// Somebody's question, to be answered by the loop.
+/// A question, to be answered by the loop.
 #[derive(Debug)]
 pub struct Asked {
     /// The user who asks.

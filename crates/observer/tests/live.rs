@@ -19,7 +19,7 @@ const PAGE: u64 = 4096;
 fn file(pages: u64) -> (File, FileKey) {
     let mut file = tempfile::tempfile_in(FOLDER).expect("a folder");
     let bytes = vec![7; usize::try_from(pages * PAGE).expect("small")];
-    file.write_all(&bytes).expect("room");
+    file.write_all(&bytes).expect("space");
     file.sync_all().expect("written");
     let facts = file.metadata().expect("open");
     let key = FileKey {
