@@ -180,12 +180,6 @@ impl Daemon {
         }
     }
 
-    /// Files that are watched, and open files that have no window because of us.
-    #[must_use]
-    pub fn held(&self) -> (usize, usize) {
-        (self.watched.len(), self.narrowed.len())
-    }
-
     /// Goes so far from now on. What was narrowed is put back.
     pub fn set_service(&mut self, service: Service) {
         self.service = service;
@@ -349,6 +343,11 @@ impl Daemon {
         let Some(place) = self.session.files.find(fact.file) else {
             return;
         };
+        if fact.advised_random {
+            // The program has just said so: it is left to it, and its next misses are.
+            self.forget(fact.file);
+            return;
+        }
         if let Some(told) = self.watched.get_mut(&fact.file) {
             *told = fact.time;
         }

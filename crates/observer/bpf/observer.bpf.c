@@ -370,6 +370,12 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 
 	if (is_ours(task))
 		return 0;
+	if (bpf_rdonly_cast) {
+		file = bpf_rdonly_cast((void *)((__u64)ra - bpf_core_field_offset(struct file, f_ra)),
+				       bpf_core_type_id_kernel(struct file));
+		if (file->f_mode & FMODE_RANDOM)
+			flags |= FLAG_ADVISED_RANDOM;
+	}
 	run = bpf_map_lookup_elem(&watched, &key);
 	if (run) {
 		/* A read-ahead in the background says where the reader is, which its read says too. */
@@ -395,14 +401,8 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 	}
 	if (!(flags & FLAG_MAPPED))
 		record.descriptor = descriptor_of(task);
-	if (bpf_rdonly_cast) {
-		file = bpf_rdonly_cast((void *)((__u64)ra - bpf_core_field_offset(struct file, f_ra)),
-				       bpf_core_type_id_kernel(struct file));
-		record.ra_pages = ra->ra_pages;
-		record.flags |= FLAG_WINDOW_KNOWN;
-		if (file->f_mode & FMODE_RANDOM)
-			record.flags |= FLAG_ADVISED_RANDOM;
-	}
+	record.ra_pages = ra->ra_pages;
+	record.flags |= FLAG_WINDOW_KNOWN;
 	send(&record);
 	return 0;
 }

@@ -50,6 +50,13 @@ int main(int count, char **words)
 	if (!strcmp(pattern, "backward")) {
 		for (at = size - (64 << 10); at >= 0; at -= 64 << 10)
 			read_at(fd, at, 64 << 10);
+	} else if (!strcmp(pattern, "backward-advised")) {
+		for (at = size - (64 << 10); at >= 0; at -= 64 << 10) {
+			/* As a database does that knows better, in the middle. */
+			if (at == size / 2)
+				posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+			read_at(fd, at, 64 << 10);
+		}
 	} else if (!strcmp(pattern, "strided")) {
 		for (at = 0; at < size; at += 256 << 10)
 			read_at(fd, at, 16 << 10);
