@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use ahead_harness::predict::ScaledDisk;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-pub use daemon::{Daemon, DaemonMode, Status};
+pub use daemon::{DaemonMode, DaemonOptions, Status};
 pub use device::{DeviceOptions, DeviceVerb, Doctor, PersistChoice, PersistOptions};
 pub use example::Examples;
 pub use examples::of_page;
@@ -72,7 +72,7 @@ pub enum Verb {
     /// Run a command with its file reads predicted and prefetched
     Run(Run),
     /// Read ahead for every program of this machine, from outside (needs root)
-    Daemon(Daemon),
+    Daemon(DaemonOptions),
     /// What the daemon sees, does, and why
     Status(Status),
     /// The read-ahead window of every device and file system: list, get, set, undo

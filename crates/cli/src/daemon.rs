@@ -82,7 +82,7 @@ fn service(typed: Option<DaemonMode>, config: &DaemonConfig) -> Service {
 ///
 /// # Errors
 /// [`DaemonCommandError`].
-pub fn daemon(arguments: &arguments::Daemon) -> Result<(), DaemonCommandError> {
+pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandError> {
     let config = config::read(arguments.config.as_deref())?;
     let machine = MachineTree::at(Path::new("/"));
     for window in window_journal::put_back_left(&machine)? {
@@ -137,7 +137,7 @@ pub fn daemon(arguments: &arguments::Daemon) -> Result<(), DaemonCommandError> {
 }
 
 /// Reads the settings again. Those that make no sense change nothing.
-fn reload(arguments: &arguments::Daemon, daemon: &mut Daemon) {
+fn reload(arguments: &arguments::DaemonOptions, daemon: &mut Daemon) {
     match config::read(arguments.config.as_deref()) {
         Ok(config) => {
             daemon.set_service(service(arguments.mode, &config));

@@ -142,6 +142,22 @@ impl Ground {
         }
     }
 
+    /// A random reader in the middle of its reads, whose open file the daemon has taken the window from.
+    fn narrowed_at_half(&self) -> Held {
+        let mut held = self.hold_with("mapped-random", "file", &["hold", "half"]);
+        held.let_go();
+        assert_eq!(held.line(), "half");
+        let inode = fs::metadata(self.mount.join("file")).expect("a file").ino();
+        let noted = format!("\"inode\": {inode}");
+        let journal = Path::new("/run/ahead/daemon/narrowed.json");
+        let began = Instant::now();
+        while !fs::read_to_string(journal).is_ok_and(|text| text.contains(&noted)) {
+            assert!(began.elapsed() < Duration::from_secs(30), "not narrowed");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        held
+    }
+
     /// The window of the disk, in KiB.
     fn window(&self) -> u64 {
         let device = fs::metadata(self.mount.join("file")).expect("a file").dev();
@@ -291,14 +307,18 @@ fn page_faults_of_a_mapping_that_is_read_backward_are_steered() {
 #[test]
 fn a_random_reader_of_a_mapping_does_not_pay_a_window_for_a_page() {
     let ground = Ground::new("random");
-    let alone = ground.read("mapped-random");
+    let sum = ground.read("mapped-random").sum;
     let window = ground.window();
+    ground.evict("file");
     let daemon = ground.daemon(&[]);
-    let helped = ground.read("mapped-random");
+    let held = ground.narrowed_at_half();
     assert_eq!(ground.window(), window, "only for a moment");
+    ground.reset();
+    assert_eq!(held.go(), sum, "the same bytes");
+    let helped = ground.seen(sum);
     daemon.end();
-    assert_eq!(helped.sum, alone.sum, "the same bytes");
-    assert!(helped.bytes * 2 < alone.bytes, "{helped:?} {alone:?}");
+    // 200 touches, a page each, and what the file system reads for itself.
+    assert!(helped.bytes <= 2 * 200 * 4096, "{helped:?}");
     assert_eq!(ground.window(), window);
 }
 
@@ -353,11 +373,7 @@ fn a_daemon_that_was_killed_leaves_nothing_that_cannot_be_put_back() {
     let ground = Ground::new("killed");
     let window = ground.window();
     let daemon = ground.daemon(&[]);
-    let mut held = ground.hold_with("mapped-random", "file", &["hold", "half"]);
-    ground.reset();
-    held.let_go();
-    assert_eq!(held.line(), "half");
-    let narrow = ground.seen(0);
+    let held = ground.narrowed_at_half();
     assert_eq!(
         daemon.holds(&ground.mount),
         0,
@@ -374,7 +390,8 @@ fn a_daemon_that_was_killed_leaves_nothing_that_cannot_be_put_back() {
     ground.reset();
     held.go();
     let wide = ground.seen(0);
-    assert!(narrow.bytes * 2 < wide.bytes, "{narrow:?} {wide:?}");
+    // 200 touches at other places of a file of 768 windows.
+    assert!(wide.bytes > 50 * (128 << 10), "{wide:?}");
 }
 
 /// What the owner of the machine excludes is read as without a daemon, also when that is said while it runs.

@@ -17,7 +17,7 @@ use ahead_engine::mapped_window::MappedNeed;
 use ahead_engine::session::{Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
-use ahead_observer::observer::{Observer, ObserverError, WATCHED_MAX};
+use ahead_observer::observer::{CacheObserver, ObserverError, WATCHED_MAX};
 use ahead_observer::self_test::{self, SelfTestError};
 use ahead_policy::adaptive::Quick;
 use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
@@ -93,7 +93,7 @@ pub enum DaemonError {
 
 /// What the daemon has seen and done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct DaemonCounts {
     /// Facts told.
     pub facts: u64,
     /// Of those, misses of files that were not watched.
@@ -109,7 +109,7 @@ pub struct Counts {
 /// The machine's host of the engine.
 #[derive(Debug)]
 pub struct Daemon {
-    observer: Observer,
+    observer: CacheObserver,
     session: Session<Files>,
     settings: Settings,
     service: Service,
@@ -118,7 +118,7 @@ pub struct Daemon {
     last: LruCache<u32, Token<u32>>,
     readers: Readers,
     narrowed: NarrowedFiles,
-    counts: Counts,
+    counts: DaemonCounts,
     facts: Vec<Observation>,
     looked: Timestamp,
     /// When a miss was told last.
@@ -139,7 +139,7 @@ impl Daemon {
         folder: &Path,
     ) -> Result<Self, DaemonError> {
         let narrowed = NarrowedFiles::start(machine)?;
-        let mut observer = Observer::start()?;
+        let mut observer = CacheObserver::start()?;
         self_test::run(&mut observer, folder)?;
         observer
             .leave_out(std::process::id())
@@ -156,7 +156,7 @@ impl Daemon {
             last: LruCache::new(THREADS_MAX),
             readers: Readers::new(),
             narrowed,
-            counts: Counts::default(),
+            counts: DaemonCounts::default(),
             facts: Vec::new(),
             looked: Timestamp::new(0),
             missed: Timestamp::new(0),
@@ -173,8 +173,8 @@ impl Daemon {
 
     /// What was seen and done.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> DaemonCounts {
+        DaemonCounts {
             overruns: self.observer.overruns(),
             ..self.counts
         }

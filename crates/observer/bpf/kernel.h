@@ -16,6 +16,7 @@ typedef __u32 __be32;
 typedef __u32 __wsum;
 typedef _Bool bool;
 enum { false = 0, true = 1 };
+#define NULL ((void *)0)
 
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
@@ -53,7 +54,17 @@ struct file {
 	struct file_ra_state f_ra;
 };
 
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct task_struct {
+	struct files_struct *files;
 	int pid;
 	int tgid;
 	unsigned in_iowait : 1;

@@ -197,6 +197,21 @@ static __always_inline struct record record_of(__u32 kind, struct file_key *key,
 	return record;
 }
 
+/* Whether the program said RANDOM through this descriptor. Reads whose pages are there go past every place where the
+ * kernel itself looks. */
+static __always_inline bool says_random(struct task_struct *task, __s32 descriptor)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **place, *file = NULL;
+
+	if (descriptor < 0 || (__u32)descriptor >= BPF_CORE_READ(table, max_fds))
+		return false;
+	place = BPF_CORE_READ(table, fd);
+	if (bpf_probe_read_kernel(&file, sizeof(file), place + descriptor) || !file)
+		return false;
+	return BPF_CORE_READ(file, f_mode) & FMODE_RANDOM;
+}
+
 /* Tells the accesses of `run` that were not told. The last one waited `waited_ns`. */
 static __always_inline void tell(struct run *run, struct file_key *key, __u64 file_bytes,
 				 struct task_struct *task, __u64 waited_ns, __u64 now)
@@ -214,6 +229,8 @@ static __always_inline void tell(struct run *run, struct file_key *key, __u64 fi
 	record.flags = run->flags;
 	record.descriptor = run->descriptor;
 	record.waited_ns = waited_ns;
+	if (run->thread == (__u32)task->pid && says_random(task, run->descriptor))
+		record.flags |= FLAG_ADVISED_RANDOM;
 	/* The next access may go on where this one ended. */
 	run->start += run->step * (run->count - 1);
 	run->count = 0;

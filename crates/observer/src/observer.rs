@@ -110,7 +110,7 @@ pub enum ObserverError {
 }
 
 /// The programs, loaded and attached.
-pub struct Observer {
+pub struct CacheObserver {
     object: Object,
     watched: MapHandle,
     overruns: MapHandle,
@@ -121,16 +121,16 @@ pub struct Observer {
     lost: Vec<&'static str>,
 }
 
-impl fmt::Debug for Observer {
+impl fmt::Debug for CacheObserver {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Observer")
+        out.debug_struct("CacheObserver")
             .field("is_attached", &!self.accesses.is_empty())
             .field("lost", &self.lost)
             .finish_non_exhaustive()
     }
 }
 
-impl Observer {
+impl CacheObserver {
     /// Loads the programs and attaches those that find misses.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use super::example::{Examples, of};
     It stays in the foreground and ends with SIGINT or SIGTERM, after it has put back what it changed.\n\
     Exit codes: 0 ended when asked to, 1 could not start or go on, 2 wrong usage."
 )]
-pub struct Daemon {
+pub struct DaemonOptions {
     /// How far it goes: observe asks for nothing, advise asks for pages, full also takes the window from open files
     /// whose mapping is read at random [default: what the settings say, or full]
     #[arg(long, value_name = "MODE", value_enum)]
