@@ -27,6 +27,9 @@ const STATE: &str = "/var/lib/ahead";
 /// Longest that a signal waits to be noticed.
 const STEP: Duration = Duration::from_millis(100);
 
+/// Added to its niceness: before ordinary programs, behind what is in real time.
+const PRIORITY: i32 = -10;
+
 /// Why the daemon ended.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonCommandError {
@@ -108,6 +111,8 @@ pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandE
     let again = signals::hangup_flag().map_err(DaemonCommandError::Signals)?;
     let service = service(arguments.mode, &config);
     let mut daemon = Daemon::start(&config.settings, service, config.scope, &machine, state)?;
+    // Readers wait for it where the machine is busy. Without the right to it, as busy as others.
+    let _ = rustix::process::nice(PRIORITY);
     say(match service {
         Service::Observe => "watching; nothing is asked for",
         Service::Advise => "reading ahead; no window is changed",

@@ -2,7 +2,7 @@
 //!
 //! A fault that misses brings the kernel's window around it. Where the next faults lie in such windows, that is what
 //! makes a mapping fast; where they lie anywhere, each costs a window for a page. Which it is can be told from the
-//! places of the faults alone, with the window and without: a fault is *near* if one of the last [`RECENT`] faults was
+//! places of the faults alone, with the window and without: a fault is *near* if one of the last sixteen faults was
 //! less than a window away. Far steps that are even are far: what is requested of a stride needs no window around it.
 
 use ahead_units::PageRange;
