@@ -17,7 +17,7 @@ use ahead_engine::mapped_window::MappedNeed;
 use ahead_engine::session::{Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
-use ahead_observer::observer::{CacheObserver, ObserverError, WATCHED_MAX};
+use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};
 use ahead_observer::self_test::{self, SelfTestError};
 use ahead_policy::adaptive::Quick;
 use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
@@ -109,7 +109,7 @@ pub struct DaemonCounts {
 /// The machine's host of the engine.
 #[derive(Debug)]
 pub struct Daemon {
-    observer: CacheObserver,
+    observer: KernelObserver,
     session: Session<Files>,
     settings: Settings,
     service: Service,
@@ -139,7 +139,7 @@ impl Daemon {
         folder: &Path,
     ) -> Result<Self, DaemonError> {
         let narrowed = NarrowedFiles::start(machine)?;
-        let mut observer = CacheObserver::start()?;
+        let mut observer = KernelObserver::start()?;
         self_test::run(&mut observer, folder)?;
         observer
             .leave_out(std::process::id())

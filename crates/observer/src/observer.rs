@@ -110,7 +110,7 @@ pub enum ObserverError {
 }
 
 /// The programs, loaded and attached.
-pub struct CacheObserver {
+pub struct KernelObserver {
     object: Object,
     watched: MapHandle,
     overruns: MapHandle,
@@ -121,16 +121,16 @@ pub struct CacheObserver {
     lost: Vec<&'static str>,
 }
 
-impl fmt::Debug for CacheObserver {
+impl fmt::Debug for KernelObserver {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("CacheObserver")
+        out.debug_struct("KernelObserver")
             .field("is_attached", &!self.accesses.is_empty())
             .field("lost", &self.lost)
             .finish_non_exhaustive()
     }
 }
 
-impl CacheObserver {
+impl KernelObserver {
     /// Loads the programs and attaches those that find misses.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use ahead_sys::mapped_file::MappedFile;
 use ahead_units::{ByteRange, PAGE_BYTES, PageRange};
 
 use crate::observation::{FactKind, FileKey, Observation};
-use crate::observer::{CacheObserver, ObserverError};
+use crate::observer::{KernelObserver, ObserverError};
 
 /// Length of the scratch file: twice a window of 1 MiB and more lie between the places that are read.
 const FILE_PAGES: u64 = 4096;
@@ -56,7 +56,7 @@ pub enum SelfTestError {
 ///
 /// # Errors
 /// [`SelfTestError`]. The programs stay attached; whoever called decides.
-pub fn run(observer: &mut CacheObserver, folder: &Path) -> Result<(), SelfTestError> {
+pub fn run(observer: &mut KernelObserver, folder: &Path) -> Result<(), SelfTestError> {
     let scratch = |source| SelfTestError::Scratch {
         folder: folder.to_owned(),
         source,
@@ -116,7 +116,7 @@ impl Scratch {
 }
 
 struct Test<'a> {
-    observer: &'a mut CacheObserver,
+    observer: &'a mut KernelObserver,
     key: FileKey,
     descriptor: i32,
     told: Vec<Observation>,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ahead_observer::observation::{FileKey, Observation};
-use ahead_observer::observer::CacheObserver;
+use ahead_observer::observer::KernelObserver;
 use ahead_observer::self_test;
 
 /// On the file system that this is built on.
@@ -35,20 +35,20 @@ fn read(file: &File, page: u64) {
         .expect("inside");
 }
 
-fn all_told(observer: &CacheObserver) -> Vec<Observation> {
+fn all_told(observer: &KernelObserver) -> Vec<Observation> {
     let mut told = Vec::new();
     observer.wait(Duration::ZERO, &mut told).expect("a ring");
     told
 }
 
-fn told(observer: &CacheObserver, of: FileKey) -> Vec<Observation> {
+fn told(observer: &KernelObserver, of: FileKey) -> Vec<Observation> {
     let mut told = all_told(observer);
     told.retain(|fact| fact.file == of);
     told
 }
 
-fn start() -> CacheObserver {
-    CacheObserver::start().expect("root, and a kernel with the tracepoints")
+fn start() -> KernelObserver {
+    KernelObserver::start().expect("root, and a kernel with the tracepoints")
 }
 
 #[test]
