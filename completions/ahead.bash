@@ -28,6 +28,9 @@ _ahead() {
             ahead,convert)
                 cmd="ahead__subcmd__convert"
                 ;;
+            ahead,daemon)
+                cmd="ahead__subcmd__daemon"
+                ;;
             ahead,device)
                 cmd="ahead__subcmd__device"
                 ;;
@@ -60,6 +63,9 @@ _ahead() {
                 ;;
             ahead,stat)
                 cmd="ahead__subcmd__stat"
+                ;;
+            ahead,status)
+                cmd="ahead__subcmd__status"
                 ;;
             ahead__subcmd__bench,list)
                 cmd="ahead__subcmd__bench__subcmd__list"
@@ -149,7 +155,7 @@ _ahead() {
 
     case "${cmd}" in
         ahead)
-            opts="-h -V --help --version run device doctor disk bench lab simulate compare reproduce convert stat replay settings completions man"
+            opts="-h -V --help --version run daemon status device doctor disk bench lab simulate compare reproduce convert stat replay settings completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -590,6 +596,28 @@ _ahead() {
                     ;;
                 --action)
                     COMPREPLY=($(compgen -W "Q D C" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__daemon)
+            opts="-h --mode --config --undo --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --mode)
+                    COMPREPLY=($(compgen -W "observe advise full" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1583,6 +1611,20 @@ _ahead() {
                     COMPREPLY=($(compgen -W "Q D C" -- "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__status)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

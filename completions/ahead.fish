@@ -27,6 +27,8 @@ end
 complete -c ahead -n "__fish_ahead_needs_command" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_needs_command" -s V -l version -d 'Print version'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "run" -d 'Run a command with its file reads predicted and prefetched'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "daemon" -d 'Read ahead for every program of this machine, from outside (needs root)'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "status" -d 'What the daemon sees, does, and why'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "device" -d 'The read-ahead window of every device and file system: list, get, set, undo'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "doctor" -d 'What is wrong with the read-ahead windows of this machine, and the command that repairs it'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "disk" -d 'Emulated disks under the real page cache, to try things on (needs root)'
@@ -55,6 +57,14 @@ complete -c ahead -n "__fish_ahead_using_subcommand run" -l json -d 'Write the r
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain -d 'Print decisions while they are made'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l no-children -d 'Do not act in the processes that CMD starts'
 complete -c ahead -n "__fish_ahead_using_subcommand run" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l mode -d 'How far it goes: observe asks for nothing, advise asks for pages, full also takes the window from open files whose mapping is read at random [default: what the settings say, or full]' -r -f -a "observe\t'Watches, asks for nothing'
+advise\t'Asks for pages'
+full\t'Also takes windows from open files'"
+complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l config -d 'Read settings from this file too' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l undo -d 'Put back what a daemon that was killed has left, and end'
+complete -c ahead -n "__fish_ahead_using_subcommand daemon" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ahead -n "__fish_ahead_using_subcommand status" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand status" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "list" -d 'List the window of every device, and of every file system that has its own'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "get" -d 'Show the layers below a path, mount or device, and which window counts'

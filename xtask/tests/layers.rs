@@ -15,7 +15,9 @@ const LAYERS: &[(&str, u32)] = &[
     ("ahead-sys", 1),
     ("ahead-device", 2),
     ("ahead-engine", 2),
+    ("ahead-observer", 2),
     ("ahead-preload", 3),
+    ("ahead-daemon", 3),
     ("ahead-cli", 6),
     // lab/: how we know
     ("ahead-disk-model", 1),
@@ -39,7 +41,9 @@ const PRODUCT: &[&str] = &[
     "ahead-sys",
     "ahead-device",
     "ahead-engine",
+    "ahead-observer",
     "ahead-preload",
+    "ahead-daemon",
 ];
 
 /// May use everything; nothing uses them.

@@ -1,6 +1,7 @@
 //! The command line: every command, option and sentence of help. No behaviour lives here; the man
 //! page and the shell completions are made from these definitions.
 
+mod daemon;
 mod device;
 mod example;
 mod examples;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use ahead_harness::predict::ScaledDisk;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+pub use daemon::{DaemonMode, DaemonOptions, Status};
 pub use device::{DeviceOptions, DeviceVerb, Doctor, PersistChoice, PersistOptions};
 pub use example::Examples;
 pub use examples::of_page;
@@ -69,6 +71,10 @@ impl Arguments {
 pub enum Verb {
     /// Run a command with its file reads predicted and prefetched
     Run(Run),
+    /// Read ahead for every program of this machine, from outside (needs root)
+    Daemon(DaemonOptions),
+    /// What the daemon sees, does, and why
+    Status(Status),
     /// The read-ahead window of every device and file system: list, get, set, undo
     #[command(subcommand, arg_required_else_help = true)]
     Device(DeviceVerb),

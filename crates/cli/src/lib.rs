@@ -9,6 +9,7 @@ pub mod bench;
 mod cache;
 pub mod compare;
 pub mod convert;
+pub mod daemon;
 pub mod device;
 pub mod disk;
 pub mod doctor;
@@ -30,6 +31,7 @@ mod signals;
 pub mod simulate;
 pub mod size;
 pub mod stat;
+pub mod status;
 pub mod studies;
 pub mod traces;
 
@@ -51,6 +53,10 @@ enum VerbError {
     Run(#[from] run::RunError),
     #[error(transparent)]
     Config(#[from] run::config::ConfigError),
+    #[error(transparent)]
+    Daemon(#[from] daemon::DaemonCommandError),
+    #[error(transparent)]
+    Status(#[from] status::StatusError),
     #[error(transparent)]
     Device(#[from] device::DeviceCommandError),
     #[error(transparent)]
@@ -76,6 +82,7 @@ impl VerbError {
         match self {
             Self::Run(error) => error.exit(),
             Self::Config(_) => Exit::Usage,
+            Self::Daemon(error) => error.exit(),
             Self::Device(error) => error.exit(),
             Self::Disk(error) => error.exit(),
             Self::Bench(error) => error.exit(),
@@ -83,7 +90,7 @@ impl VerbError {
             Self::Reproduce(error) => error.exit(),
             Self::Study(error) => error.exit(),
             Self::Trace(error) => error.exit(),
-            Self::Generate(_) | Self::Output(_) => Exit::Failed,
+            Self::Status(_) | Self::Generate(_) | Self::Output(_) => Exit::Failed,
         }
     }
 }
@@ -160,6 +167,8 @@ fn inner_process(typed: &[OsString]) -> Option<Exit> {
 fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
     match verb {
         Verb::Run(arguments) => return Ok(run::run(&arguments)?),
+        Verb::Daemon(arguments) => daemon::daemon(&arguments)?,
+        Verb::Status(arguments) => output::to_stdout(&status::status(&arguments)?)?,
         Verb::Simulate(arguments) => simulate::simulate(&arguments)?,
         Verb::Compare(arguments) => compare::compare(&arguments)?,
         Verb::Reproduce(arguments) => return Ok(reproduce::reproduce(&arguments)?),

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::consts::{SIGHUP, TERM_SIGNALS};
 use signal_hook::flag;
 
 /// A flag that is set when a signal asks this process to end.
@@ -29,6 +29,16 @@ pub(crate) fn impatient_stop_flag(status: u8) -> io::Result<Arc<AtomicBool>> {
     }
     stop_on_signals(&stop)?;
     Ok(stop)
+}
+
+/// A flag that is set when a signal asks this process to read its settings again.
+///
+/// # Errors
+/// The signal cannot be handled.
+pub(crate) fn hangup_flag() -> io::Result<Arc<AtomicBool>> {
+    let again = Arc::new(AtomicBool::new(false));
+    flag::register(SIGHUP, Arc::clone(&again))?;
+    Ok(again)
 }
 
 fn stop_on_signals(stop: &Arc<AtomicBool>) -> io::Result<()> {

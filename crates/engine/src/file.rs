@@ -44,6 +44,30 @@ impl Tally {
     pub fn waits_avoided(&self) -> u64 {
         self.covered.saturating_sub(self.covered_waits)
     }
+
+    /// This, and what happened after it.
+    pub fn add(&mut self, later: &Self) {
+        let Self {
+            accesses,
+            pages,
+            prefetched,
+            useful,
+            late,
+            thrashed,
+            waits,
+            covered,
+            covered_waits,
+        } = self;
+        *accesses += later.accesses;
+        *pages += later.pages;
+        *prefetched += later.prefetched;
+        *useful += later.useful;
+        *late += later.late;
+        *thrashed += later.thrashed;
+        *waits += later.waits;
+        *covered += later.covered;
+        *covered_waits += later.covered_waits;
+    }
 }
 
 /// A read that had to wait for the device.

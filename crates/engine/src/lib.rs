@@ -11,6 +11,7 @@
 //!   processes of one
 //! * [`devices`], [`device`] — what is believed about each, and of what: who else uses it (`contest`),
 //!   what it delivers (`throughput`); [`estimates`] — what processes share of it
+//! * [`mapped_window`] — whether the kernel's window pays where a mapping is read
 //! * [`settings`] — what can be set, and how it travels
 //! * [`report`] — the account of a run
 //! * [`evidence`] — the numbers that were chosen, here and in the policy
@@ -30,6 +31,7 @@ pub mod first_runs;
 pub mod group;
 pub mod guard;
 pub mod host;
+pub mod mapped_window;
 pub mod members;
 pub mod recording;
 pub mod report;

@@ -25,6 +25,8 @@ pub mod memory_limit;
 pub mod mounts;
 pub mod own_usage;
 pub mod process_identity;
+pub mod process_madvise;
+pub mod process_maps;
 pub mod process_status;
 pub mod readahead;
 pub mod real_time;

@@ -4,6 +4,7 @@
 
 use clap::Command;
 
+use super::daemon::DAEMON;
 use super::example::{Examples, of};
 use super::measure_examples::MEASURE;
 
@@ -483,7 +484,7 @@ static EXAMPLES: &[Examples] = &[
 
 /// All of them.
 fn all() -> impl Iterator<Item = &'static Examples> {
-    EXAMPLES.iter().chain(MEASURE)
+    EXAMPLES.iter().chain(DAEMON).chain(MEASURE)
 }
 
 /// The examples of the command with this page.

@@ -116,6 +116,10 @@ pub fn apply(text: &str, settings: &mut Settings) -> Result<(), (usize, String)>
     for (section, value) in document.get_ref() {
         let line = line_of(text, section.span().start);
         let name = section.get_ref();
+        // The daemon's, which it checks itself.
+        if name == "daemon" {
+            continue;
+        }
         let DeValue::Table(keys) = value.get_ref() else {
             return Err((
                 line,
@@ -125,7 +129,7 @@ pub fn apply(text: &str, settings: &mut Settings) -> Result<(), (usize, String)>
         if name != "run" {
             return Err((
                 line,
-                format!("unknown section [{name}]: the only one is [run]"),
+                format!("unknown section [{name}]: there are [run] and [daemon]"),
             ));
         }
         for (key, value) in keys {
@@ -157,7 +161,8 @@ fn as_text(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
+/// The line, from 1, of a place in `text`.
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     1 + text
         .as_bytes()
         .iter()

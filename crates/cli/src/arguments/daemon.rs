@@ -1,0 +1,91 @@
+//! `ahead daemon`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::example::{Examples, of};
+
+/// `ahead daemon`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Settings come from /etc/ahead/ahead.toml and --config; SIGHUP reads them again. `[daemon]` has `mode`, \
+    `[daemon.include]` and `[daemon.exclude]` have lists of `paths`, `processes`, `cgroups` and `devices`; `[run]` has \
+    those of the policy.\n\
+    It stays in the foreground and ends with SIGINT or SIGTERM, after it has put back what it changed.\n\
+    Exit codes: 0 ended when asked to, 1 could not start or go on, 2 wrong usage."
+)]
+pub struct DaemonOptions {
+    /// How far it goes: observe asks for nothing, advise asks for pages, full also takes the window from open files
+    /// whose mapping is read at random [default: what the settings say, or full]
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub mode: Option<DaemonMode>,
+    /// Read settings from this file too
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Put back what a daemon that was killed has left, and end
+    #[arg(long, conflicts_with_all = ["mode", "config"])]
+    pub undo: bool,
+}
+
+/// How far the daemon goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DaemonMode {
+    /// Watches, asks for nothing.
+    Observe,
+    /// Asks for pages.
+    Advise,
+    /// Also takes windows from open files.
+    Full,
+}
+
+/// `ahead status`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Root sees all files, others those that their own processes read.\n\
+    Exit codes: 0 shown, 1 no daemon runs or answers, 2 wrong usage."
+)]
+pub struct Status {
+    /// Only files that this process read last, or only this file
+    #[arg(value_name = "PID|FILE")]
+    pub target: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Its examples, and those of who asks it.
+pub(super) static DAEMON: &[Examples] = &[
+    of(
+        "ahead-daemon",
+        &[
+            (
+                "sudo ahead daemon",
+                "read ahead for every program of this machine, until Ctrl-C",
+            ),
+            (
+                "sudo ahead daemon --mode observe",
+                "only watch: nothing is asked for, nothing changed",
+            ),
+            (
+                "sudo ahead daemon --config not-the-database.toml",
+                "leave alone what that file excludes",
+            ),
+            (
+                "sudo ahead daemon --undo",
+                "after a daemon was killed: put back what it had changed",
+            ),
+        ],
+    ),
+    of(
+        "ahead-status",
+        &[
+            (
+                "sudo ahead status",
+                "every file that the daemon knows, and why it does what it does",
+            ),
+            ("ahead status big.log", "one file"),
+            ("ahead status --json", "the same for programs"),
+        ],
+    ),
+];

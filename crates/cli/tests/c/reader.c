@@ -1,0 +1,94 @@
+/* reader PATTERN FILE [HOLD [HALF]]: reads FILE as PATTERN says, through calls or a mapping, and says `sum N` of the first
+ * bytes of what it read. Built without shared libraries: nothing can be loaded into it.
+ *
+ * With HOLD it says `ready` when the file is open and waits for a line before it reads; with HALF a random reader also
+ * says `half` and waits in the middle. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static uint64_t sum;
+static char buffer[1 << 16];
+
+static void read_at(int fd, off_t offset, size_t length)
+{
+	if (pread(fd, buffer, length, offset) != (ssize_t)length) {
+		perror("pread");
+		exit(1);
+	}
+	sum += (unsigned char)buffer[0];
+}
+
+static void hold(const char *word)
+{
+	puts(word);
+	fflush(stdout);
+	if (!fgets(buffer, sizeof(buffer), stdin))
+		exit(1);
+}
+
+int main(int count, char **words)
+{
+	const char *pattern = words[1];
+	int fd = open(words[2], O_RDONLY);
+	struct stat facts;
+	uint64_t seed = 1;
+	off_t size, at;
+
+	if (fd < 0 || fstat(fd, &facts)) {
+		perror(words[2]);
+		return 1;
+	}
+	size = facts.st_size;
+	if (count > 3)
+		hold("ready");
+	if (!strcmp(pattern, "backward")) {
+		for (at = size - (64 << 10); at >= 0; at -= 64 << 10)
+			read_at(fd, at, 64 << 10);
+	} else if (!strcmp(pattern, "backward-advised")) {
+		for (at = size - (64 << 10); at >= 0; at -= 64 << 10) {
+			/* As a database does that knows better, in the middle. */
+			if (at == size / 2)
+				posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+			read_at(fd, at, 64 << 10);
+		}
+	} else if (!strcmp(pattern, "strided")) {
+		for (at = 0; at < size; at += 256 << 10)
+			read_at(fd, at, 16 << 10);
+	} else if (!strcmp(pattern, "forward")) {
+		for (at = 0; at < size; at += 64 << 10)
+			read_at(fd, at, 64 << 10);
+	} else {
+		volatile unsigned char *mapped = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+
+		if (mapped == MAP_FAILED) {
+			perror("mmap");
+			return 1;
+		}
+		if (!strcmp(pattern, "mapped-backward"))
+			for (at = size - 4096; at >= 0; at -= 4096)
+				sum += mapped[at];
+		else if (!strcmp(pattern, "mapped-forward"))
+			for (at = 0; at < size; at += 4096)
+				sum += mapped[at];
+		else if (!strcmp(pattern, "mapped-strided"))
+			for (at = 0; at < size; at += 512 << 10)
+				sum += mapped[at];
+		else if (!strcmp(pattern, "mapped-random"))
+			for (int touch = 0; touch < 400; touch++) {
+				if (touch == 200 && count > 4)
+					hold("half");
+				seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+				sum += mapped[(seed >> 33) % (size / 4096) * 4096];
+			}
+		else
+			return 2;
+	}
+	printf("sum %llu\n", (unsigned long long)sum);
+	return 0;
+}

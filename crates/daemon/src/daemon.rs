@@ -1,0 +1,561 @@
+//! Facts in, decisions carried out: what happens with each thing that the observer tells.
+//!
+//! A file is *watched* from its first miss until nothing has waited for it for long: then its reads cost nothing again
+//! until the next miss. Accesses are told late, after the read, but for those that go to the device; so what is
+//! requested helps from the next one on.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use ahead_device::machine::MachineTree;
+use ahead_engine::device::DeviceFacts;
+use ahead_engine::host::{EnteredFile, FileTable};
+use ahead_engine::mapped_window::MappedNeed;
+use ahead_engine::session::{Session, Token};
+use ahead_engine::settings::Settings;
+use ahead_observer::observation::{FactKind, FileKey, Observation};
+use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};
+use ahead_observer::self_test::{self, SelfTestError};
+use ahead_policy::adaptive::Quick;
+use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
+use ahead_sys::device_identity;
+use ahead_sys::meminfo::MemoryInfo;
+use ahead_units::{ByteLength, PAGE_BYTES, PageCount, Timestamp};
+use lru::LruCache;
+
+use crate::files::{FILES_MAX, Files};
+use crate::narrowed::{NarrowError, NarrowedFiles};
+use crate::outside::{Outside, ResidentOutside};
+use crate::reach::Reach;
+use crate::readers::{Reader, Readers};
+use crate::scope::{ReadFacts, Scope};
+use crate::status::{DaemonStatus, FileStatus, STATUS_FILES_MAX, STATUS_VERSION};
+
+/// A watched file of which nothing was told for so long is not watched any more.
+const QUIET_NS: u64 = 5_000_000_000;
+
+/// Memory, idle files and ended processes are looked at this often.
+const LOOK_NS: u64 = 1_000_000_000;
+
+/// Threads whose last access is remembered, for its wait.
+const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
+
+/// Memory that windows may count on when nothing can be found out: 1 GiB.
+const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
+
+/// Shortest wait that counts; below, it was not a device.
+const WAIT_NS_MIN: u64 = 20_000;
+
+/// How far the daemon goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Service {
+    /// Watches and explains; nothing is asked for.
+    Observe,
+    /// Asks for pages; nothing of a process or a device is changed.
+    Advise,
+    /// Also takes the window from open files whose mapping is read at random.
+    #[default]
+    Full,
+}
+
+impl Service {
+    /// As it is called in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Observe => "observe",
+            Self::Advise => "advise",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// Why the daemon cannot start, or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DaemonError {
+    /// Nothing can be observed.
+    #[error(transparent)]
+    Observer(#[from] ObserverError),
+    /// What is observed is not believed.
+    #[error(transparent)]
+    SelfTest(#[from] SelfTestError),
+    /// What is changed cannot be written down.
+    #[error(transparent)]
+    Journal(#[from] NarrowError),
+    /// The ring of facts cannot be read any more.
+    #[error("cannot read what the kernel tells: {0}")]
+    Ring(String),
+}
+
+/// What the daemon has seen and done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DaemonCounts {
+    /// Facts told.
+    pub facts: u64,
+    /// Of those, misses of files that were not watched.
+    pub misses: u64,
+    /// Decisions carried out.
+    pub decisions: u64,
+    /// Calls that this took.
+    pub calls: u64,
+    /// Facts that were lost, as they came faster than they were taken in.
+    pub overruns: u64,
+}
+
+/// The machine's host of the engine.
+#[derive(Debug)]
+pub struct Daemon {
+    observer: KernelObserver,
+    session: Session<Files>,
+    settings: Settings,
+    service: Service,
+    scope: Scope,
+    watched: LruCache<FileKey, Timestamp>,
+    last: LruCache<u32, Token<u32>>,
+    readers: Readers,
+    narrowed: NarrowedFiles,
+    counts: DaemonCounts,
+    facts: Vec<Observation>,
+    looked: Timestamp,
+    /// When a miss was told last.
+    missed: Timestamp,
+}
+
+impl Daemon {
+    /// Starts to observe, after known reads of a scratch file in `folder` were told as they were. Puts back what an
+    /// earlier daemon left.
+    ///
+    /// # Errors
+    /// [`DaemonError`]; nothing was changed.
+    pub fn start(
+        settings: &Settings,
+        service: Service,
+        scope: Scope,
+        machine: &MachineTree,
+        folder: &Path,
+    ) -> Result<Self, DaemonError> {
+        let narrowed = NarrowedFiles::start(machine)?;
+        let mut observer = KernelObserver::start()?;
+        self_test::run(&mut observer, folder)?;
+        observer
+            .leave_out(std::process::id())
+            .map_err(ObserverError::Refused)?;
+        let files = NonZeroUsize::new(FILES_MAX).unwrap_or(NonZeroUsize::MIN);
+        let watched = NonZeroUsize::new(WATCHED_MAX / 2).unwrap_or(NonZeroUsize::MIN);
+        let mut daemon = Self {
+            observer,
+            session: Session::new(Files::new(files)),
+            settings: *settings,
+            service,
+            scope,
+            watched: LruCache::new(watched),
+            last: LruCache::new(THREADS_MAX),
+            readers: Readers::new(),
+            narrowed,
+            counts: DaemonCounts::default(),
+            facts: Vec::new(),
+            looked: Timestamp::new(0),
+            missed: Timestamp::new(0),
+        };
+        daemon.learn_memory();
+        Ok(daemon)
+    }
+
+    /// What this kernel cannot tell.
+    #[must_use]
+    pub fn lost(&self) -> &[&'static str] {
+        self.observer.lost()
+    }
+
+    /// What was seen and done.
+    #[must_use]
+    pub fn counts(&self) -> DaemonCounts {
+        DaemonCounts {
+            overruns: self.observer.overruns(),
+            ..self.counts
+        }
+    }
+
+    /// Goes so far from now on. What was narrowed is put back.
+    pub fn set_service(&mut self, service: Service) {
+        self.service = service;
+        self.narrowed.widen_all();
+    }
+
+    /// Files that are met from now on have these settings, and the budget follows them.
+    pub fn set_settings(&mut self, settings: &Settings) {
+        self.settings = *settings;
+        self.learn_memory();
+    }
+
+    /// Acts for what `scope` says from now on. What was narrowed and is not meant any more is put back.
+    pub fn set_scope(&mut self, scope: Scope) {
+        self.scope = scope;
+        self.session
+            .files
+            .visit(|inside| inside.slot().meant = None);
+        self.narrowed.widen_all();
+    }
+
+    /// What it says of itself to `user`: root hears of all files, others of those that their own processes read.
+    #[must_use]
+    pub fn status(&self, user: u32) -> DaemonStatus {
+        let counts = self.counts();
+        let mut files = Vec::new();
+        self.session.files.visit(|inside| {
+            self.session.files.account(inside, 0);
+            let slot = inside.slot();
+            files.extend(slot.key().map(|key| (slot.told, key)));
+        });
+        files.sort_unstable_by_key(|(told, _)| std::cmp::Reverse(*told));
+        let files = files
+            .into_iter()
+            .filter_map(|(_, key)| self.file_status(key, user));
+        let number = |count: usize| count as u64;
+        DaemonStatus {
+            version: STATUS_VERSION,
+            process: std::process::id(),
+            mode: self.service.name().to_owned(),
+            facts: counts.facts,
+            misses: counts.misses,
+            decisions: counts.decisions,
+            calls: counts.calls,
+            facts_lost: counts.overruns,
+            watched: number(self.watched.len()),
+            narrowed: number(self.narrowed.len()),
+            unread_pages: self.session.group.budget.unread().get(),
+            files: files.take(STATUS_FILES_MAX).collect(),
+        }
+    }
+
+    fn file_status(&self, key: FileKey, user: u32) -> Option<FileStatus> {
+        let place = self.session.files.peek(key)?;
+        let (process, mut status) = {
+            let mut inside = self.session.files.enter(place).ok()?;
+            let slot = inside.slot();
+            (slot.reader, slot.status()?)
+        };
+        // A process that has ended belongs to none but root.
+        let owner = fs::metadata(format!("/proc/{process}")).map(|facts| facts.uid());
+        if user != 0 && owner.ok() != Some(user) {
+            return None;
+        }
+        let reached = crate::reach::reach(key, process, self.session.files.reach(place));
+        let path = reached.and_then(|(reached, _)| reached.path(process));
+        status.path = path.map(|path| path.display().to_string());
+        let name = fs::read_to_string(format!("/proc/{process}/comm")).ok();
+        status.name = name.map(|name| name.trim_end().to_owned());
+        Some(status)
+    }
+
+    /// Waits for facts, at most for `timeout`, and acts on all of them.
+    ///
+    /// # Errors
+    /// [`DaemonError::Ring`].
+    pub fn step(&mut self, timeout: Duration) -> Result<(), DaemonError> {
+        let mut facts = std::mem::take(&mut self.facts);
+        let waited = self.observer.wait(timeout, &mut facts);
+        waited.map_err(|error| DaemonError::Ring(error.to_string()))?;
+        for fact in &facts {
+            self.on_fact(fact);
+        }
+        facts.clear();
+        self.facts = facts;
+        self.look_around(now());
+        Ok(())
+    }
+
+    /// Puts back what was changed, and ends.
+    pub fn stop(self) {
+        self.narrowed.end();
+        self.session.on_exit();
+    }
+
+    fn on_fact(&mut self, fact: &Observation) {
+        self.counts.facts += 1;
+        match fact.kind {
+            FactKind::Miss => self.on_miss(fact),
+            FactKind::Accesses => self.on_accesses(fact),
+            FactKind::Wait => self.on_wait(fact),
+        }
+    }
+
+    fn on_miss(&mut self, fact: &Observation) {
+        self.counts.misses += 1;
+        self.missed = fact.time;
+        // A program that gives advice of its own is left to it, as is one that has the library.
+        let reader = self.readers.get(fact);
+        if fact.advised_random || reader.has_library {
+            return;
+        }
+        if self.session.files.find(fact.file).is_none() {
+            self.meet(fact);
+        }
+        if !self.watched.contains(&fact.file) {
+            self.watch(fact.file, fact.time);
+        }
+        if fact.is_early {
+            self.on_accesses(fact);
+        }
+    }
+
+    fn watch(&mut self, file: FileKey, now: Timestamp) {
+        if self.observer.watch(file).is_err() {
+            return;
+        }
+        if let Some((other, _)) = self.watched.push(file, now)
+            && other != file
+        {
+            self.observer.forget(other);
+        }
+    }
+
+    fn forget(&mut self, file: FileKey) {
+        self.watched.pop(&file);
+        self.observer.forget(file);
+    }
+
+    /// A file that was not known.
+    fn meet(&mut self, fact: &Observation) {
+        let group = &self.session.group;
+        let place = self.session.files.take_place(fact.file, |left| {
+            let (state, many) = left.state();
+            state.on_idle(many, group);
+        });
+        let settings = self.settings;
+        let file = fact.file;
+        // What would be done at once is what `policy = off` asks for, which is not offered here.
+        let _ = self.session.on_open(
+            place,
+            file.device,
+            fact.file_pages,
+            &self.settings,
+            fact.time,
+            || device_facts(file.device, &settings),
+        );
+    }
+
+    fn on_accesses(&mut self, fact: &Observation) {
+        let Some(place) = self.session.files.find(fact.file) else {
+            return;
+        };
+        if fact.advised_random {
+            // The program has just said so: it is left to it, and its next misses are.
+            self.forget(fact.file);
+            return;
+        }
+        if let Some(told) = self.watched.get_mut(&fact.file) {
+            *told = fact.time;
+        }
+        let began = self.note(place, fact);
+        let between = fact.time.since(began) / u64::from(fact.count);
+        let mut is_calm = false;
+        let mut last = None;
+        for (number, access) in (1..).zip(fact.accesses()) {
+            // They were told together: between the last telling and this one they lie evenly.
+            let now = Timestamp::new(began.get() + between * number);
+            let token = match self.session.on_quick_access(place, access.pages()) {
+                Ok((quick @ (Quick::Step(_) | Quick::Calm), token)) => {
+                    is_calm = quick == Quick::Calm;
+                    Some(token)
+                }
+                _ => {
+                    is_calm = false;
+                    let may_act = self.service != Service::Observe && self.is_meant(place, fact);
+                    let reach = self.session.files.reach(place);
+                    let mut outside =
+                        Outside::new(fact.file, fact.process, fact.file_pages, reach, may_act);
+                    let token = self.session.read(place, access, now, &mut outside).ok();
+                    self.session.files.set_reach(place, outside.reach);
+                    self.counts.calls += outside.calls;
+                    self.counts.decisions += outside.carried;
+                    token
+                }
+            };
+            last = token.or(last);
+        }
+        if let Some(token) = last {
+            self.last.put(fact.thread, token);
+            if fact.waited_ns > WAIT_NS_MIN {
+                self.wait(place, &token, fact);
+            }
+        }
+        if fact.is_mapped && self.service == Service::Full {
+            self.fit_window(place, fact);
+        }
+        if is_calm {
+            self.forget(fact.file);
+        }
+    }
+
+    /// Notes who reads; when the last fact of the file was told, but not before the reader's pause.
+    fn note(&self, place: u32, fact: &Observation) -> Timestamp {
+        if let Some(number) = fact.descriptor {
+            let process = fact.process;
+            let reach = Reach::Descriptor { process, number };
+            self.session.files.set_reach(place, reach);
+        }
+        let Ok(mut inside) = self.session.files.enter(place) else {
+            return fact.time;
+        };
+        let slot = inside.slot();
+        slot.reader = fact.process;
+        slot.is_mapped = fact.is_mapped;
+        let before = std::mem::replace(&mut slot.told, fact.time);
+        if before == Timestamp::default() {
+            fact.time
+        } else {
+            before.min(fact.time)
+        }
+    }
+
+    fn on_wait(&mut self, fact: &Observation) {
+        if fact.waited_ns <= WAIT_NS_MIN {
+            return;
+        }
+        let place = self.session.files.find(fact.file);
+        if let Some(token) = self.last.get(&fact.thread).copied()
+            && place == Some(token.file)
+        {
+            self.wait(token.file, &token, fact);
+        }
+    }
+
+    fn wait(&self, place: u32, token: &Token<u32>, fact: &Observation) {
+        let residency = ResidentOutside {
+            file: fact.file,
+            process: fact.process,
+            reach: self.session.files.reach(place),
+        };
+        self.session
+            .on_wait(token, fact.waited_ns, fact.time, &residency);
+    }
+
+    /// Whether the owner of the machine means this file and this reader, and the reader has no library of ours.
+    fn is_meant(&mut self, place: u32, fact: &Observation) -> bool {
+        if self.readers.get(fact).has_library {
+            return false;
+        }
+        if self.scope.is_everything() {
+            return true;
+        }
+        let known = self.session.files.enter(place);
+        let known = known.ok().and_then(|mut inside| inside.slot().meant);
+        if let Some((process, judged, is_meant)) = known
+            && process == fact.process
+            && fact.time.since(judged) < LOOK_NS
+        {
+            return is_meant;
+        }
+        let is_meant = self.judge(place, fact);
+        if let Ok(mut inside) = self.session.files.enter(place) {
+            inside.slot().meant = Some((fact.process, fact.time, is_meant));
+        }
+        is_meant
+    }
+
+    fn judge(&mut self, place: u32, fact: &Observation) -> bool {
+        let Reader { name, cgroups, .. } = self.readers.get(fact);
+        let hint = self.session.files.reach(place);
+        let reached = crate::reach::reach(fact.file, fact.process, hint);
+        let path = reached.and_then(|(reached, _)| reached.path(fact.process));
+        self.scope.holds(&ReadFacts {
+            path: path.as_deref(),
+            process: name.as_deref(),
+            cgroups,
+            device: Some(DeviceNumber::from_dev(fact.file.device)),
+        })
+    }
+
+    /// A mapping that is read at random gets no window; one that is read in order again gets the device's.
+    fn fit_window(&mut self, place: u32, fact: &Observation) {
+        let Ok(mut inside) = self.session.files.enter(place) else {
+            return;
+        };
+        let window = &mut inside.slot().mapped_window;
+        let needs = fact
+            .accesses()
+            .map(|touched| window.on_fault(touched.pages()));
+        let need = needs.last().unwrap_or(MappedNeed::AsItIs);
+        drop(inside);
+        match need {
+            MappedNeed::NoWindow if !self.narrowed.holds(fact.file) => {
+                // Where it cannot be taken away, the reader pays for it as it did.
+                let _ = self.narrow(place, fact);
+            }
+            MappedNeed::Window => self.narrowed.widen(fact.file),
+            _ => {}
+        }
+    }
+
+    fn narrow(&mut self, place: u32, fact: &Observation) -> Option<()> {
+        if !self.is_meant(place, fact) {
+            return None;
+        }
+        let hint = match self.session.files.reach(place) {
+            // It may be open as well.
+            Reach::Mapping { .. } => Reach::Unknown,
+            known => known,
+        };
+        let (_, reach) = crate::reach::reach(fact.file, fact.process, hint)?;
+        self.session.files.set_reach(place, reach);
+        let Reach::Descriptor { process, number } = reach else {
+            return None;
+        };
+        self.narrowed.narrow(fact.file, process, number).ok()
+    }
+
+    fn look_around(&mut self, now: Timestamp) {
+        if now.since(self.looked) < LOOK_NS {
+            return;
+        }
+        self.looked = now;
+        self.learn_memory();
+        self.narrowed.forget_ended();
+        while let Some((&file, &told)) = self.watched.peek_lru()
+            && now.since(told) > QUIET_NS
+        {
+            self.forget(file);
+        }
+        // To attach takes milliseconds, in which the first reader is not seen.
+        if self.watched.is_empty() && now.since(self.missed) > QUIET_NS {
+            self.observer.rest();
+        }
+    }
+
+    fn learn_memory(&mut self) {
+        let machine = MemoryInfo::read(Path::new("/proc"))
+            .ok()
+            .and_then(|memory| memory.available_bytes);
+        let bytes = ByteLength::new(machine.unwrap_or(MEMORY_BYTES_UNKNOWN));
+        self.session
+            .group
+            .set_memory(PageCount::holding(bytes), &self.settings);
+    }
+}
+
+/// Now, on the clock of the facts.
+fn now() -> Timestamp {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let ns = now.tv_sec.saturating_mul(1_000_000_000) + now.tv_nsec;
+    Timestamp::new(u64::try_from(ns).unwrap_or(0))
+}
+
+/// What sysfs says about a device.
+fn device_facts(device: u64, settings: &Settings) -> DeviceFacts {
+    let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
+    let number = DeviceNumber::from_dev(device);
+    let identity = device_identity::of_block_device(sys, proc, number);
+    let queue = QueueFacts::read(sys, number);
+    let pages = |kib: Option<u64>| kib.unwrap_or(0) * 1024 / PAGE_BYTES;
+    DeviceFacts {
+        identity: identity.unwrap_or(0),
+        rotational: queue.rotational,
+        ..DeviceFacts::configured(settings)
+            .with_call_limits(pages(queue.max_sectors_kb), pages(queue.read_ahead_kb))
+    }
+}

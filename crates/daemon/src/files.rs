@@ -1,0 +1,256 @@
+//! The files that the daemon knows: a plain table of a fixed size, the least recently read one first to go.
+//!
+//! One thread is in here, so a file is never busy and nothing is deferred.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::num::NonZeroUsize;
+
+use ahead_engine::file::{FileState, Tally};
+use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
+use ahead_engine::mapped_window::MappedWindow;
+use ahead_observer::observation::FileKey;
+use ahead_policy::adaptive::{STREAMS_MANY, Stream};
+use ahead_units::Timestamp;
+use lru::LruCache;
+
+use crate::reach::Reach;
+use crate::status::FileStatus;
+
+/// Files that are known at once. Fewer, and a machine that reads many forgets the streams of those that come back;
+/// more is memory.
+pub const FILES_MAX: usize = 4096;
+
+/// What is known of one file.
+#[derive(Debug, Default)]
+pub struct Slot {
+    key: Option<FileKey>,
+    state: FileState,
+    many: Option<Box<[Stream]>>,
+    /// What happened to it since it is known.
+    pub total: Tally,
+    /// Pages given up unread since it is known.
+    pub wasted: u64,
+    /// When its newest fact was told.
+    pub told: Timestamp,
+    /// Process that read it last.
+    pub reader: u32,
+    /// It is read through a mapping.
+    pub is_mapped: bool,
+    /// Whether the kernel's window pays there.
+    pub mapped_window: MappedWindow,
+    /// When it was tried last to take it away.
+    pub narrowing_tried: Timestamp,
+    /// Which process's reads of it were judged last, when, and whether the owner of the machine means them.
+    pub meant: Option<(u32, Timestamp, bool)>,
+}
+
+impl Slot {
+    /// Which file.
+    #[must_use]
+    pub const fn key(&self) -> Option<FileKey> {
+        self.key
+    }
+
+    /// What is said of it; who reads it, and its path, are found out by others.
+    #[must_use]
+    pub fn status(&self) -> Option<FileStatus> {
+        let FileKey { device, inode } = self.key?;
+        Some(FileStatus {
+            device,
+            inode,
+            path: None,
+            process: self.reader,
+            name: None,
+            is_mapped: self.is_mapped,
+            pattern: self.state.pattern.text().to_owned(),
+            reason: self.state.reason.text().to_owned(),
+            window_pages: self.state.window.get(),
+            accesses: self.total.accesses,
+            pages: self.total.pages,
+            requested: self.total.prefetched,
+            useful: self.total.useful,
+            late: self.total.late,
+            wasted: self.wasted,
+            thrashed: self.total.thrashed,
+        })
+    }
+}
+
+/// The table.
+#[derive(Debug)]
+pub struct Files {
+    slots: Vec<RefCell<Slot>>,
+    reaches: Vec<Cell<Reach>>,
+    places: RefCell<LruCache<FileKey, u32>>,
+}
+
+/// A file that was entered.
+#[derive(Debug)]
+pub struct InsideSlot<'a>(RefMut<'a, Slot>);
+
+impl InsideSlot<'_> {
+    /// All that is known of it.
+    pub fn slot(&mut self) -> &mut Slot {
+        &mut self.0
+    }
+}
+
+fn at(place: u32) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+impl Files {
+    /// Places for `files_max` files.
+    #[must_use]
+    pub fn new(files_max: NonZeroUsize) -> Self {
+        let mut slots = Vec::new();
+        slots.resize_with(files_max.get(), RefCell::default);
+        let mut reaches = Vec::new();
+        reaches.resize_with(files_max.get(), Cell::default);
+        Self {
+            slots,
+            reaches,
+            places: RefCell::new(LruCache::new(files_max)),
+        }
+    }
+
+    /// Where `file` is, if it is known. It was used now.
+    #[must_use]
+    pub fn find(&self, file: FileKey) -> Option<u32> {
+        self.places.borrow_mut().get(&file).copied()
+    }
+
+    /// The same; it is not used by that.
+    #[must_use]
+    pub fn peek(&self, file: FileKey) -> Option<u32> {
+        self.places.borrow().peek(&file).copied()
+    }
+
+    /// Which file is at a place.
+    #[must_use]
+    pub fn key(&self, place: u32) -> Option<FileKey> {
+        self.slots.get(at(place))?.borrow().key
+    }
+
+    /// A place for `file`, which is not known. `leave` is called with what had it before.
+    pub fn take_place(&self, file: FileKey, leave: impl FnOnce(&mut InsideSlot<'_>)) -> u32 {
+        let mut places = self.places.borrow_mut();
+        let used = places.len();
+        let place = if used < places.cap().get() {
+            u32::try_from(used).unwrap_or(u32::MAX)
+        } else {
+            places.pop_lru().map_or(0, |(_, place)| place)
+        };
+        places.put(file, place);
+        let mut inside = InsideSlot(self.slots[at(place)].borrow_mut());
+        if inside.0.key.is_some() {
+            leave(&mut inside);
+        }
+        *inside.0 = Slot {
+            key: Some(file),
+            ..Slot::default()
+        };
+        self.reaches[at(place)].set(Reach::default());
+        place
+    }
+
+    /// How the file at a place was reached last.
+    #[must_use]
+    pub fn reach(&self, place: u32) -> Reach {
+        self.reaches[at(place)].get()
+    }
+
+    /// It is reached like this now.
+    pub fn set_reach(&self, place: u32, reach: Reach) {
+        self.reaches[at(place)].set(reach);
+    }
+}
+
+impl FileTable for Files {
+    type File = u32;
+    type Entered<'a> = InsideSlot<'a>;
+
+    fn number(&self, file: u32) -> u64 {
+        u64::from(file)
+    }
+
+    fn enter(&self, file: u32) -> Result<InsideSlot<'_>, EnterError> {
+        let slot = self.slots.get(at(file)).ok_or(EnterError::Gone)?;
+        let slot = slot.try_borrow_mut().map_err(|_| EnterError::Busy)?;
+        slot.key.is_some().then_some(()).ok_or(EnterError::Gone)?;
+        Ok(InsideSlot(slot))
+    }
+
+    fn defer(&self, _file: u32, _deferred: Deferred) {}
+
+    fn visit(&self, mut visit: impl FnMut(&mut InsideSlot<'_>)) {
+        let used = self.places.borrow().len();
+        for slot in &self.slots[..used] {
+            if let Ok(slot) = slot.try_borrow_mut()
+                && slot.key.is_some()
+            {
+                visit(&mut InsideSlot(slot));
+            }
+        }
+    }
+
+    fn account(&self, entered: &mut InsideSlot<'_>, _accesses_min: u64) {
+        let slot = &mut *entered.0;
+        let (tally, wasted) = slot.state.take_tally();
+        slot.total.add(&tally);
+        slot.wasted += wasted;
+    }
+}
+
+impl EnteredFile for InsideSlot<'_> {
+    fn state(&mut self) -> (&mut FileState, Option<&mut [Stream]>) {
+        let slot = &mut *self.0;
+        (&mut slot.state, slot.many.as_deref_mut())
+    }
+
+    fn has_deferred(&self) -> bool {
+        false
+    }
+
+    fn next_deferred(&mut self) -> Option<Deferred> {
+        None
+    }
+
+    fn grow(&mut self) {
+        let slot = &mut *self.0;
+        if slot.many.is_none() {
+            let mut many = vec![Stream::default(); STREAMS_MANY].into_boxed_slice();
+            slot.state.move_to_many(&mut many);
+            slot.many = Some(many);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(inode: u64) -> FileKey {
+        FileKey { device: 1, inode }
+    }
+
+    #[test]
+    fn the_file_that_was_not_read_for_longest_leaves_its_place() {
+        let files = Files::new(NonZeroUsize::new(2).unwrap());
+        let first = files.take_place(file(1), |_| panic!("free"));
+        let second = files.take_place(file(2), |_| panic!("free"));
+        assert_eq!(files.find(file(1)), Some(first));
+        let mut left = None;
+        let third = files.take_place(file(3), |inside| left = inside.slot().key());
+        assert_eq!((left, third), (Some(file(2)), second));
+        assert_eq!(files.find(file(2)), None);
+        assert_eq!(files.key(second), Some(file(3)));
+    }
+
+    #[test]
+    fn a_place_that_no_file_has_cannot_be_entered() {
+        let files = Files::new(NonZeroUsize::new(2).unwrap());
+        assert_eq!(files.enter(0).unwrap_err(), EnterError::Gone);
+        assert_eq!(files.enter(7).unwrap_err(), EnterError::Gone);
+    }
+}

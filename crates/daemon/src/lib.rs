@@ -1,0 +1,30 @@
+//! Host: the machine. The engine's loop, fed with what the kernel tells of every process's page cache, and carried out
+//! from outside.
+//!
+//! ```text
+//!   observer ──facts──> Daemon ──accesses, waits──> Session (engine) ──decisions──> Outside
+//!                                                                                     │
+//!            a duplicate of the process's own descriptor, for one decision  <─────────┘
+//! ```
+//!
+//! A program need not be started anew, nor know of it; page faults of mappings count like reads. Nothing is read from
+//! files, and nothing of a process is changed but the window of an open file whose mapping is read at random, which is
+//! written down before ([`narrowed`]).
+//!
+//! * [`daemon`] — facts in, decisions carried out
+//! * [`files`] — the files that are known
+//! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
+//! * [`scope`] — for which files and processes
+//! * [`control`], [`status`] — what it says of itself, and to whom
+//! * [`narrowed`] — windows of open files that were changed, and how they are put back
+#![forbid(unsafe_code)]
+
+pub mod control;
+pub mod daemon;
+pub mod files;
+pub mod narrowed;
+pub mod outside;
+pub mod reach;
+mod readers;
+pub mod scope;
+pub mod status;

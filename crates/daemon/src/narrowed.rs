@@ -1,0 +1,256 @@
+//! Open files whose mapping is read at random have no window: written down, and put back.
+//!
+//! A page fault that misses brings the kernel's whole window around it, 128 KiB and more, and a process's mapping
+//! cannot be advised from outside. But a window belongs to the open file, and the kernel takes it from the device when
+//! it hears POSIX_FADV_NORMAL: for a moment the device's window is 0, the duplicate is advised NORMAL, and the device's
+//! window is what it was. Files that were open before keep theirs; one that is opened in these microseconds has none
+//! until it is advised.
+//!
+//! Two things are written down first: the window of the device
+//! ([`TemporaryWindow`]: put back by whoever opens that journal next, never over a value that another program has set
+//! meanwhile), and here the open file, so that the next start, or `ahead daemon --undo`, gives it the device's window
+//! again.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+
+use ahead_device::machine::MachineTree;
+use ahead_device::temporary_window::TemporaryWindow;
+use ahead_device::undo::{NotedProcess, UndoFile, UndoLock, UndoLockError};
+use ahead_device::window::WindowError;
+use ahead_observer::observation::FileKey;
+use ahead_sys::block_queue::DeviceNumber;
+use rustix::fs::Advice;
+use serde::{Deserialize, Serialize};
+
+use crate::reach::duplicate;
+
+/// The folder of the journal, below the root of the machine.
+const FOLDER: &str = "run/ahead/daemon";
+
+/// Most open files that are narrowed at once.
+const NARROWED_MAX: usize = 256;
+
+/// Why a window was not taken from an open file. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum NarrowError {
+    /// The file is not open there any more.
+    #[error("the file is not open any more: {0}")]
+    Gone(io::Error),
+    /// The device's window cannot be changed, or another program holds it.
+    #[error(transparent)]
+    Window(#[from] WindowError),
+    /// It cannot be written down.
+    #[error("cannot write down what is changed: {0}")]
+    Journal(io::Error),
+    /// The journal's folder is not ours.
+    #[error(transparent)]
+    Lock(#[from] UndoLockError),
+    /// One daemon sees all readers.
+    #[error("a daemon runs already: process {0}; end it first")]
+    Runs(i32),
+    /// As many are narrowed as are kept.
+    #[error("{NARROWED_MAX} open files have no window already")]
+    Full,
+}
+
+/// One open file without a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Narrowed {
+    process: NotedProcess,
+    number: i32,
+    device: u64,
+    inode: u64,
+}
+
+impl Narrowed {
+    fn file(&self) -> FileKey {
+        FileKey {
+            device: self.device,
+            inode: self.inode,
+        }
+    }
+
+    /// Gives the open file the device's window again. What has ended needs none.
+    fn put_back(&self) {
+        let Ok(process) = u32::try_from(self.process.pid) else {
+            return;
+        };
+        if self.process.is_running()
+            && let Ok((opened, _)) = duplicate(self.file(), process, self.number)
+        {
+            let _ = rustix::fs::fadvise(opened, 0, None, Advice::Normal);
+        }
+    }
+}
+
+/// The journal: who has narrowed what.
+#[derive(Debug, Serialize, Deserialize)]
+struct Noted {
+    daemon: NotedProcess,
+    files: Vec<Narrowed>,
+}
+
+fn folder(machine: &MachineTree) -> PathBuf {
+    machine.root().join(FOLDER)
+}
+
+fn journal(machine: &MachineTree) -> UndoFile {
+    UndoFile::new(&folder(machine), "narrowed")
+}
+
+/// Gives all open files that a daemon has left without a window the device's again; how many.
+///
+/// # Errors
+/// That daemon still runs; or the journal's folder is not ours or cannot be made.
+pub fn put_back_left(machine: &MachineTree) -> Result<usize, NarrowError> {
+    let _lock = UndoLock::take(&folder(machine))?;
+    // A journal that makes no sense names nothing that could be put back.
+    let Ok(left) = journal(machine).read::<Noted>() else {
+        return Ok(0);
+    };
+    if left.daemon.is_running() {
+        return Err(NarrowError::Runs(left.daemon.pid));
+    }
+    for one in &left.files {
+        one.put_back();
+    }
+    journal(machine).remove();
+    Ok(left.files.len())
+}
+
+/// The open files without a window, and their journal.
+#[derive(Debug)]
+pub struct NarrowedFiles {
+    machine: MachineTree,
+    folder: PathBuf,
+    journal: UndoFile,
+    noted: Noted,
+}
+
+impl NarrowedFiles {
+    /// None, after what an earlier daemon left was put back. This process is noted as the one daemon, until
+    /// [`Self::end`] or its death.
+    ///
+    /// # Errors
+    /// A daemon runs; or the journal's folder is not ours or cannot be made.
+    pub fn start(machine: &MachineTree) -> Result<Self, NarrowError> {
+        put_back_left(machine)?;
+        let me = NotedProcess::of(std::process::id()).map_err(NarrowError::Journal)?;
+        let started = Self {
+            machine: machine.clone(),
+            folder: folder(machine),
+            journal: journal(machine),
+            noted: Noted {
+                daemon: me,
+                files: Vec::new(),
+            },
+        };
+        started.write()?;
+        Ok(started)
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.noted.files.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.noted.files.is_empty()
+    }
+
+    /// Whether an open file of `file` has none.
+    #[must_use]
+    pub fn holds(&self, file: FileKey) -> bool {
+        self.noted.files.iter().any(|one| one.file() == file)
+    }
+
+    /// Takes the window from the open file `number` of `process`.
+    ///
+    /// # Errors
+    /// [`NarrowError`]; nothing was changed.
+    pub fn narrow(&mut self, file: FileKey, process: u32, number: i32) -> Result<(), NarrowError> {
+        self.forget_ended();
+        if self.noted.files.len() >= NARROWED_MAX {
+            return Err(NarrowError::Full);
+        }
+        let (opened, _) = duplicate(file, process, number).map_err(NarrowError::Gone)?;
+        let process = NotedProcess::of(process).map_err(NarrowError::Gone)?;
+        let device = DeviceNumber::from_dev(file.device).to_string();
+        let mut window = TemporaryWindow::hold(&self.machine, &device)?;
+        self.noted.files.push(Narrowed {
+            process,
+            number,
+            device: file.device,
+            inode: file.inode,
+        });
+        let taken = self.write().and_then(|()| take_window(&mut window, opened));
+        if taken.is_err() {
+            self.noted.files.pop();
+            let _ = self.write();
+        }
+        // Puts the device's window back; where that fails, the journal does at the next start.
+        drop(window);
+        taken
+    }
+
+    /// Gives all open files of `file` the device's window again.
+    pub fn widen(&mut self, file: FileKey) {
+        let mut changed = false;
+        self.noted.files.retain(|one| {
+            let is_it = one.file() == file;
+            if is_it {
+                one.put_back();
+                changed = true;
+            }
+            !is_it
+        });
+        if changed {
+            // What is put back twice is as it was.
+            let _ = self.write();
+        }
+    }
+
+    /// Gives all of them the device's window again.
+    pub fn widen_all(&mut self) {
+        self.put_back_all();
+        let _ = self.write();
+    }
+
+    /// The same, and this process is not the daemon any more.
+    pub fn end(mut self) {
+        self.put_back_all();
+        if let Ok(_lock) = UndoLock::take(&self.folder) {
+            self.journal.remove();
+        }
+    }
+
+    fn put_back_all(&mut self) {
+        for one in std::mem::take(&mut self.noted.files) {
+            one.put_back();
+        }
+    }
+
+    /// Those whose process has ended have nothing to be put back.
+    pub fn forget_ended(&mut self) {
+        self.noted.files.retain(|one| one.process.is_running());
+    }
+
+    fn write(&self) -> Result<(), NarrowError> {
+        let _lock = UndoLock::take(&self.folder)?;
+        self.journal
+            .write(&self.noted)
+            .map_err(NarrowError::Journal)
+    }
+}
+
+/// The moment: the device has no window, and the open file takes that over.
+fn take_window(window: &mut TemporaryWindow, opened: impl AsFd) -> Result<(), NarrowError> {
+    window.set(0)?;
+    let advised = rustix::fs::fadvise(opened, 0, None, Advice::Normal);
+    advised.map_err(|errno| NarrowError::Gone(errno.into()))
+}

@@ -1,0 +1,152 @@
+//! From a decision to the kernel, from outside of the process that reads: the daemon's [`Adviser`].
+//!
+//! What is asked for arrives in the page cache, which all processes share. The file is reached for one decision and
+//! let go of when that is carried out, so that no file system stays busy because of us.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use ahead_engine::adviser::{Act, Adviser, Answer, Residency};
+use ahead_observer::observation::FileKey;
+use ahead_policy::decision::Decision;
+use ahead_sys::cachestat::{CacheStat, cachestat_range};
+use ahead_sys::process_maps::FileMapping;
+use ahead_sys::{process_madvise, readahead};
+use ahead_units::{ByteRange, PageCount, PageRange};
+
+use crate::reach::{Reach, Reached, reach};
+
+/// Carries out decisions about one file that a process reads.
+#[derive(Debug)]
+pub struct Outside {
+    file: FileKey,
+    process: u32,
+    file_pages: PageCount,
+    /// How it is reached, as far as is known.
+    pub reach: Reach,
+    /// It may be acted on; otherwise every decision ends as "not here".
+    may_act: bool,
+    reached: Option<Reached>,
+    /// Calls that were made.
+    pub calls: u64,
+    /// Decisions that were carried out.
+    pub carried: u64,
+}
+
+impl Outside {
+    /// About `file` of `file_pages` pages, which `process` reads.
+    #[must_use]
+    pub const fn new(
+        file: FileKey,
+        process: u32,
+        file_pages: PageCount,
+        reach: Reach,
+        may_act: bool,
+    ) -> Self {
+        Self {
+            file,
+            process,
+            file_pages,
+            reach,
+            may_act,
+            reached: None,
+            calls: 0,
+            carried: 0,
+        }
+    }
+
+    fn request(&self, range: PageRange) -> Answer {
+        let bytes = ByteRange::from(range);
+        let (offset, length) = (bytes.start.get(), bytes.len().get());
+        match &self.reached {
+            None => Answer::NotHere,
+            Some(Reached::File(opened, _)) => match count(opened, range) {
+                Some(pages) if pages.cached >= range.len().get() => Answer::WasCached,
+                known => match readahead::readahead(opened, offset, length) {
+                    Ok(()) if known.is_some() => Answer::OnItsWay,
+                    Ok(()) => Answer::Unknown,
+                    Err(_) => Answer::Refused,
+                },
+            },
+            Some(Reached::Mapped(process, mappings)) => request_mapped(process, mappings, bytes),
+        }
+    }
+}
+
+/// Asks for the parts of `bytes` that are mapped. What is in memory already is not known from outside.
+fn request_mapped(process: &OwnedFd, mappings: &[FileMapping], bytes: ByteRange) -> Answer {
+    let mut answer = Answer::NotHere;
+    for mapping in mappings {
+        let from = bytes.start.get().max(mapping.offset);
+        let mapped_end = mapping.offset.saturating_add(mapping.length);
+        let to = bytes.end.get().min(mapped_end);
+        if from >= to {
+            continue;
+        }
+        let address = mapping.address + (from - mapping.offset);
+        answer = match process_madvise::will_need(process, address, to - from) {
+            Ok(_) => Answer::Unknown,
+            Err(_) => return Answer::Refused,
+        };
+    }
+    answer
+}
+
+fn count(opened: impl AsFd, range: PageRange) -> Option<CacheStat> {
+    let bytes = ByteRange::from(range);
+    cachestat_range(opened, bytes.start.get(), bytes.len().get()).ok()
+}
+
+impl Adviser for Outside {
+    fn prepare(&mut self, _decision: &Decision) -> Option<PageCount> {
+        if !self.may_act {
+            return None;
+        }
+        let (reached, reach) = reach(self.file, self.process, self.reach)?;
+        self.reach = reach;
+        let pages = match &reached {
+            Reached::File(_, pages) => *pages,
+            Reached::Mapped(..) => self.file_pages,
+        };
+        self.reached = Some(reached);
+        Some(pages)
+    }
+
+    fn act(&mut self, act: Act) -> Answer {
+        match act {
+            Act::Prefetch(range) => {
+                self.calls += 1;
+                self.request(range)
+            }
+            // Advice changes how a process reads what it has opened: that is the process's business.
+            _ => Answer::Refused,
+        }
+    }
+
+    fn finish(&mut self, _decision: &Decision, answer: Answer) {
+        self.reached = None;
+        if !matches!(answer, Answer::NotHere | Answer::Refused) {
+            self.carried += 1;
+        }
+    }
+}
+
+/// What became of pages of a file that a process reads; not known where only its mapping can be reached.
+#[derive(Clone, Copy, Debug)]
+pub struct ResidentOutside {
+    /// The file.
+    pub file: FileKey,
+    /// The process.
+    pub process: u32,
+    /// How it is reached.
+    pub reach: Reach,
+}
+
+impl Residency for ResidentOutside {
+    fn evicted(&self, range: PageRange) -> Option<PageCount> {
+        let (reached, _) = reach(self.file, self.process, self.reach)?;
+        match reached {
+            Reached::File(opened, _) => Some(PageCount::new(count(opened, range)?.evicted)),
+            Reached::Mapped(..) => None,
+        }
+    }
+}

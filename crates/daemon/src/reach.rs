@@ -1,0 +1,253 @@
+//! How a file that another process reads is reached: a duplicate of its own descriptor, or its mapping.
+//!
+//! A duplicate stands for the same open file, so what is asked through it is asked of the file that the process reads,
+//! in whatever namespace or container that is. It is taken for one decision and dropped. Between the fact and the
+//! decision the number may have been closed and used again: device and inode of what was duplicated are compared, and
+//! only regular files are used.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use ahead_observer::observation::FileKey;
+use ahead_sys::block_queue::DeviceNumber;
+use ahead_sys::process_maps::{FileMapping, mappings_of};
+use ahead_units::{ByteLength, PageCount};
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+const PROC: &str = "/proc";
+
+/// Descriptors of a process that are looked through for a file. More would take milliseconds.
+const DESCRIPTORS_MAX: usize = 1024;
+
+/// File systems whose files do not say the device of their superblock: the subvolumes of btrfs, and overlays.
+const OTHER_DEVICE: [i64; 2] = [0x9123_683e, 0x794c_7630];
+
+/// How a file was reached last. A hint: it is looked at again before it is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// By a descriptor of a process.
+    Descriptor {
+        /// The process.
+        process: u32,
+        /// The number of the descriptor there.
+        number: i32,
+    },
+    /// Only by what a process has mapped.
+    Mapping {
+        /// The process.
+        process: u32,
+    },
+}
+
+/// A file of another process, for one decision.
+#[derive(Debug)]
+pub enum Reached {
+    /// Its open file, and its length.
+    File(OwnedFd, PageCount),
+    /// Its process, and where that has mapped the file.
+    Mapped(OwnedFd, Vec<FileMapping>),
+}
+
+impl Reached {
+    /// Its path as its process sees it, or, for an open file, as this one does.
+    #[must_use]
+    pub fn path(&self, process: u32) -> Option<PathBuf> {
+        let link = match self {
+            Self::File(opened, _) => format!("{PROC}/self/fd/{}", opened.as_raw_fd()),
+            Self::Mapped(_, mappings) => {
+                let FileMapping {
+                    address, length, ..
+                } = mappings.first()?;
+                let end = address + length;
+                format!("{PROC}/{process}/map_files/{address:x}-{end:x}")
+            }
+        };
+        fs::read_link(link).ok()
+    }
+}
+
+/// Reaches `file` in `process`: as `hint` says, or by any descriptor that stands for it, or by its mapping. Also says
+/// how. `None` when the process, or its interest in the file, has ended.
+#[must_use]
+pub fn reach(file: FileKey, process: u32, hint: Reach) -> Option<(Reached, Reach)> {
+    if let Reach::Descriptor {
+        process: of,
+        number,
+    } = hint
+        && of == process
+        && let Ok((opened, length)) = duplicate(file, process, number)
+    {
+        return Some((Reached::File(opened, length), hint));
+    }
+    // Where it was only mapped, that is looked at first: a process may have many descriptors.
+    if hint == (Reach::Mapping { process })
+        && let Some(reached) = mapped(file, process)
+    {
+        return Some(reached);
+    }
+    let found = find_descriptor(file, process);
+    if let Some(number) = found
+        && let Ok((opened, length)) = duplicate(file, process, number)
+    {
+        let reach = Reach::Descriptor { process, number };
+        return Some((Reached::File(opened, length), reach));
+    }
+    mapped(file, process)
+}
+
+fn mapped(file: FileKey, process: u32) -> Option<(Reached, Reach)> {
+    let pid = i32::try_from(process).ok()?;
+    let device = DeviceNumber::from_dev(file.device);
+    let mut mappings = mappings_of(Path::new(PROC), pid, file.inode).ok()?;
+    mappings.retain(|mapping| mapping.device == device);
+    if mappings.is_empty() {
+        return None;
+    }
+    let handle = handle(process).ok()?;
+    Some((
+        Reached::Mapped(handle, mappings),
+        Reach::Mapping { process },
+    ))
+}
+
+fn handle(process: u32) -> io::Result<OwnedFd> {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or(io::ErrorKind::NotFound)?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+/// A duplicate of descriptor `number` of `process`, if that is `file`; and the pages that the file has.
+///
+/// # Errors
+/// `NotFound` when it is another file; otherwise the kernel's.
+pub fn duplicate(file: FileKey, process: u32, number: i32) -> io::Result<(OwnedFd, PageCount)> {
+    let opened = pidfd_getfd(handle(process)?, number, PidfdGetfdFlags::empty())?;
+    let length = length_of(&opened, file)?.ok_or(io::ErrorKind::NotFound)?;
+    Ok((opened, length))
+}
+
+/// Pages of what is open, if that is `file`. A server is not asked: what it would say late is not waited for.
+fn length_of(opened: &OwnedFd, file: FileKey) -> io::Result<Option<PageCount>> {
+    let found = rustix::fs::statx(
+        opened,
+        c"",
+        AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC,
+        StatxFlags::BASIC_STATS,
+    )?;
+    let is_regular = FileType::from_raw_mode(found.stx_mode.into()) == FileType::RegularFile;
+    if !is_regular || found.stx_ino != file.inode {
+        return Ok(None);
+    }
+    let device = rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor);
+    if device != file.device && !has_other_device(opened)? {
+        return Ok(None);
+    }
+    Ok(Some(PageCount::holding(ByteLength::new(found.stx_size))))
+}
+
+fn has_other_device(opened: impl AsFd) -> io::Result<bool> {
+    let kind = rustix::fs::fstatfs(opened)?.f_type;
+    Ok(OTHER_DEVICE.contains(&kind))
+}
+
+/// A descriptor of `process` that seems to stand for `file`.
+fn find_descriptor(file: FileKey, process: u32) -> Option<i32> {
+    let folder = format!("{PROC}/{process}/fd");
+    let entries = fs::read_dir(&folder).ok()?.take(DESCRIPTORS_MAX);
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let is_it = |number: &i32| {
+        let path = format!("{folder}/{number}");
+        let found = rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::INO);
+        found.is_ok_and(|found| found.stx_ino == file.inode)
+    };
+    // Whether it is this file is seen when it was duplicated.
+    numbers.into_iter().find(is_it)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write as _;
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    fn key(file: &File) -> FileKey {
+        let facts = file.metadata().unwrap();
+        FileKey {
+            device: facts.dev(),
+            inode: facts.ino(),
+        }
+    }
+
+    fn scratch(pages: usize) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        file.write_all(&vec![7; pages * 4096]).unwrap();
+        file
+    }
+
+    /// A number that was closed and used again between the fact and the decision.
+    #[test]
+    fn a_descriptor_that_stands_for_another_file_now_is_not_used() {
+        let me = std::process::id();
+        let (one, other) = (scratch(3), scratch(5));
+        let number = one.as_file().as_raw_fd();
+        let (_, length) = duplicate(key(one.as_file()), me, number).unwrap();
+        assert_eq!(length.get(), 3);
+        let other_number = other.as_file().as_raw_fd();
+        let refused = duplicate(key(one.as_file()), me, other_number).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::NotFound);
+        // It is found where it is now.
+        let wrong = Reach::Descriptor {
+            process: me,
+            number: other_number,
+        };
+        let (_, reach) = reach(key(one.as_file()), me, wrong).unwrap();
+        assert_eq!(
+            reach,
+            Reach::Descriptor {
+                process: me,
+                number
+            }
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_only_mapped_is_reached_by_its_mapping() {
+        let file = scratch(4);
+        let opened = File::open(file.path()).unwrap();
+        let of = key(&opened);
+        let (path, _) = file.keep().map(|(_, path)| (path, ())).unwrap();
+        let mapped = ahead_sys::mapped_file::MappedFile::map(&opened).unwrap();
+        drop(opened);
+        let reached = reach(of, std::process::id(), Reach::Unknown);
+        let seen = reached
+            .as_ref()
+            .and_then(|(one, _)| one.path(std::process::id()));
+        fs::remove_file(&path).unwrap();
+        drop(mapped);
+        assert_eq!(seen, Some(path));
+        let (Reached::Mapped(_, mappings), Reach::Mapping { .. }) = reached.unwrap() else {
+            panic!("a mapping");
+        };
+        assert_eq!(mappings[0].length, 4 * 4096);
+    }
+
+    #[test]
+    fn what_is_no_file_and_who_has_ended_is_not_reached() {
+        let (reader, _writer) = io::pipe().unwrap();
+        let of = FileKey {
+            device: 0,
+            inode: 1,
+        };
+        let me = std::process::id();
+        assert!(duplicate(of, me, reader.as_raw_fd()).is_err());
+        assert!(reach(of, u32::MAX, Reach::Unknown).is_none());
+    }
+}

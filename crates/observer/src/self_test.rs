@@ -1,0 +1,224 @@
+//! Whether the programs tell the truth on this kernel: known reads of a scratch file, compared with what is told.
+//!
+//! Kernels move their tracepoints, and change what an argument means. A fact that is told wrong would be worse than
+//! none: whoever steers by it reads the wrong pages. So nothing is believed before a read that misses, reads from
+//! memory, and a page fault of a file that we know were told as what they were.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ahead_sys::mapped_file::MappedFile;
+use ahead_units::{ByteRange, PAGE_BYTES, PageRange};
+
+use crate::observation::{FactKind, FileKey, Observation};
+use crate::observer::{KernelObserver, ObserverError};
+
+/// Length of the scratch file: twice a window of 1 MiB and more lie between the places that are read.
+const FILE_PAGES: u64 = 4096;
+/// Where a read misses, where one is watched, and where a mapping is touched.
+const MISSED: PageRange = PageRange::new(512, 516);
+const WATCHED: PageRange = PageRange::new(1536, 1540);
+const TOUCHED: u64 = 3000;
+/// Reads from memory, a page each, that have to arrive whole.
+const CACHED_READS: u64 = 64;
+
+/// Why what is told is not believed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelfTestError {
+    /// The scratch file cannot be made or read.
+    #[error("cannot make known reads in {}: {source}", folder.display())]
+    Scratch {
+        /// Where.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The programs cannot be asked.
+    #[error(transparent)]
+    Observer(#[from] ObserverError),
+    /// Something that was done was told as something else, or not at all.
+    #[error("what this kernel tells of {fact} is not what was done ({told}): it is not believed")]
+    Untrue {
+        /// What was done.
+        fact: &'static str,
+        /// What was told of it.
+        told: String,
+    },
+}
+
+/// Does known reads of a file in `folder`, which has to lie on a file system that reads through the page cache from
+/// a device, and compares what is told.
+///
+/// # Errors
+/// [`SelfTestError`]. The programs stay attached; whoever called decides.
+pub fn run(observer: &mut KernelObserver, folder: &Path) -> Result<(), SelfTestError> {
+    let scratch = |source| SelfTestError::Scratch {
+        folder: folder.to_owned(),
+        source,
+    };
+    let file = Scratch::make(folder).map_err(scratch)?;
+    let mut test = Test {
+        observer,
+        key: file.key().map_err(scratch)?,
+        descriptor: file.0.as_raw_fd(),
+        told: Vec::new(),
+    };
+    let done = test.run(&file, &scratch);
+    test.observer.forget(test.key);
+    test.observer.rest();
+    done
+}
+
+/// A file of ours without a name.
+struct Scratch(File);
+
+impl Scratch {
+    fn make(folder: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(rustix::fs::OFlags::TMPFILE.bits().cast_signed())
+            .mode(0o600)
+            .open(folder)?;
+        let bytes = vec![b'a'; usize::try_from(FILE_PAGES * PAGE_BYTES).unwrap_or(0)];
+        file.write_all_at(&bytes, 0)?;
+        file.sync_data()?;
+        Ok(Self(file))
+    }
+
+    fn key(&self) -> io::Result<FileKey> {
+        let facts = self.0.metadata()?;
+        Ok(FileKey {
+            device: facts.dev(),
+            inode: facts.ino(),
+        })
+    }
+
+    fn evict(&self) -> io::Result<()> {
+        Ok(rustix::fs::fadvise(
+            &self.0,
+            0,
+            None,
+            rustix::fs::Advice::DontNeed,
+        )?)
+    }
+
+    fn read(&self, pages: PageRange) -> io::Result<()> {
+        let bytes = ByteRange::from(pages);
+        let mut buffer = vec![0; usize::try_from(bytes.len().get()).unwrap_or(0)];
+        self.0.read_exact_at(&mut buffer, bytes.start.get())
+    }
+}
+
+struct Test<'a> {
+    observer: &'a mut KernelObserver,
+    key: FileKey,
+    descriptor: i32,
+    told: Vec<Observation>,
+}
+
+impl Test<'_> {
+    fn run(
+        &mut self,
+        file: &Scratch,
+        scratch: &impl Fn(io::Error) -> SelfTestError,
+    ) -> Result<(), SelfTestError> {
+        file.evict().map_err(scratch)?;
+        self.listen()?;
+        file.read(MISSED).map_err(scratch)?;
+        let descriptor = Some(self.descriptor);
+        let is_missed = |fact: &Observation| {
+            fact.kind == FactKind::Miss
+                && fact.first.pages() == MISSED
+                && fact.descriptor == descriptor
+                && fact.file_pages.get() == FILE_PAGES
+                && fact.window.is_some_and(|window| window.get() <= 1 << 20)
+        };
+        self.expect("a read that misses", is_missed)?;
+
+        self.observer.watch(self.key)?;
+        self.listen()?;
+        file.read(WATCHED).map_err(scratch)?;
+        let is_watched = |fact: &Observation| {
+            fact.kind == FactKind::Accesses
+                && fact.first.pages() == WATCHED
+                && fact.descriptor == descriptor
+        };
+        self.expect("a read of a watched file", is_watched)?;
+
+        // In memory now, and read again page by page.
+        file.read(PageRange::new(0, CACHED_READS))
+            .map_err(scratch)?;
+        self.listen()?;
+        for page in 0..CACHED_READS {
+            file.read(PageRange::new(page, page + 1)).map_err(scratch)?;
+        }
+        // Reads of one page every page: the last of them ends the run.
+        file.read(PageRange::new(0, 1)).map_err(scratch)?;
+        file.read(PageRange::new(1000, 1001)).map_err(scratch)?;
+        let told = self.hear()?;
+        let mut pages = told
+            .iter()
+            .flat_map(Observation::accesses)
+            .map(|access| access.pages().start.get());
+        if !(0..CACHED_READS).all(|page| pages.any(|told| told == page)) {
+            return Err(self.untrue("reads from memory"));
+        }
+
+        file.evict().map_err(scratch)?;
+        let mapped = MappedFile::map(&file.0).map_err(scratch)?;
+        self.listen()?;
+        let _touched = mapped.word_at(TOUCHED * PAGE_BYTES);
+        let is_touched = |fact: &Observation| {
+            fact.kind == FactKind::Accesses
+                && fact.is_mapped
+                && fact.first.pages() == PageRange::new(TOUCHED, TOUCHED + 1)
+        };
+        self.expect("a page fault", is_touched)
+    }
+
+    /// What was told before does not count.
+    fn listen(&mut self) -> Result<(), SelfTestError> {
+        self.told.clear();
+        let mut before = Vec::new();
+        self.drain(&mut before)
+    }
+
+    /// What was told of the file since.
+    fn hear(&mut self) -> Result<Vec<Observation>, SelfTestError> {
+        let mut told = Vec::new();
+        self.drain(&mut told)?;
+        told.retain(|fact| fact.file == self.key && fact.process == std::process::id());
+        self.told = told.clone();
+        Ok(told)
+    }
+
+    fn drain(&mut self, told: &mut Vec<Observation>) -> Result<(), SelfTestError> {
+        let drained = self.observer.wait(Duration::ZERO, told);
+        Ok(drained.map_err(ObserverError::Refused)?)
+    }
+
+    fn expect(
+        &mut self,
+        fact: &'static str,
+        is_it: impl FnMut(&Observation) -> bool,
+    ) -> Result<(), SelfTestError> {
+        if self.hear()?.iter().any(is_it) {
+            return Ok(());
+        }
+        Err(self.untrue(fact))
+    }
+
+    fn untrue(&self, fact: &'static str) -> SelfTestError {
+        let told = match self.told.first() {
+            Some(first) => format!("{} facts, the first {first:?}", self.told.len()),
+            None => "nothing was told".to_owned(),
+        };
+        SelfTestError::Untrue { fact, told }
+    }
+}

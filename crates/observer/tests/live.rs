@@ -1,0 +1,101 @@
+//! The programs on the kernel that runs. Root.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
+use std::time::Duration;
+
+use ahead_observer::observation::{FileKey, Observation};
+use ahead_observer::observer::KernelObserver;
+use ahead_observer::self_test;
+
+/// On the file system that this is built on.
+const FOLDER: &str = env!("CARGO_TARGET_TMPDIR");
+
+const PAGE: u64 = 4096;
+
+/// A file in memory, of so many pages.
+fn file(pages: u64) -> (File, FileKey) {
+    let mut file = tempfile::tempfile_in(FOLDER).expect("a folder");
+    let bytes = vec![7; usize::try_from(pages * PAGE).expect("small")];
+    file.write_all(&bytes).expect("space");
+    file.sync_all().expect("written");
+    let facts = file.metadata().expect("open");
+    let key = FileKey {
+        device: facts.dev(),
+        inode: facts.ino(),
+    };
+    (file, key)
+}
+
+fn read(file: &File, page: u64) {
+    let mut buffer = [0; 4096];
+    file.read_exact_at(&mut buffer, page * PAGE)
+        .expect("inside");
+}
+
+fn all_told(observer: &KernelObserver) -> Vec<Observation> {
+    let mut told = Vec::new();
+    observer.wait(Duration::ZERO, &mut told).expect("a ring");
+    told
+}
+
+fn told(observer: &KernelObserver, of: FileKey) -> Vec<Observation> {
+    let mut told = all_told(observer);
+    told.retain(|fact| fact.file == of);
+    told
+}
+
+fn start() -> KernelObserver {
+    KernelObserver::start().expect("root, and a kernel with the tracepoints")
+}
+
+#[test]
+fn this_kernel_tells_the_truth() {
+    let mut observer = start();
+    self_test::run(&mut observer, Path::new(FOLDER)).unwrap();
+    assert!(!observer.is_attached(), "nothing is watched any more");
+}
+
+#[test]
+fn reads_from_memory_are_told_of_watched_files_only_and_together() {
+    let mut observer = start();
+    let (quiet, quiet_key) = file(1024);
+    let (watched, watched_key) = file(1024);
+    observer.watch(watched_key).unwrap();
+    for page in 0..1024 {
+        read(&quiet, page);
+        read(&watched, page);
+    }
+    let (told, others): (Vec<_>, Vec<_>) = all_told(&observer)
+        .into_iter()
+        .partition(|fact| fact.file == watched_key);
+    assert!(others.iter().all(|fact| fact.file != quiet_key));
+    let pages: u32 = told.iter().map(|fact| fact.count).sum();
+    // The last ones were too few to be told.
+    assert!((992..=1024).contains(&pages), "{pages}");
+    // 32 pages each, or what a millisecond brought where the machine is busy.
+    assert!(told.len() < 512, "{} facts of 1024 reads", told.len());
+}
+
+#[test]
+fn facts_that_find_the_ring_full_are_counted_and_later_ones_told() {
+    let mut observer = start();
+    let (file, key) = file(1024);
+    observer.watch(key).unwrap();
+    // No two steps alike: a fact for each two reads.
+    let mut page = 0;
+    for number in 0..40_000 {
+        page = (page + number * number + 3) % 1024;
+        read(&file, page);
+    }
+    assert!(observer.overruns() > 0);
+    assert!(told(&observer, key).len() > 5_000);
+    let before = observer.overruns();
+    for number in 0..100 {
+        read(&file, number * number % 1024);
+    }
+    assert!(!told(&observer, key).is_empty(), "it goes on");
+    assert_eq!(observer.overruns(), before);
+}

@@ -1,0 +1,94 @@
+//! `/proc/PID/maps` - where a process has mapped a file.
+//!
+//! See `man 5 proc_pid_maps`.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+
+use crate::block_queue::DeviceNumber;
+
+/// A part of a file in the memory of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileMapping {
+    /// Its first byte in the memory of the process.
+    pub address: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Its first byte in the file.
+    pub offset: u64,
+    /// The device of the file's superblock.
+    pub device: DeviceNumber,
+}
+
+/// Where process `pid` has mapped files with the number `inode`, in the order of its memory. `NotFound` when the
+/// process has ended, `PermissionDenied` without the right to trace it. `proc_root` is normally `/proc`.
+pub fn mappings_of(proc_root: &Path, pid: i32, inode: u64) -> io::Result<Vec<FileMapping>> {
+    let maps = BufReader::new(File::open(proc_root.join(format!("{pid}/maps")))?);
+    let mut found = Vec::new();
+    for line in maps.split(b'\n') {
+        let line = line?;
+        // A name of any bytes may follow.
+        let text = String::from_utf8_lossy(&line);
+        found.extend(
+            parse(&text)
+                .filter(|(_, of)| *of == inode)
+                .map(|(mapping, _)| mapping),
+        );
+    }
+    Ok(found)
+}
+
+/// `7f00a000-7f00b000 r--s 00001000 08:02 135522   /usr/lib/a b.so`; the device in hexadecimal digits.
+fn parse(line: &str) -> Option<(FileMapping, u64)> {
+    let mut fields = line.split_ascii_whitespace();
+    let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok();
+    let half = |text: &str| u32::from_str_radix(text, 16).ok();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let (start, end) = (hexadecimal(start)?, hexadecimal(end)?);
+    let offset = hexadecimal(fields.nth(1)?)?;
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let device = DeviceNumber {
+        major: half(major)?,
+        minor: half(minor)?,
+    };
+    let mapping = FileMapping {
+        address: start,
+        length: end.checked_sub(start)?,
+        offset,
+        device,
+    };
+    Some((mapping, fields.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn mappings_of_a_file_are_found_among_others() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("7")).unwrap();
+        let maps = "\
+55d0-55d8 r--p 00000000 fe:0a 12    /a b 12\n\
+7f00a000-7f00c000 r--s 00001000 fe:0a 34    /c\n\
+7ffc0000-7ffd0000 rw-p 00000000 00:00 0     [stack]\n\
+nonsense\n";
+        fs::write(folder.path().join("7/maps"), maps).unwrap();
+        let found = mappings_of(folder.path(), 7, 34).unwrap();
+        let expected = FileMapping {
+            address: 0x7f00_a000,
+            length: 0x2000,
+            offset: 0x1000,
+            device: DeviceNumber {
+                major: 254,
+                minor: 10,
+            },
+        };
+        assert_eq!(found, [expected]);
+        let gone = mappings_of(folder.path(), 8, 34).unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::NotFound);
+    }
+}
