@@ -404,10 +404,10 @@ static EXAMPLES: &[Examples] = &[
     of(
         "ahead-reproduce",
         &[
-            ("ahead reproduce list", "the figures by name"),
+            ("ahead reproduce list", "what each figure shows"),
             (
                 "ahead reproduce all --out pictures",
-                "all of them, with pictures",
+                "all of them, a page with pictures for each publication",
             ),
         ],
     ),

@@ -25,26 +25,31 @@ mod machines;
 mod nfs;
 mod streams;
 
-use crate::figure::{Figure, ReproduceError};
+use crate::figure::{Figure, Knobs, Publication, ReproduceError};
 
-/// The figure.
-///
-/// # Errors
-/// [`ReproduceError`].
-pub fn figure() -> Result<Figure, ReproduceError> {
+/// What the command line knows of it.
+pub const PUBLICATION: Publication = Publication {
+    name: "ara-2006",
+    about: "adaptive read-ahead against the stock logic of 2.6: dd, iozone, NFS, streams, a database",
+    parameters: machines::PARAMETERS,
+    compute: figure,
+};
+
+fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
     let mut figure = Figure {
         name: "ara-2006",
         title: "Adaptive read-ahead against the stock logic of 2.6".to_owned(),
         source: "M. Santosa, F. Wu: Using Adaptive Read-Ahead to Improve I/O Throughput on Linux \
                  (2006); F. Wu: Adaptive readahead V3 to V16 (2005, 2006)"
             .to_owned(),
+        parameters: machines::PARAMETERS,
         ..Figure::default()
     };
-    dd::add(&mut figure)?;
-    iozone::add(&mut figure)?;
-    nfs::add(&mut figure)?;
-    streams::add(&mut figure)?;
-    database::add(&mut figure)?;
+    dd::add(&mut figure, knobs)?;
+    iozone::add(&mut figure, knobs)?;
+    nfs::add(&mut figure, knobs)?;
+    streams::add(&mut figure, knobs)?;
+    database::add(&mut figure, knobs)?;
     figure.notes.push(
         "stock is linux-2.6.18 with 128 KiB unless a row says 1 MiB, ARA is ara-june with 1 MiB, \
          ratio 50 and hit rate 1; adaptive runs over linux-6.18 on the same machine"
@@ -64,10 +69,9 @@ pub fn figure() -> Result<Figure, ReproduceError> {
             .to_owned(),
     );
     figure.notes.push(
-        "bounds and counts that were set after a first look: two trees instead of a large file for \
-         'not better' over NFS (on the large file ARA wins); a window counts as lost when its pages \
-         leave unread; the steps and the length of the sweep over streams; 1 % for the cure of NFS and \
-         for 'becomes faster', 1 point for the overlap"
+        "chosen after a first look: two trees instead of a large file for 'not better' over NFS (on the large \
+         file ARA wins); a window counts as lost when its pages leave unread; the length of the sweep over \
+         streams"
             .to_owned(),
     );
     figure.notes.push(
