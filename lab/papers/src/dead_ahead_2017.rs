@@ -251,7 +251,8 @@ fn percent(report: &WorldReport, ns: u64, cpus: f64) -> f64 {
 
 /// What `sar` printed as a whole percent.
 fn whole_percent(value: f64) -> Spread {
-    Spread::of(value - 0.5, value + 0.5, "printed as a whole percent")
+    let low = f64::max(value - 0.5, 0.0);
+    Spread::of(low, value + 0.5, "printed as a whole percent")
 }
 
 fn blessing(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {

@@ -15,6 +15,7 @@ mod figure;
 pub mod hit_ratio_2010;
 pub mod oci_2017;
 pub mod page;
+pub mod s390_2010;
 pub mod sensitivity;
 pub mod streams_2010;
 pub mod thrash_2010;
@@ -29,6 +30,7 @@ pub const ALL: &[Publication] = &[
     disk_table_2010::PUBLICATION,
     x25m_2010::PUBLICATION,
     streams_2010::PUBLICATION,
+    s390_2010::PUBLICATION,
     hit_ratio_2010::PUBLICATION,
     thrash_2010::PUBLICATION,
     dead_ahead_2017::PUBLICATION,

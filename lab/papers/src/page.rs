@@ -1,7 +1,7 @@
 //! What is said of figures, as text: a table no wider than a page, what failed and why, the free numbers,
 //! the headline; and a page of a document for each publication.
 
-use ahead_study::table::{COLUMNS_MAX, Table, with_titles};
+use ahead_study::table::{COLUMNS_MAX, Table, document, with_titles};
 use ahead_study::verdict::{FigureRow, Verdict};
 
 use crate::figure::{Figure, Parameter, Publication};
@@ -28,46 +28,48 @@ pub fn wrapped(text: &str, indent: &str) -> String {
     lines + "\n"
 }
 
-/// The same look wherever it is printed: a document does not know how wide a terminal is.
-fn document(titles: &[&str]) -> Table {
-    let mut table = with_titles(titles, 0..0);
-    table.force_no_tty();
-    table.set_width(COLUMNS_MAX);
-    table
-}
-
 fn text_of(table: &Table) -> String {
     let lines = table.to_string();
     let lines = lines.lines().map(str::trim_end);
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// Every row: what was published and what it may be, ours, the null model, the verdict.
+/// The longest word of a verdict.
+const VERDICT_WORD: u16 = 14;
+
+/// The rows that are judged: what was published and what it may be, ours, the null model, the verdict;
+/// below them those that are not.
 #[must_use]
 pub fn rows(figure: &Figure) -> String {
-    let mut table = document(&[
+    let titles = [
         "figure",
         "published",
         "may be",
         "simulated",
         "null model",
         "verdict",
-    ]);
+    ];
+    let mut judged = document(&titles, VERDICT_WORD);
+    let mut others = document(
+        &["not judged", "published", "simulated", "verdict"],
+        VERDICT_WORD,
+    );
     for row in &figure.rows {
-        let null = row.null.as_ref();
-        let null = null.map_or_else(String::new, |null| {
-            format!("{}: {}", null.model, null.shows)
-        });
-        table.add_row([
-            row.what.as_str(),
-            &row.published,
-            &row.bound,
-            &row.simulated,
-            &null,
-            row.verdict.text(),
-        ]);
+        let verdict = row.verdict.text();
+        if let Some(null) = &row.null {
+            let null = format!("{}: {}", null.model, null.shows);
+            let cells = [&row.what, &row.published, &row.bound, &row.simulated, &null];
+            judged.add_row(cells.into_iter().map(String::as_str).chain([verdict]));
+        } else {
+            // What was expected stands in the column of what was published.
+            let published = format!("{}{}", row.published, row.bound);
+            others.add_row([row.what.as_str(), &published, &row.simulated, verdict]);
+        }
     }
-    text_of(&table)
+    let tables = [judged, others]
+        .into_iter()
+        .filter(|table| !table.is_empty());
+    tables.map(|table| text_of(&table)).collect()
 }
 
 /// How many rows have each verdict, in words.
@@ -110,13 +112,13 @@ pub fn parameters(parameters: &[Parameter]) -> String {
     if parameters.is_empty() {
         return "None: everything is published.\n".to_owned();
     }
-    let mut table = document(&["free number", "value", "origin", "from"]);
+    let mut table = document(&["free number", "value", "from", "origin"], 7);
     for parameter in parameters {
         table.add_row([
             parameter.name,
             parameter.value,
-            parameter.origin.text(),
             parameter.source,
+            parameter.origin.text(),
         ]);
     }
     text_of(&table)
@@ -166,7 +168,10 @@ pub fn index(figures: &[Figure]) -> String {
          `fitted`: restates a number that the model was given. `ours`: nothing published.",
         "",
     );
-    let mut table = document(&["page", "holds / could fail", "all rows", "free numbers"]);
+    let mut table = document(
+        &["page", "hold / could fail", "all rows", "free numbers"],
+        7,
+    );
     for figure in figures {
         let one = std::slice::from_ref(figure);
         let holds = figure.count(Verdict::Exact) + figure.count(Verdict::Holds);
@@ -212,7 +217,10 @@ pub fn sensitivity(turned: &[Turned]) -> String {
          change. A row that holds only for one value of an assumed number is worth less.",
         "",
     );
-    let mut table = document(&["figure", "number", "times", "verdicts that change"]);
+    let mut table = document(
+        &["figure", "number", "times", "verdicts that change"],
+        VERDICT_WORD,
+    );
     for turned in turned {
         let changes = turned.changes.iter();
         let changes = changes

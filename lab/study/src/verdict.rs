@@ -217,8 +217,10 @@ impl FigureRow {
         (model, null): (&str, f64),
         digits: usize,
     ) -> Self {
+        // A digit more: half a unit of the last printed one is a usual bound.
+        let more = digits + 1;
         let bound = format!(
-            "{:.digits$} to {:.digits$}: {}",
+            "{:.more$} to {:.more$}: {}",
             spread.low, spread.high, spread.source
         );
         Self {
@@ -369,7 +371,7 @@ mod tests {
         let row = FigureRow::within("a", 0.5, HALF, 0.7, ("both stock", 0.5), 2);
         assert_eq!(row.verdict, Verdict::DoesNotHold);
         assert_eq!(row.ratio, Some(1.4));
-        assert_eq!(row.bound, "0.45 to 0.55: printed as 0.5");
+        assert_eq!(row.bound, "0.450 to 0.550: printed as 0.5");
         assert_eq!(row.or_refuted("why").verdict, Verdict::Refuted);
     }
 

@@ -189,7 +189,6 @@ pub(super) fn add(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceErr
             x_label: "scan in a transaction (KiB)".to_owned(),
             y_label: "transactions/s".to_owned(),
             x_scale: Scale::Logarithmic,
-            y_scale: Scale::Logarithmic,
             series: series.collect(),
             ..LineChart::default()
         }),

@@ -16,6 +16,7 @@ const MIB_PAGES: u64 = 256;
 
 const COPY: &str = "processor time to copy a page";
 const CACHE: &str = "memory left to the page cache";
+pub(super) const STARTS: &str = "time within which 800 streams begin";
 pub(super) const SMALL_CACHE: &str = "the same with mem=64M";
 
 /// The free numbers of the models.
@@ -39,6 +40,13 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         value: "48 MiB",
         origin: Origin::Assumed,
         source: "the kernel and 800 processes have the rest",
+        turns: true,
+    },
+    Parameter {
+        name: STARTS,
+        value: "a second, and a minute beside it",
+        origin: Origin::Assumed,
+        source: "not said; both are shown, and the minute is what turns",
         turns: true,
     },
     Parameter {

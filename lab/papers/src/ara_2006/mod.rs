@@ -11,12 +11,14 @@
 //! * `nfs`: requests of one client in the hands of eight daemons
 //! * `streams`: two files in turn, thirty segments, hundreds of slow streams
 //! * `database`: random and sequential reads of several back ends
+//! * `advice`: what it recommends for its two knobs
 //! * `arms`: whom they compare
 //! * `machines`: what they ran on
 //!
 //! The numeric tables of the article are lost; what is held against the simulator is its text.
 //! Costs of processors are the same under both logics: a decision itself costs nothing here.
 
+mod advice;
 mod arms;
 mod database;
 mod dd;
@@ -50,6 +52,7 @@ fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
     nfs::add(&mut figure, knobs)?;
     streams::add(&mut figure, knobs)?;
     database::add(&mut figure, knobs)?;
+    advice::add(&mut figure, knobs)?;
     figure.notes.push(
         "stock is linux-2.6.18 with 128 KiB unless a row says 1 MiB, ARA is ara-june with 1 MiB, \
          ratio 50 and hit rate 1; adaptive runs over linux-6.18 on the same machine"

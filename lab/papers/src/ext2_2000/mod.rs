@@ -7,9 +7,11 @@
 //! drop requests instead of waiting for a place in the queue (the *modified* one).
 //!
 //! * `cells`: the machine, and every run
-//! * `figures`: figures 1 to 7
+//! * `figures`: figures 1 to 5
+//! * `waits`: figures 6 and 7
 //! * `open_questions`: window sizes between the powers of two, the period `P`, an external sort,
 //!   and why 64 to 128 pages were best
+//! * `other_models`: a drive without read-ahead of its own, and the indirect blocks of ext2
 //! * `following_period`: a `P` that follows the queue
 //! * `charts`: what all pictures have in common
 //!
@@ -24,6 +26,8 @@ mod charts;
 mod figures;
 mod following_period;
 mod open_questions;
+mod other_models;
+mod waits;
 
 use crate::figure::{Figure, Knobs, Publication, ReproduceError};
 
@@ -77,6 +81,8 @@ pub fn figure_of(pages: u64, knobs: &Knobs) -> Result<Figure, ReproduceError> {
     };
     let runs = cells::Runs::new(pages, knobs)?;
     figures::add(&mut figure, &runs, knobs)?;
+    waits::add(&mut figure, &runs);
+    other_models::add(&mut figure, pages, knobs)?;
     open_questions::add(&mut figure, &runs, knobs)?;
     Ok(figure)
 }
