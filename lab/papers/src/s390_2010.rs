@@ -182,8 +182,12 @@ fn rows(rates: &[Vec<f64>], lost: &[f64]) -> Vec<FigureRow> {
     let most = |gains: &[f64]| gains.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     const FIT: &str = "the array is fitted to the gain of another test of the thread";
     let mut rows = vec![
-        FigureRow::shown("512 over 128 KiB by readers (1 to 64), %", "by far superior", listed(&gain))
-            .as_fitted(FIT),
+        FigureRow::shown(
+            "512 over 128 KiB by readers (1 to 64), %",
+            "by far superior",
+            listed(&gain),
+        )
+        .as_fitted(FIT),
         FigureRow::fitted("the largest of these gains, %", 35.0, most(&gain), 0, FIT),
     ];
     for (kib, rates) in [(1024, double), (2048, four)] {
@@ -197,7 +201,9 @@ fn rows(rates: &[Vec<f64>], lost: &[f64]) -> Vec<FigureRow> {
                 ("128 KiB as the window before", &gain),
                 |gains| Shown::new(listed(gains), most(gains) <= 100.0 * (NOISE - 1.0)),
             )
-            .because("a request ends at 512 KiB, so that longer windows are more of the same requests"),
+            .because(
+                "a request ends at 512 KiB, so that longer windows are more of the same requests",
+            ),
         );
     }
     rows.push(FigureRow::judged(

@@ -105,6 +105,10 @@ pub struct Compare {
     /// Policies
     #[arg(long, value_name = "LIST")]
     pub policies: Option<String>,
+    /// Windows of the running kernel's algorithm, such as 128K,512K,8M: a policy for each, instead of or
+    /// beside --policies
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub sizes: Vec<String>,
     /// Workloads and traces
     #[arg(long, value_name = "LIST")]
     pub workloads: Option<String>,

@@ -5,26 +5,29 @@ use ahead_study::results::{CellGroup, Contest, Match, Standing, is_kernel_defaul
 use ahead_study::sweep::CellOutcome;
 use ahead_study::table::{self, Table};
 
-use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds};
+use ahead_units::PAGE_BYTES;
 
-/// One table for each plan: every run, and how it stands.
+use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds, size as of_bytes};
+
+/// Two tables for each plan, since a screen is not wide enough for one: how fast every run is and how it
+/// stands, then what its reads wait and what memory holds for it.
 pub(super) fn of_plans(plans: &[Plan], groups: &[CellGroup<'_>]) -> String {
     let mut text = String::new();
     for plan in plans {
-        let of_plan = groups.iter().filter(|group| group.cell().plan == plan.name);
+        let of_plan = || groups.iter().filter(|group| group.cell().plan == plan.name);
         text += &format!(
-            "{}: {}\n{}\n\n",
+            "{}: {}\n{}\n\n{}\n\n",
             plan.name,
             plan.about,
-            of_plan_table(of_plan)
+            speeds(of_plan()),
+            waits(of_plan())
         );
     }
     text
 }
 
-fn of_plan_table<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
+fn speeds<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
     let titles = [
-        "policy",
         "time",
         "MB/s",
         "read /\nwanted",
@@ -32,7 +35,41 @@ fn of_plan_table<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
         "of\nceiling",
         "time / best\nkernel",
     ];
-    let mut rows = table::with_titles(&titles, 1..7);
+    runs_table(titles, groups, |run, group| {
+        let report = &run.report;
+        let standing = Standing::new(run, group);
+        [
+            seconds(report.elapsed_ns),
+            megabytes(report.bytes_per_second()),
+            ratio(Some(report.amplification_permille())),
+            report.device.requests.to_string(),
+            per_cent_of_permille(standing.of_ceiling_permille),
+            ratio(standing.of_best_kernel_permille),
+        ]
+    })
+}
+
+fn waits<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
+    let titles = ["mean read", "99 of 100", "longest read", "held unread"];
+    runs_table(titles, groups, |run, _| {
+        let latency = run.report.latency;
+        [
+            seconds(latency.mean_ns),
+            seconds(latency.p99_ns),
+            seconds(latency.max_ns),
+            of_bytes(run.report.prefetch.unread_max * PAGE_BYTES),
+        ]
+    })
+}
+
+/// A line for each place, and below it one for each policy.
+fn runs_table<'a, const COLUMNS: usize>(
+    titles: [&str; COLUMNS],
+    groups: impl Iterator<Item = &'a CellGroup<'a>>,
+    cells: impl Fn(&CellOutcome, &CellGroup<'_>) -> [String; COLUMNS],
+) -> Table {
+    let titles = [&["policy"][..], &titles[..]].concat();
+    let mut rows = table::with_titles(&titles, 1..titles.len());
     for group in groups {
         let place = group.cell();
         rows.add_row([format!(
@@ -40,17 +77,8 @@ fn of_plan_table<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
             place.workload, place.disk, place.memory_mib
         )]);
         for run in group.runs() {
-            let report = &run.report;
-            let standing = Standing::new(run, group);
-            rows.add_row([
-                format!("  {}{}", run.cell.policy, mark(run, group)),
-                seconds(report.elapsed_ns),
-                megabytes(report.bytes_per_second()),
-                ratio(Some(report.amplification_permille())),
-                report.device.requests.to_string(),
-                per_cent_of_permille(standing.of_ceiling_permille),
-                ratio(standing.of_best_kernel_permille),
-            ]);
+            let name = format!("  {}{}", run.cell.policy, mark(run, group));
+            rows.add_row([name].into_iter().chain(cells(run, group)));
         }
     }
     rows
