@@ -75,8 +75,14 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Exit, ReproduceCommandError> {
         if arguments.name == "all" {
             write(folder, "README.md", page::index(&figures))?;
         }
-        if arguments.sensitivity {
-            write(folder, "sensitivity.md", page::sensitivity(&turned))?;
+        for publication in wanted.iter().filter(|_| arguments.sensitivity) {
+            let name = format!("{}-sensitivity.md", publication.name);
+            let own: Vec<Turned> = turned
+                .iter()
+                .filter(|turned| turned.figure == publication.name)
+                .cloned()
+                .collect();
+            write(folder, &name, page::sensitivity(&own))?;
         }
     }
     let mut text = if arguments.json {

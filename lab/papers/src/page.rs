@@ -129,7 +129,8 @@ pub fn parameters(parameters: &[Parameter]) -> String {
 pub fn of(figure: &Figure) -> String {
     let mut text = format!("# {}: {}\n\n", figure.name, figure.title);
     text += &wrapped(&figure.source, "");
-    text += &format!("\n{}.\n", headline(std::slice::from_ref(figure)));
+    text += "\n";
+    text += &wrapped(&(headline(std::slice::from_ref(figure)) + "."), "");
     for (stem, chart) in &figure.charts {
         text += &format!("\n![{}]({stem}.svg)\n", chart.title());
     }
@@ -190,8 +191,13 @@ pub fn index(figures: &[Figure]) -> String {
             figure.name, figure.name, figure.title
         );
     }
-    text + "\n`ahead reproduce all --out docs/results/reproduce` writes these pages, and a test compares \
-            them; `--sensitivity` adds [sensitivity.md](sensitivity.md).\n"
+    text += "\n";
+    text + &wrapped(
+        "`ahead reproduce all --out docs/results/reproduce` writes these pages, and a test compares them. \
+             With `--sensitivity` each publication gets a second page, which says whose verdicts change when a \
+             free number is halved or doubled; that takes many times as long, and no test repeats it.",
+        "",
+    )
 }
 
 /// What the command's list says.

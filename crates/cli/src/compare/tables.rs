@@ -1,8 +1,8 @@
 //! The tables of `ahead compare`, for people.
 
 use ahead_study::plan::Plan;
-use ahead_study::results::{CellGroup, Contest, Match, Standing, is_kernel_default};
-use ahead_study::sweep::CellOutcome;
+use ahead_study::results::{CellGroup, Contest, Match, Standing, is_kernel_default, permille};
+use ahead_study::sweep::{self, CellOutcome};
 use ahead_study::table::{self, Table};
 
 use ahead_units::PAGE_BYTES;
@@ -19,15 +19,16 @@ pub(super) fn of_plans(plans: &[Plan], groups: &[CellGroup<'_>]) -> String {
             "{}: {}\n{}\n\n{}\n\n",
             plan.name,
             plan.about,
-            speeds(of_plan()),
+            speeds(plans, of_plan()),
             waits(of_plan())
         );
     }
     text
 }
 
-fn speeds<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
+fn speeds<'a>(plans: &[Plan], groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
     let titles = [
+        "policy",
         "time",
         "MB/s",
         "read /\nwanted",
@@ -35,53 +36,71 @@ fn speeds<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
         "of\nceiling",
         "time / best\nkernel",
     ];
-    runs_table(titles, groups, |run, group| {
-        let report = &run.report;
-        let standing = Standing::new(run, group);
-        [
-            seconds(report.elapsed_ns),
-            megabytes(report.bytes_per_second()),
-            ratio(Some(report.amplification_permille())),
-            report.device.requests.to_string(),
-            per_cent_of_permille(standing.of_ceiling_permille),
-            ratio(standing.of_best_kernel_permille),
-        ]
-    })
-}
-
-fn waits<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
-    let titles = ["mean read", "99 of 100", "longest read", "held unread"];
-    runs_table(titles, groups, |run, _| {
-        let latency = run.report.latency;
-        [
-            seconds(latency.mean_ns),
-            seconds(latency.p99_ns),
-            seconds(latency.max_ns),
-            of_bytes(run.report.prefetch.unread_max * PAGE_BYTES),
-        ]
-    })
-}
-
-/// A line for each place, and below it one for each policy.
-fn runs_table<'a, const COLUMNS: usize>(
-    titles: [&str; COLUMNS],
-    groups: impl Iterator<Item = &'a CellGroup<'a>>,
-    cells: impl Fn(&CellOutcome, &CellGroup<'_>) -> [String; COLUMNS],
-) -> Table {
-    let titles = [&["policy"][..], &titles[..]].concat();
-    let mut rows = table::with_titles(&titles, 1..titles.len());
+    let mut rows = table::with_titles(&titles, 1..7);
     for group in groups {
-        let place = group.cell();
-        rows.add_row([format!(
-            "{} on {}, {} MiB",
-            place.workload, place.disk, place.memory_mib
-        )]);
+        rows.add_row([place_of(group)]);
         for run in group.runs() {
-            let name = format!("  {}{}", run.cell.policy, mark(run, group));
-            rows.add_row([name].into_iter().chain(cells(run, group)));
+            let report = &run.report;
+            let standing = Standing::new(run, group);
+            rows.add_row([
+                format!("  {}{}", run.cell.policy, mark(run, group)),
+                seconds(report.elapsed_ns),
+                megabytes(report.bytes_per_second()),
+                ratio(Some(report.amplification_permille())),
+                report.device.requests.to_string(),
+                per_cent_of_permille(standing.of_ceiling_permille),
+                ratio(standing.of_best_kernel_permille),
+            ]);
+        }
+        let bound_ns = sweep::lower_bound_ns(plans, group.cell()).ok().flatten();
+        if let (Some(bound_ns), Some(ceiling)) = (bound_ns, group.ceiling()) {
+            let of_ceiling = permille(ceiling.report.elapsed_ns, bound_ns);
+            let dash = "-".to_owned();
+            rows.add_row([
+                "  (lower bound)".to_owned(),
+                seconds(bound_ns),
+                dash.clone(),
+                dash.clone(),
+                dash.clone(),
+                per_cent_of_permille(of_ceiling),
+                dash,
+            ]);
         }
     }
     rows
+}
+
+fn waits<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
+    let titles = [
+        "policy",
+        "mean read",
+        "99 of 100",
+        "longest read",
+        "held unread",
+    ];
+    let mut rows = table::with_titles(&titles, 1..5);
+    for group in groups {
+        rows.add_row([place_of(group)]);
+        for run in group.runs() {
+            let latency = run.report.latency;
+            rows.add_row([
+                format!("  {}", run.cell.policy),
+                seconds(latency.mean_ns),
+                seconds(latency.p99_ns),
+                seconds(latency.max_ns),
+                of_bytes(run.report.prefetch.unread_max * PAGE_BYTES),
+            ]);
+        }
+    }
+    rows
+}
+
+fn place_of(group: &CellGroup<'_>) -> String {
+    let place = group.cell();
+    format!(
+        "{} on {}, {} MiB",
+        place.workload, place.disk, place.memory_mib
+    )
 }
 
 /// Who the yardsticks are.
