@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ahead_papers::sensitivity::{self, Turned};
-use ahead_papers::{ALL, Figure, Knobs, Publication, ReproduceError, find, page};
+use ahead_papers::{ALL, Figure, ModelKnobs, Publication, ReproduceError, find, page};
 use ahead_study::parallel;
 use ahead_study::verdict::Verdict;
 use serde_json::json;
@@ -108,7 +108,7 @@ fn compute(wanted: &[Publication]) -> Result<Vec<Figure>, ReproduceError> {
     let bar = progress::bar(Shows::Parts, wanted.len() as u64);
     let figures = parallel::map(wanted, |publication| {
         bar.set_message(publication.name);
-        let figure = (publication.compute)(&Knobs::AS_IS);
+        let figure = (publication.compute)(&ModelKnobs::AS_IS);
         bar.inc(1);
         figure
     });

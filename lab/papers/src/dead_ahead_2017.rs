@@ -31,10 +31,12 @@ use ahead_units::{ByteLength, PageCount};
 use ahead_workload::Workload;
 use ahead_workload::{FileSpec, Job, Layout, Process, Step};
 
-use crate::figure::{Figure, Knobs, Origin, Parameter, Publication, ReproduceError, float, run};
+use crate::figure::{
+    Figure, ModelKnobs, Parameter, ParameterOrigin, Publication, ReproduceError, float, run,
+};
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::parallel;
-use ahead_study::verdict::{FigureRow, Shown, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 const SMALL: &str = "linux-2.6.18:ra_kb=128";
 const LARGE: &str = "linux-2.6.18:ra_kb=32768";
@@ -72,41 +74,41 @@ const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: DISKS,
         value: "5",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "five give 39.3 MiB/s at 128 KiB; with four it was less",
         turns: true,
     },
     Parameter {
         name: USER,
         value: "40 ms",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "the published user times, 43 and 38 ms",
         turns: true,
     },
     Parameter {
         name: CHUNK,
         value: "64 KiB",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "the usual one of md in RHEL 5",
         turns: true,
     },
     Parameter {
         name: "a disk",
         value: "Barracuda 7200.11",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "a disk of those years",
         turns: false,
     },
     Parameter {
         name: "one read of the loader",
         value: "64 KiB",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "not described",
         turns: false,
     },
 ];
 
-fn machine(knobs: &Knobs) -> Machine {
+fn machine(knobs: &ModelKnobs) -> Machine {
     let member = DiskModel::preset("barracuda-7200.11").unwrap_or_else(|_| DiskModel::hdd());
     let disk = DiskModel::Array(ArrayModel {
         disks: u32::try_from(knobs.whole(DISKS, 5)).unwrap_or(5),
@@ -212,7 +214,7 @@ fn literal_load() -> Workload {
     }
 }
 
-fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
+fn figure(knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let mut figure = Figure {
         name: "dead-ahead-2017",
         title: "Eight readers on an array, and random load, at 128 KiB and 32 MiB".to_owned(),
@@ -250,12 +252,12 @@ fn percent(report: &WorldReport, ns: u64, cpus: f64) -> f64 {
 }
 
 /// What `sar` printed as a whole percent.
-fn whole_percent(value: f64) -> Spread {
+fn whole_percent(value: f64) -> AllowedRange {
     let low = f64::max(value - 0.5, 0.0);
-    Spread::of(low, value + 0.5, "printed as a whole percent")
+    AllowedRange::of(low, value + 0.5, "printed as a whole percent")
 }
 
-fn blessing(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn blessing(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     const DISKS_FIT: &str = "the number of disks is fitted to it";
     const USER_FIT: &str = "the processor time for each MiB is fitted to the user times";
     let mut machine = machine(knobs);
@@ -359,7 +361,7 @@ fn amplification(report: &WorldReport) -> f64 {
 }
 
 /// The warning as it is written, at every window between the two.
-fn warning(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn warning(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     const WINDOWS_KIB: [u64; 5] = [128, 512, 2048, 8192, 32_768];
     const WHY: &str = "a read that continues nothing is no run: the kernel reads what is asked for, \
                        whatever the window";
@@ -423,7 +425,7 @@ fn warning(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
     Ok(())
 }
 
-fn curse(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn curse(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let machine = machine(knobs);
     let loads = random_loads();
     let cells: Vec<_> = loads

@@ -10,7 +10,7 @@ use ahead_sim::world::Machine;
 use ahead_units::{PAGE_BYTES, PageCount};
 use ahead_workload::{Hint, TouchOrder, Workload};
 
-use crate::figure::{Figure, Knobs, Publication, ReproduceError, float, run};
+use crate::figure::{Figure, ModelKnobs, Publication, ReproduceError, float, run};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
 use ahead_study::verdict::FigureRow;
@@ -80,7 +80,7 @@ pub const PUBLICATION: Publication = Publication {
     compute: figure,
 };
 
-fn figure(_: &Knobs) -> Result<Figure, ReproduceError> {
+fn figure(_: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let lines = parallel::map(&PUBLISHED, |(kib, _)| line(*kib));
     let lines: Vec<Line> = lines.into_iter().collect::<Result<_, _>>()?;
     let none = lines[0].texts.each_ref().map(String::as_str);

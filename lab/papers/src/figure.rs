@@ -39,7 +39,7 @@ impl Figure {
 
 /// Where a number of a model comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ParameterOrigin {
     /// From other numbers of the same publication.
     Derived,
     /// Chosen so that a published number comes out. What it was fitted to is no evidence.
@@ -48,7 +48,7 @@ pub enum Origin {
     Assumed,
 }
 
-impl Origin {
+impl ParameterOrigin {
     /// In a word.
     #[must_use]
     pub const fn text(self) -> &'static str {
@@ -68,20 +68,20 @@ pub struct Parameter {
     /// What it is set to.
     pub value: &'static str,
     /// Where that comes from, in a word.
-    pub origin: Origin,
+    pub origin: ParameterOrigin,
     /// And in a sentence.
     pub source: &'static str,
-    /// It can be changed by [`Knobs`]; others are not numbers, or have nothing between half and twice.
+    /// It can be changed by [`ModelKnobs`]; others are not numbers, or have nothing between half and twice.
     pub turns: bool,
 }
 
 /// A figure's parameters as they are, or one of them times something: how sensitive the figure is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Knobs {
+pub struct ModelKnobs {
     changed: Option<(&'static str, f64)>,
 }
 
-impl Knobs {
+impl ModelKnobs {
     /// Nothing is changed.
     pub const AS_IS: Self = Self { changed: None };
 
@@ -124,7 +124,7 @@ pub struct Publication {
     /// The free numbers of the model.
     pub parameters: &'static [Parameter],
     /// Computes the figures with these numbers, or one of them changed.
-    pub compute: fn(&Knobs) -> Result<Figure, ReproduceError>,
+    pub compute: fn(&ModelKnobs) -> Result<Figure, ReproduceError>,
 }
 
 /// A figure that could not be computed: a fault of ours, not of the figure.

@@ -20,10 +20,12 @@ use ahead_units::{PAGE_BYTES, PageCount};
 use ahead_workload::random::{below, mix};
 use ahead_workload::{FileSpec, Job, Process, Step};
 
-use crate::figure::{Figure, Knobs, Origin, Parameter, Publication, ReproduceError, float, run};
+use crate::figure::{
+    Figure, ModelKnobs, Parameter, ParameterOrigin, Publication, ReproduceError, float, run,
+};
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::parallel;
-use ahead_study::verdict::{FigureRow, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow};
 
 /// Window in KiB; MB used and MB read under X.
 const PUBLISHED: [(u64, f64, f64); 3] = [
@@ -67,7 +69,7 @@ fn number(count: u64) -> u32 {
 }
 
 /// The steps that use one mapped file, which is in slot and area `file`.
-fn touches(file: u64, pages: u64, knobs: &Knobs) -> Vec<Step> {
+fn touches(file: u64, pages: u64, knobs: &ModelKnobs) -> Vec<Step> {
     let places = 1 + pages / knobs.whole(PLACES, PAGES_PER_PLACE);
     let longest = knobs.whole(CLUSTER, CLUSTER_PAGES);
     let mut steps = vec![
@@ -115,7 +117,7 @@ fn reads(slot: u32, bytes: u64) -> Vec<Step> {
     steps
 }
 
-fn job(knobs: &Knobs) -> Job {
+fn job(knobs: &ModelKnobs) -> Job {
     let mut files = Vec::new();
     let mut steps = Vec::new();
     for (kib, count, is_mapped) in FILES {
@@ -179,9 +181,9 @@ impl Cell {
 }
 
 /// Within the spread of the session's repeats.
-fn five_percent(published: f64) -> Spread {
+fn five_percent(published: f64) -> AllowedRange {
     let source = "±5 %, as the same session used 130 to 143 MB";
-    Spread::of(0.95 * published, 1.05 * published, source)
+    AllowedRange::of(0.95 * published, 1.05 * published, source)
 }
 
 /// The rows of the boot: the mix is made for the first two columns, the others are predicted.
@@ -229,14 +231,14 @@ fn session_rows(ours: &[Cell]) -> Vec<FigureRow> {
     ] {
         let fall = theirs[0] - theirs[to];
         let off = (0.05 * theirs[0]).hypot(0.05 * theirs[to]);
-        let spread = Spread::of(fall - off, fall + off, "±5 % of both levels, as above");
+        let spread = AllowedRange::of(fall - off, fall + off, "±5 % of both levels, as above");
         rows.push(FigureRow::within(what, fall, spread, lost(to), nothing, 1));
     }
     rows.push(
         FigureRow::within(
             "console, 128 to 1024 KiB: points lost",
             100.0 * (30.0 / 56.0 - 30.0 / 59.0),
-            Spread::of(0.1, 5.4, "30/56 and 30/59 as printed in whole MB"),
+            AllowedRange::of(0.1, 5.4, "30/56 and 30/59 as printed in whole MB"),
             lost(2),
             nothing,
             1,
@@ -248,7 +250,7 @@ fn session_rows(ours: &[Cell]) -> Vec<FigureRow> {
     rows.push(FigureRow::within(
         "1024 instead of 128 KiB: memory read, times (session)",
         sessions,
-        Spread::of(CONSOLE_GROWTH, boots, "console and boot"),
+        AllowedRange::of(CONSOLE_GROWTH, boots, "console and boot"),
         ours[2].pages / ours[0].pages,
         ("larger windows change nothing", 1.0),
         2,
@@ -271,27 +273,27 @@ const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "files by size and kind",
         value: "ten numbers",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "the columns of 4 and 128 KiB of the boot, the fourth mix tried",
         turns: false,
     },
     Parameter {
         name: PLACES,
         value: "80",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "the same columns",
         turns: true,
     },
     Parameter {
         name: CLUSTER,
         value: "80",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "the same columns",
         turns: true,
     },
 ];
 
-fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
+fn figure(knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let windows = [4, PUBLISHED[0].0, PUBLISHED[1].0, PUBLISHED[2].0];
     let reports = parallel::map(&windows, |kib| {
         run(

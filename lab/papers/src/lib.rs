@@ -21,7 +21,7 @@ pub mod streams_2010;
 pub mod thrash_2010;
 pub mod x25m_2010;
 
-pub use figure::{Figure, Knobs, Origin, Parameter, Publication, ReproduceError};
+pub use figure::{Figure, ModelKnobs, Parameter, ParameterOrigin, Publication, ReproduceError};
 
 /// Every publication, in the order of appearance.
 pub const ALL: &[Publication] = &[

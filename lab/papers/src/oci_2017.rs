@@ -30,10 +30,12 @@ use ahead_units::PageCount;
 use ahead_workload::random::{below, mix};
 use ahead_workload::{FileSpec, Job, Process, Step};
 
-use crate::figure::{Figure, Knobs, Origin, Parameter, Publication, ReproduceError, float, run};
+use crate::figure::{
+    Figure, ModelKnobs, Parameter, ParameterOrigin, Publication, ReproduceError, float, run,
+};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::{FigureRow, Shown, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 const FILE_BYTES: u64 = 2 << 30;
 
@@ -91,55 +93,55 @@ const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "latency of the volume",
         value: "0.8 ms",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "the disk statistics of the run with 128 KiB",
         turns: false,
     },
     Parameter {
         name: "bandwidth of the volume",
         value: "1.07 GiB/s",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "the rate of the run with 4 MiB",
         turns: false,
     },
     Parameter {
         name: "longest request",
         value: "128 KiB",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "the disk statistics of both runs",
         turns: false,
     },
     Parameter {
         name: RING,
         value: "32",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "added after a first run without it had 37 requests under way",
         turns: true,
     },
     Parameter {
         name: COPY,
         value: "1.2 µs",
-        origin: Origin::Derived,
+        origin: ParameterOrigin::Derived,
         source: "46.2 % of 9.61 s for 2 621 440 pages, a part of 1.69 µs",
         turns: true,
     },
     Parameter {
         name: INSERT,
         value: "0.45 µs",
-        origin: Origin::Derived,
+        origin: ParameterOrigin::Derived,
         source: "the rest of the 1.69 µs",
         turns: true,
     },
     Parameter {
         name: "fio's hint that it reads in order",
         value: "given",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "fio's default; without it 1.9 requests are under way instead of 2.7",
         turns: false,
     },
 ];
 
-fn machine(knobs: &Knobs) -> Machine {
+fn machine(knobs: &ModelKnobs) -> Machine {
     let disk = DiskModel::oci();
     let ring = u32::try_from(knobs.whole(RING, 32)).unwrap_or(32);
     Machine {
@@ -188,7 +190,7 @@ fn megabytes(report: &WorldReport) -> f64 {
     float(report.bytes_per_second()) / 1e6
 }
 
-fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
+fn figure(knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let windows = WINDOWS_KIB.map(|kib| (format!("linux-3.12:ra_kb={kib}"), Advice::Sequential));
     let mut cells = windows.to_vec();
     cells.push((
@@ -310,7 +312,7 @@ fn near_pairs(window: u64) -> Job {
 
 /// What the article says about everybody else: reads of 1 KiB from very many large files, and random reads that
 /// fall within a window.
-fn small_reads(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn small_reads(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     const WINDOW: u64 = 4 << 20;
     let policies = ["linux-3.12:ra_kb=128", "linux-3.12:ra_kb=4096"];
     let cells = [
@@ -366,7 +368,7 @@ fn small_reads(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError>
 
 /// What the two runs were not used for.
 fn judged(figure: &mut Figure, small: &WorldReport, large: &WorldReport) {
-    let samples = Spread::of(
+    let samples = AllowedRange::of(
         344_064.0 * 1024.0 / 1e6,
         458_752.0 * 1024.0 / 1e6,
         "fio's samples of the bandwidth, least and most",
@@ -389,7 +391,7 @@ fn judged(figure: &mut Figure, small: &WorldReport, large: &WorldReport) {
         ("128 KiB", 27.395, 21.365, 28.443, small, large),
         ("4 MiB", 11.863, 8.979, 13.304, large, small),
     ] {
-        let spread = Spread::of(low, high, "95 and 99.5 of 100");
+        let spread = AllowedRange::of(low, high, "95 and 99.5 of 100");
         let null = ("the other window", p99_ms(other));
         let what = format!("{window} of read-ahead, 99 of 100 answers within, ms");
         figure.rows.push(

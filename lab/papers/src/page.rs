@@ -157,10 +157,9 @@ pub fn of(figure: &Figure) -> String {
 /// All publications on one page, which leads to the others.
 #[must_use]
 pub fn index(figures: &[Figure]) -> String {
-    let mut text = format!(
-        "# Published figures, computed again\n\n{}.\n\n",
-        headline(figures)
-    );
+    let mut text = "# Published figures, computed again\n\n".to_owned();
+    text += &wrapped(&(headline(figures) + "."), "");
+    text += "\n";
     text += &wrapped(
         "A judged row is judged twice by the same test: as simulated, and under a null model in which what \
          the row is about is missing. A row that the null model passes is not discriminating, however well \

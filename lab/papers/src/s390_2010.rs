@@ -18,7 +18,9 @@ use ahead_sim::world::Machine;
 use ahead_units::PageCount;
 use ahead_workload::Workload;
 
-use crate::figure::{Figure, Knobs, Origin, Parameter, Publication, ReproduceError, float, run};
+use crate::figure::{
+    Figure, ModelKnobs, Parameter, ParameterOrigin, Publication, ReproduceError, float, run,
+};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
 use ahead_study::verdict::{FigureRow, Shown};
@@ -47,34 +49,34 @@ const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "the disk",
         value: "the EVA of streams-2010",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "not described; a fibre channel array of the same thread",
         turns: false,
     },
     Parameter {
         name: SMALL,
         value: "64 MiB of page cache",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "two windows of 512 KiB for each of 64 readers",
         turns: true,
     },
     Parameter {
         name: REQUEST,
         value: "512 KiB",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "the block layer of Linux 2.6",
         turns: true,
     },
     Parameter {
         name: RECORD,
         value: "64 KiB",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "not said",
         turns: true,
     },
 ];
 
-fn machine(cache_mib: u64, knobs: &Knobs) -> Machine {
+fn machine(cache_mib: u64, knobs: &ModelKnobs) -> Machine {
     Machine {
         folio_order_max: 0,
         fault_around_pages: 1,
@@ -99,7 +101,7 @@ fn mib_per_s(report: &WorldReport) -> f64 {
     float(report.bytes_per_second()) / float(1 << 20)
 }
 
-fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
+fn figure(knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let mut plan = Vec::new();
     for kib in WINDOWS_KIB {
         plan.extend(READERS.map(|readers| (kib, readers, 4096)));

@@ -2,7 +2,7 @@
 
 use ahead_study::verdict::Verdict;
 
-use crate::figure::{Figure, Knobs, Publication, ReproduceError};
+use crate::figure::{Figure, ModelKnobs, Publication, ReproduceError};
 
 /// What one changed number changes.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub fn of(publication: &Publication, as_is: &Figure) -> Result<Vec<Turned>, Repr
     let cells = turning.flat_map(|parameter| [0.5, 2.0].map(|factor| (parameter.name, factor)));
     cells
         .map(|(parameter, factor)| {
-            let figure = (publication.compute)(&Knobs::times(parameter, factor))?;
+            let figure = (publication.compute)(&ModelKnobs::times(parameter, factor))?;
             Ok(Turned {
                 figure: publication.name,
                 parameter,

@@ -16,10 +16,12 @@ use ahead_sim::world::Machine;
 use ahead_units::PageCount;
 use ahead_workload::Workload;
 
-use crate::figure::{Figure, Knobs, Origin, Parameter, Publication, ReproduceError, float, run};
+use crate::figure::{
+    Figure, ModelKnobs, Parameter, ParameterOrigin, Publication, ReproduceError, float, run,
+};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::{FigureRow, Shown, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 const READERS: [u64; 5] = [1, 2, 4, 8, 16];
 const WINDOWS_KIB: [u64; 2] = [128, 512];
@@ -89,28 +91,28 @@ const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "round trip and rate of each array",
         value: "0.35 ms, 212.5 MB/s; 0.16 ms, 163 MB/s",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "to the published rates with 128 and 512 KiB",
         turns: false,
     },
     Parameter {
         name: SLICE,
         value: "100 ms",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "cfq_slice_sync of Linux 2.6.33",
         turns: true,
     },
     Parameter {
         name: ROUND,
         value: "300 ms",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "cfq_target_latency of Linux 2.6.33",
         turns: true,
     },
     Parameter {
         name: "disks behind the controller",
         value: "8 and 5, with read-ahead of its own",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "enough not to be the limit; the mail says 5 to 6 SATA disks",
         turns: false,
     },
@@ -118,7 +120,7 @@ const PARAMETERS: &[Parameter] = &[
 
 /// CFQ of 2.6.33: a reader has the disk for 100 ms, or for its share of 300 ms where there are more
 /// than three, but not for less than 16 ms.
-fn slice_ns(readers: u64, knobs: &Knobs) -> u64 {
+fn slice_ns(readers: u64, knobs: &ModelKnobs) -> u64 {
     let (longest, round) = (knobs.whole(SLICE, 100), knobs.whole(ROUND, 300));
     (round / readers.max(1)).clamp(16, longest.max(16)) * 1_000_000
 }
@@ -161,7 +163,7 @@ fn report(cell: &Cell) -> Result<WorldReport, ReproduceError> {
     )
 }
 
-fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
+fn figure(knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     figure_of(1024, knobs)
 }
 
@@ -169,7 +171,7 @@ fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
 ///
 /// # Errors
 /// [`ReproduceError`].
-pub fn figure_of(file_mib: u64, knobs: &Knobs) -> Result<Figure, ReproduceError> {
+pub fn figure_of(file_mib: u64, knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let mut plan = Vec::new();
     for array in &ARRAYS {
         let cell = |kib, readers, file_mib, scheduler| Cell {
@@ -291,13 +293,13 @@ fn small_device_rule(file_mib: u64) -> Result<Vec<FigureRow>, ReproduceError> {
 }
 
 /// Longest reads in ms that were published for so many readers, least and most.
-fn published_longest(place: usize) -> Spread {
+fn published_longest(place: usize) -> AllowedRange {
     let all = ARRAYS.iter().flat_map(|array| array.published.iter());
     let ms = all.map(|row| row[place].1 / 1e3);
     let (low, high) = ms.fold((f64::INFINITY, 0.0_f64), |(low, high), ms| {
         (low.min(ms), high.max(ms))
     });
-    Spread::of(low, high, "the four runs with as many readers")
+    AllowedRange::of(low, high, "the four runs with as many readers")
 }
 
 /// The mean of all published longest reads, in ms: what they would be if nothing had an effect.
@@ -349,7 +351,7 @@ fn longest_of(array: &Array, sliced: &[WorldReport], unsliced: &[WorldReport]) -
             array.name
         ),
         1.0,
-        Spread::of(
+        AllowedRange::of(
             0.0,
             1.65,
             "\"without noticeably increasing latency\"; worst published pair 223/135",

@@ -17,10 +17,12 @@ use ahead_sim::world::Machine;
 use ahead_units::PageCount;
 use ahead_workload::Workload;
 
-use crate::figure::{Figure, Knobs, Origin, Parameter, Publication, ReproduceError, float, run};
+use crate::figure::{
+    Figure, ModelKnobs, Parameter, ParameterOrigin, Publication, ReproduceError, float, run,
+};
 use ahead_study::chart::{BarChart, Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::{FigureRow, Shown, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 const STREAMS: u64 = 300;
 const BYTES_PER_S: u64 = 200_000;
@@ -94,21 +96,21 @@ const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: MEMORY,
         value: "32 MiB",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "of nine sizes, where context windows have the published mean of 14 pages",
         turns: true,
     },
     Parameter {
         name: LENGTH,
         value: "54",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "61 325 windows of 13 pages at 60 MB/s",
         turns: true,
     },
     Parameter {
         name: "the disk",
         value: "X25-M",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "the one of the same series; 1200 requests a second are no single arm",
         turns: false,
     },
@@ -136,7 +138,7 @@ fn cells(seconds: u64) -> Result<Vec<Cell>, ReproduceError> {
     done.into_iter().collect()
 }
 
-fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
+fn figure(knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     figure_of(SECONDS, knobs)
 }
 
@@ -144,7 +146,7 @@ fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
 ///
 /// # Errors
 /// [`ReproduceError`].
-pub fn figure_of(seconds: u64, knobs: &Knobs) -> Result<Figure, ReproduceError> {
+pub fn figure_of(seconds: u64, knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let run_seconds = knobs.whole(LENGTH, seconds);
     let cells = cells(run_seconds)?;
     let (patched, merged) = cells.split_at(CACHES_MIB.len());
@@ -191,9 +193,9 @@ pub fn figure_of(seconds: u64, knobs: &Knobs) -> Result<Figure, ReproduceError> 
 }
 
 /// A count of the one run: twice its root up and down.
-fn counted(count: f64) -> Spread {
+fn counted(count: f64) -> AllowedRange {
     let off = 2.0 * count.sqrt();
-    Spread::of(
+    AllowedRange::of(
         (count - off).max(0.0),
         count + off,
         "twice the root of a count",
@@ -201,8 +203,8 @@ fn counted(count: f64) -> Spread {
 }
 
 /// A mean that was printed as a whole number.
-fn whole(mean: f64) -> Spread {
-    Spread::of(mean - 0.5, mean + 0.5, "printed as a whole number")
+fn whole(mean: f64) -> AllowedRange {
+    AllowedRange::of(mean - 0.5, mean + 0.5, "printed as a whole number")
 }
 
 fn rows(ours: &Cell, other: &Cell, seconds: u64) -> Vec<FigureRow> {
@@ -248,7 +250,7 @@ fn rows(ours: &Cell, other: &Cell, seconds: u64) -> Vec<FigureRow> {
         FigureRow::within(
             "windows after thrashing, % of all",
             2031.0 * percent,
-            Spread::of(share.low * percent, share.high * percent, share.source),
+            AllowedRange::of(share.low * percent, share.high * percent, share.source),
             ours.thrashed_windows() * 100.0,
             (UNPATCHED, other.thrashed_windows() * 100.0),
             2,

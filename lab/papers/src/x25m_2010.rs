@@ -13,7 +13,9 @@ use ahead_sim::world::Machine;
 use ahead_units::PageCount;
 use ahead_workload::Workload;
 
-use crate::figure::{Figure, Knobs, Origin, Parameter, Publication, ReproduceError, float, run};
+use crate::figure::{
+    Figure, ModelKnobs, Parameter, ParameterOrigin, Publication, ReproduceError, float, run,
+};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
 use ahead_study::verdict::FigureRow;
@@ -62,20 +64,20 @@ const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "three figures of the disk",
         value: "9 µs, 24 µs and 15.45 µs a page",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "a least fit to the eleven published rates",
         turns: false,
     },
     Parameter {
         name: "pages before the slope changes",
         value: "21",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "where 128 KiB come out as well; the mail's own estimate has 16",
         turns: false,
     },
 ];
 
-fn figure(_: &Knobs) -> Result<Figure, ReproduceError> {
+fn figure(_: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let rates = parallel::map(&PUBLISHED, |(kib, ..)| {
         let work = Workload::Sequential {
             file_mib: FILE_MIB,

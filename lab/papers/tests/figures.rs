@@ -4,8 +4,8 @@
 //! No test here asks a row to hold: a row that fails is a result. What is asked is that rows can fail.
 
 use ahead_papers::{
-    ALL, Figure, Knobs, disk_table_2010, ext2_2000, find, hit_ratio_2010, oci_2017, sensitivity,
-    streams_2010, thrash_2010, x25m_2010,
+    ALL, Figure, ModelKnobs, disk_table_2010, ext2_2000, find, hit_ratio_2010, oci_2017,
+    sensitivity, streams_2010, thrash_2010, x25m_2010,
 };
 use ahead_study::verdict::Verdict;
 
@@ -44,7 +44,7 @@ fn row(figure: &Figure, what: &str) -> Verdict {
 
 #[test]
 fn the_table_of_the_theoretical_disk_is_exact_and_its_first_line_proves_nothing() {
-    let figure = (disk_table_2010::PUBLICATION.compute)(&Knobs::AS_IS).expect("computed");
+    let figure = (disk_table_2010::PUBLICATION.compute)(&ModelKnobs::AS_IS).expect("computed");
     can_fail(&figure);
     assert_eq!(figure.count(Verdict::Exact), 10);
     // Windows of one page are no read-ahead.
@@ -54,7 +54,7 @@ fn the_table_of_the_theoretical_disk_is_exact_and_its_first_line_proves_nothing(
 
 #[test]
 fn what_restates_the_fit_of_a_disk_is_not_judged() {
-    let figure = (x25m_2010::PUBLICATION.compute)(&Knobs::AS_IS).expect("computed");
+    let figure = (x25m_2010::PUBLICATION.compute)(&ModelKnobs::AS_IS).expect("computed");
     assert_eq!(figure.count(Verdict::Fitted), figure.rows.len());
     draws(&figure);
 }
@@ -62,7 +62,7 @@ fn what_restates_the_fit_of_a_disk_is_not_judged() {
 /// Longest reads need whole files and time slices; that they can fail does not.
 #[test]
 fn rates_of_the_arrays_restate_their_fit_and_longest_reads_are_judged() {
-    let figure = streams_2010::figure_of(64, &Knobs::AS_IS).expect("computed");
+    let figure = streams_2010::figure_of(64, &ModelKnobs::AS_IS).expect("computed");
     can_fail(&figure);
     for row in &figure.rows {
         let is_rate = row.what.contains("KB/s") || row.what.contains("gain");
@@ -78,7 +78,7 @@ fn rates_of_the_arrays_restate_their_fit_and_longest_reads_are_judged() {
 
 #[test]
 fn of_a_fitted_boot_only_the_larger_windows_are_judged() {
-    let figure = (hit_ratio_2010::PUBLICATION.compute)(&Knobs::AS_IS).expect("computed");
+    let figure = (hit_ratio_2010::PUBLICATION.compute)(&ModelKnobs::AS_IS).expect("computed");
     can_fail(&figure);
     assert_eq!(row(&figure, "boot, 128 KiB window: I/Os"), Verdict::Fitted);
     assert!(row(&figure, "console, 128 to 1024").is_evidence());
@@ -89,7 +89,7 @@ fn of_a_fitted_boot_only_the_larger_windows_are_judged() {
 /// A fifth of the time: the counters are scaled up, shares and means are not.
 #[test]
 fn windows_after_thrashing_have_no_mark() {
-    let figure = thrash_2010::figure_of(10, &Knobs::AS_IS).expect("computed");
+    let figure = thrash_2010::figure_of(10, &ModelKnobs::AS_IS).expect("computed");
     can_fail(&figure);
     assert_eq!(
         row(&figure, "windows after thrashing, pages behind the mark"),
@@ -105,7 +105,7 @@ fn windows_after_thrashing_have_no_mark() {
 /// A tenth of the file: whatever follows from the rules holds at any size.
 #[test]
 fn each_window_of_the_original_mechanism_costs_one_miss() {
-    let figure = ext2_2000::figure_of(2_560, &Knobs::AS_IS).expect("computed");
+    let figure = ext2_2000::figure_of(2_560, &ModelKnobs::AS_IS).expect("computed");
     can_fail(&figure);
     // 16, 64 and 256 pages, and 16 with DMA; windows of one page are no read-ahead.
     assert_eq!(figure.count(Verdict::Exact), 4);
@@ -122,7 +122,7 @@ fn each_window_of_the_original_mechanism_costs_one_miss() {
 
 #[test]
 fn of_the_cloud_volume_one_rate_is_predicted_and_the_rest_restates_it() {
-    let figure = (oci_2017::PUBLICATION.compute)(&Knobs::AS_IS).expect("computed");
+    let figure = (oci_2017::PUBLICATION.compute)(&ModelKnobs::AS_IS).expect("computed");
     can_fail(&figure);
     assert!(row(&figure, "128 KiB of read-ahead, MB/s").is_evidence());
     assert_eq!(row(&figure, "4 MiB of read-ahead, MB/s"), Verdict::Fitted);
@@ -131,7 +131,7 @@ fn of_the_cloud_volume_one_rate_is_predicted_and_the_rest_restates_it() {
 
 #[test]
 fn the_same_figure_twice_is_the_same_to_the_last_digit() {
-    let figure = || (oci_2017::PUBLICATION.compute)(&Knobs::AS_IS);
+    let figure = || (oci_2017::PUBLICATION.compute)(&ModelKnobs::AS_IS);
     assert_eq!(
         figure().expect("simulated").rows,
         figure().expect("simulated").rows
@@ -141,9 +141,9 @@ fn the_same_figure_twice_is_the_same_to_the_last_digit() {
 /// A knob that turns nothing would say that nothing is sensitive to it.
 #[test]
 fn halving_the_ring_of_the_cloud_volume_changes_what_is_simulated() {
-    let as_is = (oci_2017::PUBLICATION.compute)(&Knobs::AS_IS).expect("simulated");
+    let as_is = (oci_2017::PUBLICATION.compute)(&ModelKnobs::AS_IS).expect("simulated");
     for parameter in oci_2017::PUBLICATION.parameters.iter().filter(|p| p.turns) {
-        let turned = Knobs::times(parameter.name, 0.5);
+        let turned = ModelKnobs::times(parameter.name, 0.5);
         let turned = (oci_2017::PUBLICATION.compute)(&turned).expect("simulated");
         assert_ne!(as_is.rows, turned.rows, "{}", parameter.name);
     }

@@ -94,7 +94,7 @@ impl Shown {
 
 /// What a number may be, both ends inclusive, and who says so.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
+pub struct AllowedRange {
     /// Least.
     pub low: f64,
     /// Most.
@@ -103,7 +103,7 @@ pub struct Spread {
     pub source: &'static str,
 }
 
-impl Spread {
+impl AllowedRange {
     /// Between `low` and `high`, which `source` gives.
     #[must_use]
     pub const fn of(low: f64, high: f64, source: &'static str) -> Self {
@@ -212,7 +212,7 @@ impl FigureRow {
     pub fn within(
         what: impl Into<String>,
         published: f64,
-        spread: Spread,
+        spread: AllowedRange,
         simulated: f64,
         (model, null): (&str, f64),
         digits: usize,
@@ -348,7 +348,7 @@ fn ratio(simulated: f64, published: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    const HALF: Spread = Spread::of(0.45, 0.55, "printed as 0.5");
+    const HALF: AllowedRange = AllowedRange::of(0.45, 0.55, "printed as 0.5");
 
     #[test]
     fn exact_means_every_digit_that_was_printed() {

@@ -12,7 +12,7 @@ use ahead_workload::{FileSpec, Job, Process, Step, Workload};
 
 use super::arms::seconds;
 use super::machines;
-use crate::figure::{Figure, Knobs, ReproduceError, float, run};
+use crate::figure::{Figure, ModelKnobs, ReproduceError, float, run};
 use ahead_study::parallel;
 use ahead_study::verdict::{FigureRow, Shown};
 
@@ -26,12 +26,12 @@ const FILE_PAGES: u64 = 64 << 8;
 /// What is lost when nothing is.
 const LOST: f64 = 0.01;
 
-pub(super) fn add(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+pub(super) fn add(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     ratio(figure, knobs)?;
     hit_rate(figure, knobs)
 }
 
-fn ratio(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn ratio(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let work = Workload::Streams {
         streams: 400,
         bytes_per_s: 8 << 10,
@@ -91,7 +91,7 @@ fn sparse(step: u64) -> Job {
     }
 }
 
-fn hit_rate(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn hit_rate(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let machine = machines::desktop(knobs);
     let cells: Vec<(u64, u64)> = SPARSE
         .iter()

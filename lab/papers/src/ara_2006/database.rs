@@ -21,10 +21,10 @@ use ahead_workload::{FileSpec, Job, Process, Step};
 
 use super::arms::{ARA, BOTH_STOCK, OURS, STOCK};
 use super::machines;
-use crate::figure::{Figure, Knobs, ReproduceError, float};
+use crate::figure::{Figure, ModelKnobs, ReproduceError, float};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::{FigureRow, Shown, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 const BACK_ENDS: u64 = 8;
 const LOOKUPS: u64 = 4;
@@ -94,7 +94,12 @@ fn job(range_kib: u64, scans: Scans) -> Job {
 }
 
 /// Transactions per second.
-fn rate(policy: &str, range_kib: u64, scans: Scans, knobs: &Knobs) -> Result<f64, ReproduceError> {
+fn rate(
+    policy: &str,
+    range_kib: u64,
+    scans: Scans,
+    knobs: &ModelKnobs,
+) -> Result<f64, ReproduceError> {
     let machine = machines::with_memory(CACHE_MIB, knobs);
     let policy = Policy::for_disk(policy, &machine.disk)?;
     let job = job(range_kib, scans);
@@ -107,7 +112,7 @@ fn rate(policy: &str, range_kib: u64, scans: Scans, knobs: &Knobs) -> Result<f64
     Ok(float(report.reads) / float(reads) / (float(RUN_NS) / 1e9))
 }
 
-pub(super) fn add(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+pub(super) fn add(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let mut cells: Vec<_> = POLICIES
         .iter()
         .flat_map(|(_, policy)| RANGES_KIB.map(|range| (*policy, range, Scans::GoOn)))
@@ -124,7 +129,7 @@ pub(super) fn add(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceErr
         return Ok(());
     };
     let gain = |rates: &[f64]| 100.0 * (rates[JUDGED] / stock[JUDGED] - 1.0);
-    let published = Spread::of(6.0, 30.0, "least and most of the published runs");
+    let published = AllowedRange::of(6.0, 30.0, "least and most of the published runs");
     for (what, gain) in [
         ("scans that go on (the second mix)", gain(ara)),
         (

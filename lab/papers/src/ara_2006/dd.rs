@@ -12,9 +12,9 @@ use ahead_workload::Workload;
 
 use super::arms::{ARA, BOTH_STOCK, OURS, STOCK, seconds, time_ratio};
 use super::machines;
-use crate::figure::{Figure, Knobs, ReproduceError, float, run};
+use crate::figure::{Figure, ModelKnobs, ReproduceError, float, run};
 use ahead_study::parallel;
-use ahead_study::verdict::{FigureRow, Shown, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 const FILE_MIB: u64 = 2048;
 
@@ -33,7 +33,7 @@ const SWITCHES: (f64, f64) = (2866.0, 518.0);
 /// What two published runs of this test differ by.
 const NOISE: f64 = 0.003;
 
-pub(super) fn add(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+pub(super) fn add(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let reports: Vec<WorldReport> = parallel::map(&CELLS, |&(policy, read_kib)| {
         run(&machines::desktop(knobs), policy, &dd(read_kib))
     })
@@ -47,7 +47,7 @@ pub(super) fn add(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceErr
             FigureRow::within(
                 format!("dd of 2 GB in {block}, time of ARA over stock"),
                 1.0,
-                Spread::of(1.0 - NOISE, 1.0 + NOISE, "two runs of the mail"),
+                AllowedRange::of(1.0 - NOISE, 1.0 + NOISE, "two runs of the mail"),
                 time_ratio(ara, stock),
                 (BOTH_STOCK, 1.0),
                 3,
@@ -84,7 +84,7 @@ pub(super) fn add(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceErr
         FigureRow::within(
             "dd on the dual Xeon, waits (context switches) of ARA over stock",
             published,
-            Spread::of(published - off, published + off, "twice the root of 518"),
+            AllowedRange::of(published - off, published + off, "twice the root of 518"),
             waits(&ara) / waits(&stock),
             (BOTH_STOCK, 1.0),
             2,

@@ -10,7 +10,7 @@ use ahead_sim::queue::QueueSettings;
 use ahead_sim::world::{Costs, Machine};
 use ahead_units::ByteLength;
 
-use crate::figure::{Knobs, Origin, Parameter};
+use crate::figure::{ModelKnobs, Parameter, ParameterOrigin};
 
 const MIB_PAGES: u64 = 256;
 
@@ -24,56 +24,56 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: COPY,
         value: "8 µs on the desktop, 4 on the servers",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "usual for these processors; all costs are the same under both logics",
         turns: true,
     },
     Parameter {
         name: CACHE,
         value: "230 MiB of 256, 1900 of 2048",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "run level 1",
         turns: true,
     },
     Parameter {
         name: SMALL_CACHE,
         value: "48 MiB",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "the kernel and 800 processes have the rest",
         turns: true,
     },
     Parameter {
         name: STARTS,
         value: "a second, and a minute beside it",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "not said; both are shown, and the minute is what turns",
         turns: true,
     },
     Parameter {
         name: "disk of the mails",
         value: "Atlas 10K V",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "not named; with the desktop's disk two files in turn gave 0.52 instead of 0.77",
         turns: false,
     },
     Parameter {
         name: "disks of the file server",
         value: "Cheetah 9LP",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "the nearest published figures",
         turns: false,
     },
     Parameter {
         name: "requests under way from an NFS client, and their order",
         value: "8, shuffled within 8 or not at all",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "one for each daemon; both orders are shown",
         turns: false,
     },
     Parameter {
         name: "the database",
         value: "size, back ends, scans and lookups",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "not described; the first guess gave a loss and is shown",
         turns: false,
     },
@@ -105,7 +105,7 @@ const XEON: Costs = Costs {
     ..Costs::free()
 };
 
-fn costs(costs: Costs, knobs: &Knobs) -> Costs {
+fn costs(costs: Costs, knobs: &ModelKnobs) -> Costs {
     Costs {
         page_copy_ns: knobs.whole(COPY, costs.page_copy_ns),
         ..costs
@@ -114,12 +114,12 @@ fn costs(costs: Costs, knobs: &Knobs) -> Costs {
 
 /// The article's desktop: Athlon XP 1800+, 256 MB, a `DiamondMax` Plus 8 that takes 128 KiB at a
 /// time; run level 1 leaves about 230 MB to the page cache.
-pub(super) fn desktop(knobs: &Knobs) -> Machine {
+pub(super) fn desktop(knobs: &ModelKnobs) -> Machine {
     with_memory(knobs.whole(CACHE, 230), knobs)
 }
 
 /// The same with `cache_mib` of page cache.
-pub(super) fn with_memory(cache_mib: u64, knobs: &Knobs) -> Machine {
+pub(super) fn with_memory(cache_mib: u64, knobs: &ModelKnobs) -> Machine {
     Machine {
         cpus: 1,
         slice_ns: 100_000_000,
@@ -141,7 +141,7 @@ pub(super) fn with_memory(cache_mib: u64, knobs: &Knobs) -> Machine {
 
 /// The mails' dual Xeon with 2 GB. Its disk is not named; such servers had SCSI disks of 10 000 rpm,
 /// which take 512 KiB at a time.
-pub(super) fn dual_xeon(knobs: &Knobs) -> Machine {
+pub(super) fn dual_xeon(knobs: &ModelKnobs) -> Machine {
     Machine {
         cpus: 2,
         costs: costs(XEON, knobs),
@@ -153,7 +153,7 @@ pub(super) fn dual_xeon(knobs: &Knobs) -> Machine {
 }
 
 /// The article's file server: Xeon 3.2 GHz, 2 GB, three Cheetahs as RAID 5 behind a PERC 4/Di.
-pub(super) fn file_server(knobs: &Knobs) -> Machine {
+pub(super) fn file_server(knobs: &ModelKnobs) -> Machine {
     Machine {
         cpus: 2,
         costs: costs(XEON, knobs),

@@ -27,7 +27,7 @@ mod machines;
 mod nfs;
 mod streams;
 
-use crate::figure::{Figure, Knobs, Publication, ReproduceError};
+use crate::figure::{Figure, ModelKnobs, Publication, ReproduceError};
 
 /// What the command line knows of it.
 pub const PUBLICATION: Publication = Publication {
@@ -37,7 +37,7 @@ pub const PUBLICATION: Publication = Publication {
     compute: figure,
 };
 
-fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
+fn figure(knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let mut figure = Figure {
         name: "ara-2006",
         title: "Adaptive read-ahead against the stock logic of 2.6".to_owned(),

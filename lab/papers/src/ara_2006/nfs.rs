@@ -27,10 +27,10 @@ use ahead_workload::{FileSpec, Job, Process, Step};
 
 use super::arms::{ARA, BOTH_STOCK, OURS, STOCK, faster, seconds, time_ratio};
 use super::machines;
-use crate::figure::{Figure, Knobs, ReproduceError, float, run};
+use crate::figure::{Figure, ModelKnobs, ReproduceError, float, run};
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::parallel;
-use ahead_study::verdict::{FigureRow, Shown, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 const FILE_BYTES: u64 = 512 << 20;
 const DAEMONS: u32 = 8;
@@ -161,12 +161,12 @@ fn overlap(report: &WorldReport) -> f64 {
     100.0 * float(double) / float(all.pages.max(1))
 }
 
-pub(super) fn add(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+pub(super) fn add(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     small_files(figure, knobs)?;
     large_file(figure, knobs)
 }
 
-fn small_files(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn small_files(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let cells = [32, 512].map(|kib| [(STOCK, kib), (ARA, kib), (OURS, kib)]);
     let reports: Vec<WorldReport> = parallel::map(cells.as_flattened(), |&(policy, kib)| {
         let job = trees(kib, policy == STOCK);
@@ -219,7 +219,7 @@ fn small_files(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError>
     Ok(())
 }
 
-fn large_file(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn large_file(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let groups: Vec<(u64, u64)> = REQUESTS_KIB
         .iter()
         .flat_map(|kib| [(*kib, 1), (*kib, SHUFFLE)])
@@ -293,7 +293,7 @@ fn rows(figure: &mut Figure, kib: u64, shuffle: u64, reports: [&WorldReport; 5])
         let row = FigureRow::within(
             format!("{what}, time of ARA over stock"),
             (after.0 + after.1) / (before.0 + before.1),
-            Spread::of(after.0 / before.1, after.1 / before.0, "two runs of each"),
+            AllowedRange::of(after.0 / before.1, after.1 / before.0, "two runs of each"),
             ratio,
             (BOTH_STOCK, 1.0),
             3,

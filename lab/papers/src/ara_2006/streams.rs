@@ -23,10 +23,10 @@ use ahead_workload::{FileSpec, Job, Process, Step};
 
 use super::arms::{ARA, BOTH_STOCK, OURS, STOCK, STOCK_LARGE, faster, seconds, time_ratio};
 use super::machines;
-use crate::figure::{Figure, Knobs, ReproduceError, float, run};
+use crate::figure::{Figure, ModelKnobs, ReproduceError, float, run};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::{FigureRow, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow};
 
 /// Times of stock and ARA, two runs each.
 const TWO_FILES_S: [(f64, f64); 2] = [(33.56, 33.68), (25.82, 26.08)];
@@ -47,7 +47,7 @@ const SECONDS: u64 = 2_050;
 /// Lost pages of those read ahead that a handled stream may have.
 const LOST: f64 = 0.01;
 
-pub(super) fn add(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+pub(super) fn add(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     interleaved(figure, knobs)?;
     slow(figure, knobs)
 }
@@ -83,7 +83,7 @@ fn two_files() -> Job {
 /// Name, job, and published times of stock and ARA.
 type Kind = (&'static str, fn() -> Job, [(f64, f64); 2]);
 
-fn interleaved(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn interleaved(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let kinds: [Kind; 2] = [
         ("two large files in turn", two_files, TWO_FILES_S),
         ("30 segments of one file", segments, SEGMENTS_S),
@@ -113,7 +113,7 @@ fn interleaved(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError>
             FigureRow::within(
                 format!("{name}, time of ARA over stock"),
                 (after.0 + after.1) / (before.0 + before.1),
-                Spread::of(after.0 / before.1, after.1 / before.0, "two runs of each"),
+                AllowedRange::of(after.0 / before.1, after.1 / before.0, "two runs of each"),
                 time_ratio(ara, stock),
                 (BOTH_STOCK, 1.0),
                 3,
@@ -136,7 +136,11 @@ const START_NS: u64 = 60_000_000_000;
 
 /// The same streams, begun one after the other within a minute: what a shell that starts hundreds of
 /// programs may take.
-fn staggered(policy: &str, streams: u64, knobs: &Knobs) -> Result<WorldReport, ReproduceError> {
+fn staggered(
+    policy: &str,
+    streams: u64,
+    knobs: &ModelKnobs,
+) -> Result<WorldReport, ReproduceError> {
     const PERIOD_NS: u64 = 1_000_000_000;
     let file = FileSpec::contiguous(SECONDS << 10);
     let process = |stream: u64| {
@@ -161,11 +165,15 @@ fn staggered(policy: &str, streams: u64, knobs: &Knobs) -> Result<WorldReport, R
     run(&small_machine(knobs), policy, &job)
 }
 
-fn small_machine(knobs: &Knobs) -> Machine {
+fn small_machine(knobs: &ModelKnobs) -> Machine {
     machines::with_memory(knobs.whole(machines::SMALL_CACHE, SMALL_CACHE_MIB), knobs)
 }
 
-fn slow_streams(policy: &str, streams: u64, knobs: &Knobs) -> Result<WorldReport, ReproduceError> {
+fn slow_streams(
+    policy: &str,
+    streams: u64,
+    knobs: &ModelKnobs,
+) -> Result<WorldReport, ReproduceError> {
     let work = Workload::Streams {
         streams,
         bytes_per_s: 1024,
@@ -180,7 +188,7 @@ fn lost(report: &WorldReport) -> f64 {
     float(report.prefetch.wasted) / float(report.prefetch.pages.max(1))
 }
 
-fn slow(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn slow(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let policies = [STOCK, ARA, OURS];
     let cells: Vec<_> = policies
         .iter()
@@ -204,7 +212,7 @@ fn slow(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
         FigureRow::within(
             "streams of 1 KB/s in 64 MB that stock handles",
             70.0,
-            Spread::of(65.0, 75.0, "\"about 70\""),
+            AllowedRange::of(65.0, 75.0, "\"about 70\""),
             float(handled(stock)),
             ("ARA on both sides", float(handled(ara))),
             0,
@@ -271,7 +279,7 @@ fn all_of_them(figure: &mut Figure, starts: &str, [stock, ara, ours]: [&WorldRep
         FigureRow::within(
             format!("800 streams of 1 KB/s in 64 MB{starts}, windows of ARA that were lost, %"),
             191.0 * of_all,
-            Spread::of(
+            AllowedRange::of(
                 (191.0 - off) * of_all,
                 (191.0 + off) * of_all,
                 "twice the root of 191",
@@ -296,7 +304,7 @@ fn all_of_them(figure: &mut Figure, starts: &str, [stock, ara, ours]: [&WorldRep
                 "800 streams of 1 KB/s in 64 MB{starts}, pages of ARA's windows that were read, %"
             ),
             left(unused),
-            Spread::of(
+            AllowedRange::of(
                 left(unused + off),
                 left(unused - off),
                 "twice the root of the 178 that were not",

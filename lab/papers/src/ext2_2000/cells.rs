@@ -8,7 +8,7 @@ use ahead_sim::world::{Machine, RunTotals};
 use ahead_units::PageCount;
 use ahead_workload::{FileSpec, Job, Process, Step};
 
-use crate::figure::{Knobs, Origin, Parameter, ReproduceError, float, run};
+use crate::figure::{ModelKnobs, Parameter, ParameterOrigin, ReproduceError, float, run};
 use ahead_study::parallel;
 
 /// The advice: powers of two, as the paper's kernel wants them. 16 384 is the last below the file.
@@ -34,49 +34,49 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: USER,
         value: "0.29 ms",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "12.5 MB/s and half a second idle in figure 5",
         turns: true,
     },
     Parameter {
         name: SECTOR,
         value: "0.15 ms",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "30 s idle in figure 3",
         turns: true,
     },
     Parameter {
         name: "place on the disk",
         value: "the inner end",
-        origin: Origin::Fitted,
+        origin: ParameterOrigin::Fitted,
         source: "13 MB/s, which is what the authors' disk gave NTFS",
         turns: false,
     },
     Parameter {
         name: SLOTS,
         value: "128",
-        origin: Origin::Derived,
+        origin: ParameterOrigin::Derived,
         source: "the paper; the sources of 2.2.1 have 64",
         turns: true,
     },
     Parameter {
         name: MERGED,
         value: "2",
-        origin: Origin::Derived,
+        origin: ParameterOrigin::Derived,
         source: "\"more like 260\" pages in 128 requests; the sources have 30",
         turns: true,
     },
     Parameter {
         name: "the disk",
         value: "IBM DNES",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "of the same year, size and speed as the Fireball, which is described nowhere",
         turns: false,
     },
     Parameter {
         name: "processor costs of the kernel",
         value: "ten numbers",
-        origin: Origin::Assumed,
+        origin: ParameterOrigin::Assumed,
         source: "usual for a Pentium III",
         turns: false,
     },
@@ -120,7 +120,7 @@ pub(super) enum Queue {
 }
 
 /// The machine.
-pub(super) fn machine(transfer: Transfer, queue: Queue, knobs: &Knobs) -> Machine {
+pub(super) fn machine(transfer: Transfer, queue: Queue, knobs: &ModelKnobs) -> Machine {
     let disk = match transfer {
         Transfer::Pio => "fireball-pio",
         Transfer::Dma => "fireball",
@@ -265,7 +265,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    pub(super) fn new(pages: u64, knobs: &Knobs) -> Result<Self, ReproduceError> {
+    pub(super) fn new(pages: u64, knobs: &ModelKnobs) -> Result<Self, ReproduceError> {
         let policies = |mechanism: Mechanism| WINDOWS.map(|window| mechanism.policy(window));
         let (original, modified) = (policies(Mechanism::Original), policies(Mechanism::Modified));
         let dma = machine(Transfer::Dma, Queue::Paper, knobs);

@@ -15,9 +15,9 @@ use super::cells::{
     usage,
 };
 use super::charts::{line, over_windows};
-use crate::figure::{Figure, Knobs, ReproduceError, float};
+use crate::figure::{Figure, ModelKnobs, ReproduceError, float};
 use ahead_study::chart::{Chart, LineChart, Series, Style};
-use ahead_study::verdict::{FigureRow, Shown, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 const NONE: &str = "no read-ahead";
 pub(super) const BOTH: &str = "original on both sides";
@@ -26,7 +26,11 @@ pub(super) const BOTH: &str = "original on both sides";
 const BUCKET_NS: u64 = 1_000_000_000;
 
 /// Rows and pictures.
-pub(super) fn add(figure: &mut Figure, runs: &Runs, knobs: &Knobs) -> Result<(), ReproduceError> {
+pub(super) fn add(
+    figure: &mut Figure,
+    runs: &Runs,
+    knobs: &ModelKnobs,
+) -> Result<(), ReproduceError> {
     figure_1(figure, runs);
     figure_2(figure, runs);
     figure_3(figure, runs.pages, knobs)?;
@@ -168,7 +172,7 @@ fn figure_2(figure: &mut Figure, runs: &Runs) {
         FigureRow::within(
             "fig. 2: best rate with PIO, MB/s",
             3.2,
-            Spread::of(3.15, 3.25, "as printed"),
+            AllowedRange::of(3.15, 3.25, "as printed"),
             rate,
             (NONE, none),
             2,
@@ -280,7 +284,7 @@ impl Phases {
 }
 
 /// All pages advised at once, over time.
-fn figure_3(figure: &mut Figure, pages: u64, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn figure_3(figure: &mut Figure, pages: u64, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let machine = machine(Transfer::Pio, Queue::Paper, knobs);
     let phases = |window| -> Result<Phases, ReproduceError> {
         let policy = Mechanism::Original.policy(window);
@@ -432,7 +436,7 @@ fn figure_5(figure: &mut Figure, runs: &Runs) {
         FigureRow::within(
             "fig. 5: modified, 64 pages: idle time, s",
             0.5,
-            Spread::of(
+            AllowedRange::of(
                 0.5,
                 0.84,
                 "\"just over half a second\", \"nearly 10 %\" of 8.4 s",

@@ -29,7 +29,7 @@ mod open_questions;
 mod other_models;
 mod waits;
 
-use crate::figure::{Figure, Knobs, Publication, ReproduceError};
+use crate::figure::{Figure, ModelKnobs, Publication, ReproduceError};
 
 /// Pages of *mmapit*'s file.
 const FILE_PAGES: u64 = 25_600;
@@ -60,7 +60,7 @@ pub const PUBLICATION: Publication = Publication {
     compute: figure,
 };
 
-fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
+fn figure(knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     figure_of(FILE_PAGES, knobs)
 }
 
@@ -68,7 +68,7 @@ fn figure(knobs: &Knobs) -> Result<Figure, ReproduceError> {
 ///
 /// # Errors
 /// [`ReproduceError`].
-pub fn figure_of(pages: u64, knobs: &Knobs) -> Result<Figure, ReproduceError> {
+pub fn figure_of(pages: u64, knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let mut figure = Figure {
         name: "ext2-2000",
         title: "mmapit under the read-ahead of Linux 2.2, original and modified".to_owned(),

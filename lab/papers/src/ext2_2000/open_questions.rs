@@ -16,7 +16,7 @@ use super::cells::{
 };
 use super::charts::{line, over_windows};
 use super::following_period::FollowingPeriod;
-use crate::figure::{Figure, Knobs, ReproduceError, float, run};
+use crate::figure::{Figure, ModelKnobs, ReproduceError, float, run};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
 use ahead_study::verdict::{FigureRow, Shown};
@@ -32,7 +32,11 @@ const SORT_RUNS: u64 = 8;
 const SORT_BLOCK_PAGES: u64 = 4;
 
 /// Rows and pictures.
-pub(super) fn add(figure: &mut Figure, runs: &Runs, knobs: &Knobs) -> Result<(), ReproduceError> {
+pub(super) fn add(
+    figure: &mut Figure,
+    runs: &Runs,
+    knobs: &ModelKnobs,
+) -> Result<(), ReproduceError> {
     let machine = machine(Transfer::Dma, Queue::Paper, knobs);
     windows(figure, &machine, runs.pages)?;
     periods(figure, &machine, runs.pages)?;

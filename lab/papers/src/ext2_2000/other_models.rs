@@ -14,7 +14,7 @@ use ahead_sim::world::Machine;
 use ahead_workload::{FileSpec, Job, Layout, Listed, Piece, Process, Step};
 
 use super::cells::{Mechanism, Place, Queue, Transfer, files, machine, mb_per_s, mmapit, usage};
-use crate::figure::{Figure, Knobs, ReproduceError, run};
+use crate::figure::{Figure, ModelKnobs, ReproduceError, run};
 use ahead_study::parallel;
 use ahead_study::verdict::{FigureRow, Shown};
 
@@ -26,13 +26,17 @@ const QUEUE_PAGES: u64 = 256;
 
 const PAGE: u64 = 4096;
 
-pub(super) fn add(figure: &mut Figure, pages: u64, knobs: &Knobs) -> Result<(), ReproduceError> {
+pub(super) fn add(
+    figure: &mut Figure,
+    pages: u64,
+    knobs: &ModelKnobs,
+) -> Result<(), ReproduceError> {
     without_drive_read_ahead(figure, pages, knobs)?;
     indirect_blocks(figure, pages, knobs)
 }
 
 /// The machine with DMA and a drive that reads what it is asked for and no more.
-fn plain_drive(knobs: &Knobs) -> Machine {
+fn plain_drive(knobs: &ModelKnobs) -> Machine {
     let mut machine = machine(Transfer::Dma, Queue::Paper, knobs);
     if let DiskModel::Drive(drive) = &mut machine.disk
         && let Some(buffer) = &mut drive.buffer
@@ -45,7 +49,7 @@ fn plain_drive(knobs: &Knobs) -> Machine {
 fn without_drive_read_ahead(
     figure: &mut Figure,
     pages: u64,
-    knobs: &Knobs,
+    knobs: &ModelKnobs,
 ) -> Result<(), ReproduceError> {
     let machine = plain_drive(knobs);
     let cells = [64, 256].map(|window| {
@@ -152,7 +156,11 @@ fn with_indirect_blocks(place: Place, pages: u64, ahead: u64) -> Job {
     }
 }
 
-fn indirect_blocks(figure: &mut Figure, pages: u64, knobs: &Knobs) -> Result<(), ReproduceError> {
+fn indirect_blocks(
+    figure: &mut Figure,
+    pages: u64,
+    knobs: &ModelKnobs,
+) -> Result<(), ReproduceError> {
     const WINDOWS: [u64; 4] = [64, 128, 512, 4096];
     let machine = machine(Transfer::Dma, Queue::Paper, knobs);
     for (place, name) in [(Place::Inner, "inner"), (Place::Outer, "outer")] {

@@ -5,7 +5,7 @@ use ahead_workload::{FileSpec, Job, Process, Step};
 
 use crate::ara_2006::arms::{ARA, STOCK, STOCK_LARGE};
 use crate::ara_2006::machines;
-use crate::figure::{Knobs, ReproduceError, float, run};
+use crate::figure::{ModelKnobs, ReproduceError, float, run};
 
 /// A way of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Cell {
         }
     }
 
-    pub(super) fn rates(self, knobs: &Knobs) -> Result<Rates, ReproduceError> {
+    pub(super) fn rates(self, knobs: &ModelKnobs) -> Result<Rates, ReproduceError> {
         let rate = |policy| -> Result<f64, ReproduceError> {
             let report = run(&machines::desktop(knobs), policy, &self.job())?;
             Ok(float(report.bytes_per_second()) / 1024.0)

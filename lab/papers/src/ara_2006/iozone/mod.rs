@@ -29,15 +29,15 @@ mod tables;
 
 use self::grid::{Cell, Rates, Score, TESTS, Test, cells, looked_at, why_not};
 use super::arms::BOTH_STOCK;
-use crate::figure::{Figure, Knobs, ReproduceError};
+use crate::figure::{Figure, ModelKnobs, ReproduceError};
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::parallel;
-use ahead_study::verdict::{FigureRow, Shown, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 /// What a share may differ by, in points: read and re-read are one experiment, and gave 43 and 36.
 const SHARE_POINTS: f64 = 7.0;
 
-pub(super) fn add(figure: &mut Figure, knobs: &Knobs) -> Result<(), ReproduceError> {
+pub(super) fn add(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     // Read, re-read and fread are the same calls on the same empty cache: computed once.
     let computed = [
         Test::Read,
@@ -79,7 +79,7 @@ fn shares(figure: &mut Figure, of: &dyn Fn(Test) -> Vec<(Cell, Rates)>) {
         let won = score.share();
         let won_large = Score::of(&cells, |rates| rates.stock_large).share();
         let won_whole = Score::of(&whole, |rates| rates.stock).share();
-        let spread = Spread::of(
+        let spread = AllowedRange::of(
             published - SHARE_POINTS,
             published + SHARE_POINTS,
             "read and re-read are one experiment, and differ by 7 points",

@@ -8,7 +8,7 @@ use super::grid::{Cell, FILES_KIB, Rates, Score, TESTS, TIE, Test, looked_at, wh
 use crate::ara_2006::arms::BOTH_STOCK;
 use crate::figure::Figure;
 use ahead_study::chart::{BarChart, Chart};
-use ahead_study::verdict::{FigureRow, Shown, Spread};
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 /// Files much larger than the disk's buffer, in KiB.
 const LARGE_KIB: u64 = 128 << 10;
@@ -64,7 +64,7 @@ fn gains(figure: &mut Figure, of: Cells<'_>) {
         (BOTH_STOCK, &1.0),
         |times| Shown::new(format!("{times:.3}"), *times <= 1.0 + TIE),
     ));
-    let hundreds = Spread::of(550.0, 850.0, "600 to 800, in hundreds");
+    let hundreds = AllowedRange::of(550.0, 850.0, "600 to 800, in hundreds");
     let random = FigureRow::within(
         "iozone random, files ≥ 128 MiB, gain of ARA in KB/s",
         700.0,
@@ -87,7 +87,7 @@ fn gains(figure: &mut Figure, of: Cells<'_>) {
     figure.rows.push(FigureRow::within(
         "iozone stride, files ≥ 128 MiB, gain of ARA in KB/s",
         7000.0,
-        Spread::of(4500.0, 9500.0, "\"around 5000-9000\", in thousands"),
+        AllowedRange::of(4500.0, 9500.0, "\"around 5000-9000\", in thousands"),
         gain(Test::Stride),
         (BOTH_STOCK, 0.0),
         0,
