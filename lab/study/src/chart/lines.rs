@@ -237,7 +237,7 @@ const LEGEND_LINE: f64 = 19.0;
 const LEGEND_AROUND: (f64, f64) = (56.0, 30.0);
 
 /// A corner in which the legend hides nothing of what is drawn, and the vertical extent for it: where all
-/// corners are taken, there is more room above.
+/// corners are taken, the picture gets higher above.
 fn place_of_legend(
     chart: &LineChart,
     (width, height): (u32, u32),
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(heights(&chart)[1], [(0.0, 3.0), (1.0, 3.0)]);
     }
 
-    /// A filled picture has no free corner, so the legend gets room above it.
+    /// A filled picture has no free corner, so the legend stands above it.
     #[test]
     fn a_legend_hides_nothing() {
         let full = |style| LineChart {
