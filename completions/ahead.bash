@@ -480,13 +480,17 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__compare)
-            opts="-h --policies --workloads --generated --in --disks --memory --seed --cpus --timing --from --columns --objects --action --journal --summary --json --csv --parquet --svg --png --help"
+            opts="-h --policies --sizes --workloads --generated --in --disks --memory --seed --cpus --timing --from --columns --objects --action --journal --summary --json --csv --parquet --svg --png --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --policies)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sizes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1449,7 +1453,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__reproduce)
-            opts="-h --out --json --strict --help"
+            opts="-h --out --json --sensitivity --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

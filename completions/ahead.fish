@@ -360,6 +360,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l explain -d 'Pri
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l policies -d 'Policies' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l sizes -d 'Windows of the running kernel\'s algorithm, such as 128K,512K,8M: a policy for each, instead of or beside --policies' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l workloads -d 'Workloads and traces' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l generated -d 'Generated workloads by seed, as FROM..TO: the distribution of times, and the worst places' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l in -d 'Where: simulator, or lab: guests over the real kernel, which have linux-6.12 with sizes and adaptive' -r -f -a "simulator\t''
@@ -389,9 +390,10 @@ complete -c ahead -n "__fish_ahead_using_subcommand compare" -l summary -d 'Only
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l csv -d 'Print CSV'
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l out -d 'Folder for the pictures, SVG and PNG; created when missing' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l out -d 'Folder for a page of each publication, with its pictures (SVG and PNG); created when missing' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l json -d 'Print JSON'
-complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l strict -d 'Exit with 1 when a figure does not hold'
+complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l sensitivity -d 'Halve and double every free number, and say which verdicts change; takes many times as long'
+complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l strict -d 'Exit with 1 when a row does not hold or is refuted'
 complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand convert" -l to -d 'Format to write (default: by the extension of OUTPUT: .csv, .parquet, .fio, …)' -r -f -a "fio\t''
 oracle-general\t''

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use ahead_study::output as results_as;
+use ahead_study::plan::{GUEST_KERNEL, KERNEL};
 use ahead_study::results;
 use ahead_study::sweep::{self, CellOutcome};
 use ahead_study::typed::{self, Words};
@@ -11,6 +12,7 @@ use crate::arguments::Compare;
 use crate::lab;
 use crate::output;
 use crate::progress::{self, Shows};
+use crate::size;
 use crate::studies::{self, StudyError};
 
 mod generated;
@@ -55,7 +57,9 @@ const GENERATED_MEMORY_MIB: [u64; 2] = [64, 1024];
 /// # Errors
 /// [`StudyError`].
 pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
+    let in_lab = arguments.place == "lab";
     let mut words = words(arguments)?;
+    words.policies.extend(sizes(&arguments.sizes, in_lab)?);
     let seeds = arguments.generated.as_deref().map(seeds).transpose()?;
     words
         .workloads
@@ -70,7 +74,6 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
     } else {
         usual(&USUAL_POLICIES, &USUAL_DISKS, &USUAL_MEMORY_MIB)
     };
-    let in_lab = arguments.place == "lab";
     if in_lab && arguments.journal.is_some() {
         let reason = "--journal: only what the simulator has finished is kept";
         return Err(StudyError::Usage(reason.to_owned()));
@@ -120,6 +123,22 @@ fn seeds(text: &str) -> Result<Range<u64>, StudyError> {
         let reason = format!("--generated: '{text}' is no range of seeds, such as 0..100");
         StudyError::Usage(reason)
     })
+}
+
+/// A policy for each window: the running kernel's algorithm, or that of guests.
+fn sizes(texts: &[String], in_lab: bool) -> Result<Vec<String>, StudyError> {
+    let kernel = if in_lab { GUEST_KERNEL } else { KERNEL };
+    let policy = |text: &String| {
+        let bytes = size::parse(text).ok();
+        let kib = bytes.filter(|bytes| bytes.is_multiple_of(4 << 10));
+        let kib = kib.map(|bytes| format!("{kernel}:ra_kb={}", bytes >> 10));
+        kib.ok_or_else(|| {
+            let reason =
+                format!("--sizes: '{text}' is not a whole number of pages, such as 512K or 8M");
+            StudyError::Usage(reason)
+        })
+    };
+    texts.iter().map(policy).collect()
 }
 
 fn words(arguments: &Compare) -> Result<Words, StudyError> {

@@ -1,11 +1,11 @@
-//! `ahead reproduce`: published figures, computed again, as a table and as pictures.
+//! `ahead reproduce`: published figures, computed again, as tables, pages and pictures.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ahead_papers::{ALL, Compute, Figure, ReproduceError, find};
+use ahead_papers::sensitivity::{self, Turned};
+use ahead_papers::{ALL, Figure, ModelKnobs, Publication, ReproduceError, find, page};
 use ahead_study::parallel;
-use ahead_study::table;
 use ahead_study::verdict::Verdict;
 use serde_json::json;
 
@@ -20,8 +20,8 @@ pub enum ReproduceCommandError {
     /// The figure.
     #[error(transparent)]
     Figure(#[from] ReproduceError),
-    /// A picture cannot be written.
-    #[error("cannot write '{path}': {source}; --out names the folder for pictures")]
+    /// A page or a picture cannot be written.
+    #[error("cannot write '{path}': {source}; --out names the folder for pages and pictures")]
     Write {
         /// The file.
         path: PathBuf,
@@ -50,8 +50,7 @@ impl ReproduceCommandError {
 /// [`ReproduceCommandError`].
 pub fn reproduce(arguments: &Reproduce) -> Result<Exit, ReproduceCommandError> {
     if arguments.name == "list" {
-        let names: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
-        output::to_stdout(&(names.join("\n") + "\n"))?;
+        output::to_stdout(&page::list(ALL))?;
         return Ok(Exit::Fine);
     }
     let wanted = find(&arguments.name)?;
@@ -63,19 +62,41 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Exit, ReproduceCommandError> {
         })?;
     }
     let figures = compute(&wanted)?;
+    let turned = if arguments.sensitivity {
+        turn(&wanted, &figures)?
+    } else {
+        Vec::new()
+    };
     if let Some(folder) = &arguments.out {
         for figure in &figures {
             draw(figure, folder)?;
+            write(folder, &format!("{}.md", figure.name), page::of(figure))?;
+        }
+        if arguments.name == "all" {
+            write(folder, "README.md", page::index(&figures))?;
+        }
+        for publication in wanted.iter().filter(|_| arguments.sensitivity) {
+            let name = format!("{}-sensitivity.md", publication.name);
+            let own: Vec<Turned> = turned
+                .iter()
+                .filter(|turned| turned.figure == publication.name)
+                .cloned()
+                .collect();
+            write(folder, &name, page::sensitivity(&own))?;
         }
     }
-    output::to_stdout(&if arguments.json {
+    let mut text = if arguments.json {
         to_json(&figures)
     } else {
-        to_text(&figures, arguments.out.as_deref())
-    })?;
+        to_text(&figures)
+    };
+    if arguments.sensitivity && !arguments.json {
+        text += &format!("\n{}", page::sensitivity(&turned));
+    }
+    output::to_stdout(&text)?;
     let broken = figures
         .iter()
-        .any(|figure| figure.count(Verdict::DoesNotHold) > 0);
+        .any(|figure| figure.count(Verdict::DoesNotHold) + figure.count(Verdict::Refuted) > 0);
     Ok(if arguments.strict && broken {
         Exit::Failed
     } else {
@@ -83,11 +104,11 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Exit, ReproduceCommandError> {
     })
 }
 
-fn compute(wanted: &[(&'static str, Compute)]) -> Result<Vec<Figure>, ReproduceError> {
+fn compute(wanted: &[Publication]) -> Result<Vec<Figure>, ReproduceError> {
     let bar = progress::bar(Shows::Parts, wanted.len() as u64);
-    let figures = parallel::map(wanted, |(name, compute)| {
-        bar.set_message(*name);
-        let figure = compute();
+    let figures = parallel::map(wanted, |publication| {
+        bar.set_message(publication.name);
+        let figure = (publication.compute)(&ModelKnobs::AS_IS);
         bar.inc(1);
         figure
     });
@@ -95,89 +116,53 @@ fn compute(wanted: &[(&'static str, Compute)]) -> Result<Vec<Figure>, ReproduceE
     figures.into_iter().collect()
 }
 
+/// Every free number halved and doubled, figure by figure.
+fn turn(wanted: &[Publication], figures: &[Figure]) -> Result<Vec<Turned>, ReproduceError> {
+    let bar = progress::bar(Shows::Parts, wanted.len() as u64);
+    let mut turned = Vec::new();
+    for (publication, figure) in wanted.iter().zip(figures) {
+        bar.set_message(publication.name);
+        turned.extend(sensitivity::of(publication, figure)?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(turned)
+}
+
+fn write(
+    folder: &Path,
+    name: &str,
+    contents: impl AsRef<[u8]>,
+) -> Result<(), ReproduceCommandError> {
+    let path = folder.join(name);
+    std::fs::write(&path, contents).map_err(|source| ReproduceCommandError::Write { path, source })
+}
+
 fn draw(figure: &Figure, folder: &Path) -> Result<(), ReproduceCommandError> {
     for (stem, chart) in &figure.charts {
         let svg = chart.to_svg().map_err(ReproduceError::from)?;
         let png = chart.to_png().map_err(ReproduceError::from)?;
-        for (ending, bytes) in [("svg", svg.into_bytes()), ("png", png)] {
-            let path = folder.join(format!("{stem}.{ending}"));
-            std::fs::write(&path, bytes)
-                .map_err(|source| ReproduceCommandError::Write { path, source })?;
-        }
+        write(folder, &format!("{stem}.svg"), svg)?;
+        write(folder, &format!("{stem}.png"), png)?;
     }
     Ok(())
 }
 
-/// Lines no longer than a page; those after the first begin with `indent`.
-fn wrapped(text: &str, indent: &str) -> String {
-    let mut lines = String::new();
-    let mut length = 0;
-    for word in text.split_whitespace() {
-        let word_length = word.chars().count();
-        if length > 0 && length + 1 + word_length > usize::from(table::COLUMNS_MAX) {
-            lines += "\n";
-            lines += indent;
-            length = indent.len();
-        } else if length > 0 {
-            lines += " ";
-            length += 1;
-        }
-        lines += word;
-        length += word_length;
-    }
-    lines + "\n"
-}
-
-fn to_text(figures: &[Figure], folder: Option<&Path>) -> String {
+fn to_text(figures: &[Figure]) -> String {
     let mut text = String::new();
     for figure in figures {
-        text += &wrapped(&format!("{}: {}", figure.name, figure.title), "");
-        text += &wrapped(&figure.source, "");
-        let titles = [
-            "figure",
-            "published",
-            "simulated",
-            "ratio",
-            "verdict",
-            "reason",
-        ];
-        let mut rows = table::with_titles(&titles, 3..4);
-        for row in &figure.rows {
-            let ratio = row
-                .ratio
-                .map_or_else(String::new, |ratio| format!("{ratio:.2}"));
-            rows.add_row([
-                row.what.as_str(),
-                &row.published,
-                &row.simulated,
-                &ratio,
-                row.verdict.text(),
-                &row.reason,
-            ]);
-        }
-        text += &format!("{rows}\n");
+        text += &page::wrapped(&format!("{}: {}", figure.name, figure.title), "");
+        text += &page::wrapped(&figure.source, "");
+        text += &page::rows(figure);
+        text += &page::reasons(figure);
         for note in &figure.notes {
-            text += &wrapped(&format!("* {note}"), "  ");
+            text += &page::wrapped(&format!("* {note}"), "  ");
         }
-        if let Some(folder) = folder {
-            for (stem, _) in &figure.charts {
-                text += &format!(
-                    "picture: {}\n",
-                    folder.join(format!("{stem}.svg")).display()
-                );
-            }
-        }
+        text += &format!("{} free numbers\n", figure.parameters.len());
+        text += &page::parameters(figure.parameters);
         text += "\n";
     }
-    let total = |verdict| -> usize { figures.iter().map(|figure| figure.count(verdict)).sum() };
-    text += &format!(
-        "{} exact, {} with their shape, {} that do not hold, {} for context\n",
-        total(Verdict::Exact),
-        total(Verdict::ShapeHolds),
-        total(Verdict::DoesNotHold),
-        total(Verdict::Context)
-    );
-    text
+    text + &page::wrapped(&page::headline(figures), "")
 }
 
 fn to_json(figures: &[Figure]) -> String {
@@ -190,6 +175,12 @@ fn to_json(figures: &[Figure]) -> String {
                 "source": figure.source,
                 "rows": figure.rows,
                 "notes": figure.notes,
+                "parameters": figure.parameters.iter().map(|parameter| json!({
+                    "name": parameter.name,
+                    "value": parameter.value,
+                    "origin": parameter.origin.text(),
+                    "source": parameter.source,
+                })).collect::<Vec<_>>(),
             })
         })
         .collect();

@@ -105,7 +105,61 @@ fn as_text(statistics: &Statistics, reader: &AnyReader) -> String {
     if rest > 0 {
         text += &format!("{:>12}  {rest} more files\n", "");
     }
-    text
+    text + &format!("\n{}\n", conclusion(statistics))
+}
+
+/// Of a thousand reads, how many have to be of a kind for all of them to be called so.
+const MOSTLY_PERMILLE: u64 = 800;
+/// And how many for that kind to be mentioned.
+const SOME_PERMILLE: u64 = 200;
+
+/// What the figures mean for read-ahead, in a sentence: in which order is read, by whom, and whether reading
+/// ahead can help. It follows from counts alone; how much it helps depends on the disk (`ahead compare`).
+fn conclusion(statistics: &Statistics) -> String {
+    if statistics.reads == 0 {
+        return "Nothing is read.".to_owned();
+    }
+    let permille = |count: u64| count.saturating_mul(1000) / statistics.reads;
+    let (forward, backward) = (
+        permille(statistics.sequential_reads),
+        permille(statistics.backward_reads),
+    );
+    let plural = |count: u64, what: &str| match count {
+        1 => format!("one {what}"),
+        _ => format!("{count} {what}s"),
+    };
+    let readers = format!(
+        "{} in {}",
+        plural(statistics.threads.max(1), "thread"),
+        plural(statistics.files_read.max(1), "file")
+    );
+    let run = size(statistics.runs.mean());
+    let is_again = again(statistics).saturating_mul(2) > statistics.touched_pages;
+    let said = if forward >= MOSTLY_PERMILLE {
+        format!(
+            "Sequential, by {readers}, in runs of {run} in the mean: reading ahead can hide the disk's time."
+        )
+    } else if backward >= MOSTLY_PERMILLE {
+        format!(
+            "Mostly backward, by {readers}: a kernel reads nothing ahead of that, `ahead run` can."
+        )
+    } else if forward >= SOME_PERMILLE {
+        format!(
+            "Sequential in part ({} of the reads), by {readers}, in runs of {run} in the mean: reading ahead can \
+             help these, and must not be paid for by the others.",
+            per_cent(statistics.sequential_reads, statistics.reads)
+        )
+    } else {
+        format!(
+            "In no order that counts here, by {readers}: random, strided, or interleaved in one file. Of random \
+             reads nothing can be read ahead; `ahead compare` shows what the order is worth."
+        )
+    };
+    if is_again {
+        return said
+            + " More than half of the pages are read again: memory helps more than reading ahead.";
+    }
+    said
 }
 
 /// The files that reach furthest, and how many are left.
@@ -204,4 +258,44 @@ fn spread_json(of: &Spread) -> Value {
         "at_most_p99": of.at_most(990),
         "buckets": buckets,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(reads: u64, sequential_reads: u64, backward_reads: u64) -> Statistics {
+        let mut statistics = Statistics::new();
+        statistics.reads = reads;
+        statistics.sequential_reads = sequential_reads;
+        statistics.backward_reads = backward_reads;
+        statistics.threads = 2;
+        statistics.files_read = 1;
+        statistics.touched_pages = reads;
+        statistics.distinct_pages = reads;
+        statistics
+    }
+
+    #[test]
+    fn the_conclusion_says_the_order_and_who_reads() {
+        let begins = |statistics: &Statistics, words: &str| {
+            let said = conclusion(statistics);
+            assert!(said.starts_with(words), "{said}");
+        };
+        begins(&figures(100, 90, 0), "Sequential, by 2 threads in one file");
+        begins(&figures(100, 0, 99), "Mostly backward");
+        begins(
+            &figures(100, 30, 30),
+            "Sequential in part (30.0 % of the reads)",
+        );
+        begins(&figures(100, 1, 45), "In no order");
+        begins(&figures(0, 0, 0), "Nothing is read");
+    }
+
+    #[test]
+    fn pages_that_are_read_again_want_memory() {
+        let mut statistics = figures(100, 90, 0);
+        statistics.distinct_pages = 10;
+        assert!(conclusion(&statistics).ends_with("memory helps more than reading ahead."));
+    }
 }

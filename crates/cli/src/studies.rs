@@ -11,10 +11,12 @@ use ahead_study::journal::JournalError;
 use ahead_study::plan::{Plan, PlanError, TraceSource};
 use ahead_study::sweep::SweepError;
 use ahead_study::typed::{self, Words};
+use ahead_trace::format_of;
 
 use crate::arguments::Choice;
 use crate::exit::Exit;
 use crate::lab::LabError;
+use crate::output;
 use crate::signals::impatient_stop_flag;
 use crate::size;
 
@@ -125,6 +127,17 @@ pub fn plans(files: &[PathBuf], words: &Words, usual: &Words) -> Result<Vec<Plan
     }
     for plan in &plans {
         plan.check()?;
+        for (name, trace) in &plan.trace {
+            let options = trace.options().map_err(StudyError::Usage)?;
+            let format = format_of(&plan.folder.join(&trace.path), &options);
+            if let Some(format) = format.filter(|format| format.is_below_page_cache()) {
+                output::to_stderr(&format!(
+                    "ahead: '{name}' was recorded below the page cache ({}): its requests are what read-ahead \
+                     made of reads, and are simulated as if they were the reads\n",
+                    format.name()
+                ));
+            }
+        }
     }
     Ok(plans)
 }

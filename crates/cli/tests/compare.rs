@@ -45,6 +45,60 @@ fn a_plan_becomes_a_table_with_floor_kernel_and_ceiling() {
     }
 }
 
+/// Each size is the running kernel's algorithm with it, and what a read waits and memory holds stand beside.
+#[test]
+fn sizes_are_compared_without_a_plan() {
+    let words = [
+        "compare",
+        "--workloads",
+        SCAN,
+        "--disks",
+        "hdd",
+        "--memory",
+        "16M",
+    ];
+    let text = stdout(&Place::new().output(&[&words[..], &["--sizes", "64K,2M"]].concat()));
+    for part in [
+        "linux-6.18:ra_kb=64 ",
+        "linux-6.18:ra_kb=2048",
+        "99 of 100",
+        "longest",
+        "held",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(
+        !text.contains("ara-june"),
+        "only what was asked for: {text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
+}
+
+/// Such a trace shows what read-ahead made of reads: to simulate it as reads is said aloud.
+#[test]
+fn a_trace_from_below_the_page_cache_is_warned_about() {
+    let place = Place::new();
+    let line = "128166372003061629,hm,1,Read,383496192,32768,413\n";
+    let trace = place.file("hm_1.csv", line);
+    let words = [
+        "compare",
+        "--workloads",
+        trace.to_str().expect("text"),
+        "--disks",
+        "ssd",
+    ];
+    let output = place.output(&words);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("below the page cache (msr)"),
+        "{}",
+        stderr(&output)
+    );
+}
+
 /// A backward scan: what was asked for, why, and what the first reads waited for.
 #[test]
 fn a_run_is_explained_decision_by_decision() {
@@ -288,7 +342,7 @@ fn a_mistake_is_one_line_and_nothing_runs() {
     let place = Place::new();
     let plan = place.file("wrong.toml", PLAN.replace("linux-4.19", "linux-4.18"));
     let plan = plan.to_str().expect("text");
-    let cases: [(&[&str], i32, &[&str]); 12] = [
+    let cases: [(&[&str], i32, &[&str]); 13] = [
         (&["compare"], 2, &["PLAN", "--workloads"]),
         (&["simulate"], 2, &["--workload"]),
         (&["compare", plan], 2, &[plan, "line 5", "linux-4.18"]),
@@ -312,6 +366,11 @@ fn a_mistake_is_one_line_and_nothing_runs() {
             &["compare", "--workloads", SCAN, "--memory", "1K"],
             2,
             &["1K", "MiB"],
+        ),
+        (
+            &["compare", "--workloads", SCAN, "--sizes", "1"],
+            2,
+            &["--sizes", "'1'", "512K"],
         ),
         (
             &["compare", "--workloads", SCAN, "--cpus", "0"],

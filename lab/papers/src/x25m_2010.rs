@@ -4,8 +4,8 @@
 //! `dd` reads 400 MiB in blocks of 4 KiB with windows from 4 KiB to 8 MiB, under the rules of Linux
 //! 2.6.31 (those of 2.6.33 for a sequential reader). The disk is a fit to these very rates, taken
 //! as one synchronous window each; what is tested is that kernel, cache and queue between program
-//! and disk neither add nor hide anything. Each rate has to come out within 10 %, and no window may
-//! be slower than the one before it by more than the 1.5 % that the published ones are.
+//! and disk neither add nor hide anything. That is a check of ours, not evidence for the disk: every
+//! rate counts as fitted. What the two published runs differ by (up to 4 MB/s) stands beside it.
 
 use ahead_disk_model::DiskModel;
 use ahead_sim::queue::{QueueSettings, Scheduler};
@@ -13,7 +13,9 @@ use ahead_sim::world::Machine;
 use ahead_units::PageCount;
 use ahead_workload::Workload;
 
-use crate::figure::{Figure, ReproduceError, float, run};
+use crate::figure::{
+    Figure, ModelKnobs, Parameter, ParameterOrigin, Publication, ReproduceError, float, run,
+};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
 use ahead_study::verdict::FigureRow;
@@ -36,12 +38,6 @@ const PUBLISHED: [(u64, f64, f64); 11] = [
 /// `dd bs=4k count=102400`.
 const FILE_MIB: u64 = 400;
 
-/// What each rate may differ by.
-const BOUNDS: (f64, f64) = (0.9, 1.1);
-
-/// 269 MB/s fall to 266 in the published row; more would be another shape.
-const FALL_MAX: f64 = 0.985;
-
 fn machine() -> Machine {
     let disk = DiskModel::x25m();
     Machine {
@@ -56,11 +52,32 @@ fn machine() -> Machine {
     }
 }
 
-/// The figure.
-///
-/// # Errors
-/// [`ReproduceError`].
-pub fn figure() -> Result<Figure, ReproduceError> {
+/// What the command line knows of it.
+pub const PUBLICATION: Publication = Publication {
+    name: "x25m-2010",
+    about: "sequential reading of an Intel X25-M over the window: a fit, and what the kernel adds to it",
+    parameters: PARAMETERS,
+    compute: figure,
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "three figures of the disk",
+        value: "9 µs, 24 µs and 15.45 µs a page",
+        origin: ParameterOrigin::Fitted,
+        source: "a least fit to the eleven published rates",
+        turns: false,
+    },
+    Parameter {
+        name: "pages before the slope changes",
+        value: "21",
+        origin: ParameterOrigin::Fitted,
+        source: "where 128 KiB come out as well; the mail's own estimate has 16",
+        turns: false,
+    },
+];
+
+fn figure(_: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let rates = parallel::map(&PUBLISHED, |(kib, ..)| {
         let work = Workload::Sequential {
             file_mib: FILE_MIB,
@@ -77,17 +94,21 @@ pub fn figure() -> Result<Figure, ReproduceError> {
         .zip(&rates)
         .map(|((kib, first, second), rate)| {
             let what = format!("{kib} KiB window, MB/s, mean of two runs");
-            FigureRow::within(what, f64::midpoint(*first, *second), *rate, BOUNDS, 1)
+            let mean = f64::midpoint(*first, *second);
+            FigureRow::fitted(what, mean, *rate, 1, "the disk is a fit to this row")
+                .because(format!("published: {first:.0} and {second:.0}"))
         })
         .collect();
     let steps = rates.windows(2).map(|pair| pair[1] / pair[0]);
     let worst = steps.fold(f64::INFINITY, f64::min);
-    rows.push(FigureRow::statement(
-        "larger windows are not slower",
-        "at most 1.5 % slower",
-        format!("smallest step: × {worst:.3}"),
-        worst >= FALL_MAX,
-    ));
+    rows.push(
+        FigureRow::shown(
+            "larger windows are not slower",
+            "269 MB/s fall to 266",
+            format!("smallest step: × {worst:.3}"),
+        )
+        .as_fitted("the model of the disk has no window that is slower than a smaller one"),
+    );
     let xs = PUBLISHED.map(|(kib, ..)| float(kib));
     let points = |values: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
         xs.iter()
@@ -137,5 +158,6 @@ pub fn figure() -> Result<Figure, ReproduceError> {
              machine, and reading is bound by the disk in every row."
                 .to_owned(),
         ],
+        parameters: PARAMETERS,
     })
 }

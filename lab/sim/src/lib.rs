@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod algorithm;
+pub mod bound;
 pub mod queue;
 pub mod report;
 pub mod trees;

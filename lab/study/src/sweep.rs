@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahead_sim::algorithm::{Policy, PolicyError};
+use ahead_sim::bound;
 use ahead_sim::report::WorldReport;
 use ahead_sim::world::{Machine, RunTotals, WorldError, WorldObserver};
 use ahead_workload::Job;
@@ -134,6 +135,18 @@ fn parts(plan: &Plan, cell: &Cell) -> Result<(Machine, Policy, Job), SweepError>
     let policy = Policy::for_disk(&cell.policy, &disk)?;
     let machine = plan.machine(disk, cell.memory_mib);
     Ok((machine, policy, job(plan, &cell.workload)?))
+}
+
+/// Nanoseconds that every run in the place of `cell` takes at least, whatever the policy.
+///
+/// # Errors
+/// [`SweepError`]: the disk, the workload or the trace.
+pub fn lower_bound_ns(plans: &[Plan], cell: &Cell) -> Result<Option<u64>, SweepError> {
+    let Some(plan) = plans.iter().find(|plan| plan.name == cell.plan) else {
+        return Ok(None);
+    };
+    let (machine, _, job) = parts(plan, cell)?;
+    Ok(Some(bound::lower_bound_ns(&machine, &job)))
 }
 
 fn failed(cell: &Cell, source: WorldError) -> SweepError {

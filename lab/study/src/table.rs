@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Width, presets};
 
 pub use comfy_table::Table;
 
@@ -32,6 +32,21 @@ pub fn with_titles(titles: &[&str], numeric: Range<usize>) -> Table {
     } else if table.width().is_none_or(|columns| columns < COLUMNS_MIN) {
         table.set_width(COLUMNS_MIN);
     }
+    table
+}
+
+/// As [`with_titles`], as wide as a page of a document whatever the terminal is; the last column has short
+/// words of up to `word` characters, which are not broken.
+#[must_use]
+pub fn document(titles: &[&str], word: u16) -> Table {
+    let mut table = as_wide_as_it_is(titles, 0..0);
+    if let Some(column) = table.column_mut(titles.len().saturating_sub(1)) {
+        // One character of padding on either side.
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word + 2)));
+    }
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.force_no_tty();
+    table.set_width(COLUMNS_MAX);
     table
 }
 

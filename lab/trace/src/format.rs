@@ -82,6 +82,13 @@ impl Format {
         )
     }
 
+    /// Whether its records are requests to a disk: what is left of reads after the page cache and a kernel's
+    /// read-ahead, so that both would be simulated twice.
+    #[must_use]
+    pub const fn is_below_page_cache(self) -> bool {
+        matches!(self, Self::Blkparse | Self::Msr)
+    }
+
     /// The format that a file of this name is meant to have: `.csv`, `.parquet`, `.fio` and
     /// `.iolog`, and any with `oracleGeneral` in it; each also with `.zst` behind.
     #[must_use]
@@ -152,6 +159,16 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<AnyReader, TraceError>
             .or_else(|| Format::of_file_name(path).filter(|format| *format != Format::Csv));
     }
     from_source(&name, source, &options)
+}
+
+/// The format of the trace in a file; `None` if it cannot be told without reading the trace, as that of a pipe.
+#[must_use]
+pub fn format_of(path: &Path, options: &OpenOptions) -> Option<Format> {
+    if options.format.is_some() || !path.is_file() {
+        return options.format;
+    }
+    let source = Source::new(File::open(path).ok()?).ok()?;
+    recognise(source.head(), options).or_else(|| Format::of_file_name(path))
 }
 
 /// Reads a trace from a pipe or from memory. `name` stands for it in errors.

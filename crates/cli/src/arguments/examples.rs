@@ -400,15 +400,19 @@ static EXAMPLES: &[Examples] = &[
                 "ahead compare --workloads backward --disks hdd,ssd --policies linux-2.6.18,adaptive",
                 "without a plan",
             ),
+            (
+                "ahead compare --workloads readers --sizes 128K,512K,2M,8M",
+                "which read_ahead_kb, and what a read waits and memory holds with it",
+            ),
         ],
     ),
     of(
         "ahead-reproduce",
         &[
-            ("ahead reproduce list", "the figures by name"),
+            ("ahead reproduce list", "what each figure shows"),
             (
                 "ahead reproduce all --out pictures",
-                "all of them, with pictures",
+                "all of them, a page with pictures for each publication",
             ),
         ],
     ),

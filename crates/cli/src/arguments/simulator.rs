@@ -9,20 +9,24 @@ use super::traces::TraceOptions;
 /// `ahead reproduce`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A figure that does not hold is a result, printed with the reason; \
-    the exit code is 0 unless --strict is given."
+    after_help = "A row that does not hold is a result, printed with the reason; the exit code is 0 \
+    unless --strict is given. A row that its null model passes as well is called not discriminating, and \
+    only rows that could fail and were not fitted are counted in the last line."
 )]
 pub struct Reproduce {
     /// Which figure; `list` names them
     #[arg(value_name = "NAME", default_value = "all")]
     pub name: String,
-    /// Folder for the pictures, SVG and PNG; created when missing
+    /// Folder for a page of each publication, with its pictures (SVG and PNG); created when missing
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Exit with 1 when a figure does not hold
+    /// Halve and double every free number, and say which verdicts change; takes many times as long
+    #[arg(long)]
+    pub sensitivity: bool,
+    /// Exit with 1 when a row does not hold or is refuted
     #[arg(long)]
     pub strict: bool,
 }
@@ -101,6 +105,10 @@ pub struct Compare {
     /// Policies
     #[arg(long, value_name = "LIST")]
     pub policies: Option<String>,
+    /// Windows of the running kernel's algorithm, such as 128K,512K,8M: a policy for each, instead of or
+    /// beside --policies
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub sizes: Vec<String>,
     /// Workloads and traces
     #[arg(long, value_name = "LIST")]
     pub workloads: Option<String>,

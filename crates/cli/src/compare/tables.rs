@@ -1,28 +1,32 @@
 //! The tables of `ahead compare`, for people.
 
 use ahead_study::plan::Plan;
-use ahead_study::results::{CellGroup, Contest, Match, Standing, is_kernel_default};
-use ahead_study::sweep::CellOutcome;
+use ahead_study::results::{CellGroup, Contest, Match, Standing, is_kernel_default, permille};
+use ahead_study::sweep::{self, CellOutcome};
 use ahead_study::table::{self, Table};
 
-use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds};
+use ahead_units::PAGE_BYTES;
 
-/// One table for each plan: every run, and how it stands.
+use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds, size as of_bytes};
+
+/// Two tables for each plan, since a screen is not wide enough for one: how fast every run is and how it
+/// stands, then what its reads wait and what memory holds for it.
 pub(super) fn of_plans(plans: &[Plan], groups: &[CellGroup<'_>]) -> String {
     let mut text = String::new();
     for plan in plans {
-        let of_plan = groups.iter().filter(|group| group.cell().plan == plan.name);
+        let of_plan = || groups.iter().filter(|group| group.cell().plan == plan.name);
         text += &format!(
-            "{}: {}\n{}\n\n",
+            "{}: {}\n{}\n\n{}\n\n",
             plan.name,
             plan.about,
-            of_plan_table(of_plan)
+            speeds(plans, of_plan()),
+            waits(of_plan())
         );
     }
     text
 }
 
-fn of_plan_table<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
+fn speeds<'a>(plans: &[Plan], groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
     let titles = [
         "policy",
         "time",
@@ -34,11 +38,7 @@ fn of_plan_table<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
     ];
     let mut rows = table::with_titles(&titles, 1..7);
     for group in groups {
-        let place = group.cell();
-        rows.add_row([format!(
-            "{} on {}, {} MiB",
-            place.workload, place.disk, place.memory_mib
-        )]);
+        rows.add_row([place_of(group)]);
         for run in group.runs() {
             let report = &run.report;
             let standing = Standing::new(run, group);
@@ -52,8 +52,55 @@ fn of_plan_table<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
                 ratio(standing.of_best_kernel_permille),
             ]);
         }
+        let bound_ns = sweep::lower_bound_ns(plans, group.cell()).ok().flatten();
+        if let (Some(bound_ns), Some(ceiling)) = (bound_ns, group.ceiling()) {
+            let of_ceiling = permille(ceiling.report.elapsed_ns, bound_ns);
+            let dash = "-".to_owned();
+            rows.add_row([
+                "  (lower bound)".to_owned(),
+                seconds(bound_ns),
+                dash.clone(),
+                dash.clone(),
+                dash.clone(),
+                per_cent_of_permille(of_ceiling),
+                dash,
+            ]);
+        }
     }
     rows
+}
+
+fn waits<'a>(groups: impl Iterator<Item = &'a CellGroup<'a>>) -> Table {
+    let titles = [
+        "policy",
+        "mean read",
+        "99 of 100",
+        "longest read",
+        "held unread",
+    ];
+    let mut rows = table::with_titles(&titles, 1..5);
+    for group in groups {
+        rows.add_row([place_of(group)]);
+        for run in group.runs() {
+            let latency = run.report.latency;
+            rows.add_row([
+                format!("  {}", run.cell.policy),
+                seconds(latency.mean_ns),
+                seconds(latency.p99_ns),
+                seconds(latency.max_ns),
+                of_bytes(run.report.prefetch.unread_max * PAGE_BYTES),
+            ]);
+        }
+    }
+    rows
+}
+
+fn place_of(group: &CellGroup<'_>) -> String {
+    let place = group.cell();
+    format!(
+        "{} on {}, {} MiB",
+        place.workload, place.disk, place.memory_mib
+    )
 }
 
 /// Who the yardsticks are.

@@ -1,7 +1,7 @@
-//! Whom the experiments compare, and what a row about them says.
+//! Whom the experiments compare, and what all rows about them share.
 
 use ahead_sim::report::WorldReport;
-use ahead_study::verdict::{FigureRow, Verdict};
+use ahead_study::verdict::{FigureRow, Shown};
 
 use crate::figure::float;
 
@@ -14,16 +14,8 @@ pub(super) const ARA: &str = "ara-june:ra_kb=1024";
 /// Ours.
 pub(super) const OURS: &str = "adaptive";
 
-/// The same row; if it does not hold, with the reason that was found.
-pub(super) fn explained(mut row: FigureRow, why: &str) -> FigureRow {
-    if row.verdict == Verdict::DoesNotHold {
-        if !row.reason.is_empty() {
-            row.reason += "; ";
-        }
-        row.reason += why;
-    }
-    row
-}
+/// The null model of every comparison of two algorithms.
+pub(super) const BOTH_STOCK: &str = "stock on both sides";
 
 pub(super) fn seconds(report: &WorldReport) -> f64 {
     float(report.elapsed_ns) / 1e9
@@ -32,4 +24,30 @@ pub(super) fn seconds(report: &WorldReport) -> f64 {
 /// Time of `report` over the time of `other`.
 pub(super) fn time_ratio(report: &WorldReport, other: &WorldReport) -> f64 {
     float(report.elapsed_ns) / float(other.elapsed_ns.max(1))
+}
+
+/// "ARA is faster": by more than the published repeats differ by, which is up to `noise`.
+pub(super) fn faster(
+    what: String,
+    noise: f64,
+    ara: &WorldReport,
+    stock: &WorldReport,
+) -> FigureRow {
+    FigureRow::judged(
+        what,
+        "faster",
+        format!(
+            "by more than {:.1} %, which two published runs differ by",
+            100.0 * noise
+        ),
+        ara,
+        (BOTH_STOCK, stock),
+        |report| {
+            let ratio = time_ratio(report, stock);
+            Shown::new(
+                format!("{ratio:.3} times the time of stock"),
+                ratio < 1.0 - noise,
+            )
+        },
+    )
 }

@@ -10,8 +10,8 @@
 //! by random reads. All reads are of 8 KiB. What is judged is a scan of 512 KiB for each transaction;
 //! the picture has others.
 //!
-//! The gain holds between 3 and 40 %: half of the least and a third more than the most that was
-//! published.
+//! That mix is the second one: in the first, scans began anywhere, and ARA lost 13 %. Both are shown, and
+//! the gain holds where it is among the published ones.
 
 use ahead_sim::algorithm::Policy;
 use ahead_sim::report::WorldReport;
@@ -19,12 +19,12 @@ use ahead_sim::world::{RunTotals, World};
 use ahead_workload::random::{below, mix};
 use ahead_workload::{FileSpec, Job, Process, Step};
 
-use super::arms::{ARA, OURS, STOCK, explained};
+use super::arms::{ARA, BOTH_STOCK, OURS, STOCK};
 use super::machines;
-use crate::figure::{Figure, ReproduceError, float};
+use crate::figure::{Figure, ModelKnobs, ReproduceError, float};
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
 use ahead_study::parallel;
-use ahead_study::verdict::FigureRow;
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 const BACK_ENDS: u64 = 8;
 const LOOKUPS: u64 = 4;
@@ -42,9 +42,6 @@ const BLOCK: u64 = 8 << 10;
 const RANGES_KIB: [u64; 5] = [64, 128, 256, 512, 1024];
 const JUDGED: usize = 3;
 
-/// Gain in percent: 6 and 30, and what may be missed.
-const GAIN: (f64, f64) = (3.0, 40.0);
-
 const POLICIES: [(&str, &str); 5] = [
     ("stock", STOCK),
     ("ARA, hit rate 1", ARA),
@@ -53,7 +50,16 @@ const POLICIES: [(&str, &str); 5] = [
     ("adaptive", OURS),
 ];
 
-fn job(range_kib: u64) -> Job {
+/// Where a back end's scans begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scans {
+    /// Each where the last one ended.
+    GoOn,
+    /// Anywhere.
+    BeginAnywhere,
+}
+
+fn job(range_kib: u64, scans: Scans) -> Job {
     let (heap, index) = (HEAP_MIB << 20, INDEX_MIB << 20);
     let blocks = (range_kib << 10) / BLOCK;
     let read = |slot, block: u64| Step::Read {
@@ -71,7 +77,10 @@ fn job(range_kib: u64) -> Job {
                     read(0, below(mix(seed), at, heap / BLOCK)),
                 ]
             });
-            let start = number * (heap / BLOCK / BACK_ENDS) + transaction * blocks;
+            let start = match scans {
+                Scans::GoOn => number * (heap / BLOCK / BACK_ENDS) + transaction * blocks,
+                Scans::BeginAnywhere => below(mix(mix(seed)), transaction, heap / BLOCK),
+            };
             let range = (start..start + blocks).map(move |block| read(0, block % (heap / BLOCK)));
             lookups.chain(range)
         });
@@ -85,10 +94,15 @@ fn job(range_kib: u64) -> Job {
 }
 
 /// Transactions per second.
-fn rate(policy: &str, range_kib: u64) -> Result<f64, ReproduceError> {
-    let machine = machines::with_memory(CACHE_MIB);
+fn rate(
+    policy: &str,
+    range_kib: u64,
+    scans: Scans,
+    knobs: &ModelKnobs,
+) -> Result<f64, ReproduceError> {
+    let machine = machines::with_memory(CACHE_MIB, knobs);
     let policy = Policy::for_disk(policy, &machine.disk)?;
-    let job = job(range_kib);
+    let job = job(range_kib, scans);
     let account = RunTotals::new(&job);
     let mut world = World::new(&machine, policy.prototype, &policy.front, &job, account)?;
     world.set_learned(policy.learned);
@@ -98,47 +112,69 @@ fn rate(policy: &str, range_kib: u64) -> Result<f64, ReproduceError> {
     Ok(float(report.reads) / float(reads) / (float(RUN_NS) / 1e9))
 }
 
-pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
-    let cells: Vec<_> = POLICIES
+pub(super) fn add(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
+    let mut cells: Vec<_> = POLICIES
         .iter()
-        .flat_map(|(_, policy)| RANGES_KIB.map(|range| (*policy, range)))
+        .flat_map(|(_, policy)| RANGES_KIB.map(|range| (*policy, range, Scans::GoOn)))
         .collect();
-    let rates: Vec<f64> = parallel::map(&cells, |(policy, range)| rate(policy, *range))
-        .into_iter()
-        .collect::<Result<_, _>>()?;
+    cells.extend([STOCK, ARA].map(|policy| (policy, RANGES_KIB[JUDGED], Scans::BeginAnywhere)));
+    let rates: Vec<f64> = parallel::map(&cells, |(policy, range, scans)| {
+        rate(policy, *range, *scans, knobs)
+    })
+    .into_iter()
+    .collect::<Result<_, _>>()?;
+    let (rates, first_mix) = rates.split_at(POLICIES.len() * RANGES_KIB.len());
     let rates: Vec<&[f64]> = rates.chunks(RANGES_KIB.len()).collect();
     let [stock, ara, twice, eight, ours] = rates[..] else {
         return Ok(());
     };
     let gain = |rates: &[f64]| 100.0 * (rates[JUDGED] / stock[JUDGED] - 1.0);
-    figure.rows.push(
-        FigureRow::statement(
-            "database, transactions of ARA over stock",
-            "+6 to +30 %",
-            format!("{:+.1} %", gain(ara)),
-            gain(ara) >= GAIN.0 && gain(ara) <= GAIN.1,
-        )
-        .because(format!(
-            "{:.1} and {:.1} transactions/s, adaptive {:.1}; scans of {} KiB",
-            ara[JUDGED], stock[JUDGED], ours[JUDGED], RANGES_KIB[JUDGED]
-        )),
-    );
-    let row = FigureRow::statement(
-        "database, hit rate 1 against 2 and 8",
-        "1 is best",
-        format!(
-            "{:+.1}, {:+.1}, {:+.1} %",
-            gain(ara),
-            gain(twice),
-            gain(eight)
+    let published = AllowedRange::of(6.0, 30.0, "least and most of the published runs");
+    for (what, gain) in [
+        ("scans that go on (the second mix)", gain(ara)),
+        (
+            "scans that begin anywhere (the first mix)",
+            100.0 * (first_mix[1] / first_mix[0] - 1.0),
         ),
-        ara[JUDGED] >= twice[JUDGED] && ara[JUDGED] >= eight[JUDGED],
-    );
-    figure.rows.push(explained(
-        row,
-        "scans are most of a transaction here, and a larger hit rate lets a window grow faster after \
-         an interruption",
+    ] {
+        figure.rows.push(
+            FigureRow::judged(
+                format!("database, {what}: transactions of ARA over stock"),
+                "+6 to +30",
+                "as printed, in percent of 92 to 100 a second",
+                &gain,
+                (BOTH_STOCK, &0.0),
+                |gain| Shown::new(format!("{gain:+.1} %"), published.contains(*gain)),
+            )
+            .because(format!("scans of {} KiB", RANGES_KIB[JUDGED]))
+            .or_because("the database is not described; a mix that gives 6 % could be found, and would be a fit"),
+        );
+    }
+    figure.rows.push(FigureRow::shown(
+        "database, transactions a second",
+        "92 to 125",
+        format!(
+            "stock {:.1}, ARA {:.1}, adaptive {:.1}",
+            stock[JUDGED], ara[JUDGED], ours[JUDGED]
+        ),
     ));
+    figure.rows.push(
+        FigureRow::judged(
+            "database, hit rate 1 against 2 and 8",
+            "1 is best",
+            "more than the others",
+            &[gain(ara), gain(twice), gain(eight)],
+            ("no difference", &[0.0; 3]),
+            |gains| {
+                let [one, two, eight] = *gains;
+                Shown::new(format!("{one:+.1}, {two:+.1}, {eight:+.1} %"), one > two && one > eight)
+            },
+        )
+        .or_because(
+            "scans are most of a transaction here, and a larger hit rate lets a window grow faster after \
+             an interruption",
+        ),
+    );
     let series = POLICIES
         .iter()
         .zip(&rates)
@@ -158,7 +194,6 @@ pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
             x_label: "scan in a transaction (KiB)".to_owned(),
             y_label: "transactions/s".to_owned(),
             x_scale: Scale::Logarithmic,
-            y_scale: Scale::Logarithmic,
             series: series.collect(),
             ..LineChart::default()
         }),

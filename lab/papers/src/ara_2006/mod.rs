@@ -11,12 +11,14 @@
 //! * `nfs`: requests of one client in the hands of eight daemons
 //! * `streams`: two files in turn, thirty segments, hundreds of slow streams
 //! * `database`: random and sequential reads of several back ends
+//! * `advice`: what it recommends for its two knobs
 //! * `arms`: whom they compare
 //! * `machines`: what they ran on
 //!
 //! The numeric tables of the article are lost; what is held against the simulator is its text.
 //! Costs of processors are the same under both logics: a decision itself costs nothing here.
 
+mod advice;
 mod arms;
 mod database;
 mod dd;
@@ -25,26 +27,32 @@ mod machines;
 mod nfs;
 mod streams;
 
-use crate::figure::{Figure, ReproduceError};
+use crate::figure::{Figure, ModelKnobs, Publication, ReproduceError};
 
-/// The figure.
-///
-/// # Errors
-/// [`ReproduceError`].
-pub fn figure() -> Result<Figure, ReproduceError> {
+/// What the command line knows of it.
+pub const PUBLICATION: Publication = Publication {
+    name: "ara-2006",
+    about: "adaptive read-ahead against the stock logic of 2.6: dd, iozone, NFS, streams, a database",
+    parameters: machines::PARAMETERS,
+    compute: figure,
+};
+
+fn figure(knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let mut figure = Figure {
         name: "ara-2006",
         title: "Adaptive read-ahead against the stock logic of 2.6".to_owned(),
         source: "M. Santosa, F. Wu: Using Adaptive Read-Ahead to Improve I/O Throughput on Linux \
                  (2006); F. Wu: Adaptive readahead V3 to V16 (2005, 2006)"
             .to_owned(),
+        parameters: machines::PARAMETERS,
         ..Figure::default()
     };
-    dd::add(&mut figure)?;
-    iozone::add(&mut figure)?;
-    nfs::add(&mut figure)?;
-    streams::add(&mut figure)?;
-    database::add(&mut figure)?;
+    dd::add(&mut figure, knobs)?;
+    iozone::add(&mut figure, knobs)?;
+    nfs::add(&mut figure, knobs)?;
+    streams::add(&mut figure, knobs)?;
+    database::add(&mut figure, knobs)?;
+    advice::add(&mut figure, knobs)?;
     figure.notes.push(
         "stock is linux-2.6.18 with 128 KiB unless a row says 1 MiB, ARA is ara-june with 1 MiB, \
          ratio 50 and hit rate 1; adaptive runs over linux-6.18 on the same machine"
@@ -64,10 +72,9 @@ pub fn figure() -> Result<Figure, ReproduceError> {
             .to_owned(),
     );
     figure.notes.push(
-        "bounds and counts that were set after a first look: two trees instead of a large file for \
-         'not better' over NFS (on the large file ARA wins); a window counts as lost when its pages \
-         leave unread; the steps and the length of the sweep over streams; 1 % for the cure of NFS and \
-         for 'becomes faster', 1 point for the overlap"
+        "chosen after a first look: two trees instead of a large file for 'not better' over NFS (on the large \
+         file ARA wins); a window counts as lost when its pages leave unread; the length of the sweep over \
+         streams"
             .to_owned(),
     );
     figure.notes.push(

@@ -17,21 +17,20 @@
 //! open as long as its state is kept. The large file is read by a client that keeps eight requests
 //! under way, once in the order in which they were sent (a local mount), once shuffled within eight.
 //!
-//! "Not better" holds when ARA saves less than 2 %, "faster" when at least 1 % is saved. Ratios of
-//! times hold within 0.7 and 1.4. The cause is there when of the pages of windows more are asked for
-//! twice with eight daemons than with one, by a point at least. The cure is one when ours is as fast
-//! as the better of stock and ARA, within 1 %.
+//! The mail's two runs of each test differ by up to 3.5 % (29.20 and 30.22 s): faster is what is more than
+//! that, and "not better" what is not. The cause is there when of the pages of windows more are asked for
+//! twice with eight daemons than with one, by a point at least (our reading: no figure is given).
 
 use ahead_sim::report::WorldReport;
 use ahead_workload::random::{below, mix, shuffled};
 use ahead_workload::{FileSpec, Job, Process, Step};
 
-use super::arms::{ARA, OURS, STOCK, explained, seconds, time_ratio};
+use super::arms::{ARA, BOTH_STOCK, OURS, STOCK, faster, seconds, time_ratio};
 use super::machines;
-use crate::figure::{Figure, ReproduceError, float, run};
+use crate::figure::{Figure, ModelKnobs, ReproduceError, float, run};
 use ahead_study::chart::{BarChart, Chart};
 use ahead_study::parallel;
-use ahead_study::verdict::FigureRow;
+use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 
 const FILE_BYTES: u64 = 512 << 20;
 const DAEMONS: u32 = 8;
@@ -39,13 +38,12 @@ const DAEMONS: u32 = 8;
 const SHUFFLE: u64 = 8;
 const SEED: u64 = 2006;
 
-/// Time saved that would be an advantage.
-const BETTER: f64 = 0.98;
-const TIME_RATIO: (f64, f64) = (0.7, 1.4);
+/// What two published runs of a test differ by, at most.
+const NOISE: f64 = 0.035;
 
-/// V3's times in seconds, stock and ARA, means of two runs.
-const UDP_8_S: (f64, f64) = (61.62, 31.19);
-const TCP_32_S: (f64, f64) = (41.53, 29.71);
+/// V3's times in seconds, stock and ARA, two runs each.
+const UDP_8_S: [(f64, f64); 2] = [(61.57, 61.67), (31.06, 31.31)];
+const TCP_32_S: [(f64, f64); 2] = [(41.22, 41.83), (29.20, 30.22)];
 
 /// Files of one tree, and their sizes in KiB: half of them up to 6, 12 in the mean.
 const TREE_FILES: u64 = 2000;
@@ -163,16 +161,16 @@ fn overlap(report: &WorldReport) -> f64 {
     100.0 * float(double) / float(all.pages.max(1))
 }
 
-pub(super) fn add(figure: &mut Figure) -> Result<(), ReproduceError> {
-    small_files(figure)?;
-    large_file(figure)
+pub(super) fn add(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
+    small_files(figure, knobs)?;
+    large_file(figure, knobs)
 }
 
-fn small_files(figure: &mut Figure) -> Result<(), ReproduceError> {
+fn small_files(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let cells = [32, 512].map(|kib| [(STOCK, kib), (ARA, kib), (OURS, kib)]);
     let reports: Vec<WorldReport> = parallel::map(cells.as_flattened(), |&(policy, kib)| {
         let job = trees(kib, policy == STOCK);
-        run(&machines::file_server(), policy, &job)
+        run(&machines::file_server(knobs), policy, &job)
     })
     .into_iter()
     .collect::<Result<_, _>>()?;
@@ -181,12 +179,16 @@ fn small_files(figure: &mut Figure) -> Result<(), ReproduceError> {
         let [stock, ara, ours] = reports else {
             continue;
         };
-        let ratio = time_ratio(ara, stock);
-        let row = FigureRow::statement(
+        let row = FigureRow::judged(
             format!("NFS, two trees, rsize {kib} KiB, time of ARA over stock"),
             "not better",
-            format!("{ratio:.3}"),
-            ratio >= BETTER,
+            "not faster by more than 3.5 %, which two runs of the mail differ by",
+            ara,
+            (BOTH_STOCK, stock),
+            |report| {
+                let ratio = time_ratio(report, stock);
+                Shown::new(format!("{ratio:.3}"), ratio >= 1.0 - NOISE)
+            },
         );
         figure.rows.push(row.because(format!(
             "{:.2} and {:.2} s, adaptive {:.2} s",
@@ -197,21 +199,27 @@ fn small_files(figure: &mut Figure) -> Result<(), ReproduceError> {
         of_ara.push(seconds(ara));
     }
     if let [small, large] = of_ara[..] {
-        let row = FigureRow::statement(
-            "NFS, two trees, rsize 512 KiB instead of 32 KiB",
-            "ARA becomes faster",
-            format!("{small:.3} → {large:.3} s"),
-            large < 0.99 * small,
+        figure.rows.push(
+            FigureRow::judged(
+                "NFS, two trees, rsize 512 KiB instead of 32 KiB",
+                "ARA becomes faster",
+                "by more than 3.5 %, which two runs of the mail differ by",
+                &large,
+                ("the same rsize", &small),
+                |after| {
+                    let text = format!("{small:.3} → {after:.3} s");
+                    Shown::new(text, *after < (1.0 - NOISE) * small)
+                },
+            )
+            .or_because(
+                "nearly every file is one request in both, and the network is not simulated",
+            ),
         );
-        figure.rows.push(explained(
-            row,
-            "nearly every file is one request in both, and the network is not simulated",
-        ));
     }
     Ok(())
 }
 
-fn large_file(figure: &mut Figure) -> Result<(), ReproduceError> {
+fn large_file(figure: &mut Figure, knobs: &ModelKnobs) -> Result<(), ReproduceError> {
     let groups: Vec<(u64, u64)> = REQUESTS_KIB
         .iter()
         .flat_map(|kib| [(*kib, 1), (*kib, SHUFFLE)])
@@ -221,7 +229,7 @@ fn large_file(figure: &mut Figure) -> Result<(), ReproduceError> {
         .flat_map(|(kib, shuffle)| cells(*kib, *shuffle))
         .collect();
     let reports: Vec<WorldReport> = parallel::map(&all, |cell| {
-        run(&machines::file_server(), cell.policy, &cell.job())
+        run(&machines::file_server(knobs), cell.policy, &cell.job())
     })
     .into_iter()
     .collect::<Result<_, _>>()?;
@@ -275,47 +283,63 @@ fn rows(figure: &mut Figure, kib: u64, shuffle: u64, reports: [&WorldReport; 5])
         (32, 1) => Some(TCP_32_S),
         _ => None,
     };
-    if let Some((before, after)) = published {
-        let what = format!("{what}, time of ARA over stock");
-        let row = FigureRow::within(what, after / before, ratio, TIME_RATIO, 2);
-        figure.rows.push(row.because(times));
+    if let Some([before, after]) = published {
+        figure.rows.push(faster(
+            format!("{what}, ARA beside stock"),
+            NOISE,
+            ara,
+            stock,
+        ));
+        let row = FigureRow::within(
+            format!("{what}, time of ARA over stock"),
+            (after.0 + after.1) / (before.0 + before.1),
+            AllowedRange::of(after.0 / before.1, after.1 / before.0, "two runs of each"),
+            ratio,
+            (BOTH_STOCK, 1.0),
+            3,
+        );
+        figure.rows.push(
+            row.because(times)
+                .or_because("disks, network and client are other ones"),
+        );
     }
     let doubled = (overlap(ara), overlap(ordered));
-    let cause = FigureRow::statement(
-        format!("{what}, cause: pages of ARA's windows asked for twice"),
-        "windows overlap",
-        format!(
-            "{:.1} % with 8 daemons, {:.1} % with one",
-            doubled.0, doubled.1
-        ),
-        doubled.0 >= doubled.1 + 1.0,
-    )
-    .because(format!(
-        "{:.1} s with 8 daemons, {:.1} s with one and in order",
-        seconds(ara),
-        seconds(ordered)
-    ));
     // What the article blames is about its own sizes.
     if kib >= 32 {
-        figure.rows.push(explained(
-            cause,
-            "a small request is served before the next daemon looks",
-        ));
+        figure.rows.push(
+            FigureRow::judged(
+                format!("{what}, cause: pages of ARA's windows asked for twice"),
+                "windows overlap",
+                "by a point more than with one daemon (our reading)",
+                &doubled.0,
+                ("one daemon on both sides", &doubled.1),
+                |twice| Shown::new(format!("{twice:.1} %"), *twice >= doubled.1 + 1.0),
+            )
+            .because(format!(
+                "{:.1} s with 8 daemons, {:.1} s with one and in order",
+                seconds(ara),
+                seconds(ordered)
+            ))
+            .or_because("a small request is served before the next daemon looks"),
+        );
     }
     let best = ara.elapsed_ns.min(stock.elapsed_ns);
-    let cure = FigureRow::statement(
+    let is_cured = float(ours.elapsed_ns) <= 1.01 * float(best);
+    let cure = FigureRow::ours(
         format!("{what}, cure: streams belong to the file"),
-        "(ours)",
-        format!("adaptive {:.1} s", seconds(ours)),
-        float(ours.elapsed_ns) <= 1.01 * float(best),
+        "adaptive as fast as the better of ARA and stock, to 1 %",
+        Shown::new(format!("adaptive {:.1} s", seconds(ours)), is_cured),
     )
     .because(format!(
         "ARA {:.1} s, stock {:.1} s",
         seconds(ara),
         seconds(stock)
     ));
-    figure.rows.push(explained(
-        cure,
-        "eight requests of 512 KiB are spread over 4 MiB; a stream of ours puts up with disorder within 512 KiB",
-    ));
+    figure.rows.push(if is_cured {
+        cure
+    } else {
+        cure.because(
+            "eight requests of 512 KiB are spread over 4 MiB; a stream of ours puts up with disorder within 512 KiB",
+        )
+    });
 }

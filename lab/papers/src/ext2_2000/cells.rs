@@ -8,7 +8,7 @@ use ahead_sim::world::{Machine, RunTotals};
 use ahead_units::PageCount;
 use ahead_workload::{FileSpec, Job, Process, Step};
 
-use crate::figure::{ReproduceError, float, run};
+use crate::figure::{ModelKnobs, Parameter, ParameterOrigin, ReproduceError, float, run};
 use ahead_study::parallel;
 
 /// The advice: powers of two, as the paper's kernel wants them. 16 384 is the last below the file.
@@ -23,6 +23,64 @@ const BYTES_BEFORE: u64 = 8969829120;
 /// Page cache of a machine with 128 MB: what 2.2 and an idle desktop leave is not published; the
 /// file has to fit, and does.
 const CACHE_PAGES: u64 = 112 << 8;
+
+const USER: &str = "the program's time for a page";
+const SECTOR: &str = "processor time to move a sector with PIO";
+const SLOTS: &str = "places in the queue";
+const MERGED: &str = "pages of a request";
+
+/// The free numbers of the model.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: USER,
+        value: "0.29 ms",
+        origin: ParameterOrigin::Fitted,
+        source: "12.5 MB/s and half a second idle in figure 5",
+        turns: true,
+    },
+    Parameter {
+        name: SECTOR,
+        value: "0.15 ms",
+        origin: ParameterOrigin::Fitted,
+        source: "30 s idle in figure 3",
+        turns: true,
+    },
+    Parameter {
+        name: "place on the disk",
+        value: "the inner end",
+        origin: ParameterOrigin::Fitted,
+        source: "13 MB/s, which is what the authors' disk gave NTFS",
+        turns: false,
+    },
+    Parameter {
+        name: SLOTS,
+        value: "128",
+        origin: ParameterOrigin::Derived,
+        source: "the paper; the sources of 2.2.1 have 64",
+        turns: true,
+    },
+    Parameter {
+        name: MERGED,
+        value: "2",
+        origin: ParameterOrigin::Derived,
+        source: "\"more like 260\" pages in 128 requests; the sources have 30",
+        turns: true,
+    },
+    Parameter {
+        name: "the disk",
+        value: "IBM DNES",
+        origin: ParameterOrigin::Assumed,
+        source: "of the same year, size and speed as the Fireball, which is described nowhere",
+        turns: false,
+    },
+    Parameter {
+        name: "processor costs of the kernel",
+        value: "ten numbers",
+        origin: ParameterOrigin::Assumed,
+        source: "usual for a Pentium III",
+        turns: false,
+    },
+];
 
 /// How the disk's bytes reach memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,20 +120,30 @@ pub(super) enum Queue {
 }
 
 /// The machine.
-pub(super) fn machine(transfer: Transfer, queue: Queue) -> Machine {
+pub(super) fn machine(transfer: Transfer, queue: Queue, knobs: &ModelKnobs) -> Machine {
     let disk = match transfer {
         Transfer::Pio => "fireball-pio",
         Transfer::Dma => "fireball",
     };
-    let disk = DiskModel::preset(disk).unwrap_or_else(|error| unreachable!("{error}"));
+    let mut disk = DiskModel::preset(disk).unwrap_or_else(|error| unreachable!("{error}"));
+    if let DiskModel::Drive(drive) = &mut disk
+        && drive.cpu_ns_per_sector > 0
+    {
+        drive.cpu_ns_per_sector = knobs.whole(SECTOR, drive.cpu_ns_per_sector);
+    }
     let sources = QueueSettings::linux_2_2();
-    Machine {
+    let slots = u32::try_from(knobs.whole(SLOTS, 128)).unwrap_or(128);
+    let mut machine = Machine {
         queue: match queue {
-            Queue::Paper => sources.with_slots(Some(128)).with_request_pages_max(2),
+            Queue::Paper => sources
+                .with_slots(Some(slots))
+                .with_request_pages_max(knobs.whole(MERGED, 2)),
             Queue::Sources => sources,
         },
         ..Machine::pentium_iii(disk, PageCount::new(CACHE_PAGES))
-    }
+    };
+    machine.costs.user_page_ns = knobs.whole(USER, machine.costs.user_page_ns);
+    machine
 }
 
 /// Where files lie on the disk.
@@ -197,20 +265,28 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    pub(super) fn new(pages: u64) -> Result<Self, ReproduceError> {
+    pub(super) fn new(pages: u64, knobs: &ModelKnobs) -> Result<Self, ReproduceError> {
         let policies = |mechanism: Mechanism| WINDOWS.map(|window| mechanism.policy(window));
         let (original, modified) = (policies(Mechanism::Original), policies(Mechanism::Modified));
-        let dma = machine(Transfer::Dma, Queue::Paper);
+        let dma = machine(Transfer::Dma, Queue::Paper, knobs);
         Ok(Self {
             pages,
-            pio: sweep(&machine(Transfer::Pio, Queue::Paper), &original, pages)?,
+            pio: sweep(
+                &machine(Transfer::Pio, Queue::Paper, knobs),
+                &original,
+                pages,
+            )?,
             dma: sweep(&dma, &original, pages)?,
             modified: sweep(&dma, &modified, pages)?,
             outer: [
                 sweep_at(Place::Outer, &dma, &original, pages)?,
                 sweep_at(Place::Outer, &dma, &modified, pages)?,
             ],
-            dma_sources: sweep(&machine(Transfer::Dma, Queue::Sources), &original, pages)?,
+            dma_sources: sweep(
+                &machine(Transfer::Dma, Queue::Sources, knobs),
+                &original,
+                pages,
+            )?,
         })
     }
 

@@ -7,9 +7,11 @@
 //! drop requests instead of waiting for a place in the queue (the *modified* one).
 //!
 //! * `cells`: the machine, and every run
-//! * `figures`: figures 1 to 7
+//! * `figures`: figures 1 to 5
+//! * `waits`: figures 6 and 7
 //! * `open_questions`: window sizes between the powers of two, the period `P`, an external sort,
 //!   and why 64 to 128 pages were best
+//! * `other_models`: a drive without read-ahead of its own, and the indirect blocks of ext2
 //! * `following_period`: a `P` that follows the queue
 //! * `charts`: what all pictures have in common
 //!
@@ -24,8 +26,10 @@ mod charts;
 mod figures;
 mod following_period;
 mod open_questions;
+mod other_models;
+mod waits;
 
-use crate::figure::{Figure, ReproduceError};
+use crate::figure::{Figure, ModelKnobs, Publication, ReproduceError};
 
 /// Pages of *mmapit*'s file.
 const FILE_PAGES: u64 = 25_600;
@@ -48,30 +52,37 @@ const NOTES: [&str; 6] = [
      been used; it has no number to choose.",
 ];
 
-/// The figure.
-///
-/// # Errors
-/// [`ReproduceError`].
-pub fn figure() -> Result<Figure, ReproduceError> {
-    figure_of(FILE_PAGES)
+/// What the command line knows of it.
+pub const PUBLICATION: Publication = Publication {
+    name: "ext2-2000",
+    about: "a mapped file of 100 MB under the read-ahead of Linux 2.2, as it was and modified: seven figures",
+    parameters: cells::PARAMETERS,
+    compute: figure,
+};
+
+fn figure(knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
+    figure_of(FILE_PAGES, knobs)
 }
 
 /// The same with a file of `pages` pages: statements about the whole file hold for 25 600 only.
 ///
 /// # Errors
 /// [`ReproduceError`].
-pub fn figure_of(pages: u64) -> Result<Figure, ReproduceError> {
+pub fn figure_of(pages: u64, knobs: &ModelKnobs) -> Result<Figure, ReproduceError> {
     let mut figure = Figure {
         name: "ext2-2000",
         title: "mmapit under the read-ahead of Linux 2.2, original and modified".to_owned(),
         source: "O'Connor and Tracy, \"Addressing Large Sequential Read Performance in Linux's \
                  Ext2 Filesystem\", University of Wisconsin, about 2000"
             .to_owned(),
+        parameters: cells::PARAMETERS,
         notes: NOTES.map(str::to_owned).to_vec(),
         ..Figure::default()
     };
-    let runs = cells::Runs::new(pages)?;
-    figures::add(&mut figure, &runs)?;
-    open_questions::add(&mut figure, &runs)?;
+    let runs = cells::Runs::new(pages, knobs)?;
+    figures::add(&mut figure, &runs, knobs)?;
+    waits::add(&mut figure, &runs);
+    other_models::add(&mut figure, pages, knobs)?;
+    open_questions::add(&mut figure, &runs, knobs)?;
     Ok(figure)
 }

@@ -9,6 +9,8 @@ use super::style::{Area, COLORS, FONT, GRID, frame, label, legend};
 const CHARACTER_WIDTH: u32 = 8;
 /// Pixels beside the plot, about.
 const SIDES: u32 = 100;
+/// Pixels between the axis and a name that is not turned: without them the axis touches it.
+const TICK: u32 = 4;
 /// Pixels between the axis and a turned name, and below it.
 const NAME_GAP: u32 = 8;
 /// A longer name is cut off by the picture's edge.
@@ -69,7 +71,7 @@ pub(super) fn draw(chart: &BarChart, area: &Area<'_>) -> Result<(), String> {
     context
         .configure_mesh()
         .disable_x_mesh()
-        .set_tick_mark_size(LabelAreaPosition::Bottom, 0)
+        .set_tick_mark_size(LabelAreaPosition::Bottom, TICK)
         .light_line_style(TRANSPARENT)
         .bold_line_style(GRID)
         .x_labels(chart.groups.len() * 2 + 1)

@@ -61,19 +61,25 @@ pub struct LineChart {
 /// Draws it.
 pub(super) fn draw(chart: &LineChart, area: &Area<'_>) -> Result<(), String> {
     let (x, y) = extent(chart);
+    let (y, corner) = place_of_legend(chart, area.dim_in_pixel(), x, y);
     match (chart.x_scale, chart.y_scale) {
-        (Scale::Linear, Scale::Linear) => draw_on(chart, area, x.0..x.1, y.0..y.1),
-        (Scale::Logarithmic, Scale::Linear) => {
-            draw_on(chart, area, (x.0..x.1).log_scale().base(2.0), y.0..y.1)
-        }
+        (Scale::Linear, Scale::Linear) => draw_on(chart, area, x.0..x.1, y.0..y.1, corner),
+        (Scale::Logarithmic, Scale::Linear) => draw_on(
+            chart,
+            area,
+            (x.0..x.1).log_scale().base(2.0),
+            y.0..y.1,
+            corner,
+        ),
         (Scale::Linear, Scale::Logarithmic) => {
-            draw_on(chart, area, x.0..x.1, (y.0..y.1).log_scale())
+            draw_on(chart, area, x.0..x.1, (y.0..y.1).log_scale(), corner)
         }
         (Scale::Logarithmic, Scale::Logarithmic) => draw_on(
             chart,
             area,
             (x.0..x.1).log_scale().base(2.0),
             (y.0..y.1).log_scale(),
+            corner,
         ),
     }
 }
@@ -141,7 +147,13 @@ fn row_at(value: f64) -> Option<usize> {
     is_row.then(|| value.round() as usize - 1)
 }
 
-fn draw_on<X, Y>(chart: &LineChart, area: &Area<'_>, x: X, y: Y) -> Result<(), String>
+fn draw_on<X, Y>(
+    chart: &LineChart,
+    area: &Area<'_>,
+    x: X,
+    y: Y,
+    corner: SeriesLabelPosition,
+) -> Result<(), String>
 where
     X: AsRangedCoord<Value = f64>,
     X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
@@ -212,36 +224,100 @@ where
             .legend(move |(x, y)| Rectangle::new([(x, y - 4), (x + 14, y + 4)], color.filled()));
     }
     if chart.series.len() > 1 {
-        legend(&mut context, emptiest_corner(chart))?;
+        legend(&mut context, corner)?;
     }
     Ok(())
 }
 
-/// Where the legend hides the fewest points.
-fn emptiest_corner(chart: &LineChart) -> SeriesLabelPosition {
-    let (x, y) = extent(chart);
+/// Pixels around the plot: margins, axes, title.
+const AROUND: (f64, f64) = (100.0, 116.0);
+/// Pixels of a character of a legend, a line of it, and what surrounds both; rather more than less.
+const LEGEND_CHARACTER: f64 = 7.5;
+const LEGEND_LINE: f64 = 19.0;
+const LEGEND_AROUND: (f64, f64) = (56.0, 30.0);
+
+/// A corner in which the legend hides nothing of what is drawn, and the vertical extent for it: where all
+/// corners are taken, the picture gets higher above.
+fn place_of_legend(
+    chart: &LineChart,
+    (width, height): (u32, u32),
+    x: (f64, f64),
+    y: (f64, f64),
+) -> ((f64, f64), SeriesLabelPosition) {
+    let characters = chart
+        .series
+        .iter()
+        .map(|series| series.name.chars().count());
+    let longest = u32::try_from(characters.max().unwrap_or(0)).unwrap_or(u32::MAX);
+    let lines = u32::try_from(chart.series.len()).unwrap_or(u32::MAX);
+    let wide = f64::from(longest).mul_add(LEGEND_CHARACTER, LEGEND_AROUND.0);
+    let high = f64::from(lines).mul_add(LEGEND_LINE, LEGEND_AROUND.1);
+    let wide = (wide / (f64::from(width) - AROUND.0)).min(1.0);
+    let high = (high / (f64::from(height) - AROUND.1)).min(0.6);
+    let corners = [
+        ((false, true), SeriesLabelPosition::UpperLeft),
+        ((true, true), SeriesLabelPosition::UpperRight),
+        ((true, false), SeriesLabelPosition::LowerRight),
+        ((false, false), SeriesLabelPosition::LowerLeft),
+    ];
+    let drawn = drawn_at(chart, x, y);
+    let is_free = |&((right, upper), _): &((bool, bool), _)| {
+        drawn.iter().all(|&(at_x, at_y)| {
+            let beside = if right {
+                at_x < 1.0 - wide
+            } else {
+                at_x > wide
+            };
+            beside
+                || if upper {
+                    at_y < 1.0 - high
+                } else {
+                    at_y > high
+                }
+        })
+    };
+    if chart.series.len() < 2 {
+        return (y, SeriesLabelPosition::UpperLeft);
+    }
+    if let Some((_, corner)) = corners.into_iter().find(is_free) {
+        return (y, corner);
+    }
+    let top = match chart.y_scale {
+        Scale::Linear => y.0 + (y.1 - y.0) / (1.0 - high),
+        Scale::Logarithmic => y.1 * (y.1 / y.0).powf(high / (1.0 - high)),
+    };
+    ((y.0, top), SeriesLabelPosition::UpperLeft)
+}
+
+/// Places of the plot, from 0 to 1 in both directions, that something is drawn at: points, points along
+/// lines, and all that is filled below a stack.
+fn drawn_at(chart: &LineChart, x: (f64, f64), y: (f64, f64)) -> Vec<(f64, f64)> {
+    const STEPS: u32 = 24;
     let part = |value: f64, (low, high): (f64, f64), scale: Scale| match scale {
         Scale::Linear => (value - low) / (high - low),
         Scale::Logarithmic => (value / low).ln() / (high / low).ln(),
     };
-    let mut corners = [
-        (0, (false, true), SeriesLabelPosition::UpperLeft),
-        (0, (true, true), SeriesLabelPosition::UpperRight),
-        (0, (true, false), SeriesLabelPosition::LowerRight),
-        (0, (false, false), SeriesLabelPosition::LowerLeft),
-    ];
-    for (px, py) in heights(chart).into_iter().flatten() {
-        let at = (part(px, x, chart.x_scale), part(py, y, chart.y_scale));
-        for (points, (right, upper), _) in &mut corners {
-            let near_x = if *right { at.0 > 0.6 } else { at.0 < 0.4 };
-            let near_y = if *upper { at.1 > 0.6 } else { at.1 < 0.4 };
-            *points += u32::from(near_x && near_y);
+    let mut places = Vec::new();
+    for (series, points) in chart.series.iter().zip(heights(chart)) {
+        let at = |(px, py): (f64, f64)| (part(px, x, chart.x_scale), part(py, y, chart.y_scale));
+        let points: Vec<(f64, f64)> = points.into_iter().map(at).collect();
+        places.extend(&points);
+        if series.style == Style::Points {
+            continue;
+        }
+        for pair in points.windows(2) {
+            for step in 1..STEPS {
+                let share = f64::from(step) / f64::from(STEPS);
+                let along = |from: f64, to: f64| (to - from).mul_add(share, from);
+                let place = (along(pair[0].0, pair[1].0), along(pair[0].1, pair[1].1));
+                places.push(place);
+                if series.style == Style::Stacked {
+                    places.push((place.0, 0.0));
+                }
+            }
         }
     }
-    let emptiest = corners.iter().min_by_key(|(points, ..)| *points);
-    emptiest.map_or(SeriesLabelPosition::UpperLeft, |(.., corner)| {
-        corner.clone()
-    })
+    places
 }
 
 #[cfg(test)]
@@ -266,5 +342,29 @@ mod tests {
             ..LineChart::default()
         };
         assert_eq!(heights(&chart)[1], [(0.0, 3.0), (1.0, 3.0)]);
+    }
+
+    /// A filled picture has no free corner, so the legend stands above it.
+    #[test]
+    fn a_legend_hides_nothing() {
+        let full = |style| LineChart {
+            series: ["one", "two"]
+                .map(|name| Series {
+                    name: name.to_owned(),
+                    points: vec![(0.0, 1.0), (1.0, 1.0)],
+                    style,
+                })
+                .to_vec(),
+            ..LineChart::default()
+        };
+        let placed = |chart: &LineChart| {
+            let (x, y) = extent(chart);
+            (y, place_of_legend(chart, (960, 560), x, y))
+        };
+        let (before, (after, _)) = placed(&full(Style::Stacked));
+        assert!(after.1 > before.1 * 1.1, "{before:?} {after:?}");
+        let (before, (after, corner)) = placed(&full(Style::Line));
+        assert_eq!(before, after);
+        assert!(matches!(corner, SeriesLabelPosition::LowerRight));
     }
 }

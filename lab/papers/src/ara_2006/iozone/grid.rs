@@ -5,7 +5,7 @@ use ahead_workload::{FileSpec, Job, Process, Step};
 
 use crate::ara_2006::arms::{ARA, STOCK, STOCK_LARGE};
 use crate::ara_2006::machines;
-use crate::figure::{ReproduceError, float, run};
+use crate::figure::{ModelKnobs, ReproduceError, float, run};
 
 /// A way of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) const TESTS: [(Test, &str, f64); 6] = [
 pub(super) const FILES_KIB: [u64; 5] = [256, 2 << 10, 128 << 10, 256 << 10, 512 << 10];
 
 /// Cells closer than this are a tie.
-const TIE: f64 = 0.02;
+pub(super) const TIE: f64 = 0.02;
 
 /// Records between two reads of the stride test.
 const STRIDE: u64 = 17;
@@ -119,9 +119,9 @@ impl Cell {
         }
     }
 
-    pub(super) fn rates(self) -> Result<Rates, ReproduceError> {
+    pub(super) fn rates(self, knobs: &ModelKnobs) -> Result<Rates, ReproduceError> {
         let rate = |policy| -> Result<f64, ReproduceError> {
-            let report = run(&machines::desktop(), policy, &self.job())?;
+            let report = run(&machines::desktop(knobs), policy, &self.job())?;
             Ok(float(report.bytes_per_second()) / 1024.0)
         };
         Ok(Rates {
