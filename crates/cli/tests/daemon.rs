@@ -182,6 +182,9 @@ impl Ground {
 
 impl Drop for Ground {
     fn drop(&mut self) {
+        // The loop device stays, and so would the note of its window.
+        let path = self.mount.to_str().expect("text");
+        let _ = self.place.output(&["device", "undo", path]);
         let _ = self.place.output(&["disk", "destroy", &self.name]);
     }
 }

@@ -31,12 +31,13 @@ const MIXES: [&[&str]; 3] = [
     &["--sequential-streams", "64", "--memory", "128M"],
 ];
 
-/// The recommended windows in KiB, by disk and mix. An arm is to read long once it is there, and flash and
-/// volumes are full with what the kernel does by default. 64 windows of 1 MiB and the ones behind
+/// The recommended windows in KiB, by disk and mix. An arm is to read long once it is there. Volumes
+/// are full with what the kernel does by default, flash where one reader has it; in company 128 KiB is 4 to 8 % behind, which
+/// is more than counts as alike. 64 windows of 1 MiB and the ones behind
 /// them do not fit into 128 MiB, of which the programs have a part.
 const EXPECTED: [(&str, [u64; 3]); 3] = [
     ("hdd", [128, 8192, 512]),
-    ("ssd", [128, 128, 128]),
+    ("ssd", [128, 256, 512]),
     ("cloud", [128, 128, 128]),
 ];
 
@@ -312,12 +313,6 @@ fn what_cannot_be_used_is_one_line_and_wrong_usage() {
         "--prove=/no/such",
     ];
     assert_refused(&recommend(&place, &words), 2, &["--prove", "/no/such"]);
-    let words = ["--model", "nvme", "--sequential-streams=1024", "--prove"];
-    assert_refused(
-        &recommend(&place, &words),
-        2,
-        &["--sequential-streams", "8 GiB"],
-    );
     assert_refused(&recommend(&place, &["--model", "floppy"]), 2, &["floppy"]);
     assert_refused(
         &recommend(&place, &["/no/such.json"]),

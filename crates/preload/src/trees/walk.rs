@@ -257,6 +257,9 @@ impl Walk {
     /// What was requested is not what the program comes to.
     fn give_up(&mut self) {
         self.missed = 0;
+        if self.policy.outstanding_files() == 0 {
+            return;
+        }
         for folder in self.folders.all_mut() {
             if folder.listing.outstanding() > 0 {
                 self.tally.wasted += u64::from(self.policy.on_end(&mut folder.listing));
@@ -325,6 +328,9 @@ impl Walk {
         self.round += 1;
         self.order = None;
         self.places = [Place::default(); 2];
+        if self.policy.outstanding_files() == 0 {
+            return;
+        }
         for folder in self.folders.all_mut() {
             if folder.listing.outstanding() > 0 {
                 self.policy.on_new_round(&mut folder.listing);
@@ -338,6 +344,9 @@ impl Walk {
 
     /// Gives up what the program has left behind.
     fn sweep(&mut self) {
+        if self.policy.outstanding_files() == 0 {
+            return;
+        }
         let long_ago = self
             .visits
             .saturating_sub(2 * u64::from(OUTSTANDING_FILES_MAX));

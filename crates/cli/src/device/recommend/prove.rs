@@ -34,8 +34,6 @@ pub(super) const LAB: &str = "lab";
 /// within what can be written in a minute.
 const RANDOM_OF_MEMORY: u64 = 4;
 const RANDOM_BYTES: (u64, u64) = (1 << 30, 4 << 30);
-/// A guest's disk lives in memory.
-const FILES_BYTES_MAX: u64 = 8 << 30;
 /// Smaller windows are proved only where one is recommended. They take a request for every few pages, which is set
 /// by few, and half of the time of a proof.
 const PROVED_KIB_MIN: u64 = 32;
@@ -174,7 +172,7 @@ impl<'a> Proving<'a> {
     /// `mix` in `place`: [`LAB`], or what `ahead bench run --disk` takes.
     ///
     /// # Errors
-    /// There is no such place, or the files are too many for it.
+    /// There is no such place.
     pub(super) fn new(
         place: &'a str,
         mix: &Mix,
@@ -188,15 +186,6 @@ impl<'a> Proving<'a> {
         let (least, most) = RANDOM_BYTES;
         let random_bytes = (memory_bytes.saturating_mul(RANDOM_OF_MEMORY)).clamp(least, most);
         let workload = mix.workload(random_bytes);
-        let files: u64 = workload.files().iter().map(|file| file.bytes).sum();
-        if files > FILES_BYTES_MAX {
-            let expected = "few enough to be proved: their files take over 8 GiB";
-            return Err(range(
-                "--sequential-streams",
-                mix.streams.to_string(),
-                expected,
-            ));
-        }
         Ok(Self {
             place,
             workload,
