@@ -252,6 +252,12 @@ fn interrupted(signal: &str) {
     assert!(sent.expect("kill starts").success());
     assert!(!child.wait().expect("its status").success());
     wait_for("the window is back", &|| disk.window_kib() == before);
+    // Whoever puts the window back takes its note out of the journal after that.
+    let block = format!("/sys/block/{}/dev", disk.device.trim_start_matches("/dev/"));
+    let number = fs::read_to_string(block).expect("its number");
+    let note = format!("\"{}\"", number.trim());
+    let journal = || fs::read_to_string("/run/ahead/device/windows.json").unwrap_or_default();
+    wait_for("its note is gone", &|| !journal().contains(&note));
     // Nothing is left to undo.
     let undo = place.output(&["device", "undo", &disk.device]);
     assert_refused(&undo, 1, &["no change"]);
