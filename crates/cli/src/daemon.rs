@@ -19,7 +19,7 @@ use crate::arguments::{self, DaemonMode};
 use crate::exit::Exit;
 use crate::run::config::ConfigError;
 use crate::{output, signals};
-use config::{DaemonConfig, ModeName};
+use config::DaemonConfig;
 
 /// Where known reads are made at the start: a folder on a disk.
 const STATE: &str = "/var/lib/ahead";
@@ -74,10 +74,10 @@ impl DaemonCommandError {
 
 /// How far it goes: what was typed wins.
 fn service(typed: Option<DaemonMode>, config: &DaemonConfig) -> Service {
-    match (typed, config.mode) {
-        (Some(DaemonMode::Observe), _) | (None, Some(ModeName::Observe)) => Service::Observe,
-        (Some(DaemonMode::Advise), _) | (None, Some(ModeName::Advise)) => Service::Advise,
-        (Some(DaemonMode::Full), _) | (None, Some(ModeName::Full) | None) => Service::Full,
+    match typed.or(config.mode) {
+        Some(DaemonMode::Observe) => Service::Observe,
+        Some(DaemonMode::Advise) => Service::Advise,
+        Some(DaemonMode::Full) | None => Service::Full,
     }
 }
 

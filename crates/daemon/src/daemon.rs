@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use ahead_device::machine::MachineTree;
 use ahead_engine::device::DeviceFacts;
+use ahead_engine::group::MEMORY_BYTES_UNKNOWN;
 use ahead_engine::host::{EnteredFile, FileTable};
 use ahead_engine::mapped_window::MappedNeed;
 use ahead_engine::session::{Session, Token};
@@ -23,7 +24,7 @@ use ahead_policy::adaptive::Quick;
 use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
 use ahead_sys::device_identity;
 use ahead_sys::meminfo::MemoryInfo;
-use ahead_units::{ByteLength, PAGE_BYTES, PageCount, Timestamp};
+use ahead_units::{ByteLength, PageCount, Timestamp};
 use lru::LruCache;
 
 use crate::files::{FILES_MAX, Files};
@@ -42,9 +43,6 @@ const LOOK_NS: u64 = 1_000_000_000;
 
 /// Threads whose last access is remembered, for its wait.
 const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
-
-/// Memory that windows may count on when nothing can be found out: 1 GiB.
-const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
 
 /// Shortest wait that counts; below, it was not a device.
 const WAIT_NS_MIN: u64 = 20_000;
@@ -551,11 +549,9 @@ fn device_facts(device: u64, settings: &Settings) -> DeviceFacts {
     let number = DeviceNumber::from_dev(device);
     let identity = device_identity::of_block_device(sys, proc, number);
     let queue = QueueFacts::read(sys, number);
-    let pages = |kib: Option<u64>| kib.unwrap_or(0) * 1024 / PAGE_BYTES;
     DeviceFacts {
         identity: identity.unwrap_or(0),
         rotational: queue.rotational,
-        ..DeviceFacts::configured(settings)
-            .with_call_limits(pages(queue.max_sectors_kb), pages(queue.read_ahead_kb))
+        ..DeviceFacts::configured(settings).with_queue(queue.max_sectors_kb, queue.read_ahead_kb)
     }
 }

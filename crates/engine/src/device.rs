@@ -11,7 +11,7 @@ use Ordering::Relaxed;
 
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::stock::first_read;
-use ahead_units::{PageCount, Timestamp};
+use ahead_units::{PAGE_BYTES, PageCount, Timestamp};
 
 use crate::contest::Contest;
 use crate::estimates::{Estimates, SharedEstimate};
@@ -83,6 +83,13 @@ impl DeviceFacts {
             bytes_per_second: u64::from(settings.bandwidth_mb) * 1_000_000,
             depth: settings.depth,
         }
+    }
+
+    /// The same in KiB, as sysfs says them; `None` for what it does not say.
+    #[must_use]
+    pub fn with_queue(self, max_sectors_kb: Option<u64>, read_ahead_kb: Option<u64>) -> Self {
+        let pages = |kib: Option<u64>| kib.unwrap_or(0) * 1024 / PAGE_BYTES;
+        self.with_call_limits(pages(max_sectors_kb), pages(read_ahead_kb))
     }
 
     /// With the limits of the queue and of the kernel's read-ahead, in pages: a call is cut at the

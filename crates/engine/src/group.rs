@@ -11,6 +11,9 @@ use crate::guard::Guard;
 use crate::members::{Member, Members, Outstanding};
 use crate::settings::Settings;
 
+/// Memory that windows may count on where nothing can be found out: 1 GiB.
+pub const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
+
 /// One group. All zero is a group that may ask for nothing.
 #[derive(Debug, Default)]
 pub struct Group {

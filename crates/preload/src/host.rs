@@ -11,6 +11,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use ahead_engine::device::DeviceFacts;
+use ahead_engine::group::MEMORY_BYTES_UNKNOWN;
 use ahead_engine::report::header;
 use ahead_engine::session::Session;
 use ahead_engine::settings::Settings;
@@ -18,7 +19,7 @@ use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
 use ahead_sys::device_identity;
 use ahead_sys::meminfo::MemoryInfo;
 use ahead_sys::memory_limit;
-use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
+use ahead_units::{ByteLength, PageCount};
 
 use crate::files::Files;
 use crate::identity::{self, SeenFile};
@@ -29,9 +30,6 @@ use crate::{aside, environment};
 
 /// Pages that may be asked for as long as memory was not looked at: 16 MiB.
 const PAGES_BEFORE_LOOKING: u64 = 4096;
-
-/// Memory that windows may count on when nothing can be found out: 1 GiB.
-const MEMORY_BYTES_UNKNOWN: u64 = 1 << 30;
 
 /// The state of this process.
 pub(crate) struct Host {
@@ -131,12 +129,11 @@ impl Host {
             _ => device_identity::of_block_device(sys, proc, device),
         };
         let queue = QueueFacts::read(sys, device);
-        let pages = |kib: Option<u64>| kib.unwrap_or(0) * 1024 / PAGE_BYTES;
         DeviceFacts {
             identity: self.session.files.own_run.identity(identity),
             rotational: queue.rotational,
             ..DeviceFacts::configured(&self.settings)
-                .with_call_limits(pages(queue.max_sectors_kb), pages(queue.read_ahead_kb))
+                .with_queue(queue.max_sectors_kb, queue.read_ahead_kb)
         }
     }
 }

@@ -19,7 +19,7 @@ use ahead_workload::{Job, Step};
 
 use crate::world::Machine;
 
-/// Ranges that are remembered before they are merged; if merging does not make room, the rest is left out.
+/// Ranges that are remembered before they are merged; if merging does not make space, the rest is left out.
 const RANGES_MAX: usize = 1 << 22;
 
 /// Nanoseconds that every run of `job` on `machine` takes at least.

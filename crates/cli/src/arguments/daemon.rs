@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
 
 use super::example::{Examples, of};
 
@@ -28,8 +29,9 @@ pub struct DaemonOptions {
     pub undo: bool,
 }
 
-/// How far the daemon goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// How far the daemon goes: an option, and a line of the config file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DaemonMode {
     /// Watches, asks for nothing.
     Observe,

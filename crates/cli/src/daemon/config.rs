@@ -14,29 +14,17 @@
 //! `[daemon.include]` has the same lists: where it says anything, only that is meant. Settings of the policy stand
 //! under `[run]`, as for `ahead run`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use ahead_daemon::scope::{Scope, ScopeRules};
 use ahead_engine::settings::Settings;
 use serde::Deserialize;
 
+use crate::arguments::DaemonMode;
 use crate::run::config::{self, ConfigError};
 
 /// The machine's config file.
 const USUAL: &str = "/etc/ahead/ahead.toml";
-
-/// How far the daemon goes, as the file says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ModeName {
-    /// Watches.
-    Observe,
-    /// Asks for pages.
-    Advise,
-    /// Also takes windows.
-    Full,
-}
 
 /// What a file says to the daemon.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +32,7 @@ pub struct DaemonConfig {
     /// The policy's settings.
     pub settings: Settings,
     /// How far it goes, if that is said.
-    pub mode: Option<ModeName>,
+    pub mode: Option<DaemonMode>,
     /// For what.
     pub scope: Scope,
 }
@@ -58,7 +46,7 @@ struct Whole {
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Section {
-    mode: Option<ModeName>,
+    mode: Option<DaemonMode>,
     include: ScopeRules,
     exclude: ScopeRules,
 }
@@ -72,11 +60,8 @@ pub fn read(more: Option<&Path>) -> Result<DaemonConfig, ConfigError> {
     let files = [(Some(Path::new(USUAL)), false), (more, true)];
     for (path, must_exist) in files {
         let Some(path) = path else { continue };
-        config::read(path, must_exist, &mut found.settings)?;
-        match fs::read_to_string(path) {
-            Ok(text) => apply(path, &text, &mut found)?,
-            // It has just been read, or need not be there.
-            Err(_) => continue,
+        if let Some(text) = config::read(path, must_exist, &mut found.settings)? {
+            apply(path, &text, &mut found)?;
         }
     }
     Ok(found)
@@ -124,7 +109,7 @@ mod tests {
         let text =
             "[run]\nbudget_mib = 7\n[daemon]\nmode = 'advise'\n[daemon.exclude]\npaths = ['/a']\n";
         let found = applied(text).unwrap();
-        assert_eq!(found.mode, Some(ModeName::Advise));
+        assert_eq!(found.mode, Some(DaemonMode::Advise));
         assert_eq!(found.scope.exclude.paths, [PathBuf::from("/a")]);
     }
 

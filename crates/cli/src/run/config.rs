@@ -62,15 +62,19 @@ pub fn usual_files(config_home: Option<PathBuf>, home: Option<PathBuf>) -> Vec<P
     files
 }
 
-/// Reads `path` into `settings`. With `must_exist` false, a file that is not there says nothing.
+/// Reads `path` into `settings`, and returns its text. With `must_exist` false, a file that is not there says nothing.
 ///
 /// # Errors
 /// The file cannot be read, or a line cannot be used. `settings` may then be changed in part.
-pub fn read(path: &Path, must_exist: bool, settings: &mut Settings) -> Result<(), ConfigError> {
+pub fn read(
+    path: &Path,
+    must_exist: bool,
+    settings: &mut Settings,
+) -> Result<Option<String>, ConfigError> {
     let text = match read_text(path) {
         Ok(Some(text)) => text,
         Ok(None) => return Err(ConfigError::TooLong { path: path.into() }),
-        Err(error) if !must_exist && is_absent(&error) => return Ok(()),
+        Err(error) if !must_exist && is_absent(&error) => return Ok(None),
         Err(source) => {
             return Err(ConfigError::Unreadable {
                 path: path.into(),
@@ -82,7 +86,8 @@ pub fn read(path: &Path, must_exist: bool, settings: &mut Settings) -> Result<()
         path: path.into(),
         line,
         problem,
-    })
+    })?;
+    Ok(Some(text))
 }
 
 fn is_absent(error: &io::Error) -> bool {

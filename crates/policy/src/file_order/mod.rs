@@ -15,6 +15,7 @@
 //!
 //! No time, no names, no allocation; a listing of a million files takes as much as one of three.
 
+pub mod limits;
 pub mod listing;
 pub mod order;
 mod trust;
@@ -61,6 +62,14 @@ pub struct FileOrder {
     outstanding_files: u32,
     outstanding_bytes: u64,
     bytes_max: u64,
+}
+
+/// How full a batch is that goes over several listings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BatchFill {
+    /// One file is always within the limit, or a large one would end everything.
+    has_one: bool,
+    is_full: bool,
 }
 
 impl FileOrder {
@@ -225,6 +234,34 @@ impl FileOrder {
         if self.outstanding_files > 0 {
             self.outstanding_bytes = self.outstanding_bytes.saturating_add(bytes);
         }
+    }
+
+    /// Leaves out of `batch`, the newest of `listing`, what is beyond the bytes that may be outstanding: of `files`, the
+    /// bytes of each of its files, those become 0. What is left counts as requested: how many files that are, and
+    /// their bytes together. `fill` is of all parts of the batch.
+    pub fn settle<'a>(
+        &mut self,
+        listing: &mut OpenListing,
+        batch: FileBatch,
+        fill: &mut BatchFill,
+        files: impl Iterator<Item = &'a mut u64>,
+    ) -> (u32, u64) {
+        let most = self.bytes_left();
+        let (mut total, mut end) = (0_u64, batch.start);
+        for bytes in files {
+            fill.is_full |= total.saturating_add(*bytes) > most && fill.has_one;
+            if fill.is_full {
+                *bytes = 0;
+            } else {
+                total += *bytes;
+                end += 1;
+                fill.has_one = true;
+            }
+        }
+        // A later part may go on in the same folder.
+        let kept = if fill.is_full { end } else { u32::MAX };
+        self.on_requested(listing, kept, total);
+        (end - batch.start, total)
     }
 
     /// The program has no more use for `listing`: it was closed, or its place is needed. Returns how many

@@ -6,17 +6,12 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 
+use ahead_policy::file_order::limits::LISTED_AT_ONCE;
 use ahead_sys::extent_map::first_physical_offset;
 use ahead_sys::readahead::readahead;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat};
 
 use super::folders::{EntryKind, Folders};
-use super::walk::LISTED_AT_ONCE;
-
-/// Files up to this length are requested with their batch, whole; longer ones are the stream's business alone. A part of
-/// a file would make an arm come back for the rest: twice the ways for a file of 2 MiB. Higher, and a batch of some
-/// files fills the budget; what is gained is one way of many by then.
-pub(super) const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Bytes of the longest path that is followed.
 pub(super) const PATH_MAX: usize = 2048;

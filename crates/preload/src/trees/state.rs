@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, Ordering::Relaxed};
 
+use ahead_policy::file_order::limits::WAITS_MIN;
 use rustix::thread::futex;
 
 use super::events;
@@ -9,6 +10,7 @@ use super::events;
 /// How long a helper waits for something to do. Longer, and a process whose first thread has ended lives so much
 /// longer; shorter, and a program that thinks for a while pays for a thread again.
 const IDLE_NS: i64 = 500_000_000;
+
 /// What there is of the helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -24,10 +26,7 @@ pub(super) enum State {
     Stopping = 4,
 }
 
-/// Waits after which a helper is wanted. Fewer, and a program that is over after some waits pays for a helper that has
-/// just begun; more, and a small tree is half read.
-const WAITS_MIN: u32 = 6;
-/// The same after helpers that were of no use, at most. Fewer, and a database that opens its tables by name has one again
+/// Waits after which a helper is wanted where the last ones were of no use, at most. Fewer, and a database that opens its tables by name has one again
 /// and again; more, and what it does after that is hardly ever helped.
 const WAITS_MAX: u32 = WAITS_MIN << 10;
 static WAITS: AtomicU32 = AtomicU32::new(0);
@@ -37,6 +36,7 @@ static STATE: AtomicU32 = AtomicU32::new(State::Off as u32);
 /// Grows with each reason to look.
 static BELL: AtomicU32 = AtomicU32::new(0);
 static IS_ASLEEP: AtomicBool = AtomicBool::new(false);
+
 #[inline]
 pub(super) fn state() -> State {
     match STATE.load(Relaxed) {

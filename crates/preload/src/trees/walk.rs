@@ -6,46 +6,35 @@
 //! walk is taken to go into the depth, folders in the same order as files. A program that goes through a tree a
 //! second time begins a new *round*, in which nothing was visited yet.
 
-use ahead_policy::file_order::FileOrder;
+use ahead_policy::file_order::limits::{
+    IN_STEP_VISITS, LISTED_AT_ONCE, MISSED_MAX, PARTS, STEPS_MAX, SWEEP_VISITS,
+};
 use ahead_policy::file_order::listing::OUTSTANDING_FILES_MAX;
 use ahead_policy::file_order::order::{FileBatch, ListingOrder, Needed};
+use ahead_policy::file_order::{BatchFill, FileOrder};
 
 use super::events::VisitKind;
 use super::folders::{Folders, Following};
 
 /// Files of one batch.
 pub(super) const ITEMS: usize = OUTSTANDING_FILES_MAX as usize;
-/// Folders of one batch.
-const PARTS: usize = 256;
-/// Folders that are listed at once: each takes a descriptor meanwhile.
-pub(super) const LISTED_AT_ONCE: usize = 32;
-/// Folders that a plan goes over. A tree of empty folders would be walked to its end.
-const STEPS_MAX: usize = 512;
 /// Questions for metadata after which they are what the program does, if it has not opened any file it listed.
 const STATS_AT_FIRST: u32 = 8;
 /// The same once it has. Fewer, and one that looks at whole folders before it opens their files is mistaken.
 const STATS_IN_A_ROW: u32 = 1024;
 /// Files of one folder visited after another one that make its second visit a new round.
 const AGAIN_AFTER: usize = 64;
-/// Visits in a row of files that were not requested, after which what was requested is given up: enough of it would
-/// keep the next batch from being requested. Fewer, and several workers over one order are misunderstood.
-const MISSED_MAX: u32 = 12;
 /// The least that is requested of files of which only the beginning is read: what the kernel reads ahead of a first read
 /// of one page.
 const HEAD_BYTES_MIN: u64 = 16 << 10;
 /// The most. Who reads more of each file is taken to read it whole.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
-/// Two places where the program visits something within so many visits are trees gone through in step.
-const IN_STEP_VISITS: u64 = 8;
 /// Files of a folder that the program opens without listing it, after which it is listed for the sake of their order.
 /// Fewer, and the folders of libraries and settings are listed; more, and small folders are over.
 const OPENS_BEFORE_LISTING: u8 = 3;
 /// Names that may be listed without one of their files being visited as expected. Fewer, and lists that go through
 /// large folders are not followed; more, and who opens files at random pays for names that lead to nothing.
 const NAMES_IN_VAIN_MAX: u32 = 16_384;
-/// Visits after which it is looked for files that the program has left behind.
-const SWEEP_VISITS: u64 = 128;
-
 /// A file that is to be requested.
 #[derive(Clone, Copy)]
 pub(super) struct Item {
@@ -477,32 +466,19 @@ impl Walk {
     /// Leaves out of the batch what is beyond the bytes that may be outstanding: `items` have to be as planned,
     /// with their bytes. What is left counts as requested.
     pub(super) fn settle(&mut self) {
-        // One file is always within the limit, or a large one would end everything.
-        let (mut is_first, mut is_full) = (true, false);
-        for part in 0..self.part_count {
-            let Part {
-                folder,
-                batch,
-                first_item,
-            } = self.parts[part];
-            let most = self.policy.bytes_left();
-            let (mut bytes, mut end) = (0_u64, batch.start);
+        let mut fill = BatchFill::default();
+        for Part {
+            folder,
+            batch,
+            first_item,
+        } in self.parts[..self.part_count].iter().copied()
+        {
             let count = usize::try_from(batch.end - batch.start).unwrap_or(0);
-            for item in &mut self.items[first_item..first_item + count] {
-                is_full |= bytes.saturating_add(item.bytes) > most && !is_first;
-                if is_full {
-                    item.bytes = 0;
-                } else {
-                    bytes += item.bytes;
-                    end += 1;
-                    is_first = false;
-                }
-            }
+            let items = self.items[first_item..first_item + count].iter_mut();
             let listing = &mut self.folders.folder_mut(folder).listing;
-            // A later part may go on in the same folder.
-            let kept = if is_full { end } else { u32::MAX };
-            self.policy.on_requested(listing, kept, bytes);
-            self.tally.requested += u64::from(end - batch.start);
+            let files = items.map(|item| &mut item.bytes);
+            let (requested, bytes) = self.policy.settle(listing, batch, &mut fill, files);
+            self.tally.requested += u64::from(requested);
             self.tally.bytes += bytes;
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use ahead_engine::budget::Published;
 use ahead_engine::report::header;
 use ahead_engine::tree_report::word;
+use ahead_policy::file_order::limits::{BYTES_MAX, FILE_BYTES_MAX};
 use ahead_policy::file_order::order::Needed;
 use ahead_sys::own_usage::own_thread_usage;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
@@ -18,9 +19,6 @@ use super::walk::{Tally, Walk};
 use crate::fd_table::line;
 use crate::host::Host;
 
-/// Bytes that may be outstanding, where memory allows. Fewer, and large files leave batches short; more, and a
-/// program that stops has wasted them.
-const BYTES_MAX: u64 = 128 << 20;
 /// Descriptors that stay open from the first pass of a batch to the second; further files are opened again.
 const KEPT_OPEN: usize = 56;
 /// A key that is known to mean a folder that is not to be looked at.
@@ -260,7 +258,7 @@ impl Helper {
             } else if let Some(seen) = disk::look_at(&walk.folders, item.folder, item.entry) {
                 item.bytes = match item.needed {
                     Needed::Head => seen.length.min(walk.head_bytes),
-                    _ if seen.length > disk::FILE_BYTES_MAX => 0,
+                    _ if seen.length > FILE_BYTES_MAX => 0,
                     _ => seen.length,
                 };
                 let kib = u32::try_from(seen.length >> 10).unwrap_or(u32::MAX);

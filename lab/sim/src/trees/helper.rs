@@ -1,41 +1,28 @@
 //! The library's helper for trees, in virtual time: under the same policy, which decides which files come next and how
 //! many, it follows the program, lists folders ahead, and requests files in the order of their places.
 //!
-//! What it knows of folders, and the constants, are those of `ahead-preload`'s `trees::walk` and `trees::helper`. It
+//! What it knows of folders is what `ahead-preload`'s `trees::walk` knows. It
 //! is simpler in that a tree is read once, by opens, and wholly. It looks for what the program says every ten
 //! microseconds, as a program cannot wake another one here.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ahead_policy::file_order::FileOrder;
+use ahead_policy::file_order::limits::{
+    BYTES_MAX, FILE_BYTES_MAX, IN_STEP_VISITS, LISTED_AT_ONCE, MISSED_MAX, PARTS, STEPS_MAX,
+    SWEEP_VISITS, WAITS_MIN,
+};
 use ahead_policy::file_order::listing::{OUTSTANDING_FILES_MAX, OpenListing};
 use ahead_policy::file_order::order::{FileBatch, ListingOrder};
+use ahead_policy::file_order::{BatchFill, FileOrder};
 use ahead_workload::{Program, Step};
 
 use super::metadata::{FolderId, Forest, OPEN_FILE, Shared, Steps, TreeFileId, TreeNote};
 use super::order::TreeOrders;
 use super::walk::open_device;
 
-/// Waits after which there is a helper.
-const WAITS_MIN: u32 = 6;
-/// Bytes that may be outstanding.
-const BYTES_MAX: u64 = 128 << 20;
-/// Files up to this length are requested with their batch.
-const FILE_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of one call: the longest request of the disk, at which the kernel cuts it.
 const CALL_BYTES: usize = 1 << 20;
-/// Folders that are listed ahead at once.
-const LISTED_AT_ONCE: usize = 32;
-/// Parts of one folder each in a batch, and folders that are looked at for it.
-const PARTS: usize = 256;
-const STEPS_MAX: usize = 512;
-/// Visits in a row that were not requested, after which nothing that was is waited for.
-const MISSED_MAX: u32 = 12;
-/// Two places where the program visits something within so many visits are trees gone through in step.
-const IN_STEP_VISITS: u64 = 8;
-/// Visits after which it is looked for files that the program has left behind.
-const SWEEP_VISITS: u64 = 128;
 /// How often it looks for something to do.
 const LOOK_EVERY_NS: u64 = 10_000;
 
@@ -123,7 +110,7 @@ impl Helper {
             self.is_started |= shared.waits >= WAITS_MIN;
             match note {
                 TreeNote::List(folder) => self.on_listed(folder),
-                // Before there is a helper, nobody is told of visits.
+                // Before there is a helper, visits are not told.
                 TreeNote::Open(file) if self.is_started => self.on_visit(file),
                 TreeNote::Open(_) => {}
             }
@@ -345,24 +332,14 @@ impl Helper {
     /// Counts what is within the limit of bytes, and requests it in the order of places.
     fn request(&mut self) {
         self.is_batch_open = false;
-        let (mut is_first, mut is_full) = (true, false);
+        let mut fill = BatchFill::default();
         for part in &self.parts {
-            let most = self.policy.bytes_left();
-            let (mut bytes, mut end) = (0, part.batch.start);
             let count = usize::try_from(part.batch.end - part.batch.start).unwrap_or(0);
-            for item in &mut self.items[part.first_item..part.first_item + count] {
-                is_full |= bytes + item.bytes > most && !is_first;
-                if is_full {
-                    item.bytes = 0;
-                } else {
-                    bytes += item.bytes;
-                    end += 1;
-                    is_first = false;
-                }
-            }
-            let kept = if is_full { end } else { u32::MAX };
+            let items = self.items[part.first_item..part.first_item + count].iter_mut();
             if let Some(known) = self.known.get_mut(&part.folder) {
-                self.policy.on_requested(&mut known.listing, kept, bytes);
+                let files = items.map(|item| &mut item.bytes);
+                self.policy
+                    .settle(&mut known.listing, part.batch, &mut fill, files);
             }
         }
         self.take_in();

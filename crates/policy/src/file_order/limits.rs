@@ -1,0 +1,33 @@
+//! How far every host of [`FileOrder`](super::FileOrder) goes: the library in a process, and the simulator.
+
+/// Waits after which a helper is worth its making. Fewer, and a program that is over after some waits pays for one that
+/// has just begun; more, and a small tree is half read.
+pub const WAITS_MIN: u32 = 6;
+
+/// Bytes that may be outstanding, where memory allows. Fewer, and large files leave batches short; more, and a
+/// program that stops has wasted them.
+pub const BYTES_MAX: u64 = 128 << 20;
+
+/// Files up to this length are requested with their batch, whole; longer ones are the stream's business alone. A part of
+/// a file would make an arm come back for the rest: twice the ways for a file of 2 MiB. Higher, and a batch of some
+/// files fills the budget; what is gained is one way of many by then.
+pub const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// Folders of one batch.
+pub const PARTS: usize = 256;
+
+/// Folders that are listed at once: each takes a descriptor meanwhile.
+pub const LISTED_AT_ONCE: usize = 32;
+
+/// Folders that a plan goes over. A tree of empty folders would be walked to its end.
+pub const STEPS_MAX: usize = 512;
+
+/// Visits in a row of files that were not requested, after which what was requested is given up: enough of it would
+/// keep the next batch from being requested. Fewer, and several workers over one order are misunderstood.
+pub const MISSED_MAX: u32 = 12;
+
+/// Two places where the program visits something within so many visits are trees gone through in step.
+pub const IN_STEP_VISITS: u64 = 8;
+
+/// Visits after which it is looked for files that the program has left behind.
+pub const SWEEP_VISITS: u64 = 128;
