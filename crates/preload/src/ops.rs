@@ -6,6 +6,7 @@
 //! allocates, and treats every failure as "no hint today". `errno` is kept by the hooks.
 
 use std::ffi::c_int;
+use std::sync::atomic::Ordering::Relaxed;
 
 use ahead_engine::adviser::{Act, Adviser};
 use ahead_engine::host::{EnterError, EnteredFile};
@@ -399,6 +400,19 @@ pub(crate) fn forget(fd: c_int) {
     if let Some(line) = line(fd) {
         line.forget();
     }
+}
+
+/// What this process has read through `fd` since it opened it. The outer `None`: not known; the inner: something, and
+/// not known how much. Reads of mappings, by `splice`, by raw system calls and by other processes are not seen.
+pub(crate) fn what_was_read(fd: c_int) -> Option<Option<u64>> {
+    let line = line(fd)?;
+    if line.is_shared() || matches!(line.entry(), Entry::Advised | Entry::Ignored) {
+        return None;
+    }
+    if line.read_ended.load(Relaxed) == 0 {
+        return Some(Some(0));
+    }
+    Some(tracked_position(fd).filter(|position| *position > 0))
 }
 
 /// Where `fd` stands, if that was counted.

@@ -143,6 +143,25 @@ fn a_program_sees_only_its_own_descriptors() {
     }
 }
 
+/// A program that opens files for their descriptors' sake has 8 MB of them read that it does not want.
+#[test]
+fn files_that_are_opened_and_not_read_are_not_asked_for() {
+    let folder = folder();
+    let root = tree(folder.path());
+    let program = build(folder.path(), "walk");
+    for (how, expected) in [("look", 0..100), ("map", 300..401)] {
+        let (without, with, trees) = both(&root, |account| {
+            let mut command = maybe_helped(&program, account);
+            command.arg(how).arg(&root).current_dir(folder.path());
+            command
+        });
+        assert_the_same(&without, &with);
+        assert!(trees.files > 200, "{how}: {trees:?}");
+        let whole = trees.bytes / 20_000;
+        assert!(expected.contains(&whole), "{how}: {trees:?}");
+    }
+}
+
 /// Databases and servers open many files by name: no thread is made for them.
 #[test]
 fn a_program_that_lists_nothing_has_no_helper() {

@@ -57,7 +57,10 @@ pub struct FileOrder {
     ahead: u32,
     /// Used since `ahead` was changed.
     used: u32,
-    needed: [u8; 3],
+    /// Of the last files: how many were only asked about, and how many were read.
+    uses: [u8; 2],
+    /// Of those read, as far as that is known: how many at their beginning alone, and how many further.
+    amounts: [u8; 2],
     trust: Trust,
     outstanding_files: u32,
     outstanding_bytes: u64,
@@ -81,7 +84,8 @@ impl FileOrder {
             order: None,
             ahead: AHEAD_FILES_MIN,
             used: 0,
-            needed: [0; 3],
+            uses: [0; 2],
+            amounts: [0; 2],
             trust: Trust::new(),
             outstanding_files: 0,
             outstanding_bytes: 0,
@@ -108,13 +112,13 @@ impl FileOrder {
     /// How much of each file is needed: what most of the last ones were visited for.
     #[must_use]
     pub fn needed(&self) -> Needed {
-        let [metadata, head, whole] = self.needed;
-        if whole >= head && whole >= metadata {
-            Needed::Whole
-        } else if head >= metadata {
+        let ([asked, read], [head, whole]) = (self.uses, self.amounts);
+        if asked > read {
+            Needed::Metadata
+        } else if head > whole {
             Needed::Head
         } else {
-            Needed::Metadata
+            Needed::Whole
         }
     }
 
@@ -193,16 +197,19 @@ impl FileOrder {
 
     /// The program is done with a file, and needed so much of it.
     pub fn on_needed(&mut self, needed: Needed) {
-        if self.needed.iter().sum::<u8>() >= OBSERVATIONS_MAX {
-            self.needed = self.needed.map(|count| count / 2);
+        match needed {
+            Needed::Metadata => observe(&mut self.uses, 0),
+            Needed::Head => observe(&mut self.amounts, 0),
+            Needed::Whole => observe(&mut self.amounts, 1),
         }
-        let [metadata, head, whole] = &mut self.needed;
-        let count = match needed {
-            Needed::Metadata => metadata,
-            Needed::Head => head,
-            Needed::Whole => whole,
-        };
-        *count += 1;
+        if needed != Needed::Metadata {
+            self.on_read();
+        }
+    }
+
+    /// The program is done with a file, and has read of it; how much is not known.
+    pub fn on_read(&mut self) {
+        observe(&mut self.uses, 1);
     }
 
     /// What to request of `listing` now, at most `most` files: what is left of [`Self::files_wanted`]. Each file
@@ -276,7 +283,7 @@ impl FileOrder {
     pub fn begin_anew(&mut self) {
         self.scores = [0; ORDERS];
         self.order = None;
-        self.needed = [0; 3];
+        (self.uses, self.amounts) = ([0; 2], [0; 2]);
         self.ahead = AHEAD_FILES_MIN;
         self.used = 0;
     }
@@ -310,4 +317,12 @@ impl FileOrder {
             self.outstanding_bytes = 0;
         }
     }
+}
+
+/// One more observation of a kind; older ones fade.
+fn observe(counts: &mut [u8; 2], kind: usize) {
+    if counts.iter().sum::<u8>() >= OBSERVATIONS_MAX {
+        *counts = counts.map(|count| count / 2);
+    }
+    counts[kind] += 1;
 }

@@ -48,12 +48,11 @@ pub(super) fn map(
     call: impl FnOnce() -> *mut c_void,
 ) -> *mut c_void {
     let mapped = call();
-    if fd >= 0
-        && flags & libc::MAP_ANONYMOUS == 0
-        && mapped != libc::MAP_FAILED
-        && crate::wake::sees_all()
-    {
-        guarded(|| crate::descriptors::on_mmap(fd, length, offset));
+    if fd >= 0 && flags & libc::MAP_ANONYMOUS == 0 && mapped != libc::MAP_FAILED {
+        crate::trees::on_unseen_reads(fd);
+        if crate::wake::sees_all() {
+            guarded(|| crate::descriptors::on_mmap(fd, length, offset));
+        }
     }
     mapped
 }

@@ -20,11 +20,11 @@ pub(super) fn opened(fd: c_int) {
     crate::descriptors::on_open(fd);
 }
 
-/// Reports that `fd` is about to be closed.
+/// Reports that `fd` is about to be closed; `is_stream`: by the C library.
 #[inline]
-pub(super) fn closing(fd: c_int) {
+pub(super) fn closing(fd: c_int, is_stream: bool) {
+    trees::on_close(fd, is_stream);
     if ops::is_file(fd) {
-        crate::trees::on_close(fd, ops::tracked_position(fd));
         guarded(|| crate::descriptors::on_close(fd));
     } else {
         ops::forget(fd);
@@ -50,7 +50,7 @@ pub(super) fn open(call: impl FnOnce() -> c_int) -> c_int {
 /// The end of `fd`.
 #[inline]
 pub(super) fn close(fd: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    closing(fd);
+    closing(fd, false);
     call()
 }
 

@@ -406,7 +406,7 @@ pub(super) unsafe fn open_name(
 pub(super) unsafe fn open_again(stream: *mut FILE, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
     unsafe {
-        closing(stdio::descriptor(stream));
+        closing(stdio::descriptor(stream), true);
         open(call)
     }
 }
@@ -415,6 +415,6 @@ pub(super) unsafe fn open_again(stream: *mut FILE, call: impl FnOnce() -> *mut F
 #[inline]
 pub(super) unsafe fn close(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
-    closing(unsafe { stdio::descriptor(stream) });
+    closing(unsafe { stdio::descriptor(stream) }, true);
     call()
 }

@@ -313,20 +313,15 @@ pub(super) fn look_at(folders: &Folders, folder: usize, entry: usize) -> Option<
     let path = path.c_text()?;
     // A FIFO or a device that has taken the file's name is not opened for it: the kind is asked first.
     let facts = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    let is_listed_file = |facts: &Stat| {
-        FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile
-            && facts.st_dev == folders.folder(folder).device
-            && facts.st_ino == folders.entry(entry).inode
-    };
-    if !is_listed_file(&facts) {
+    if !is_listed_file(folders, folder, entry, &facts) {
         return None;
     }
     let descriptor = open_quietly(CWD, path, OFlags::NOFOLLOW)?;
     let facts = rustix::fs::fstat(&descriptor).ok()?;
-    if !is_listed_file(&facts) {
+    if !is_listed_file(folders, folder, entry, &facts) {
         return None;
     }
-    let length = u64::try_from(facts.st_size).unwrap_or(0);
+    let length = length_of(&facts);
     let place = match length {
         0 => None,
         _ => first_physical_offset(&descriptor).ok().flatten(),
@@ -338,13 +333,22 @@ pub(super) fn look_at(folders: &Folders, folder: usize, entry: usize) -> Option<
     })
 }
 
-/// Asks for the metadata of a file alone.
-pub(super) fn look_at_metadata(folders: &Folders, folder: usize, entry: usize) {
-    if let Some(path) = path_of_entry(folders, folder, entry)
-        && let Some(path) = path.c_text()
-    {
-        let _ = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW);
-    }
+/// Asks for the metadata of a file alone. Its length in bytes; `None`: it is not what was listed.
+pub(super) fn look_at_metadata(folders: &Folders, folder: usize, entry: usize) -> Option<u64> {
+    let path = path_of_entry(folders, folder, entry)?;
+    let facts = rustix::fs::statat(CWD, path.c_text()?, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    is_listed_file(folders, folder, entry, &facts).then(|| length_of(&facts))
+}
+
+/// Whether these are the facts of the file `entry` of `folder`, as it was listed.
+fn is_listed_file(folders: &Folders, folder: usize, entry: usize, facts: &Stat) -> bool {
+    FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile
+        && facts.st_dev == folders.folder(folder).device
+        && facts.st_ino == folders.entry(entry).inode
+}
+
+fn length_of(facts: &Stat) -> u64 {
+    u64::try_from(facts.st_size).unwrap_or(0)
 }
 
 /// Asks for the first `bytes` bytes of a file, `most` with each call: the kernel leaves out what is beyond.

@@ -24,8 +24,8 @@ pub(super) enum VisitKind {
     Stat,
     /// It opened it.
     Open,
-    /// It closed it, and has read so many bytes from its beginning on.
-    Close(u64),
+    /// It closed it, and has read so many bytes from its beginning on; `None`: some, and it is not known how many.
+    Close(Option<u64>),
 }
 
 /// One visit.
@@ -62,6 +62,9 @@ pub(super) struct Note {
     pub(super) length: usize,
     pub(super) path: [u8; PATH_BYTES],
 }
+
+/// Stands for a number of bytes that is not known.
+const BYTES_UNKNOWN: u64 = u64::MAX;
 
 struct VisitSlot {
     key: AtomicU64,
@@ -216,7 +219,7 @@ pub(super) fn push_visit(visit: Visit) -> bool {
         VisitKind::Stat => 1,
         VisitKind::Open => 2,
         VisitKind::Close(bytes) => {
-            slot.bytes.store(bytes, Relaxed);
+            slot.bytes.store(bytes.unwrap_or(BYTES_UNKNOWN), Relaxed);
             3
         }
     };
@@ -240,7 +243,10 @@ pub(super) fn next_visit() -> Option<Visit> {
             kind: match what & 3 {
                 1 => VisitKind::Stat,
                 2 => VisitKind::Open,
-                _ => VisitKind::Close(slot.bytes.load(Relaxed)),
+                _ => {
+                    let bytes = slot.bytes.load(Relaxed);
+                    VisitKind::Close((bytes != BYTES_UNKNOWN).then_some(bytes))
+                }
             },
         };
         VISITS_READ.store(read + 1, Relaxed);
@@ -400,7 +406,7 @@ mod tests {
             kind: match number % 3 {
                 0 => VisitKind::Stat,
                 1 => VisitKind::Open,
-                _ => VisitKind::Close(number),
+                _ => VisitKind::Close((number > 5).then_some(number)),
             },
         };
         forget_all();

@@ -35,7 +35,7 @@ use ahead_units::PAGE_BYTES;
 
 use crate::fd_table::line;
 use crate::guard::guarded;
-use crate::{ticks, wake, watch};
+use crate::{ops, ticks, wake, watch};
 use events::{NewNote, Origin, Visit, VisitKind};
 use state::State;
 
@@ -273,17 +273,29 @@ fn tell(folder: c_int, path: &[u8], opened: Option<c_int>, is_folder: bool) {
     }
 }
 
-/// A descriptor is about to be closed that stands at `position`, as far as reads through it were seen.
+/// A descriptor is about to be closed; `is_stream`: by the C library, whose own reads are not all seen.
 #[inline]
-pub(crate) fn on_close(fd: c_int, position: Option<u64>) {
-    if let Some(bytes) = position
-        && is_on()
+pub(crate) fn on_close(fd: c_int, is_stream: bool) {
+    if is_on()
         && is_told()
         && let Some([key, hash]) = line(fd).map(|line| line.origin())
         && key != 0
+        && let Some(read) = ops::what_was_read(fd)
+        && !(is_stream && read == Some(0))
     {
-        let kind = VisitKind::Close(bytes);
+        let kind = VisitKind::Close(read);
         events::push_visit(Visit { key, hash, kind });
+    }
+}
+
+/// What is read through a descriptor from now on is not seen: it was mapped, or goes into a pipe inside the kernel.
+#[inline]
+pub(crate) fn on_unseen_reads(fd: c_int) {
+    if is_on()
+        && is_told()
+        && let Some(line) = line(fd)
+    {
+        line.set_origin([0; 2]);
     }
 }
 

@@ -111,6 +111,8 @@ pub(super) struct Walk {
     /// Where the newest visits were: one place, or two if trees are gone through in step.
     places: [Place; 2],
     visits: u64,
+    /// How often all folders were forgotten: places of folders and entries from before mean others.
+    pub(super) times_forgotten: u32,
     pub(super) items: [Item; ITEMS],
     pub(super) item_count: usize,
     pub(super) parts: [Part; PARTS],
@@ -139,6 +141,7 @@ impl Walk {
 
     /// Forgets all folders: there was no space for more.
     pub(super) fn forget_folders(&mut self) {
+        self.times_forgotten += 1;
         for folder in self.folders.all_mut() {
             self.tally.wasted += u64::from(self.policy.on_end(&mut folder.listing));
         }
@@ -266,12 +269,17 @@ impl Walk {
     }
 
     /// The program is done with a file, of which it has read so much.
-    fn on_close(&mut self, entry: usize, bytes: u64) {
-        let length = u64::from(self.folders.entry(entry).kib) << 10;
-        // What is hardly longer than a head says nothing; nor does who has read nothing, as it may have mapped the file.
-        if bytes == 0 || length < 2 * HEAD_BYTES_MIN {
+    fn on_close(&mut self, entry: usize, bytes: Option<u64>) {
+        if bytes == Some(0) {
+            self.policy.on_needed(Needed::Metadata);
             return;
         }
+        let length = u64::from(self.folders.entry(entry).kib) << 10;
+        // Of what is hardly longer than a head it cannot be told.
+        let Some(bytes) = bytes.filter(|_| length >= 2 * HEAD_BYTES_MIN) else {
+            self.policy.on_read();
+            return;
+        };
         let is_head = bytes <= length / 2 && bytes <= HEAD_BYTES_MAX;
         if is_head {
             self.head_bytes = self.head_bytes.max(bytes.next_power_of_two());

@@ -254,15 +254,17 @@ impl Helper {
         for at in &*order {
             let item = &mut walk.items[usize::from(*at)];
             if item.needed == Needed::Metadata {
-                disk::look_at_metadata(&walk.folders, item.folder, item.entry);
+                if let Some(length) = disk::look_at_metadata(&walk.folders, item.folder, item.entry)
+                {
+                    walk.folders.entry_mut(item.entry).kib = kib(length);
+                }
             } else if let Some(seen) = disk::look_at(&walk.folders, item.folder, item.entry) {
                 item.bytes = match item.needed {
                     Needed::Head => seen.length.min(walk.head_bytes),
                     _ if seen.length > FILE_BYTES_MAX => 0,
                     _ => seen.length,
                 };
-                let kib = u32::try_from(seen.length >> 10).unwrap_or(u32::MAX);
-                walk.folders.entry_mut(item.entry).kib = kib;
+                walk.folders.entry_mut(item.entry).kib = kib(seen.length);
                 item.place = seen.place.unwrap_or(item.inode);
                 if kept < KEPT_OPEN {
                     kept += 1;
@@ -275,12 +277,15 @@ impl Helper {
         }
         walk.settle();
         order.sort_unstable_by_key(|at| walk.items[usize::from(*at)].place);
+        let forgotten = walk.times_forgotten;
         self.take_in();
         let walk = &mut *self.walk;
+        let is_meant = forgotten == walk.times_forgotten;
         let devices = &self.host.session.devices;
         for at in &*order {
             let item = walk.items[usize::from(*at)];
-            let is_wanted = item.bytes > 0 && !walk.is_visited(&item) && state() == State::Running;
+            let is_wanted =
+                is_meant && item.bytes > 0 && !walk.is_visited(&item) && state() == State::Running;
             let device = walk.folders.folder(item.folder).device;
             let most = devices.get(devices.place(device)).call_pages_max() * PAGE_BYTES;
             if let Some(fd) = item.descriptor {
@@ -323,6 +328,10 @@ impl Helper {
         }
         self.told = now;
     }
+}
+
+fn kib(bytes: u64) -> u32 {
+    u32::try_from(bytes >> 10).unwrap_or(u32::MAX)
 }
 
 /// The descriptor that a note means, if it still does: the inner `None` is the working folder, or the root.

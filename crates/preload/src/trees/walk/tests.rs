@@ -161,7 +161,7 @@ fn a_program_that_only_asks_gets_metadata_and_one_that_reads_heads_gets_heads() 
         let folder = tree.folder(tree.root, 1);
         let entry = tree.walk.folders.file(folder, ListingOrder::Listed, file);
         tree.walk.folders.entry_mut(entry).kib = 100;
-        tree.visit(tree.root, 1, file, VisitKind::Close(4096));
+        tree.visit(tree.root, 1, file, VisitKind::Close(Some(4096)));
     }
     assert_eq!(tree.walk.policy.needed(), Needed::Head);
 }
@@ -230,11 +230,13 @@ fn heads_are_as_long_as_the_program_reads_them() {
         }
         (tree.walk.policy.needed(), tree.walk.head_bytes)
     };
-    assert_eq!(close(100), (Needed::Head, 16 << 10));
-    assert_eq!(close(40_000), (Needed::Head, 64 << 10));
-    // A mapped file: nothing was read through its descriptor.
-    assert_eq!(close(0), (Needed::Head, 64 << 10));
-    assert_eq!(close(66_000), (Needed::Whole, 64 << 10));
+    assert_eq!(close(Some(100)), (Needed::Head, 16 << 10));
+    assert_eq!(close(Some(40_000)), (Needed::Head, 64 << 10));
+    // Read from memory: it was not seen how much.
+    assert_eq!(close(None), (Needed::Head, 64 << 10));
+    assert_eq!(close(Some(0)), (Needed::Metadata, 64 << 10));
+    assert_eq!(close(None), (Needed::Head, 64 << 10));
+    assert_eq!(close(Some(66_000)), (Needed::Whole, 64 << 10));
 }
 
 #[test]
