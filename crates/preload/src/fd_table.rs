@@ -271,6 +271,29 @@ impl Line {
         self.position.load(Relaxed)
     }
 
+    /// Where the number stands, if that was counted.
+    pub(crate) fn tracked_position(&self) -> Option<u64> {
+        match self.entry() {
+            Entry::File(entry) if !entry.shares_position && !self.is_shared() => {
+                Some(self.position())
+            }
+            _ => None,
+        }
+    }
+
+    /// What this process has read through the number since it opened it, in bytes. The outer `None`: not known; the
+    /// inner: something, and not known how much. Reads of mappings, by raw system calls and by other processes are not
+    /// seen.
+    pub(crate) fn what_was_read(&self) -> Option<Option<u64>> {
+        if self.is_shared() || matches!(self.entry(), Entry::Advised | Entry::Ignored) {
+            return None;
+        }
+        if self.read_ended.load(Relaxed) == 0 {
+            return Some(Some(0));
+        }
+        Some(self.tracked_position().filter(|position| *position > 0))
+    }
+
     /// Sets the position.
     #[inline]
     pub(crate) fn set_position(&self, position: u64) {

@@ -315,6 +315,8 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
     };
     let Some((file, is_new)) = session.files.find(seen.device, seen.inode, settle) else {
         aside::count(Aside::TableFull);
+        // Its reads are not timed, and yet it was read: see [`Line::what_was_read`].
+        line.read_ended.store(ticks::now(), Relaxed);
         return None;
     };
     let place = session.files.place(file)?;
@@ -402,26 +404,9 @@ pub(crate) fn forget(fd: c_int) {
     }
 }
 
-/// What this process has read through `fd` since it opened it. The outer `None`: not known; the inner: something, and
-/// not known how much. Reads of mappings, by `splice`, by raw system calls and by other processes are not seen.
-pub(crate) fn what_was_read(fd: c_int) -> Option<Option<u64>> {
-    let line = line(fd)?;
-    if line.is_shared() || matches!(line.entry(), Entry::Advised | Entry::Ignored) {
-        return None;
-    }
-    if line.read_ended.load(Relaxed) == 0 {
-        return Some(Some(0));
-    }
-    Some(tracked_position(fd).filter(|position| *position > 0))
-}
-
 /// Where `fd` stands, if that was counted.
 pub(crate) fn tracked_position(fd: c_int) -> Option<u64> {
-    let line = line(fd)?;
-    match line.entry() {
-        Entry::File(entry) if !entry.shares_position && !line.is_shared() => Some(line.position()),
-        _ => None,
-    }
+    line(fd)?.tracked_position()
 }
 
 /// `fd` stands at `position` now.

@@ -86,6 +86,25 @@ fn both(
     (without, with, trees(&account))
 }
 
+/// The same up to five times, until the helper got as far as `is_enough` asks: on a busy machine the program may be
+/// through before the helper had a processor. The outputs are the same each time.
+fn both_until(
+    root: &Path,
+    is_enough: impl Fn(&TreeReport) -> bool,
+    mut command: impl FnMut(Option<&Account>) -> Command,
+) -> TreeReport {
+    for _ in 0..4 {
+        let (without, with, trees) = both(root, &mut command);
+        assert_the_same(&without, &with);
+        if is_enough(&trees) {
+            return trees;
+        }
+    }
+    let (without, with, trees) = both(root, &mut command);
+    assert_the_same(&without, &with);
+    trees
+}
+
 #[track_caller]
 fn assert_the_same(without: &Output, with: &Output) {
     assert!(without.stdout == with.stdout, "the output differs");
@@ -109,19 +128,21 @@ fn files_are_asked_for_ahead_of_programs_that_people_use() {
     for arguments in [
         &["tar", "--mtime=@1", "-cf", "-", "tree"][..],
         &["sh", "-c", "grep -rc 'no such word' tree; true"],
-        &["rsync", "-a", "tree/", "copy/"],
+        &["sh", "-c", "rm -rf copy; rsync -a tree/ copy/"],
     ] {
-        let (without, with, trees) = both(&root, |account| {
+        let is_enough = |trees: &TreeReport| trees.files >= 300;
+        let trees = both_until(&root, is_enough, |account| {
             let mut command = maybe_helped(arguments[0], account);
             command.args(&arguments[1..]).current_dir(folder.path());
             command
         });
-        assert_the_same(&without, &with);
+        assert!(is_enough(&trees), "{arguments:?}: {trees:?}");
+        assert!(trees.wasted * 10 <= trees.files, "{arguments:?}: {trees:?}");
+        // All of them are read whole.
         assert!(
-            trees.files >= 300 || arguments[0] == "rsync",
+            trees.bytes >= trees.files * 19_000,
             "{arguments:?}: {trees:?}"
         );
-        assert!(trees.wasted * 10 <= trees.files, "{arguments:?}: {trees:?}");
     }
 }
 
@@ -150,13 +171,13 @@ fn files_that_are_opened_and_not_read_are_not_asked_for() {
     let root = tree(folder.path());
     let program = build(folder.path(), "walk");
     for (how, expected) in [("look", 0..100), ("map", 300..401)] {
-        let (without, with, trees) = both(&root, |account| {
+        let is_enough = |trees: &TreeReport| trees.files >= 300;
+        let trees = both_until(&root, is_enough, |account| {
             let mut command = maybe_helped(&program, account);
             command.arg(how).arg(&root).current_dir(folder.path());
             command
         });
-        assert_the_same(&without, &with);
-        assert!(trees.files > 200, "{how}: {trees:?}");
+        assert!(is_enough(&trees), "{how}: {trees:?}");
         let whole = trees.bytes / 20_000;
         assert!(expected.contains(&whole), "{how}: {trees:?}");
     }
@@ -183,13 +204,13 @@ fn a_list_of_files_is_followed_through_folders_that_the_program_never_lists() {
     let folder = folder();
     let root = tree(folder.path());
     let program = build(folder.path(), "walk");
-    let (without, with, trees) = both(&root, |account| {
+    let is_enough = |trees: &TreeReport| trees.files >= 250 && trees.orders[1];
+    let trees = both_until(&root, is_enough, |account| {
         let mut command = maybe_helped(&program, account);
         command.arg("list").arg(&root).current_dir(folder.path());
         command
     });
-    assert_the_same(&without, &with);
-    assert!(trees.files >= 250 && trees.orders[1], "{trees:?}");
+    assert!(is_enough(&trees), "{trees:?}");
     assert!(trees.wasted * 10 <= trees.files, "{trees:?}");
 }
 

@@ -116,7 +116,12 @@ pub(super) unsafe fn list_open(folder: c_int, call: impl FnOnce() -> *mut DIR) -
 #[inline]
 pub(super) fn go_on<R>(call: impl FnOnce() -> R) -> R {
     trees::may_begin();
-    call()
+    let Some(clock) = Clock::start_of_listing() else {
+        return call();
+    };
+    let result = call();
+    clock.stop();
+    result
 }
 
 /// `chdir`, `fchdir`, `chroot`.

@@ -6,7 +6,6 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 
-use ahead_policy::file_order::limits::LISTED_AT_ONCE;
 use ahead_sys::extent_map::first_physical_offset;
 use ahead_sys::readahead::readahead;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat};
@@ -83,14 +82,14 @@ pub(super) fn borrowed<'a>(fd: RawFd) -> BorrowedFd<'a> {
 }
 
 /// A path that is put together; empty: it was too long.
-struct PathText {
+pub(super) struct PathText {
     bytes: [u8; PATH_MAX],
     /// From here on: it is written from its end.
     start: usize,
 }
 
 impl PathText {
-    fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self {
             bytes: [0; PATH_MAX],
             start: PATH_MAX - 1,
@@ -104,8 +103,10 @@ impl PathText {
         Some(())
     }
 
-    fn c_text(&self) -> Option<&std::ffi::CStr> {
-        std::ffi::CStr::from_bytes_with_nul(&self.bytes[self.start..]).ok()
+    /// As the kernel wants it; `None`: it is empty.
+    pub(super) fn c_text(&self) -> Option<&std::ffi::CStr> {
+        let text = std::ffi::CStr::from_bytes_with_nul(&self.bytes[self.start..]).ok()?;
+        (!text.is_empty()).then_some(text)
     }
 }
 
@@ -196,12 +197,22 @@ fn open(folders: &Folders, folder: usize) -> Option<Descriptor> {
 }
 
 /// The path of a file or folder that was listed. What is there now is to be checked: any part of it may be another by now.
-fn path_of_entry(folders: &Folders, folder: usize, entry: usize) -> Option<PathText> {
+pub(super) fn path_of_entry(folders: &Folders, folder: usize, entry: usize) -> Option<PathText> {
     let mut text = PathText::new();
+    put_entry(&mut text, folders, folder, entry)?;
+    Some(text)
+}
+
+/// Puts it into an empty text.
+pub(super) fn put_entry(
+    text: &mut PathText,
+    folders: &Folders,
+    folder: usize,
+    entry: usize,
+) -> Option<()> {
     text.put_before(folders.name(entry))?;
     text.put_before(b"/")?;
-    put_folder(&mut text, folders, folder)?;
-    Some(text)
+    put_folder(text, folders, folder)
 }
 
 /// Opens for reading, leaving the access time alone where that is allowed.
@@ -215,6 +226,21 @@ fn open_quietly(at: BorrowedFd<'_>, name: &std::ffi::CStr, more: OFlags) -> Opti
     found.ok().map(Descriptor::new)
 }
 
+/// Opens the folder at `path` for reading, if it is the one that was listed with this device and inode. Another device:
+/// something is mounted there, or would be if it were opened.
+pub(super) fn open_listed_folder(
+    path: &std::ffi::CStr,
+    device: u64,
+    inode: u64,
+) -> Option<Descriptor> {
+    let is_listed = |facts: Stat| (facts.st_dev == device && facts.st_ino == inode).then_some(());
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    is_listed(rustix::fs::statat(CWD, path, flags).ok()?)?;
+    let reader = open_quietly(CWD, path, OFlags::DIRECTORY | OFlags::NOFOLLOW)?;
+    is_listed(rustix::fs::fstat(&reader).ok()?)?;
+    Some(reader)
+}
+
 /// Lists `folder`; `above` is it, if it is open.
 pub(super) fn list(folders: &mut Folders, folder: usize, found: Option<&Descriptor>) -> Option<()> {
     let opened = match found {
@@ -226,14 +252,29 @@ pub(super) fn list(folders: &mut Folders, folder: usize, found: Option<&Descript
     list_reader(folders, folder, &reader)
 }
 
-fn list_reader(folders: &mut Folders, folder: usize, reader: &Descriptor) -> Option<()> {
-    let kind = rustix::fs::fstatfs(reader).ok()?.f_type;
-    if !LOCAL.contains(&kind) {
+/// Lists it through a descriptor that is open for reading.
+pub(super) fn list_reader(folders: &mut Folders, folder: usize, reader: &Descriptor) -> Option<()> {
+    if !is_local(reader) {
         return None;
     }
+    folders.begin_listing();
+    for_each_name(reader, |name, inode, kind| folders.list(name, inode, kind));
+    folders.end_listing(folder);
+    Some(())
+}
+
+/// Whether it lies on a disk of this machine.
+pub(super) fn is_local(reader: &Descriptor) -> bool {
+    rustix::fs::fstatfs(reader).is_ok_and(|system| LOCAL.contains(&system.f_type))
+}
+
+/// Calls `take` with name, inode and kind of each file and folder, until it returns false.
+pub(super) fn for_each_name(
+    reader: &Descriptor,
+    mut take: impl FnMut(&[u8], u64, EntryKind) -> bool,
+) {
     let mut buffer = [MaybeUninit::<u8>::uninit(); NAMES_AT_ONCE];
     let mut names = RawDir::new(reader, &mut buffer);
-    folders.begin_listing();
     while let Some(Ok(entry)) = names.next() {
         let kind = match entry.file_type() {
             FileType::RegularFile => EntryKind::File,
@@ -244,58 +285,10 @@ fn list_reader(folders: &mut Folders, folder: usize, reader: &Descriptor) -> Opt
         if name == b"." || name == b".." {
             continue;
         }
-        if !folders.list(name, entry.ino(), kind) {
+        if !take(name, entry.ino(), kind) {
             break;
         }
     }
-    folders.end_listing(folder);
-    Some(())
-}
-
-/// Lists folders ahead of the program, by their entries: their inodes are read in their order, their names by place.
-/// What cannot be listed stays as it was.
-pub(super) fn list_ahead(folders: &mut Folders, entries: &[usize]) {
-    let mut found: [Option<(u64, usize, Descriptor)>; LISTED_AT_ONCE] = [const { None }; _];
-    let mut by_inode = [0; LISTED_AT_ONCE];
-    let count = entries.len().min(LISTED_AT_ONCE);
-    by_inode[..count].copy_from_slice(&entries[..count]);
-    by_inode[..count].sort_unstable_by_key(|entry| folders.entry(*entry).inode);
-    for (place, entry) in found.iter_mut().zip(&by_inode[..count]) {
-        *place = open_listed_folder(folders, *entry);
-    }
-    found.sort_unstable_by_key(|found| found.as_ref().map(|(place, ..)| *place));
-    for (_, folder, reader) in found.iter().flatten() {
-        if !folders.folder(*folder).is_listed {
-            let _ = list_reader(folders, *folder, reader);
-        }
-    }
-}
-
-fn open_listed_folder(folders: &mut Folders, entry: usize) -> Option<(u64, usize, Descriptor)> {
-    let parent = folders.folder_of(entry);
-    if !folders.folder(parent).may_be_listed {
-        return None;
-    }
-    let path = path_of_entry(folders, parent, entry)?;
-    let path = path.c_text()?;
-    let (device, inode) = (folders.folder(parent).device, folders.entry(entry).inode);
-    // Another device: something is mounted there, or would be if it were opened.
-    let is_listed_folder = |facts: &Stat| facts.st_dev == device && facts.st_ino == inode;
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    let facts = rustix::fs::statat(CWD, path, flags).ok()?;
-    if !is_listed_folder(&facts) {
-        return None;
-    }
-    let reader = open_quietly(CWD, path, OFlags::DIRECTORY | OFlags::NOFOLLOW)?;
-    let facts = rustix::fs::fstat(&reader).ok()?;
-    if !is_listed_folder(&facts) {
-        return None;
-    }
-    let folder = folders.find_or_make(device, inode)?;
-    folders.link(parent, entry, folder);
-    folders.folder_mut(folder).may_be_listed = true;
-    let place = first_physical_offset(&reader).ok().flatten();
-    Some((place.unwrap_or(inode), folder, reader))
 }
 
 /// What opening a file has shown.

@@ -20,11 +20,15 @@
 //!   folders beside those that it came to by names; only regular files and folders on local file systems, and never
 //!   across a mount.
 
+mod ahead;
 mod disk;
 mod events;
 mod folders;
 mod helper;
+mod look;
+mod readers;
 mod state;
+mod threads;
 mod walk;
 mod work;
 
@@ -35,7 +39,7 @@ use ahead_units::PAGE_BYTES;
 
 use crate::fd_table::line;
 use crate::guard::guarded;
-use crate::{ops, ticks, wake, watch};
+use crate::{ticks, wake, watch};
 use events::{NewNote, Origin, Visit, VisitKind};
 use state::State;
 
@@ -48,6 +52,8 @@ const OPENED_BY_NAME_MIN: u32 = 8;
 /// The program goes through files: it has listed a folder, or opened what looks like a list. Who does neither is no
 /// walk, however many files it opens.
 static IS_WALK: AtomicBool = AtomicBool::new(false);
+/// No name was read yet of the newest listing.
+static LISTING_BEGAN: AtomicBool = AtomicBool::new(false);
 /// Something waited since the newest open that was counted.
 static HAS_WAITED: AtomicBool = AtomicBool::new(false);
 /// Folder and name that were opened last after a wait, and how many names of that folder in a row.
@@ -96,7 +102,7 @@ fn is_told() -> bool {
     matches!(state::state(), State::Wanted | State::Running) && events::are_visits_told()
 }
 
-/// A call that opens a file, while it goes on. Questions for metadata are not timed: in trees of up to some thousand
+/// A call that opens a file or reads names, while it goes on. Questions for metadata are not timed: in trees of up to some thousand
 /// files, whose inodes lie in few tables, a program that only asks has nothing to gain.
 #[derive(Clone, Copy)]
 pub(crate) struct Clock {
@@ -116,6 +122,17 @@ impl Clock {
         Self {
             began: ticks::now(),
         }
+    }
+
+    /// The same for a call that goes on with a listing: the first one after it began reads the names, the others hardly
+    /// ever do.
+    #[inline]
+    pub(crate) fn start_of_listing() -> Option<Self> {
+        if !LISTING_BEGAN.load(Relaxed) {
+            return None;
+        }
+        LISTING_BEGAN.store(false, Relaxed);
+        Some(Self::start())
     }
 
     /// The call is over. If it waited for a device, that is noted. As in [`watch`], the end of one call is the
@@ -268,8 +285,21 @@ fn tell(folder: c_int, path: &[u8], opened: Option<c_int>, is_folder: bool) {
     let is_of_system = [&b"/proc/"[..], b"/sys/", b"/etc/", b"/dev/"]
         .iter()
         .any(|folder| path.starts_with(folder));
-    if state::state() == State::Wanted && opened.is_some() && !is_of_system {
-        guarded(helper::start_outside_of_handlers);
+    if opened.is_some()
+        && !is_of_system
+        && let Some(make) = what_is_wanted()
+    {
+        guarded(|| helper::outside_of_handlers(make));
+    }
+}
+
+/// What makes the threads that are wanted and not there.
+#[inline]
+fn what_is_wanted() -> Option<fn()> {
+    match state::state() {
+        State::Wanted => Some(helper::start),
+        State::Running if readers::are_wanted() => Some(helper::start_readers),
+        _ => None,
     }
 }
 
@@ -278,9 +308,10 @@ fn tell(folder: c_int, path: &[u8], opened: Option<c_int>, is_folder: bool) {
 pub(crate) fn on_close(fd: c_int, is_stream: bool) {
     if is_on()
         && is_told()
-        && let Some([key, hash]) = line(fd).map(|line| line.origin())
+        && let Some(line) = line(fd)
+        && let [key, hash] = line.origin()
         && key != 0
-        && let Some(read) = ops::what_was_read(fd)
+        && let Some(read) = line.what_was_read()
         && !(is_stream && read == Some(0))
     {
         let kind = VisitKind::Close(read);
@@ -330,6 +361,7 @@ pub(crate) unsafe fn on_list(folder: c_int, path: *const c_char) {
     if !is_on() || wake::is_over() {
         return;
     }
+    LISTING_BEGAN.store(true, Relaxed);
     // SAFETY: by this function's own condition.
     let path = unsafe { bytes(path) };
     let key = key(folder, path);
@@ -347,8 +379,8 @@ pub(crate) unsafe fn on_list(folder: c_int, path: *const c_char) {
 /// A call that no signal handler may make, and no allocator does: the helper is made here if it is wanted.
 #[inline]
 pub(crate) fn may_begin() {
-    if state::state() == State::Wanted {
-        guarded(helper::start);
+    if let Some(make) = what_is_wanted() {
+        guarded(make);
     }
 }
 

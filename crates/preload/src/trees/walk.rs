@@ -111,6 +111,8 @@ pub(super) struct Walk {
     /// Where the newest visits were: one place, or two if trees are gone through in step.
     places: [Place; 2],
     visits: u64,
+    /// Folders that are listed at once next time.
+    listed_at_once: usize,
     /// How often all folders were forgotten: places of folders and entries from before mean others.
     pub(super) times_forgotten: u32,
     pub(super) items: [Item; ITEMS],
@@ -135,6 +137,7 @@ impl Walk {
         self.missed = 0;
         self.names_in_vain = 0;
         self.visits = 0;
+        self.listed_at_once = 1;
         self.item_count = 0;
         self.part_count = 0;
     }
@@ -186,12 +189,15 @@ impl Walk {
         let Some(entry) = self.folders.find_name(folder, name_hash) else {
             return;
         };
+        // Folders count when they are listed.
+        if self.folders.entry(entry).is_folder {
+            return;
+        }
         if let VisitKind::Close(bytes) = kind {
             self.on_close(entry, bytes);
             return;
         }
-        // Folders count when they are listed.
-        if self.folders.entry(entry).is_folder || !self.is_followed(kind) {
+        if !self.is_followed(kind) {
             return;
         }
         let ranks = self.folders.ranks(entry);
@@ -399,25 +405,24 @@ impl Walk {
                     at = next;
                 }
                 Some(Following::Unlisted { .. }) => {
-                    let each = self.folders.folder(at).files.max(1);
-                    let wanted = usize::try_from(*left / each + 1).unwrap_or(1);
-                    self.list_after(at, order, wanted, list);
+                    self.list_after(at, order, list);
                 }
                 None => return,
             }
         }
     }
 
-    /// Has the next folders listed that come after `folder`.
+    /// Has the next folders listed that come after `folder`: twice as many each time, so that no more are listed in vain
+    /// than the program went through.
     fn list_after(
         &mut self,
         folder: usize,
         order: ListingOrder,
-        wanted: usize,
         list: &mut dyn FnMut(&mut Folders, &[usize]),
     ) {
         let mut entries = [0; LISTED_AT_ONCE];
-        let found = &mut entries[..wanted.min(LISTED_AT_ONCE)];
+        let found = &mut entries[..self.listed_at_once];
+        self.listed_at_once = (self.listed_at_once * 2).min(LISTED_AT_ONCE);
         let count = self
             .folders
             .unlisted_after(folder, order, self.round, found);

@@ -11,16 +11,21 @@ use ahead_policy::file_order::order::Needed;
 use ahead_sys::own_usage::own_thread_usage;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 
-use super::disk;
 use super::events::{self, Note, VisitKind};
 use super::folders::FOLDERS;
 use super::state::{State, sleep, state};
 use super::walk::{Tally, Walk};
+use super::{ahead, disk, readers};
 use crate::fd_table::line;
 use crate::host::Host;
 
 /// Descriptors that stay open from the first pass of a batch to the second; further files are opened again.
 const KEPT_OPEN: usize = 56;
+/// Folders that are taken in before it is looked at what comes next. More, and a program that goes from folder to folder
+/// is only followed, as each is waited for with it; fewer, and it is looked at for nothing.
+const NOTES_AT_ONCE: u32 = 4;
+/// Inodes that a file system reads at once, at least: 16 KiB of xfs, 4 KiB and what is read ahead of ext4.
+const INODES_READ_AT_ONCE: u64 = 32;
 /// A key that is known to mean a folder that is not to be looked at.
 const IGNORED: usize = FOLDERS;
 
@@ -62,16 +67,22 @@ impl Helper {
         self.walk.tally.was_of_use()
     }
 
-    /// Takes in what the program has said. Whether it has.
+    /// Takes in what the program has said, up to some folders. Whether it has said anything.
     fn take_in(&mut self) -> bool {
-        let mut heard = self.take_notes();
-        while let Some(visit) = events::next_visit() {
+        let mut heard = false;
+        let mut notes_left = NOTES_AT_ONCE;
+        while notes_left > 0
+            && let Some(visit) = events::next_visit()
+        {
             heard = true;
-            let mut folder = self.walk.folders.find_key(visit.key);
-            if folder.is_none() {
-                self.take_notes();
-                folder = self.walk.folders.find_key(visit.key);
-            }
+            // Notes come before the visits that need them.
+            let folder = loop {
+                let folder = self.walk.folders.find_key(visit.key);
+                if folder.is_some() || !self.take_next_note() {
+                    break folder;
+                }
+                notes_left = notes_left.saturating_sub(1);
+            };
             match folder {
                 None => events::ask_for_note(visit.key),
                 Some(IGNORED) => {}
@@ -84,28 +95,32 @@ impl Helper {
                 }
             }
         }
+        while notes_left > 0 && self.take_next_note() {
+            heard = true;
+            notes_left -= 1;
+        }
         heard
     }
 
-    fn take_notes(&mut self) -> bool {
-        let mut heard = false;
-        while let Some(note) = events::next_note() {
-            heard = true;
-            let is_known = self.walk.folders.find_key(note.key).is_some();
-            if !is_known && self.walk.folders.is_nearly_full() {
-                self.forget();
-            }
-            let names = self.walk.folders.name_count();
-            let mut taken = self.take_note(&note);
-            if names > 0 && self.walk.folders.name_count() > names && self.walk.folders.is_full() {
-                self.forget();
-                taken = self.take_note(&note);
-            }
-            if taken.is_none() {
-                self.walk.folders.set_key(note.key, IGNORED);
-            }
+    /// Takes in where one folder is, and lists it if the program does. Whether there was any.
+    fn take_next_note(&mut self) -> bool {
+        let Some(note) = events::next_note() else {
+            return false;
+        };
+        let is_known = self.walk.folders.find_key(note.key).is_some();
+        if !is_known && self.walk.folders.is_nearly_full() {
+            self.forget();
         }
-        heard
+        let names = self.walk.folders.name_count();
+        let mut taken = self.take_note(&note);
+        if names > 0 && self.walk.folders.name_count() > names && self.walk.folders.is_full() {
+            self.forget();
+            taken = self.take_note(&note);
+        }
+        if taken.is_none() {
+            self.walk.folders.set_key(note.key, IGNORED);
+        }
+        true
     }
 
     /// Makes space for what the program goes on with.
@@ -223,7 +238,7 @@ impl Helper {
             folders.folder(child).is_listed.then_some(child)
         };
         child(folders).or_else(|| {
-            disk::list_ahead(folders, &[entry]);
+            ahead::list_ahead(folders, &[entry]);
             child(folders)
         })
     }
@@ -231,9 +246,9 @@ impl Helper {
     /// Requests what comes next. Whether there was anything.
     fn act(&mut self) -> bool {
         let before = own_thread_usage().sectors_read;
-        self.walk.plan(&mut disk::list_ahead);
+        self.walk.plan(&mut ahead::list_ahead);
         if self.walk.item_count > 0 {
-            self.carry_out();
+            self.carry_out(before);
         }
         if own_thread_usage().sectors_read > before {
             events::stay_told();
@@ -241,7 +256,8 @@ impl Helper {
         self.walk.item_count > 0
     }
 
-    fn carry_out(&mut self) {
+    /// `sectors_before`: read by the helper before it listed anything for this batch.
+    fn carry_out(&mut self, sectors_before: u64) {
         let walk = &mut *self.walk;
         // Inodes lie in tables: in their order these are read once, and forwards.
         let mut order = [0_u16; super::walk::ITEMS];
@@ -250,6 +266,7 @@ impl Helper {
             *at = place;
         }
         order.sort_unstable_by_key(|at| walk.items[usize::from(*at)].inode);
+        look_at_tables(walk, order);
         let mut kept = 0;
         for at in &*order {
             let item = &mut walk.items[usize::from(*at)];
@@ -274,6 +291,9 @@ impl Helper {
             if state() != State::Running {
                 break;
             }
+        }
+        if own_thread_usage().sectors_read > sectors_before {
+            readers::count_wait();
         }
         walk.settle();
         order.sort_unstable_by_key(|at| walk.items[usize::from(*at)].place);
@@ -328,6 +348,21 @@ impl Helper {
         }
         self.told = now;
     }
+}
+
+/// Has the tables of inodes read in which the items of a batch lie, several at a time: `order` is that of their inodes.
+fn look_at_tables(walk: &Walk, order: &[u16]) {
+    let item = |at: &u16| &walk.items[usize::from(*at)];
+    let table = |at: &u16| (item(at).folder, item(at).inode / INODES_READ_AT_ONCE);
+    let mut newest = None;
+    let firsts = order.iter().filter(|at| {
+        let table = table(at);
+        newest.replace(table) != Some(table)
+    });
+    ahead::look_at_all(
+        &walk.folders,
+        firsts.map(|at| (item(at).folder, item(at).entry)),
+    );
 }
 
 fn kib(bytes: u64) -> u32 {

@@ -166,6 +166,24 @@ fn a_program_that_only_asks_gets_metadata_and_one_that_reads_heads_gets_heads() 
     assert_eq!(tree.walk.policy.needed(), Needed::Head);
 }
 
+/// rsync opens and closes the folder of each file: of a folder nothing is read.
+#[test]
+fn folders_that_are_closed_say_nothing_about_files() {
+    let mut tree = Tree::new(10);
+    for file in 0..30 {
+        tree.visit(tree.root, 0, file, VisitKind::Open);
+        tree.visit(tree.root, 0, file, VisitKind::Close(None));
+        for folder in 0..2 {
+            let folders = &tree.walk.folders;
+            let entry = folders.subfolder(tree.root, ListingOrder::Listed, folder);
+            let hash = folders.entry(entry.unwrap()).hash;
+            tree.walk
+                .on_visit(tree.root, hash, VisitKind::Close(Some(0)));
+        }
+    }
+    assert_eq!(tree.walk.policy.needed(), Needed::Whole);
+}
+
 #[test]
 fn what_the_program_leaves_behind_is_given_up() {
     let mut tree = Tree::new(10);
