@@ -10,19 +10,15 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 
-use ahead_policy::file_order::limits::LISTED_AT_ONCE;
+use ahead_policy::file_order::limits::{BATCHES_WAITED_MIN, LISTED_AT_ONCE, READ_AT_ONCE};
 use rustix::thread::futex;
 
 use super::disk;
 use super::look::Look;
 use super::state::{State, state};
-use super::threads::{self, READERS};
+use super::threads;
 use crate::guard::guarded;
 use crate::{ticks, watch};
-
-/// Batches of which the helper waited for names or inodes before there are readers. Fewer, and a tree of a few folders
-/// pays for them; more, and a middling one is half read.
-const WAITS_MIN: u32 = 2;
 
 /// What a look reads, as far as the limit of a wait depends on it.
 const LOOK_BYTES: usize = 4096;
@@ -84,7 +80,7 @@ pub(super) fn count_wait() {
 /// Whether they are to be made.
 #[inline]
 pub(super) fn are_wanted() -> bool {
-    WAITS.load(Relaxed) >= WAITS_MIN && !ARE_MADE.load(Relaxed)
+    WAITS.load(Relaxed) >= BATCHES_WAITED_MIN && !ARE_MADE.load(Relaxed)
 }
 
 /// A helper begins. Those of the one before were joined.
@@ -106,7 +102,7 @@ pub(super) fn make() {
     if ARE_MADE.swap(true, Relaxed) {
         return;
     }
-    for place in 1..=READERS {
+    for place in 1..READ_AT_ONCE {
         if threads::make(place, run).is_none() {
             return;
         }

@@ -5,16 +5,13 @@ use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use ahead_policy::file_order::limits::READ_AT_ONCE;
+
 use super::disk;
 use crate::symbols;
 
 /// The helper's place; those behind it are the readers'.
 pub(super) const HELPER: usize = 0;
-/// Threads that read names and inodes beside the helper. Fewer, and a disk with one arm has less to put in order
-/// (eight at a time take 1.6 times as long as thirty-two, a single one 3.8 times); more, and they are more than flash
-/// gains from.
-pub(super) const READERS: usize = 15;
-const THREADS: usize = 1 + READERS;
 
 /// The stack, beside what the C library takes of it: the longest chain of calls needs 30 KiB.
 const STACK_BYTES: usize = 256 << 10;
@@ -32,12 +29,12 @@ struct Place {
     number: AtomicU32,
 }
 
-static PLACES: [Place; THREADS] = [const {
+static PLACES: [Place; READ_AT_ONCE] = [const {
     Place {
         thread: AtomicU64::new(0),
         number: AtomicU32::new(0),
     }
-}; THREADS];
+}; READ_AT_ONCE];
 
 pub(super) type Entry = extern "C" fn(*mut c_void) -> *mut c_void;
 

@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ahead_policy::file_order::limits::{
-    BYTES_MAX, FILE_BYTES_MAX, IN_STEP_VISITS, LISTED_AT_ONCE, MISSED_MAX, PARTS, STEPS_MAX,
-    SWEEP_VISITS, WAITS_MIN,
+    BATCHES_WAITED_MIN, BYTES_MAX, FILE_BYTES_MAX, IN_STEP_VISITS, LISTED_AT_ONCE, MISSED_MAX,
+    PARTS, READ_AT_ONCE, STEPS_MAX, SWEEP_VISITS, WAITS_MIN,
 };
 use ahead_policy::file_order::listing::{OUTSTANDING_FILES_MAX, OpenListing};
 use ahead_policy::file_order::order::{FileBatch, ListingOrder};
 use ahead_policy::file_order::{BatchFill, FileOrder};
 use ahead_workload::{Program, Step};
 
-use super::metadata::{FolderId, Forest, OPEN_FILE, Shared, Steps, TreeFileId, TreeNote};
+use super::metadata::{Blocks, FolderId, Forest, OPEN_FILE, Shared, Steps, TreeFileId, TreeNote};
 use super::order::TreeOrders;
 use super::walk::open_device;
 
@@ -73,6 +73,10 @@ pub(super) struct Helper {
     visits: u64,
     missed: u32,
     is_started: bool,
+    /// Folders that are listed at once next time.
+    listed_at_once: usize,
+    /// Batches that waited for metadata.
+    batches_waited: u32,
     steps: Steps,
     items: Vec<Item>,
     parts: Vec<Part>,
@@ -95,6 +99,8 @@ impl Helper {
             visits: 0,
             missed: 0,
             is_started: false,
+            listed_at_once: 1,
+            batches_waited: 0,
             steps: open_device(),
             items: Vec::new(),
             parts: Vec::new(),
@@ -181,6 +187,7 @@ impl Helper {
     /// none.
     fn plan(&mut self) -> bool {
         (self.items, self.parts) = (Vec::new(), Vec::new());
+        let asked_before = lock(&self.shared).blocks_asked();
         let mut left = self.policy.files_wanted();
         if left == 0 {
             return false;
@@ -200,12 +207,31 @@ impl Helper {
         }
         let mut by_inode: Vec<u64> = self.items.iter().map(|item| self.inode(item)).collect();
         by_inode.sort_unstable();
-        let mut shared = lock(&self.shared);
-        for inode in by_inode {
-            self.forest.read_inode(inode, &mut shared, &mut self.steps);
+        self.read_inodes(by_inode.into_iter());
+        if lock(&self.shared).blocks_asked() > asked_before {
+            self.batches_waited += 1;
         }
         self.is_batch_open = !self.items.is_empty();
         self.is_batch_open
+    }
+
+    fn read_inodes(&mut self, inodes: impl Iterator<Item = u64>) {
+        let forest = Arc::clone(&self.forest);
+        self.read(inodes.map(|inode| forest.inode_blocks(inode)).collect());
+    }
+
+    /// Reads metadata: one block after another at first, later several at once.
+    fn read(&mut self, mut blocks: Vec<Blocks>) {
+        blocks.dedup_by_key(|blocks| blocks.wanted);
+        let at_once = if self.batches_waited < BATCHES_WAITED_MIN {
+            1
+        } else {
+            READ_AT_ONCE
+        };
+        let mut shared = lock(&self.shared);
+        for blocks in blocks.chunks(at_once) {
+            shared.read(blocks, &mut self.steps);
+        }
     }
 
     fn inode(&self, item: &Item) -> u64 {
@@ -228,9 +254,8 @@ impl Helper {
                     at = next;
                 }
                 Some(Following::Unlisted { .. }) => {
-                    let files = self.forest.trees()[at.0].folders[at.1].files.len();
-                    let wanted = usize::try_from(*left).unwrap_or(0) / files.max(1) + 1;
-                    self.list_after(at, order, wanted.min(LISTED_AT_ONCE));
+                    self.list_after(at, order, self.listed_at_once);
+                    self.listed_at_once = (self.listed_at_once * 2).min(LISTED_AT_ONCE);
                 }
                 None => return,
             }
@@ -316,15 +341,12 @@ impl Helper {
             };
         }
         let forest = Arc::clone(&self.forest);
-        let shared = Arc::clone(&self.shared);
-        let mut shared = lock(&shared);
         found.sort_by_key(|folder| forest.folder_inode(*folder));
-        for folder in &found {
-            forest.read_inode(forest.folder_inode(*folder), &mut shared, &mut self.steps);
-        }
+        self.read_inodes(found.iter().map(|folder| forest.folder_inode(*folder)));
         found.sort_by_key(|(tree, folder)| forest.trees()[*tree].folders[*folder].block);
+        let names = found.iter().map(|folder| forest.name_blocks(*folder));
+        self.read(names.collect());
         for folder in found {
-            forest.read_names(folder, &mut shared, &mut self.steps);
             self.on_listed(folder);
         }
     }

@@ -47,23 +47,29 @@ impl Forest {
         self.trees[tree].files[file].inode
     }
 
-    /// Reads an inode, with the window around it where it was not read yet.
-    pub(super) fn read_inode(&self, inode: u64, shared: &mut Shared, steps: &mut Steps) {
-        let block = self.disk.inode_block(inode);
+    /// The block of an inode, and the window that is read with it where it was not read yet.
+    pub(super) fn inode_blocks(&self, inode: u64) -> Blocks {
         let (start, count) = self.disk.inode_window(inode);
-        shared.read_block(block, start..start + count, steps);
+        Blocks {
+            wanted: self.disk.inode_block(inode),
+            window: start..start + count,
+        }
     }
 
-    /// Reads the names of a folder.
-    pub(super) fn read_names(
-        &self,
-        (tree, folder): FolderId,
-        shared: &mut Shared,
-        steps: &mut Steps,
-    ) {
-        let block = self.trees[tree].folders[folder].block;
-        shared.read_block(block, block..block + 1, steps);
+    /// The block of the names of a folder.
+    pub(super) fn name_blocks(&self, (tree, folder): FolderId) -> Blocks {
+        let wanted = self.trees[tree].folders[folder].block;
+        Blocks {
+            wanted,
+            window: wanted..wanted + 1,
+        }
     }
+}
+
+/// A block of metadata, and what is read with it.
+pub(super) struct Blocks {
+    pub(super) wanted: u64,
+    window: Range<u64>,
 }
 
 /// Steps that a task is going to take.
@@ -93,21 +99,28 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    fn read_block(&mut self, block: u64, window: Range<u64>, steps: &mut Steps) {
-        if !self.asked.contains(&block) {
-            let length = (window.end - window.start) * PAGE_BYTES;
-            self.asked.extend(window.clone());
-            // What lies in memory of it already is left out. The block itself is all that is waited for.
-            steps.push_back(Step::WillNeed {
-                slot: DEVICE,
-                offset: window.start * PAGE_BYTES,
-                length,
-            });
+    /// Blocks of metadata that were asked for so far.
+    pub(super) fn blocks_asked(&self) -> usize {
+        self.asked.len()
+    }
+
+    /// Reads these blocks, all at once.
+    pub(super) fn read(&mut self, all: &[Blocks], steps: &mut Steps) {
+        for Blocks { wanted, window } in all {
+            if !self.asked.contains(wanted) {
+                self.asked.extend(window.clone());
+                // What lies in memory of it already is left out. The block itself is all that is waited for.
+                steps.push_back(Step::WillNeed {
+                    slot: DEVICE,
+                    offset: window.start * PAGE_BYTES,
+                    length: (window.end - window.start) * PAGE_BYTES,
+                });
+            }
         }
-        steps.push_back(Step::Read {
+        steps.extend(all.iter().map(|blocks| Step::Read {
             slot: DEVICE,
-            offset: block * PAGE_BYTES,
+            offset: blocks.wanted * PAGE_BYTES,
             length: PAGE_BYTES,
-        });
+        }));
     }
 }

@@ -124,15 +124,15 @@ impl Walker {
         let (forest, steps) = (&self.forest, &mut self.steps);
         match operation {
             Operation::List(folder) => {
-                forest.read_inode(forest.folder_inode(folder), &mut shared, steps);
-                forest.read_names(folder, &mut shared, steps);
+                shared.read(&[forest.inode_blocks(forest.folder_inode(folder))], steps);
+                shared.read(&[forest.name_blocks(folder)], steps);
                 shared.notes.push_back(TreeNote::List(folder));
             }
             Operation::Stat(file) => {
-                forest.read_inode(forest.file_inode(file), &mut shared, steps);
+                shared.read(&[forest.inode_blocks(forest.file_inode(file))], steps);
             }
             Operation::Open(file, slot) => {
-                forest.read_inode(forest.file_inode(file), &mut shared, steps);
+                shared.read(&[forest.inode_blocks(forest.file_inode(file))], steps);
                 steps.push_back(Step::Open {
                     slot: OPEN_FILE + slot,
                     file: forest.number(file),
