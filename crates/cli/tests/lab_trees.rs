@@ -5,6 +5,8 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use ahead_harness::predict::trees::TreeCell;
 use ahead_harness::programs::results::ProgramResults;
@@ -68,4 +70,71 @@ fn the_simulator_predicts_programs_in_a_tree_within_a_tenth() {
         // That trees are on makes all the difference, in both.
         assert!(helped.measured_ns * 3 < plain.measured_ns * 2, "{text}");
     }
+}
+
+/// Eight folders of the program `walk`, and many more: so many that names and inodes are read several at a time.
+const TREE: &str = "
+set -e
+for number in $(seq 0 399); do
+    folder=tree/0$((number % 8)); mkdir -p $folder
+    head -c 20000 /dev/urandom > $folder/$(printf %04d $number)
+done
+for folder in $(seq 60); do
+    mkdir tree/more$folder
+    head -c 9000 /dev/urandom > tree/more$folder/1
+done
+";
+
+/// Each way of `walk` without and with trees, nothing in memory; then the most tasks that a process had at once.
+const WALKS: &str = "
+cold() { sync; echo 3 > /proc/sys/vm/drop_caches; cat walk > /dev/null; }
+for how in close fork alone end bare cancel lease rename; do
+    cold
+    ./walk $how tree > plain 2>&1 || echo status $? >> plain
+    cold
+    ahead run -- ./walk $how tree > helped 2>&1 || echo status $? >> helped
+    cmp plain helped && echo same $how
+done
+cold
+ahead run -- ./walk walk tree > /dev/null &
+most=0
+while kill -0 $! 2> /dev/null; do
+    for tasks in /proc/[0-9]*/task; do
+        count=$(ls $tasks 2> /dev/null | wc -l)
+        [ $count -le $most ] || most=$count
+    done
+    sleep 0.001
+done
+echo tasks $most
+";
+
+/// On a machine that others use no test can take names and inodes from memory. In a guest one can: then there are
+/// threads that read them, and a program sees as little of those as of the helper.
+#[test]
+fn a_program_sees_nothing_of_threads_that_read_names_and_inodes() {
+    let place = Place::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../preload/tests/c/walk.c");
+    let walk = place.path().join("walk");
+    let built = Command::new("cc")
+        .args(["-O2", "-Wno-unused-result", "-lpthread", "-o"])
+        .args([&walk, &source])
+        .status();
+    assert!(built.expect("a C compiler").success());
+    let mut command = place.ahead(&["lab", "run", "--no-ahead", "--disk", "ssd"]);
+    command.args(["--size", "256M", "--memory", "512M", "--prepare", TREE]);
+    command.arg("--with").arg(&walk).args(["--", "bash", "-c"]);
+    let beside = Path::new(env!("CARGO_BIN_EXE_ahead")).parent();
+    let beside = beside.expect("a folder").display();
+    let script = format!("PATH={beside}:$PATH\n{WALKS}");
+    let output = command.arg(script).env_remove("AHEAD_PRELOAD").output();
+    let output = output.expect("ahead starts");
+    let text = stdout(&output) + &stderr(&output);
+    let said = |what: &str| text.lines().any(|line| line.trim_end() == what);
+    for how in [
+        "close", "fork", "alone", "end", "bare", "cancel", "lease", "rename",
+    ] {
+        assert!(said(&format!("same {how}")), "{how}: {text}");
+    }
+    // The program's own thread, the helper, and fifteen that read for it.
+    assert!(said("tasks 17"), "{text}");
 }
