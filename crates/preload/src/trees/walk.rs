@@ -111,8 +111,6 @@ pub(super) struct Walk {
     /// Where the newest visits were: one place, or two if trees are gone through in step.
     places: [Place; 2],
     visits: u64,
-    /// Folders that are listed at once next time.
-    listed_at_once: usize,
     /// How often all folders were forgotten: places of folders and entries from before mean others.
     pub(super) times_forgotten: u32,
     pub(super) items: [Item; ITEMS],
@@ -137,7 +135,6 @@ impl Walk {
         self.missed = 0;
         self.names_in_vain = 0;
         self.visits = 0;
-        self.listed_at_once = 1;
         self.item_count = 0;
         self.part_count = 0;
     }
@@ -412,8 +409,8 @@ impl Walk {
         }
     }
 
-    /// Has the next folders listed that come after `folder`: twice as many each time, so that no more are listed in vain
-    /// than the program went through.
+    /// Has the next folders listed that come after `folder`: as many as were listed so far, so that no more are listed in
+    /// vain than the program went through.
     fn list_after(
         &mut self,
         folder: usize,
@@ -421,8 +418,8 @@ impl Walk {
         list: &mut dyn FnMut(&mut Folders, &[usize]),
     ) {
         let mut entries = [0; LISTED_AT_ONCE];
-        let found = &mut entries[..self.listed_at_once];
-        self.listed_at_once = (self.listed_at_once * 2).min(LISTED_AT_ONCE);
+        let so_far = usize::try_from(self.tally.folders).unwrap_or(LISTED_AT_ONCE);
+        let found = &mut entries[..so_far.clamp(1, LISTED_AT_ONCE)];
         let count = self
             .folders
             .unlisted_after(folder, order, self.round, found);

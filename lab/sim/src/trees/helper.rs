@@ -73,8 +73,8 @@ pub(super) struct Helper {
     visits: u64,
     missed: u32,
     is_started: bool,
-    /// Folders that are listed at once next time.
-    listed_at_once: usize,
+    /// Folders that were listed ahead of the program.
+    listed_ahead: usize,
     /// Batches that waited for metadata.
     batches_waited: u32,
     steps: Steps,
@@ -99,7 +99,7 @@ impl Helper {
             visits: 0,
             missed: 0,
             is_started: false,
-            listed_at_once: 1,
+            listed_ahead: 0,
             batches_waited: 0,
             steps: open_device(),
             items: Vec::new(),
@@ -254,8 +254,8 @@ impl Helper {
                     at = next;
                 }
                 Some(Following::Unlisted { .. }) => {
-                    self.list_after(at, order, self.listed_at_once);
-                    self.listed_at_once = (self.listed_at_once * 2).min(LISTED_AT_ONCE);
+                    let wanted = self.listed_ahead.clamp(1, LISTED_AT_ONCE);
+                    self.listed_ahead += self.list_after(at, order, wanted);
                 }
                 None => return,
             }
@@ -324,8 +324,8 @@ impl Helper {
         None
     }
 
-    /// Lists the next folders that come after `folder`, of those that are known by name.
-    fn list_after(&mut self, folder: FolderId, order: ListingOrder, wanted: usize) {
+    /// Lists the next folders that come after `folder`, of those that are known by name. Returns how many.
+    fn list_after(&mut self, folder: FolderId, order: ListingOrder, wanted: usize) -> usize {
         let mut found = Vec::new();
         let mut next = self.following_from(folder, order, 0);
         while found.len() < wanted {
@@ -346,9 +346,10 @@ impl Helper {
         found.sort_by_key(|(tree, folder)| forest.trees()[*tree].folders[*folder].block);
         let names = found.iter().map(|folder| forest.name_blocks(*folder));
         self.read(names.collect());
-        for folder in found {
-            self.on_listed(folder);
+        for folder in &found {
+            self.on_listed(*folder);
         }
+        found.len()
     }
 
     /// Counts what is within the limit of bytes, and requests it in the order of places.
