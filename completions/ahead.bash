@@ -40,6 +40,9 @@ _ahead() {
             ahead,doctor)
                 cmd="ahead__subcmd__doctor"
                 ;;
+            ahead,explain)
+                cmd="ahead__subcmd__explain"
+                ;;
             ahead,lab)
                 cmd="ahead__subcmd__lab"
                 ;;
@@ -155,7 +158,7 @@ _ahead() {
 
     case "${cmd}" in
         ahead)
-            opts="-h -V --help --version run daemon status device doctor disk bench lab simulate compare reproduce convert stat replay settings completions man"
+            opts="-h -V --help --version run daemon status explain device doctor disk bench lab simulate compare reproduce convert stat replay settings completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1002,6 +1005,20 @@ _ahead() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__explain)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

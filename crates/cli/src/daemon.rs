@@ -27,6 +27,9 @@ const STATE: &str = "/var/lib/ahead";
 /// Longest that a signal waits to be noticed.
 const STEP: Duration = Duration::from_millis(100);
 
+/// Questions that are answered between two looks at what the kernel tells.
+const ANSWERS_MAX: usize = 4;
+
 /// Added to its niceness: before ordinary programs, behind what is in real time.
 const PRIORITY: i32 = -10;
 
@@ -111,6 +114,8 @@ pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandE
     let again = signals::hangup_flag().map_err(DaemonCommandError::Signals)?;
     let service = service(arguments.mode, &config);
     let mut daemon = Daemon::start(&config.settings, service, config.scope, &machine, state)?;
+    let socket = ControlSocket::open(Path::new(SOCKET), Path::new("/etc"))
+        .map_err(|source| DaemonCommandError::Socket { source })?;
     // Readers wait for it where the machine is busy. Without the right to it, as busy as others.
     let _ = rustix::process::nice(PRIORITY);
     say(match service {
@@ -121,12 +126,11 @@ pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandE
     for lost in daemon.lost() {
         say(&format!("this kernel does not tell: {lost}"));
     }
-    let socket = ControlSocket::open(Path::new(SOCKET))
-        .map_err(|source| DaemonCommandError::Socket { source })?;
     while !stop.load(Ordering::Relaxed) {
         daemon.step(STEP)?;
-        while let Some(asked) = socket.next() {
-            asked.answer(daemon.status(asked.user));
+        // Facts wait meanwhile, so who asks without end is answered in turn with them.
+        for asked in (0..ANSWERS_MAX).map_while(|_| socket.next()) {
+            asked.answer(daemon.status(asked.asker, &asked.question));
         }
         if again.swap(false, Ordering::Relaxed) {
             reload(arguments, &mut daemon);

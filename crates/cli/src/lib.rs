@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+pub mod asking;
 pub mod bench;
 mod cache;
 pub mod compare;
@@ -17,6 +18,7 @@ pub mod duration;
 #[cfg(feature = "evidence")]
 pub mod evidence;
 pub mod exit;
+pub mod explain;
 pub mod explained;
 mod figures;
 pub mod generate;
@@ -56,7 +58,7 @@ enum VerbError {
     #[error(transparent)]
     Daemon(#[from] daemon::DaemonCommandError),
     #[error(transparent)]
-    Status(#[from] status::StatusError),
+    Asking(#[from] asking::AskingError),
     #[error(transparent)]
     Device(#[from] device::DeviceCommandError),
     #[error(transparent)]
@@ -90,7 +92,7 @@ impl VerbError {
             Self::Reproduce(error) => error.exit(),
             Self::Study(error) => error.exit(),
             Self::Trace(error) => error.exit(),
-            Self::Status(_) | Self::Generate(_) | Self::Output(_) => Exit::Failed,
+            Self::Asking(_) | Self::Generate(_) | Self::Output(_) => Exit::Failed,
         }
     }
 }
@@ -169,6 +171,7 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
         Verb::Run(arguments) => return Ok(run::run(&arguments)?),
         Verb::Daemon(arguments) => daemon::daemon(&arguments)?,
         Verb::Status(arguments) => output::to_stdout(&status::status(&arguments)?)?,
+        Verb::Explain(arguments) => output::to_stdout(&explain::explain(&arguments)?)?,
         Verb::Simulate(arguments) => simulate::simulate(&arguments)?,
         Verb::Compare(arguments) => compare::compare(&arguments)?,
         Verb::Reproduce(arguments) => return Ok(reproduce::reproduce(&arguments)?),

@@ -44,13 +44,29 @@ pub enum DaemonMode {
 /// `ahead status`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Root sees all files, others those that their own processes read.\n\
+    after_help = "Root and the members of the group 'ahead' see all files, others those that their own processes read.\n\
     Exit codes: 0 shown, 1 no daemon runs or answers, 2 wrong usage."
 )]
 pub struct Status {
     /// Only files that this process read last, or only this file
     #[arg(value_name = "PID|FILE")]
     pub target: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ahead explain`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The newest 32 decisions of each file are kept. Root and the members of the group 'ahead' see all \
+    files, others those that their own processes read.\n\
+    Exit codes: 0 shown, 1 no daemon runs or answers, 2 wrong usage."
+)]
+pub struct Explain {
+    /// The files that this process read last, or this file
+    #[arg(value_name = "PID|FILE")]
+    pub target: PathBuf,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -88,6 +104,19 @@ pub(super) static DAEMON: &[Examples] = &[
             ),
             ("ahead status big.log", "one file"),
             ("ahead status --json", "the same for programs"),
+        ],
+    ),
+    of(
+        "ahead-explain",
+        &[
+            (
+                "ahead explain big.log",
+                "how it is read, what is requested and why, and the decisions before",
+            ),
+            (
+                "sudo ahead explain $(pidof postgres | cut -d' ' -f1)",
+                "every file that this process read last",
+            ),
         ],
     ),
 ];

@@ -1,0 +1,102 @@
+//! Changes of mind, on their way to the log: few enough to be read. Pure.
+//!
+//! A machine that reads many files changes its mind often. What is told is what the log has a line for: some at once,
+//! and then a few a second; the others are counted, and each of them is still in the history of its file.
+
+use ahead_observer::observation::FileKey;
+use ahead_units::Timestamp;
+
+use crate::history::Deed;
+
+/// Lines at once, after a quiet time: a program that begins opens some files.
+const BURST: u64 = 20;
+
+/// A line more may be written after so long: five a second, and a log of a day stays below 100 MB.
+const LINE_NS: u64 = 200_000_000;
+
+/// A change of mind about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When.
+    pub at: Timestamp,
+    /// About which file.
+    pub file: FileKey,
+    /// For which process.
+    pub process: u32,
+    /// To what.
+    pub deed: Deed,
+}
+
+/// Those that are to be told, and how many are not.
+#[derive(Debug, Default)]
+pub struct Changes {
+    waiting: Vec<Change>,
+    untold: u64,
+    /// When the burst would be whole again.
+    whole: Timestamp,
+}
+
+impl Changes {
+    /// One more.
+    pub fn add(&mut self, change: Change) {
+        let now = change.at;
+        let whole = Timestamp::new(self.whole.get().max(now.get()) + LINE_NS);
+        if whole.since(now) > BURST * LINE_NS {
+            self.untold += 1;
+        } else {
+            self.whole = whole;
+            self.waiting.push(change);
+        }
+    }
+
+    /// Takes those that wait, and the number of those that were left out before them.
+    pub fn take(&mut self) -> (Vec<Change>, u64) {
+        if self.waiting.is_empty() {
+            // They are told with the next line, so that they cannot be lines of their own without end.
+            return (Vec::new(), 0);
+        }
+        let untold = std::mem::take(&mut self.untold);
+        (std::mem::take(&mut self.waiting), untold)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(ms: u64) -> Change {
+        Change {
+            at: Timestamp::new(ms * 1_000_000),
+            file: FileKey {
+                device: 1,
+                inode: 2,
+            },
+            process: 7,
+            deed: Deed::WindowTaken,
+        }
+    }
+
+    #[test]
+    fn a_storm_is_a_burst_and_then_five_a_second() {
+        let mut changes = Changes::default();
+        for ms in 0..1000 {
+            changes.add(change(1000 + ms));
+        }
+        let (told, untold) = changes.take();
+        assert_eq!(told.len() as u64, BURST + 4);
+        // They are counted in the order of their coming, and told with the lines that follow.
+        assert_eq!(untold, 1000 - told.len() as u64);
+        assert_eq!(changes.take(), (Vec::new(), 0));
+        changes.add(change(100_000));
+        assert_eq!(changes.take().0.len(), 1);
+    }
+
+    #[test]
+    fn what_comes_slowly_is_told_whole() {
+        let mut changes = Changes::default();
+        for second in 0..100 {
+            changes.add(change(second * 1000));
+        }
+        assert_eq!((changes.take().0.len(), changes.untold), (100, 0));
+    }
+}
