@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use ahead_harness::predict::ScaledDisk;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-pub use daemon::{DaemonMode, DaemonOptions, Explain, Status};
+pub use daemon::{DaemonMode, DaemonOptions, Explain, Status, Top};
 pub use device::{DeviceOptions, DeviceVerb, Doctor, PersistChoice, PersistOptions};
 pub use example::Examples;
 pub use examples::of_page;
@@ -77,6 +77,8 @@ pub enum Verb {
     Status(Status),
     /// Why the daemon does with a file what it does, and what it decided before
     Explain(Explain),
+    /// What the daemon sees and does, on the terminal, again every second
+    Top(Top),
     /// The read-ahead window of every device and file system: list, get, set, undo
     #[command(subcommand, arg_required_else_help = true)]
     Device(DeviceVerb),

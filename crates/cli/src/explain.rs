@@ -31,11 +31,12 @@ fn explained(status: &DaemonStatus) -> String {
     status
         .files
         .iter()
-        .map(|file| one(file, status.now_ns))
+        .map(|file| about_file(file, status.now_ns))
         .collect()
 }
 
-fn one(file: &FileStatus, now_ns: u64) -> String {
+/// A file: the reason of now, and what was decided before.
+pub(crate) fn about_file(file: &FileStatus, now_ns: u64) -> String {
     let account = &file.account;
     let mut text = format!(
         "{}, read by {}, {}: {}\n",
@@ -108,7 +109,7 @@ mod tests {
             ],
             history_forgotten: 3,
         };
-        let lines = one(&file, 4_000_000_000);
+        let lines = about_file(&file, 4_000_000_000);
         let lines: Vec<_> = lines.lines().collect();
         assert_eq!(lines[0], "/data/log, read by 8 tac, backward, mapped: why");
         assert!(lines[1].starts_with("1 MiB read, the last 1.000 s ago; "));

@@ -35,6 +35,7 @@ pub mod size;
 pub mod stat;
 pub mod status;
 pub mod studies;
+pub mod top;
 pub mod traces;
 
 use std::ffi::OsString;
@@ -59,6 +60,8 @@ enum VerbError {
     Daemon(#[from] daemon::DaemonCommandError),
     #[error(transparent)]
     Asking(#[from] asking::AskingError),
+    #[error(transparent)]
+    Top(#[from] top::TopError),
     #[error(transparent)]
     Device(#[from] device::DeviceCommandError),
     #[error(transparent)]
@@ -92,7 +95,7 @@ impl VerbError {
             Self::Reproduce(error) => error.exit(),
             Self::Study(error) => error.exit(),
             Self::Trace(error) => error.exit(),
-            Self::Asking(_) | Self::Generate(_) | Self::Output(_) => Exit::Failed,
+            Self::Asking(_) | Self::Top(_) | Self::Generate(_) | Self::Output(_) => Exit::Failed,
         }
     }
 }
@@ -172,6 +175,7 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
         Verb::Daemon(arguments) => daemon::daemon(&arguments)?,
         Verb::Status(arguments) => output::to_stdout(&status::status(&arguments)?)?,
         Verb::Explain(arguments) => output::to_stdout(&explain::explain(&arguments)?)?,
+        Verb::Top(arguments) => top::top(&arguments)?,
         Verb::Simulate(arguments) => simulate::simulate(&arguments)?,
         Verb::Compare(arguments) => compare::compare(&arguments)?,
         Verb::Reproduce(arguments) => return Ok(reproduce::reproduce(&arguments)?),

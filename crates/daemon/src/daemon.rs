@@ -485,9 +485,7 @@ impl Daemon {
         match need {
             MappedNeed::NoWindow if !self.narrowed.holds(fact.file) => {
                 // Where it cannot be taken away, the reader pays for it as it did.
-                if self.narrow(place, fact).is_some() {
-                    self.on_deed(place, fact, Deed::WindowTaken);
-                }
+                let _ = self.narrow(place, fact);
             }
             MappedNeed::Window if self.narrowed.holds(fact.file) => {
                 self.narrowed.widen(fact.file);
@@ -511,7 +509,9 @@ impl Daemon {
         let Reach::Descriptor { process, number } = reach else {
             return None;
         };
-        self.narrowed.narrow(fact.file, process, number).ok()
+        self.narrowed.narrow(fact.file, process, number).ok()?;
+        self.on_deed(place, fact, Deed::WindowTaken);
+        Some(())
     }
 
     fn look_around(&mut self, now: Timestamp) {

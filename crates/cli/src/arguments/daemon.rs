@@ -72,6 +72,22 @@ pub struct Explain {
     pub json: bool,
 }
 
+/// `ahead top`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Keys: 1 to 4 and Tab choose devices, control groups, processes or files; Enter goes into a row, down to \
+    the decisions about a file, Esc back; < and > choose the order, r reverses it, / filters by name, q ends.\n\
+    Columns: the largest request; pages useful, late (useful and waited for), wasted and evicted unread; pages requested \
+    for each useful one. 80 columns and 24 lines are enough.\n\
+    Root and the members of the group 'ahead' see all files, others those that their own processes read.\n\
+    Exit codes: 0 ended by a key, 1 no daemon runs or answers, 2 wrong usage."
+)]
+pub struct Top {
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub interval: u32,
+}
+
 /// Its examples, and those of who asks it.
 pub(super) static DAEMON: &[Examples] = &[
     of(
@@ -104,6 +120,19 @@ pub(super) static DAEMON: &[Examples] = &[
             ),
             ("ahead status big.log", "one file"),
             ("ahead status --json", "the same for programs"),
+        ],
+    ),
+    of(
+        "ahead-top",
+        &[
+            (
+                "sudo ahead top",
+                "devices, control groups, processes and files",
+            ),
+            (
+                "ahead top --interval 5",
+                "files of own processes, every five seconds",
+            ),
         ],
     ),
     of(
