@@ -70,6 +70,9 @@ _ahead() {
             ahead,status)
                 cmd="ahead__subcmd__status"
                 ;;
+            ahead,top)
+                cmd="ahead__subcmd__top"
+                ;;
             ahead__subcmd__bench,list)
                 cmd="ahead__subcmd__bench__subcmd__list"
                 ;;
@@ -158,7 +161,7 @@ _ahead() {
 
     case "${cmd}" in
         ahead)
-            opts="-h -V --help --version run daemon status explain device doctor disk bench lab simulate compare reproduce convert stat replay settings completions man"
+            opts="-h -V --help --version run daemon status explain top device doctor disk bench lab simulate compare reproduce convert stat replay settings completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -613,7 +616,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__daemon)
-            opts="-h --mode --config --undo --help"
+            opts="-h --mode --config --log --metrics --undo --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -624,6 +627,14 @@ _ahead() {
                     return 0
                     ;;
                 --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log)
+                    COMPREPLY=($(compgen -W "service changes" -- "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1646,6 +1657,24 @@ _ahead() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__top)
+            opts="-h --interval --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

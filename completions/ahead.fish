@@ -30,6 +30,7 @@ complete -c ahead -n "__fish_ahead_needs_command" -f -a "run" -d 'Run a command 
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "daemon" -d 'Read ahead for every program of this machine, from outside (needs root)'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "status" -d 'What the daemon sees, does, and why'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "explain" -d 'Why the daemon does with a file what it does, and what it decided before'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "top" -d 'What the daemon sees and does, on the terminal, again every second'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "device" -d 'The read-ahead window of every device and file system: list, get, set, undo'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "doctor" -d 'What is wrong with the read-ahead windows of this machine, and the command that repairs it'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "disk" -d 'Emulated disks under the real page cache, to try things on (needs root)'
@@ -62,12 +63,17 @@ complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l mode -d 'How far 
 advise\t'Asks for pages'
 full\t'Also takes windows from open files'"
 complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l config -d 'Read settings from this file too' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l log -d 'Also log a line for each change of mind about a file, a few a second at most' -r -f -a "service\t'What it says of itself'
+changes\t'Also a line for each change of mind'"
+complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l metrics -d 'Answer Prometheus at this address of this machine, as in 127.0.0.1:9752 [default: nowhere]' -r
 complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l undo -d 'Put back what a daemon that was killed has left, and end'
 complete -c ahead -n "__fish_ahead_using_subcommand daemon" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ahead -n "__fish_ahead_using_subcommand status" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand status" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand explain" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand top" -l interval -d 'Seconds between two looks' -r
+complete -c ahead -n "__fish_ahead_using_subcommand top" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "list" -d 'List the window of every device, and of every file system that has its own'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "get" -d 'Show the layers below a path, mount or device, and which window counts'

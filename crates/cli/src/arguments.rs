@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use ahead_harness::predict::ScaledDisk;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-pub use daemon::{DaemonMode, DaemonOptions, Explain, Status, Top};
+pub use daemon::{DaemonLog, DaemonMode, DaemonOptions, Explain, Status, Top};
 pub use device::{DeviceOptions, DeviceVerb, Doctor, PersistChoice, PersistOptions};
 pub use example::Examples;
 pub use examples::of_page;

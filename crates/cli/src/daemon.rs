@@ -1,9 +1,13 @@
 //! `ahead daemon`: starts it, says what it can do here, runs it until a signal, and puts back what it changed.
 
 pub mod config;
+mod log;
+mod manager;
+mod privileges;
 
 use std::fs::DirBuilder;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -11,15 +15,17 @@ use std::time::Duration;
 
 use ahead_daemon::control::{ControlSocket, SOCKET};
 use ahead_daemon::daemon::{Daemon, DaemonError, Service};
-use ahead_daemon::narrowed;
+use ahead_daemon::{metrics, narrowed};
 use ahead_device::machine::MachineTree;
 use ahead_device::window_journal::{self, WindowJournalError};
 
-use crate::arguments::{self, DaemonMode};
+use crate::arguments::{self, DaemonLog, DaemonMode};
 use crate::exit::Exit;
 use crate::run::config::ConfigError;
-use crate::{output, signals};
+use crate::signals;
 use config::DaemonConfig;
+use log::Log;
+use manager::Manager;
 
 /// Where known reads are made at the start: a folder on a disk.
 const STATE: &str = "/var/lib/ahead";
@@ -59,6 +65,17 @@ pub enum DaemonCommandError {
         /// Why.
         source: io::Error,
     },
+    /// It cannot do without what it does not need.
+    #[error("cannot give up what it may do and does not need: {0}")]
+    Privileges(io::Error),
+    /// Prometheus cannot be answered.
+    #[error("cannot answer Prometheus at {address}: {source}; name another port with --metrics")]
+    Metrics {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
     /// Signals cannot be handled.
     #[error("cannot handle signals: {0}")]
     Signals(io::Error),
@@ -84,6 +101,10 @@ fn service(typed: Option<DaemonMode>, config: &DaemonConfig) -> Service {
     }
 }
 
+fn log(arguments: &arguments::DaemonOptions, config: &DaemonConfig) -> Log {
+    Log::new(arguments.log.or(config.log) == Some(DaemonLog::Changes))
+}
+
 /// Runs the daemon, or only puts back what one has left.
 ///
 /// # Errors
@@ -91,17 +112,69 @@ fn service(typed: Option<DaemonMode>, config: &DaemonConfig) -> Service {
 pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandError> {
     let config = config::read(arguments.config.as_deref())?;
     let machine = MachineTree::at(Path::new("/"));
-    for window in window_journal::put_back_left(&machine)? {
-        say(&format!(
+    let mut log = log(arguments, &config);
+    put_back_windows(&machine, log)?;
+    if arguments.undo {
+        let left = narrowed::put_back_left(&machine).map_err(DaemonError::Journal)?;
+        log.say(&format!("put back: the windows of {left} open files"));
+        return Ok(());
+    }
+    let stop = signals::stop_flag().map_err(DaemonCommandError::Signals)?;
+    let again = signals::hangup_flag().map_err(DaemonCommandError::Signals)?;
+    let mut daemon = start(arguments, &config, &machine)?;
+    let socket = ControlSocket::open(Path::new(SOCKET), Path::new("/etc"))
+        .map_err(|source| DaemonCommandError::Socket { source })?;
+    let does = doing(service(arguments.mode, &config));
+    log.say(does);
+    for lost in daemon.lost() {
+        log.say(&format!("this kernel does not tell: {lost}"));
+    }
+    if let Some(address) = arguments.metrics.or(config.metrics) {
+        let here = metrics::serve(address, socket.questions())
+            .map_err(|source| DaemonCommandError::Metrics { address, source })?;
+        log.say(&format!("metrics: http://{here}/metrics"));
+    }
+    let mut manager = Manager::new();
+    manager.ready(does);
+    while !stop.load(Ordering::Relaxed) {
+        daemon.step(STEP)?;
+        log.changes(&mut daemon);
+        // Facts wait meanwhile, so who asks without end is answered in turn with them.
+        for asked in (0..ANSWERS_MAX).map_while(|_| socket.next()) {
+            asked.answer(daemon.status(asked.asker, &asked.question));
+        }
+        if again.swap(false, Ordering::Relaxed) {
+            manager.reloading();
+            reload(arguments, &mut daemon, &mut log, &manager);
+        }
+        manager.on_round();
+    }
+    manager.stopping();
+    let counts = daemon.counts();
+    daemon.stop();
+    log.say(&format!(
+        "ended: {} facts, {} misses, {} decisions in {} calls, {} facts lost",
+        counts.facts, counts.misses, counts.decisions, counts.calls, counts.overruns
+    ));
+    Ok(())
+}
+
+fn put_back_windows(machine: &MachineTree, log: Log) -> Result<(), DaemonCommandError> {
+    for window in window_journal::put_back_left(machine)? {
+        log.say(&format!(
             "put back: the window of {} is {} KiB",
             window.bdi, window.kib
         ));
     }
-    if arguments.undo {
-        let left = narrowed::put_back_left(&machine).map_err(DaemonError::Journal)?;
-        say(&format!("put back: the windows of {left} open files"));
-        return Ok(());
-    }
+    Ok(())
+}
+
+/// Starts it, and gives up what it does not need from then on.
+fn start(
+    arguments: &arguments::DaemonOptions,
+    config: &DaemonConfig,
+    machine: &MachineTree,
+) -> Result<Daemon, DaemonCommandError> {
     let state = Path::new(STATE);
     let mut make = DirBuilder::new();
     make.recursive(true).mode(0o755);
@@ -110,55 +183,43 @@ pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandE
             path: state.to_owned(),
             source,
         })?;
-    let stop = signals::stop_flag().map_err(DaemonCommandError::Signals)?;
-    let again = signals::hangup_flag().map_err(DaemonCommandError::Signals)?;
-    let service = service(arguments.mode, &config);
-    let mut daemon = Daemon::start(&config.settings, service, config.scope, &machine, state)?;
-    let socket = ControlSocket::open(Path::new(SOCKET), Path::new("/etc"))
-        .map_err(|source| DaemonCommandError::Socket { source })?;
+    let service = service(arguments.mode, config);
+    let scope = config.scope.clone();
+    let daemon = Daemon::start(&config.settings, service, scope, machine, state)?;
     // Readers wait for it where the machine is busy. Without the right to it, as busy as others.
     let _ = rustix::process::nice(PRIORITY);
-    say(match service {
+    privileges::keep_needed().map_err(|errno| DaemonCommandError::Privileges(errno.into()))?;
+    Ok(daemon)
+}
+
+const fn doing(service: Service) -> &'static str {
+    match service {
         Service::Observe => "watching; nothing is asked for",
         Service::Advise => "reading ahead; no window is changed",
         Service::Full => "reading ahead",
-    });
-    for lost in daemon.lost() {
-        say(&format!("this kernel does not tell: {lost}"));
     }
-    while !stop.load(Ordering::Relaxed) {
-        daemon.step(STEP)?;
-        // Facts wait meanwhile, so who asks without end is answered in turn with them.
-        for asked in (0..ANSWERS_MAX).map_while(|_| socket.next()) {
-            asked.answer(daemon.status(asked.asker, &asked.question));
-        }
-        if again.swap(false, Ordering::Relaxed) {
-            reload(arguments, &mut daemon);
-        }
-    }
-    let counts = daemon.counts();
-    daemon.stop();
-    say(&format!(
-        "ended: {} facts, {} misses, {} decisions in {} calls, {} facts lost",
-        counts.facts, counts.misses, counts.decisions, counts.calls, counts.overruns
-    ));
-    Ok(())
 }
 
-/// Reads the settings again. Those that make no sense change nothing.
-fn reload(arguments: &arguments::DaemonOptions, daemon: &mut Daemon) {
+/// Reads the settings again. Those that make no sense change nothing; where Prometheus is answered stays.
+fn reload(
+    arguments: &arguments::DaemonOptions,
+    daemon: &mut Daemon,
+    log: &mut Log,
+    manager: &Manager,
+) {
     match config::read(arguments.config.as_deref()) {
         Ok(config) => {
-            daemon.set_service(service(arguments.mode, &config));
+            let service = service(arguments.mode, &config);
+            daemon.set_service(service);
             daemon.set_settings(&config.settings);
+            *log = self::log(arguments, &config);
             daemon.set_scope(config.scope);
-            say("the settings were read again");
+            log.say("the settings were read again");
+            manager.ready(doing(service));
         }
-        Err(error) => say(&format!("the settings stay as they were: {error}")),
+        Err(error) => {
+            log.say(&format!("the settings stay as they were: {error}"));
+            manager.ready("the settings stay as they were");
+        }
     }
-}
-
-/// One line for the log.
-fn say(text: &str) {
-    output::to_stderr(&format!("ahead daemon: {text}\n"));
 }

@@ -5,9 +5,11 @@ mod support;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixStream;
+use std::net::TcpStream;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use serde_json::Value;
 use support::daemon::{DaemonProcess, ReadFile, alone};
@@ -73,10 +75,8 @@ fn users_hear_of_files_that_their_own_processes_read() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("our file");
     let daemon = DaemonProcess::start(&[]);
     file.read("backward", 65_533);
-    let inode = {
-        use std::os::unix::fs::MetadataExt as _;
-        fs::metadata(file.path()).expect("a file").ino()
-    };
+    let facts = fs::metadata(file.path()).expect("a file");
+    let (inode, device) = (facts.ino(), facts.dev());
     let seen = |user: &str| {
         let output = Command::new("setpriv")
             .args(["--reuid", user, "--clear-groups"])
@@ -94,8 +94,6 @@ fn users_hear_of_files_that_their_own_processes_read() {
     assert_eq!(seen("65533"), (true, 0), "its own");
     assert_eq!(seen("65534"), (false, 0), "another's");
     let all = json(&place.output(&["status", "--json"]));
-    let device = fs::metadata(file.path()).map(|facts| std::os::unix::fs::MetadataExt::dev(&facts));
-    let device = device.expect("a file");
     let mut devices = all["devices"].as_array().expect("a list").iter();
     let known = devices
         .find(|one| one["device"] == device)
@@ -131,4 +129,149 @@ fn the_socket_is_not_held_by_who_says_nothing_or_nonsense() {
     assert!(place.output(&["status"]).status.success());
     daemon.end();
     assert!(!std::path::Path::new(SOCKET).exists());
+}
+
+/// A line when a file begins to be steered, and none for each of its windows.
+#[test]
+fn the_log_has_a_line_for_a_change_of_mind() {
+    let _one = alone();
+    let file = ReadFile::new(64);
+    let place = Place::new();
+    let exclude_all_but = format!(
+        "[daemon]\nlog = 'changes'\n[daemon.include]\npaths = ['{}']\n",
+        file.text()
+    );
+    let config = place.file("daemon.toml", exclude_all_but);
+    let daemon = DaemonProcess::start(&["--config", config.to_str().expect("text")]);
+    let reader = file.read("backward", 0);
+    let said = daemon.end();
+    let begin = format!(
+        "ahead daemon: change process={reader} name=\"reader\" file=\"{}\" what=\"",
+        file.text()
+    );
+    let lines: Vec<_> = said
+        .lines()
+        .filter(|line| line.starts_with(&begin))
+        .collect();
+    assert!(
+        lines.iter().any(|line| line.contains("(backward: ")),
+        "{said}"
+    );
+    assert!(lines.len() <= 6, "64 MiB are some dozen windows: {said}");
+}
+
+fn metrics(address: &str, path: &str) -> String {
+    let mut connection = TcpStream::connect(address).expect("it listens");
+    let question = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    connection.write_all(question.as_bytes()).expect("taken");
+    let mut text = String::new();
+    connection.read_to_string(&mut text).expect("an answer");
+    text
+}
+
+#[test]
+fn prometheus_is_answered_where_that_is_wanted_and_only_there() {
+    let (_one, place) = (alone(), Place::new());
+    let file = ReadFile::new(16);
+    let mut daemon = DaemonProcess::start(&["--metrics", "127.0.0.1:0"]);
+    let line = daemon.next_line();
+    let address = line
+        .trim()
+        .strip_prefix("ahead daemon: metrics: http://")
+        .and_then(|rest| rest.strip_suffix("/metrics"))
+        .unwrap_or_else(|| panic!("{line}"));
+    file.read("backward", 0);
+    let text = metrics(address, "/metrics");
+    assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(text.contains(&format!("ahead_build_info{{version=\"{version}\"}} 1")));
+    let device = fs::metadata(file.path()).expect("a file").dev();
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let name = format!("ahead_requested_bytes_total{{device=\"{major}:{minor}\"}} ");
+    let value = text.lines().find_map(|line| line.strip_prefix(&name));
+    let value: u64 = value.expect("its disk").trim().parse().expect("a number");
+    assert!(value >= 8 << 20, "{text}");
+    assert!(metrics(address, "/").starts_with("HTTP/1.1 404 "));
+    daemon.end();
+
+    let outside = place.output(&["daemon", "--metrics", "0.0.0.0:9752"]);
+    assert_refused(&outside, 2, &["can be reached from other machines"]);
+}
+
+/// What a dashboard shows is there to be shown.
+#[test]
+fn the_dashboard_asks_for_figures_that_there_are() {
+    let text = include_str!("../../../packaging/grafana/ahead.json");
+    let dashboard: Value = serde_json::from_str(text).expect("JSON");
+    let told = ahead_daemon::metrics::text(
+        ahead_daemon::status::DaemonStatus {
+            devices: vec![ahead_daemon::status::DeviceStatus {
+                device: 1,
+                account: ahead_daemon::status::PageAccount::default(),
+            }],
+            ..Default::default()
+        },
+        ahead_daemon::metrics::OwnUse::default(),
+    );
+    let names: Vec<_> = told
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split(['{', ' ']).next().expect("a name"))
+        .collect();
+    let mut asked = 0;
+    for panel in dashboard["panels"].as_array().expect("panels") {
+        for target in panel["targets"].as_array().expect("targets") {
+            let query = target["expr"].as_str().expect("a query");
+            let mut words = query.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
+            let figure =
+                words.find(|word| word.starts_with("ahead_") || word.starts_with("process_"));
+            let figure = figure.unwrap_or_else(|| panic!("{query}"));
+            assert!(names.contains(&figure), "{figure} of: {query}");
+            asked += 1;
+        }
+    }
+    assert!(
+        asked >= names.len() / 2,
+        "{asked} of {} figures are shown",
+        names.len()
+    );
+}
+
+/// What a service manager hears: ready, alive, reading again, ready, ending.
+#[test]
+fn the_service_manager_is_told_how_it_is() {
+    let _one = alone();
+    let place = Place::new();
+    let path = place.path().join("notify");
+    let manager = UnixDatagram::bind(&path).expect("a socket");
+    let patience = Duration::from_secs(30);
+    manager.set_read_timeout(Some(patience)).expect("a time");
+    let hear = |word: &str| {
+        let mut bytes = [0; 4096];
+        loop {
+            let length = manager.recv(&mut bytes).expect(word);
+            let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
+            if text.lines().any(|line| line == word) {
+                return text;
+            }
+        }
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ahead"));
+    command
+        .args(["daemon", "--mode", "observe"])
+        .env("NOTIFY_SOCKET", &path)
+        .env("WATCHDOG_USEC", "400000");
+    let daemon = DaemonProcess::of(command);
+    let ready = hear("READY=1");
+    assert!(
+        ready.contains("STATUS=watching; nothing is asked for"),
+        "{ready}"
+    );
+    hear("WATCHDOG=1");
+    hear("WATCHDOG=1");
+    daemon.signal("-HUP");
+    assert!(hear("RELOADING=1").contains("MONOTONIC_USEC="));
+    hear("READY=1");
+    daemon.end();
+    hear("STOPPING=1");
 }

@@ -3,6 +3,8 @@
 //! A machine that reads many files changes its mind often. What is told is what the log has a line for: some at once,
 //! and then a few a second; the others are counted, and each of them is still in the history of its file.
 
+use std::path::PathBuf;
+
 use ahead_observer::observation::FileKey;
 use ahead_units::Timestamp;
 
@@ -15,7 +17,7 @@ const BURST: u64 = 20;
 const LINE_NS: u64 = 200_000_000;
 
 /// A change of mind about a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// When.
     pub at: Timestamp,
@@ -25,6 +27,10 @@ pub struct Change {
     pub process: u32,
     /// To what.
     pub deed: Deed,
+    /// The file's path, where it is known.
+    pub path: Option<PathBuf>,
+    /// The name of the process.
+    pub name: Option<String>,
 }
 
 /// Those that are to be told, and how many are not.
@@ -73,6 +79,8 @@ mod tests {
             },
             process: 7,
             deed: Deed::WindowTaken,
+            path: None,
+            name: None,
         }
     }
 

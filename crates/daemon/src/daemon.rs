@@ -371,12 +371,15 @@ impl Daemon {
         let Ok(mut inside) = self.session.files.enter(place) else {
             return;
         };
-        if let Some(deed) = keep(inside.slot()) {
+        let slot = inside.slot();
+        if let Some(deed) = keep(slot) {
             self.changes.add(Change {
                 at: fact.time,
                 file: fact.file,
                 process: fact.process,
                 deed,
+                path: slot.path.clone(),
+                name: slot.name.clone(),
             });
         }
     }

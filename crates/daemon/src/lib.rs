@@ -17,6 +17,7 @@
 //! * [`scope`] — for which files and processes
 //! * [`history`], [`changes`] — what was decided about a file, and which of that is news
 //! * [`control`], [`protocol`], [`status`] — what it says of itself, and to whom
+//! * [`metrics`] — the same for Prometheus
 //! * [`narrowed`] — windows of open files that were changed, and how they are put back
 #![forbid(unsafe_code)]
 
@@ -25,6 +26,7 @@ pub mod control;
 pub mod daemon;
 pub mod files;
 pub mod history;
+pub mod metrics;
 pub mod narrowed;
 pub mod outside;
 pub mod protocol;

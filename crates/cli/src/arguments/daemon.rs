@@ -1,5 +1,6 @@
 //! `ahead daemon`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -10,8 +11,8 @@ use super::example::{Examples, of};
 /// `ahead daemon`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Settings come from /etc/ahead/ahead.toml and --config; SIGHUP reads them again. `[daemon]` has `mode`, \
-    `[daemon.include]` and `[daemon.exclude]` have lists of `paths`, `processes`, `cgroups` and `devices`; `[run]` has \
+    after_help = "Settings come from /etc/ahead/ahead.toml, the files *.toml in /etc/ahead/ahead.toml.d in the order of \
+    their names, and --config; SIGHUP reads them again. `[daemon]` has `mode`, `log` and `metrics`, `[daemon.include]` and `[daemon.exclude]` have lists of `paths`, `processes`, `cgroups` and `devices`; `[run]` has \
     those of the policy.\n\
     It stays in the foreground and ends with SIGINT or SIGTERM, after it has put back what it changed.\n\
     Exit codes: 0 ended when asked to, 1 could not start or go on, 2 wrong usage."
@@ -24,8 +25,14 @@ pub struct DaemonOptions {
     /// Read settings from this file too
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Also log a line for each change of mind about a file, a few a second at most
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub log: Option<DaemonLog>,
+    /// Answer Prometheus at this address of this machine, as in 127.0.0.1:9752 [default: nowhere]
+    #[arg(long, value_name = "ADDRESS", value_parser = crate::daemon::config::local_address)]
+    pub metrics: Option<SocketAddr>,
     /// Put back what a daemon that was killed has left, and end
-    #[arg(long, conflicts_with_all = ["mode", "config"])]
+    #[arg(long, conflicts_with_all = ["mode", "config", "log", "metrics"])]
     pub undo: bool,
 }
 
@@ -39,6 +46,16 @@ pub enum DaemonMode {
     Advise,
     /// Also takes windows from open files.
     Full,
+}
+
+/// What the daemon logs: an option, and a line of the config file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DaemonLog {
+    /// What it says of itself.
+    Service,
+    /// Also a line for each change of mind.
+    Changes,
 }
 
 /// `ahead status`.
@@ -104,6 +121,10 @@ pub(super) static DAEMON: &[Examples] = &[
             (
                 "sudo ahead daemon --config not-the-database.toml",
                 "leave alone what that file excludes",
+            ),
+            (
+                "sudo ahead daemon --log changes --metrics 127.0.0.1:9752",
+                "say in the log what is done about which file, and answer Prometheus",
             ),
             (
                 "sudo ahead daemon --undo",

@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(next, Next::Ask, "its history is asked for");
         let decisions = screen(&model, 80, 24);
         assert!(decisions[3].starts_with("/data/log, read by 17 reader, backward: the reader"));
-        assert_eq!(decisions[4], "      marker: the next window");
+        assert_eq!(decisions[4], "      window");
         assert_eq!(decisions[8], "  +0.000000 16 KiB at 64 KiB (backward: why)");
         press(&mut model, &[KeyCode::Esc, KeyCode::Esc, KeyCode::Esc]);
         assert_eq!(model.view, View::Devices);
