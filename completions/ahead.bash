@@ -49,6 +49,9 @@ _ahead() {
             ahead,man)
                 cmd="ahead__subcmd__man"
                 ;;
+            ahead,record)
+                cmd="ahead__subcmd__record"
+                ;;
             ahead,replay)
                 cmd="ahead__subcmd__replay"
                 ;;
@@ -161,7 +164,7 @@ _ahead() {
 
     case "${cmd}" in
         ahead)
-            opts="-h -V --help --version run daemon status explain top device doctor disk bench lab simulate compare reproduce convert stat replay settings completions man"
+            opts="-h -V --help --version run daemon status explain top device doctor disk bench lab simulate compare reproduce record convert stat replay settings completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1436,6 +1439,24 @@ _ahead() {
             fi
             case "${prev}" in
                 --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__record)
+            opts="-h --system --for --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -39,6 +39,7 @@ complete -c ahead -n "__fish_ahead_needs_command" -f -a "lab" -d 'Run programs o
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "simulate" -d 'Simulate one workload under one policy, with the full account of the run'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "compare" -d 'Simulate policies on workloads, disks and memory sizes, and compare them'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "reproduce" -d 'Reproduce published read-ahead figures in the simulator'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "record" -d 'Record the reads of every process of this machine as a trace (needs root)'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "convert" -d 'Convert a trace of reads to another format'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "stat" -d 'Print statistics of a trace: sizes, runs, re-use'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "replay" -d 'Replay the reads of a trace on a real file system'
@@ -404,6 +405,9 @@ complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l json -d 'Print
 complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l sensitivity -d 'Halve and double every free number, and say which verdicts change; takes many times as long'
 complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l strict -d 'Exit with 1 when a row does not hold or is refuted'
 complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand record" -l for -d 'How long, as in 30s or 5m [default: until Ctrl-C]' -r
+complete -c ahead -n "__fish_ahead_using_subcommand record" -l system -d 'Of all processes'
+complete -c ahead -n "__fish_ahead_using_subcommand record" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand convert" -l to -d 'Format to write (default: by the extension of OUTPUT: .csv, .parquet, .fio, …)' -r -f -a "fio\t''
 oracle-general\t''
 csv\t''

@@ -29,7 +29,7 @@ pub use lab::{
 pub use measure::{DeviceMeasure, DeviceRecommend};
 pub use programs::{BenchPrograms, ProgramChoice};
 pub use simulator::{Choice, Compare, Reproduce, Simulate};
-pub use traces::{Convert, Replay, Stat, TraceOptions};
+pub use traces::{Convert, Record, Replay, Stat, TraceOptions};
 
 /// Makes the file reads of programs faster, by predicting and prefetching them.
 #[derive(Debug, Parser)]
@@ -99,6 +99,8 @@ pub enum Verb {
     Compare(Box<Compare>),
     /// Reproduce published read-ahead figures in the simulator
     Reproduce(Reproduce),
+    /// Record the reads of every process of this machine as a trace (needs root)
+    Record(Record),
     /// Convert a trace of reads to another format
     Convert(Convert),
     /// Print statistics of a trace: sizes, runs, re-use

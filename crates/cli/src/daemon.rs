@@ -175,14 +175,10 @@ fn start(
     config: &DaemonConfig,
     machine: &MachineTree,
 ) -> Result<Daemon, DaemonCommandError> {
-    let state = Path::new(STATE);
-    let mut make = DirBuilder::new();
-    make.recursive(true).mode(0o755);
-    make.create(state)
-        .map_err(|source| DaemonCommandError::State {
-            path: state.to_owned(),
-            source,
-        })?;
+    let state = state_folder().map_err(|source| DaemonCommandError::State {
+        path: STATE.into(),
+        source,
+    })?;
     let service = service(arguments.mode, config);
     let scope = config.scope.clone();
     let daemon = Daemon::start(&config.settings, service, scope, machine, state)?;
@@ -190,6 +186,16 @@ fn start(
     let _ = rustix::process::nice(PRIORITY);
     privileges::keep_needed().map_err(|errno| DaemonCommandError::Privileges(errno.into()))?;
     Ok(daemon)
+}
+
+/// The folder on a disk in which known reads are made.
+///
+/// # Errors
+/// It cannot be made.
+pub(crate) fn state_folder() -> io::Result<&'static Path> {
+    let mut make = DirBuilder::new();
+    make.recursive(true).mode(0o755).create(STATE)?;
+    Ok(Path::new(STATE))
 }
 
 const fn doing(service: Service) -> &'static str {

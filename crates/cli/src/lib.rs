@@ -25,6 +25,7 @@ pub mod generate;
 pub mod lab;
 pub mod output;
 mod progress;
+pub mod record;
 pub mod replay;
 pub mod reproduce;
 pub mod run;
@@ -61,6 +62,8 @@ enum VerbError {
     #[error(transparent)]
     Asking(#[from] asking::AskingError),
     #[error(transparent)]
+    Record(#[from] record::RecordCommandError),
+    #[error(transparent)]
     Top(#[from] top::TopError),
     #[error(transparent)]
     Device(#[from] device::DeviceCommandError),
@@ -95,7 +98,11 @@ impl VerbError {
             Self::Reproduce(error) => error.exit(),
             Self::Study(error) => error.exit(),
             Self::Trace(error) => error.exit(),
-            Self::Asking(_) | Self::Top(_) | Self::Generate(_) | Self::Output(_) => Exit::Failed,
+            Self::Asking(_)
+            | Self::Record(_)
+            | Self::Top(_)
+            | Self::Generate(_)
+            | Self::Output(_) => Exit::Failed,
         }
     }
 }
@@ -176,6 +183,7 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
         Verb::Status(arguments) => output::to_stdout(&status::status(&arguments)?)?,
         Verb::Explain(arguments) => output::to_stdout(&explain::explain(&arguments)?)?,
         Verb::Top(arguments) => top::top(&arguments)?,
+        Verb::Record(arguments) => record::record(&arguments)?,
         Verb::Simulate(arguments) => simulate::simulate(&arguments)?,
         Verb::Compare(arguments) => compare::compare(&arguments)?,
         Verb::Reproduce(arguments) => return Ok(reproduce::reproduce(&arguments)?),

@@ -275,3 +275,66 @@ fn the_service_manager_is_told_how_it_is() {
     daemon.end();
     hear("STOPPING=1");
 }
+
+/// What every process reads is a trace, which is what was read, and which the simulator takes.
+#[test]
+fn the_machine_is_recorded() {
+    let (_one, place) = (alone(), Place::new());
+    let file = ReadFile::new(32);
+    let trace = place.path().join("machine.csv");
+    let path = trace.to_str().expect("text");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ahead"));
+    command
+        .args(["record", "--system", path])
+        .stderr(std::process::Stdio::piped());
+    let mut recording = command.spawn().expect("ahead starts");
+    let mut said = std::io::BufReader::new(recording.stderr.take().expect("piped"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).expect("a line");
+    assert_eq!(line, "ahead: recording\n");
+    let readers = [
+        file.read("backward", 0),
+        file.read("mapped-forward", 65_533),
+    ];
+    let asked = Command::new("kill")
+        .args(["-INT", &recording.id().to_string()])
+        .status();
+    assert!(asked.expect("kill").success());
+    let mut last = String::new();
+    said.read_to_string(&mut last).expect("text");
+    assert!(recording.wait().expect("ended").success(), "{last}");
+    assert!(
+        last.starts_with("ahead: ") && last.contains(" reads of "),
+        "{last}"
+    );
+
+    let text = fs::read_to_string(&trace).expect("a trace");
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().expect("a header");
+    let column = |name: &str| names.iter().position(|one| *one == name).expect(name);
+    let (at, process, operation) = (column("at_ns"), column("process"), column("operation"));
+    let (name, offset, length) = (column("file"), column("offset"), column("length"));
+    let rows: Vec<_> = lines.filter(|row| row[name] == file.text()).collect();
+    let number = |row: &[&str], column: usize| row[column].parse::<u64>().expect("a number");
+    assert!(rows.is_sorted_by_key(|row| number(row, at)));
+    let of = |reader: u32, what: &str| {
+        let is_it =
+            |row: &&Vec<&str>| number(row, process) == u64::from(reader) && row[operation] == what;
+        rows.iter().filter(is_it).cloned().collect::<Vec<_>>()
+    };
+    let bytes = |rows: &[Vec<&str>]| rows.iter().map(|row| number(row, length)).sum::<u64>();
+    let read = of(readers[0], "read");
+    assert_eq!(bytes(&read), 32 << 20, "each byte once");
+    assert!(read.is_sorted_by_key(|row| std::cmp::Reverse(number(row, offset))));
+    let touched = of(readers[1], "fault");
+    assert!(
+        (31 << 20..=33 << 20).contains(&bytes(&touched)),
+        "{} bytes",
+        bytes(&touched)
+    );
+
+    let simulated = place.output(&["simulate", path, "--disk", "hdd"]);
+    assert!(simulated.status.success(), "{}", stderr(&simulated));
+    let neither = place.output(&["record", path]);
+    assert_refused(&neither, 2, &["--system"]);
+}

@@ -547,7 +547,8 @@ impl Daemon {
 }
 
 /// Now, on the clock of the facts.
-fn now() -> Timestamp {
+#[must_use]
+pub fn now() -> Timestamp {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let ns = now.tv_sec.saturating_mul(1_000_000_000) + now.tv_nsec;
     Timestamp::new(u64::try_from(ns).unwrap_or(0))

@@ -213,6 +213,22 @@ impl Collector for Figures {
     }
 }
 
+/// An address of this machine alone: the figures are for those who are on it.
+///
+/// # Errors
+/// What is wrong with it, and what would be right.
+pub fn local_address(text: &str) -> Result<SocketAddr, String> {
+    match text.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() => Ok(address),
+        Ok(_) => Err(format!(
+            "'{text}' can be reached from other machines; say 127.0.0.1:PORT, and let a proxy answer those"
+        )),
+        Err(_) => Err(format!(
+            "'{text}' is no address; say 127.0.0.1:9752, for one"
+        )),
+    }
+}
+
 /// Answers `GET /metrics` at `address` from now on, until the process ends. Returns where it is, for port 0.
 ///
 /// # Errors
@@ -294,6 +310,14 @@ mod tests {
             "# EOF",
         ] {
             assert!(text.lines().any(|one| one == line), "{line} in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_others_can_reach_is_refused() {
+        assert!(local_address("[::1]:9752").is_ok());
+        for (text, words) in [("0.0.0.0:1", "from other machines"), ("9752", "no address")] {
+            assert!(local_address(text).unwrap_err().contains(words));
         }
     }
 

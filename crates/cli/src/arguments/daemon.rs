@@ -29,7 +29,7 @@ pub struct DaemonOptions {
     #[arg(long, value_name = "WHAT", value_enum)]
     pub log: Option<DaemonLog>,
     /// Answer Prometheus at this address of this machine, as in 127.0.0.1:9752 [default: nowhere]
-    #[arg(long, value_name = "ADDRESS", value_parser = crate::daemon::config::local_address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = ahead_daemon::metrics::local_address)]
     pub metrics: Option<SocketAddr>,
     /// Put back what a daemon that was killed has left, and end
     #[arg(long, conflicts_with_all = ["mode", "config", "log", "metrics"])]

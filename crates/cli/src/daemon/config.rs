@@ -19,6 +19,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use ahead_daemon::metrics;
 use ahead_daemon::scope::{Scope, ScopeRules};
 use ahead_engine::settings::Settings;
 use serde::Deserialize;
@@ -112,22 +113,6 @@ fn drop_ins_of(folder: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     Ok(files)
 }
 
-/// An address of this machine alone: the figures are for those who are on it.
-///
-/// # Errors
-/// What is wrong with it, and what would be right.
-pub fn local_address(text: &str) -> Result<SocketAddr, String> {
-    match text.parse::<SocketAddr>() {
-        Ok(address) if address.ip().is_loopback() => Ok(address),
-        Ok(_) => Err(format!(
-            "'{text}' can be reached from other machines; say 127.0.0.1:PORT, and let a proxy answer those"
-        )),
-        Err(_) => Err(format!(
-            "'{text}' is no address; say 127.0.0.1:9752, for one"
-        )),
-    }
-}
-
 fn apply(path: &Path, text: &str, found: &mut DaemonConfig) -> Result<(), ConfigError> {
     let refused = |line, problem| ConfigError::Line {
         path: PathBuf::from(path),
@@ -141,7 +126,7 @@ fn apply(path: &Path, text: &str, found: &mut DaemonConfig) -> Result<(), Config
     let Section {
         mode,
         log,
-        metrics,
+        metrics: metrics_at,
         include,
         exclude,
     } = whole.daemon;
@@ -150,9 +135,9 @@ fn apply(path: &Path, text: &str, found: &mut DaemonConfig) -> Result<(), Config
         let section = text.find("[daemon").unwrap_or(0);
         return Err(refused(config::line_of(text, section), error.to_string()));
     }
-    if let Some(metrics) = metrics {
+    if let Some(address) = metrics_at {
         let line = text.find("metrics").unwrap_or(0);
-        let address = local_address(&metrics);
+        let address = metrics::local_address(&address);
         let address = address.map_err(|problem| refused(config::line_of(text, line), problem))?;
         found.metrics = Some(address);
     }
