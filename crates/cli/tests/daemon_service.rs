@@ -113,8 +113,9 @@ fn the_socket_is_not_held_by_who_says_nothing_or_nonsense() {
     drop(silent);
     let refused = |line: &[u8]| {
         let mut connection = UnixStream::connect(SOCKET).expect("a daemon");
-        connection.write_all(line).expect("taken");
         let mut said = String::new();
+        // One connection too many is closed, before or after the line.
+        let _ = connection.write_all(line);
         let _ = connection.read_to_string(&mut said);
         said
     };
@@ -326,14 +327,15 @@ fn the_machine_is_recorded() {
     let read = of(readers[0], "read");
     assert_eq!(bytes(&read), 32 << 20, "each byte once");
     assert!(read.is_sorted_by_key(|row| std::cmp::Reverse(number(row, offset))));
+    // Pages that the kernel maps around a fault count as touched; of large folios it does not tell all.
     let touched = of(readers[1], "fault");
     assert!(
-        (31 << 20..=33 << 20).contains(&bytes(&touched)),
+        (16 << 20..=33 << 20).contains(&bytes(&touched)),
         "{} bytes",
         bytes(&touched)
     );
 
-    let simulated = place.output(&["simulate", path, "--disk", "hdd"]);
+    let simulated = place.output(&["simulate", "--workload", path, "--disk", "hdd"]);
     assert!(simulated.status.success(), "{}", stderr(&simulated));
     let neither = place.output(&["record", path]);
     assert_refused(&neither, 2, &["--system"]);

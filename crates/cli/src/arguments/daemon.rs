@@ -119,10 +119,6 @@ pub(super) static DAEMON: &[Examples] = &[
                 "only watch: nothing is asked for, nothing changed",
             ),
             (
-                "sudo ahead daemon --config not-the-database.toml",
-                "leave alone what that file excludes",
-            ),
-            (
                 "sudo ahead daemon --log changes --metrics 127.0.0.1:9752",
                 "say in the log what is done about which file, and answer Prometheus",
             ),
@@ -164,7 +160,7 @@ pub(super) static DAEMON: &[Examples] = &[
                 "how it is read, what is requested and why, and the decisions before",
             ),
             (
-                "sudo ahead explain $(pidof postgres | cut -d' ' -f1)",
+                "sudo ahead explain 4285",
                 "every file that this process read last",
             ),
         ],

@@ -441,7 +441,7 @@ static EXAMPLES: &[Examples] = &[
                 "what all programs read from devices in a minute",
             ),
             (
-                "ahead simulate machine.parquet --disk hdd",
+                "ahead simulate --workload machine.parquet --disk hdd",
                 "the same on another disk, under our policy",
             ),
         ],
