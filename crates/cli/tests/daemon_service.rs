@@ -132,6 +132,37 @@ fn the_socket_is_not_held_by_who_says_nothing_or_nonsense() {
     assert!(!std::path::Path::new(SOCKET).exists());
 }
 
+/// On a terminal of its own until `q`; the snapshots of what it draws are beside the code.
+#[test]
+fn top_is_shown_on_a_terminal_and_nowhere_else() {
+    let (_one, place) = (alone(), Place::new());
+    let piped = place.output(&["top"]);
+    assert_refused(&piped, 1, &["needs a terminal", "ahead status"]);
+    let daemon = DaemonProcess::start(&["--mode", "observe"]);
+    let shown = Command::new("script")
+        .args(["--quiet", "--return", "--command"])
+        .arg(format!(
+            "stty cols 80 rows 24; {} top",
+            env!("CARGO_BIN_EXE_ahead")
+        ))
+        .arg("/dev/null")
+        .env("TERM", "xterm")
+        .stdin({
+            let (reader, mut writer) = std::io::pipe().expect("a pipe");
+            writer.write_all(b"1q").expect("space in it");
+            reader
+        })
+        .output()
+        .expect("script");
+    assert!(shown.status.success(), "{}", stderr(&shown));
+    let text = stdout(&shown);
+    assert!(
+        text.contains("mode observe") && text.contains("DEVICES"),
+        "{text:?}"
+    );
+    daemon.end();
+}
+
 /// A line when a file begins to be steered, and none for each of its windows.
 #[test]
 fn the_log_has_a_line_for_a_change_of_mind() {

@@ -1,13 +1,16 @@
-//! Changes of mind, on their way to the log: few enough to be read. Pure.
+//! What is done about files, kept with them; and the changes of mind of that, on their way to the log: few enough to be
+//! read. Pure.
 //!
 //! A machine that reads many files changes its mind often. What is told is what the log has a line for: some at once,
 //! and then a few a second; the others are counted, and each of them is still in the history of its file.
 
 use std::path::PathBuf;
 
-use ahead_observer::observation::FileKey;
+use ahead_engine::host::FileTable as _;
+use ahead_observer::observation::{FileKey, Observation};
 use ahead_units::Timestamp;
 
+use crate::files::{Files, Slot};
 use crate::history::Deed;
 
 /// Lines at once, after a quiet time: a program that begins opens some files.
@@ -43,6 +46,37 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// The file at a place was read, and `keep` notes with it what was decided.
+    pub fn on_read(
+        &mut self,
+        files: &Files,
+        place: u32,
+        fact: &Observation,
+        keep: impl FnOnce(&mut Slot) -> Option<Deed>,
+    ) {
+        let Ok(mut inside) = files.enter(place) else {
+            return;
+        };
+        let slot = inside.slot();
+        if let Some(deed) = keep(slot) {
+            self.add(Change {
+                at: fact.time,
+                file: fact.file,
+                process: fact.process,
+                deed,
+                path: slot.path.clone(),
+                name: slot.name.clone(),
+            });
+        }
+    }
+
+    /// Something else was done about it.
+    pub fn on_deed(&mut self, files: &Files, place: u32, fact: &Observation, deed: Deed) {
+        self.on_read(files, place, fact, |slot| {
+            slot.history.on_deed(fact.time, fact.process, deed)
+        });
+    }
+
     /// One more.
     pub fn add(&mut self, change: Change) {
         let now = change.at;

@@ -210,8 +210,13 @@ struct Server {
 
 impl Server {
     fn serve(&self, listener: &UnixListener) {
-        // An asker that does not ask, or goes away, is none.
-        for connection in listener.incoming().flatten() {
+        for connection in listener.incoming() {
+            let Ok(connection) = connection else {
+                // Out of descriptors, for one: not again at once.
+                thread::sleep(PATIENCE / 10);
+                continue;
+            };
+            // An asker that does not ask, or goes away, is none.
             let Ok(asker) = Asker::at_other_end(&connection, &self.etc) else {
                 continue;
             };

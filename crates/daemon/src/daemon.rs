@@ -28,7 +28,7 @@ use ahead_units::{ByteLength, PageCount, Timestamp};
 use lru::LruCache;
 
 use crate::changes::{Change, Changes};
-use crate::files::{FILES_MAX, Files, Slot};
+use crate::files::{FILES_MAX, Files};
 use crate::history::Deed;
 use crate::narrowed::{NarrowError, NarrowedFiles};
 use crate::outside::{Outside, ResidentOutside};
@@ -302,7 +302,8 @@ impl Daemon {
         };
         if fact.advised_random {
             // The program has just said so: it is left to it, and its next misses are.
-            self.on_deed(place, fact, Deed::LeftToProgram);
+            self.changes
+                .on_deed(&self.session.files, place, fact, Deed::LeftToProgram);
             self.forget(fact.file);
             return;
         }
@@ -327,13 +328,14 @@ impl Daemon {
                     let reach = self.session.files.reach(place);
                     let mut outside =
                         Outside::new(fact.file, fact.process, fact.file_pages, reach, may_act);
-                    outside.wants_path = self.wants_path(place);
+                    outside.wants_path = self.session.files.wants_path(place);
                     let token = self.session.read(place, access, now, &mut outside).ok();
                     self.session.files.set_reach(place, outside.reach);
                     self.counts.calls += outside.calls;
                     self.counts.decisions += outside.carried;
                     let Outside { asked, path, .. } = outside;
-                    self.remember(place, fact, |slot| {
+                    let files = &self.session.files;
+                    self.changes.on_read(files, place, fact, |slot| {
                         slot.path = slot.path.take().or(path);
                         slot.on_read(now, fact.process, asked)
                     });
@@ -354,40 +356,6 @@ impl Daemon {
         if is_calm {
             self.forget(fact.file);
         }
-    }
-
-    fn wants_path(&self, place: u32) -> bool {
-        let inside = self.session.files.enter(place);
-        inside.is_ok_and(|mut inside| inside.slot().path.is_none())
-    }
-
-    /// Keeps what was done about a file, and has it told if it is a change of mind.
-    fn remember(
-        &mut self,
-        place: u32,
-        fact: &Observation,
-        keep: impl FnOnce(&mut Slot) -> Option<Deed>,
-    ) {
-        let Ok(mut inside) = self.session.files.enter(place) else {
-            return;
-        };
-        let slot = inside.slot();
-        if let Some(deed) = keep(slot) {
-            self.changes.add(Change {
-                at: fact.time,
-                file: fact.file,
-                process: fact.process,
-                deed,
-                path: slot.path.clone(),
-                name: slot.name.clone(),
-            });
-        }
-    }
-
-    fn on_deed(&mut self, place: u32, fact: &Observation, deed: Deed) {
-        self.remember(place, fact, |slot| {
-            slot.history.on_deed(fact.time, fact.process, deed)
-        });
     }
 
     /// Notes who reads; when the last fact of the file was told, but not before the reader's pause.
@@ -492,7 +460,8 @@ impl Daemon {
             }
             MappedNeed::Window if self.narrowed.holds(fact.file) => {
                 self.narrowed.widen(fact.file);
-                self.on_deed(place, fact, Deed::WindowGivenBack);
+                self.changes
+                    .on_deed(&self.session.files, place, fact, Deed::WindowGivenBack);
             }
             _ => {}
         }
@@ -513,7 +482,8 @@ impl Daemon {
             return None;
         };
         self.narrowed.narrow(fact.file, process, number).ok()?;
-        self.on_deed(place, fact, Deed::WindowTaken);
+        self.changes
+            .on_deed(&self.session.files, place, fact, Deed::WindowTaken);
         Some(())
     }
 

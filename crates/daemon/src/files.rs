@@ -199,6 +199,13 @@ impl Files {
         place
     }
 
+    /// Whether the path of the file at a place is not known.
+    #[must_use]
+    pub fn wants_path(&self, place: u32) -> bool {
+        let slot = self.slots.get(at(place));
+        slot.is_some_and(|slot| slot.borrow().path.is_none())
+    }
+
     /// How the file at a place was reached last.
     #[must_use]
     pub fn reach(&self, place: u32) -> Reach {

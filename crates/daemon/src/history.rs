@@ -14,7 +14,7 @@ use ahead_units::Timestamp;
 
 use crate::status::HistoryEntry;
 
-/// Decisions that are kept of a file: some windows back. 4096 files with so many are 8 MiB.
+/// Decisions that are kept of a file: some windows back. All files with so many are less than 10 MiB.
 pub const HISTORY_MAX: usize = 32;
 
 /// What was done.
@@ -189,6 +189,16 @@ mod tests {
         let (told, forgotten) = history.told();
         assert_eq!((told.len(), forgotten), (HISTORY_MAX, 5));
         assert_eq!(told[0].at_ns, 5_000_000);
+    }
+
+    /// As the constant says; a larger entry wants fewer of them.
+    #[test]
+    fn the_histories_of_all_files_are_not_more_than_ten_megabytes() {
+        let entry = size_of::<Entry>();
+        assert!(
+            crate::files::FILES_MAX * HISTORY_MAX * entry <= 10 << 20,
+            "{entry}"
+        );
     }
 
     #[test]

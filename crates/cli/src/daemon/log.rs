@@ -62,12 +62,16 @@ impl Log {
     }
 
     fn line(self, level: Level, text: &str) {
+        output::to_stderr(&self.written(level, text));
+    }
+
+    fn written(self, level: Level, text: &str) -> String {
         let begin = if self.is_journal {
             format!("<{}>", level as u8)
         } else {
             String::new()
         };
-        output::to_stderr(&format!("{begin}ahead daemon: {text}\n"));
+        format!("{begin}ahead daemon: {text}\n")
     }
 }
 
@@ -127,6 +131,17 @@ mod tests {
             ..change
         };
         assert!(words(&unknown).contains(" file=\"inode 2\" "));
+    }
+
+    #[test]
+    fn the_journal_hears_how_important_a_line_is_and_a_terminal_does_not() {
+        let mut log = Log {
+            is_journal: true,
+            has_changes: true,
+        };
+        assert_eq!(log.written(Level::Information, "a"), "<6>ahead daemon: a\n");
+        log.is_journal = false;
+        assert_eq!(log.written(Level::Notice, "a"), "ahead daemon: a\n");
     }
 
     #[test]

@@ -14,6 +14,10 @@ use lru::LruCache;
 /// A read that is told later than this after it began is out of its order in the trace.
 const HELD_NS: u64 = 2_000_000_000;
 
+/// More are not held, whatever may come before them: reads from memory come by the million, and each takes some hundred
+/// bytes here.
+const HELD_MAX: usize = 1 << 20;
+
 /// Threads and files of which the newest read is remembered.
 const REMEMBERED: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
@@ -97,7 +101,8 @@ impl Held {
     pub(super) fn next(&mut self, now: Timestamp) -> Option<Access> {
         let (at_ns, _) = *self.accesses.first_key_value()?.0;
         let is_old = now.get().saturating_sub(self.began_ns + at_ns) >= HELD_NS;
-        is_old
+        let is_full = self.accesses.len() > HELD_MAX;
+        (is_old || is_full)
             .then(|| self.accesses.pop_first())?
             .map(|(_, access)| access)
     }
