@@ -93,13 +93,26 @@ impl About {
 /// The file as it is called: its path where that is known.
 pub(crate) fn name_of(file: &FileStatus) -> String {
     let inode = || format!("inode {}", file.inode);
-    file.path.clone().unwrap_or_else(inode)
+    file.path.as_deref().map_or_else(inode, harmless)
 }
 
 /// The process that read it last: number and name.
 pub(crate) fn reader_of(file: &FileStatus) -> String {
-    let name = file.name.as_deref().unwrap_or("(unknown)");
+    let name = harmless(file.name.as_deref().unwrap_or("(unknown)"));
     format!("{} {name}", file.process)
+}
+
+/// What any user may call a file or a process, without what a terminal obeys.
+fn harmless(name: &str) -> String {
+    let mut all = String::new();
+    for one in name.chars() {
+        if one.is_control() {
+            all.extend(one.escape_default());
+        } else {
+            all.push(one);
+        }
+    }
+    all
 }
 
 /// How it is read.
@@ -111,4 +124,15 @@ pub(crate) fn pattern_of(file: &FileStatus) -> String {
 /// So many pages.
 pub(crate) fn pages(pages: u64) -> String {
     figures::size(PageCount::new(pages).bytes().get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A terminal would clear itself, and a line would look like two.
+    #[test]
+    fn a_name_cannot_give_orders_to_a_terminal() {
+        assert_eq!(harmless("/a\u{1b}[2Jb\nc é"), "/a\\u{1b}[2Jb\\nc é");
+    }
 }

@@ -28,6 +28,9 @@ pub const FILES_MAX: usize = 4096;
 /// Devices whose accounts are kept apart. More share one, so that network mounts that come and go do not fill memory.
 const DEVICES_MAX: usize = 64;
 
+/// How often the path of a file is looked for.
+const PATH_LOOKS_MAX: u8 = 8;
+
 /// What is known of one file.
 #[derive(Debug, Default)]
 pub struct Slot {
@@ -50,6 +53,8 @@ pub struct Slot {
     pub cgroup: Option<String>,
     /// The file's path when it was reached first.
     pub path: Option<PathBuf>,
+    /// How often it was looked for.
+    path_looks: u8,
     /// It is read through a mapping.
     pub is_mapped: bool,
     /// Whether the kernel's window pays there.
@@ -199,11 +204,17 @@ impl Files {
         place
     }
 
-    /// Whether the path of the file at a place is not known.
+    /// Whether the path of the file at a place is to be looked for: it is not known, and was not looked for in vain
+    /// often. Who reads it may be out of reach for good.
     #[must_use]
     pub fn wants_path(&self, place: u32) -> bool {
-        let slot = self.slots.get(at(place));
-        slot.is_some_and(|slot| slot.borrow().path.is_none())
+        let Some(slot) = self.slots.get(at(place)) else {
+            return false;
+        };
+        let slot = &mut *slot.borrow_mut();
+        let is_wanted = slot.path.is_none() && slot.path_looks < PATH_LOOKS_MAX;
+        slot.path_looks += u8::from(is_wanted);
+        is_wanted
     }
 
     /// How the file at a place was reached last.
@@ -310,6 +321,18 @@ mod tests {
         assert_eq!((left, third), (Some(file(2)), second));
         assert_eq!(files.find(file(2)), None);
         assert_eq!(files.key(second), Some(file(3)));
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_found_is_not_looked_for_without_end() {
+        let files = Files::new(NonZeroUsize::MIN);
+        let place = files.take_place(file(1), |_| panic!("free"));
+        let looks = (0..100).filter(|_| files.wants_path(place)).count();
+        assert_eq!(looks, usize::from(PATH_LOOKS_MAX));
+        files.take_place(file(2), |_| ());
+        assert!(files.wants_path(place), "another file");
+        files.enter(place).unwrap().slot().path = Some("/a".into());
+        assert!(!files.wants_path(place));
     }
 
     /// Names of network mounts can be made without end.
