@@ -61,6 +61,7 @@ pub fn policy(data: &[u8]) {
         streams: u32::from(feed.byte()),
         contested: false,
         lone_reads: false,
+        waiting: u32::from(feed.byte()),
         is_sequential: false,
         is_left_alone: false,
     };

@@ -14,6 +14,7 @@ use crate::device::{Ask, Device};
 use crate::devices::DevicePlace;
 use crate::group::Group;
 use crate::guard::Consumed;
+use crate::waiting::Waiting;
 
 /// What happened to one file since the host took the account last. Additive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +98,8 @@ pub struct FileState {
     guarded: Consumed,
     /// When it asked, waited, or was opened last.
     active: Timestamp,
+    /// How many of its reads wait at the same time.
+    waiting: Waiting,
     /// Was closed, and not read since.
     closed: bool,
     /// Was read from its start, and not yet to its end.
@@ -238,6 +241,7 @@ impl FileState {
             now,
         } = *around;
         let (file_pages, knobs, is_sequential) = (self.file_pages, self.knobs, self.is_sequential);
+        let waiting = self.waiting;
         self.closed = false;
         if access.start.get() == 0 && !self.from_start {
             (self.from_start, self.read_up_to) = (true, 0);
@@ -254,6 +258,7 @@ impl FileState {
             streams: group.budget.streams(),
             contested: is_shared || device.is_contested(),
             lone_reads: has_lone_reads || device.has_lone_reads(),
+            waiting: waiting.reads(now),
             is_sequential,
             is_left_alone: group.guard.is_left_alone(),
         };
@@ -378,6 +383,8 @@ impl FileState {
             waited_ns,
         } = wait;
         self.active = now;
+        self.waiting
+            .on_wait(waited_ns, now, device.estimate().access_ns);
         self.tally.waits += 1;
         let streams = table(&mut self.few, many.as_deref_mut());
         self.streams.on_wait(streams, stream, access, covered);

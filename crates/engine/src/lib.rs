@@ -6,7 +6,8 @@
 //!
 //! * [`session`] — the loop
 //! * [`host`], [`adviser`] — what a host brings
-//! * [`mod@file`] — one file: its streams, its account, the steps of one access
+//! * [`mod@file`] — one file: its streams, its account, the steps of one access; how many of its reads wait at the
+//!   same time (`waiting`)
 //! * [`group`] — what files share: [`budget`], [`expectation`], [`first_runs`] and [`guard`]; [`members`] — the
 //!   processes of one
 //! * [`devices`], [`device`] — what is believed about each, and of what: who else uses it (`contest`),
@@ -39,3 +40,4 @@ pub mod session;
 pub mod settings;
 mod throughput;
 pub mod tree_report;
+mod waiting;

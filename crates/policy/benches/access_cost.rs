@@ -25,6 +25,7 @@ fn moment() -> Moment {
         streams: 1,
         contested: false,
         lone_reads: false,
+        waiting: 0,
         is_sequential: false,
         is_left_alone: false,
     }

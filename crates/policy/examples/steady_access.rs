@@ -51,6 +51,7 @@ fn main() {
                 streams: 1,
                 contested: false,
                 lone_reads: false,
+                waiting: 0,
                 is_sequential: false,
                 is_left_alone: false,
             }),

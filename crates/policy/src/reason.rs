@@ -107,5 +107,7 @@ in_words! {
         DoesNotPay = 19, "left alone: reading ahead did not pay here, or that is being measured";
         /// Runs begin at equal distances.
         BeginningForeseen = 20, "runs of this file begin in step: where the next one will";
+        /// The program's own reads keep the device at work.
+        ProgramAsksAhead = 21, "several reads of the file wait at once: the program asks ahead by itself";
     }
 }

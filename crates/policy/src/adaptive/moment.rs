@@ -27,9 +27,21 @@ pub struct Moment {
     pub contested: bool,
     /// Reads that no window covers wait for the device, and would wait behind what is prefetched.
     pub lone_reads: bool,
+    /// Reads of this file that wait for the device at the same time, in the mean of the last while. More than
+    /// one: the program asks ahead by itself.
+    pub waiting: u32,
     /// The program said that it reads the file from front to back: SEQUENTIAL.
     pub is_sequential: bool,
     /// Reading ahead did not pay here, or it is being measured whether it does: a run asks for no more
     /// than a sixteenth of what it has read in front of it, and nothing else asks.
     pub is_left_alone: bool,
+}
+
+impl Moment {
+    /// Requests that would keep the device at work beside the reads of this file that wait anyway, of which one is
+    /// the reader's own.
+    pub(super) fn unserved(&self) -> u64 {
+        let beside = u64::from(self.waiting.saturating_sub(1));
+        self.device.served_at_once().saturating_sub(beside)
+    }
 }

@@ -220,6 +220,7 @@ mod tests {
             streams,
             contested: streams > 1,
             lone_reads: false,
+            waiting: 0,
             is_sequential: false,
             is_left_alone: false,
         }

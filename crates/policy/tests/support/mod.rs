@@ -61,6 +61,7 @@ impl Reader {
                 streams: 1,
                 contested: false,
                 lone_reads: false,
+                waiting: 0,
                 is_sequential: false,
                 is_left_alone: false,
             },

@@ -83,6 +83,9 @@ impl Stream {
         if access.start.get() >= moment.file_pages.get() {
             return Asked::nothing(Reason::EndOfFile);
         }
+        if self.shape == Shape::Strided && strided::is_left_to_program(&self.grid(), moment) {
+            return Asked::nothing(Reason::ProgramAsksAhead);
+        }
         let most = if moment.is_left_alone {
             self.cannot_lose()
         } else {
@@ -108,7 +111,11 @@ impl Stream {
         };
         if pages < least {
             return Asked {
-                spare: if moment.is_left_alone { 0 } else { limit },
+                spare: if moment.is_left_alone || moment.unserved() == 0 {
+                    0
+                } else {
+                    limit
+                },
                 ..Asked::nothing(Reason::RunEnds)
             };
         }
