@@ -423,3 +423,28 @@ fn a_program_whose_reads_wait_together_is_not_read_ahead_of_in_strides() {
     assert!(is_helped(1));
     assert!(!is_helped(8));
 }
+
+/// Records of a file in an order that nothing explains, read again and again, and closed each time: what the second time
+/// asks for is in the budget until it is read, and given back when the file is not read any more.
+#[test]
+fn records_that_are_read_again_in_the_same_order_are_asked_for_out_of_the_budget() {
+    let session = session(1, 1 << 20);
+    let mut log = Log::new(1 << 20);
+    let mut asked = [0; 3];
+    for (pass, asked) in asked.iter_mut().enumerate() {
+        for record in 0..60_u64 {
+            let start = ((record + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 45) * 2;
+            let ms = (pass as u64 * 60 + record) * 10;
+            read(&session, 0, start, ms, &mut log);
+        }
+        *asked = std::mem::take(&mut log.asked).len();
+        session.on_close(0, at(pass as u64 * 600 + 600));
+    }
+    assert_eq!(asked[0], 0, "nothing is known");
+    // All but those that were read before there was a list, and those that show it.
+    assert!(asked[1] >= 45 && asked[2] >= 45, "{asked:?}");
+    let unread = session.group.budget.unread().get();
+    assert!((16..=17 * 16).contains(&unread), "{unread}");
+    session.on_exit();
+    assert_eq!(session.group.budget.unread().get(), 0);
+}

@@ -201,7 +201,13 @@ impl Stream {
         if !self.shape.is_run() {
             return Rest::Unknown;
         }
-        let asked = self.window.frontier.saturating_sub(self.window.next);
+        let (next, frontier) = (self.window.next, self.window.frontier);
+        if self.direction == Direction::Forward
+            && let Some(pages) = moment.listed.rest(next, frontier)
+        {
+            return Rest::Pages(pages);
+        }
+        let asked = frontier.saturating_sub(next);
         let access_pages = moment.device.pages_per_access().get();
         match runs.rest(self.run_pages(), access_pages) {
             Rest::Unknown => Rest::Unknown,
