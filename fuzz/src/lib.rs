@@ -12,7 +12,9 @@ pub use control::control;
 pub use kernel::kernel;
 pub use traces::{parquet, traces};
 
-use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::adaptive::{
+    FileStreams, ListedRange, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream,
+};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
 use ahead_units::{ByteLength, ByteOffset, ByteRange, PAGE_BYTES, PageCount, PageRange, Timestamp};
@@ -61,6 +63,8 @@ pub fn policy(data: &[u8]) {
         streams: u32::from(feed.byte()),
         contested: false,
         lone_reads: false,
+        waiting: u32::from(feed.byte()),
+        listed: ListedRange::default(),
         is_sequential: false,
         is_left_alone: false,
     };

@@ -4,6 +4,7 @@
 //! when is the [session](crate::session)'s business.
 
 use ahead_policy::adaptive::{FileStreams, Moment, Outcome, Quick, STREAMS_FEW, Stream, StreamId};
+use ahead_policy::decision::Decision;
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
@@ -14,6 +15,8 @@ use crate::device::{Ask, Device};
 use crate::devices::DevicePlace;
 use crate::group::Group;
 use crate::guard::Consumed;
+use crate::range_lists::ListOf;
+use crate::waiting::Waiting;
 
 /// What happened to one file since the host took the account last. Additive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +100,10 @@ pub struct FileState {
     guarded: Consumed,
     /// When it asked, waited, or was opened last.
     active: Timestamp,
+    /// How many of its reads wait at the same time.
+    waiting: Waiting,
+    /// Its list of ranges.
+    list: ListOf,
     /// Was closed, and not read since.
     closed: bool,
     /// Was read from its start, and not yet to its end.
@@ -238,6 +245,7 @@ impl FileState {
             now,
         } = *around;
         let (file_pages, knobs, is_sequential) = (self.file_pages, self.knobs, self.is_sequential);
+        let (waiting, listed) = (self.waiting, self.list.listed);
         self.closed = false;
         if access.start.get() == 0 && !self.from_start {
             (self.from_start, self.read_up_to) = (true, 0);
@@ -254,11 +262,17 @@ impl FileState {
             streams: group.budget.streams(),
             contested: is_shared || device.is_contested(),
             lone_reads: has_lone_reads || device.has_lone_reads(),
+            waiting: waiting.reads(now),
+            listed,
             is_sequential,
             is_left_alone: group.guard.is_left_alone(),
         };
         let streams = table(&mut self.few, many.as_deref_mut());
-        let outcome = self.streams.on_access(streams, bytes, now, moment);
+        let mut outcome = self.streams.on_access(streams, bytes, now, moment);
+        if outcome.stream.is_none() {
+            let run = self.streams.newest_run(streams);
+            self.on_range(access, run, &mut outcome, around, moment);
+        }
         self.tally.accesses += 1;
         self.tally.pages += access.len().get();
         if outcome.covered {
@@ -302,6 +316,36 @@ impl FileState {
         outcome
     }
 
+    /// `access` belongs to no stream: it begins a range, which may be one of a list. `run` is the one that was read
+    /// last.
+    fn on_range(
+        &mut self,
+        access: PageRange,
+        run: Option<PageRange>,
+        outcome: &mut Outcome,
+        around: &Around<'_>,
+        moment: impl FnOnce() -> Moment,
+    ) {
+        let lists = &around.group.range_lists;
+        let read = self.tally.pages.wrapping_sub(self.list.begun);
+        self.list.begun = self.tally.pages;
+        let Some(mut list) = lists.get_or_claim(&mut self.list, around.now) else {
+            return;
+        };
+        let begun = list.on_begin(access, read, run);
+        self.list.listed = begun.listed;
+        outcome.covered = begun.listed.is_covered;
+        if let Some(prefetch) = list.ask(&moment()) {
+            outcome.decision = Decision {
+                prefetch,
+                pattern: Pattern::Looping,
+                reason: Reason::SameAsLastTime,
+            };
+        }
+        self.list.unread = list.unread();
+        self.streams.on_lost(PageCount::new(begun.lost.into()));
+    }
+
     /// What the account has of what the guard is to know.
     fn consumed(&self) -> Consumed {
         Consumed {
@@ -333,7 +377,11 @@ impl FileState {
     /// Says to the budget what the windows of this file hold now.
     fn publish(&mut self, many: Many<'_>, group: &Group) {
         let (unread, windows) = self.streams.unread(table(&mut self.few, many));
-        group.budget.publish(&mut self.published, unread, windows);
+        let listed = PageCount::new(self.list.unread.into());
+        let windows = windows + u32::from(self.list.unread > 0);
+        group
+            .budget
+            .publish(&mut self.published, unread + listed, windows);
     }
 
     /// What asking for the newest request of `stream` showed.
@@ -346,6 +394,16 @@ impl FileState {
     ) {
         if self.expected && self.reason == Reason::ExpectedWhole {
             group.expectation.on_found(answer == Answer::WasCached);
+        }
+        if stream == Some(StreamId::LISTED)
+            && let Some(mut list) = group.range_lists.get(self.list)
+        {
+            match answer {
+                Answer::WasCached => list.on_cached(),
+                Answer::OnItsWay | Answer::Unknown => list.on_not_cached(),
+                Answer::Refused | Answer::NotHere => list.on_refused(),
+            }
+            self.list.unread = list.unread();
         }
         let streams = table(&mut self.few, many.as_deref_mut());
         match answer {
@@ -378,6 +436,8 @@ impl FileState {
             waited_ns,
         } = wait;
         self.active = now;
+        self.waiting
+            .on_wait(waited_ns, now, device.estimate().access_ns);
         self.tally.waits += 1;
         let streams = table(&mut self.few, many.as_deref_mut());
         self.streams.on_wait(streams, stream, access, covered);
@@ -434,6 +494,11 @@ impl FileState {
     /// The file is not read any more: its windows are given up and returned to the budget.
     pub fn on_idle(&mut self, many: Many<'_>, group: &Group) {
         self.streams.on_idle(table(&mut self.few, many));
+        if let Some(mut list) = group.range_lists.get(self.list) {
+            let lost = PageCount::new(list.forget_asked().into());
+            self.streams.on_lost(lost);
+        }
+        self.list.unread = 0;
         group
             .budget
             .publish(&mut self.published, PageCount::new(0), 0);
@@ -463,6 +528,7 @@ impl FileState {
             ..self.consumed()
         };
         self.guarded = self.guarded.since(told);
+        self.list.begun = self.list.begun.wrapping_sub(self.tally.pages);
         (core::mem::take(&mut self.tally), since)
     }
 

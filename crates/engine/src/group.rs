@@ -9,6 +9,7 @@ use crate::expectation::Expectation;
 use crate::first_runs::FirstRuns;
 use crate::guard::Guard;
 use crate::members::{Member, Members, Outstanding};
+use crate::range_lists::RangeLists;
 use crate::settings::Settings;
 
 /// Memory that windows may count on where nothing can be found out: 1 GiB.
@@ -23,6 +24,8 @@ pub struct Group {
     pub expectation: Expectation,
     /// How far files are read in one go.
     pub first_runs: FirstRuns,
+    /// In which order files are read that no stream explains.
+    pub range_lists: RangeLists,
     /// Whether reading ahead pays.
     pub guard: Guard,
     /// This process among those that share the budget.
@@ -37,6 +40,7 @@ impl Group {
             budget: Budget::new(),
             expectation: Expectation::new(),
             first_runs: FirstRuns::new(),
+            range_lists: RangeLists::new(),
             guard: Guard::new(),
             member: Member::new(),
         }

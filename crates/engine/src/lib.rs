@@ -6,9 +6,10 @@
 //!
 //! * [`session`] — the loop
 //! * [`host`], [`adviser`] — what a host brings
-//! * [`mod@file`] — one file: its streams, its account, the steps of one access
-//! * [`group`] — what files share: [`budget`], [`expectation`], [`first_runs`] and [`guard`]; [`members`] — the
-//!   processes of one
+//! * [`mod@file`] — one file: its streams, its account, the steps of one access; how many of its reads wait at the
+//!   same time (`waiting`)
+//! * [`group`] — what files share: [`budget`], [`expectation`], [`first_runs`], [`range_lists`] and [`guard`];
+//!   [`members`] — the processes of one
 //! * [`devices`], [`device`] — what is believed about each, and of what: who else uses it (`contest`),
 //!   what it delivers (`throughput`); [`estimates`] — what processes share of it
 //! * [`mapped_window`] — whether the kernel's window pays where a mapping is read
@@ -33,9 +34,11 @@ pub mod guard;
 pub mod host;
 pub mod mapped_window;
 pub mod members;
+pub mod range_lists;
 pub mod recording;
 pub mod report;
 pub mod session;
 pub mod settings;
 mod throughput;
 pub mod tree_report;
+mod waiting;

@@ -393,3 +393,58 @@ fn what_does_not_pay_is_left_alone_and_what_pays_goes_on() {
     assert!(lost < 1024 * MIB / 16, "{lost} pages");
     assert!(worth_it > 2 * lost, "{worth_it} pages, {lost} left alone");
 }
+
+/// Eight threads of `DuckDB` that read chunks in step, of which one gets its chunk every 14 ms.
+#[test]
+fn a_program_whose_reads_wait_together_is_not_read_ahead_of_in_strides() {
+    // Whether anything is asked for of the second half.
+    let is_helped = |threads: u64| {
+        let session = session(1, 1 << 20);
+        let mut log = Log::new(1 << 20);
+        let begun = |chunk: u64| (chunk + 1).saturating_sub(threads) * 14;
+        let read = |chunk: u64, log: &mut Log| {
+            let access = PageRange::new(chunk * 2345, chunk * 2345 + 200);
+            session.read(0, access, at(begun(chunk)), log).unwrap()
+        };
+        let mut tokens: VecDeque<_> = (0..threads).map(|chunk| read(chunk, &mut log)).collect();
+        let mut asked = 0;
+        for chunk in 0..40 {
+            let ended = (chunk + 1) * 14;
+            let waited_ns = (ended - begun(chunk)) * 1_000_000;
+            let token = tokens.pop_front().unwrap();
+            session.on_wait(&token, waited_ns, at(ended), &NothingEvicted);
+            tokens.push_back(read(chunk + threads, &mut log));
+            if chunk == 20 {
+                asked = log.asked.len();
+            }
+        }
+        log.asked.len() > asked
+    };
+    assert!(is_helped(1));
+    assert!(!is_helped(8));
+}
+
+/// Records of a file in an order that nothing explains, read again and again, and closed each time: what the second time
+/// asks for is in the budget until it is read, and given back when the file is not read any more.
+#[test]
+fn records_that_are_read_again_in_the_same_order_are_asked_for_out_of_the_budget() {
+    let session = session(1, 1 << 20);
+    let mut log = Log::new(1 << 20);
+    let mut asked = [0; 3];
+    for (pass, asked) in asked.iter_mut().enumerate() {
+        for record in 0..60_u64 {
+            let start = ((record + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 45) * 2;
+            let ms = (pass as u64 * 60 + record) * 10;
+            read(&session, 0, start, ms, &mut log);
+        }
+        *asked = std::mem::take(&mut log.asked).len();
+        session.on_close(0, at(pass as u64 * 600 + 600));
+    }
+    assert_eq!(asked[0], 0, "nothing is known");
+    // All but those that were read before there was a list, and those that show it.
+    assert!(asked[1] >= 45 && asked[2] >= 45, "{asked:?}");
+    let unread = session.group.budget.unread().get();
+    assert!((16..=17 * 16).contains(&unread), "{unread}");
+    session.on_exit();
+    assert_eq!(session.group.budget.unread().get(), 0);
+}

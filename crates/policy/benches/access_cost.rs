@@ -5,7 +5,9 @@
 
 use std::hint::black_box;
 
-use ahead_policy::adaptive::{FileStreams, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::adaptive::{
+    FileStreams, ListedRange, Moment, Quick, STREAMS_FEW, STREAMS_MANY, Stream,
+};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
 use ahead_units::{PageCount, PageRange, Timestamp};
@@ -25,6 +27,8 @@ fn moment() -> Moment {
         streams: 1,
         contested: false,
         lone_reads: false,
+        waiting: 0,
+        listed: ListedRange::default(),
         is_sequential: false,
         is_left_alone: false,
     }

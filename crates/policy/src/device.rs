@@ -103,6 +103,12 @@ impl DeviceEstimate {
         PageCount::new(power_of_two_at_least(pages.max(REQUEST_PAGES_MIN.get())))
     }
 
+    /// Requests that keep it at work: as many as it serves at the same time, and as many again.
+    #[must_use]
+    pub fn served_at_once(&self) -> u64 {
+        u64::from(self.depth) * 2
+    }
+
     /// Largest hole that is cheaper to read through than to skip with a request of its own.
     #[must_use]
     pub const fn hole_worth_reading(&self) -> PageCount {

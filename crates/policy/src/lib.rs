@@ -6,6 +6,7 @@
 //!
 //! * [`adaptive`] is the shipped policy; its head comment is the page to read first.
 //! * [`file_order`] says which file of a listing comes next.
+//! * [`range_list`] is the list of ranges that a file was read by, for when it is read by it again.
 //! * [`device`] turns an estimate of a device into window sizes.
 //! * [`knobs`] are the limits that settings set.
 //! * [`evidence`] lists the numbers that were chosen, so that other ones can be tried.
@@ -18,6 +19,7 @@ pub mod device;
 pub mod evidence;
 pub mod file_order;
 pub mod knobs;
+pub mod range_list;
 pub mod reason;
 pub mod steering;
 pub mod stock;

@@ -107,5 +107,9 @@ in_words! {
         DoesNotPay = 19, "left alone: reading ahead did not pay here, or that is being measured";
         /// Runs begin at equal distances.
         BeginningForeseen = 20, "runs of this file begin in step: where the next one will";
+        /// The file is read by the same list of ranges as before.
+        SameAsLastTime = 22, "the same ranges as last time: those that came next then";
+        /// The program's own reads keep the device at work.
+        ProgramAsksAhead = 21, "several reads of the file wait at once: the program asks ahead by itself";
     }
 }

@@ -204,6 +204,19 @@ pub enum Workload {
         /// How many; [`ENDLESS`] for as many as are wanted.
         reads: u64,
     },
+    /// Random places, the same ones `passes` times in the same order: the epochs of who learns from records, or
+    /// whoever follows an index again.
+    Epochs {
+        /// File size.
+        file_mib: u64,
+        /// One read.
+        read_kib: u64,
+        /// Reads of one pass.
+        reads: u64,
+        /// How often; 1 if left out.
+        #[serde(default = "one")]
+        passes: u64,
+    },
     /// At random places, `burst` reads in a row each.
     Bursts {
         /// File size.
@@ -480,6 +493,11 @@ pub const KINDS: &[TypedKind] = &[
         "random",
         "file-mib=1024,read-kib=4,reads=2000",
         "random places",
+    ),
+    (
+        "epochs",
+        "file-mib=1024,read-kib=64,reads=2000,passes=3",
+        "the same random places again and again, in one order",
     ),
     (
         "bursts",

@@ -41,6 +41,7 @@ pub(super) fn files(workload: &Workload) -> Vec<FileSpec> {
         | Workload::Server { file_mib, .. }
         | Workload::Reopen { file_mib, .. }
         | Workload::Random { file_mib, .. }
+        | Workload::Epochs { file_mib, .. }
         | Workload::Bursts { file_mib, .. }
         | Workload::Mixed { file_mib, .. }
         | Workload::Leaves { file_mib, .. }
@@ -180,6 +181,15 @@ pub(super) fn processes(workload: &Workload, files: &[FileSpec], seed: u64) -> V
         } => one(
             "random",
             places::random(bytes, length(read_kib), reads, seed),
+        ),
+        Workload::Epochs {
+            read_kib,
+            reads,
+            passes,
+            ..
+        } => one(
+            "epochs",
+            places::epochs(bytes, length(read_kib), reads, passes, seed),
         ),
         Workload::Bursts {
             read_kib,

@@ -17,6 +17,12 @@ impl StreamId {
         generation: 0,
     };
 
+    /// None of a table's: who answers for what was asked for of a [list](crate::range_list).
+    pub const LISTED: Self = Self {
+        place: u8::MAX,
+        generation: 1,
+    };
+
     /// Both in one number.
     #[must_use]
     pub const fn to_bits(self) -> u16 {

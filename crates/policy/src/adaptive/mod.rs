@@ -70,7 +70,7 @@ pub use file::feedback::LastRun;
 pub use file::outcome::{Outcome, Quick};
 pub use id::StreamId;
 pub use matching::{STREAMS_FEW, STREAMS_MANY};
-pub use moment::Moment;
+pub use moment::{ListedRange, Moment};
 pub use observer::{Observer, Transition};
 pub use shape::Shape;
 pub use stream::Stream;

@@ -2,7 +2,7 @@
 
 use crate::device::DeviceEstimate;
 use crate::knobs::Knobs;
-use ahead_units::PageCount;
+use ahead_units::{PageCount, PageRange};
 
 /// What holds at the moment of an access, all of it from outside.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +27,44 @@ pub struct Moment {
     pub contested: bool,
     /// Reads that no window covers wait for the device, and would wait behind what is prefetched.
     pub lone_reads: bool,
+    /// Reads of this file that wait for the device at the same time, in the mean of the last while. More than
+    /// one: the program asks ahead by itself.
+    pub waiting: u32,
+    /// The range of a list that is read now.
+    pub listed: ListedRange,
     /// The program said that it reads the file from front to back: SEQUENTIAL.
     pub is_sequential: bool,
     /// Reading ahead did not pay here, or it is being measured whether it does: a run asks for no more
     /// than a sixteenth of what it has read in front of it, and nothing else asks.
     pub is_left_alone: bool,
+}
+
+/// A range of a [list](crate::range_list) that is followed: it ends where it did the last time. Empty: none is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListedRange {
+    /// Its pages.
+    pub range: PageRange,
+    /// All of it was asked for before it began.
+    pub is_covered: bool,
+}
+
+impl ListedRange {
+    /// How far it goes on for a reader at page `next`, who has asked for all up to page `frontier`. `None`: it is not
+    /// this range that is read.
+    pub(super) fn rest(&self, next: u64, frontier: u64) -> Option<u64> {
+        let Self { range, is_covered } = *self;
+        let end = range.end.get();
+        let is_inside = range.start.get() < next && next <= end;
+        let rest = end.saturating_sub(next.max(frontier));
+        is_inside.then_some(if is_covered { 0 } else { rest })
+    }
+}
+
+impl Moment {
+    /// Requests that would keep the device at work beside the reads of this file that wait anyway, of which one is
+    /// the reader's own.
+    pub(crate) fn unserved(&self) -> u64 {
+        let beside = u64::from(self.waiting.saturating_sub(1));
+        self.device.served_at_once().saturating_sub(beside)
+    }
 }

@@ -195,6 +195,7 @@ pub(super) fn kernel_first_window(pages: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adaptive::ListedRange;
     use crate::device::DeviceEstimate;
     use crate::knobs::Knobs;
     use ahead_units::PageCount;
@@ -220,6 +221,8 @@ mod tests {
             streams,
             contested: streams > 1,
             lone_reads: false,
+            waiting: 0,
+            listed: ListedRange::default(),
             is_sequential: false,
             is_left_alone: false,
         }

@@ -7,7 +7,8 @@
 use std::collections::BTreeSet;
 
 use ahead_policy::adaptive::{
-    FileStreams, Moment, Observer, Outcome, STREAMS_FEW, STREAMS_MANY, Stream, StreamId, Transition,
+    FileStreams, ListedRange, Moment, Observer, Outcome, STREAMS_FEW, STREAMS_MANY, Stream,
+    StreamId, Transition,
 };
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
@@ -61,6 +62,8 @@ impl Reader {
                 streams: 1,
                 contested: false,
                 lone_reads: false,
+                waiting: 0,
+                listed: ListedRange::default(),
                 is_sequential: false,
                 is_left_alone: false,
             },

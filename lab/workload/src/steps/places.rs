@@ -12,6 +12,13 @@ pub(super) fn random(bytes: u64, length: u64, reads: u64, seed: u64) -> impl Pro
     (0..reads).map(move |index| read(0, below(seed, index, slots) * length, length))
 }
 
+pub(super) fn epochs(bytes: u64, length: u64, reads: u64, passes: u64, seed: u64) -> impl Program {
+    let slots = bytes / length;
+    (0..passes).flat_map(move |_| {
+        (0..reads).map(move |index| read(0, below(seed, index, slots) * length, length))
+    })
+}
+
 pub(super) fn bursts(bytes: u64, length: u64, burst: u64, bursts: u64, seed: u64) -> impl Program {
     let slots = (bytes / length).saturating_sub(burst);
     (0..bursts).flat_map(move |index| {

@@ -115,6 +115,11 @@ impl FileStreams {
         self.debt.owe(pages32(evicted));
     }
 
+    /// `pages` were asked for beside the streams, and are given up.
+    pub fn on_lost(&mut self, pages: PageCount) {
+        self.lose(pages32(pages));
+    }
+
     /// Nothing reads the file any more: its windows are given up. Streams stay, for a reopen.
     pub fn on_idle(&mut self, streams: &mut [Stream]) -> PageCount {
         let mut wasted = PageCount::new(self.beginnings.forget().into());
@@ -159,18 +164,23 @@ impl FileStreams {
         }
     }
 
+    /// The pages of the run that was read last, if it was one towards the end of the file.
+    #[must_use]
+    pub fn newest_run(&self, streams: &[Stream]) -> Option<PageRange> {
+        let stream = streams.get(usize::from(self.last))?;
+        let begin = stream.run_begin();
+        (stream.goes_on() && stream.is_forward_run())
+            .then(|| PageRange::new(begin, begin + u64::from(stream.run_pages())))
+    }
+
     /// How the run went that was read last, when the file of `file_pages` is closed. `None`: no run was.
     #[must_use]
     pub fn last_run(&self, streams: &[Stream], file_pages: PageCount) -> Option<LastRun> {
-        let stream = streams.get(usize::from(self.last))?;
-        if !stream.goes_on() || !stream.is_forward_run() {
-            return None;
-        }
-        let end = stream.run_begin() + u64::from(stream.run_pages());
-        if end >= file_pages.get() {
+        let run = self.newest_run(streams)?;
+        if run.end.get() >= file_pages.get() {
             Some(LastRun::ToTheEnd)
         } else {
-            Some(LastRun::Stopped(stream.run_pages()))
+            Some(LastRun::Stopped(pages32(run.len())))
         }
     }
 

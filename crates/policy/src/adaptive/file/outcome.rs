@@ -16,13 +16,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whom the answer to this request is for: what was foreseen belongs to no stream yet.
+    /// Whom the answer to this request is for: what was foreseen belongs to no stream yet, and what is listed to none.
     #[must_use]
     pub fn asker(&self) -> Option<StreamId> {
-        if self.decision.reason == Reason::BeginningForeseen {
-            Some(StreamId::FORESEEN)
-        } else {
-            self.stream
+        match self.decision.reason {
+            Reason::BeginningForeseen => Some(StreamId::FORESEEN),
+            Reason::SameAsLastTime => Some(StreamId::LISTED),
+            _ => self.stream,
         }
     }
 }

@@ -222,16 +222,27 @@ pub(in crate::adaptive) struct Extent {
     pub(in crate::adaptive) limit: u64,
 }
 
-/// Elements of one request that keep `device` busy where each is small.
-fn elements_at_once(period: u64, device: &DeviceEstimate) -> u64 {
-    let served = u64::from(device.depth) * 2;
+/// Whether each element is positioned for, however many are asked for.
+fn is_positioned(period: u64, device: &DeviceEstimate) -> bool {
     let passing_bytes = device.pages_per_access().get().saturating_mul(PAGE_BYTES);
-    if period > passing_bytes {
-        // Each is positioned for, however many are asked for: more are only more to be wrong about.
-        served
+    period > passing_bytes
+}
+
+/// Elements of one request that keep the device busy where each is small.
+fn elements_at_once(period: u64, moment: &Moment) -> u64 {
+    let device = &moment.device;
+    if is_positioned(period, device) {
+        // More are only more to be wrong about.
+        moment.unserved()
     } else {
-        served.max(ELEMENTS_MIN.get())
+        device.served_at_once().max(ELEMENTS_MIN.get())
     }
+}
+
+/// Whether the program's own reads keep the device busy, and elements that are asked for would only wait behind
+/// them, or they behind those.
+pub(in crate::adaptive) fn is_left_to_program(grid: &Grid, moment: &Moment) -> bool {
+    is_positioned(grid.period, &moment.device) && moment.unserved() == 0
 }
 
 /// Extends the window by the next request; the reader is at the element at `place`. `None`: there
@@ -258,7 +269,7 @@ pub(in crate::adaptive) fn extend(
         .and_then(|last| last.checked_sub(first))
         .map_or(0, |span| span / period + 1);
     let cheap = pages.max(ELEMENTS_MIN_PAGES.get()) / grid.pages_max();
-    let fewest = elements_at_once(period, &moment.device).min(cheap.max(ELEMENTS_FEWEST));
+    let fewest = elements_at_once(period, moment).min(cheap.max(ELEMENTS_FEWEST));
     let affordable = (limit / grid.pages_max()).max(1);
     let count = (pages.saturating_mul(PAGE_BYTES) / period)
         .max(fewest)

@@ -83,6 +83,9 @@ impl Stream {
         if access.start.get() >= moment.file_pages.get() {
             return Asked::nothing(Reason::EndOfFile);
         }
+        if self.shape == Shape::Strided && strided::is_left_to_program(&self.grid(), moment) {
+            return Asked::nothing(Reason::ProgramAsksAhead);
+        }
         let most = if moment.is_left_alone {
             self.cannot_lose()
         } else {
@@ -108,7 +111,11 @@ impl Stream {
         };
         if pages < least {
             return Asked {
-                spare: if moment.is_left_alone { 0 } else { limit },
+                spare: if moment.is_left_alone || moment.unserved() == 0 {
+                    0
+                } else {
+                    limit
+                },
                 ..Asked::nothing(Reason::RunEnds)
             };
         }
@@ -194,7 +201,13 @@ impl Stream {
         if !self.shape.is_run() {
             return Rest::Unknown;
         }
-        let asked = self.window.frontier.saturating_sub(self.window.next);
+        let (next, frontier) = (self.window.next, self.window.frontier);
+        if self.direction == Direction::Forward
+            && let Some(pages) = moment.listed.rest(next, frontier)
+        {
+            return Rest::Pages(pages);
+        }
+        let asked = frontier.saturating_sub(next);
         let access_pages = moment.device.pages_per_access().get();
         match runs.rest(self.run_pages(), access_pages) {
             Rest::Unknown => Rest::Unknown,
