@@ -293,10 +293,13 @@ impl Daemon {
         if self.session.files.find(fact.file).is_none() {
             self.meet(fact);
         }
-        if !self.watched.contains(&fact.file) {
+        let is_first = !self.watched.contains(&fact.file);
+        if is_first {
             self.watch(fact.file, fact.time);
         }
-        if fact.is_early {
+        // Later faults came before the file was watched, and those between them, of pages that the kernel had brought
+        // along, were not told: a scan would look like a stride of windows.
+        if fact.is_early && (is_first || !fact.is_mapped) {
             self.on_accesses(fact);
         }
     }
@@ -459,8 +462,11 @@ impl Daemon {
     fn judge(&mut self, place: u32, fact: &Observation) -> bool {
         let Reader { name, cgroups, .. } = self.readers.get(fact);
         let hint = self.session.files.reach(place);
-        let reached = crate::reach::reach(fact.file, fact.process, hint);
-        let path = reached.and_then(|(reached, _)| reached.path(fact.process));
+        // Looking for it is most of the work.
+        let wants_path = self.scope.names_paths();
+        let reached = wants_path.then(|| crate::reach::reach(fact.file, fact.process, hint));
+        let path = reached.flatten();
+        let path = path.and_then(|(reached, _)| reached.path(fact.process));
         self.scope.holds(&ReadFacts {
             path: path.as_deref(),
             process: name.as_deref(),

@@ -26,6 +26,8 @@ enum bpf_map_type {
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 enum { BPF_F_NO_PREALLOC = 1 };
+/* Of the kernel's; the value is found when the programs are loaded. */
+enum pageflags { PG_head = 6 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -35,14 +37,33 @@ struct super_block {
 	unsigned long s_magic;
 };
 
+struct address_space;
+
 struct inode {
 	struct super_block *i_sb;
+	struct address_space *i_mapping;
 	unsigned long i_ino;
 	__s64 i_size;
 };
 
+struct xarray {
+	void *xa_head;
+};
+
+/* CONFIG_BASE_SMALL has 16 slots. */
+struct xa_node {
+	unsigned char shift;
+	void *slots[64];
+};
+
 struct address_space {
 	struct inode *host;
+	struct xarray i_pages;
+};
+
+struct folio {
+	/* The order of a large one, in the lowest byte. */
+	unsigned long _flags_1;
 };
 
 struct file_ra_state {

@@ -272,23 +272,85 @@ static __always_inline void add(struct run *run, struct file_key *key, __u64 fil
 		tell(run, key, file_bytes, task, waited_ns, now);
 }
 
+/* An entry of the page cache's tree: a node below, a slot that belongs to the one before, or a folio. */
+#define IS_INTERNAL(entry) (((__u64)(entry) & 3) == 2)
+#define LEVELS_MAX 8
+
+/* The page cache's entry for a page; NULL where it has none. */
+static __always_inline void *entry_of(struct address_space *mapping, __u64 index)
+{
+	const __u64 slots = bpf_core_field_size(((struct xa_node *)0)->slots) / sizeof(void *);
+	void *entry = BPF_CORE_READ(mapping, i_pages.xa_head);
+
+	for (int level = 0; level < LEVELS_MAX && IS_INTERNAL(entry) && (__u64)entry > 4096; level++) {
+		struct xa_node *node = (struct xa_node *)((__u64)entry - 2);
+		__u64 slot = index >> BPF_CORE_READ(node, shift) & (slots - 1);
+
+		entry = NULL;
+		bpf_probe_read_kernel(&entry, sizeof(entry), &node->slots[slot]);
+		if (IS_INTERNAL(entry) && (__u64)entry >> 2 < slots) {
+			slot = (__u64)entry >> 2;
+			bpf_probe_read_kernel(&entry, sizeof(entry), &node->slots[slot]);
+		}
+	}
+	return (__u64)entry & 3 ? NULL : entry;
+}
+
+/* The large folio that a page lies in: its first page, and the one behind it. Otherwise the page alone. */
+static __always_inline void folio_of(struct address_space *mapping, __u64 page, __u64 *start, __u64 *end)
+{
+	unsigned long flags = 0;
+	struct folio *folio;
+	__u64 pages;
+
+	*start = page;
+	*end = page + 1;
+	if (!bpf_core_field_exists(struct folio, _flags_1))
+		return;
+	folio = entry_of(mapping, page);
+	/* The flags come first in it, whatever they are called. */
+	if (!folio || bpf_probe_read_kernel(&flags, sizeof(flags), folio) ||
+	    !(flags & 1UL << bpf_core_enum_value(enum pageflags, PG_head)))
+		return;
+	pages = 1ULL << (BPF_CORE_READ(folio, _flags_1) & 31);
+	*start = page & ~(pages - 1);
+	*end = *start + pages;
+}
+
 /* Pages of a mapping that were mapped without a look at the device, and what the thread touches next: `next_start` to
- * `next_end` of the same file, or nothing.
+ * `next_end` of the same `mapping`, or something else where that is NULL.
  *
  * Where they surround the page that the thread has just waited for, that is this fault once more, now that its page is
- * there. What it mapped beside was touched only if the thread goes on behind it: a scan does not fault there. */
+ * there. What it mapped beside was touched only if the thread goes on behind it: a scan does not fault there.
+ *
+ * Since 6.18 a fault maps all of a large folio, and no tracepoint says so: a thread that goes on behind the folio has
+ * touched the rest of it. */
 static __always_inline void add_around(struct task_struct *task, struct thread *thread,
-				       __u64 file_bytes, __u64 next_start, __u64 next_end)
+				       struct address_space *mapping, __u64 file_bytes, __u64 next_start,
+				       __u64 next_end)
 {
-	__u64 start = thread->around_start, end = thread->around_end;
+	__u64 start = thread->around_start, end = thread->around_end, folio_start, folio_end;
 	struct file_key key = thread->file;
 	struct run *run;
 
+	if (!end) {
+		if (!mapping || !(thread->flags & FLAG_MAPPED) || thread->start >= thread->end)
+			return;
+		start = thread->start;
+		end = thread->end;
+	}
 	thread->around_end = 0;
+	if (mapping && (next_start > end || next_end < start)) {
+		folio_of(mapping, end - 1, &folio_start, &folio_end);
+		if (next_start == folio_end)
+			end = folio_end;
+		else if (next_end == folio_start)
+			start = folio_start;
+	}
 	if (thread->end > start && thread->start < end) {
-		if (thread->start == start && next_start == end)
+		if (mapping && next_start == end)
 			start = thread->end;
-		else if (thread->end == end && next_end == start)
+		else if (mapping && next_end == start)
 			end = thread->start;
 		else
 			return;
@@ -348,14 +410,15 @@ static __always_inline void touch(struct task_struct *task, struct inode *inode,
 	    start >= thread->around_start && start < thread->around_end)
 		/* This is the fault that pages were mapped around. */
 		thread->around_end = 0;
-	if (thread->around_end) {
-		if (is_same(&thread->file, key))
-			add_around(task, thread, file_bytes, start, end);
-		else
-			add_around(task, thread, file_bytes, 0, 0);
-	}
+	if (is_same(&thread->file, key) && (flags & FLAG_MAPPED))
+		add_around(task, thread, inode->i_mapping, file_bytes, start, end);
+	else
+		add_around(task, thread, NULL, file_bytes, 0, 0);
 	/* A large read comes here in pieces, and each ends where the read ends; a page is read in parts. */
 	is_last = is_same(&thread->file, key) && end == thread->end && start >= thread->start;
+	/* A page that was mapped around, and told: it has the kernel's marker, so that it faults nevertheless. */
+	if (flags & FLAG_MAPPED && is_same(&thread->file, key) && start >= thread->start && end <= thread->end)
+		is_last = true;
 	if (is_last && thread->is_told) {
 		tell_wait(task, thread, file_bytes);
 		return;
@@ -497,12 +560,10 @@ int BPF_PROG(on_map, struct address_space *mapping, unsigned long start, unsigne
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread)
 		return 0;
-	if (thread->around_end) {
-		if (is_same(&thread->file, &key))
-			add_around(task, thread, inode->i_size, start, end + 1);
-		else
-			add_around(task, thread, inode->i_size, 0, 0);
-	}
+	if (is_same(&thread->file, &key))
+		add_around(task, thread, mapping, inode->i_size, start, end + 1);
+	else
+		add_around(task, thread, NULL, inode->i_size, 0, 0);
 	tell_wait(task, thread, inode->i_size);
 	if (!is_same(&thread->file, &key)) {
 		thread->file = key;

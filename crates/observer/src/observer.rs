@@ -207,14 +207,14 @@ impl KernelObserver {
     /// # Errors
     /// The kernel's: the file is not watched.
     pub fn watch(&mut self, file: FileKey) -> Result<(), ObserverError> {
-        self.watched
-            .update(&file.to_bytes(), &[0; RUN_BYTES], MapFlags::ANY)
-            .map_err(ObserverError::Refused)?;
+        // First all that tells: faults that miss, told without those between them, would look like a stride.
         if self.accesses.is_empty() {
             let all: Vec<_> = ALL.iter().collect();
             self.accesses = attach(&self.object, Set::Accesses, &all)?;
         }
-        Ok(())
+        self.watched
+            .update(&file.to_bytes(), &[0; RUN_BYTES], MapFlags::ANY)
+            .map_err(ObserverError::Refused)
     }
 
     /// Accesses to `file` are not told any more, its next miss is.
