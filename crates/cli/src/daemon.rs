@@ -125,6 +125,9 @@ pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandE
         .map_err(|source| DaemonCommandError::Socket { source })?;
     while !stop.load(Ordering::Relaxed) {
         daemon.step(STEP)?;
+        for change in daemon.owner_news() {
+            say(&change.to_string());
+        }
         while let Some(asked) = socket.next() {
             asked.answer(daemon.status(asked.user));
         }

@@ -30,6 +30,7 @@ use lru::LruCache;
 use crate::files::{FILES_MAX, Files};
 use crate::narrowed::{NarrowError, NarrowedFiles};
 use crate::outside::{Outside, ResidentOutside};
+use crate::owned::{OwnedDevices, WindowChange};
 use crate::reach::Reach;
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
@@ -116,6 +117,9 @@ pub struct Daemon {
     last: LruCache<u32, Token<u32>>,
     readers: Readers,
     narrowed: NarrowedFiles,
+    owned: OwnedDevices,
+    /// Devices that were left to their owner, and that was not said yet.
+    owner_news: Vec<WindowChange>,
     counts: DaemonCounts,
     facts: Vec<Observation>,
     looked: Timestamp,
@@ -154,6 +158,8 @@ impl Daemon {
             last: LruCache::new(THREADS_MAX),
             readers: Readers::new(),
             narrowed,
+            owned: OwnedDevices::default(),
+            owner_news: Vec::new(),
             counts: DaemonCounts::default(),
             facts: Vec::new(),
             looked: Timestamp::new(0),
@@ -185,8 +191,10 @@ impl Daemon {
     }
 
     /// Files that are met from now on have these settings, and the budget follows them.
+    /// Devices that were left to their owner are steered again.
     pub fn set_settings(&mut self, settings: &Settings) {
         self.settings = *settings;
+        self.owned.forget();
         self.learn_memory();
     }
 
@@ -250,6 +258,11 @@ impl Daemon {
         Some(status)
     }
 
+    /// Devices on which nothing is steered any more, since this was asked last.
+    pub fn owner_news(&mut self) -> Vec<WindowChange> {
+        std::mem::take(&mut self.owner_news)
+    }
+
     /// Waits for facts, at most for `timeout`, and acts on all of them.
     ///
     /// # Errors
@@ -287,7 +300,8 @@ impl Daemon {
         self.missed = fact.time;
         // A program that gives advice of its own is left to it, as is one that has the library.
         let reader = self.readers.get(fact);
-        if fact.advised_random || reader.has_library {
+        let is_left = fact.advised_random || reader.has_library;
+        if is_left || self.owned.is_owned(fact.file.device) {
             return;
         }
         if self.session.files.find(fact.file).is_none() {
@@ -329,6 +343,7 @@ impl Daemon {
         });
         let settings = self.settings;
         let file = fact.file;
+        self.owned.meet(file.device, window_kib);
         // What would be done at once is what `policy = off` asks for, which is not offered here.
         let _ = self.session.on_open(
             place,
@@ -438,7 +453,7 @@ impl Daemon {
 
     /// Whether the owner of the machine means this file and this reader, and the reader has no library of ours.
     fn is_meant(&mut self, place: u32, fact: &Observation) -> bool {
-        if self.readers.get(fact).has_library {
+        if self.readers.get(fact).has_library || self.owned.is_owned(fact.file.device) {
             return false;
         }
         if self.scope.is_everything() {
@@ -497,6 +512,8 @@ impl Daemon {
     }
 
     fn narrow(&mut self, place: u32, fact: &Observation) -> Option<()> {
+        // It would give back the window that it finds.
+        self.respect_owners();
         if !self.is_meant(place, fact) {
             return None;
         }
@@ -519,6 +536,7 @@ impl Daemon {
         }
         self.looked = now;
         self.learn_memory();
+        self.respect_owners();
         self.narrowed.forget_ended();
         while let Some((&file, &told)) = self.watched.peek_lru()
             && now.since(told) > QUIET_NS
@@ -528,6 +546,19 @@ impl Daemon {
         // To attach takes milliseconds, in which the first reader is not seen.
         if self.watched.is_empty() && now.since(self.missed) > QUIET_NS {
             self.observer.rest();
+        }
+    }
+
+    /// Ends what is done on devices whose window another program has set.
+    fn respect_owners(&mut self) {
+        for change in self.owned.look(window_kib) {
+            self.narrowed.widen_device(change.device);
+            let watched = self.watched.iter().map(|(&file, _)| file);
+            let there = watched.filter(|file| file.device == change.device);
+            for file in there.collect::<Vec<_>>() {
+                self.forget(file);
+            }
+            self.owner_news.push(change);
         }
     }
 
@@ -547,6 +578,11 @@ fn now() -> Timestamp {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let ns = now.tv_sec.saturating_mul(1_000_000_000) + now.tv_nsec;
     Timestamp::new(u64::try_from(ns).unwrap_or(0))
+}
+
+/// The window of a device, in KiB; `None` where it has none of its own.
+fn window_kib(device: u64) -> Option<u64> {
+    QueueFacts::read(Path::new("/sys"), DeviceNumber::from_dev(device)).read_ahead_kb
 }
 
 /// What sysfs says about a device.

@@ -16,6 +16,7 @@
 //! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
 //! * [`scope`] — for which files and processes
 //! * [`control`], [`status`] — what it says of itself, and to whom
+//! * [`owned`] — devices whose window another program has set: left to it
 //! * [`narrowed`] — windows of open files that were changed, and how they are put back
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub mod daemon;
 pub mod files;
 pub mod narrowed;
 pub mod outside;
+pub mod owned;
 pub mod reach;
 mod readers;
 pub mod scope;

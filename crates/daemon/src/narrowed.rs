@@ -200,9 +200,18 @@ impl NarrowedFiles {
 
     /// Gives all open files of `file` the device's window again.
     pub fn widen(&mut self, file: FileKey) {
+        self.widen_where(|one| one == file);
+    }
+
+    /// Gives all open files of `device` its window again.
+    pub fn widen_device(&mut self, device: u64) {
+        self.widen_where(|one| one.device == device);
+    }
+
+    fn widen_where(&mut self, is_meant: impl Fn(FileKey) -> bool) {
         let mut changed = false;
         self.noted.files.retain(|one| {
-            let is_it = one.file() == file;
+            let is_it = is_meant(one.file());
             if is_it {
                 one.put_back();
                 changed = true;
