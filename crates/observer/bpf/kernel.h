@@ -62,8 +62,9 @@ struct address_space {
 };
 
 struct folio {
-	/* The order of a large one, in the lowest byte. */
+	/* The order of a large one, in the lowest byte; before 6.6 in a field of its own. */
 	unsigned long _flags_1;
+	unsigned char _folio_order;
 };
 
 struct file_ra_state {
@@ -73,6 +74,28 @@ struct file_ra_state {
 struct file {
 	unsigned int f_mode;
 	struct file_ra_state f_ra;
+	struct address_space *f_mapping;
+};
+
+struct readahead_control {
+	struct file *file;
+	struct address_space *mapping;
+	struct file_ra_state *ra;
+	unsigned long _index;
+};
+
+struct kiocb {
+	struct file *ki_filp;
+	__s64 ki_pos;
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
+struct vm_fault {
+	struct vm_area_struct *vma;
+	unsigned long pgoff;
 };
 
 struct fdtable {
