@@ -63,6 +63,22 @@ fn a_random_reader_of_a_mapping_does_not_pay_a_window_for_a_page() {
     assert_eq!(ground.window(), window);
 }
 
+/// A window belongs to an open file, and each process has its own of the same file.
+#[test]
+fn each_process_that_reads_a_mapping_at_random_is_helped() {
+    let ground = Ground::new("two");
+    let daemon = ground.daemon(&[]);
+    let first = ground.narrowed_at_half();
+    // Other pages than those that the first has brought in.
+    ground.evict("file");
+    let second = ground.narrowed_at_half();
+    ground.reset();
+    assert_eq!(first.go(), second.go(), "the same bytes");
+    let helped = ground.seen(0);
+    daemon.end();
+    assert!(helped.bytes <= 2 * 400 * 4096, "{helped:?}");
+}
+
 /// The bytes of a scan are those of the file, mapped or not.
 #[test]
 fn scans_are_read_once() {

@@ -11,7 +11,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use ahead_device::machine::MachineTree;
-use ahead_engine::device::DeviceFacts;
 use ahead_engine::group::MEMORY_BYTES_UNKNOWN;
 use ahead_engine::host::{EnteredFile, FileTable};
 use ahead_engine::mapped_window::MappedNeed;
@@ -21,16 +20,16 @@ use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};
 use ahead_observer::self_test::{self, SelfTestError};
 use ahead_policy::adaptive::Quick;
-use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
-use ahead_sys::device_identity;
+use ahead_sys::block_queue::DeviceNumber;
 use ahead_sys::meminfo::MemoryInfo;
 use ahead_units::{ByteLength, PageCount, Timestamp};
 use lru::LruCache;
 
 use crate::files::{FILES_MAX, Files};
+use crate::machine_facts::{device_facts, now, window_kib};
 use crate::narrowed::{NarrowError, NarrowedFiles};
 use crate::outside::{Outside, ResidentOutside};
-use crate::owned::{OwnedDevices, WindowChange};
+use crate::owned::{OwnedDevices, OwnersWindow};
 use crate::reach::Reach;
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
@@ -119,7 +118,7 @@ pub struct Daemon {
     narrowed: NarrowedFiles,
     owned: OwnedDevices,
     /// Devices that were left to their owner, and that was not said yet.
-    owner_news: Vec<WindowChange>,
+    owner_news: Vec<OwnersWindow>,
     counts: DaemonCounts,
     facts: Vec<Observation>,
     looked: Timestamp,
@@ -259,7 +258,7 @@ impl Daemon {
     }
 
     /// Devices on which nothing is steered any more, since this was asked last.
-    pub fn owner_news(&mut self) -> Vec<WindowChange> {
+    pub fn owner_news(&mut self) -> Vec<OwnersWindow> {
         std::mem::take(&mut self.owner_news)
     }
 
@@ -495,15 +494,11 @@ impl Daemon {
         let Ok(mut inside) = self.session.files.enter(place) else {
             return;
         };
-        let window = &mut inside.slot().mapped_window;
-        let needs = fact
-            .accesses()
-            .map(|touched| window.on_fault(touched.pages()));
-        let need = needs.last().unwrap_or(MappedNeed::AsItIs);
+        let need = inside.slot().mapped_need(fact);
         drop(inside);
         match need {
-            MappedNeed::NoWindow if !self.narrowed.holds(fact.file) => {
-                // Where it cannot be taken away, the reader pays for it as it did.
+            MappedNeed::NoWindow if !self.narrowed.holds(fact.file, fact.process) => {
+                // Where it cannot be taken away, the reader pays for it as it did, and so do we, but seldom.
                 let _ = self.narrow(place, fact);
             }
             MappedNeed::Window => self.narrowed.widen(fact.file),
@@ -512,7 +507,10 @@ impl Daemon {
     }
 
     fn narrow(&mut self, place: u32, fact: &Observation) -> Option<()> {
-        // It would give back the window that it finds.
+        let mut inside = self.session.files.enter(place).ok()?;
+        inside.slot().may_narrow(fact, LOOK_NS).then_some(())?;
+        drop(inside);
+        // The window that is found is the one that will be put back.
         self.respect_owners();
         if !self.is_meant(place, fact) {
             return None;
@@ -570,30 +568,5 @@ impl Daemon {
         self.session
             .group
             .set_memory(PageCount::holding(bytes), &self.settings);
-    }
-}
-
-/// Now, on the clock of the facts.
-fn now() -> Timestamp {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let ns = now.tv_sec.saturating_mul(1_000_000_000) + now.tv_nsec;
-    Timestamp::new(u64::try_from(ns).unwrap_or(0))
-}
-
-/// The window of a device, in KiB; `None` where it has none of its own.
-fn window_kib(device: u64) -> Option<u64> {
-    QueueFacts::read(Path::new("/sys"), DeviceNumber::from_dev(device)).read_ahead_kb
-}
-
-/// What sysfs says about a device.
-fn device_facts(device: u64, settings: &Settings) -> DeviceFacts {
-    let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
-    let number = DeviceNumber::from_dev(device);
-    let identity = device_identity::of_block_device(sys, proc, number);
-    let queue = QueueFacts::read(sys, number);
-    DeviceFacts {
-        identity: identity.unwrap_or(0),
-        rotational: queue.rotational,
-        ..DeviceFacts::configured(settings).with_queue(queue.max_sectors_kb, queue.read_ahead_kb)
     }
 }

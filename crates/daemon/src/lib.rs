@@ -23,6 +23,7 @@
 pub mod control;
 pub mod daemon;
 pub mod files;
+mod machine_facts;
 pub mod narrowed;
 pub mod outside;
 pub mod owned;

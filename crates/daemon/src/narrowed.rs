@@ -163,10 +163,12 @@ impl NarrowedFiles {
         self.noted.files.is_empty()
     }
 
-    /// Whether an open file of `file` has none.
+    /// Whether an open file of `file` in this process has none. Others that read it have open files of their own.
     #[must_use]
-    pub fn holds(&self, file: FileKey) -> bool {
-        self.noted.files.iter().any(|one| one.file() == file)
+    pub fn holds(&self, file: FileKey, process: u32) -> bool {
+        let is_of = |one: &Narrowed| u32::try_from(one.process.pid) == Ok(process);
+        let files = &self.noted.files;
+        files.iter().any(|one| one.file() == file && is_of(one))
     }
 
     /// Takes the window from the open file `number` of `process`.

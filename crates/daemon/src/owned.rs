@@ -14,7 +14,7 @@ const DEVICES_MAX: usize = 1024;
 
 /// What another program did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WindowChange {
+pub struct OwnersWindow {
     /// Of which device.
     pub device: u64,
     /// The window before, in KiB.
@@ -24,7 +24,7 @@ pub struct WindowChange {
 }
 
 /// As the log has it.
-impl fmt::Display for WindowChange {
+impl fmt::Display for OwnersWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             device,
@@ -71,7 +71,7 @@ impl OwnedDevices {
 
     /// Looks at all windows; what was changed since the last look. Devices that are gone are forgotten: their numbers
     /// may be others' next.
-    pub(crate) fn look(&mut self, window_kib: impl Fn(u64) -> Option<u64>) -> Vec<WindowChange> {
+    pub(crate) fn look(&mut self, window_kib: impl Fn(u64) -> Option<u64>) -> Vec<OwnersWindow> {
         let mut changes = Vec::new();
         self.known.retain(|&device, known| {
             let Some(now_kib) = window_kib(device) else {
@@ -79,7 +79,7 @@ impl OwnedDevices {
             };
             let before_kib = std::mem::replace(&mut known.kib, now_kib);
             if before_kib != now_kib && !std::mem::replace(&mut known.is_owned, true) {
-                changes.push(WindowChange {
+                changes.push(OwnersWindow {
                     device,
                     before_kib,
                     now_kib,

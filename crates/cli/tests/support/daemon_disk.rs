@@ -146,8 +146,7 @@ impl Ground {
         let mut held = self.hold_with("mapped-random", "file", &["hold", "half"]);
         held.let_go();
         assert_eq!(held.line(), "half");
-        let inode = fs::metadata(self.mount.join("file")).expect("a file").ino();
-        let noted = format!("\"inode\": {inode}");
+        let noted = format!("\"pid\": {}", held.child.id());
         let journal = Path::new("/run/ahead/daemon/narrowed.json");
         let began = Instant::now();
         while !fs::read_to_string(journal).is_ok_and(|text| text.contains(&noted)) {

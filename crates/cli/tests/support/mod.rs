@@ -4,6 +4,7 @@
 pub(crate) mod daemon_disk;
 pub(crate) mod guest;
 pub(crate) mod loop_device;
+pub(crate) mod machine;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
