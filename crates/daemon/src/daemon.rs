@@ -11,7 +11,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use ahead_device::machine::MachineTree;
-use ahead_engine::group::MEMORY_BYTES_UNKNOWN;
 use ahead_engine::host::{EnteredFile, FileTable};
 use ahead_engine::mapped_window::MappedNeed;
 use ahead_engine::session::{Session, Token};
@@ -21,12 +20,12 @@ use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};
 use ahead_observer::self_test::{self, SelfTestError};
 use ahead_policy::adaptive::Quick;
 use ahead_sys::block_queue::DeviceNumber;
-use ahead_sys::meminfo::MemoryInfo;
-use ahead_units::{ByteLength, PageCount, Timestamp};
+use ahead_units::Timestamp;
 use lru::LruCache;
 
 use crate::files::{FILES_MAX, Files};
 use crate::machine_facts::{device_facts, now, window_kib};
+use crate::memory::{MemoryFacts, PressedMemory};
 use crate::narrowed::{NarrowError, NarrowedFiles};
 use crate::outside::{Outside, ResidentOutside};
 use crate::owned::{OwnedDevices, OwnersWindow};
@@ -38,7 +37,7 @@ use crate::status::{DaemonStatus, FileStatus, STATUS_FILES_MAX, STATUS_VERSION};
 /// A watched file of which nothing was told for so long is not watched any more.
 const QUIET_NS: u64 = 5_000_000_000;
 
-/// Memory, idle files and ended processes are looked at this often.
+/// Idle files, ended processes and windows of devices are looked at this often.
 const LOOK_NS: u64 = 1_000_000_000;
 
 /// Threads whose last access is remembered, for its wait.
@@ -117,6 +116,7 @@ pub struct Daemon {
     readers: Readers,
     narrowed: NarrowedFiles,
     owned: OwnedDevices,
+    memory: PressedMemory,
     /// Devices that were left to their owner, and that was not said yet.
     owner_news: Vec<OwnersWindow>,
     counts: DaemonCounts,
@@ -158,6 +158,7 @@ impl Daemon {
             readers: Readers::new(),
             narrowed,
             owned: OwnedDevices::default(),
+            memory: PressedMemory::default(),
             owner_news: Vec::new(),
             counts: DaemonCounts::default(),
             facts: Vec::new(),
@@ -529,11 +530,13 @@ impl Daemon {
     }
 
     fn look_around(&mut self, now: Timestamp) {
+        if self.memory.is_due(now) {
+            self.learn_memory();
+        }
         if now.since(self.looked) < LOOK_NS {
             return;
         }
         self.looked = now;
-        self.learn_memory();
         self.respect_owners();
         self.narrowed.forget_ended();
         while let Some((&file, &told)) = self.watched.peek_lru()
@@ -561,12 +564,10 @@ impl Daemon {
     }
 
     fn learn_memory(&mut self) {
-        let machine = MemoryInfo::read(Path::new("/proc"))
-            .ok()
-            .and_then(|memory| memory.available_bytes);
-        let bytes = ByteLength::new(machine.unwrap_or(MEMORY_BYTES_UNKNOWN));
-        self.session
-            .group
-            .set_memory(PageCount::holding(bytes), &self.settings);
+        let facts = MemoryFacts::read(Path::new("/proc"), Path::new("/sys/fs/cgroup"));
+        let pages = self
+            .memory
+            .pages(now(), facts, self.settings.readahead_ratio);
+        self.session.group.set_memory(pages, &self.settings);
     }
 }

@@ -24,6 +24,7 @@ pub mod control;
 pub mod daemon;
 pub mod files;
 mod machine_facts;
+mod memory;
 pub mod narrowed;
 pub mod outside;
 pub mod owned;
