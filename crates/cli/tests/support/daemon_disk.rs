@@ -34,7 +34,7 @@ impl Ground {
         let name = format!("test-daemon-{what}-{}", std::process::id());
         let mount = place.path().join("mount");
         let options = [
-            "--model", "hdd", "--size", "256M", "--scale", "4", "--mount",
+            "--model", "hdd", "--size", "400M", "--scale", "4", "--mount",
         ];
         let path = mount.to_str().expect("text").to_owned();
         let path = path.as_str();
@@ -65,6 +65,32 @@ impl Ground {
             .status();
         assert!(status.expect("a C compiler").success());
         built
+    }
+
+    /// The same with XFS on the disk.
+    pub(crate) fn on_xfs(what: &str) -> Self {
+        let ground = Self::new(what);
+        let device = fs::metadata(&ground.mount).expect("a mount").dev();
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        let link = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).expect("a device");
+        let node = Path::new("/dev").join(link.file_name().expect("its name"));
+        // Without a user it goes.
+        let _used = fs::File::open(&node).expect("a device");
+        let mount = ground.mount.as_os_str();
+        let steps = [
+            ("umount", vec![mount]),
+            (
+                "mkfs.xfs",
+                vec!["-q".as_ref(), "-f".as_ref(), node.as_os_str()],
+            ),
+            ("mount", vec![node.as_os_str(), mount]),
+        ];
+        for (program, arguments) in steps {
+            let status = Command::new(program).args(arguments).status();
+            assert!(status.expect(program).success(), "{program}");
+        }
+        ground.write("file");
+        ground
     }
 
     /// A file of numbers that tell their places, out of memory again.
