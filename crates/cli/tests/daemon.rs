@@ -322,11 +322,20 @@ fn a_mapping_that_a_program_says_random_about_is_left_to_it() {
     assert_eq!(left.requests, alone.requests, "{left:?} {alone:?}");
 }
 
-/// What a file system has of its own: XFS makes large folios, and maps them with one fault.
+/// XFS makes large folios.
 #[test]
 fn files_of_xfs_are_steered() {
-    let ground = Ground::on_xfs("xfs");
-    for pattern in ["backward", "mapped-backward"] {
+    files_are_steered(&Ground::on("xfs"), &["backward", "mapped-backward"]);
+}
+
+/// Its files say the device of their subvolume, and its window belongs to the file system.
+#[test]
+fn files_of_btrfs_are_steered() {
+    files_are_steered(&Ground::on("btrfs"), &["backward"]);
+}
+
+fn files_are_steered(ground: &Ground, patterns: &[&str]) {
+    for &pattern in patterns {
         let alone = ground.read(pattern);
         let daemon = ground.daemon(&[]);
         let helped = ground.read(pattern);

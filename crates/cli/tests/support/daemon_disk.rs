@@ -67,9 +67,10 @@ impl Ground {
         built
     }
 
-    /// The same with XFS on the disk.
-    pub(crate) fn on_xfs(what: &str) -> Self {
-        let ground = Self::new(what);
+    /// The same with another file system on the disk.
+    pub(crate) fn on(file_system: &str) -> Self {
+        let ground = Self::new(file_system);
+        let make = format!("mkfs.{file_system}");
         let device = fs::metadata(&ground.mount).expect("a mount").dev();
         let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
         let link = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).expect("a device");
@@ -80,7 +81,7 @@ impl Ground {
         let steps = [
             ("umount", vec![mount]),
             (
-                "mkfs.xfs",
+                make.as_str(),
                 vec!["-q".as_ref(), "-f".as_ref(), node.as_os_str()],
             ),
             ("mount", vec![node.as_os_str(), mount]),
