@@ -234,10 +234,23 @@ impl Held {
     /// Lets it read to its end; its sum.
     pub(crate) fn go(mut self) -> u64 {
         self.let_go();
+        self.sum()
+    }
+
+    /// Waits for its end; its sum.
+    pub(crate) fn sum(mut self) -> u64 {
         let line = self.line();
         assert!(self.child.wait().expect("ended").success());
         let sum = line.strip_prefix("sum ").expect("a sum");
         sum.parse().expect("a number")
+    }
+}
+
+/// One that was not let go on ends with its test.
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
