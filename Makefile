@@ -7,7 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 SEPARATOR = @printf '\n== %s\n'
 
-.PHONY: help deps build static lab install test check format lint docs unit tests generate approve bench demo clean
+.PHONY: help deps build static lab install test check format lint docs unit tests generate approve bench demo deb clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,13 +31,19 @@ lab: build ## Build the guests' kernel (some minutes the first time, seconds aft
 	$(TARGET)/release/ahead lab build
 
 PREFIX ?= /usr/local
+PROGRAM ?= $(TARGET)/release/ahead
+LIBRARY ?= $(TARGET)/release/libahead_preload.so
 install: ## Install program, library, manual pages and completions below PREFIX (after `make build`)
-	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(TARGET)/release/ahead
-	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/ahead $(TARGET)/release/libahead_preload.so
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(PROGRAM)
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/ahead $(LIBRARY)
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 docs/man/*.1
 	install -D -m 644 completions/ahead.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ahead
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions completions/_ahead
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d completions/ahead.fish
+
+deb: build ## Build the Debian package, with the service of the daemon
+	$(SEPARATOR) 'Debian package'
+	@packaging/build-deb $(PROGRAM) $(LIBRARY) $(TARGET)
 
 test: format lint docs tests ## Everything CI runs; the disk tests need root
 	@printf '\nall of `make test` passed\n'

@@ -40,11 +40,17 @@ _ahead() {
             ahead,doctor)
                 cmd="ahead__subcmd__doctor"
                 ;;
+            ahead,explain)
+                cmd="ahead__subcmd__explain"
+                ;;
             ahead,lab)
                 cmd="ahead__subcmd__lab"
                 ;;
             ahead,man)
                 cmd="ahead__subcmd__man"
+                ;;
+            ahead,record)
+                cmd="ahead__subcmd__record"
                 ;;
             ahead,replay)
                 cmd="ahead__subcmd__replay"
@@ -66,6 +72,9 @@ _ahead() {
                 ;;
             ahead,status)
                 cmd="ahead__subcmd__status"
+                ;;
+            ahead,top)
+                cmd="ahead__subcmd__top"
                 ;;
             ahead__subcmd__bench,list)
                 cmd="ahead__subcmd__bench__subcmd__list"
@@ -155,7 +164,7 @@ _ahead() {
 
     case "${cmd}" in
         ahead)
-            opts="-h -V --help --version run daemon status device doctor disk bench lab simulate compare reproduce convert stat replay settings completions man"
+            opts="-h -V --help --version run daemon status explain top device doctor disk bench lab simulate compare reproduce record convert stat replay settings completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -610,7 +619,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__daemon)
-            opts="-h --mode --config --undo --help"
+            opts="-h --mode --config --log --metrics --undo --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -621,6 +630,14 @@ _ahead() {
                     return 0
                     ;;
                 --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log)
+                    COMPREPLY=($(compgen -W "service changes" -- "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1002,6 +1019,20 @@ _ahead() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__explain)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -1418,6 +1449,24 @@ _ahead() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ahead__subcmd__record)
+            opts="-h --system --for --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ahead__subcmd__replay)
             opts="-h --root --fast --timing --create --cold --from --columns --objects --action --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1629,6 +1678,24 @@ _ahead() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ahead__subcmd__top)
+            opts="-h --interval --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -29,6 +29,8 @@ complete -c ahead -n "__fish_ahead_needs_command" -s V -l version -d 'Print vers
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "run" -d 'Run a command with its file reads predicted and prefetched'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "daemon" -d 'Read ahead for every program of this machine, from outside (needs root)'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "status" -d 'What the daemon sees, does, and why'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "explain" -d 'Why the daemon does with a file what it does, and what it decided before'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "top" -d 'What the daemon sees and does, on the terminal, again every second'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "device" -d 'The read-ahead window of every device and file system: list, get, set, undo'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "doctor" -d 'What is wrong with the read-ahead windows of this machine, and the command that repairs it'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "disk" -d 'Emulated disks under the real page cache, to try things on (needs root)'
@@ -37,6 +39,7 @@ complete -c ahead -n "__fish_ahead_needs_command" -f -a "lab" -d 'Run programs o
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "simulate" -d 'Simulate one workload under one policy, with the full account of the run'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "compare" -d 'Simulate policies on workloads, disks and memory sizes, and compare them'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "reproduce" -d 'Reproduce published read-ahead figures in the simulator'
+complete -c ahead -n "__fish_ahead_needs_command" -f -a "record" -d 'Record the reads of every process of this machine as a trace (needs root)'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "convert" -d 'Convert a trace of reads to another format'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "stat" -d 'Print statistics of a trace: sizes, runs, re-use'
 complete -c ahead -n "__fish_ahead_needs_command" -f -a "replay" -d 'Replay the reads of a trace on a real file system'
@@ -61,10 +64,17 @@ complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l mode -d 'How far 
 advise\t'Asks for pages'
 full\t'Also takes windows from open files'"
 complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l config -d 'Read settings from this file too' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l log -d 'Also log a line for each change of mind about a file, a few a second at most' -r -f -a "service\t'What it says of itself'
+changes\t'Also a line for each change of mind'"
+complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l metrics -d 'Answer Prometheus at this address of this machine, as in 127.0.0.1:9752 [default: nowhere]' -r
 complete -c ahead -n "__fish_ahead_using_subcommand daemon" -l undo -d 'Put back what a daemon that was killed has left, and end'
 complete -c ahead -n "__fish_ahead_using_subcommand daemon" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ahead -n "__fish_ahead_using_subcommand status" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand status" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand explain" -l json -d 'Print JSON'
+complete -c ahead -n "__fish_ahead_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand top" -l interval -d 'Seconds between two looks' -r
+complete -c ahead -n "__fish_ahead_using_subcommand top" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "list" -d 'List the window of every device, and of every file system that has its own'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and not __fish_seen_subcommand_from list get set apply persist verify revert undo measure recommend" -f -a "get" -d 'Show the layers below a path, mount or device, and which window counts'
@@ -395,6 +405,9 @@ complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l json -d 'Print
 complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l sensitivity -d 'Halve and double every free number, and say which verdicts change; takes many times as long'
 complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -l strict -d 'Exit with 1 when a row does not hold or is refuted'
 complete -c ahead -n "__fish_ahead_using_subcommand reproduce" -s h -l help -d 'Print help'
+complete -c ahead -n "__fish_ahead_using_subcommand record" -l for -d 'How long, as in 30s or 5m [default: until Ctrl-C]' -r
+complete -c ahead -n "__fish_ahead_using_subcommand record" -l system -d 'Of all processes'
+complete -c ahead -n "__fish_ahead_using_subcommand record" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand convert" -l to -d 'Format to write (default: by the extension of OUTPUT: .csv, .parquet, .fio, …)' -r -f -a "fio\t''
 oracle-general\t''
 csv\t''

@@ -4,9 +4,11 @@
 //! likes, `tests/smoke.rs` with a fixed stream of bytes in every test run.
 #![forbid(unsafe_code)]
 
+mod control;
 mod kernel;
 mod traces;
 
+pub use control::control;
 pub use kernel::kernel;
 pub use traces::{parquet, traces};
 

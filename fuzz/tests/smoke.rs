@@ -126,3 +126,55 @@ fn the_readers_of_traces_survive_any_trace() {
         ahead_fuzz::parquet(&bytes.take(40));
     }
 }
+
+/// What any user may send to a daemon that is root.
+#[test]
+fn the_daemons_socket_survives_any_question() {
+    const PIECES: [&str; 24] = [
+        "{\"version\":2",
+        "{\"version\":1",
+        "\"version\":2",
+        "\"process\":",
+        "\"inode\":",
+        "\"history\":",
+        "\"refused\":",
+        "\"files\":[",
+        "\"devices\":[]",
+        "\"mode\":\"full\"",
+        "true",
+        "null",
+        "7",
+        "-1",
+        "1e400",
+        "18446744073709551616",
+        "\"\\ud800\"",
+        ",",
+        ":",
+        "}",
+        "]",
+        "\n",
+        "\0",
+        "[[[[[[[[",
+    ];
+    let mut bytes = Bytes(0x0f1e_2d3c_4b5a_6978);
+    for _ in 0..10_000 {
+        let count = bytes.next() % 16;
+        let text: String = (0..count)
+            .map(|_| PIECES[usize::from(bytes.next()) % PIECES.len()])
+            .collect();
+        ahead_fuzz::control(text.as_bytes());
+    }
+    for round in 0..1_000 {
+        ahead_fuzz::control(&bytes.take(round % 300));
+    }
+    // Depth is refused before the stack is used up.
+    ahead_fuzz::control("[".repeat(1 << 20).as_bytes());
+    let whole = b"{\"version\":2,\"process\":7,\"history\":true}\n";
+    for at in 0..whole.len() {
+        for bit in 0..8 {
+            let mut one = whole.to_vec();
+            one[at] ^= 1 << bit;
+            ahead_fuzz::control(&one);
+        }
+    }
+}

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use ahead_harness::predict::ScaledDisk;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-pub use daemon::{DaemonMode, DaemonOptions, Status};
+pub use daemon::{DaemonLog, DaemonMode, DaemonOptions, Explain, Status, Top};
 pub use device::{DeviceOptions, DeviceVerb, Doctor, PersistChoice, PersistOptions};
 pub use example::Examples;
 pub use examples::of_page;
@@ -29,7 +29,7 @@ pub use lab::{
 pub use measure::{DeviceMeasure, DeviceRecommend};
 pub use programs::{BenchPrograms, ProgramChoice};
 pub use simulator::{Choice, Compare, Reproduce, Simulate};
-pub use traces::{Convert, Replay, Stat, TraceOptions};
+pub use traces::{Convert, Record, Replay, Stat, TraceOptions};
 
 /// Makes the file reads of programs faster, by predicting and prefetching them.
 #[derive(Debug, Parser)]
@@ -75,6 +75,10 @@ pub enum Verb {
     Daemon(DaemonOptions),
     /// What the daemon sees, does, and why
     Status(Status),
+    /// Why the daemon does with a file what it does, and what it decided before
+    Explain(Explain),
+    /// What the daemon sees and does, on the terminal, again every second
+    Top(Top),
     /// The read-ahead window of every device and file system: list, get, set, undo
     #[command(subcommand, arg_required_else_help = true)]
     Device(DeviceVerb),
@@ -95,6 +99,8 @@ pub enum Verb {
     Compare(Box<Compare>),
     /// Reproduce published read-ahead figures in the simulator
     Reproduce(Reproduce),
+    /// Record the reads of every process of this machine as a trace (needs root)
+    Record(Record),
     /// Convert a trace of reads to another format
     Convert(Convert),
     /// Print statistics of a trace: sizes, runs, re-use

@@ -1,9 +1,13 @@
 //! `ahead daemon`: starts it, says what it can do here, runs it until a signal, and puts back what it changed.
 
 pub mod config;
+mod log;
+mod manager;
+mod privileges;
 
 use std::fs::DirBuilder;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -11,21 +15,26 @@ use std::time::Duration;
 
 use ahead_daemon::control::{ControlSocket, SOCKET};
 use ahead_daemon::daemon::{Daemon, DaemonError, Service};
-use ahead_daemon::narrowed;
+use ahead_daemon::{metrics, narrowed};
 use ahead_device::machine::MachineTree;
 use ahead_device::window_journal::{self, WindowJournalError};
 
-use crate::arguments::{self, DaemonMode};
+use crate::arguments::{self, DaemonLog, DaemonMode};
 use crate::exit::Exit;
 use crate::run::config::ConfigError;
-use crate::{output, signals};
+use crate::signals;
 use config::DaemonConfig;
+use log::Log;
+use manager::Manager;
 
 /// Where known reads are made at the start: a folder on a disk.
 const STATE: &str = "/var/lib/ahead";
 
 /// Longest that a signal waits to be noticed.
 const STEP: Duration = Duration::from_millis(100);
+
+/// Questions that are answered between two looks at what the kernel tells.
+const ANSWERS_MAX: usize = 4;
 
 /// Added to its niceness: before ordinary programs, behind what is in real time.
 const PRIORITY: i32 = -10;
@@ -56,6 +65,17 @@ pub enum DaemonCommandError {
         /// Why.
         source: io::Error,
     },
+    /// It cannot do without what it does not need.
+    #[error("cannot give up what it may do and does not need: {0}")]
+    Privileges(io::Error),
+    /// Prometheus cannot be answered.
+    #[error("cannot answer Prometheus at {address}: {source}; name another port with --metrics")]
+    Metrics {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
     /// Signals cannot be handled.
     #[error("cannot handle signals: {0}")]
     Signals(io::Error),
@@ -81,6 +101,10 @@ fn service(typed: Option<DaemonMode>, config: &DaemonConfig) -> Service {
     }
 }
 
+fn log(arguments: &arguments::DaemonOptions, config: &DaemonConfig) -> Log {
+    Log::new(arguments.log.or(config.log) == Some(DaemonLog::Changes))
+}
+
 /// Runs the daemon, or only puts back what one has left.
 ///
 /// # Errors
@@ -88,76 +112,123 @@ fn service(typed: Option<DaemonMode>, config: &DaemonConfig) -> Service {
 pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandError> {
     let config = config::read(arguments.config.as_deref())?;
     let machine = MachineTree::at(Path::new("/"));
-    for window in window_journal::put_back_left(&machine)? {
-        say(&format!(
-            "put back: the window of {} is {} KiB",
-            window.bdi, window.kib
-        ));
-    }
+    let mut log = log(arguments, &config);
+    put_back_windows(&machine, log)?;
     if arguments.undo {
         let left = narrowed::put_back_left(&machine).map_err(DaemonError::Journal)?;
-        say(&format!("put back: the windows of {left} open files"));
+        log.say(&format!("put back: the windows of {left} open files"));
         return Ok(());
     }
-    let state = Path::new(STATE);
-    let mut make = DirBuilder::new();
-    make.recursive(true).mode(0o755);
-    make.create(state)
-        .map_err(|source| DaemonCommandError::State {
-            path: state.to_owned(),
-            source,
-        })?;
     let stop = signals::stop_flag().map_err(DaemonCommandError::Signals)?;
     let again = signals::hangup_flag().map_err(DaemonCommandError::Signals)?;
-    let service = service(arguments.mode, &config);
-    let mut daemon = Daemon::start(&config.settings, service, config.scope, &machine, state)?;
-    // Readers wait for it where the machine is busy. Without the right to it, as busy as others.
-    let _ = rustix::process::nice(PRIORITY);
-    say(match service {
-        Service::Observe => "watching; nothing is asked for",
-        Service::Advise => "reading ahead; no window is changed",
-        Service::Full => "reading ahead",
-    });
-    for lost in daemon.lost() {
-        say(&format!("this kernel does not tell: {lost}"));
-    }
-    let socket = ControlSocket::open(Path::new(SOCKET))
+    let mut daemon = start(arguments, &config, &machine)?;
+    let socket = ControlSocket::open(Path::new(SOCKET), Path::new("/etc"))
         .map_err(|source| DaemonCommandError::Socket { source })?;
+    let does = doing(service(arguments.mode, &config));
+    log.say(does);
+    for lost in daemon.lost() {
+        log.say(&format!("this kernel does not tell: {lost}"));
+    }
+    if let Some(address) = arguments.metrics.or(config.metrics) {
+        let here = metrics::serve(address, socket.questions())
+            .map_err(|source| DaemonCommandError::Metrics { address, source })?;
+        log.say(&format!("metrics: http://{here}/metrics"));
+    }
+    let mut manager = Manager::new();
+    manager.ready(does);
     while !stop.load(Ordering::Relaxed) {
         daemon.step(STEP)?;
         for change in daemon.owner_news() {
-            say(&change.to_string());
+            log.say(&change.to_string());
         }
-        while let Some(asked) = socket.next() {
-            asked.answer(daemon.status(asked.user));
+        log.changes(&mut daemon);
+        // Facts wait meanwhile, so who asks without end is answered in turn with them.
+        for asked in (0..ANSWERS_MAX).map_while(|_| socket.next()) {
+            asked.answer(daemon.status(asked.asker, &asked.question));
         }
         if again.swap(false, Ordering::Relaxed) {
-            reload(arguments, &mut daemon);
+            manager.reloading();
+            reload(arguments, &mut daemon, &mut log, &manager);
         }
+        manager.on_round();
     }
+    manager.stopping();
     let counts = daemon.counts();
     daemon.stop();
-    say(&format!(
+    log.say(&format!(
         "ended: {} facts, {} misses, {} decisions in {} calls, {} facts lost",
         counts.facts, counts.misses, counts.decisions, counts.calls, counts.overruns
     ));
     Ok(())
 }
 
-/// Reads the settings again. Those that make no sense change nothing.
-fn reload(arguments: &arguments::DaemonOptions, daemon: &mut Daemon) {
-    match config::read(arguments.config.as_deref()) {
-        Ok(config) => {
-            daemon.set_service(service(arguments.mode, &config));
-            daemon.set_settings(&config.settings);
-            daemon.set_scope(config.scope);
-            say("the settings were read again");
-        }
-        Err(error) => say(&format!("the settings stay as they were: {error}")),
+fn put_back_windows(machine: &MachineTree, log: Log) -> Result<(), DaemonCommandError> {
+    for window in window_journal::put_back_left(machine)? {
+        log.say(&format!(
+            "put back: the window of {} is {} KiB",
+            window.bdi, window.kib
+        ));
+    }
+    Ok(())
+}
+
+/// Starts it, and gives up what it does not need from then on.
+fn start(
+    arguments: &arguments::DaemonOptions,
+    config: &DaemonConfig,
+    machine: &MachineTree,
+) -> Result<Daemon, DaemonCommandError> {
+    let state = state_folder().map_err(|source| DaemonCommandError::State {
+        path: STATE.into(),
+        source,
+    })?;
+    let service = service(arguments.mode, config);
+    let scope = config.scope.clone();
+    let daemon = Daemon::start(&config.settings, service, scope, machine, state)?;
+    // Readers wait for it where the machine is busy. Without the right to it, as busy as others.
+    let _ = rustix::process::nice(PRIORITY);
+    privileges::keep_needed().map_err(|errno| DaemonCommandError::Privileges(errno.into()))?;
+    Ok(daemon)
+}
+
+/// The folder on a disk in which known reads are made.
+///
+/// # Errors
+/// It cannot be made.
+pub(crate) fn state_folder() -> io::Result<&'static Path> {
+    let mut make = DirBuilder::new();
+    make.recursive(true).mode(0o755).create(STATE)?;
+    Ok(Path::new(STATE))
+}
+
+const fn doing(service: Service) -> &'static str {
+    match service {
+        Service::Observe => "watching; nothing is asked for",
+        Service::Advise => "reading ahead; no window is changed",
+        Service::Full => "reading ahead",
     }
 }
 
-/// One line for the log.
-fn say(text: &str) {
-    output::to_stderr(&format!("ahead daemon: {text}\n"));
+/// Reads the settings again. Those that make no sense change nothing; where Prometheus is answered stays.
+fn reload(
+    arguments: &arguments::DaemonOptions,
+    daemon: &mut Daemon,
+    log: &mut Log,
+    manager: &Manager,
+) {
+    match config::read(arguments.config.as_deref()) {
+        Ok(config) => {
+            let service = service(arguments.mode, &config);
+            daemon.set_service(service);
+            daemon.set_settings(&config.settings);
+            *log = self::log(arguments, &config);
+            daemon.set_scope(config.scope);
+            log.say("the settings were read again");
+            manager.ready(doing(service));
+        }
+        Err(error) => {
+            log.say(&format!("the settings stay as they were: {error}"));
+            manager.ready("the settings stay as they were");
+        }
+    }
 }

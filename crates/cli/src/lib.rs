@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+pub mod asking;
 pub mod bench;
 mod cache;
 pub mod compare;
@@ -17,12 +18,14 @@ pub mod duration;
 #[cfg(feature = "evidence")]
 pub mod evidence;
 pub mod exit;
+pub mod explain;
 pub mod explained;
 mod figures;
 pub mod generate;
 pub mod lab;
 pub mod output;
 mod progress;
+pub mod record;
 pub mod replay;
 pub mod reproduce;
 pub mod run;
@@ -33,6 +36,7 @@ pub mod size;
 pub mod stat;
 pub mod status;
 pub mod studies;
+pub mod top;
 pub mod traces;
 
 use std::ffi::OsString;
@@ -56,7 +60,11 @@ enum VerbError {
     #[error(transparent)]
     Daemon(#[from] daemon::DaemonCommandError),
     #[error(transparent)]
-    Status(#[from] status::StatusError),
+    Asking(#[from] asking::AskingError),
+    #[error(transparent)]
+    Record(#[from] record::RecordCommandError),
+    #[error(transparent)]
+    Top(#[from] top::TopError),
     #[error(transparent)]
     Device(#[from] device::DeviceCommandError),
     #[error(transparent)]
@@ -90,7 +98,11 @@ impl VerbError {
             Self::Reproduce(error) => error.exit(),
             Self::Study(error) => error.exit(),
             Self::Trace(error) => error.exit(),
-            Self::Status(_) | Self::Generate(_) | Self::Output(_) => Exit::Failed,
+            Self::Asking(_)
+            | Self::Record(_)
+            | Self::Top(_)
+            | Self::Generate(_)
+            | Self::Output(_) => Exit::Failed,
         }
     }
 }
@@ -169,6 +181,9 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
         Verb::Run(arguments) => return Ok(run::run(&arguments)?),
         Verb::Daemon(arguments) => daemon::daemon(&arguments)?,
         Verb::Status(arguments) => output::to_stdout(&status::status(&arguments)?)?,
+        Verb::Explain(arguments) => output::to_stdout(&explain::explain(&arguments)?)?,
+        Verb::Top(arguments) => top::top(&arguments)?,
+        Verb::Record(arguments) => record::record(&arguments)?,
         Verb::Simulate(arguments) => simulate::simulate(&arguments)?,
         Verb::Compare(arguments) => compare::compare(&arguments)?,
         Verb::Reproduce(arguments) => return Ok(reproduce::reproduce(&arguments)?),

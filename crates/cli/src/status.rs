@@ -1,86 +1,19 @@
 //! `ahead status`: asks the daemon, and shows what it says of the files that it knows.
 
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
-
-use ahead_daemon::control::{SOCKET, ask};
-use ahead_daemon::status::{DaemonStatus, FileStatus};
+use ahead_daemon::status::DaemonStatus;
 use ahead_study::table;
-use ahead_units::PageCount;
 
 use crate::arguments;
-use crate::figures;
+use crate::asking::{About, AskingError, name_of, pages, pattern_of, reader_of};
 use crate::output::to_json;
-
-/// Why there is nothing to show.
-#[derive(Debug, thiserror::Error)]
-pub enum StatusError {
-    /// No daemon.
-    #[error("no daemon runs here: `sudo ahead daemon` starts one")]
-    NoDaemon,
-    /// One of another version.
-    #[error("the daemon is of another version than this program: start it anew")]
-    OtherVersion,
-    /// It does not answer.
-    #[error("the daemon does not answer: {0}")]
-    NoAnswer(io::Error),
-    /// What was named is neither.
-    #[error("'{}' is no file that can be looked at, and no number of a process: {source}", target.display())]
-    Target {
-        /// What was typed.
-        target: PathBuf,
-        /// Why it is no file.
-        source: io::Error,
-    },
-}
-
-/// What one asks about.
-enum About {
-    All,
-    Process(u32),
-    File { device: u64, inode: u64 },
-}
-
-impl About {
-    fn find(target: Option<&Path>) -> Result<Self, StatusError> {
-        let Some(target) = target else {
-            return Ok(Self::All);
-        };
-        if let Some(number) = target.to_str().and_then(|text| text.parse().ok()) {
-            return Ok(Self::Process(number));
-        }
-        let facts = target.metadata().map_err(|source| StatusError::Target {
-            target: target.to_owned(),
-            source,
-        })?;
-        Ok(Self::File {
-            device: facts.dev(),
-            inode: facts.ino(),
-        })
-    }
-
-    fn is(&self, file: &FileStatus) -> bool {
-        match *self {
-            Self::All => true,
-            Self::Process(process) => file.process == process,
-            Self::File { device, inode } => file.device == device && file.inode == inode,
-        }
-    }
-}
 
 /// What the daemon says, as text.
 ///
 /// # Errors
-/// [`StatusError`].
-pub fn status(arguments: &arguments::Status) -> Result<String, StatusError> {
-    let about = About::find(arguments.target.as_deref())?;
-    let mut status = ask(Path::new(SOCKET)).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => StatusError::NoDaemon,
-        io::ErrorKind::InvalidData => StatusError::OtherVersion,
-        _ => StatusError::NoAnswer(error),
-    })?;
-    status.files.retain(|file| about.is(file));
+/// [`AskingError`].
+pub fn status(arguments: &arguments::Status) -> Result<String, AskingError> {
+    let target = arguments.target.as_deref().map(About::find).transpose()?;
+    let status = target.unwrap_or(About::All).ask(false)?;
     Ok(if arguments.json {
         to_json(&status)
     } else {
@@ -117,26 +50,17 @@ fn shown(status: &DaemonStatus) -> String {
     ];
     let mut table = table::with_titles(&titles, 3..7);
     for file in &status.files {
-        let inode = || format!("inode {}", file.inode);
-        let mapped = if file.is_mapped { ", mapped" } else { "" };
+        let account = &file.account;
         table.add_row([
-            file.path.clone().unwrap_or_else(inode),
-            format!(
-                "{} {}",
-                file.process,
-                file.name.as_deref().unwrap_or("(ended)")
-            ),
-            format!("{}{mapped}", file.pattern),
-            pages(file.pages),
-            pages(file.requested),
-            pages(file.useful),
-            pages(file.wasted + file.thrashed),
+            name_of(file),
+            reader_of(file),
+            pattern_of(file),
+            pages(account.pages),
+            pages(account.requested),
+            pages(account.useful),
+            pages(account.wasted + account.thrashed),
             file.reason.clone(),
         ]);
     }
     format!("{text}{table}\n")
-}
-
-fn pages(pages: u64) -> String {
-    figures::size(PageCount::new(pages).bytes().get())
 }

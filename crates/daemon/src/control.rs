@@ -1,46 +1,84 @@
 //! The socket by which the daemon is asked about itself.
 //!
-//! A line with the version comes in (`{"version":1}`), one JSON text ([`DaemonStatus`]) goes out, and the connection
-//! ends. Root is told all; others hear of files that their own processes read. Who asks is what the kernel says of the
-//! other end. One thread answers one asker after another and gives each a second; what an answer is made of comes from
-//! the daemon's own loop, which never waits for an asker.
+//! One [`Question`] comes in, one answer goes out, and the connection ends ([`protocol`](crate::protocol)). Root and the
+//! members of the group [`GROUP`] are told all; others hear of files that their own processes read. Who asks is what
+//! the kernel says of the other end, as it was when it connected. Each connection has a thread and a second; a user has
+//! a few connections at a time, so that no user keeps others from asking. What an answer is made of comes from the
+//! daemon's own loop, which never waits for an asker.
 
+use std::collections::HashMap;
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use ahead_sys::group_file::group_number;
+use ahead_sys::peer_groups::peer_groups;
 
-use crate::status::{DaemonStatus, STATUS_VERSION};
+use crate::protocol::{
+    ANSWER_BYTES_MAX, AnswerError, QUESTION_BYTES_MAX, Question, Refusal, read_answer, write_answer,
+};
+use crate::status::DaemonStatus;
 
-/// Where it is: not in `/run/ahead`, which only root may look into.
-pub const SOCKET: &str = "/run/ahead-daemon.sock";
+/// Where it is: in a folder of its own, as only root may look into `/run/ahead`.
+pub const SOCKET: &str = "/run/ahead-daemon/control.sock";
+
+/// Members of this group are told all, as root is. The machine need not have it.
+pub const GROUP: &str = "ahead";
 
 /// How long an asker may take, and an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Longest question that is read.
-const QUESTION_BYTES_MAX: u64 = 256;
+/// Connections of one user at a time. More are closed at once.
+const OF_ONE_USER_MAX: u32 = 4;
 
-/// Longest answer that is read.
-const ANSWER_BYTES_MAX: u64 = 4 << 20;
+/// Users other than root wait so long for each answer. With their few connections that is 80 answers a second at most: a
+/// user that asks without end cannot keep the loop busy. People do not notice, as the loop may take as long.
+const PAUSE: Duration = Duration::from_millis(50);
 
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Question {
-    version: u32,
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// The user.
+    pub user: u32,
+    /// May hear of the files of all processes.
+    pub sees_all: bool,
+}
+
+impl Asker {
+    /// The daemon itself.
+    pub const DAEMON: Self = Self {
+        user: 0,
+        sees_all: true,
+    };
+
+    /// At the other end of `connection`; the machine's groups are in the folder `etc`.
+    fn at_other_end(connection: &UnixStream, etc: &Path) -> io::Result<Self> {
+        let peer = rustix::net::sockopt::socket_peercred(connection)?;
+        let user = peer.uid.as_raw();
+        let group = group_number(etc, GROUP);
+        let others = peer_groups(connection).unwrap_or_default();
+        let is_member =
+            |group: u32| group != 0 && (peer.gid.as_raw() == group || others.contains(&group));
+        Ok(Self {
+            user,
+            sees_all: user == 0 || group.is_some_and(is_member),
+        })
+    }
 }
 
 /// A question, to be answered by the loop.
 #[derive(Debug)]
 pub struct Asked {
-    /// The user who asks.
-    pub user: u32,
+    /// Who asks.
+    pub asker: Asker,
+    /// What.
+    pub question: Question,
     answer: SyncSender<DaemonStatus>,
 }
 
@@ -51,22 +89,43 @@ impl Asked {
     }
 }
 
+/// Asks the loop.
+#[derive(Clone, Debug)]
+pub struct Questions(Sender<Asked>);
+
+impl Questions {
+    /// What the loop says; `None` when it has ended, or does not answer in time.
+    #[must_use]
+    pub fn ask(&self, asker: Asker, question: Question) -> Option<DaemonStatus> {
+        let (answer, answered) = sync_channel(1);
+        let asked = Asked {
+            asker,
+            question,
+            answer,
+        };
+        self.0.send(asked).ok()?;
+        answered.recv_timeout(PATIENCE).ok()
+    }
+}
+
 /// The socket, until it is dropped.
 #[derive(Debug)]
 pub struct ControlSocket {
     path: PathBuf,
     asked: Receiver<Asked>,
+    questions: Questions,
 }
 
 impl ControlSocket {
-    /// Opens the socket at `path`. What a daemon that was killed left there is replaced: whether one runs is known
-    /// before.
+    /// Opens the socket at `path`; the machine's groups are in the folder `etc`. What a daemon that was killed left
+    /// there is replaced: whether one runs is known before.
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        if let Some(folder) = path.parent() {
+    pub fn open(path: &Path, etc: &Path) -> io::Result<Self> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
             fs::create_dir_all(folder)?;
+            fs::set_permissions(folder, Permissions::from_mode(0o755))?;
         }
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -75,12 +134,19 @@ impl ControlSocket {
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, Permissions::from_mode(0o666))?;
         let (sender, asked) = channel();
+        let questions = Questions(sender);
+        let server = Server {
+            questions: questions.clone(),
+            etc: etc.to_owned(),
+            asking: Asking::default(),
+        };
         thread::Builder::new()
             .name("control".to_owned())
-            .spawn(move || serve(&listener, &sender))?;
+            .spawn(move || server.serve(&listener))?;
         Ok(Self {
             path: path.to_owned(),
             asked,
+            questions,
         })
     }
 
@@ -88,6 +154,12 @@ impl ControlSocket {
     #[must_use]
     pub fn next(&self) -> Option<Asked> {
         self.asked.try_recv().ok()
+    }
+
+    /// For who asks from within this process.
+    #[must_use]
+    pub fn questions(&self) -> Questions {
+        self.questions.clone()
     }
 }
 
@@ -97,108 +169,187 @@ impl Drop for ControlSocket {
     }
 }
 
-fn serve(listener: &UnixListener, asked: &Sender<Asked>) {
-    for connection in listener.incoming() {
-        // An asker that does not ask, or goes away, is none.
-        let _ = connection.and_then(|connection| serve_one(connection, asked));
+/// How many connections each user has.
+#[derive(Clone, Debug, Default)]
+struct Asking(Arc<Mutex<HashMap<u32, u32>>>);
+
+/// One of them, until it is dropped.
+struct OneAsking {
+    all: Asking,
+    user: u32,
+}
+
+impl Asking {
+    fn begin(&self, user: u32) -> Option<OneAsking> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = all.entry(user).or_default();
+        if *count >= OF_ONE_USER_MAX {
+            return None;
+        }
+        *count += 1;
+        Some(OneAsking {
+            all: self.clone(),
+            user,
+        })
     }
 }
 
-fn serve_one(mut connection: UnixStream, asked: &Sender<Asked>) -> io::Result<()> {
+impl Drop for OneAsking {
+    fn drop(&mut self) {
+        let mut all = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = all.get_mut(&self.user) {
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.user);
+            }
+        }
+    }
+}
+
+struct Server {
+    questions: Questions,
+    etc: PathBuf,
+    asking: Asking,
+}
+
+impl Server {
+    fn serve(&self, listener: &UnixListener) {
+        for connection in listener.incoming() {
+            let Ok(connection) = connection else {
+                // Out of descriptors, for one: not again at once.
+                thread::sleep(PATIENCE / 10);
+                continue;
+            };
+            // An asker that does not ask, or goes away, is none.
+            let Ok(asker) = Asker::at_other_end(&connection, &self.etc) else {
+                continue;
+            };
+            let Some(one) = self.asking.begin(asker.user) else {
+                continue;
+            };
+            let questions = self.questions.clone();
+            let _ = thread::Builder::new()
+                .name("asker".to_owned())
+                .stack_size(256 << 10)
+                .spawn(move || {
+                    let _ = serve_one(connection, asker, &questions);
+                    drop(one);
+                });
+        }
+    }
+}
+
+fn serve_one(mut connection: UnixStream, asker: Asker, questions: &Questions) -> io::Result<()> {
     connection.set_read_timeout(Some(PATIENCE))?;
     connection.set_write_timeout(Some(PATIENCE))?;
-    let user = rustix::net::sockopt::socket_peercred(&connection)?
-        .uid
-        .as_raw();
-    let mut line = String::new();
+    let mut line = Vec::new();
     BufReader::new(&connection)
         .take(QUESTION_BYTES_MAX)
-        .read_line(&mut line)?;
-    if !is_question(&line) {
-        let refused = format!("{{\"version\":{STATUS_VERSION}}}\n");
-        return connection.write_all(refused.as_bytes());
-    }
-    let (answer, answered) = sync_channel(1);
-    let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-    asked.send(Asked { user, answer }).map_err(gone)?;
-    let status = answered
-        .recv_timeout(PATIENCE)
-        .map_err(|_| io::ErrorKind::TimedOut)?;
-    connection.write_all(&serde_json::to_vec(&status)?)
+        .read_until(b'\n', &mut line)?;
+    let text = match Question::read(&line) {
+        Err(refusal) => write_answer(&refusal),
+        Ok(question) => {
+            if asker.user != 0 {
+                thread::sleep(PAUSE);
+            }
+            match questions.ask(asker, question) {
+                Some(status) => write_answer(&status),
+                None => write_answer(&Refusal::new("it is too busy to answer")),
+            }
+        }
+    };
+    connection.write_all(&text)
 }
 
-fn is_question(line: &str) -> bool {
-    serde_json::from_str::<Question>(line).is_ok_and(|question| question.version == STATUS_VERSION)
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// No daemon.
+    #[error("no daemon runs here: `sudo ahead daemon` starts one")]
+    NoDaemon,
+    /// It does not answer.
+    #[error("the daemon does not answer: {0}")]
+    Silent(io::Error),
+    /// It answers something else.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+}
+
+impl From<io::Error> for AskError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Self::NoDaemon,
+            _ => Self::Silent(error),
+        }
+    }
 }
 
 /// Asks the daemon at `path`.
 ///
 /// # Errors
-/// `NotFound` or `ConnectionRefused` when none runs; `InvalidData` when it speaks another version.
-pub fn ask(path: &Path) -> io::Result<DaemonStatus> {
+/// [`AskError`].
+pub fn ask(path: &Path, question: &Question) -> Result<DaemonStatus, AskError> {
     let mut connection = UnixStream::connect(path)?;
     connection.set_read_timeout(Some(PATIENCE * 4))?;
-    let question = Question {
-        version: STATUS_VERSION,
-    };
-    let mut line = serde_json::to_vec(&question)?;
-    line.push(b'\n');
-    connection.write_all(&line)?;
+    connection.write_all(&question.to_line())?;
     let mut text = Vec::new();
     connection.take(ANSWER_BYTES_MAX).read_to_end(&mut text)?;
-    let status: DaemonStatus =
-        serde_json::from_slice(&text).map_err(|_| io::ErrorKind::InvalidData)?;
-    Ok(status)
+    Ok(read_answer(&text)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const ETC: &str = "/etc";
+
     fn status() -> DaemonStatus {
         DaemonStatus {
-            version: STATUS_VERSION,
             process: 7,
             mode: "full".to_owned(),
             facts: 1,
-            misses: 2,
-            decisions: 3,
-            calls: 4,
-            facts_lost: 5,
-            watched: 6,
-            narrowed: 7,
-            unread_pages: 8,
-            files: Vec::new(),
+            ..DaemonStatus::default()
         }
+    }
+
+    fn open(folder: &Path) -> (ControlSocket, PathBuf) {
+        let path = folder.join("run/daemon.sock");
+        (ControlSocket::open(&path, Path::new(ETC)).unwrap(), path)
     }
 
     #[test]
     fn who_asks_is_known_and_answered() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("run/daemon.sock");
-        let socket = ControlSocket::open(&path).unwrap();
-        let asker = thread::spawn({
+        let (socket, path) = open(folder.path());
+        let question = Question {
+            process: Some(3),
+            ..Question::all()
+        };
+        let asking = thread::spawn({
             let path = path.clone();
-            move || ask(&path)
+            move || ask(&path, &question)
         });
         let asked = socket.asked.recv().unwrap();
-        assert_eq!(asked.user, rustix::process::geteuid().as_raw());
+        assert_eq!(asked.asker.user, rustix::process::geteuid().as_raw());
+        assert_eq!(asked.question, question);
         asked.answer(status());
-        assert_eq!(asker.join().unwrap().unwrap(), status());
+        assert_eq!(asking.join().unwrap().unwrap(), status());
         drop(socket);
-        assert_eq!(ask(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(matches!(
+            ask(&path, &Question::all()),
+            Err(AskError::NoDaemon)
+        ));
     }
 
     #[test]
-    fn what_is_no_question_ends_without_one() {
+    fn what_is_no_question_is_refused_and_the_loop_is_not_asked() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("daemon.sock");
-        let socket = ControlSocket::open(&path).unwrap();
-        let long = format!("{{\"version\":1, \"x\":\"{}\"}}\n", "y".repeat(300));
+        let (socket, path) = open(folder.path());
+        let long = format!("{{\"version\":2, \"x\":\"{}\"}}\n", "y".repeat(300));
         for text in [
             "\n",
-            "{\"version\":2}\n",
-            "{\"version\":1,\"more\":1}\n",
+            "{\"version\":1}\n",
+            "{\"version\":2,\"more\":1}\n",
             &long,
         ] {
             let mut connection = UnixStream::connect(&path).unwrap();
@@ -206,8 +357,36 @@ mod tests {
             let mut said = String::new();
             // The rest of a long one may be refused.
             let _ = connection.read_to_string(&mut said);
+            assert!(said.is_empty() || said.contains("\"refused\""), "{said}");
             assert!(socket.next().is_none(), "{text}");
         }
-        assert!(!is_question("") && is_question("{\"version\":1}"));
+    }
+
+    /// Whoever connects and says nothing holds a connection of its own, and not the socket.
+    #[test]
+    fn a_user_that_says_nothing_has_a_few_connections_and_no_more() {
+        let all = Asking::default();
+        let mut held: Vec<_> = (0..OF_ONE_USER_MAX)
+            .map(|_| all.begin(7).unwrap())
+            .collect();
+        assert!(all.begin(7).is_none());
+        assert!(all.begin(8).is_some(), "another user");
+        held.pop();
+        assert!(all.begin(7).is_some());
+        drop(held);
+        assert!(all.0.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_member_of_the_group_sees_all() {
+        let (one, _other) = UnixStream::pair().unwrap();
+        let etc = tempfile::tempdir().unwrap();
+        let own = rustix::process::getegid().as_raw();
+        // The group of root is not given away by a line of a file.
+        for (number, is_group) in [(own.max(1), own != 0), (u32::MAX - 1, false)] {
+            fs::write(etc.path().join("group"), format!("{GROUP}:x:{number}:\n")).unwrap();
+            let asker = Asker::at_other_end(&one, etc.path()).unwrap();
+            assert_eq!(asker.sees_all, asker.user == 0 || is_group);
+        }
     }
 }

@@ -4,9 +4,9 @@
 //! until the next miss. Accesses are told late, after the read, but for those that go to the device; so what is
 //! requested helps from the next one on.
 
-use std::fs;
+mod answers;
+
 use std::num::NonZeroUsize;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,7 +23,9 @@ use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::Timestamp;
 use lru::LruCache;
 
+use crate::changes::{Change, Changes};
 use crate::files::{FILES_MAX, Files};
+use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
 use crate::narrowed::{NarrowError, NarrowedFiles};
@@ -32,7 +34,6 @@ use crate::owned::{OwnedDevices, OwnersWindow};
 use crate::reach::Reach;
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
-use crate::status::{DaemonStatus, FileStatus, STATUS_FILES_MAX, STATUS_VERSION};
 
 /// A watched file of which nothing was told for so long is not watched any more.
 const QUIET_NS: u64 = 5_000_000_000;
@@ -120,6 +121,8 @@ pub struct Daemon {
     /// Devices that were left to their owner, and that was not said yet.
     owner_news: Vec<OwnersWindow>,
     counts: DaemonCounts,
+    changes: Changes,
+    began: Timestamp,
     facts: Vec<Observation>,
     looked: Timestamp,
     /// When a miss was told last.
@@ -161,6 +164,8 @@ impl Daemon {
             memory: PressedMemory::default(),
             owner_news: Vec::new(),
             counts: DaemonCounts::default(),
+            changes: Changes::default(),
+            began: now(),
             facts: Vec::new(),
             looked: Timestamp::new(0),
             missed: Timestamp::new(0),
@@ -207,55 +212,9 @@ impl Daemon {
         self.narrowed.widen_all();
     }
 
-    /// What it says of itself to `user`: root hears of all files, others of those that their own processes read.
-    #[must_use]
-    pub fn status(&self, user: u32) -> DaemonStatus {
-        let counts = self.counts();
-        let mut files = Vec::new();
-        self.session.files.visit(|inside| {
-            self.session.files.account(inside, 0);
-            let slot = inside.slot();
-            files.extend(slot.key().map(|key| (slot.told, key)));
-        });
-        files.sort_unstable_by_key(|(told, _)| std::cmp::Reverse(*told));
-        let files = files
-            .into_iter()
-            .filter_map(|(_, key)| self.file_status(key, user));
-        let number = |count: usize| count as u64;
-        DaemonStatus {
-            version: STATUS_VERSION,
-            process: std::process::id(),
-            mode: self.service.name().to_owned(),
-            facts: counts.facts,
-            misses: counts.misses,
-            decisions: counts.decisions,
-            calls: counts.calls,
-            facts_lost: counts.overruns,
-            watched: number(self.watched.len()),
-            narrowed: number(self.narrowed.len()),
-            unread_pages: self.session.group.budget.unread().get(),
-            files: files.take(STATUS_FILES_MAX).collect(),
-        }
-    }
-
-    fn file_status(&self, key: FileKey, user: u32) -> Option<FileStatus> {
-        let place = self.session.files.peek(key)?;
-        let (process, mut status) = {
-            let mut inside = self.session.files.enter(place).ok()?;
-            let slot = inside.slot();
-            (slot.reader, slot.status()?)
-        };
-        // A process that has ended belongs to none but root.
-        let owner = fs::metadata(format!("/proc/{process}")).map(|facts| facts.uid());
-        if user != 0 && owner.ok() != Some(user) {
-            return None;
-        }
-        let reached = crate::reach::reach(key, process, self.session.files.reach(place));
-        let path = reached.and_then(|(reached, _)| reached.path(process));
-        status.path = path.map(|path| path.display().to_string());
-        let name = fs::read_to_string(format!("/proc/{process}/comm")).ok();
-        status.name = name.map(|name| name.trim_end().to_owned());
-        Some(status)
+    /// Changes of mind that are to be told, and how many were left out before them.
+    pub fn changes(&mut self) -> (Vec<Change>, u64) {
+        self.changes.take()
     }
 
     /// Devices on which nothing is steered any more, since this was asked last.
@@ -361,6 +320,8 @@ impl Daemon {
         };
         if fact.advised_random {
             // The program has just said so: it is left to it, and its next misses are.
+            self.changes
+                .on_deed(&self.session.files, place, fact, Deed::LeftToProgram);
             self.forget(fact.file);
             return;
         }
@@ -385,10 +346,17 @@ impl Daemon {
                     let reach = self.session.files.reach(place);
                     let mut outside =
                         Outside::new(fact.file, fact.process, fact.file_pages, reach, may_act);
+                    outside.wants_path = self.session.files.wants_path(place);
                     let token = self.session.read(place, access, now, &mut outside).ok();
                     self.session.files.set_reach(place, outside.reach);
                     self.counts.calls += outside.calls;
                     self.counts.decisions += outside.carried;
+                    let Outside { asked, path, .. } = outside;
+                    let files = &self.session.files;
+                    self.changes.on_read(files, place, fact, |slot| {
+                        slot.path = slot.path.take().or(path);
+                        slot.on_read(now, fact.process, asked)
+                    });
                     token
                 }
             };
@@ -409,7 +377,7 @@ impl Daemon {
     }
 
     /// Notes who reads; when the last fact of the file was told, but not before the reader's pause.
-    fn note(&self, place: u32, fact: &Observation) -> Timestamp {
+    fn note(&mut self, place: u32, fact: &Observation) -> Timestamp {
         if let Some(number) = fact.descriptor {
             let process = fact.process;
             let reach = Reach::Descriptor { process, number };
@@ -419,7 +387,12 @@ impl Daemon {
             return fact.time;
         };
         let slot = inside.slot();
-        slot.reader = fact.process;
+        if std::mem::replace(&mut slot.reader, fact.process) != fact.process {
+            let reader = self.readers.get(fact);
+            slot.owner = reader.owner;
+            slot.name.clone_from(&reader.name);
+            slot.cgroup = reader.cgroups.last().cloned();
+        }
         slot.is_mapped = fact.is_mapped;
         let before = std::mem::replace(&mut slot.told, fact.time);
         if before == Timestamp::default() {
@@ -502,7 +475,11 @@ impl Daemon {
                 // Where it cannot be taken away, the reader pays for it as it did, and so do we, but seldom.
                 let _ = self.narrow(place, fact);
             }
-            MappedNeed::Window => self.narrowed.widen(fact.file),
+            MappedNeed::Window if self.narrowed.holds_any(fact.file) => {
+                self.narrowed.widen(fact.file);
+                self.changes
+                    .on_deed(&self.session.files, place, fact, Deed::WindowGivenBack);
+            }
             _ => {}
         }
     }
@@ -526,7 +503,10 @@ impl Daemon {
         let Reach::Descriptor { process, number } = reach else {
             return None;
         };
-        self.narrowed.narrow(fact.file, process, number).ok()
+        self.narrowed.narrow(fact.file, process, number).ok()?;
+        self.changes
+            .on_deed(&self.session.files, place, fact, Deed::WindowTaken);
+        Some(())
     }
 
     fn look_around(&mut self, now: Timestamp) {

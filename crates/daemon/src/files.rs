@@ -3,22 +3,33 @@
 //! One thread is in here, so a file is never busy and nothing is deferred.
 
 use std::cell::{Cell, RefCell, RefMut};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
-use ahead_engine::file::{FileState, Tally};
+use ahead_engine::adviser::Answer;
+use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::mapped_window::{MappedNeed, MappedWindow};
 use ahead_observer::observation::{FileKey, Observation};
 use ahead_policy::adaptive::{STREAMS_MANY, Stream};
+use ahead_policy::decision::Decision;
 use ahead_units::Timestamp;
 use lru::LruCache;
 
+use crate::history::{Deed, History};
 use crate::reach::Reach;
-use crate::status::FileStatus;
+use crate::status::{DeviceStatus, FileStatus, PageAccount};
 
 /// Files that are known at once. Fewer, and a machine that reads many forgets the streams of those that come back;
 /// more is memory.
 pub const FILES_MAX: usize = 4096;
+
+/// Devices whose accounts are kept apart. More share one, so that network mounts that come and go do not fill memory.
+const DEVICES_MAX: usize = 64;
+
+/// How often the path of a file is looked for.
+const PATH_LOOKS_MAX: u8 = 8;
 
 /// What is known of one file.
 #[derive(Debug, Default)]
@@ -27,13 +38,23 @@ pub struct Slot {
     state: FileState,
     many: Option<Box<[Stream]>>,
     /// What happened to it since it is known.
-    pub total: Tally,
-    /// Pages given up unread since it is known.
-    pub wasted: u64,
+    pub account: PageAccount,
+    /// What was decided about it.
+    pub history: History,
     /// When its newest fact was told.
     pub told: Timestamp,
     /// Process that read it last.
     pub reader: u32,
+    /// The user of that process.
+    pub owner: Option<u32>,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its control group, of the unified hierarchy where there is one.
+    pub cgroup: Option<String>,
+    /// The file's path when it was reached first.
+    pub path: Option<PathBuf>,
+    /// How often it was looked for.
+    path_looks: u8,
     /// It is read through a mapping.
     pub is_mapped: bool,
     /// Whether the kernel's window pays there.
@@ -72,28 +93,37 @@ impl Slot {
         !is_recent
     }
 
-    /// What is said of it; who reads it, and its path, are found out by others.
+    /// What is said of it, without its history.
     #[must_use]
     pub fn status(&self) -> Option<FileStatus> {
         let FileKey { device, inode } = self.key?;
         Some(FileStatus {
             device,
             inode,
-            path: None,
+            path: self.path.as_ref().map(|path| path.display().to_string()),
             process: self.reader,
-            name: None,
+            name: self.name.clone(),
+            cgroup: self.cgroup.clone(),
             is_mapped: self.is_mapped,
             pattern: self.state.pattern.text().to_owned(),
             reason: self.state.reason.text().to_owned(),
             window_pages: self.state.window.get(),
-            accesses: self.total.accesses,
-            pages: self.total.pages,
-            requested: self.total.prefetched,
-            useful: self.total.useful,
-            late: self.total.late,
-            wasted: self.wasted,
-            thrashed: self.total.thrashed,
+            read_ns: self.told.get(),
+            account: self.account,
+            history: Vec::new(),
+            history_forgotten: 0,
         })
+    }
+
+    /// It was read, and `asked` is what was requested because of that. Returns what is new, if that is a change of mind.
+    pub fn on_read(
+        &mut self,
+        at: Timestamp,
+        process: u32,
+        asked: Option<(Decision, Answer)>,
+    ) -> Option<Deed> {
+        let mind = (self.state.pattern, self.state.reason);
+        self.history.on_read(at, process, mind, asked)
     }
 }
 
@@ -103,6 +133,8 @@ pub struct Files {
     slots: Vec<RefCell<Slot>>,
     reaches: Vec<Cell<Reach>>,
     places: RefCell<LruCache<FileKey, u32>>,
+    /// By the number of the device.
+    devices: RefCell<BTreeMap<u64, PageAccount>>,
 }
 
 /// A file that was entered.
@@ -132,7 +164,24 @@ impl Files {
             slots,
             reaches,
             places: RefCell::new(LruCache::new(files_max)),
+            devices: RefCell::default(),
         }
+    }
+
+    /// What happened on each device.
+    #[must_use]
+    pub fn devices(&self) -> Vec<DeviceStatus> {
+        let devices = self.devices.borrow();
+        let status = |(&device, &account): (&u64, &PageAccount)| DeviceStatus { device, account };
+        devices.iter().map(status).collect()
+    }
+
+    /// The device of `key` has so much more.
+    fn add_to_device(&self, key: FileKey, more: &PageAccount) {
+        let mut devices = self.devices.borrow_mut();
+        let is_full = devices.len() >= DEVICES_MAX && !devices.contains_key(&key.device);
+        let device = if is_full { 0 } else { key.device };
+        devices.entry(device).or_default().add(more);
     }
 
     /// Where `file` is, if it is known. It was used now.
@@ -166,6 +215,7 @@ impl Files {
         let mut inside = InsideSlot(self.slots[at(place)].borrow_mut());
         if inside.0.key.is_some() {
             leave(&mut inside);
+            self.account(&mut inside, 0);
         }
         *inside.0 = Slot {
             key: Some(file),
@@ -173,6 +223,19 @@ impl Files {
         };
         self.reaches[at(place)].set(Reach::default());
         place
+    }
+
+    /// Whether the path of the file at a place is to be looked for: it is not known, and was not looked for in vain
+    /// often. Who reads it may be out of reach for good.
+    #[must_use]
+    pub fn wants_path(&self, place: u32) -> bool {
+        let Some(slot) = self.slots.get(at(place)) else {
+            return false;
+        };
+        let slot = &mut *slot.borrow_mut();
+        let is_wanted = slot.path.is_none() && slot.path_looks < PATH_LOOKS_MAX;
+        slot.path_looks += u8::from(is_wanted);
+        is_wanted
     }
 
     /// How the file at a place was reached last.
@@ -218,8 +281,21 @@ impl FileTable for Files {
     fn account(&self, entered: &mut InsideSlot<'_>, _accesses_min: u64) {
         let slot = &mut *entered.0;
         let (tally, wasted) = slot.state.take_tally();
-        slot.total.add(&tally);
-        slot.wasted += wasted;
+        let more = PageAccount {
+            accesses: tally.accesses,
+            pages: tally.pages,
+            requested: tally.prefetched,
+            useful: tally.useful,
+            late: tally.late,
+            wasted,
+            thrashed: tally.thrashed,
+        };
+        slot.account.add(&more);
+        if let Some(key) = slot.key
+            && more != PageAccount::default()
+        {
+            self.add_to_device(key, &more);
+        }
     }
 }
 
@@ -266,6 +342,34 @@ mod tests {
         assert_eq!((left, third), (Some(file(2)), second));
         assert_eq!(files.find(file(2)), None);
         assert_eq!(files.key(second), Some(file(3)));
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_found_is_not_looked_for_without_end() {
+        let files = Files::new(NonZeroUsize::MIN);
+        let place = files.take_place(file(1), |_| panic!("free"));
+        let looks = (0..100).filter(|_| files.wants_path(place)).count();
+        assert_eq!(looks, usize::from(PATH_LOOKS_MAX));
+        files.take_place(file(2), |_| ());
+        assert!(files.wants_path(place), "another file");
+        files.enter(place).unwrap().slot().path = Some("/a".into());
+        assert!(!files.wants_path(place));
+    }
+
+    /// Names of network mounts can be made without end.
+    #[test]
+    fn devices_beyond_those_that_are_told_apart_share_an_account() {
+        let files = Files::new(NonZeroUsize::MIN);
+        let one = PageAccount {
+            pages: 1,
+            ..PageAccount::default()
+        };
+        for device in 1..=DEVICES_MAX as u64 + 9 {
+            files.add_to_device(FileKey { device, inode: 1 }, &one);
+        }
+        let devices = files.devices();
+        assert_eq!(devices.len(), DEVICES_MAX + 1);
+        assert_eq!((devices[0].device, devices[0].account.pages), (0, 9));
     }
 
     #[test]

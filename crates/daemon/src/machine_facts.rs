@@ -9,7 +9,8 @@ use ahead_sys::device_identity;
 use ahead_units::Timestamp;
 
 /// Now, on the clock of the facts.
-pub(crate) fn now() -> Timestamp {
+#[must_use]
+pub fn now() -> Timestamp {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let ns = now.tv_sec.saturating_mul(1_000_000_000) + now.tv_nsec;
     Timestamp::new(u64::try_from(ns).unwrap_or(0))

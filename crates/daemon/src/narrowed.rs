@@ -163,6 +163,12 @@ impl NarrowedFiles {
         self.noted.files.is_empty()
     }
 
+    /// Whether an open file of `file` in any process has none.
+    #[must_use]
+    pub fn holds_any(&self, file: FileKey) -> bool {
+        self.noted.files.iter().any(|one| one.file() == file)
+    }
+
     /// Whether an open file of `file` in this process has none. Others that read it have open files of their own.
     #[must_use]
     pub fn holds(&self, file: FileKey, process: u32) -> bool {

@@ -4,6 +4,7 @@
 //! let go of when that is carried out, so that no file system stays busy because of us.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 
 use ahead_engine::adviser::{Act, Adviser, Answer, Residency};
 use ahead_observer::observation::FileKey;
@@ -25,11 +26,17 @@ pub struct Outside {
     pub reach: Reach,
     /// It may be acted on; otherwise every decision ends as "not here".
     may_act: bool,
+    /// Its path is to be found out.
+    pub wants_path: bool,
+    /// It, as far as it can be seen.
+    pub path: Option<PathBuf>,
     reached: Option<Reached>,
     /// Calls that were made.
     pub calls: u64,
     /// Decisions that were carried out.
     pub carried: u64,
+    /// The newest one, and what came of it.
+    pub asked: Option<(Decision, Answer)>,
 }
 
 impl Outside {
@@ -48,9 +55,12 @@ impl Outside {
             file_pages,
             reach,
             may_act,
+            wants_path: false,
+            path: None,
             reached: None,
             calls: 0,
             carried: 0,
+            asked: None,
         }
     }
 
@@ -98,11 +108,17 @@ fn count(opened: impl AsFd, range: PageRange) -> Option<CacheStat> {
 
 impl Adviser for Outside {
     fn prepare(&mut self, _decision: &Decision) -> Option<PageCount> {
-        if !self.may_act {
+        if !self.may_act && !self.wants_path {
             return None;
         }
         let (reached, reach) = reach(self.file, self.process, self.reach)?;
         self.reach = reach;
+        if std::mem::take(&mut self.wants_path) {
+            self.path = reached.path(self.process);
+        }
+        if !self.may_act {
+            return None;
+        }
         let pages = match &reached {
             Reached::File(_, pages) => *pages,
             Reached::Mapped(..) => self.file_pages,
@@ -122,8 +138,9 @@ impl Adviser for Outside {
         }
     }
 
-    fn finish(&mut self, _decision: &Decision, answer: Answer) {
+    fn finish(&mut self, decision: &Decision, answer: Answer) {
         self.reached = None;
+        self.asked = Some((*decision, answer));
         if !matches!(answer, Answer::NotHere | Answer::Refused) {
             self.carried += 1;
         }

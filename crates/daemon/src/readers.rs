@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::MetadataExt as _;
 
 use ahead_observer::observation::Observation;
 use ahead_units::Timestamp;
@@ -26,6 +27,8 @@ pub(crate) struct Reader {
     pub(crate) name: Option<String>,
     /// Its control groups.
     pub(crate) cgroups: Vec<String>,
+    /// Its user.
+    pub(crate) owner: Option<u32>,
 }
 
 /// What is known of the processes that read.
@@ -58,20 +61,32 @@ impl Readers {
 
 /// What is not there, as the process has ended, is not known.
 fn look(process: u32) -> Reader {
-    let file = |name: &str| fs::read(format!("/proc/{process}/{name}")).unwrap_or_default();
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    let name = text(file("comm")).trim_end().to_owned();
+    let owner = fs::metadata(format!("/proc/{process}")).map(|facts| facts.uid());
     Reader {
-        has_library: is_under_run(&file("environ")),
-        name: Some(name).filter(|name| !name.is_empty()),
-        cgroups: groups(&text(file("cgroup"))),
+        has_library: is_under_run(&file(process, "environ")),
+        name: name(process),
+        cgroups: groups(&file(process, "cgroup")),
+        owner: owner.ok(),
     }
 }
 
+fn file(process: u32, name: &str) -> Vec<u8> {
+    fs::read(format!("/proc/{process}/{name}")).unwrap_or_default()
+}
+
+fn name(process: u32) -> Option<String> {
+    let comm = file(process, "comm");
+    let name = String::from_utf8_lossy(&comm).trim_end().to_owned();
+    Some(name).filter(|name| !name.is_empty())
+}
+
 /// `4:memory:/a`, and `0::/a` for the unified hierarchy.
-fn groups(text: &str) -> Vec<String> {
+fn groups(text: &[u8]) -> Vec<String> {
     let group = |line: &str| Some(line.splitn(3, ':').nth(2)?.to_owned());
-    text.lines().filter_map(group).collect()
+    String::from_utf8_lossy(text)
+        .lines()
+        .filter_map(group)
+        .collect()
 }
 
 /// Whether a process with this environment was started with the library.
@@ -96,7 +111,7 @@ mod tests {
 
     #[test]
     fn groups_of_both_hierarchies_are_paths() {
-        let text = "5:memory,cpu:/a:b\n0::/system.slice/x.service\n";
+        let text = b"5:memory,cpu:/a:b\n0::/system.slice/x.service\n";
         assert_eq!(groups(text), ["/a:b", "/system.slice/x.service"]);
     }
 }

@@ -58,6 +58,13 @@ impl ScopeRules {
         *self == Self::default()
     }
 
+    fn add(&mut self, more: Self) {
+        self.paths.extend(more.paths);
+        self.processes.extend(more.processes);
+        self.cgroups.extend(more.cgroups);
+        self.devices.extend(more.devices);
+    }
+
     fn names(&self, facts: &ReadFacts<'_>) -> bool {
         let below = |group: &String, rule: &String| {
             let rest = group.strip_prefix(rule.trim_end_matches('/'));
@@ -118,6 +125,12 @@ impl Scope {
     pub fn check(&self) -> Result<(), ScopeError> {
         self.include.check()?;
         self.exclude.check()
+    }
+
+    /// What another file says counts too.
+    pub fn add(&mut self, more: Self) {
+        self.include.add(more.include);
+        self.exclude.add(more.exclude);
     }
 
     /// Whether nothing is said, so that nothing need be known of a read.

@@ -434,6 +434,19 @@ static EXAMPLES: &[Examples] = &[
         ],
     ),
     of(
+        "ahead-record",
+        &[
+            (
+                "sudo ahead record --system --for 60s machine.parquet",
+                "what all programs read from devices in a minute",
+            ),
+            (
+                "ahead simulate --workload machine.parquet --disk hdd",
+                "the same on another disk, under our policy",
+            ),
+        ],
+    ),
+    of(
         "ahead-stat",
         &[
             ("ahead stat reads.csv", "sizes, runs, re-use"),

@@ -41,6 +41,28 @@ pub struct TraceOptions {
     pub action: String,
 }
 
+/// `ahead record`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A file is in the trace from the first time on that a part of it had to be fetched from a device, with all \
+    its reads and page faults then, in whole pages. Pages that the kernel maps around a fault count as touched; where it \
+    maps a large folio at once, not all of them are told. Files that are only read from memory are not. For one command and \
+    what it starts there is `ahead run --record`, which also has opens and advice.\n\
+    It needs what `ahead daemon` needs, and runs beside that or without.\n\
+    Exit codes: 0 recorded, 1 could not begin or go on, 2 wrong usage."
+)]
+pub struct Record {
+    /// Of all processes
+    #[arg(long, required = true)]
+    pub system: bool,
+    /// How long, as in 30s or 5m [default: until Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::duration::parse)]
+    pub duration_ns: Option<u64>,
+    /// The trace: .csv, .parquet, .fio, each also with .zst
+    #[arg(value_name = "FILE")]
+    pub trace_file: PathBuf,
+}
+
 /// `ahead convert`.
 #[derive(Debug, Args)]
 #[command(

@@ -1,6 +1,7 @@
 //! What the tests of the program share: starting it, and libraries to preload that do nothing.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub(crate) mod daemon;
 pub(crate) mod daemon_disk;
 pub(crate) mod guest;
 pub(crate) mod loop_device;
