@@ -1,12 +1,13 @@
 # What a person types. CI calls `make deps && make test`; nothing here is known only to CI.
 
 CARGO ?= cargo
+STATIC_TARGET := $(shell uname -m)-unknown-linux-gnu
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Debian's own place for rustup is not in a root shell's PATH.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 SEPARATOR = @printf '\n== %s\n'
 
-.PHONY: help deps build lab install test check format lint docs unit tests generate approve bench demo deb clean
+.PHONY: help deps build static lab install test check format lint docs unit tests generate approve bench demo deb clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +18,13 @@ deps: ## Install the system packages that are missing (apt, root)
 build: ## Build the program and the library in release mode
 	$(SEPARATOR) 'build (release)'
 	$(CARGO) build --release --locked --workspace
+
+# For the arm `daemon:static` of the bench, and for machines without libelf: the same program, without shared libraries.
+static: ## Build the program once more, linked statically
+	$(SEPARATOR) 'build (release, static)'
+	LIBBPF_SYS_LIBRARY_PATH=/usr/lib/$(shell cc -print-multiarch 2>/dev/null) RUSTFLAGS='-C target-feature=+crt-static' \
+		$(CARGO) build --release --locked --package ahead-cli --features static --target $(STATIC_TARGET)
+	install -m 755 $(TARGET)/$(STATIC_TARGET)/release/ahead $(TARGET)/release/ahead-static
 
 lab: build ## Build the guests' kernel (some minutes the first time, seconds after a change)
 	$(SEPARATOR) "the guests' kernel"

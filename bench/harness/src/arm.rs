@@ -24,6 +24,11 @@ pub enum Arm {
         /// `key=value` pairs.
         settings: Vec<String>,
     },
+    /// The daemon beside the reader.
+    Daemon {
+        /// The reader is linked statically: nothing could be loaded into it.
+        is_static: bool,
+    },
     /// A reader that knows its own future and keeps the device busy.
     Ceiling,
 }
@@ -36,6 +41,8 @@ impl fmt::Display for Arm {
             Self::StaticBest => f.write_str("static-best"),
             Self::Run { settings } if settings.is_empty() => f.write_str("run"),
             Self::Run { settings } => write!(f, "run:{}", settings.join("+")),
+            Self::Daemon { is_static: false } => f.write_str("daemon"),
+            Self::Daemon { is_static: true } => f.write_str("daemon:static"),
             Self::Ceiling => f.write_str("ceiling"),
         }
     }
@@ -57,7 +64,8 @@ impl TryFrom<String> for Arm {
 /// An arm was not understood.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "`{text}` is no arm; known: off, stock:KIB, static-best, run, run:KEY=VALUE+KEY=VALUE, ceiling"
+    "`{text}` is no arm; known: off, stock:KIB, static-best, run, run:KEY=VALUE+KEY=VALUE, daemon, daemon:static, \
+     ceiling"
 )]
 pub struct ParseArmError {
     /// What was asked for.
@@ -78,6 +86,7 @@ impl FromStr for Arm {
                 "run" => Ok(Self::Run {
                     settings: Vec::new(),
                 }),
+                "daemon" => Ok(Self::Daemon { is_static: false }),
                 "ceiling" => Ok(Self::Ceiling),
                 _ => Err(unknown()),
             },
@@ -85,6 +94,7 @@ impl FromStr for Arm {
                 let kib = kib.parse().map_err(|_| unknown())?;
                 Ok(Self::Stock { kib })
             }
+            Some(("daemon", "static")) => Ok(Self::Daemon { is_static: true }),
             Some(("run", settings)) => {
                 let settings: Vec<_> = settings.split('+').map(str::to_owned).collect();
                 let pairs = settings
@@ -137,7 +147,8 @@ mod tests {
 
     #[test]
     fn every_arm_is_read_back_as_itself() {
-        let text = "off,stock:128,static-best,run,run:readahead_hit_rate=2+submit=thread,ceiling";
+        let text = "off,stock:128,static-best,run,run:readahead_hit_rate=2+submit=thread,daemon,\
+                    daemon:static,ceiling";
         let arms = parse_list(text).unwrap();
         let back: Vec<_> = arms.iter().map(ToString::to_string).collect();
         assert_eq!(back.join(","), text);
@@ -145,7 +156,14 @@ mod tests {
 
     #[test]
     fn an_unknown_arm_is_answered_with_the_known_ones() {
-        for text in ["stok:128", "stock:many", "run:", "run:x", "best"] {
+        for text in [
+            "stok:128",
+            "stock:many",
+            "run:",
+            "run:x",
+            "best",
+            "daemon:shared",
+        ] {
             let error = parse_list(text).unwrap_err().to_string();
             assert!(error.contains("static-best"), "{error}");
         }

@@ -33,6 +33,14 @@ pub enum BenchError {
         /// Why.
         reason: &'static str,
     },
+    /// The `daemon` arms have no daemon, or no reader that is linked statically.
+    #[error("the arm `{arm}` needs {what}, which is not at hand")]
+    NoDaemon {
+        /// Which arm.
+        arm: Arm,
+        /// What is missing.
+        what: &'static str,
+    },
     /// The disk cannot be used.
     #[error(transparent)]
     Target(#[from] TargetError),

@@ -3,12 +3,13 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ahead_sys::block_queue::BlockStat;
+use ahead_sys::block_queue::{BlockStat, DeviceNumber};
 use ahead_sys::cgroup::{MemoryController, MemoryGroup};
 use ahead_sys::child_usage::{ChildEnd, try_wait, wait_blocking};
 use ahead_sys::drop_caches::drop_caches;
@@ -20,6 +21,7 @@ use crate::arm::Arm;
 use crate::assignment::{
     Assignment, Measured, Mode, ReaderAnswer, Source, Sources, read_json, write_json,
 };
+use crate::daemon_arm::RunningDaemon;
 use crate::dataset::Dataset;
 use crate::error::BenchError;
 use crate::journal::GROUP_PREFIX;
@@ -71,6 +73,9 @@ impl Bench<'_> {
         let (workload, sources) = self.work(scenario)?;
         rustix::fs::sync();
         drop_caches(Path::new("/proc")).map_err(machine("cannot drop the page cache"))?;
+        let daemon = self
+            .daemon(arm)
+            .map_err(machine("cannot start the daemon"))?;
         self.warm_programs();
         if scenario.cached {
             warm(&sources).map_err(machine("cannot read the test files"))?;
@@ -135,6 +140,10 @@ impl Bench<'_> {
         }
         drop(known);
         let measured = self.answer(&assignment, end, arm).map_err(failed)?;
+        let daemon_end = daemon
+            .map(RunningDaemon::end)
+            .transpose()
+            .map_err(machine("the daemon failed"))?;
         let after = self
             .target
             .settled()
@@ -156,6 +165,7 @@ impl Bench<'_> {
             cpu_system_ns: nanos(end.system),
             unread_bytes_max,
             reread_bytes: self.target.reread_bytes(),
+            daemon_cpu_ns: daemon_end.map(|end| nanos(end.user + end.system)),
         })
     }
 
@@ -163,7 +173,10 @@ impl Bench<'_> {
     /// the reader and of the library, which would otherwise be paged in while the clock runs.
     fn warm_programs(&self) {
         let library = self.plan.preload.as_ref().map(|preload| &preload.library);
-        for path in std::iter::once(&self.plan.reader.program).chain(library) {
+        let commands = self.plan.daemon.as_ref();
+        let static_reader = commands.and_then(|commands| commands.static_reader.as_ref());
+        let readers = std::iter::once(&self.plan.reader).chain(static_reader);
+        for path in readers.map(|reader| &reader.program).chain(library) {
             // Whoever cannot be read cannot be run either, and that is reported.
             let _ = fs::read(path);
         }
@@ -211,6 +224,16 @@ impl Bench<'_> {
         Ok((workload, sources))
     }
 
+    /// The daemon of `arm`, if it is one of that.
+    fn daemon(&self, arm: &Arm) -> io::Result<Option<RunningDaemon>> {
+        let (Arm::Daemon { .. }, Some(commands)) = (arm, &self.plan.daemon) else {
+            return Ok(None);
+        };
+        let device = fs::metadata(&self.target.folder)?.dev();
+        let device = DeviceNumber::from_dev(device);
+        RunningDaemon::start(&commands.daemon, device, self.folder).map(Some)
+    }
+
     fn mode(&self, arm: &Arm) -> Mode {
         if *arm == Arm::Ceiling {
             Mode::Ceiling(self.target.pricing)
@@ -232,7 +255,12 @@ impl Bench<'_> {
     }
 
     fn command(&self, arm: &Arm, assignment: &Path) -> io::Result<Command> {
-        let reader = &self.plan.reader;
+        let commands = self.plan.daemon.as_ref();
+        let static_reader = commands.and_then(|commands| commands.static_reader.as_ref());
+        let reader = match arm {
+            Arm::Daemon { is_static: true } => static_reader.unwrap_or(&self.plan.reader),
+            _ => &self.plan.reader,
+        };
         let mut command = Command::new(&reader.program);
         command
             .args(&reader.arguments)

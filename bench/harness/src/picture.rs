@@ -128,12 +128,15 @@ fn colors<'a>(arms: impl Iterator<Item = &'a Arm>) -> Vec<(Arm, RGBColor)> {
         RGBColor(20, 95, 60),
         RGBColor(170, 170, 60),
     ];
+    const PURPLES: [RGBColor; 2] = [RGBColor(128, 80, 170), RGBColor(190, 150, 215)];
     let (mut blues, mut greens) = (BLUES.iter().cycle(), GREENS.iter().cycle());
+    let mut purples = PURPLES.iter().cycle();
     let mut next = |arm: &Arm| match arm {
         Arm::Off => RGBColor(175, 175, 175),
         Arm::Stock { .. } => *blues.next().unwrap_or(&DARK),
         Arm::StaticBest => RGBColor(230, 145, 40),
         Arm::Run { .. } => *greens.next().unwrap_or(&DARK),
+        Arm::Daemon { .. } => *purples.next().unwrap_or(&DARK),
         Arm::Ceiling => CEILING,
     };
     arms.map(|arm| (arm.clone(), next(arm))).collect()

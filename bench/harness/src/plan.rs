@@ -59,6 +59,15 @@ impl ReaderCommand {
     }
 }
 
+/// What the arms `daemon` and `daemon:static` need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaemonCommands {
+    /// How to start the daemon; `--config FILE` follows.
+    pub daemon: ReaderCommand,
+    /// How to start a reader that is linked statically; for `daemon:static`.
+    pub static_reader: Option<ReaderCommand>,
+}
+
 /// The library of the `run` arm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preload {
@@ -113,6 +122,8 @@ pub struct BenchPlan {
     pub reader: ReaderCommand,
     /// For the `run` arm.
     pub preload: Option<Preload>,
+    /// For the `daemon` arms.
+    pub daemon: Option<DaemonCommands>,
     /// Where notes about changes to the machine are kept, normally `/run/ahead/bench`.
     pub state_folder: PathBuf,
     /// Set from elsewhere (a signal handler), it ends the bench at the next moment, in order.
@@ -145,6 +156,7 @@ impl BenchPlan {
             keep: false,
             reader,
             preload: None,
+            daemon: None,
             state_folder: "/run/ahead/bench".into(),
             stop: Arc::new(AtomicBool::new(false)),
         }

@@ -106,6 +106,9 @@ pub struct RunRecord {
     pub unread_bytes_max: u64,
     /// Bytes that the device read more than once; known of emulated disks only.
     pub reread_bytes: Option<u64>,
+    /// CPU time of the daemon of the arm `daemon`, its start and its end with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daemon_cpu_ns: Option<u64>,
 }
 
 impl RunRecord {
@@ -174,6 +177,7 @@ pub(crate) mod tests {
             cpu_system_ns: 200_000_000,
             unread_bytes_max: 1 << 20,
             reread_bytes: Some(0),
+            daemon_cpu_ns: None,
         }
     }
 

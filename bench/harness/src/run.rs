@@ -30,6 +30,9 @@ pub fn run(
         let preload = plan.preload.as_ref().ok_or(BenchError::NoLibrary)?;
         check_library(&preload.library)?;
     }
+    for arm in arms.iter().filter(|arm| matches!(arm, Arm::Daemon { .. })) {
+        check_daemon(plan, arm)?;
+    }
     let mut ground = Ground::make(plan)?;
     if let Some((name, model)) = &plan.known_model {
         ground.target.is_known_as(name, model);
@@ -142,6 +145,20 @@ fn order<'a>(
     steps
 }
 
+/// Whether the arm `daemon` or `daemon:static` has what it needs.
+fn check_daemon(plan: &BenchPlan, arm: &Arm) -> Result<(), BenchError> {
+    let missing = |what| BenchError::NoDaemon {
+        arm: arm.clone(),
+        what,
+    };
+    let commands = plan.daemon.as_ref().ok_or_else(|| missing("the daemon"))?;
+    let is_static = *arm == Arm::Daemon { is_static: true };
+    if is_static && commands.static_reader.is_none() {
+        return Err(missing("a reader that is linked statically"));
+    }
+    Ok(())
+}
+
 /// The loader only warns about a library that it cannot load, so we look beforehand.
 fn check_library(path: &Path) -> Result<(), BenchError> {
     let bad = |reason| BenchError::BadLibrary {
@@ -196,6 +213,23 @@ mod tests {
                 "1 cached:one2 off",
             ]
         );
+    }
+
+    #[test]
+    fn a_daemon_arm_without_what_it_needs_is_refused_before_anything_is_measured() {
+        let command = || crate::plan::ReaderCommand::of_disk_server(Path::new("ahead"));
+        let mut plan = BenchPlan::new(DiskChoice::Emulated("hdd".into()), command());
+        let (shared, linked): (Arm, Arm) =
+            ("daemon".parse().unwrap(), "daemon:static".parse().unwrap());
+        let said = check_daemon(&plan, &shared).unwrap_err().to_string();
+        assert!(said.contains("`daemon` needs the daemon"), "{said}");
+        plan.daemon = Some(crate::plan::DaemonCommands {
+            daemon: command(),
+            static_reader: None,
+        });
+        check_daemon(&plan, &shared).unwrap();
+        let said = check_daemon(&plan, &linked).unwrap_err().to_string();
+        assert!(said.contains("linked statically"), "{said}");
     }
 
     #[test]

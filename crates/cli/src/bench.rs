@@ -10,7 +10,9 @@ use ahead_harness::arm::{Arm, ParseArmError};
 use ahead_harness::planned::{self, PlannedError};
 use ahead_harness::predict::{PredictError, PredictPlan, Predictions};
 use ahead_harness::results::{Limits, RunRecord};
-use ahead_harness::{BenchPlan, BenchProgress, DiskChoice, Preload, ReaderCommand, Results};
+use ahead_harness::{
+    BenchPlan, BenchProgress, DaemonCommands, DiskChoice, Preload, ReaderCommand, Results,
+};
 use ahead_study::plan::PlanError;
 use ahead_study::table;
 use ahead_workload::presets::PRESETS;
@@ -28,6 +30,11 @@ use crate::{disk, output, size};
 
 /// First argument of the process that reads; the rest is the bench's own business.
 pub const READER_ARGUMENT: &str = "__bench-reader";
+
+/// The program once more, linked statically (`make static`): the reader of the arm `daemon:static`. Beside the program,
+/// or where [`STATIC_VARIABLE`] says.
+const STATIC_NAME: &str = "ahead-static";
+const STATIC_VARIABLE: &str = "AHEAD_STATIC";
 
 /// Why a bench command failed.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +57,15 @@ pub enum BenchCommandError {
     /// No library for the arm `run`.
     #[error("the arm `run` needs the library: {0}")]
     Library(#[from] LibraryError),
+    /// No reader for the arm `daemon:static`.
+    #[error(
+        "the arm `daemon:static` needs a program that is linked statically, and there is none at '{path}': \
+         `make static` builds it, or set {STATIC_VARIABLE} to its path"
+    )]
+    Static {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
     /// `--model`.
     #[error(transparent)]
     Model(#[from] disk::DiskCommandError),
@@ -305,7 +321,36 @@ fn plan(arguments: &BenchRun) -> Result<BenchPlan, BenchCommandError> {
             settings_variable: SETTINGS_VARIABLE.to_owned(),
         });
     }
+    if plan
+        .arms
+        .iter()
+        .any(|arm| matches!(arm, Arm::Daemon { .. }))
+    {
+        plan.daemon = Some(daemon_commands(&plan.arms, program)?);
+    }
     Ok(plan)
+}
+
+fn daemon_commands(arms: &[Arm], program: PathBuf) -> Result<DaemonCommands, BenchCommandError> {
+    let mut static_reader = None;
+    if arms.contains(&Arm::Daemon { is_static: true }) {
+        let named = std::env::var_os(STATIC_VARIABLE).map(PathBuf::from);
+        let path = named.unwrap_or_else(|| program.with_file_name(STATIC_NAME));
+        if !path.is_file() {
+            return Err(BenchCommandError::Static { path });
+        }
+        static_reader = Some(ReaderCommand {
+            program: path,
+            arguments: vec![READER_ARGUMENT.into()],
+        });
+    }
+    Ok(DaemonCommands {
+        daemon: ReaderCommand {
+            program,
+            arguments: vec!["daemon".into()],
+        },
+        static_reader,
+    })
 }
 
 /// A bar on a terminal; in a log, a line for each run that has ended.
@@ -404,6 +449,11 @@ const ARMS: &[(&str, &str)] = &[
     ),
     ("run", "ahead run"),
     ("run:KEY=VALUE+KEY=VALUE", "ahead run with settings"),
+    ("daemon", "ahead daemon, for the disk under test"),
+    (
+        "daemon:static",
+        "the same, and the reader is linked statically",
+    ),
     (
         "ceiling",
         "a reader that knows its future and keeps the device busy",

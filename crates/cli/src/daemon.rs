@@ -138,6 +138,9 @@ pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandE
     manager.ready(does);
     while !stop.load(Ordering::Relaxed) {
         daemon.step(STEP)?;
+        for change in daemon.owner_news() {
+            log.say(&change.to_string());
+        }
         log.changes(&mut daemon);
         // Facts wait meanwhile, so who asks without end is answered in turn with them.
         for asked in (0..ANSWERS_MAX).map_while(|_| socket.next()) {

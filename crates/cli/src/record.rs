@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ahead_daemon::daemon::now;
+use ahead_daemon::machine_facts::now;
 use ahead_daemon::reach::{Reach, reach};
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};

@@ -46,6 +46,21 @@ fn the_arm_run_without_a_library_is_refused_before_anything_is_measured() {
 }
 
 #[test]
+fn the_arm_daemon_static_without_a_static_program_is_refused_before_anything_is_measured() {
+    let place = Place::new();
+    let output = place
+        .ahead(&["bench", "run", "--disk", "/tmp", "--arm", "daemon:static"])
+        .env("AHEAD_STATIC", "/no/such/program")
+        .output()
+        .expect("ahead starts");
+    assert_refused(
+        &output,
+        1,
+        &["`daemon:static`", "/no/such/program", "make static"],
+    );
+}
+
+#[test]
 fn a_result_that_cannot_be_written_is_refused_before_anything_is_measured() {
     let place = Place::new();
     let arguments = [

@@ -4,276 +4,14 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use support::daemon_disk::{FILE_BYTES, Ground};
 use support::{Place, assert_refused, stderr, stdout};
-
-/// One daemon at a time: all of them would see all readers.
-static ONE: Mutex<()> = Mutex::new(());
-
-const FILE_BYTES: u64 = 96 << 20;
-
-/// A disk with one arm, a file on it that nothing has read, and the static reader.
-struct Ground {
-    place: Place,
-    name: String,
-    mount: PathBuf,
-    reader: PathBuf,
-    _one: MutexGuard<'static, ()>,
-}
-
-impl Ground {
-    fn new(what: &str) -> Self {
-        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = Place::new();
-        let name = format!("test-daemon-{what}-{}", std::process::id());
-        let mount = place.path().join("mount");
-        let options = [
-            "--model", "hdd", "--size", "256M", "--scale", "4", "--mount",
-        ];
-        let path = mount.to_str().expect("text").to_owned();
-        let path = path.as_str();
-        let create = [&["disk", "create", &name][..], &options, &[path]].concat();
-        let output = place.output(&create);
-        assert!(output.status.success(), "{}", stderr(&output));
-        let mut ground = Self {
-            place,
-            name,
-            mount,
-            reader: PathBuf::new(),
-            _one: one,
-        };
-        ground.reader = ground.build("reader", &["-static"]);
-        let output = ground.place.output(&["device", "set", path, "128K"]);
-        assert!(output.status.success(), "{}", stderr(&output));
-        ground.write("file");
-        ground
-    }
-
-    fn build(&self, name: &str, options: &[&str]) -> PathBuf {
-        let built = self.place.path().join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/reader.c");
-        let status = Command::new("cc")
-            .args(options)
-            .args(["-O1", "-Wall", "-o"])
-            .args([&built, &source])
-            .status();
-        assert!(status.expect("a C compiler").success());
-        built
-    }
-
-    /// A file of numbers that tell their places, out of memory again.
-    fn write(&self, name: &str) {
-        let path = self.mount.join(name);
-        let mut bytes = Vec::new();
-        for page in 0..FILE_BYTES / 4096 {
-            bytes.resize(bytes.len() + 4096, u8::try_from(page % 251).expect("small"));
-        }
-        let mut file = fs::File::create(&path).expect("a file system");
-        file.write_all(&bytes).expect("space on it");
-        file.sync_all().expect("written");
-        self.evict(name);
-    }
-
-    fn evict(&self, name: &str) {
-        let file = fs::File::open(self.mount.join(name)).expect("a file");
-        let advice = rustix::fs::Advice::DontNeed;
-        rustix::fs::fadvise(&file, 0, None, advice).expect("a hint");
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.mount.join(name).to_str().expect("text").to_owned()
-    }
-
-    /// Starts a reader that waits before it reads.
-    fn hold(&self, pattern: &str, name: &str) -> Held {
-        self.hold_with(pattern, name, &["hold"])
-    }
-
-    fn hold_with(&self, pattern: &str, name: &str, holds: &[&str]) -> Held {
-        let mut child = Command::new(&self.reader)
-            .args([pattern, &self.path(name)])
-            .args(holds)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the reader");
-        let mut said = BufReader::new(child.stdout.take().expect("piped"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("a line");
-        assert_eq!(line, "ready\n");
-        Held { child, said }
-    }
-
-    /// What reached the disk while a reader read the whole of `file` as `pattern`, and what it summed up.
-    fn read(&self, pattern: &str) -> Seen {
-        self.evict("file");
-        let held = self.hold(pattern, "file");
-        self.reset();
-        let sum = held.go();
-        self.seen(sum)
-    }
-
-    fn reset(&self) {
-        self.stats(&["--reset"]);
-    }
-
-    fn stats(&self, more: &[&str]) -> Value {
-        let all = [&["disk", "stats", &self.name, "--json"][..], more].concat();
-        let output = self.place.output(&all);
-        assert!(output.status.success(), "{}", stderr(&output));
-        serde_json::from_str(&stdout(&output)).expect("JSON")
-    }
-
-    fn seen(&self, sum: u64) -> Seen {
-        let stats = self.stats(&[]);
-        let number = |name: &str| stats[name].as_u64().expect("a number");
-        Seen {
-            requests: number("reads"),
-            bytes: number("read_bytes"),
-            seeks: number("seeks"),
-            sum,
-        }
-    }
-
-    /// A random reader in the middle of its reads, whose open file the daemon has taken the window from.
-    fn narrowed_at_half(&self) -> Held {
-        let mut held = self.hold_with("mapped-random", "file", &["hold", "half"]);
-        held.let_go();
-        assert_eq!(held.line(), "half");
-        let inode = fs::metadata(self.mount.join("file")).expect("a file").ino();
-        let noted = format!("\"inode\": {inode}");
-        let journal = Path::new("/run/ahead/daemon/narrowed.json");
-        let began = Instant::now();
-        while !fs::read_to_string(journal).is_ok_and(|text| text.contains(&noted)) {
-            assert!(began.elapsed() < Duration::from_secs(30), "not narrowed");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        held
-    }
-
-    /// The window of the disk, in KiB.
-    fn window(&self) -> u64 {
-        let device = fs::metadata(self.mount.join("file")).expect("a file").dev();
-        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-        let file = format!("/sys/dev/block/{major}:{minor}/queue/read_ahead_kb");
-        let text = fs::read_to_string(file).expect("a block device");
-        text.trim().parse().expect("a number")
-    }
-
-    fn daemon(&self, options: &[&str]) -> Running {
-        let all = [&["daemon"][..], options].concat();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ahead"));
-        command.args(all).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("ahead starts");
-        let mut said = BufReader::new(child.stderr.take().expect("piped"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("a line");
-        assert!(line.starts_with("ahead daemon: "), "{line}");
-        Running { child, said, line }
-    }
-}
-
-impl Drop for Ground {
-    fn drop(&mut self) {
-        // The loop device stays, and so would the note of its window.
-        let path = self.mount.to_str().expect("text");
-        let _ = self.place.output(&["device", "undo", path]);
-        let _ = self.place.output(&["disk", "destroy", &self.name]);
-    }
-}
-
-struct Held {
-    child: Child,
-    said: BufReader<std::process::ChildStdout>,
-}
-
-impl Held {
-    fn let_go(&mut self) {
-        let input = self.child.stdin.as_mut().expect("piped");
-        input.write_all(b"go\n").expect("it waits");
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.said.read_line(&mut line).expect("a line");
-        line.trim().to_owned()
-    }
-
-    /// Lets it read to its end; its sum.
-    fn go(mut self) -> u64 {
-        self.let_go();
-        let line = self.line();
-        assert!(self.child.wait().expect("ended").success());
-        let sum = line.strip_prefix("sum ").expect("a sum");
-        sum.parse().expect("a number")
-    }
-}
-
-#[derive(Debug)]
-struct Seen {
-    requests: u64,
-    bytes: u64,
-    seeks: u64,
-    sum: u64,
-}
-
-/// A daemon that runs.
-struct Running {
-    child: Child,
-    said: BufReader<ChildStderr>,
-    line: String,
-}
-
-impl Running {
-    /// Asks it to end; what it said last.
-    fn end(mut self) -> String {
-        let pid = self.child.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &pid]).status();
-        assert!(asked.expect("kill").success());
-        let mut last = String::new();
-        while self.said.read_line(&mut last).expect("lines") > 0 {}
-        assert!(self.child.wait().expect("ended").success(), "{last}");
-        last
-    }
-
-    /// Has it read its settings again, and say so.
-    fn read_again(&mut self, begin: &str) {
-        let pid = self.child.id().to_string();
-        let asked = Command::new("kill").args(["-HUP", &pid]).status();
-        assert!(asked.expect("kill").success());
-        let mut line = String::new();
-        self.said.read_line(&mut line).expect("a line");
-        let said = line.strip_prefix("ahead daemon: ").expect("its line");
-        assert!(said.starts_with(begin), "{said}");
-    }
-
-    fn kill(mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("ended");
-    }
-
-    /// Descriptors that it holds of files below `folder`.
-    fn holds(&self, folder: &Path) -> usize {
-        let entries = fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it runs");
-        let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-        targets.filter(|target| target.starts_with(folder)).count()
-    }
-}
-
-/// It goes also when its test fails.
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 #[test]
 fn a_static_program_that_reads_backward_is_steered() {
@@ -323,6 +61,22 @@ fn a_random_reader_of_a_mapping_does_not_pay_a_window_for_a_page() {
     // 200 touches, a page each, and what the file system reads for itself.
     assert!(helped.bytes <= 2 * 200 * 4096, "{helped:?}");
     assert_eq!(ground.window(), window);
+}
+
+/// A window belongs to an open file, and each process has its own of the same file.
+#[test]
+fn each_process_that_reads_a_mapping_at_random_is_helped() {
+    let ground = Ground::new("two");
+    let daemon = ground.daemon(&[]);
+    let first = ground.narrowed_at_half();
+    // Other pages than those that the first has brought in.
+    ground.evict("file");
+    let second = ground.narrowed_at_half();
+    ground.reset();
+    assert_eq!(first.go(), second.go(), "the same bytes");
+    let helped = ground.seen(0);
+    daemon.end();
+    assert!(helped.bytes <= 2 * 400 * 4096, "{helped:?}");
 }
 
 /// The bytes of a scan are those of the file, mapped or not.
@@ -524,6 +278,106 @@ fn the_daemon_says_what_it_does_to_whom_it_concerns() {
     let mut files = seen["files"].as_array().expect("files").iter();
     assert!(files.all(|one| one["inode"] != known["inode"]), "{seen}");
     daemon.end();
+}
+
+/// Who sets the window of a device while the daemon runs has decided: open files have that window again, nothing more
+/// is asked for there, and the log says so. Reading the settings again is a new start.
+#[test]
+fn a_window_that_the_owner_sets_ends_steering_on_that_device() {
+    let ground = Ground::new("owner");
+    let alone = ground.read("backward");
+    ground.evict("file");
+    let mut daemon = ground.daemon(&[]);
+    let held = ground.narrowed_at_half();
+    let mount = ground.mount.to_str().expect("text");
+    let set = ground.place.output(&["device", "set", mount, "64K"]);
+    assert!(set.status.success(), "{}", stderr(&set));
+    let line = daemon.next_line();
+    assert!(line.contains("another program set the window of"), "{line}");
+    assert!(line.contains("from 128 to 64 KiB"), "{line}");
+    ground.reset();
+    held.go();
+    let wide = ground.seen(0);
+    // 200 touches at other places, each with the window that was set.
+    assert!(wide.bytes > 100 * (64 << 10), "{wide:?}");
+    assert_eq!(ground.window(), 64);
+
+    let left = ground.read("backward");
+    assert!(left.seeks * 10 > alone.seeks * 9, "{left:?} {alone:?}");
+    daemon.read_again("the settings were read again\n");
+    let helped = ground.read("backward");
+    assert!(helped.seeks * 4 < alone.seeks, "{helped:?} {alone:?}");
+    daemon.end();
+}
+
+/// MADV_RANDOM is never seen as such: its faults bring one page each, so that no read-ahead of the kernel tells of them.
+#[test]
+fn a_mapping_that_a_program_says_random_about_is_left_to_it() {
+    let ground = Ground::new("mapped-advised");
+    let alone = ground.read("mapped-backward-advised");
+    let daemon = ground.daemon(&[]);
+    let left = ground.read("mapped-backward-advised");
+    daemon.end();
+    assert_eq!(left.sum, alone.sum);
+    assert_eq!(left.requests, alone.requests, "{left:?} {alone:?}");
+}
+
+/// XFS makes large folios.
+#[test]
+fn files_of_xfs_are_steered() {
+    files_are_steered(&Ground::on("xfs"), &["backward", "mapped-backward"]);
+}
+
+/// Its files say the device of their subvolume, and its window belongs to the file system.
+#[test]
+fn files_of_btrfs_are_steered() {
+    files_are_steered(&Ground::on("btrfs"), &["backward"]);
+}
+
+fn files_are_steered(ground: &Ground, patterns: &[&str]) {
+    for &pattern in patterns {
+        let alone = ground.read(pattern);
+        let daemon = ground.daemon(&[]);
+        let helped = ground.read(pattern);
+        daemon.end();
+        assert_eq!(helped.sum, alone.sum, "{pattern}: the same bytes");
+        assert!(
+            helped.seeks * 4 < alone.seeks,
+            "{pattern}: {helped:?} {alone:?}"
+        );
+    }
+}
+
+/// Its files say another device than the one that the page cache knows them by.
+#[test]
+fn files_of_an_overlay_are_steered() {
+    let mut ground = Ground::new("overlay");
+    let path = |name: &str| ground.mount.join(name).to_str().expect("text").to_owned();
+    for folder in ["low", "up", "work"] {
+        fs::create_dir(path(folder)).expect("an empty disk");
+    }
+    fs::rename(path("file"), path("low/file")).expect("one file system");
+    let merged = ground.place.path().join("merged");
+    fs::create_dir(&merged).expect("our folder");
+    let layers = ["low", "up", "work"].map(path);
+    let [low, up, work] = &layers;
+    let options = format!("lowerdir={low},upperdir={up},workdir={work}");
+    let mounted = Command::new("mount")
+        .args(["-t", "overlay", "overlay", "-o", &options])
+        .arg(&merged)
+        .status();
+    assert!(mounted.expect("mount").success());
+    let disk = std::mem::replace(&mut ground.mount, merged.clone());
+    // A mapping of an overlay's file is one of the file below, which has been opened for it.
+    let alone = ground.read("backward");
+    let daemon = ground.daemon(&[]);
+    let helped = ground.read("backward");
+    daemon.end();
+    ground.mount = disk;
+    let unmounted = Command::new("umount").arg(&merged).status();
+    assert!(unmounted.expect("umount").success());
+    assert_eq!(helped.sum, alone.sum, "the same bytes");
+    assert!(helped.seeks * 4 < alone.seeks, "{helped:?} {alone:?}");
 }
 
 #[test]

@@ -11,8 +11,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use ahead_device::machine::MachineTree;
-use ahead_engine::device::DeviceFacts;
-use ahead_engine::group::MEMORY_BYTES_UNKNOWN;
 use ahead_engine::host::{EnteredFile, FileTable};
 use ahead_engine::mapped_window::MappedNeed;
 use ahead_engine::session::{Session, Token};
@@ -21,17 +19,18 @@ use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};
 use ahead_observer::self_test::{self, SelfTestError};
 use ahead_policy::adaptive::Quick;
-use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
-use ahead_sys::device_identity;
-use ahead_sys::meminfo::MemoryInfo;
-use ahead_units::{ByteLength, PageCount, Timestamp};
+use ahead_sys::block_queue::DeviceNumber;
+use ahead_units::Timestamp;
 use lru::LruCache;
 
 use crate::changes::{Change, Changes};
 use crate::files::{FILES_MAX, Files};
 use crate::history::Deed;
+use crate::machine_facts::{device_facts, now, window_kib};
+use crate::memory::{MemoryFacts, PressedMemory};
 use crate::narrowed::{NarrowError, NarrowedFiles};
 use crate::outside::{Outside, ResidentOutside};
+use crate::owned::{OwnedDevices, OwnersWindow};
 use crate::reach::Reach;
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
@@ -39,7 +38,7 @@ use crate::scope::{ReadFacts, Scope};
 /// A watched file of which nothing was told for so long is not watched any more.
 const QUIET_NS: u64 = 5_000_000_000;
 
-/// Memory, idle files and ended processes are looked at this often.
+/// Idle files, ended processes and windows of devices are looked at this often.
 const LOOK_NS: u64 = 1_000_000_000;
 
 /// Threads whose last access is remembered, for its wait.
@@ -117,6 +116,10 @@ pub struct Daemon {
     last: LruCache<u32, Token<u32>>,
     readers: Readers,
     narrowed: NarrowedFiles,
+    owned: OwnedDevices,
+    memory: PressedMemory,
+    /// Devices that were left to their owner, and that was not said yet.
+    owner_news: Vec<OwnersWindow>,
     counts: DaemonCounts,
     changes: Changes,
     began: Timestamp,
@@ -157,6 +160,9 @@ impl Daemon {
             last: LruCache::new(THREADS_MAX),
             readers: Readers::new(),
             narrowed,
+            owned: OwnedDevices::default(),
+            memory: PressedMemory::default(),
+            owner_news: Vec::new(),
             counts: DaemonCounts::default(),
             changes: Changes::default(),
             began: now(),
@@ -190,8 +196,10 @@ impl Daemon {
     }
 
     /// Files that are met from now on have these settings, and the budget follows them.
+    /// Devices that were left to their owner are steered again.
     pub fn set_settings(&mut self, settings: &Settings) {
         self.settings = *settings;
+        self.owned.forget();
         self.learn_memory();
     }
 
@@ -207,6 +215,11 @@ impl Daemon {
     /// Changes of mind that are to be told, and how many were left out before them.
     pub fn changes(&mut self) -> (Vec<Change>, u64) {
         self.changes.take()
+    }
+
+    /// Devices on which nothing is steered any more, since this was asked last.
+    pub fn owner_news(&mut self) -> Vec<OwnersWindow> {
+        std::mem::take(&mut self.owner_news)
     }
 
     /// Waits for facts, at most for `timeout`, and acts on all of them.
@@ -246,16 +259,20 @@ impl Daemon {
         self.missed = fact.time;
         // A program that gives advice of its own is left to it, as is one that has the library.
         let reader = self.readers.get(fact);
-        if fact.advised_random || reader.has_library {
+        let is_left = fact.advised_random || reader.has_library;
+        if is_left || self.owned.is_owned(fact.file.device) {
             return;
         }
         if self.session.files.find(fact.file).is_none() {
             self.meet(fact);
         }
-        if !self.watched.contains(&fact.file) {
+        let is_first = !self.watched.contains(&fact.file);
+        if is_first {
             self.watch(fact.file, fact.time);
         }
-        if fact.is_early {
+        // Later faults came before the file was watched, and those between them, of pages that the kernel had brought
+        // along, were not told: a scan would look like a stride of windows.
+        if fact.is_early && (is_first || !fact.is_mapped) {
             self.on_accesses(fact);
         }
     }
@@ -285,6 +302,7 @@ impl Daemon {
         });
         let settings = self.settings;
         let file = fact.file;
+        self.owned.meet(file.device, window_kib);
         // What would be done at once is what `policy = off` asks for, which is not offered here.
         let _ = self.session.on_open(
             place,
@@ -408,7 +426,7 @@ impl Daemon {
 
     /// Whether the owner of the machine means this file and this reader, and the reader has no library of ours.
     fn is_meant(&mut self, place: u32, fact: &Observation) -> bool {
-        if self.readers.get(fact).has_library {
+        if self.readers.get(fact).has_library || self.owned.is_owned(fact.file.device) {
             return false;
         }
         if self.scope.is_everything() {
@@ -432,8 +450,11 @@ impl Daemon {
     fn judge(&mut self, place: u32, fact: &Observation) -> bool {
         let Reader { name, cgroups, .. } = self.readers.get(fact);
         let hint = self.session.files.reach(place);
-        let reached = crate::reach::reach(fact.file, fact.process, hint);
-        let path = reached.and_then(|(reached, _)| reached.path(fact.process));
+        // Looking for it is most of the work.
+        let wants_path = self.scope.names_paths();
+        let reached = wants_path.then(|| crate::reach::reach(fact.file, fact.process, hint));
+        let path = reached.flatten();
+        let path = path.and_then(|(reached, _)| reached.path(fact.process));
         self.scope.holds(&ReadFacts {
             path: path.as_deref(),
             process: name.as_deref(),
@@ -447,18 +468,14 @@ impl Daemon {
         let Ok(mut inside) = self.session.files.enter(place) else {
             return;
         };
-        let window = &mut inside.slot().mapped_window;
-        let needs = fact
-            .accesses()
-            .map(|touched| window.on_fault(touched.pages()));
-        let need = needs.last().unwrap_or(MappedNeed::AsItIs);
+        let need = inside.slot().mapped_need(fact);
         drop(inside);
         match need {
-            MappedNeed::NoWindow if !self.narrowed.holds(fact.file) => {
-                // Where it cannot be taken away, the reader pays for it as it did.
+            MappedNeed::NoWindow if !self.narrowed.holds(fact.file, fact.process) => {
+                // Where it cannot be taken away, the reader pays for it as it did, and so do we, but seldom.
                 let _ = self.narrow(place, fact);
             }
-            MappedNeed::Window if self.narrowed.holds(fact.file) => {
+            MappedNeed::Window if self.narrowed.holds_any(fact.file) => {
                 self.narrowed.widen(fact.file);
                 self.changes
                     .on_deed(&self.session.files, place, fact, Deed::WindowGivenBack);
@@ -468,6 +485,11 @@ impl Daemon {
     }
 
     fn narrow(&mut self, place: u32, fact: &Observation) -> Option<()> {
+        let mut inside = self.session.files.enter(place).ok()?;
+        inside.slot().may_narrow(fact, LOOK_NS).then_some(())?;
+        drop(inside);
+        // The window that is found is the one that will be put back.
+        self.respect_owners();
         if !self.is_meant(place, fact) {
             return None;
         }
@@ -488,11 +510,14 @@ impl Daemon {
     }
 
     fn look_around(&mut self, now: Timestamp) {
+        if self.memory.is_due(now) {
+            self.learn_memory();
+        }
         if now.since(self.looked) < LOOK_NS {
             return;
         }
         self.looked = now;
-        self.learn_memory();
+        self.respect_owners();
         self.narrowed.forget_ended();
         while let Some((&file, &told)) = self.watched.peek_lru()
             && now.since(told) > QUIET_NS
@@ -505,34 +530,24 @@ impl Daemon {
         }
     }
 
-    fn learn_memory(&mut self) {
-        let machine = MemoryInfo::read(Path::new("/proc"))
-            .ok()
-            .and_then(|memory| memory.available_bytes);
-        let bytes = ByteLength::new(machine.unwrap_or(MEMORY_BYTES_UNKNOWN));
-        self.session
-            .group
-            .set_memory(PageCount::holding(bytes), &self.settings);
+    /// Ends what is done on devices whose window another program has set.
+    fn respect_owners(&mut self) {
+        for change in self.owned.look(window_kib) {
+            self.narrowed.widen_device(change.device);
+            let watched = self.watched.iter().map(|(&file, _)| file);
+            let there = watched.filter(|file| file.device == change.device);
+            for file in there.collect::<Vec<_>>() {
+                self.forget(file);
+            }
+            self.owner_news.push(change);
+        }
     }
-}
 
-/// Now, on the clock of the facts.
-#[must_use]
-pub fn now() -> Timestamp {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let ns = now.tv_sec.saturating_mul(1_000_000_000) + now.tv_nsec;
-    Timestamp::new(u64::try_from(ns).unwrap_or(0))
-}
-
-/// What sysfs says about a device.
-fn device_facts(device: u64, settings: &Settings) -> DeviceFacts {
-    let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
-    let number = DeviceNumber::from_dev(device);
-    let identity = device_identity::of_block_device(sys, proc, number);
-    let queue = QueueFacts::read(sys, number);
-    DeviceFacts {
-        identity: identity.unwrap_or(0),
-        rotational: queue.rotational,
-        ..DeviceFacts::configured(settings).with_queue(queue.max_sectors_kb, queue.read_ahead_kb)
+    fn learn_memory(&mut self) {
+        let facts = MemoryFacts::read(Path::new("/proc"), Path::new("/sys/fs/cgroup"));
+        let pages = self
+            .memory
+            .pages(now(), facts, self.settings.readahead_ratio);
+        self.session.group.set_memory(pages, &self.settings);
     }
 }

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use ahead_engine::adviser::Answer;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
-use ahead_engine::mapped_window::MappedWindow;
-use ahead_observer::observation::FileKey;
+use ahead_engine::mapped_window::{MappedNeed, MappedWindow};
+use ahead_observer::observation::{FileKey, Observation};
 use ahead_policy::adaptive::{STREAMS_MANY, Stream};
 use ahead_policy::decision::Decision;
 use ahead_units::Timestamp;
@@ -59,8 +59,8 @@ pub struct Slot {
     pub is_mapped: bool,
     /// Whether the kernel's window pays there.
     pub mapped_window: MappedWindow,
-    /// When it was tried last to take it away.
-    pub narrowing_tried: Timestamp,
+    /// For which process it was tried last to take it away, and when.
+    pub narrowing_tried: Option<(u32, Timestamp)>,
     /// Which process's reads of it were judged last, when, and whether the owner of the machine means them.
     pub meant: Option<(u32, Timestamp, bool)>,
 }
@@ -70,6 +70,27 @@ impl Slot {
     #[must_use]
     pub const fn key(&self) -> Option<FileKey> {
         self.key
+    }
+
+    /// Whether the kernel's window pays, after these faults.
+    pub fn mapped_need(&mut self, faults: &Observation) -> MappedNeed {
+        let window = &mut self.mapped_window;
+        let needs = faults
+            .accesses()
+            .map(|touched| window.on_fault(touched.pages()));
+        needs.last().unwrap_or(MappedNeed::AsItIs)
+    }
+
+    /// Whether it was not tried for the process of `fact` within the last `pause_ns` to take the window away. It is
+    /// tried now.
+    pub fn may_narrow(&mut self, fact: &Observation, pause_ns: u64) -> bool {
+        let is_recent = self.narrowing_tried.is_some_and(|(process, time)| {
+            process == fact.process && fact.time.since(time) < pause_ns
+        });
+        if !is_recent {
+            self.narrowing_tried = Some((fact.process, fact.time));
+        }
+        !is_recent
     }
 
     /// What is said of it, without its history.

@@ -18,6 +18,7 @@
 //! * [`history`], [`changes`] — what was decided about a file, and which of that is news
 //! * [`control`], [`protocol`], [`status`] — what it says of itself, and to whom
 //! * [`metrics`] — the same for Prometheus
+//! * [`owned`] — devices whose window another program has set: left to it
 //! * [`narrowed`] — windows of open files that were changed, and how they are put back
 #![forbid(unsafe_code)]
 
@@ -26,9 +27,12 @@ pub mod control;
 pub mod daemon;
 pub mod files;
 pub mod history;
+pub mod machine_facts;
+mod memory;
 pub mod metrics;
 pub mod narrowed;
 pub mod outside;
+pub mod owned;
 pub mod protocol;
 pub mod reach;
 mod readers;

@@ -163,10 +163,18 @@ impl NarrowedFiles {
         self.noted.files.is_empty()
     }
 
-    /// Whether an open file of `file` has none.
+    /// Whether an open file of `file` in any process has none.
     #[must_use]
-    pub fn holds(&self, file: FileKey) -> bool {
+    pub fn holds_any(&self, file: FileKey) -> bool {
         self.noted.files.iter().any(|one| one.file() == file)
+    }
+
+    /// Whether an open file of `file` in this process has none. Others that read it have open files of their own.
+    #[must_use]
+    pub fn holds(&self, file: FileKey, process: u32) -> bool {
+        let is_of = |one: &Narrowed| u32::try_from(one.process.pid) == Ok(process);
+        let files = &self.noted.files;
+        files.iter().any(|one| one.file() == file && is_of(one))
     }
 
     /// Takes the window from the open file `number` of `process`.
@@ -200,9 +208,18 @@ impl NarrowedFiles {
 
     /// Gives all open files of `file` the device's window again.
     pub fn widen(&mut self, file: FileKey) {
+        self.widen_where(|one| one == file);
+    }
+
+    /// Gives all open files of `device` its window again.
+    pub fn widen_device(&mut self, device: u64) {
+        self.widen_where(|one| one.device == device);
+    }
+
+    fn widen_where(&mut self, is_meant: impl Fn(FileKey) -> bool) {
         let mut changed = false;
         self.noted.files.retain(|one| {
-            let is_it = one.file() == file;
+            let is_it = is_meant(one.file());
             if is_it {
                 one.put_back();
                 changed = true;

@@ -139,6 +139,12 @@ impl Scope {
         self.include.is_empty() && self.exclude.is_empty()
     }
 
+    /// Whether the path of a file matters.
+    #[must_use]
+    pub fn names_paths(&self) -> bool {
+        !self.include.paths.is_empty() || !self.exclude.paths.is_empty()
+    }
+
     /// Whether this is acted for.
     #[must_use]
     pub fn holds(&self, facts: &ReadFacts<'_>) -> bool {

@@ -26,6 +26,8 @@ enum bpf_map_type {
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 enum { BPF_F_NO_PREALLOC = 1 };
+/* Of the kernel's; the value is found when the programs are loaded. */
+enum pageflags { PG_head = 6 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -35,14 +37,34 @@ struct super_block {
 	unsigned long s_magic;
 };
 
+struct address_space;
+
 struct inode {
 	struct super_block *i_sb;
+	struct address_space *i_mapping;
 	unsigned long i_ino;
 	__s64 i_size;
 };
 
+struct xarray {
+	void *xa_head;
+};
+
+/* CONFIG_BASE_SMALL has 16 slots. */
+struct xa_node {
+	unsigned char shift;
+	void *slots[64];
+};
+
 struct address_space {
 	struct inode *host;
+	struct xarray i_pages;
+};
+
+struct folio {
+	/* The order of a large one, in the lowest byte; before 6.6 in a field of its own. */
+	unsigned long _flags_1;
+	unsigned char _folio_order;
 };
 
 struct file_ra_state {
@@ -52,6 +74,28 @@ struct file_ra_state {
 struct file {
 	unsigned int f_mode;
 	struct file_ra_state f_ra;
+	struct address_space *f_mapping;
+};
+
+struct readahead_control {
+	struct file *file;
+	struct address_space *mapping;
+	struct file_ra_state *ra;
+	unsigned long _index;
+};
+
+struct kiocb {
+	struct file *ki_filp;
+	__s64 ki_pos;
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
+struct vm_fault {
+	struct vm_area_struct *vma;
+	unsigned long pgoff;
 };
 
 struct fdtable {

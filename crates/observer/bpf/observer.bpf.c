@@ -272,23 +272,86 @@ static __always_inline void add(struct run *run, struct file_key *key, __u64 fil
 		tell(run, key, file_bytes, task, waited_ns, now);
 }
 
+/* An entry of the page cache's tree: a node below, a slot that belongs to the one before, or a folio. */
+#define IS_INTERNAL(entry) (((__u64)(entry) & 3) == 2)
+#define LEVELS_MAX 8
+
+/* The page cache's entry for a page; NULL where it has none. */
+static __always_inline void *entry_of(struct address_space *mapping, __u64 index)
+{
+	const __u64 slots = bpf_core_field_size(((struct xa_node *)0)->slots) / sizeof(void *);
+	void *entry = BPF_CORE_READ(mapping, i_pages.xa_head);
+
+	for (int level = 0; level < LEVELS_MAX && IS_INTERNAL(entry) && (__u64)entry > 4096; level++) {
+		struct xa_node *node = (struct xa_node *)((__u64)entry - 2);
+		__u64 slot = index >> BPF_CORE_READ(node, shift) & (slots - 1);
+
+		entry = NULL;
+		bpf_probe_read_kernel(&entry, sizeof(entry), &node->slots[slot]);
+		if (IS_INTERNAL(entry) && (__u64)entry >> 2 < slots) {
+			slot = (__u64)entry >> 2;
+			bpf_probe_read_kernel(&entry, sizeof(entry), &node->slots[slot]);
+		}
+	}
+	return (__u64)entry & 3 ? NULL : entry;
+}
+
+/* The large folio that a page lies in: its first page, and the one behind it. Otherwise the page alone. */
+static __always_inline void folio_of(struct address_space *mapping, __u64 page, __u64 *start, __u64 *end)
+{
+	unsigned long flags = 0;
+	struct folio *folio;
+	__u64 pages;
+
+	*start = page;
+	*end = page + 1;
+	/* Kernels that keep the order elsewhere map pages one by one. */
+	if (!bpf_core_field_exists(struct folio, _flags_1) || bpf_core_field_exists(struct folio, _folio_order))
+		return;
+	folio = entry_of(mapping, page);
+	/* The flags come first in it, whatever they are called. */
+	if (!folio || bpf_probe_read_kernel(&flags, sizeof(flags), folio) ||
+	    !(flags & 1UL << bpf_core_enum_value(enum pageflags, PG_head)))
+		return;
+	pages = 1ULL << (BPF_CORE_READ(folio, _flags_1) & 31);
+	*start = page & ~(pages - 1);
+	*end = *start + pages;
+}
+
 /* Pages of a mapping that were mapped without a look at the device, and what the thread touches next: `next_start` to
- * `next_end` of the same file, or nothing.
+ * `next_end` of the same `mapping`, or something else where that is NULL.
  *
  * Where they surround the page that the thread has just waited for, that is this fault once more, now that its page is
- * there. What it mapped beside was touched only if the thread goes on behind it: a scan does not fault there. */
+ * there. What it mapped beside was touched only if the thread goes on behind it: a scan does not fault there.
+ *
+ * Since 6.18 a fault maps all of a large folio, and no tracepoint says so: a thread that goes on behind the folio has
+ * touched the rest of it. */
 static __always_inline void add_around(struct task_struct *task, struct thread *thread,
-				       __u64 file_bytes, __u64 next_start, __u64 next_end)
+				       struct address_space *mapping, __u64 file_bytes, __u64 next_start,
+				       __u64 next_end)
 {
-	__u64 start = thread->around_start, end = thread->around_end;
+	__u64 start = thread->around_start, end = thread->around_end, folio_start, folio_end;
 	struct file_key key = thread->file;
 	struct run *run;
 
+	if (!end) {
+		if (!mapping || !(thread->flags & FLAG_MAPPED) || thread->start >= thread->end)
+			return;
+		start = thread->start;
+		end = thread->end;
+	}
 	thread->around_end = 0;
+	if (mapping && (next_start > end || next_end < start)) {
+		folio_of(mapping, end - 1, &folio_start, &folio_end);
+		if (next_start == folio_end)
+			end = folio_end;
+		else if (next_end == folio_start)
+			start = folio_start;
+	}
 	if (thread->end > start && thread->start < end) {
-		if (thread->start == start && next_start == end)
+		if (mapping && next_start == end)
 			start = thread->end;
-		else if (thread->end == end && next_end == start)
+		else if (mapping && next_end == start)
 			end = thread->start;
 		else
 			return;
@@ -348,14 +411,15 @@ static __always_inline void touch(struct task_struct *task, struct inode *inode,
 	    start >= thread->around_start && start < thread->around_end)
 		/* This is the fault that pages were mapped around. */
 		thread->around_end = 0;
-	if (thread->around_end) {
-		if (is_same(&thread->file, key))
-			add_around(task, thread, file_bytes, start, end);
-		else
-			add_around(task, thread, file_bytes, 0, 0);
-	}
+	if (is_same(&thread->file, key) && (flags & FLAG_MAPPED))
+		add_around(task, thread, inode->i_mapping, file_bytes, start, end);
+	else
+		add_around(task, thread, NULL, file_bytes, 0, 0);
 	/* A large read comes here in pieces, and each ends where the read ends; a page is read in parts. */
 	is_last = is_same(&thread->file, key) && end == thread->end && start >= thread->start;
+	/* A page that was mapped around, and told: it has the kernel's marker, so that it faults nevertheless. */
+	if (flags & FLAG_MAPPED && is_same(&thread->file, key) && start >= thread->start && end <= thread->end)
+		is_last = true;
 	if (is_last && thread->is_told) {
 		tell_wait(task, thread, file_bytes);
 		return;
@@ -374,25 +438,32 @@ static __always_inline void touch(struct task_struct *task, struct inode *inode,
 	    at_once);
 }
 
-/* The kernel reads from a device for this thread, through an open file whose state is `ra`. */
-static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra_state *ra, __u64 pages,
-				__u32 flags)
+/* The mode of the open file whose state is `ra`; 0 where that cannot be had. */
+static __always_inline unsigned int mode_of(struct file_ra_state *ra)
+{
+	struct file *file;
+
+	if (!bpf_rdonly_cast)
+		return 0;
+	file = bpf_rdonly_cast((void *)((__u64)ra - bpf_core_field_offset(struct file, f_ra)),
+			       bpf_core_type_id_kernel(struct file));
+	return file->f_mode;
+}
+
+/* The kernel reads from a device for this thread, through an open file of this mode, whose state is `ra`. */
+static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra_state *ra, unsigned int mode,
+				__u64 pages, __u32 flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct file_key key = key_of(inode);
 	struct record record;
 	struct thread *thread;
-	struct file *file;
 	struct run *run;
 
 	if (is_ours(task))
 		return 0;
-	if (bpf_rdonly_cast) {
-		file = bpf_rdonly_cast((void *)((__u64)ra - bpf_core_field_offset(struct file, f_ra)),
-				       bpf_core_type_id_kernel(struct file));
-		if (file->f_mode & FMODE_RANDOM)
-			flags |= FLAG_ADVISED_RANDOM;
-	}
+	if (mode & FMODE_RANDOM)
+		flags |= FLAG_ADVISED_RANDOM;
 	run = bpf_map_lookup_elem(&watched, &key);
 	if (run) {
 		/* A read-ahead in the background says where the reader is, which its read says too. */
@@ -428,19 +499,34 @@ SEC("tp_btf/page_cache_sync_ra")
 int BPF_PROG(on_sync_readahead, struct inode *inode, unsigned long index, struct file_ra_state *ra,
 	     unsigned long pages)
 {
-	return miss(inode, index, ra, pages, FLAG_EARLY);
+	return miss(inode, index, ra, mode_of(ra), pages, FLAG_EARLY);
 }
 
 SEC("tp_btf/page_cache_async_ra")
 int BPF_PROG(on_async_readahead, struct inode *inode, unsigned long index, struct file_ra_state *ra,
 	     unsigned long pages)
 {
-	return miss(inode, index, ra, pages, 0);
+	return miss(inode, index, ra, mode_of(ra), pages, 0);
 }
 
-/* Faults come here without `page_cache_sync_ra`; what the thread touches says that it is one. */
-SEC("tp_btf/page_cache_ra_order")
-int BPF_PROG(on_ordered_readahead, struct inode *inode, unsigned long index, struct file_ra_state *ra)
+/* The same where the tracepoints are missing (before 6.15): at the functions that have them now. */
+SEC("fentry/page_cache_sync_ra")
+int BPF_PROG(on_sync_readahead_function, struct readahead_control *control, unsigned long pages)
+{
+	return miss(control->mapping->host, control->_index, control->ra, BPF_CORE_READ(control, file, f_mode),
+		    pages, FLAG_EARLY);
+}
+
+SEC("fentry/page_cache_async_ra")
+int BPF_PROG(on_async_readahead_function, struct readahead_control *control, struct folio *folio,
+	     unsigned long pages)
+{
+	return miss(control->mapping->host, control->_index, control->ra, BPF_CORE_READ(control, file, f_mode),
+		    pages, 0);
+}
+
+/* Faults come to `page_cache_ra_order` without `page_cache_sync_ra`; what the thread touches says that it is one. */
+static __always_inline int miss_of_fault(struct inode *inode, struct file_ra_state *ra, unsigned int mode)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
@@ -451,15 +537,25 @@ int BPF_PROG(on_ordered_readahead, struct inode *inode, unsigned long index, str
 	/* Watched files have told it at the fault. */
 	if (bpf_map_lookup_elem(&watched, &key))
 		return 0;
-	return miss(inode, thread->start, ra, 1, FLAG_MAPPED | FLAG_EARLY);
+	return miss(inode, thread->start, ra, mode, 1, FLAG_MAPPED | FLAG_EARLY);
+}
+
+SEC("tp_btf/page_cache_ra_order")
+int BPF_PROG(on_ordered_readahead, struct inode *inode, unsigned long index, struct file_ra_state *ra)
+{
+	return miss_of_fault(inode, ra, mode_of(ra));
+}
+
+SEC("fentry/page_cache_ra_order")
+int BPF_PROG(on_ordered_readahead_function, struct readahead_control *control, struct file_ra_state *ra)
+{
+	return miss_of_fault(control->mapping->host, ra, BPF_CORE_READ(control, file, f_mode));
 }
 
 /* A fault whose page is not mapped around: mostly it has to be fetched, and the thread waits now. */
-SEC("tp_btf/mm_filemap_fault")
-int BPF_PROG(on_fault, struct address_space *mapping, unsigned long index)
+static __always_inline int fault(struct inode *inode, __u64 index)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct inode *inode = mapping->host;
 	struct file_key key = key_of(inode);
 	struct thread *thread;
 	struct run *run;
@@ -484,11 +580,23 @@ int BPF_PROG(on_fault, struct address_space *mapping, unsigned long index)
 	return 0;
 }
 
-SEC("tp_btf/mm_filemap_map_pages")
-int BPF_PROG(on_map, struct address_space *mapping, unsigned long start, unsigned long end)
+SEC("tp_btf/mm_filemap_fault")
+int BPF_PROG(on_fault, struct address_space *mapping, unsigned long index)
+{
+	return fault(mapping->host, index);
+}
+
+/* Before 6.12. */
+SEC("fentry/filemap_fault")
+int BPF_PROG(on_fault_function, struct vm_fault *fault_here)
+{
+	return fault(fault_here->vma->vm_file->f_mapping->host, fault_here->pgoff);
+}
+
+/* Pages `start` to `last` were mapped around a fault. */
+static __always_inline int map_around(struct inode *inode, __u64 start, __u64 last)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct inode *inode = mapping->host;
 	struct file_key key = key_of(inode);
 	struct thread *thread;
 
@@ -497,12 +605,10 @@ int BPF_PROG(on_map, struct address_space *mapping, unsigned long start, unsigne
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread)
 		return 0;
-	if (thread->around_end) {
-		if (is_same(&thread->file, &key))
-			add_around(task, thread, inode->i_size, start, end + 1);
-		else
-			add_around(task, thread, inode->i_size, 0, 0);
-	}
+	if (is_same(&thread->file, &key))
+		add_around(task, thread, inode->i_mapping, inode->i_size, start, last + 1);
+	else
+		add_around(task, thread, NULL, inode->i_size, 0, 0);
 	tell_wait(task, thread, inode->i_size);
 	if (!is_same(&thread->file, &key)) {
 		thread->file = key;
@@ -510,16 +616,34 @@ int BPF_PROG(on_map, struct address_space *mapping, unsigned long start, unsigne
 	}
 	thread->flags = FLAG_MAPPED;
 	thread->around_start = start;
-	/* The tracepoint's end is the last page inside. */
-	thread->around_end = end + 1;
+	thread->around_end = last + 1;
 	return 0;
 }
 
-SEC("tp_btf/mm_filemap_get_pages")
-int BPF_PROG(on_read, struct address_space *mapping, unsigned long index, unsigned long last)
+SEC("tp_btf/mm_filemap_map_pages")
+int BPF_PROG(on_map, struct address_space *mapping, unsigned long start, unsigned long last)
+{
+	return map_around(mapping->host, start, last);
+}
+
+/* The function ends so when it has mapped the page that was touched; with 0 when that is not there. */
+#define VM_FAULT_NOPAGE 0x100
+
+SEC("fexit/filemap_map_pages")
+int BPF_PROG(on_map_function, struct vm_fault *fault_here, unsigned long start, unsigned long last, unsigned int done)
+{
+	struct inode *inode = fault_here->vma->vm_file->f_mapping->host;
+	__u64 pages = (inode->i_size + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT;
+
+	if (!(done & VM_FAULT_NOPAGE))
+		return 0;
+	return map_around(inode, start, last < pages ? last : pages - 1);
+}
+
+/* Pages `index` to `end` (exclusive) were read. */
+static __always_inline int read_pages(struct inode *inode, __u64 index, __u64 end)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct inode *inode = mapping->host;
 	struct file_key key = key_of(inode);
 	struct run *run;
 
@@ -527,8 +651,26 @@ int BPF_PROG(on_read, struct address_space *mapping, unsigned long index, unsign
 		return 0;
 	run = bpf_map_lookup_elem(&watched, &key);
 	if (run)
-		touch(task, inode, &key, run, index, last + 1, 0, false);
+		touch(task, inode, &key, run, index, end, 0, false);
 	return 0;
+}
+
+SEC("tp_btf/mm_filemap_get_pages")
+int BPF_PROG(on_read, struct address_space *mapping, unsigned long index, unsigned long last)
+{
+	return read_pages(mapping->host, index, last + 1);
+}
+
+/* Before 6.12: when all is read, the position has moved behind it. */
+SEC("fexit/filemap_read")
+int BPF_PROG(on_read_function, struct kiocb *request, void *to, long before, long done)
+{
+	__u64 end = request->ki_pos, bytes = done - before;
+
+	if (done <= before || end < bytes)
+		return 0;
+	return read_pages(request->ki_filp->f_mapping->host, (end - bytes) >> PAGE_SHIFT,
+			  (end + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT);
 }
 
 /* How long threads wait for devices: only those that touched a watched file have a state. */

@@ -30,10 +30,12 @@ pub const WATCHED_MAX: usize = 4096;
 /// Bytes of `struct run`, the value of a watched file. All zero: nothing was told of it.
 const RUN_BYTES: usize = 48;
 
-/// A program, its tracepoint, when it is attached, and what is lost without it.
-struct Program {
-    name: &'static str,
+/// One of the places in the kernel that are watched: the program on its tracepoint, and the one on the function that has
+/// the tracepoint in newer kernels.
+struct Place {
+    program: &'static str,
     tracepoint: &'static str,
+    function: &'static str,
     set: Set,
     lost: &'static str,
 }
@@ -45,50 +47,79 @@ enum Set {
     Accesses,
 }
 
-const ALL: [Program; 7] = [
-    Program {
-        name: "on_sync_readahead",
+/// The name of the program on a function is that of the one on the tracepoint with this behind it.
+const ON_FUNCTION: &str = "_function";
+
+const ALL: [Place; 7] = [
+    Place {
+        program: "on_sync_readahead",
         tracepoint: "page_cache_sync_ra",
+        function: "page_cache_sync_ra",
         set: Set::Misses,
         lost: "reads that miss",
     },
-    Program {
-        name: "on_async_readahead",
+    Place {
+        program: "on_async_readahead",
         tracepoint: "page_cache_async_ra",
+        function: "page_cache_async_ra",
         set: Set::Misses,
         lost: "readers that began before the daemon",
     },
-    Program {
-        name: "on_ordered_readahead",
+    Place {
+        program: "on_ordered_readahead",
         tracepoint: "page_cache_ra_order",
+        function: "page_cache_ra_order",
         set: Set::Misses,
         lost: "page faults that miss",
     },
-    Program {
-        name: "on_fault",
+    Place {
+        program: "on_fault",
         tracepoint: "mm_filemap_fault",
+        function: "filemap_fault",
         set: Set::Misses,
         lost: "page faults",
     },
-    Program {
-        name: "on_map",
+    Place {
+        program: "on_map",
         tracepoint: "mm_filemap_map_pages",
+        function: "filemap_map_pages",
         set: Set::Accesses,
         lost: "page faults of cached pages",
     },
-    Program {
-        name: "on_read",
+    Place {
+        program: "on_read",
         tracepoint: "mm_filemap_get_pages",
+        function: "filemap_read",
         set: Set::Accesses,
         lost: "reads of files that are watched",
     },
-    Program {
-        name: "on_switch",
+    Place {
+        program: "on_switch",
         tracepoint: "sched_switch",
+        function: "",
         set: Set::Accesses,
         lost: "how long readers wait",
     },
 ];
+
+/// How a place is watched on the kernel that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Probe {
+    Tracepoint,
+    Function,
+}
+
+/// The best that a kernel has, which describes the types and functions that `is_there` knows. A tracepoint is where
+/// the fact is known exactly, and holds its meaning; a function may be inlined, or change.
+fn choose(place: &Place, is_there: impl Fn(&str) -> bool) -> Option<Probe> {
+    if is_there(&format!("btf_trace_{}", place.tracepoint)) {
+        Some(Probe::Tracepoint)
+    } else if !place.function.is_empty() && is_there(place.function) {
+        Some(Probe::Function)
+    } else {
+        None
+    }
+}
 
 /// Why nothing can be observed.
 #[derive(Debug, thiserror::Error)]
@@ -104,9 +135,9 @@ pub enum ObserverError {
         "cannot watch the page cache: {0}; that needs root or CAP_BPF and CAP_PERFMON, and no lockdown for confidentiality. `ahead run` works without, for one program"
     )]
     Refused(libbpf_rs::Error),
-    /// None of the tracepoints is there.
-    #[error("this kernel has none of the tracepoints of read-ahead ({0}): it is older than 6.15")]
-    NoTracepoints(String),
+    /// Neither the tracepoint nor the function is there.
+    #[error("this kernel has nothing by which reads that miss can be seen: it is older than 5.18")]
+    NoReadahead,
 }
 
 /// The programs, loaded and attached.
@@ -119,6 +150,9 @@ pub struct KernelObserver {
     _misses: Vec<Link>,
     accesses: Vec<Link>,
     lost: Vec<&'static str>,
+    functions: Vec<&'static str>,
+    /// The programs of this kernel.
+    here: Vec<(String, Set)>,
 }
 
 impl fmt::Debug for KernelObserver {
@@ -139,21 +173,27 @@ impl KernelObserver {
         // What the loader prints is in the errors too.
         set_print(None::<(PrintLevel, fn(PrintLevel, String))>);
         let kernel = Btf::from_vmlinux().map_err(|_| ObserverError::NoBtf)?;
-        let is_there = |program: &Program| {
-            let name = format!("btf_trace_{}", program.tracepoint);
-            kernel.type_by_name::<BtfType<'_>>(&name).is_some()
-        };
-        let (here, missing): (Vec<_>, Vec<_>) = ALL.iter().partition(|one| is_there(one));
-        if here.iter().all(|one| one.name != "on_sync_readahead") {
-            let names: Vec<_> = missing.iter().map(|one| one.tracepoint).collect();
-            return Err(ObserverError::NoTracepoints(names.join(", ")));
+        let is_there = |name: &str| kernel.type_by_name::<BtfType<'_>>(name).is_some();
+        let (mut here, mut lost, mut functions) = (Vec::new(), Vec::new(), Vec::new());
+        for place in &ALL {
+            match choose(place, is_there) {
+                Some(Probe::Tracepoint) => here.push((place.program.to_owned(), place.set)),
+                Some(Probe::Function) => {
+                    here.push((format!("{}{ON_FUNCTION}", place.program), place.set));
+                    functions.push(place.function);
+                }
+                None => lost.push(place.lost),
+            }
+        }
+        if lost.contains(&ALL[0].lost) {
+            return Err(ObserverError::NoReadahead);
         }
         let mut open = ObjectBuilder::default()
             .open_memory(PROGRAMS)
             .map_err(ObserverError::Refused)?;
         for mut program in open.progs_mut() {
             let name = program.name().to_owned();
-            program.set_autoload(here.iter().any(|one| name == one.name));
+            program.set_autoload(here.iter().any(|(one, _)| name == one.as_str()));
         }
         let object = open.load().map_err(ObserverError::Refused)?;
         let map = |name: &str| {
@@ -180,15 +220,23 @@ impl KernelObserver {
             arrived,
             _misses: misses,
             accesses: Vec::new(),
-            lost: missing.iter().map(|one| one.lost).collect(),
+            lost,
+            functions,
+            here,
             object,
         })
     }
 
-    /// What this kernel has no tracepoint for.
+    /// What this kernel cannot tell.
     #[must_use]
     pub fn lost(&self) -> &[&'static str] {
         &self.lost
+    }
+
+    /// The functions of the kernel that are watched where it has no tracepoint.
+    #[must_use]
+    pub fn functions(&self) -> &[&'static str] {
+        &self.functions
     }
 
     /// Nothing is told of the process with this number from now on: the daemon's own.
@@ -207,14 +255,13 @@ impl KernelObserver {
     /// # Errors
     /// The kernel's: the file is not watched.
     pub fn watch(&mut self, file: FileKey) -> Result<(), ObserverError> {
+        // First all that tells: faults that miss, told without those between them, would look like a stride.
+        if self.accesses.is_empty() {
+            self.accesses = attach(&self.object, Set::Accesses, &self.here)?;
+        }
         self.watched
             .update(&file.to_bytes(), &[0; RUN_BYTES], MapFlags::ANY)
-            .map_err(ObserverError::Refused)?;
-        if self.accesses.is_empty() {
-            let all: Vec<_> = ALL.iter().collect();
-            self.accesses = attach(&self.object, Set::Accesses, &all)?;
-        }
-        Ok(())
+            .map_err(ObserverError::Refused)
     }
 
     /// Accesses to `file` are not told any more, its next miss is.
@@ -273,11 +320,74 @@ impl KernelObserver {
     }
 }
 
-fn attach(object: &Object, set: Set, here: &[&Program]) -> Result<Vec<Link>, ObserverError> {
-    let wanted = |name: &std::ffi::OsStr| here.iter().any(|one| one.set == set && name == one.name);
+fn attach(object: &Object, set: Set, here: &[(String, Set)]) -> Result<Vec<Link>, ObserverError> {
+    let wanted = |name: &std::ffi::OsStr| {
+        here.iter()
+            .any(|(one, of)| *of == set && name == one.as_str())
+    };
     object
         .progs_mut()
-        .filter(|program| wanted(program.name()) && program.autoload())
+        .filter(|program| wanted(program.name()))
         .map(|program| program.attach().map_err(ObserverError::Refused))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(there: &[&str]) -> Vec<Option<Probe>> {
+        let places = ALL.iter();
+        places
+            .map(|place| choose(place, |name| there.contains(&name)))
+            .collect()
+    }
+
+    const FUNCTIONS: [&str; 6] = [
+        "page_cache_sync_ra",
+        "page_cache_async_ra",
+        "page_cache_ra_order",
+        "filemap_fault",
+        "filemap_map_pages",
+        "filemap_read",
+    ];
+
+    /// As 6.1, 6.12 and 6.18 have them.
+    #[test]
+    fn a_tracepoint_is_taken_where_there_is_one_and_a_function_otherwise() {
+        use Probe::{Function as F, Tracepoint as T};
+        let mut there = FUNCTIONS.to_vec();
+        there.push("btf_trace_sched_switch");
+        assert_eq!(chosen(&there), [F, F, F, F, F, F, T].map(Some));
+        there.extend([
+            "btf_trace_mm_filemap_fault",
+            "btf_trace_mm_filemap_map_pages",
+            "btf_trace_mm_filemap_get_pages",
+        ]);
+        assert_eq!(chosen(&there), [F, F, F, T, T, T, T].map(Some));
+        there.extend([
+            "btf_trace_page_cache_sync_ra",
+            "btf_trace_page_cache_async_ra",
+            "btf_trace_page_cache_ra_order",
+        ]);
+        assert_eq!(chosen(&there), [Some(T); 7]);
+    }
+
+    #[test]
+    fn what_a_kernel_has_neither_way_is_lost() {
+        assert_eq!(chosen(&["filemap_read"])[0], None);
+    }
+
+    /// The programs are found by their names.
+    #[test]
+    fn every_place_has_its_programs() {
+        let open = ObjectBuilder::default().open_memory(PROGRAMS).unwrap();
+        let names: Vec<_> = open.progs().map(|one| one.name().to_owned()).collect();
+        let is_there = |name: &str| names.iter().any(|one| one == name);
+        for place in &ALL {
+            assert!(is_there(place.program), "{}", place.program);
+            let on_function = format!("{}{ON_FUNCTION}", place.program);
+            assert_eq!(is_there(&on_function), !place.function.is_empty());
+        }
+    }
 }

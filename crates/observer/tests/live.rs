@@ -6,9 +6,10 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::time::Duration;
 
-use ahead_observer::observation::{FileKey, Observation};
+use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::KernelObserver;
 use ahead_observer::self_test;
+use ahead_sys::mapped_file::MappedFile;
 
 /// On the file system that this is built on.
 const FOLDER: &str = env!("CARGO_TARGET_TMPDIR");
@@ -77,6 +78,45 @@ fn reads_from_memory_are_told_of_watched_files_only_and_together() {
     assert!((992..=1024).contains(&pages), "{pages}");
     // 32 pages each, or what a millisecond brought where the machine is busy.
     assert!(told.len() < 512, "{} facts of 1024 reads", told.len());
+}
+
+/// A scan of a mapping faults at few of its pages: the kernel maps others around, and all of a large folio. What is told
+/// is that all of them were touched, in their order; without that, it looked like a stride of windows.
+#[test]
+fn a_mapping_that_is_walked_is_told_as_all_of_its_pages() {
+    const PAGES: u64 = 8192;
+    let mut observer = start();
+    let (file, key) = file(PAGES);
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let mapped = MappedFile::map(&file).unwrap();
+    observer.watch(key).unwrap();
+    let _ = told(&observer, key);
+    for page in 0..PAGES {
+        assert!(mapped.word_at(page * PAGE).is_some());
+    }
+    let told = told(&observer, key);
+    let mut next = 0;
+    let mut left_out = 0;
+    let accesses = told.iter().filter(|fact| fact.kind == FactKind::Accesses);
+    for pages in accesses
+        .flat_map(|fact| fact.accesses())
+        .map(|access| access.pages())
+    {
+        let (start, end) = (pages.start.get(), pages.end.get());
+        assert!(
+            end > next || next - start <= 32,
+            "{start} to {end}, after {next}"
+        );
+        left_out += start.saturating_sub(next);
+        next = next.max(end);
+    }
+    // The last ones were too few to be told.
+    assert!(next + 600 > PAGES, "told up to {next}");
+    // What another processor did at the same moment is not seen.
+    assert!(
+        left_out * 50 <= PAGES,
+        "{left_out} of {PAGES} pages left out"
+    );
 }
 
 #[test]

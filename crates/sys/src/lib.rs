@@ -23,6 +23,7 @@ pub mod mapped_area;
 pub mod mapped_file;
 pub mod meminfo;
 pub mod memory_limit;
+pub mod memory_pressure;
 pub mod mounts;
 pub mod own_usage;
 pub mod peer_groups;

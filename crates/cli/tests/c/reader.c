@@ -70,7 +70,11 @@ int main(int count, char **words)
 			perror("mmap");
 			return 1;
 		}
-		if (!strcmp(pattern, "mapped-backward"))
+		if (!strcmp(pattern, "mapped-backward-advised")) {
+			madvise((void *)mapped, size, MADV_RANDOM);
+			for (at = size - 4096; at >= size - (8 << 20); at -= 4096)
+				sum += mapped[at];
+		} else if (!strcmp(pattern, "mapped-backward"))
 			for (at = size - 4096; at >= 0; at -= 4096)
 				sum += mapped[at];
 		else if (!strcmp(pattern, "mapped-forward"))

@@ -2,8 +2,10 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 pub(crate) mod daemon;
+pub(crate) mod daemon_disk;
 pub(crate) mod guest;
 pub(crate) mod loop_device;
+pub(crate) mod machine;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,321 @@
+//! An emulated disk with a file that nothing has read, a reader that is linked statically, and a daemon: what reaches the
+//! disk is counted.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{Place, stderr, stdout};
+
+/// One daemon at a time: all of them would see all readers.
+static ONE: Mutex<()> = Mutex::new(());
+
+pub(crate) const FILE_BYTES: u64 = 96 << 20;
+
+/// A disk with one arm, a file on it that nothing has read, and the static reader.
+pub(crate) struct Ground {
+    pub(crate) place: Place,
+    pub(crate) name: String,
+    pub(crate) mount: PathBuf,
+    reader: PathBuf,
+    _one: MutexGuard<'static, ()>,
+}
+
+impl Ground {
+    pub(crate) fn new(what: &str) -> Self {
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = Place::new();
+        let name = format!("test-daemon-{what}-{}", std::process::id());
+        let mount = place.path().join("mount");
+        let options = [
+            "--model", "hdd", "--size", "400M", "--scale", "4", "--mount",
+        ];
+        let path = mount.to_str().expect("text").to_owned();
+        let path = path.as_str();
+        let create = [&["disk", "create", &name][..], &options, &[path]].concat();
+        let output = place.output(&create);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let mut ground = Self {
+            place,
+            name,
+            mount,
+            reader: PathBuf::new(),
+            _one: one,
+        };
+        ground.reader = ground.build("reader", &["-static"]);
+        let output = ground.place.output(&["device", "set", path, "128K"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        ground.write("file");
+        ground
+    }
+
+    pub(crate) fn build(&self, name: &str, options: &[&str]) -> PathBuf {
+        let built = self.place.path().join(name);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/reader.c");
+        let status = Command::new("cc")
+            .args(options)
+            .args(["-O1", "-Wall", "-o"])
+            .args([&built, &source])
+            .status();
+        assert!(status.expect("a C compiler").success());
+        built
+    }
+
+    /// The same with another file system on the disk.
+    pub(crate) fn on(file_system: &str) -> Self {
+        let ground = Self::new(file_system);
+        let make = format!("mkfs.{file_system}");
+        let device = fs::metadata(&ground.mount).expect("a mount").dev();
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        let link = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).expect("a device");
+        let node = Path::new("/dev").join(link.file_name().expect("its name"));
+        // Without a user it goes.
+        let _used = fs::File::open(&node).expect("a device");
+        let mount = ground.mount.as_os_str();
+        let steps = [
+            ("umount", vec![mount]),
+            (
+                make.as_str(),
+                vec!["-q".as_ref(), "-f".as_ref(), node.as_os_str()],
+            ),
+            ("mount", vec![node.as_os_str(), mount]),
+        ];
+        for (program, arguments) in steps {
+            let status = Command::new(program).args(arguments).status();
+            assert!(status.expect(program).success(), "{program}");
+        }
+        ground.write("file");
+        ground
+    }
+
+    /// A file of numbers that tell their places, out of memory again.
+    pub(crate) fn write(&self, name: &str) {
+        let path = self.mount.join(name);
+        let mut bytes = Vec::new();
+        for page in 0..FILE_BYTES / 4096 {
+            bytes.resize(bytes.len() + 4096, u8::try_from(page % 251).expect("small"));
+        }
+        let mut file = fs::File::create(&path).expect("a file system");
+        file.write_all(&bytes).expect("space on it");
+        file.sync_all().expect("written");
+        self.evict(name);
+    }
+
+    pub(crate) fn evict(&self, name: &str) {
+        let file = fs::File::open(self.mount.join(name)).expect("a file");
+        let advice = rustix::fs::Advice::DontNeed;
+        rustix::fs::fadvise(&file, 0, None, advice).expect("a hint");
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.mount.join(name).to_str().expect("text").to_owned()
+    }
+
+    /// Starts a reader that waits before it reads.
+    pub(crate) fn hold(&self, pattern: &str, name: &str) -> Held {
+        self.hold_with(pattern, name, &["hold"])
+    }
+
+    pub(crate) fn hold_with(&self, pattern: &str, name: &str, holds: &[&str]) -> Held {
+        let mut child = Command::new(&self.reader)
+            .args([pattern, &self.path(name)])
+            .args(holds)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the reader");
+        let mut said = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("a line");
+        assert_eq!(line, "ready\n");
+        Held { child, said }
+    }
+
+    /// What reached the disk while a reader read the whole of `file` as `pattern`, and what it summed up.
+    pub(crate) fn read(&self, pattern: &str) -> Seen {
+        self.evict("file");
+        let held = self.hold(pattern, "file");
+        self.reset();
+        let sum = held.go();
+        self.seen(sum)
+    }
+
+    pub(crate) fn reset(&self) {
+        self.stats(&["--reset"]);
+    }
+
+    pub(crate) fn stats(&self, more: &[&str]) -> Value {
+        let all = [&["disk", "stats", &self.name, "--json"][..], more].concat();
+        let output = self.place.output(&all);
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_str(&stdout(&output)).expect("JSON")
+    }
+
+    pub(crate) fn seen(&self, sum: u64) -> Seen {
+        let stats = self.stats(&[]);
+        let number = |name: &str| stats[name].as_u64().expect("a number");
+        Seen {
+            requests: number("reads"),
+            bytes: number("read_bytes"),
+            seeks: number("seeks"),
+            sum,
+        }
+    }
+
+    /// A random reader in the middle of its reads, whose open file the daemon has taken the window from.
+    pub(crate) fn narrowed_at_half(&self) -> Held {
+        let mut held = self.hold_with("mapped-random", "file", &["hold", "half"]);
+        held.let_go();
+        assert_eq!(held.line(), "half");
+        let noted = format!("\"pid\": {}", held.child.id());
+        let journal = Path::new("/run/ahead/daemon/narrowed.json");
+        let began = Instant::now();
+        while !fs::read_to_string(journal).is_ok_and(|text| text.contains(&noted)) {
+            assert!(began.elapsed() < Duration::from_secs(30), "not narrowed");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        held
+    }
+
+    /// The window of the disk, in KiB.
+    pub(crate) fn window(&self) -> u64 {
+        let device = fs::metadata(self.mount.join("file")).expect("a file").dev();
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        let file = format!("/sys/dev/block/{major}:{minor}/queue/read_ahead_kb");
+        let text = fs::read_to_string(file).expect("a block device");
+        text.trim().parse().expect("a number")
+    }
+
+    pub(crate) fn daemon(&self, options: &[&str]) -> Running {
+        let all = [&["daemon"][..], options].concat();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ahead"));
+        command.args(all).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("ahead starts");
+        let mut said = BufReader::new(child.stderr.take().expect("piped"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("a line");
+        assert!(line.starts_with("ahead daemon: "), "{line}");
+        Running { child, said, line }
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        // The loop device stays, and so would the note of its window.
+        let path = self.mount.to_str().expect("text");
+        let _ = self.place.output(&["device", "undo", path]);
+        let _ = self.place.output(&["disk", "destroy", &self.name]);
+    }
+}
+
+pub(crate) struct Held {
+    pub(crate) child: Child,
+    said: BufReader<std::process::ChildStdout>,
+}
+
+impl Held {
+    pub(crate) fn let_go(&mut self) {
+        let input = self.child.stdin.as_mut().expect("piped");
+        input.write_all(b"go\n").expect("it waits");
+    }
+
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("a line");
+        line.trim().to_owned()
+    }
+
+    /// Lets it read to its end; its sum.
+    pub(crate) fn go(mut self) -> u64 {
+        self.let_go();
+        self.sum()
+    }
+
+    /// Waits for its end; its sum.
+    pub(crate) fn sum(mut self) -> u64 {
+        let line = self.line();
+        assert!(self.child.wait().expect("ended").success());
+        let sum = line.strip_prefix("sum ").expect("a sum");
+        sum.parse().expect("a number")
+    }
+}
+
+/// One that was not let go on ends with its test.
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) requests: u64,
+    pub(crate) bytes: u64,
+    pub(crate) seeks: u64,
+    pub(crate) sum: u64,
+}
+
+/// A daemon that runs.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    said: BufReader<ChildStderr>,
+    pub(crate) line: String,
+}
+
+impl Running {
+    /// Asks it to end; what it said last.
+    pub(crate) fn end(mut self) -> String {
+        let pid = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(asked.expect("kill").success());
+        let mut last = String::new();
+        while self.said.read_line(&mut last).expect("lines") > 0 {}
+        assert!(self.child.wait().expect("ended").success(), "{last}");
+        last
+    }
+
+    /// The next line of its log.
+    pub(crate) fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("a line");
+        line
+    }
+
+    /// Has it read its settings again, and say so.
+    pub(crate) fn read_again(&mut self, begin: &str) {
+        let pid = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-HUP", &pid]).status();
+        assert!(asked.expect("kill").success());
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("a line");
+        let said = line.strip_prefix("ahead daemon: ").expect("its line");
+        assert!(said.starts_with(begin), "{said}");
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("ended");
+    }
+
+    /// Descriptors that it holds of files below `folder`.
+    pub(crate) fn holds(&self, folder: &Path) -> usize {
+        let entries = fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it runs");
+        let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        targets.filter(|target| target.starts_with(folder)).count()
+    }
+}
+
+/// It goes also when its test fails.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

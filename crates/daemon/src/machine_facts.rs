@@ -1,0 +1,35 @@
+//! What the machine says to the daemon: its clock and its devices.
+
+use std::path::Path;
+
+use ahead_engine::device::DeviceFacts;
+use ahead_engine::settings::Settings;
+use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
+use ahead_sys::device_identity;
+use ahead_units::Timestamp;
+
+/// Now, on the clock of the facts.
+#[must_use]
+pub fn now() -> Timestamp {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let ns = now.tv_sec.saturating_mul(1_000_000_000) + now.tv_nsec;
+    Timestamp::new(u64::try_from(ns).unwrap_or(0))
+}
+
+/// The window of a device, in KiB; `None` where it has none of its own.
+pub(crate) fn window_kib(device: u64) -> Option<u64> {
+    QueueFacts::read(Path::new("/sys"), DeviceNumber::from_dev(device)).read_ahead_kb
+}
+
+/// What sysfs says about a device.
+pub(crate) fn device_facts(device: u64, settings: &Settings) -> DeviceFacts {
+    let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
+    let number = DeviceNumber::from_dev(device);
+    let identity = device_identity::of_block_device(sys, proc, number);
+    let queue = QueueFacts::read(sys, number);
+    DeviceFacts {
+        identity: identity.unwrap_or(0),
+        rotational: queue.rotational,
+        ..DeviceFacts::configured(settings).with_queue(queue.max_sectors_kb, queue.read_ahead_kb)
+    }
+}
