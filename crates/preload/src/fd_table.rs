@@ -344,6 +344,41 @@ pub(crate) mod tests {
         FORKS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A file whose reads are not watched (no space in the table of files, or nothing waited) counted as not read, and
+    /// rsync's next ones were not asked for.
+    #[test]
+    fn what_was_read_is_known_as_far_as_it_was_seen() {
+        let _alone = no_forks();
+        let line = Line::new();
+        line.on_open();
+        assert_eq!(line.what_was_read(), Some(Some(0)));
+        line.read_ended.store(1, Relaxed);
+        assert_eq!(line.what_was_read(), Some(None));
+        let file = FileRef {
+            slot: 1,
+            generation: 1,
+        };
+        let watched = |shares_position| {
+            Entry::File(FileEntry {
+                file,
+                shares_position,
+                program_advises: false,
+            })
+        };
+        line.set(watched(false));
+        line.set_position(4096);
+        assert_eq!(line.what_was_read(), Some(Some(4096)));
+        line.set(watched(true));
+        assert_eq!(line.what_was_read(), Some(None));
+        for other in [Entry::Ignored, Entry::Advised] {
+            line.set(other);
+            assert_eq!(line.what_was_read(), None);
+        }
+        line.on_open();
+        line.share();
+        assert_eq!(line.what_was_read(), None);
+    }
+
     #[test]
     fn what_is_put_in_comes_out() {
         let file = FileEntry {
