@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::daemon_disk::{FILE_BYTES, Ground};
+use support::daemon_process::DaemonProcess;
 use support::{Place, assert_refused, stderr, stdout};
 
 #[test]
 fn a_static_program_that_reads_backward_is_steered() {
     let ground = Ground::new("backward");
     let alone = ground.read("backward");
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     let helped = ground.read("backward");
     daemon.end();
     assert_eq!(helped.sum, alone.sum, "the same bytes");
@@ -34,7 +35,7 @@ fn a_static_program_that_reads_backward_is_steered() {
 fn page_faults_of_a_mapping_that_is_read_backward_are_steered() {
     let ground = Ground::new("faults");
     let alone = ground.read("mapped-backward");
-    let daemon = ground.daemon(&["--mode", "advise"]);
+    let daemon = DaemonProcess::start(&["--mode", "advise"]);
     let helped = ground.read("mapped-backward");
     daemon.end();
     assert_eq!(helped.sum, alone.sum, "the same bytes");
@@ -51,7 +52,7 @@ fn a_random_reader_of_a_mapping_does_not_pay_a_window_for_a_page() {
     let sum = ground.read("mapped-random").sum;
     let window = ground.window();
     ground.evict("file");
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     let held = ground.narrowed_at_half();
     assert_eq!(ground.window(), window, "only for a moment");
     ground.reset();
@@ -67,7 +68,7 @@ fn a_random_reader_of_a_mapping_does_not_pay_a_window_for_a_page() {
 #[test]
 fn each_process_that_reads_a_mapping_at_random_is_helped() {
     let ground = Ground::new("two");
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     let first = ground.narrowed_at_half();
     // Other pages than those that the first has brought in.
     ground.evict("file");
@@ -83,7 +84,7 @@ fn each_process_that_reads_a_mapping_at_random_is_helped() {
 #[test]
 fn scans_are_read_once() {
     let ground = Ground::new("scans");
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     for pattern in ["forward", "mapped-forward"] {
         let helped = ground.read(pattern);
         let allowed = FILE_BYTES + FILE_BYTES / 20;
@@ -98,7 +99,7 @@ fn a_reader_that_was_there_before_the_daemon_is_steered() {
     let alone = ground.read("backward");
     ground.evict("file");
     let held = ground.hold("backward", "file");
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     ground.reset();
     let sum = held.go();
     let helped = ground.seen(sum);
@@ -111,7 +112,7 @@ fn a_reader_that_was_there_before_the_daemon_is_steered() {
 fn an_observing_daemon_asks_for_nothing() {
     let ground = Ground::new("observe");
     let alone = ground.read("backward");
-    let daemon = ground.daemon(&["--mode", "observe"]);
+    let daemon = DaemonProcess::start(&["--mode", "observe"]);
     assert!(
         daemon.line.contains("nothing is asked for"),
         "{}",
@@ -129,7 +130,7 @@ fn an_observing_daemon_asks_for_nothing() {
 fn a_daemon_that_was_killed_leaves_nothing_that_cannot_be_put_back() {
     let ground = Ground::new("killed");
     let window = ground.window();
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     let held = ground.narrowed_at_half();
     assert_eq!(
         daemon.holds(&ground.mount),
@@ -159,7 +160,7 @@ fn what_is_excluded_is_untouched() {
     let file = ground.path("file");
     let text = format!("[daemon.exclude]\npaths = ['{file}']\n");
     let config = ground.place.file("ahead.toml", &text);
-    let mut daemon = ground.daemon(&["--config", config.to_str().expect("text")]);
+    let mut daemon = DaemonProcess::start(&["--config", config.to_str().expect("text")]);
     let excluded = ground.read("backward");
     assert_eq!(excluded.seeks, alone.seeks);
 
@@ -177,7 +178,7 @@ fn what_is_excluded_is_untouched() {
 #[test]
 fn there_is_one_daemon() {
     let ground = Ground::new("one");
-    let daemon = ground.daemon(&["--mode", "observe"]);
+    let daemon = DaemonProcess::start(&["--mode", "observe"]);
     let pid = daemon.child.id().to_string();
     for second in [&["daemon"][..], &["daemon", "--undo"]] {
         let output = ground.place.output(second);
@@ -191,7 +192,7 @@ fn there_is_one_daemon() {
 fn a_program_that_says_random_is_left_to_it() {
     let ground = Ground::new("advised");
     let alone = ground.read("backward-advised");
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     let helped = ground.read("backward-advised");
     daemon.end();
     assert_eq!(helped.sum, alone.sum);
@@ -208,7 +209,7 @@ fn a_process_that_has_the_library_is_left_to_it() {
     let ground = Ground::new("library");
     let alone = ground.read("backward");
     let shared = ground.build("shared-reader", &[]);
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     ground.evict("file");
     ground.reset();
     let shared = shared.to_str().expect("text");
@@ -229,7 +230,7 @@ fn a_process_that_has_the_library_is_left_to_it() {
 #[test]
 fn a_file_system_is_not_kept_busy() {
     let ground = Ground::new("unmount");
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     ground.read("backward");
     let began = Instant::now();
     let output = ground.place.output(&["disk", "destroy", &ground.name]);
@@ -244,7 +245,7 @@ fn the_daemon_says_what_it_does_to_whom_it_concerns() {
     let ground = Ground::new("status");
     let none = ground.place.output(&["status"]);
     assert_refused(&none, 1, &["no daemon runs here"]);
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     ground.read("backward");
     let file = ground.path("file");
     let output = ground.place.output(&["status", &file, "--json"]);
@@ -287,7 +288,7 @@ fn a_window_that_the_owner_sets_ends_steering_on_that_device() {
     let ground = Ground::new("owner");
     let alone = ground.read("backward");
     ground.evict("file");
-    let mut daemon = ground.daemon(&[]);
+    let mut daemon = DaemonProcess::start(&[]);
     let held = ground.narrowed_at_half();
     let mount = ground.mount.to_str().expect("text");
     let set = ground.place.output(&["device", "set", mount, "64K"]);
@@ -315,7 +316,7 @@ fn a_window_that_the_owner_sets_ends_steering_on_that_device() {
 fn a_mapping_that_a_program_says_random_about_is_left_to_it() {
     let ground = Ground::new("mapped-advised");
     let alone = ground.read("mapped-backward-advised");
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     let left = ground.read("mapped-backward-advised");
     daemon.end();
     assert_eq!(left.sum, alone.sum);
@@ -337,7 +338,7 @@ fn files_of_btrfs_are_steered() {
 fn files_are_steered(ground: &Ground, patterns: &[&str]) {
     for &pattern in patterns {
         let alone = ground.read(pattern);
-        let daemon = ground.daemon(&[]);
+        let daemon = DaemonProcess::start(&[]);
         let helped = ground.read(pattern);
         daemon.end();
         assert_eq!(helped.sum, alone.sum, "{pattern}: the same bytes");
@@ -370,7 +371,7 @@ fn files_of_an_overlay_are_steered() {
     let disk = std::mem::replace(&mut ground.mount, merged.clone());
     // A mapping of an overlay's file is one of the file below, which has been opened for it.
     let alone = ground.read("backward");
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     let helped = ground.read("backward");
     daemon.end();
     ground.mount = disk;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use support::daemon_disk::{FILE_BYTES, Ground};
+use support::daemon_process::DaemonProcess;
 use support::stderr;
 
 /// Each is killed at another moment of the same work: while it starts, steers, or takes a window away.
@@ -23,7 +24,7 @@ fn daemons_that_are_killed_under_load_leave_nothing_and_no_reader_gets_a_wrong_b
     for round in 0..KILLED {
         ground.evict("file");
         ground.evict("other");
-        let daemon = ground.daemon(&[]);
+        let daemon = DaemonProcess::start(&[]);
         let mut one = ground.hold("backward", "file");
         let mut other = ground.hold("mapped-random", "other");
         one.let_go();
@@ -50,7 +51,7 @@ fn a_file_that_is_deleted_while_it_is_read_is_steered_to_its_end() {
     let ground = Ground::new("deleted");
     let alone = ground.read("backward");
     ground.evict("file");
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     let held = ground.hold("backward", "file");
     fs::remove_file(ground.mount.join("file")).expect("our file");
     ground.reset();
@@ -65,7 +66,7 @@ fn a_file_that_is_deleted_while_it_is_read_is_steered_to_its_end() {
 #[test]
 fn a_file_that_becomes_shorter_while_it_is_read_does_no_harm() {
     let ground = Ground::new("shorter");
-    let daemon = ground.daemon(&[]);
+    let daemon = DaemonProcess::start(&[]);
     let mut held = ground.hold_with("mapped-random", "file", &["hold", "half"]);
     held.let_go();
     assert_eq!(held.line(), "half");

@@ -12,7 +12,8 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::Value;
-use support::daemon::{DaemonProcess, ReadFile, alone};
+use support::daemon_process::{DaemonProcess, alone};
+use support::read_file::ReadFile;
 use support::{Place, assert_refused, stderr, stdout};
 
 const SOCKET: &str = "/run/ahead-daemon/control.sock";

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::daemon::{DaemonProcess, ReadFile, alone};
+use support::daemon_process::{DaemonProcess, alone};
+use support::read_file::ReadFile;
 use support::{Place, library, stderr, stdout};
 
 /// What may be said of the unit's exposure, in tenths: 3.0.

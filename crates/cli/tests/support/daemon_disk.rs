@@ -5,16 +5,14 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::{Child, Command, Stdio};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::daemon_process::alone;
 use super::{Place, stderr, stdout};
-
-/// One daemon at a time: all of them would see all readers.
-static ONE: Mutex<()> = Mutex::new(());
 
 pub(crate) const FILE_BYTES: u64 = 96 << 20;
 
@@ -29,7 +27,7 @@ pub(crate) struct Ground {
 
 impl Ground {
     pub(crate) fn new(what: &str) -> Self {
-        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = alone();
         let place = Place::new();
         let name = format!("test-daemon-{what}-{}", std::process::id());
         let mount = place.path().join("mount");
@@ -191,18 +189,6 @@ impl Ground {
         let text = fs::read_to_string(file).expect("a block device");
         text.trim().parse().expect("a number")
     }
-
-    pub(crate) fn daemon(&self, options: &[&str]) -> Running {
-        let all = [&["daemon"][..], options].concat();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ahead"));
-        command.args(all).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("ahead starts");
-        let mut said = BufReader::new(child.stderr.take().expect("piped"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("a line");
-        assert!(line.starts_with("ahead daemon: "), "{line}");
-        Running { child, said, line }
-    }
 }
 
 impl Drop for Ground {
@@ -260,62 +246,4 @@ pub(crate) struct Seen {
     pub(crate) bytes: u64,
     pub(crate) seeks: u64,
     pub(crate) sum: u64,
-}
-
-/// A daemon that runs.
-pub(crate) struct Running {
-    pub(crate) child: Child,
-    said: BufReader<ChildStderr>,
-    pub(crate) line: String,
-}
-
-impl Running {
-    /// Asks it to end; what it said last.
-    pub(crate) fn end(mut self) -> String {
-        let pid = self.child.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &pid]).status();
-        assert!(asked.expect("kill").success());
-        let mut last = String::new();
-        while self.said.read_line(&mut last).expect("lines") > 0 {}
-        assert!(self.child.wait().expect("ended").success(), "{last}");
-        last
-    }
-
-    /// The next line of its log.
-    pub(crate) fn next_line(&mut self) -> String {
-        let mut line = String::new();
-        self.said.read_line(&mut line).expect("a line");
-        line
-    }
-
-    /// Has it read its settings again, and say so.
-    pub(crate) fn read_again(&mut self, begin: &str) {
-        let pid = self.child.id().to_string();
-        let asked = Command::new("kill").args(["-HUP", &pid]).status();
-        assert!(asked.expect("kill").success());
-        let mut line = String::new();
-        self.said.read_line(&mut line).expect("a line");
-        let said = line.strip_prefix("ahead daemon: ").expect("its line");
-        assert!(said.starts_with(begin), "{said}");
-    }
-
-    pub(crate) fn kill(mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("ended");
-    }
-
-    /// Descriptors that it holds of files below `folder`.
-    pub(crate) fn holds(&self, folder: &Path) -> usize {
-        let entries = fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it runs");
-        let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-        targets.filter(|target| target.starts_with(folder)).count()
-    }
-}
-
-/// It goes also when its test fails.
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

@@ -1,11 +1,12 @@
 //! What the tests of the program share: starting it, and libraries to preload that do nothing.
 #![allow(dead_code, reason = "each test program uses a part")]
 
-pub(crate) mod daemon;
 pub(crate) mod daemon_disk;
+pub(crate) mod daemon_process;
 pub(crate) mod guest;
 pub(crate) mod loop_device;
 pub(crate) mod machine;
+pub(crate) mod read_file;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,95 @@
+//! A daemon of this machine for a test. It ends with the test.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One daemon at a time: all of them would see all readers.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// The only one.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A daemon that runs.
+pub(crate) struct DaemonProcess {
+    pub(crate) child: Child,
+    said: BufReader<ChildStderr>,
+    /// What it said first.
+    pub(crate) line: String,
+}
+
+impl DaemonProcess {
+    /// Starts one and waits until it says that it works.
+    pub(crate) fn start(options: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ahead"));
+        command.arg("daemon").args(options);
+        Self::of(command)
+    }
+
+    /// The same, started by `command`.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("ahead starts");
+        let mut said = BufReader::new(child.stderr.take().expect("piped"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("a line");
+        assert!(line.contains("ahead daemon: "), "{line}");
+        Self { child, said, line }
+    }
+
+    /// The next line of its log.
+    pub(crate) fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("a line");
+        line
+    }
+
+    /// Has it read its settings again, and say so.
+    pub(crate) fn read_again(&mut self, begin: &str) {
+        self.signal("-HUP");
+        let line = self.next_line();
+        let said = line.strip_prefix("ahead daemon: ").expect("its line");
+        assert!(said.starts_with(begin), "{said}");
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        let asked = Command::new("kill").args([signal, &pid]).status();
+        assert!(asked.expect("kill").success());
+    }
+
+    /// Asks it to end; all that it said since.
+    pub(crate) fn end(mut self) -> String {
+        self.signal("-TERM");
+        let mut all = String::new();
+        while self.said.read_line(&mut all).expect("lines") > 0 {}
+        assert!(self.child.wait().expect("ended").success(), "{all}");
+        all
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("ended");
+    }
+
+    /// Descriptors that it holds of files below `folder`.
+    pub(crate) fn holds(&self, folder: &Path) -> usize {
+        let entries = fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it runs");
+        let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        targets.filter(|target| target.starts_with(folder)).count()
+    }
+}
+
+/// It goes also when its test fails.
+impl Drop for DaemonProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
