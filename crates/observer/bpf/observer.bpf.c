@@ -21,6 +21,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include "descriptor.h"
+#include "folio.h"
 #include "record.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -33,7 +35,6 @@ char LICENSE[] SEC("license") = "GPL";
 /* A slower reader than CHUNK_BYTES in this time is told access by access: it cannot wake the daemon often. */
 #define MILLISECOND 1000000ULL
 #define PAGE_SHIFT 12
-#define FMODE_RANDOM 0x1000
 
 /* Of this process nothing is told: the daemon's own; 0: of all. */
 __u32 own_process = 0;
@@ -127,48 +128,6 @@ static __always_inline bool is_ours(struct task_struct *task)
 	return own_process && (__u32)task->tgid == own_process;
 }
 
-/* The descriptor that the running system call reads from; -1 where there is none, as in a page fault. */
-static __always_inline __s32 descriptor_of(struct task_struct *task)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	__s64 call, first, second;
-
-#if defined(__TARGET_ARCH_x86)
-	call = (__s64)BPF_CORE_READ(regs, orig_ax);
-	first = (__s64)BPF_CORE_READ(regs, di);
-	second = (__s64)BPF_CORE_READ(regs, si);
-	switch (call) {
-	case 0: /* read */
-	case 17: /* pread64 */
-	case 19: /* readv */
-	case 295: /* preadv */
-	case 327: /* preadv2 */
-	case 275: /* splice */
-	case 326: /* copy_file_range */
-		return (__s32)first;
-	case 40: /* sendfile */
-		return (__s32)second;
-	}
-#elif defined(__TARGET_ARCH_arm64)
-	call = BPF_CORE_READ(regs, syscallno);
-	first = (__s64)BPF_CORE_READ(regs, orig_x0);
-	second = (__s64)BPF_CORE_READ(regs, user_regs.regs[1]);
-	switch (call) {
-	case 63: /* read */
-	case 67: /* pread64 */
-	case 65: /* readv */
-	case 69: /* preadv */
-	case 286: /* preadv2 */
-	case 76: /* splice */
-	case 285: /* copy_file_range */
-		return (__s32)first;
-	case 71: /* sendfile */
-		return (__s32)second;
-	}
-#endif
-	return -1;
-}
-
 static __always_inline struct file_key key_of(struct inode *inode)
 {
 	struct file_key key = {
@@ -195,21 +154,6 @@ static __always_inline struct record record_of(__u32 kind, struct file_key *key,
 	};
 
 	return record;
-}
-
-/* Whether the program said RANDOM through this descriptor. Reads whose pages are there go past every place where the
- * kernel itself looks. */
-static __always_inline bool says_random(struct task_struct *task, __s32 descriptor)
-{
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **place, *file = NULL;
-
-	if (descriptor < 0 || (__u32)descriptor >= BPF_CORE_READ(table, max_fds))
-		return false;
-	place = BPF_CORE_READ(table, fd);
-	if (bpf_probe_read_kernel(&file, sizeof(file), place + descriptor) || !file)
-		return false;
-	return BPF_CORE_READ(file, f_mode) & FMODE_RANDOM;
 }
 
 /* Tells the accesses of `run` that were not told. The last one waited `waited_ns`. */
@@ -270,52 +214,6 @@ static __always_inline void add(struct run *run, struct file_key *key, __u64 fil
 	if (at_once || waited_ns || run->count * run->length >= CHUNK_BYTES ||
 	    now - run->told_ns > MILLISECOND)
 		tell(run, key, file_bytes, task, waited_ns, now);
-}
-
-/* An entry of the page cache's tree: a node below, a slot that belongs to the one before, or a folio. */
-#define IS_INTERNAL(entry) (((__u64)(entry) & 3) == 2)
-#define LEVELS_MAX 8
-
-/* The page cache's entry for a page; NULL where it has none. */
-static __always_inline void *entry_of(struct address_space *mapping, __u64 index)
-{
-	const __u64 slots = bpf_core_field_size(((struct xa_node *)0)->slots) / sizeof(void *);
-	void *entry = BPF_CORE_READ(mapping, i_pages.xa_head);
-
-	for (int level = 0; level < LEVELS_MAX && IS_INTERNAL(entry) && (__u64)entry > 4096; level++) {
-		struct xa_node *node = (struct xa_node *)((__u64)entry - 2);
-		__u64 slot = index >> BPF_CORE_READ(node, shift) & (slots - 1);
-
-		entry = NULL;
-		bpf_probe_read_kernel(&entry, sizeof(entry), &node->slots[slot]);
-		if (IS_INTERNAL(entry) && (__u64)entry >> 2 < slots) {
-			slot = (__u64)entry >> 2;
-			bpf_probe_read_kernel(&entry, sizeof(entry), &node->slots[slot]);
-		}
-	}
-	return (__u64)entry & 3 ? NULL : entry;
-}
-
-/* The large folio that a page lies in: its first page, and the one behind it. Otherwise the page alone. */
-static __always_inline void folio_of(struct address_space *mapping, __u64 page, __u64 *start, __u64 *end)
-{
-	unsigned long flags = 0;
-	struct folio *folio;
-	__u64 pages;
-
-	*start = page;
-	*end = page + 1;
-	/* Kernels that keep the order elsewhere map pages one by one. */
-	if (!bpf_core_field_exists(struct folio, _flags_1) || bpf_core_field_exists(struct folio, _folio_order))
-		return;
-	folio = entry_of(mapping, page);
-	/* The flags come first in it, whatever they are called. */
-	if (!folio || bpf_probe_read_kernel(&flags, sizeof(flags), folio) ||
-	    !(flags & 1UL << bpf_core_enum_value(enum pageflags, PG_head)))
-		return;
-	pages = 1ULL << (BPF_CORE_READ(folio, _flags_1) & 31);
-	*start = page & ~(pages - 1);
-	*end = *start + pages;
 }
 
 /* Pages of a mapping that were mapped without a look at the device, and what the thread touches next: `next_start` to
@@ -438,6 +336,19 @@ static __always_inline void touch(struct task_struct *task, struct inode *inode,
 	    at_once);
 }
 
+/* The thread's last access is this one, in a file that is not watched: nothing was waited for it yet. */
+static __always_inline void begin_access(struct thread *thread, struct file_key *key, __u64 start, __u64 end,
+					 __u32 flags, bool is_told)
+{
+	thread->file = *key;
+	thread->start = start;
+	thread->end = end;
+	thread->flags = flags;
+	thread->is_told = is_told;
+	thread->waited_ns = 0;
+	thread->around_end = 0;
+}
+
 /* The mode of the open file whose state is `ra`; 0 where that cannot be had. */
 static __always_inline unsigned int mode_of(struct file_ra_state *ra)
 {
@@ -479,13 +390,7 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (thread && (flags & FLAG_EARLY)) {
 		/* Its wait belongs to this access, should the file be watched by then. */
-		thread->file = key;
-		thread->start = index;
-		thread->end = index + pages;
-		thread->flags = flags & ~FLAG_EARLY;
-		thread->is_told = true;
-		thread->waited_ns = 0;
-		thread->around_end = 0;
+		begin_access(thread, &key, index, index + pages, flags & ~FLAG_EARLY, true);
 	}
 	if (!(flags & FLAG_MAPPED))
 		record.descriptor = descriptor_of(task);
@@ -570,13 +475,7 @@ static __always_inline int fault(struct inode *inode, __u64 index)
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread)
 		return 0;
-	thread->file = key;
-	thread->start = index;
-	thread->end = index + 1;
-	thread->flags = FLAG_MAPPED;
-	thread->is_told = false;
-	thread->waited_ns = 0;
-	thread->around_end = 0;
+	begin_access(thread, &key, index, index + 1, FLAG_MAPPED, false);
 	return 0;
 }
 

@@ -199,20 +199,10 @@ fn open(folders: &Folders, folder: usize) -> Option<Descriptor> {
 /// The path of a file or folder that was listed. What is there now is to be checked: any part of it may be another by now.
 pub(super) fn path_of_entry(folders: &Folders, folder: usize, entry: usize) -> Option<PathText> {
     let mut text = PathText::new();
-    put_entry(&mut text, folders, folder, entry)?;
-    Some(text)
-}
-
-/// Puts it into an empty text.
-pub(super) fn put_entry(
-    text: &mut PathText,
-    folders: &Folders,
-    folder: usize,
-    entry: usize,
-) -> Option<()> {
     text.put_before(folders.name(entry))?;
     text.put_before(b"/")?;
-    put_folder(text, folders, folder)
+    put_folder(&mut text, folders, folder)?;
+    Some(text)
 }
 
 /// Opens for reading, leaving the access time alone where that is allowed.

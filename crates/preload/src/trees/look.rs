@@ -26,10 +26,8 @@ impl Look {
     /// At the entry of a folder, as it was listed.
     pub(super) fn at(&mut self, folders: &Folders, folder: usize, entry: usize) {
         let known = folders.entry(entry);
-        self.path = PathText::new();
-        if disk::put_entry(&mut self.path, folders, folder, entry).is_none() {
-            self.path = PathText::new();
-        }
+        let path = disk::path_of_entry(folders, folder, entry);
+        self.path = path.unwrap_or(PathText::new());
         self.device = folders.folder(folder).device;
         self.inode = known.inode;
         self.is_folder = known.is_folder;

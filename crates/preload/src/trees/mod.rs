@@ -102,8 +102,8 @@ fn is_told() -> bool {
     matches!(state::state(), State::Wanted | State::Running) && events::are_visits_told()
 }
 
-/// A call that opens a file or reads names, while it goes on. Questions for metadata are not timed: in trees of up to some thousand
-/// files, whose inodes lie in few tables, a program that only asks has nothing to gain.
+/// A call that opens a file or reads names, while it goes on. Questions for metadata are not timed: inodes lie in few
+/// tables, and who only asks waits for names too.
 #[derive(Clone, Copy)]
 pub(crate) struct Clock {
     /// In ticks; 0: since the call before.
@@ -306,8 +306,7 @@ fn what_is_wanted() -> Option<fn()> {
 /// A descriptor is about to be closed; `is_stream`: by the C library, whose own reads are not all seen.
 #[inline]
 pub(crate) fn on_close(fd: c_int, is_stream: bool) {
-    if is_on()
-        && is_told()
+    if is_told()
         && let Some(line) = line(fd)
         && let [key, hash] = line.origin()
         && key != 0
@@ -322,8 +321,7 @@ pub(crate) fn on_close(fd: c_int, is_stream: bool) {
 /// What is read through a descriptor from now on is not seen: it was mapped, or goes into a pipe inside the kernel.
 #[inline]
 pub(crate) fn on_unseen_reads(fd: c_int) {
-    if is_on()
-        && is_told()
+    if is_told()
         && let Some(line) = line(fd)
     {
         line.set_origin([0; 2]);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Through which descriptor the running system call reads, and what the program said about it. */
+#ifndef AHEAD_DESCRIPTOR_H
+#define AHEAD_DESCRIPTOR_H
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#define FMODE_RANDOM 0x1000
+
+/* The descriptor that the running system call reads from; -1 where there is none, as in a page fault. */
+static __always_inline __s32 descriptor_of(struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__s64 call, first, second;
+
+#if defined(__TARGET_ARCH_x86)
+	call = (__s64)BPF_CORE_READ(regs, orig_ax);
+	first = (__s64)BPF_CORE_READ(regs, di);
+	second = (__s64)BPF_CORE_READ(regs, si);
+	switch (call) {
+	case 0: /* read */
+	case 17: /* pread64 */
+	case 19: /* readv */
+	case 295: /* preadv */
+	case 327: /* preadv2 */
+	case 275: /* splice */
+	case 326: /* copy_file_range */
+		return (__s32)first;
+	case 40: /* sendfile */
+		return (__s32)second;
+	}
+#elif defined(__TARGET_ARCH_arm64)
+	call = BPF_CORE_READ(regs, syscallno);
+	first = (__s64)BPF_CORE_READ(regs, orig_x0);
+	second = (__s64)BPF_CORE_READ(regs, user_regs.regs[1]);
+	switch (call) {
+	case 63: /* read */
+	case 67: /* pread64 */
+	case 65: /* readv */
+	case 69: /* preadv */
+	case 286: /* preadv2 */
+	case 76: /* splice */
+	case 285: /* copy_file_range */
+		return (__s32)first;
+	case 71: /* sendfile */
+		return (__s32)second;
+	}
+#endif
+	return -1;
+}
+
+/* Whether the program said RANDOM through this descriptor. Reads whose pages are there go past every place where the
+ * kernel itself looks. */
+static __always_inline bool says_random(struct task_struct *task, __s32 descriptor)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **place, *file = NULL;
+
+	if (descriptor < 0 || (__u32)descriptor >= BPF_CORE_READ(table, max_fds))
+		return false;
+	place = BPF_CORE_READ(table, fd);
+	if (bpf_probe_read_kernel(&file, sizeof(file), place + descriptor) || !file)
+		return false;
+	return BPF_CORE_READ(file, f_mode) & FMODE_RANDOM;
+}
+
+#endif
