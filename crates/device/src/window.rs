@@ -204,10 +204,11 @@ impl CountingWindow {
     /// What is to be noted before a change.
     pub(crate) fn note(&self, machine: &MachineTree) -> Result<WindowNote, WindowError> {
         let here = window_journal::appearance(machine, &self.bdi);
-        let (_, appearance) = here.ok_or_else(|| self.gone())?;
+        let here = here.ok_or_else(|| self.gone())?;
         Ok(WindowNote {
             bdi: self.bdi.clone(),
-            appearance,
+            appearance: here.inode,
+            disk_sequence: here.disk_sequence,
             before_kib: self.now(machine, &mut Vec::new())?,
             holder: None,
             set_kib: Vec::new(),

@@ -4,7 +4,8 @@
 //! one *appearance* of a device: numbers of bdis are used again, after a re-plug for the same disk and after an
 //! unmount for another server, and what was noted of the one before must never be written to the next. sysfs
 //! gives every folder that it makes a new inode number, so the start of the machine, the name of the bdi and
-//! the inode of its folder name an appearance.
+//! the inode of its folder name an appearance; and where a folder stays while what is in the device changes, as
+//! a loop device's does that gets another file, the kernel's number of the disk (`diskseq`, Linux 5.15).
 //!
 //! No path is taken from the journal: a name leads to `read_ahead_kb` of that bdi and to nothing else. When it
 //! is opened, notes of what is gone are dropped, and windows are put back that a process set for a while and
@@ -65,6 +66,9 @@ pub(crate) struct WindowNote {
     pub(crate) bdi: String,
     /// Inode of its folder in sysfs.
     pub(crate) appearance: u64,
+    /// The kernel's number of the disk, where it gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) disk_sequence: Option<u64>,
     /// The window before, in KiB.
     pub(crate) before_kib: u64,
     /// Who changed it for a while; nothing for a change that stays until it is undone.
@@ -122,7 +126,7 @@ impl<'a> WindowJournal<'a> {
         journal.notes.clone_from(&found);
         journal.notes.retain(|note| {
             let here = appearance(machine, &note.bdi);
-            here.is_some_and(|(_, appearance)| appearance == note.appearance)
+            here.is_some_and(|here| here.is_of(note))
         });
         journal.put_back_left();
         if journal.notes != found {
@@ -224,31 +228,57 @@ impl<'a> WindowJournal<'a> {
 /// Writes the window of `note` back where the device is the one of the note and the value is the holder's; what it
 /// is then, in KiB, where it was another one.
 pub(crate) fn restore(machine: &MachineTree, note: &WindowNote) -> io::Result<Option<u64>> {
-    let Some((file, here)) = appearance(machine, &note.bdi) else {
+    let Some(here) = appearance(machine, &note.bdi) else {
         return Ok(None);
     };
-    let now = fs::read_to_string(&file)?.trim().parse().ok();
+    let now = fs::read_to_string(&here.window_file)?.trim().parse().ok();
     let is_the_holders = now.is_some_and(|now| note.set_kib.contains(&now));
-    if here != note.appearance || !is_the_holders || now == Some(note.before_kib) {
+    if !here.is_of(note) || !is_the_holders || now == Some(note.before_kib) {
         return Ok(None);
     }
-    fs::write(&file, note.before_kib.to_string())?;
+    fs::write(&here.window_file, note.before_kib.to_string())?;
     Ok(Some(note.before_kib))
 }
 
-/// The window of a bdi, and the inode of its folder, which no other bdi of this start of the machine has.
-pub(crate) fn appearance(machine: &MachineTree, bdi: &str) -> Option<(PathBuf, u64)> {
+/// A bdi as it is now.
+#[derive(Debug)]
+pub(crate) struct Appearance {
+    window_file: PathBuf,
+    /// Of its folder, which no other bdi of this start of the machine has.
+    pub(crate) inode: u64,
+    /// The number of the disk, which no other disk of this start of the machine has.
+    pub(crate) disk_sequence: Option<u64>,
+}
+
+impl Appearance {
+    fn is_of(&self, note: &WindowNote) -> bool {
+        (self.inode, self.disk_sequence) == (note.appearance, note.disk_sequence)
+    }
+}
+
+/// What of `bdi` there is now; nothing where it is gone, or is no name of a bdi.
+pub(crate) fn appearance(machine: &MachineTree, bdi: &str) -> Option<Appearance> {
     if bdi.is_empty() || bdi.starts_with('.') || bdi.contains('/') {
         return None;
     }
+    let disk = block::folder_of(machine, bdi);
+    let sequence = |disk: &PathBuf| machine.number(&disk.join("diskseq"), &mut Vec::new());
+    let disk_sequence = disk.as_ref().and_then(sequence);
     let folder = superblock::bdi_folder(machine, bdi);
-    if let Ok(found) = fs::metadata(&folder) {
-        return Some((superblock::window_file(machine, bdi), found.ino()));
-    }
-    // Where there are no bdis to be seen, as in some containers, a block device has its queue.
-    let queue = block::folder_of(machine, bdi)?.join("queue");
-    let found = fs::metadata(&queue).ok()?;
-    Some((queue.join("read_ahead_kb"), found.ino()))
+    let (window_file, found) = match fs::metadata(&folder) {
+        Ok(found) => (superblock::window_file(machine, bdi), found),
+        // Where there are no bdis to be seen, as in some containers, a block device has its queue.
+        Err(_) => {
+            let queue = disk?.join("queue");
+            let found = fs::metadata(&queue).ok()?;
+            (queue.join("read_ahead_kb"), found)
+        }
+    };
+    Some(Appearance {
+        window_file,
+        inode: found.ino(),
+        disk_sequence,
+    })
 }
 
 /// Puts back what processes that died have left, as every change does first. Nothing where nothing is noted.

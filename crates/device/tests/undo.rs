@@ -239,6 +239,26 @@ fn a_note_is_not_for_another_device_of_the_same_number() {
     assert_eq!(machine.window(), 32);
 }
 
+/// A loop device keeps its folders and gets another file.
+#[test]
+fn a_note_is_not_for_another_disk_in_the_same_device() {
+    let machine = Machine::new();
+    let sequence = machine.folder.path().join("sys/class/block/sdc/diskseq");
+    fs::write(&sequence, "7\n").expect("written");
+    window::set(&machine.tree, "sdc", 64).expect("set");
+    window::set(&machine.tree, "sdc", 32).expect("set");
+    window::undo(&machine.tree, "sdc").expect("the same disk");
+    machine.held().kill();
+    fs::write(&sequence, "8\n").expect("written");
+    assert_eq!(
+        window_journal::put_back_left(&machine.tree).expect("read"),
+        []
+    );
+    let nothing = window::undo(&machine.tree, "sdc");
+    assert!(matches!(nothing, Err(WindowError::NothingNoted(_))));
+    assert_eq!(machine.window(), 512, "nothing was written");
+}
+
 /// Where `/run` is a folder that a boot does not empty.
 #[test]
 fn a_note_is_not_for_another_start_of_the_machine() {
