@@ -6,7 +6,7 @@ use ahead_daemon::status::{DaemonStatus, FileStatus};
 
 use crate::arguments;
 use crate::asking::{About, AskingError, name_of, pages, pattern_of, reader_of};
-use crate::explained::{self, Headings};
+use crate::explained::{self, Headings, Subject};
 use crate::figures::seconds;
 use crate::output::to_json;
 
@@ -62,7 +62,7 @@ pub(crate) fn about_file(file: &FileStatus, now_ns: u64) -> String {
     let first_ns = file.history.first().map_or(0, |entry| entry.at_ns);
     let mut headings = Headings::default();
     for entry in &file.history {
-        text += &headings.before((entry.process, None), &name_of(file));
+        text += &headings.before((entry.process, Subject::Unnamed), &name_of(file));
         let since_first_ns = entry.at_ns.saturating_sub(first_ns);
         text += &explained::line(since_first_ns, format_args!("{}", entry.what));
     }

@@ -2,8 +2,19 @@
 
 use std::fmt;
 
-/// A process, and the file that decisions are about; `None`: one whose name is not known.
-pub type Whose = (u32, Option<usize>);
+/// What decisions are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The file with this number.
+    File(usize),
+    /// A file whose name is not known.
+    Unnamed,
+    /// Files that a program will come to.
+    Trees,
+}
+
+/// A process, and what decisions are about.
+pub type Whose = (u32, Subject);
 
 /// Names process and file where they are others than in the line before.
 #[derive(Debug, Default)]

@@ -14,10 +14,10 @@ use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::{Pattern, Reason};
 
 use crate::estimates;
-use crate::tree_report::{self, TreeReport};
+use crate::tree_report::{self, FilesAhead, TreeReport};
 
 /// First word of the file: "ahead" and the layout's version.
-pub const MAGIC: u64 = 0x6168_6561_6400_0003;
+pub const MAGIC: u64 = 0x6168_6561_6400_0004;
 /// Words in the header.
 pub const HEADER_WORDS: usize = 64;
 /// Words in the record of one file.
@@ -126,6 +126,9 @@ pub mod event {
     pub const SEQUENCE: usize = 0;
     /// Number of the file's record in the low half, process id in the high half.
     pub const FILE_AND_PROCESS: usize = 1;
+    /// In the place of a file's record: the decision is about many files, and the words from [`START`] to [`REASON`]
+    /// are those of [`FilesAhead`](crate::tree_report::FilesAhead).
+    pub const MANY_FILES: u32 = u32::MAX - 1;
     /// First page asked for.
     pub const START: usize = 2;
     /// Pages asked for in each range.
@@ -285,9 +288,27 @@ pub struct Event {
     pub sequence: u64,
     /// Process that decided.
     pub process: u32,
+    /// Nanoseconds on the monotonic clock.
+    pub time_ns: u64,
+    /// What was asked for.
+    pub asked: Asked,
+}
+
+/// What a decision asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Pages of one file.
+    Pages(PagesAsked),
+    /// Files that a program will come to.
+    Files(FilesAhead),
+}
+
+/// Pages that were asked for of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PagesAsked {
     /// Index into [`Report::files`], if the file has a record.
     pub file: Option<usize>,
-    /// First page asked for.
+    /// First page.
     pub start: u64,
     /// Pages in each range.
     pub length: u64,
@@ -299,8 +320,6 @@ pub struct Event {
     pub pattern: Pattern,
     /// Why.
     pub reason: Reason,
-    /// Nanoseconds on the monotonic clock.
-    pub time_ns: u64,
 }
 
 /// What was learned of one device.
@@ -433,18 +452,26 @@ fn decode_event(words: &[u64], places: &[Option<usize>; FILES_MAX]) -> Option<Ev
         return None;
     }
     let both = words[event::FILE_AND_PROCESS];
-    let place = usize::try_from(both & 0xffff_ffff).ok()?;
+    let place = u32::try_from(both & 0xffff_ffff).ok()?;
+    let asked = if place == event::MANY_FILES {
+        let words = words[event::START..=event::REASON].try_into().ok()?;
+        Asked::Files(FilesAhead::from_words(words))
+    } else {
+        Asked::Pages(PagesAsked {
+            file: places.get(usize::try_from(place).ok()?).copied().flatten(),
+            start: words[event::START],
+            length: words[event::LENGTH],
+            period: i64::from_ne_bytes(words[event::PERIOD].to_ne_bytes()),
+            count: words[event::COUNT],
+            pattern: code(words[event::REASON], Pattern::from_code),
+            reason: code(words[event::REASON] >> 8, Reason::from_code),
+        })
+    };
     Some(Event {
         sequence: words[event::SEQUENCE],
         process: u32::try_from(both >> 32).ok()?,
-        file: places.get(place).copied().flatten(),
-        start: words[event::START],
-        length: words[event::LENGTH],
-        period: i64::from_ne_bytes(words[event::PERIOD].to_ne_bytes()),
-        count: words[event::COUNT],
-        pattern: code(words[event::REASON], Pattern::from_code),
-        reason: code(words[event::REASON] >> 8, Reason::from_code),
         time_ns: words[event::TIME_NS],
+        asked,
     })
 }
 

@@ -11,6 +11,7 @@ use ahead_engine::report::{
     DEVICE_WORDS, DEVICES_MAX, EVENT_WORDS, EVENTS_MAX, FILE_BYTES, FILES_MAX, HEADER_WORDS, MAGIC,
     PATH_BYTES, RECORD_WORDS, device, event, header, record,
 };
+use ahead_engine::tree_report::FilesAhead;
 use ahead_policy::decision::Decision;
 
 /// The mapped account.
@@ -166,27 +167,37 @@ impl Shared {
         time_ns: u64,
         process: u32,
     ) {
+        let prefetch = decision.prefetch;
+        let pages = prefetch.first.pages();
+        let why = u64::from(decision.pattern.code()) | u64::from(decision.reason.code()) << 8;
+        let words = [
+            pages.start.get(),
+            pages.len().get(),
+            u64::from_ne_bytes(prefetch.period.to_ne_bytes()),
+            u64::from(prefetch.count),
+            why,
+        ];
+        let file = place.map_or(u32::MAX, |place| place.0);
+        self.put_event(file, words, time_ns, process);
+    }
+
+    /// Keeps one batch of files for `--explain`.
+    pub(crate) fn note_files(&self, files: &FilesAhead, time_ns: u64, process: u32) {
+        self.put_event(event::MANY_FILES, files.words(), time_ns, process);
+    }
+
+    /// `words`: those from `event::START` on.
+    fn put_event(&self, file: u32, words: [u64; 5], time_ns: u64, process: u32) {
         let number = self.header(header::EVENTS).fetch_add(1, Ordering::Relaxed) + 1;
         let ring = HEADER_WORDS + FILES_MAX * RECORD_WORDS;
         let slot = usize::try_from(number).unwrap_or(0) % EVENTS_MAX;
         let word = |word: usize| self.word(ring + slot * EVENT_WORDS + word);
         word(event::SEQUENCE).store(0, Ordering::Release);
-        let file = place.map_or(u32::MAX, |place| place.0);
         let both = u64::from(file) | u64::from(process) << 32;
         word(event::FILE_AND_PROCESS).store(both, Ordering::Relaxed);
-        word(event::START).store(
-            decision.prefetch.first.pages().start.get(),
-            Ordering::Relaxed,
-        );
-        word(event::LENGTH).store(
-            decision.prefetch.first.pages().len().get(),
-            Ordering::Relaxed,
-        );
-        let period = u64::from_ne_bytes(decision.prefetch.period.to_ne_bytes());
-        word(event::PERIOD).store(period, Ordering::Relaxed);
-        word(event::COUNT).store(u64::from(decision.prefetch.count), Ordering::Relaxed);
-        let why = u64::from(decision.pattern.code()) | u64::from(decision.reason.code()) << 8;
-        word(event::REASON).store(why, Ordering::Relaxed);
+        for (at, value) in (event::START..).zip(words) {
+            word(at).store(value, Ordering::Relaxed);
+        }
         word(event::TIME_NS).store(time_ns, Ordering::Relaxed);
         word(event::SEQUENCE).store(number, Ordering::Release);
     }

@@ -129,7 +129,7 @@ fn carry_out() -> Result<GuestAnswer, String> {
         succeed(command(words, &task).stdin(Stdio::null()))?;
     }
     if let Some(kib) = task.read_ahead_kib {
-        set_read_ahead(kib)?;
+        set_read_ahead(task.file_system, kib)?;
     }
     rustix::fs::sync();
     drop_caches(Path::new("/proc"))
@@ -208,12 +208,17 @@ fn mount_disk(task: &Task) -> Result<(), String> {
 }
 
 /// The read-ahead of what is mounted at [`DISK_FOLDER`]: the disk's own, or that of the NFS client. A
-/// server's disk keeps the kernel's default, as a client cannot say what it is.
-fn set_read_ahead(kib: u64) -> Result<(), String> {
-    let device = rustix::fs::stat(DISK_FOLDER).map(|stat| stat.st_dev);
-    let device = device.map_err(|error| format!("{DISK_FOLDER}: {error}"))?;
-    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    let path = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
+/// server's disk keeps the kernel's default, as a client cannot say what it is. btrfs has one of its own, whose
+/// number is not that of its files.
+fn set_read_ahead(file_system: FileSystem, kib: u64) -> Result<(), String> {
+    let path = if file_system == FileSystem::Btrfs {
+        format!("/sys/fs/btrfs/{IDENTITY}/bdi/read_ahead_kb")
+    } else {
+        let device = rustix::fs::stat(DISK_FOLDER).map(|stat| stat.st_dev);
+        let device = device.map_err(|error| format!("{DISK_FOLDER}: {error}"))?;
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb")
+    };
     fs::write(&path, kib.to_string()).map_err(|error| format!("{path}: {error}"))
 }
 
@@ -239,6 +244,7 @@ fn make_file_system(kind: FileSystem) -> Result<(), String> {
             make.args(["-q", "-F", "-U", IDENTITY, "-E", &options])
         }
         FileSystem::Xfs => make.args(["-q", "-f", "-m", &format!("uuid={IDENTITY}")]),
+        FileSystem::Btrfs => make.args(["-q", "-f", "-U", IDENTITY]),
     };
     succeed(make.arg(DISK).env("PATH", path_with_sbin()))
 }

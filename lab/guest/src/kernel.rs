@@ -30,6 +30,10 @@ const PATCHES: &[(&str, &str)] = &[
         "0003-um-a-clock-of-single-nanoseconds.patch",
         include_str!("../kernel/patches/0003-um-a-clock-of-single-nanoseconds.patch"),
     ),
+    (
+        "0004-um-turns-without-ticks.patch",
+        include_str!("../kernel/patches/0004-um-turns-without-ticks.patch"),
+    ),
 ];
 
 /// Options beyond `make tinyconfig`.

@@ -23,6 +23,8 @@ pub enum FileSystem {
     Ext4,
     /// XFS.
     Xfs,
+    /// btrfs. Its window is not the disk's.
+    Btrfs,
     /// ext4, served by the guest's own kernel and mounted over the loopback.
     Nfs,
 }
@@ -34,6 +36,7 @@ impl FileSystem {
         match self {
             Self::Ext4 | Self::Nfs => "ext4",
             Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
         }
     }
 
@@ -43,7 +46,7 @@ impl FileSystem {
     pub(crate) const fn mount_options(self) -> Option<&'static CStr> {
         match self {
             Self::Ext4 | Self::Nfs => Some(c"noinit_itable,no_prefetch_block_bitmaps"),
-            Self::Xfs => None,
+            Self::Xfs | Self::Btrfs => None,
         }
     }
 }

@@ -57,8 +57,8 @@ pub struct LabMachine {
     /// Memory of the guest
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub memory: String,
-    /// File system: ext4, xfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it
-    #[arg(long, value_name = "KIND", default_value = "ext4", value_parser = ["ext4", "xfs", "nfs"])]
+    /// File system: ext4, xfs or btrfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it
+    #[arg(long, value_name = "KIND", default_value = "ext4", value_parser = ["ext4", "xfs", "btrfs", "nfs"])]
     pub fs: String,
     /// Copy this file or folder to the disk first; may be repeated
     #[arg(long, value_name = "PATH")]
@@ -229,8 +229,8 @@ pub struct LabPrograms {
     /// Disks, comma separated: names of models, or model files ending in .toml
     #[arg(long, value_name = "LIST", default_value = "hdd")]
     pub disk: String,
-    /// File system: ext4 or xfs (needs its mkfs)
-    #[arg(long, value_name = "KIND", default_value = "ext4", value_parser = ["ext4", "xfs"])]
+    /// File system: ext4, xfs or btrfs (needs its mkfs)
+    #[arg(long, value_name = "KIND", default_value = "ext4", value_parser = ["ext4", "xfs", "btrfs"])]
     pub fs: String,
     /// What is run.
     #[command(flatten)]

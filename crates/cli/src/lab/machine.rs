@@ -79,6 +79,7 @@ pub(super) fn guest_of(kernel: &LabKernel, disk: &str) -> Result<Guest, LabError
 pub(super) fn file_system(name: &str) -> FileSystem {
     match name {
         "xfs" => FileSystem::Xfs,
+        "btrfs" => FileSystem::Btrfs,
         "nfs" => FileSystem::Nfs,
         _ => FileSystem::Ext4,
     }

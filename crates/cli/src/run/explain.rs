@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ahead_engine::report::{Event, Report};
+use ahead_engine::report::{Asked, Event, PagesAsked, Report};
 use ahead_policy::decision::{Decision, Prefetch};
 use ahead_units::PageRange;
 
 use super::account::AccountFile;
-use crate::explained::{self, Headings};
+use crate::explained::{self, Headings, Subject};
 
 /// Time between two looks. Shorter costs CPU beside CMD; longer and it is seen to lag.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -143,32 +143,43 @@ impl Lines {
             }
             self.missing.truncate(256);
             let first_ns = *self.first_ns.get_or_insert(event.time_ns);
-            let whose = (event.process, event.file);
-            text.push_str(&self.headings.before(whose, path(event, report)));
+            let (about, path) = subject(event, report);
+            text.push_str(&self.headings.before((event.process, about), path));
             text.push_str(&line(event, event.time_ns.saturating_sub(first_ns)));
         }
         text
     }
 }
 
-fn path<'a>(event: &Event, report: &'a Report) -> &'a str {
-    event
-        .file
-        .map_or("(file beyond the table)", |index| &report.files[index].path)
+/// What a decision is about, and its name.
+fn subject<'a>(event: &Event, report: &'a Report) -> (Subject, &'a str) {
+    match &event.asked {
+        Asked::Files(_) => (Subject::Trees, "trees"),
+        Asked::Pages(PagesAsked { file: None, .. }) => {
+            (Subject::Unnamed, "(file beyond the table)")
+        }
+        Asked::Pages(PagesAsked {
+            file: Some(index), ..
+        }) => (Subject::File(*index), &report.files[*index].path),
+    }
 }
 
 /// One decision; process and file stand above.
 fn line(event: &Event, since_first_ns: u64) -> String {
+    let asked = match &event.asked {
+        Asked::Files(files) => return explained::line(since_first_ns, format_args!("{files}")),
+        Asked::Pages(asked) => asked,
+    };
     // What other processes wrote may be any number.
-    let end = event.start.saturating_add(event.length);
+    let end = asked.start.saturating_add(asked.length);
     let decision = Decision {
         prefetch: Prefetch {
-            first: PageRange::new(event.start, end).into(),
-            period: event.period,
-            count: u32::try_from(event.count).unwrap_or(u32::MAX),
+            first: PageRange::new(asked.start, end).into(),
+            period: asked.period,
+            count: u32::try_from(asked.count).unwrap_or(u32::MAX),
         },
-        pattern: event.pattern,
-        reason: event.reason,
+        pattern: asked.pattern,
+        reason: asked.reason,
     };
     explained::line(since_first_ns, format_args!("{decision}"))
 }
@@ -176,6 +187,8 @@ fn line(event: &Event, since_first_ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use ahead_engine::report::FileReport;
+    use ahead_engine::tree_report::FilesAhead;
+    use ahead_policy::file_order::order::{ListingOrder, Needed};
 
     use super::*;
 
@@ -183,15 +196,21 @@ mod tests {
         Event {
             sequence,
             process: 7,
-            file: None,
+            time_ns: sequence * 1_000_000,
+            asked: pages_of(None),
+        }
+    }
+
+    fn pages_of(file: Option<usize>) -> Asked {
+        Asked::Pages(PagesAsked {
+            file,
             start: 16,
             length: 4,
             period: 0,
             count: 1,
             pattern: ahead_policy::reason::Pattern::Backward,
             reason: ahead_policy::reason::Reason::default(),
-            time_ns: sequence * 1_000_000,
-        }
+        })
     }
 
     fn report(sequences: &[u64]) -> Report {
@@ -220,8 +239,8 @@ mod tests {
             path: "/data/log".to_owned(),
             ..FileReport::default()
         }];
-        report.events[1].file = Some(0);
-        report.events[2].file = Some(0);
+        report.events[1].asked = pages_of(Some(0));
+        report.events[2].asked = pages_of(Some(0));
         let text = lines.news_of(&report);
         let named: Vec<_> = text.lines().filter(|line| !line.starts_with(' ')).collect();
         assert_eq!(
@@ -245,6 +264,23 @@ mod tests {
         let _ = lines.news_of(&report(&[1]));
         let text = lines.news_of(&report(&[1002]));
         assert!(text.contains("1000 decisions"), "{text}");
+    }
+
+    #[test]
+    fn a_batch_of_files_stands_below_trees() {
+        let mut lines = Lines::default();
+        let mut report = report(&[1, 2]);
+        report.events[1].asked = Asked::Files(FilesAhead {
+            order: ListingOrder::Named,
+            needed: Needed::Whole,
+            files: 40,
+            folders: 3,
+            bytes: 900 << 10,
+        });
+        let text = lines.news_of(&report);
+        let end: Vec<_> = text.lines().rev().take(2).collect();
+        let line = "  +0.001000 40 files in 3 folders, 900 KiB (by name)";
+        assert_eq!(end, [line, "ahead: [7] trees"]);
     }
 
     #[test]

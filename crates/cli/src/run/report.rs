@@ -15,6 +15,7 @@ use ahead_sys::block_queue::DeviceNumber;
 use serde_json::{Value, json};
 
 use super::command::{Command, Visibility};
+use crate::figures::seconds;
 
 /// Files shown to people; the rest is summed up. `--json` has all of them.
 const FILES_SHOWN_MAX: usize = 30;
@@ -170,6 +171,7 @@ fn trees_json(trees: &TreeReport) -> Value {
         "bytes": trees.bytes,
         "used": trees.used,
         "wasted": trees.wasted,
+        "waited_ns": trees.waited_ns,
     })
 }
 
@@ -177,7 +179,7 @@ fn trees_json(trees: &TreeReport) -> Value {
 fn trees(trees: &TreeReport) -> String {
     let orders = trees.order_names().collect::<Vec<_>>().join(", ");
     format!(
-        "trees, gone through {orders}: {} {} ({} MiB) asked for ahead, {} used, {} wasted; {} {} listed ahead",
+        "trees, gone through {orders}: {} {} ({} MiB) asked for ahead, {} used, {} wasted; {} {} listed ahead; {} of waiting for names and inodes taken over",
         trees.files,
         plural(trees.files, "file", "files"),
         trees.bytes >> 20,
@@ -185,6 +187,7 @@ fn trees(trees: &TreeReport) -> String {
         trees.wasted,
         trees.folders,
         plural(trees.folders, "folder", "folders"),
+        seconds(trees.waited_ns),
     )
 }
 

@@ -3,7 +3,7 @@
 use ahead_policy::decision::Decision;
 use ahead_sim::world::{Read, WorldMoment, WorldObserver};
 
-use crate::explained::{self, Headings};
+use crate::explained::{self, Headings, Subject};
 use crate::figures::seconds;
 
 /// A read that took longer has waited for something.
@@ -22,7 +22,9 @@ impl Explained {
     fn add(&mut self, moment: &WorldMoment, what: std::fmt::Arguments<'_>) {
         let file = usize::try_from(moment.file.0).unwrap_or(usize::MAX);
         let name = format!("file {file}");
-        let heading = self.headings.before((moment.process, Some(file)), &name);
+        let heading = self
+            .headings
+            .before((moment.process, Subject::File(file)), &name);
         self.text += &heading;
         self.text += &explained::line(moment.now_ns, what);
     }

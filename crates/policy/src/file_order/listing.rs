@@ -2,30 +2,12 @@
 //! still to be visited. What is learned from one listing for the next is the caller's business.
 
 use super::order::{FileRanks, ListingOrder, ORDERS};
+use super::scores::{BEHIND_MAX, Fit, ReachedRanks};
 
 /// Files that may be outstanding: one bit each, in every listing. Fewer, and a disk with one arm goes back
 /// and forth between folders more often; more, and a program that stops has wasted them.
 pub const OUTSTANDING_FILES_MAX: u32 = 2048;
 const WORDS: usize = OUTSTANDING_FILES_MAX as usize / 64;
-
-/// Files that may be left out before a visit is no step of an order any more. More, and a random order
-/// in a small folder looks like one; fewer, and a program that leaves out some kinds of names is lost.
-const SKIPPED_FILES_MAX: u32 = 3;
-
-/// A requested file that lies so many ranks behind the reader is given up. Fewer, and several workers
-/// over one order lose what they were about to visit; more, and waste is noticed late.
-const BEHIND_FILES_MAX: u32 = 16;
-
-/// How a visit fits an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fit {
-    /// The next file, or one soon after it.
-    Next,
-    /// A file just passed: visited again, or by a worker that is slower.
-    Behind,
-    /// Any other file.
-    Elsewhere,
-}
 
 /// What one visit did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +23,7 @@ pub(super) struct Visited {
 #[derive(Clone, Copy, Debug)]
 pub struct OpenListing {
     files: u32,
-    /// Rank after the newest step of each order.
-    reached: [u32; ORDERS],
+    reached: ReachedRanks,
     /// The order that `start`, `end` and `outstanding` count in.
     order: ListingOrder,
     /// No rank before this one is outstanding.
@@ -59,7 +40,7 @@ impl OpenListing {
     pub const fn new(files: u32) -> Self {
         Self {
             files,
-            reached: [0; ORDERS],
+            reached: ReachedRanks::new(),
             order: ListingOrder::Listed,
             start: 0,
             end: 0,
@@ -79,22 +60,22 @@ impl OpenListing {
         self.end.max(self.reached()) >= self.files
     }
 
+    /// Whether the file with these ranks was requested or passed, in the order that counts: also if it was given up since.
+    #[must_use]
+    pub const fn was_requested(&self, ranks: FileRanks) -> bool {
+        ranks.of(self.order) < self.end
+    }
+
     pub(super) fn on_visit(&mut self, ranks: FileRanks) -> Visited {
-        let mut fits = [Fit::Elsewhere; ORDERS];
-        for ((fit, reached), rank) in fits.iter_mut().zip(&mut self.reached).zip(ranks.0) {
-            *fit = fit_of(*reached, rank);
-            if *fit != Fit::Behind {
-                *reached = rank.saturating_add(1);
-            }
-        }
+        let fits = self.reached.on_visit(ranks);
         let used = self.take(ranks.of(self.order));
-        let wasted = self.give_up_before(self.reached().saturating_sub(BEHIND_FILES_MAX));
+        let wasted = self.give_up_before(self.reached().saturating_sub(BEHIND_MAX));
         Visited { fits, used, wasted }
     }
 
     /// Rank after the newest step of the order that counts.
     const fn reached(&self) -> u32 {
-        FileRanks(self.reached).of(self.order)
+        self.reached.of(self.order)
     }
 
     /// Takes one rank out of what is outstanding. Whether it was there.
@@ -171,12 +152,4 @@ impl OpenListing {
 const fn place_of(rank: u32) -> (usize, u64) {
     let bit = rank % OUTSTANDING_FILES_MAX;
     ((bit / 64) as usize, 1 << (bit % 64))
-}
-
-fn fit_of(reached: u32, rank: u32) -> Fit {
-    match rank.checked_sub(reached) {
-        Some(..=SKIPPED_FILES_MAX) => Fit::Next,
-        None if reached - rank <= BEHIND_FILES_MAX => Fit::Behind,
-        _ => Fit::Elsewhere,
-    }
 }

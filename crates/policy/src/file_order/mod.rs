@@ -18,23 +18,13 @@
 pub mod limits;
 pub mod listing;
 pub mod order;
+pub mod scores;
 mod trust;
 
-use listing::{Fit, OUTSTANDING_FILES_MAX, OpenListing, Visited};
-use order::{FileBatch, FileRanks, ListingOrder, Needed, ORDERS};
+use listing::{OUTSTANDING_FILES_MAX, OpenListing, Visited};
+use order::{FileBatch, FileRanks, ListingOrder, Needed};
+use scores::OrderScores;
 use trust::Trust;
-
-/// The score from which on an order is followed: four steps. Less, and a random order is taken for one;
-/// more, and small folders end first.
-const SCORE_FOLLOWED: u8 = 8;
-const SCORE_MAX: u8 = 32;
-/// What a step earns an order.
-const SCORE_NEXT: u8 = 2;
-/// What a file just passed costs it. Nothing, and the opposite of an order is taken for it; as much as a step
-/// earns, and several workers over one order are not seen.
-const SCORE_BEHIND: u8 = 1;
-/// What a visit elsewhere costs it: more than a step earns, as chance steps are frequent in small folders.
-const SCORE_ELSEWHERE: u8 = 6;
 
 /// Files ahead in the first batch. Fewer, and there is nothing to sort by place; more, and a program that
 /// stops at once has wasted them.
@@ -50,10 +40,7 @@ const OBSERVATIONS_MAX: u8 = 16;
 /// What a process does with the files it lists.
 #[derive(Clone, Copy, Debug)]
 pub struct FileOrder {
-    scores: [u8; ORDERS],
-    /// The order that is followed: the one with the best score. It stays while no other is better, as orders that
-    /// agree in some folders are often equally good.
-    order: Option<ListingOrder>,
+    scores: OrderScores,
     ahead: u32,
     /// Used since `ahead` was changed.
     used: u32,
@@ -80,8 +67,7 @@ impl FileOrder {
     #[must_use]
     pub const fn new(bytes_max: u64) -> Self {
         Self {
-            scores: [0; ORDERS],
-            order: None,
+            scores: OrderScores::new(),
             ahead: AHEAD_FILES_MIN,
             used: 0,
             uses: [0; 2],
@@ -96,17 +82,7 @@ impl FileOrder {
     /// The order that is followed, if there is one.
     #[must_use]
     pub const fn order(&self) -> Option<ListingOrder> {
-        self.order
-    }
-
-    /// The order to follow from now on, by the scores.
-    fn best_order(&self) -> Option<ListingOrder> {
-        let best = self.scores.iter().copied().max().unwrap_or(0);
-        let is_best = |order: &ListingOrder| {
-            best >= SCORE_FOLLOWED && self.scores.get(order.index()) == Some(&best)
-        };
-        let kept = self.order.filter(is_best);
-        kept.or_else(|| ListingOrder::ALL.into_iter().find(is_best))
+        self.scores.order()
     }
 
     /// How much of each file is needed: what most of the last ones were visited for.
@@ -160,14 +136,7 @@ impl FileOrder {
     /// The program visits the file of `listing` that has these ranks. Returns whether it was requested.
     pub fn on_visit(&mut self, listing: &mut OpenListing, ranks: FileRanks) -> bool {
         let Visited { fits, used, wasted } = listing.on_visit(ranks);
-        for (score, fit) in self.scores.iter_mut().zip(fits) {
-            *score = match fit {
-                Fit::Next => (*score + SCORE_NEXT).min(SCORE_MAX),
-                Fit::Behind => score.saturating_sub(SCORE_BEHIND),
-                Fit::Elsewhere => score.saturating_sub(SCORE_ELSEWHERE),
-            };
-        }
-        self.order = self.best_order();
+        self.scores.on_visit(fits, None);
         if self.trust.on_visit() {
             self.ahead = AHEAD_FILES_MIN;
             self.used = 0;
@@ -281,8 +250,7 @@ impl FileOrder {
 
     /// The program does something else with files from now on: how it went before says nothing about that.
     pub fn begin_anew(&mut self) {
-        self.scores = [0; ORDERS];
-        self.order = None;
+        self.scores = OrderScores::new();
         (self.uses, self.amounts) = ([0; 2], [0; 2]);
         self.ahead = AHEAD_FILES_MIN;
         self.used = 0;

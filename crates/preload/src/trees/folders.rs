@@ -5,6 +5,7 @@
 
 use ahead_policy::file_order::listing::OpenListing;
 use ahead_policy::file_order::order::{FileRanks, ListingOrder, ORDERS, by_numbers};
+use ahead_policy::file_order::scores::ReachedRanks;
 
 use super::events;
 
@@ -73,6 +74,11 @@ pub(super) struct Folder {
     listing_round: u32,
     /// The newest round in which the program was here; 0: none.
     pub(super) round: u32,
+    /// The newest round in which the program came to it from another one, as far as the order of folders goes.
+    came_round: u32,
+    /// How far the program went among its folders, in `reached_round`.
+    reached: ReachedRanks,
+    reached_round: u32,
     /// Visits of the process when files of it were requested last.
     pub(super) asked_at: u64,
     pub(super) is_listed: bool,
@@ -255,6 +261,9 @@ impl Folders {
             listing: OpenListing::new(0),
             listing_round: 0,
             round: 0,
+            came_round: 0,
+            reached: ReachedRanks::new(),
+            reached_round: 0,
             asked_at: 0,
             is_listed: false,
             opens: 0,
@@ -485,111 +494,6 @@ fn place_of(folder: u32, hash: u64) -> usize {
     usize::try_from(mixed >> 16).unwrap_or(0) % NAME_PLACES
 }
 
-/// What comes after a folder on a walk through the tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Following {
-    Folder(usize),
-    /// A folder of `parent` that was not listed: the one with this rank in the order of the walk.
-    Unlisted {
-        parent: usize,
-        rank: u32,
-    },
-}
-
-impl Folders {
-    /// What a walk in `order` that goes into the depth comes to after the files of `folder`: what lies
-    /// below, then what is behind it in its own folder, and so on. What was visited in this round is left out.
-    pub(super) fn following(
-        &self,
-        folder: usize,
-        order: ListingOrder,
-        round: u32,
-    ) -> Option<Following> {
-        self.following_from(folder, order, 0, round)
-    }
-
-    /// The same from the folder of `folder` with rank `from` on.
-    fn following_from(
-        &self,
-        folder: usize,
-        order: ListingOrder,
-        from: u32,
-        round: u32,
-    ) -> Option<Following> {
-        let mut at = folder;
-        if let Some(found) = self.next_unvisited(at, order, from, round) {
-            return Some(found);
-        }
-        // As deep as paths go.
-        for _ in 0..64 {
-            let parent = index(self.folders[at].parent.checked_sub(1)?);
-            let own = self.ranks(index(self.folders[at].entry)).of(order);
-            if let Some(found) = self.next_unvisited(parent, order, own + 1, round) {
-                return Some(found);
-            }
-            at = parent;
-        }
-        None
-    }
-
-    /// The next folders after `folder` that were not listed, of all that are known: their entries. Fills `found` up
-    /// to its end; returns how many there are.
-    pub(super) fn unlisted_after(
-        &self,
-        folder: usize,
-        order: ListingOrder,
-        round: u32,
-        found: &mut [usize],
-    ) -> usize {
-        let mut count = 0;
-        let mut next = self.following(folder, order, round);
-        for _ in 0..FOLDERS {
-            next = match next {
-                Some(Following::Folder(known)) => self.following(known, order, round),
-                Some(Following::Unlisted { parent, rank }) => {
-                    let (Some(place), Some(entry)) =
-                        (found.get_mut(count), self.subfolder(parent, order, rank))
-                    else {
-                        break;
-                    };
-                    *place = entry;
-                    count += 1;
-                    self.following_from(parent, order, rank + 1, round)
-                }
-                None => break,
-            };
-        }
-        count
-    }
-
-    /// Number of the folder that an entry lies in.
-    pub(super) fn folder_of(&self, entry: usize) -> usize {
-        index(self.entries[entry].folder)
-    }
-
-    fn next_unvisited(
-        &self,
-        parent: usize,
-        order: ListingOrder,
-        from: u32,
-        round: u32,
-    ) -> Option<Following> {
-        for rank in from..self.folders[parent].folders {
-            let entry = &self.entries[self.subfolder(parent, order, rank)?];
-            if entry.round == round || entry.is_barred {
-                continue;
-            }
-            return Some(match entry.child.checked_sub(1) {
-                Some(child) if self.folders[index(child)].round == round => continue,
-                Some(child) if self.folders[index(child)].is_listed => {
-                    Following::Folder(index(child))
-                }
-                _ => Following::Unlisted { parent, rank },
-            });
-        }
-        None
-    }
-}
-
+pub(super) mod following;
 #[cfg(test)]
 mod tests;

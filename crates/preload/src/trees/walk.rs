@@ -3,18 +3,22 @@
 //!
 //! The walk is seen as one sequence of visits: of opens, or of questions for metadata when the program does
 //! nothing else. The order within a folder is the policy's business ([`FileOrder`]); from folder to folder the
-//! walk is taken to go into the depth, folders in the same order as files. A program that goes through a tree a
+//! walk is taken to go into the depth, folders in the same order as files until they are seen to come in another
+//! one. A program that goes through a tree a
 //! second time begins a new *round*, in which nothing was visited yet.
 
+use ahead_engine::tree_report::FilesAhead;
 use ahead_policy::file_order::limits::{
     IN_STEP_VISITS, LISTED_AT_ONCE, MISSED_MAX, PARTS, STEPS_MAX, SWEEP_VISITS,
 };
 use ahead_policy::file_order::listing::OUTSTANDING_FILES_MAX;
 use ahead_policy::file_order::order::{FileBatch, ListingOrder, Needed};
+use ahead_policy::file_order::scores::{Fit, OrderScores};
 use ahead_policy::file_order::{BatchFill, FileOrder};
 
 use super::events::VisitKind;
-use super::folders::{Folders, Following};
+use super::folders::Folders;
+use super::folders::following::Following;
 
 /// Files of one batch.
 pub(super) const ITEMS: usize = OUTSTANDING_FILES_MAX as usize;
@@ -81,6 +85,8 @@ pub(super) struct Tally {
     pub(super) bytes: u64,
     pub(super) used: u64,
     pub(super) wasted: u64,
+    /// Until it had names and inodes.
+    pub(super) waited_ns: u64,
 }
 
 impl Tally {
@@ -96,6 +102,10 @@ pub(super) struct Walk {
     pub(super) policy: FileOrder,
     pub(super) tally: Tally,
     follows: Follows,
+    /// Of folders in the one above.
+    folder_order: OrderScores,
+    /// The newest folder was not the next one in the order of the files.
+    strays: bool,
     /// The newest order that was followed.
     order: Option<ListingOrder>,
     stats_in_a_row: u32,
@@ -126,6 +136,8 @@ impl Walk {
         self.policy = FileOrder::new(bytes_max);
         self.tally = Tally::default();
         self.follows = Follows::Opens;
+        self.folder_order = OrderScores::new();
+        self.strays = false;
         self.order = None;
         self.stats_in_a_row = 0;
         self.opens = false;
@@ -152,6 +164,17 @@ impl Walk {
     /// The program lists this folder. When it visits its files is another matter: rsync is ten folders ahead.
     pub(super) fn on_folder(&mut self, folder: usize) {
         self.folders.folder_mut(folder).may_be_listed = true;
+        self.come_to_folder(folder);
+    }
+
+    /// The program lists `folder`, or visits a file of it.
+    fn come_to_folder(&mut self, folder: usize) {
+        let Some(fits) = self.folders.come_to(folder, self.round) else {
+            return;
+        };
+        let order = self.policy.order();
+        self.folder_order.on_visit(fits, order);
+        self.strays = order.is_some_and(|order| fits[order.index()] != Fit::Next);
     }
 
     /// The program opens a file of a folder that was not listed. Whether that folder is to be listed now: its files
@@ -176,8 +199,8 @@ impl Walk {
 
     /// A folder was listed that the program has not: it reaches it by names.
     pub(super) fn on_listed_by_name(&mut self, folder: usize) {
-        self.on_folder(folder);
-        let known = self.folders.folder(folder);
+        let known = self.folders.folder_mut(folder);
+        known.may_be_listed = true;
         self.names_in_vain += known.files + known.folders;
     }
 
@@ -222,7 +245,7 @@ impl Walk {
             self.tally.used += 1;
             self.missed = 0;
             self.names_in_vain = 0;
-        } else {
+        } else if !known.listing.was_requested(ranks) {
             self.missed += 1;
             if self.missed >= MISSED_MAX {
                 self.give_up();
@@ -232,6 +255,7 @@ impl Walk {
             self.policy.on_needed(Needed::Metadata);
         }
         self.visits += 1;
+        self.come_to_folder(folder);
         self.come_to(folder);
         self.note_order();
         if self.visits.is_multiple_of(SWEEP_VISITS) {
@@ -387,10 +411,11 @@ impl Walk {
         left: &mut u32,
         list: &mut dyn FnMut(&mut Folders, &[usize]),
     ) {
-        let Some(order) = self.policy.order() else {
+        self.take(folder, left);
+        let like_files = self.policy.order().filter(|_| !self.strays);
+        let Some(order) = self.folder_order.order().or(like_files) else {
             return;
         };
-        self.take(folder, left);
         let mut at = folder;
         for _ in 0..STEPS_MAX {
             if *left == 0 || self.part_count == PARTS || self.folders.is_nearly_full() {
@@ -474,9 +499,10 @@ impl Walk {
     }
 
     /// Leaves out of the batch what is beyond the bytes that may be outstanding: `items` have to be as planned,
-    /// with their bytes. What is left counts as requested.
-    pub(super) fn settle(&mut self) {
+    /// with their bytes. What is left counts as requested; nothing where nothing is left.
+    pub(super) fn settle(&mut self) -> Option<FilesAhead> {
         let mut fill = BatchFill::default();
+        let mut all = None;
         for Part {
             folder,
             batch,
@@ -490,7 +516,20 @@ impl Walk {
             let (requested, bytes) = self.policy.settle(listing, batch, &mut fill, files);
             self.tally.requested += u64::from(requested);
             self.tally.bytes += bytes;
+            if requested > 0 {
+                let all = all.get_or_insert(FilesAhead {
+                    order: batch.order,
+                    needed: batch.needed,
+                    files: 0,
+                    folders: 0,
+                    bytes: 0,
+                });
+                all.files += u64::from(requested);
+                all.folders += 1;
+                all.bytes += bytes;
+            }
         }
+        all
     }
 
     /// Whether the program has visited this file of the batch meanwhile.

@@ -18,6 +18,7 @@ use super::walk::{Tally, Walk};
 use super::{ahead, disk, readers};
 use crate::fd_table::line;
 use crate::host::Host;
+use crate::{identity, ticks};
 
 /// Descriptors that stay open from the first pass of a batch to the second; further files are opened again.
 const KEPT_OPEN: usize = 56;
@@ -36,6 +37,20 @@ pub(super) struct Helper {
     published: Published,
     /// What the account has.
     told: Tally,
+}
+
+/// The beginning of a batch.
+struct Began {
+    /// By the helper, until then.
+    sectors_read: u64,
+    at_ns: u64,
+}
+
+impl Began {
+    /// Whether the helper has read from a disk since.
+    fn has_read(&self) -> bool {
+        own_thread_usage().sectors_read > self.sectors_read
+    }
 }
 
 impl Helper {
@@ -245,19 +260,22 @@ impl Helper {
 
     /// Requests what comes next. Whether there was anything.
     fn act(&mut self) -> bool {
-        let before = own_thread_usage().sectors_read;
+        let began = Began {
+            sectors_read: own_thread_usage().sectors_read,
+            at_ns: ticks::monotonic_ns(),
+        };
         self.walk.plan(&mut ahead::list_ahead);
         if self.walk.item_count > 0 {
-            self.carry_out(before);
+            self.carry_out(&began);
         }
-        if own_thread_usage().sectors_read > before {
+        if began.has_read() {
             events::stay_told();
         }
         self.walk.item_count > 0
     }
 
-    /// `sectors_before`: read by the helper before it listed anything for this batch.
-    fn carry_out(&mut self, sectors_before: u64) {
+    /// `began`: before anything was listed for this batch.
+    fn carry_out(&mut self, began: &Began) {
         let walk = &mut *self.walk;
         // Inodes lie in tables: in their order these are read once, and forwards.
         let mut order = [0_u16; super::walk::ITEMS];
@@ -292,10 +310,13 @@ impl Helper {
                 break;
             }
         }
-        if own_thread_usage().sectors_read > sectors_before {
+        if began.has_read() {
             readers::count_wait();
+            walk.tally.waited_ns += ticks::monotonic_ns().saturating_sub(began.at_ns);
         }
-        walk.settle();
+        if let (Some(asked), Some(account)) = (walk.settle(), self.host.account()) {
+            account.note_files(&asked, ticks::monotonic_ns(), identity::process());
+        }
         order.sort_unstable_by_key(|at| walk.items[usize::from(*at)].place);
         let forgotten = walk.times_forgotten;
         self.take_in();
@@ -334,6 +355,7 @@ impl Helper {
                 (word::BYTES, now.bytes, before.bytes),
                 (word::USED, now.used, before.used),
                 (word::WASTED, now.wasted, before.wasted),
+                (word::WAITED_NS, now.waited_ns, before.waited_ns),
             ] {
                 account
                     .header(header::TREES + place)

@@ -1,5 +1,6 @@
 //! What the tables of folders promise: names are found, orders are right, and the memory has an end.
 
+use super::following::Following;
 use super::*;
 use crate::memory::zeroed_array;
 use std::mem::MaybeUninit;
