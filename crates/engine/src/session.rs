@@ -152,6 +152,20 @@ impl<F: FileTable> Session<F> {
         }
     }
 
+    /// The place of the device numbered `device`. `find` looks at it if that was not done before.
+    pub fn meet(
+        &self,
+        device: u64,
+        now: Timestamp,
+        find: impl FnOnce() -> DeviceFacts,
+    ) -> DevicePlace {
+        let device = self.devices.place(device);
+        self.devices.learn(device, find);
+        self.devices.get(device).hear(self.files.estimates(), now);
+        self.note(device);
+        device
+    }
+
     /// A file of `file_pages` pages on the device numbered `device` was opened, or met for the
     /// first time. `find` looks at the device if that was not done before. Returns what is to be
     /// done about the file at once.
@@ -164,10 +178,7 @@ impl<F: FileTable> Session<F> {
         now: Timestamp,
         find: impl FnOnce() -> DeviceFacts,
     ) -> Option<(Act, Reason)> {
-        let device = self.devices.place(device);
-        self.devices.learn(device, find);
-        self.devices.get(device).hear(self.files.estimates(), now);
-        self.note(device);
+        let device = self.meet(device, now, find);
         let facts = FileFacts {
             file_pages,
             device,

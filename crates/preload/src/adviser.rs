@@ -63,7 +63,7 @@ impl Adviser for Direct<'_> {
             Some(Identity::File(seen))
                 if files
                     .place(self.file())
-                    .is_some_and(|place| place.is(seen.device, seen.inode)) =>
+                    .is_some_and(|place| place.is(seen.device.number, seen.inode)) =>
             {
                 seen
             }
@@ -84,7 +84,7 @@ impl Adviser for Direct<'_> {
         }
         self.host.learn_memory();
         ticks::RATE.settle();
-        self.counts_sectors = libc::major(seen.device) != 0;
+        self.counts_sectors = libc::major(seen.device.number) != 0;
         Some(seen.pages)
     }
 

@@ -22,7 +22,7 @@ use ahead_sys::memory_limit;
 use ahead_units::{ByteLength, PageCount};
 
 use crate::files::Files;
-use crate::identity::{self, SeenFile};
+use crate::identity::{self, SeenDevice};
 use crate::own_run::OwnRun;
 use crate::record::Recorder;
 use crate::shared::Shared;
@@ -119,13 +119,12 @@ impl Host {
         self.session.group.set_memory(memory, &self.settings);
     }
 
-    /// What sysfs says about the device that a file lies on, its own folder or that of the disk it is a
-    /// part of.
-    pub(crate) fn device_facts(&self, file: &SeenFile) -> DeviceFacts {
+    /// What sysfs says about a device, its own folder or that of the disk it is a part of.
+    pub(crate) fn device_facts(&self, seen: SeenDevice) -> DeviceFacts {
         let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
-        let device = DeviceNumber::from_dev(file.device);
+        let device = DeviceNumber::from_dev(seen.number);
         let identity = || match device.major {
-            0 => device_identity::of_superblock(proc, file.device, file.file_system),
+            0 => device_identity::of_superblock(proc, seen.number, seen.file_system),
             _ => device_identity::of_block_device(sys, proc, device),
         };
         let queue = QueueFacts::read(sys, device);

@@ -12,10 +12,8 @@ use rustix::fs::{FileType, OFlags};
 /// A file whose pages can be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SeenFile {
-    /// Device number.
-    pub(crate) device: u64,
-    /// What kind of file system it is, where that lies on no block device; 0 elsewhere.
-    pub(crate) file_system: u64,
+    /// Where it lies.
+    pub(crate) device: SeenDevice,
     /// Inode number.
     pub(crate) inode: u64,
     /// Length of the file in bytes.
@@ -75,6 +73,32 @@ pub(crate) fn device_of_file(fd: c_int) -> Option<u64> {
     (facts.st_mode & libc::S_IFMT == libc::S_IFREG).then_some(facts.st_dev)
 }
 
+/// Where a file lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SeenDevice {
+    /// Device number.
+    pub(crate) number: u64,
+    /// What kind of file system it is, where that lies on no block device; 0 elsewhere.
+    pub(crate) file_system: u64,
+}
+
+/// Where the file or folder `fd` lies; `None` for what is memory already, or made up.
+pub(crate) fn device_of(fd: c_int) -> Option<SeenDevice> {
+    let fd = borrowed(fd)?;
+    place_of(fd, rustix::fs::fstat(fd).ok()?.st_dev)
+}
+
+fn place_of(fd: BorrowedFd<'_>, number: u64) -> Option<SeenDevice> {
+    let file_system = match libc::major(number) {
+        0 => reads_from_somewhere(fd)?,
+        _ => 0,
+    };
+    Some(SeenDevice {
+        number,
+        file_system,
+    })
+}
+
 /// What `fd` is; `None` when it is not a descriptor.
 pub(crate) fn look(fd: c_int) -> Option<Identity> {
     let fd = borrowed(fd)?;
@@ -82,17 +106,12 @@ pub(crate) fn look(fd: c_int) -> Option<Identity> {
     if FileType::from_raw_mode(facts.st_mode) != FileType::RegularFile {
         return Some(Identity::NoFile);
     }
-    let mut file_system = 0;
-    if libc::major(facts.st_dev) == 0 {
-        match reads_from_somewhere(fd) {
-            Some(magic) => file_system = magic,
-            None => return Some(Identity::WithoutDevice),
-        }
-    }
+    let Some(device) = place_of(fd, facts.st_dev) else {
+        return Some(Identity::WithoutDevice);
+    };
     let length = ByteLength::new(u64::try_from(facts.st_size).unwrap_or(0));
     Some(Identity::File(SeenFile {
-        device: facts.st_dev,
-        file_system,
+        device,
         inode: facts.st_ino,
         length,
         pages: PageCount::holding(length),

@@ -313,7 +313,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
         let (state, many) = inside.state();
         state.on_idle(many, &session.group);
     };
-    let Some((file, is_new)) = session.files.find(seen.device, seen.inode, settle) else {
+    let Some((file, is_new)) = session.files.find(seen.device.number, seen.inode, settle) else {
         aside::count(Aside::TableFull);
         // Its reads are not timed, and yet it was read: see [`Line::what_was_read`].
         line.read_ended.store(ticks::now(), Relaxed);
@@ -321,7 +321,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
     };
     let place = session.files.place(file)?;
     if is_new && let Some(account) = host.account() {
-        place.set_record(account.claim(fd, seen.device, seen.inode));
+        place.set_record(account.claim(fd, seen.device.number, seen.inode));
     }
     if seen.flags.contains(OFlags::DIRECT) {
         flag(host, place, flags::DIRECT);
@@ -333,8 +333,15 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
         shares_position: seen.flags.contains(OFlags::RDWR),
         program_advises: false,
     };
-    let find = || host.device_facts(&seen);
-    let act = session.on_open(file, seen.device, seen.pages, &host.settings, now(), find);
+    let find = || host.device_facts(seen.device);
+    let act = session.on_open(
+        file,
+        seen.device.number,
+        seen.pages,
+        &host.settings,
+        now(),
+        find,
+    );
     session.on_advice(file, line.advice());
     if let Some((act @ Act::Advise(_), _)) = act {
         Direct::new(host, line, fd, entry, None).act(act);
@@ -343,7 +350,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
     line.set(Entry::File(entry));
     fd_table::note_use(fd);
     if let Some(recorder) = &host.recorder {
-        recorder.on_open(fd, seen.device, seen.inode, seen.length.get());
+        recorder.on_open(fd, seen.device.number, seen.inode, seen.length.get());
     }
     Some(entry)
 }

@@ -19,7 +19,7 @@ pub(super) unsafe fn open(
     let clock = Clock::start();
     let fd = call();
     opened(fd);
-    clock.stop();
+    clock.stop(|| fd);
     if fd >= 0
         && let Some(opening) = opening(flags)
     {
@@ -112,16 +112,27 @@ pub(super) unsafe fn list_open(folder: c_int, call: impl FnOnce() -> *mut DIR) -
     listing
 }
 
-/// A call that goes on with a listing, or ends it.
+/// A call that goes on with a listing.
+///
+/// # Safety
+/// That of the C function: `listing` is open.
 #[inline]
-pub(super) fn go_on<R>(call: impl FnOnce() -> R) -> R {
+pub(super) unsafe fn go_on<R>(listing: *mut DIR, call: impl FnOnce() -> R) -> R {
     trees::may_begin();
     let Some(clock) = Clock::start_of_listing() else {
         return call();
     };
     let result = call();
-    clock.stop();
+    // SAFETY: by this function's own condition.
+    clock.stop(|| unsafe { libc::dirfd(listing) });
     result
+}
+
+/// A call that ends a listing.
+#[inline]
+pub(super) fn end<R>(call: impl FnOnce() -> R) -> R {
+    trees::may_begin();
+    call()
 }
 
 /// `chdir`, `fchdir`, `chroot`.

@@ -389,7 +389,11 @@ pub(super) unsafe fn open_name(
     let clock = trees::Clock::start();
     // SAFETY: as the caller of the hook promised to the C library.
     let stream = unsafe { open(call) };
-    clock.stop();
+    // SAFETY: if there is a stream, it is open.
+    clock.stop(|| match stream.is_null() {
+        true => -1,
+        false => unsafe { stdio::descriptor(stream) },
+    });
     // SAFETY: the C library has read both.
     if !stream.is_null() && unsafe { mode.cast::<u8>().read() } == b'r' {
         // SAFETY: as above, and the stream is open.

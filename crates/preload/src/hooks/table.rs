@@ -74,9 +74,9 @@ macro_rules! table {
             fdopendir(folder: c_int) -> *mut DIR {}
                 names::list_open(folder), or absent(null_mut());
             readdir(listing: *mut DIR) -> *mut c_void {readdir64}
-                names::go_on(), or absent(null_mut());
+                names::go_on(listing), or absent(null_mut());
             closedir(listing: *mut DIR) -> c_int {}
-                names::go_on(), or absent(-1);
+                names::end(), or absent(-1);
             stat(path: *const c_char, facts: *mut c_void) -> c_int {stat64}
                 names::ask(libc::AT_FDCWD, path), or absent(-1);
             lstat(path: *const c_char, facts: *mut c_void) -> c_int {lstat64}

@@ -39,12 +39,17 @@ use ahead_units::PAGE_BYTES;
 
 use crate::fd_table::line;
 use crate::guard::guarded;
-use crate::{ticks, wake, watch};
+use crate::{identity, ops, ticks, wake, watch};
 use events::{NewNote, Origin, Visit, VisitKind};
 use state::State;
 
 /// Calls that are timed from their beginning after one that may have waited.
 const CALLS_TIMED: u32 = 64;
+/// A wait for names or an inode that is shorter than an access by so much was for what the disk had at hand: what it reads
+/// ahead by itself while names are asked for in the order in which they lie there. A helper that goes ahead makes an arm
+/// go back and forth (`ls -lR` of a tree as it was made, on hdd: three times as long). Less, and what waits for little
+/// is left alone on flash too; more, and it is taken for a walk.
+const AT_HAND: u64 = 8;
 /// Files of one folder opened one after another, each after a wait, that are taken for a list of files. Fewer, and
 /// programs that open some files by name (databases, interpreters) get a helper for nothing; more, and a short list
 /// is half read.
@@ -135,10 +140,10 @@ impl Clock {
         Some(Self::start())
     }
 
-    /// The call is over. If it waited for a device, that is noted. As in [`watch`], the end of one call is the
+    /// The call is over; `fd` is what it was about, or less than 0. If it waited for a device, that is noted. As in [`watch`], the end of one call is the
     /// beginning of the next, and only what is too long even so is timed.
     #[inline]
-    pub(crate) fn stop(self) {
+    pub(crate) fn stop(self, fd: impl FnOnce() -> c_int) {
         if !is_on() {
             return;
         }
@@ -148,22 +153,37 @@ impl Clock {
         CALL_ENDED.store(now, Relaxed);
         let began = if self.began == 0 { ended } else { self.began };
         #[expect(clippy::cast_possible_truncation, reason = "a page fits")]
-        if now.saturating_sub(began) > watch::wait_limit(PAGE_BYTES as usize) {
+        let elapsed = now.saturating_sub(began);
+        if elapsed > watch::wait_limit(PAGE_BYTES as usize) {
             if self.began == 0 {
                 CALLS_LEFT.store(CALLS_TIMED, Relaxed);
             } else {
-                guarded(on_long_call);
+                guarded(|| on_long_call(elapsed, fd()));
             }
         }
     }
 }
 
+/// A call for `fd` took so many ticks.
 #[cold]
-fn on_long_call() {
+fn on_long_call(elapsed: u64, fd: c_int) {
     if !wake::is_over() && wake::may_act() && watch::has_really_waited(true) {
         watch::stay_alert();
-        on_wait();
+        if was_at_hand(elapsed, fd) != Some(true) {
+            on_wait();
+        }
     }
+}
+
+/// Whether the disk had at hand what was waited for; `None` where the disk is not known.
+fn was_at_hand(elapsed: u64, fd: c_int) -> Option<bool> {
+    let host = wake::host()?;
+    let device = identity::device_of(fd)?;
+    let find = || host.device_facts(device);
+    let place = host.session.meet(device.number, ops::now(), find);
+    let access_ns = host.session.devices.get(place).estimate().access_ns;
+    ticks::RATE.settle();
+    Some(ticks::RATE.ns(elapsed) < access_ns / AT_HAND)
 }
 
 /// The bytes of a path that a call has accepted.
