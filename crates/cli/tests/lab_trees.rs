@@ -138,3 +138,84 @@ fn a_program_sees_nothing_of_threads_that_read_names_and_inodes() {
     // The program's own thread, the helper, and fifteen that read for it.
     assert!(said("tasks 17"), "{text}");
 }
+
+/// Two levels of folders, made one after another, ten files in each of the lower ones.
+const LEVELS: &str = "
+import os
+for number in range(1200):
+    folder = f'tree/{number // 60:02}/{number // 10 % 6}'
+    os.makedirs(folder, exist_ok=True)
+    with open(f'{folder}/{number * 7919 % 1200:04}', 'wb') as file:
+        file.write(os.urandom(5000 + number * 7919 % 40000))
+";
+
+/// Folders as they are listed, files by name.
+const SORTED: &str = "
+import os
+for folder, _, names in os.walk('tree'):
+    for name in sorted(names):
+        open(os.path.join(folder, name), 'rb').read()
+";
+
+/// Virtual microseconds of a command with no file of the tree in memory, plain and helped.
+const TIMES: &str = "
+both() {
+    for help in env 'ahead run --'; do
+        sync; echo 3 > /proc/sys/vm/drop_caches
+        # Its own files are not what is measured.
+        $help true; ls -l walk.py > /dev/null; python3 -c 'import os'; cat walk.py > /dev/null
+        began=${EPOCHREALTIME/./}
+        $help \"$@\" > /dev/null
+        echo took $((10#${EPOCHREALTIME/./} - 10#$began))
+    done
+}
+";
+
+/// What `commands` of [`TIMES`] take in a guest: plain and helped, of each.
+fn times(disk: &str, file_system: &str, commands: &str) -> Vec<[u64; 2]> {
+    let place = Place::new();
+    place.file("walk.py", SORTED);
+    place.file("levels.py", LEVELS);
+    let mut command = place.ahead(&["lab", "run", "--no-ahead", "--disk", disk]);
+    command.args(["--fs", file_system, "--size", "1G", "--memory", "512M"]);
+    for script in ["walk.py", "levels.py"] {
+        command.arg("--with").arg(place.path().join(script));
+    }
+    let beside = Path::new(env!("CARGO_BIN_EXE_ahead")).parent();
+    let beside = beside.expect("a folder").display();
+    let script = format!("PATH={beside}:$PATH\n{TIMES}\n{commands}");
+    command.args(["--prepare", "python3 levels.py", "--", "bash", "-c"]);
+    let output = command.arg(script).env_remove("AHEAD_PRELOAD").output();
+    let output = output.expect("ahead starts");
+    let text = stdout(&output) + &stderr(&output);
+    let took = text.lines().filter_map(|line| line.strip_prefix("took "));
+    let took: Vec<u64> = took
+        .map(|us| us.trim().parse().expect("a number"))
+        .collect();
+    let (pairs, rest) = took.as_chunks();
+    assert!(rest.is_empty() && !pairs.is_empty(), "{text}");
+    pairs.to_vec()
+}
+
+/// In the order in which they were made, a disk with an arm has names and inodes at hand: a helper that goes ahead makes
+/// the arm go back and forth (118 ms became 345). Folders in another order than files are followed.
+#[test]
+fn names_at_hand_are_left_alone_and_folders_have_an_order_of_their_own() {
+    let [listed, walked] = times("hdd", "ext4", "both ls -lR tree\nboth python3 walk.py")[..]
+    else {
+        panic!("two programs");
+    };
+    let [plain, helped] = listed;
+    assert!(helped * 100 < plain * 105, "ls: {plain} to {helped} us");
+    let [plain, helped] = walked;
+    assert!(helped * 2 < plain, "walk.py: {plain} to {helped} us");
+}
+
+/// Metadata of btrfs lies in trees of its own.
+#[test]
+fn a_tree_on_btrfs_is_helped() {
+    let [[plain, helped]] = times("ssd", "btrfs", "both tar cf /dev/zero tree")[..] else {
+        panic!("one program");
+    };
+    assert!(helped * 3 < plain * 2, "tar: {plain} to {helped} us");
+}

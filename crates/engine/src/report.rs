@@ -291,12 +291,12 @@ pub struct Event {
     /// Nanoseconds on the monotonic clock.
     pub time_ns: u64,
     /// What was asked for.
-    pub asked: Asked,
+    pub asked: Requested,
 }
 
 /// What a decision asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Requested {
     /// Pages of one file.
     Pages(PagesAsked),
     /// Files that a program will come to.
@@ -455,9 +455,9 @@ fn decode_event(words: &[u64], places: &[Option<usize>; FILES_MAX]) -> Option<Ev
     let place = u32::try_from(both & 0xffff_ffff).ok()?;
     let asked = if place == event::MANY_FILES {
         let words = words[event::START..=event::REASON].try_into().ok()?;
-        Asked::Files(FilesAhead::from_words(words))
+        Requested::Files(FilesAhead::from_words(words))
     } else {
-        Asked::Pages(PagesAsked {
+        Requested::Pages(PagesAsked {
             file: places.get(usize::try_from(place).ok()?).copied().flatten(),
             start: words[event::START],
             length: words[event::LENGTH],
@@ -524,11 +524,14 @@ mod tests {
         words[ring + event::REASON] = 2 | 3 << 8;
         let report = decode(&bytes(&words)).unwrap();
         assert_eq!(report.files[0].path, "/a/path");
-        assert_eq!(report.events[0].file, Some(0));
+        let Requested::Pages(asked) = &report.events[0].asked else {
+            panic!("{report:?}");
+        };
+        assert_eq!(asked.file, Some(0));
         assert_eq!(report.events[0].process, 77);
-        assert_eq!(report.events[0].period, -1);
-        assert_eq!(report.events[0].pattern, Pattern::Backward);
-        assert_eq!(report.events[0].reason, Reason::MarkerCrossed);
+        assert_eq!(asked.period, -1);
+        assert_eq!(asked.pattern, Pattern::Backward);
+        assert_eq!(asked.reason, Reason::MarkerCrossed);
     }
 
     #[test]

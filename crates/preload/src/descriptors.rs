@@ -9,9 +9,9 @@ use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::Advice;
 
 use crate::fd_table::{self, Entry, FileEntry, Line, line};
-use crate::ops::{flag, is_watched, now, set_position};
+use crate::ops::{flag, is_watched, set_position};
 use crate::recording::{self, Kind};
-use crate::{aside, host, identity, trees, wake};
+use crate::{aside, host, identity, ticks, trees, wake};
 
 /// A descriptor was opened: the number means something new.
 pub(crate) fn on_open(fd: c_int) {
@@ -29,7 +29,7 @@ pub(crate) fn on_close(fd: c_int) {
     if let Entry::File(entry) = line.entry()
         && let Some(host) = host::get()
     {
-        host.session.on_close(entry.file, now());
+        host.session.on_close(entry.file, ticks::timestamp());
         recording::on_close(entry.file);
     }
     line.forget();

@@ -13,7 +13,7 @@ use ahead_engine::host::{EnterError, EnteredFile};
 use ahead_engine::report::{Aside, flags};
 use ahead_engine::session;
 use ahead_policy::adaptive::Quick;
-use ahead_units::{ByteLength, ByteOffset, ByteRange, Timestamp};
+use ahead_units::{ByteLength, ByteOffset, ByteRange};
 use rustix::fs::OFlags;
 
 use crate::adviser::Direct;
@@ -143,10 +143,6 @@ fn bytes(start: u64, length: usize) -> ByteRange {
     ByteRange::of(ByteOffset::new(start), ByteLength::new(length as u64))
 }
 
-pub(crate) fn now() -> Timestamp {
-    Timestamp::new(ticks::monotonic_ns())
-}
-
 impl Unwatched {
     /// The read of `length` bytes returned `result`: whether it seems to have waited for a device.
     /// Then [`on_first_wait`] is due. Changes no `errno` and cannot panic.
@@ -201,14 +197,18 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unw
         return;
     };
     let mut adviser = Direct::new(host, line, fd, entry, None);
-    let read = host
-        .session
-        .read(entry.file, bytes(start, length), now(), &mut adviser);
+    let read = host.session.read(
+        entry.file,
+        bytes(start, length),
+        ticks::timestamp(),
+        &mut adviser,
+    );
     if let Ok(read) = read {
         ticks::RATE.settle();
         let waited_ns = ticks::RATE.ns(elapsed);
         let resident = Resident { fd };
-        host.session.on_wait(&read, waited_ns, now(), &resident);
+        host.session
+            .on_wait(&read, waited_ns, ticks::timestamp(), &resident);
     }
 }
 
@@ -230,7 +230,10 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
     let access = bytes(start, length);
     let counted = moves_position.then_some(start);
     let mut adviser = Direct::new(host, line, fd, entry, counted);
-    let read = match host.session.read(entry.file, access, now(), &mut adviser) {
+    let read = match host
+        .session
+        .read(entry.file, access, ticks::timestamp(), &mut adviser)
+    {
         Ok(read) => read,
         Err(_) => {
             // Another file took the place: look again at the next read.
@@ -289,8 +292,12 @@ pub(crate) fn after_wait(token: &Token) {
     watch::stay_alert();
     trees::on_wait();
     let resident = Resident { fd: token.fd };
-    host.session
-        .on_wait(&token.read, ticks::RATE.ns(elapsed), now(), &resident);
+    host.session.on_wait(
+        &token.read,
+        ticks::RATE.ns(elapsed),
+        ticks::timestamp(),
+        &resident,
+    );
 }
 
 /// First look at a descriptor: what is it, and does its file have a place?
@@ -339,7 +346,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
         seen.device.number,
         seen.pages,
         &host.settings,
-        now(),
+        ticks::timestamp(),
         find,
     );
     session.on_advice(file, line.advice());

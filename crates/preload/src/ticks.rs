@@ -11,6 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use ahead_sys::counter::{BothClocks, counter, is_same_rate};
+use ahead_units::Timestamp;
 
 pub(crate) use ahead_sys::counter::monotonic_ns;
 
@@ -31,6 +32,11 @@ static USES_MONOTONIC: AtomicBool = AtomicBool::new(false);
 /// When the clocks are to be compared next, in counts; 0 where the counter is not used any more, so
 /// that every look at the clock takes the slow path: one comparison is all that a read pays.
 static COMPARE_AT: AtomicU64 = AtomicU64::new(0);
+
+/// Now, on the monotonic clock.
+pub(crate) fn timestamp() -> Timestamp {
+    Timestamp::new(monotonic_ns())
+}
 
 /// Ticks now.
 #[inline(always)]

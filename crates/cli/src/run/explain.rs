@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ahead_engine::report::{Asked, Event, PagesAsked, Report};
+use ahead_engine::report::{Event, PagesAsked, Report, Requested};
 use ahead_policy::decision::{Decision, Prefetch};
 use ahead_units::PageRange;
 
@@ -154,11 +154,11 @@ impl Lines {
 /// What a decision is about, and its name.
 fn subject<'a>(event: &Event, report: &'a Report) -> (Subject, &'a str) {
     match &event.asked {
-        Asked::Files(_) => (Subject::Trees, "trees"),
-        Asked::Pages(PagesAsked { file: None, .. }) => {
+        Requested::Files(_) => (Subject::Trees, "trees"),
+        Requested::Pages(PagesAsked { file: None, .. }) => {
             (Subject::Unnamed, "(file beyond the table)")
         }
-        Asked::Pages(PagesAsked {
+        Requested::Pages(PagesAsked {
             file: Some(index), ..
         }) => (Subject::File(*index), &report.files[*index].path),
     }
@@ -167,8 +167,8 @@ fn subject<'a>(event: &Event, report: &'a Report) -> (Subject, &'a str) {
 /// One decision; process and file stand above.
 fn line(event: &Event, since_first_ns: u64) -> String {
     let asked = match &event.asked {
-        Asked::Files(files) => return explained::line(since_first_ns, format_args!("{files}")),
-        Asked::Pages(asked) => asked,
+        Requested::Files(files) => return explained::line(since_first_ns, format_args!("{files}")),
+        Requested::Pages(asked) => asked,
     };
     // What other processes wrote may be any number.
     let end = asked.start.saturating_add(asked.length);
@@ -201,8 +201,8 @@ mod tests {
         }
     }
 
-    fn pages_of(file: Option<usize>) -> Asked {
-        Asked::Pages(PagesAsked {
+    fn pages_of(file: Option<usize>) -> Requested {
+        Requested::Pages(PagesAsked {
             file,
             start: 16,
             length: 4,
@@ -270,7 +270,7 @@ mod tests {
     fn a_batch_of_files_stands_below_trees() {
         let mut lines = Lines::default();
         let mut report = report(&[1, 2]);
-        report.events[1].asked = Asked::Files(FilesAhead {
+        report.events[1].asked = Requested::Files(FilesAhead {
             order: ListingOrder::Named,
             needed: Needed::Whole,
             files: 40,

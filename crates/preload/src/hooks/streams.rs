@@ -389,10 +389,12 @@ pub(super) unsafe fn open_name(
     let clock = trees::Clock::start();
     // SAFETY: as the caller of the hook promised to the C library.
     let stream = unsafe { open(call) };
-    // SAFETY: if there is a stream, it is open.
-    clock.stop(|| match stream.is_null() {
-        true => -1,
-        false => unsafe { stdio::descriptor(stream) },
+    clock.stop(|| {
+        if stream.is_null() {
+            return -1;
+        }
+        // SAFETY: the C library has just opened it.
+        unsafe { stdio::descriptor(stream) }
     });
     // SAFETY: the C library has read both.
     if !stream.is_null() && unsafe { mode.cast::<u8>().read() } == b'r' {

@@ -39,13 +39,13 @@ use ahead_units::PAGE_BYTES;
 
 use crate::fd_table::line;
 use crate::guard::guarded;
-use crate::{identity, ops, ticks, wake, watch};
+use crate::{identity, ticks, wake, watch};
 use events::{NewNote, Origin, Visit, VisitKind};
 use state::State;
 
 /// Calls that are timed from their beginning after one that may have waited.
 const CALLS_TIMED: u32 = 64;
-/// A wait for names or an inode that is shorter than an access by so much was for what the disk had at hand: what it reads
+/// Without a helper, a wait for names or an inode that is shorter than an access by so much was for what the disk had at hand: what it reads
 /// ahead by itself while names are asked for in the order in which they lie there. A helper that goes ahead makes an arm
 /// go back and forth (`ls -lR` of a tree as it was made, on hdd: three times as long). Less, and what waits for little
 /// is left alone on flash too; more, and it is taken for a walk.
@@ -152,8 +152,8 @@ impl Clock {
         let ended = CALL_ENDED.load(Relaxed);
         CALL_ENDED.store(now, Relaxed);
         let began = if self.began == 0 { ended } else { self.began };
-        #[expect(clippy::cast_possible_truncation, reason = "a page fits")]
         let elapsed = now.saturating_sub(began);
+        #[expect(clippy::cast_possible_truncation, reason = "a page fits")]
         if elapsed > watch::wait_limit(PAGE_BYTES as usize) {
             if self.began == 0 {
                 CALLS_LEFT.store(CALLS_TIMED, Relaxed);
@@ -169,7 +169,8 @@ impl Clock {
 fn on_long_call(elapsed: u64, fd: c_int) {
     if !wake::is_over() && wake::may_act() && watch::has_really_waited(true) {
         watch::stay_alert();
-        if was_at_hand(elapsed, fd) != Some(true) {
+        let is_helped = state::state() != State::Idle;
+        if is_helped || was_at_hand(elapsed, fd) != Some(true) {
             on_wait();
         }
     }
@@ -180,7 +181,7 @@ fn was_at_hand(elapsed: u64, fd: c_int) -> Option<bool> {
     let host = wake::host()?;
     let device = identity::device_of(fd)?;
     let find = || host.device_facts(device);
-    let place = host.session.meet(device.number, ops::now(), find);
+    let place = host.session.meet(device.number, ticks::timestamp(), find);
     let access_ns = host.session.devices.get(place).estimate().access_ns;
     ticks::RATE.settle();
     Some(ticks::RATE.ns(elapsed) < access_ns / AT_HAND)
