@@ -15,6 +15,7 @@ use super::files::Files;
 use super::machine::Costs;
 use super::observer::{Started, WorldMoment, WorldObserver};
 use super::page_set::PageSet;
+use super::write_back::WriteBack;
 use crate::queue::{PageRun, RequestQueue};
 use ahead_replicas::page_cache::{CacheObserver, Evicted, FileId, GROUP_COUNT_NS, PageCache};
 
@@ -36,6 +37,7 @@ pub(super) struct Kernel<O> {
     pub(super) cache: PageCache,
     pub(super) queue: RequestQueue,
     pub(super) files: Files,
+    pub(super) write_back: WriteBack,
     pub(super) observer: O,
     /// Pages that reclaim took and that have not come back.
     pub(super) evicted: PageSet,
@@ -190,7 +192,7 @@ impl<O: WorldObserver> Kernel<O> {
 }
 
 /// The part of a run behind its first `pages`.
-fn behind(run: PageRun, pages: u64) -> PageRun {
+pub(super) fn behind(run: PageRun, pages: u64) -> PageRun {
     PageRun {
         start: run.start + pages,
         pages: run.pages - pages,

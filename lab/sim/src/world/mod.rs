@@ -19,6 +19,7 @@
 //! * [`machine`]: what jobs run on
 //! * `state`: what a world consists of; `error`: what it refuses
 //! * `walk`, `fault`: one page of a read, one touch of a mapping
+//! * `write_back`: what programs have written, on its way to the disk
 //! * `kernel`: what an algorithm sees; `files`: where pages lie
 //! * `clock`, `processors`, `events`: who runs, and when
 //! * [`observer`]: what is told; [`RunTotals`] adds it up
@@ -26,7 +27,7 @@
 //!
 //! What is simple on purpose: a task that has been woken waits for a processor behind those that
 //! came before, whatever their priority; interrupts are work without a place; memory is the page
-//! cache and nothing else; writes do not exist.
+//! cache and nothing else; who writes pages back takes no processor (`write_back`).
 
 pub mod account;
 pub mod machine;
@@ -48,6 +49,7 @@ mod state;
 mod steps;
 mod task;
 mod walk;
+mod write_back;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -62,6 +64,7 @@ pub use machine::{Costs, Machine};
 pub use observer::{Found, Started, WaitFor, Work, WorldMoment, WorldObserver};
 pub use oracle::{OracleSettings, OracleStyle};
 pub use state::World;
+pub use write_back::WriteBackSettings;
 
 use crate::queue::RequestQueue;
 use adaptive::{Adaptive, Facts};
@@ -74,6 +77,7 @@ use page_set::PageSet;
 use processors::Processors;
 use state::Front;
 use task::{Activity, Task, at};
+use write_back::WriteBack;
 
 /// Who acts before a read, beside the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,6 +129,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
                 cache,
                 queue,
                 files,
+                write_back: WriteBack::new(machine.write_back, machine.cache_pages()),
                 observer,
                 evicted: PageSet::default(),
                 areas: Vec::new(),
