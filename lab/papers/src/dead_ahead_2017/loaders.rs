@@ -7,7 +7,7 @@ use ahead_study::parallel;
 use ahead_study::verdict::{AllowedRange, FigureRow, Shown};
 use ahead_workload::{FileSpec, Job, Layout, Workload};
 
-use super::{POLICIES, SMALL, USER, WRITTEN, machine, mib_per_second};
+use super::array::{POLICIES, SMALL, USER, WRITTEN, machine, mib_per_second};
 use crate::figure::{Figure, ModelKnobs, ReproduceError, float, run};
 
 /// Eight files of 80 GB, and behind them what is written; more loaders share that.

@@ -6,7 +6,7 @@ use ahead_study::parallel;
 use ahead_study::verdict::{FigureRow, Shown};
 use ahead_workload::Workload;
 
-use super::{POLICIES, machine, mib_per_second};
+use super::array::{POLICIES, machine, mib_per_second};
 use crate::figure::{Figure, ModelKnobs, ReproduceError, float, run};
 
 /// Bytes read for each byte wanted that the warning speaks of, 32 MiB for 128 KiB, and half of it.

@@ -46,7 +46,7 @@ use std::collections::BTreeMap;
 use ahead_disk_model::{Completion, Disk, DiskModel, TimeScale};
 use ahead_units::{ByteLength, ByteOffset, PageCount, Timestamp};
 
-pub use run::{Direction, Done, PageRun};
+pub use run::{Done, IoDirection, PageRun};
 pub use settings::{DeadlineRules, Plugging, QueueSettings, Scheduler};
 
 use pool::{Limits, Pool, Request};
@@ -194,7 +194,7 @@ impl RequestQueue {
         }
         self.dispatch(now_ns);
         let taken = run.pages - rest.pages;
-        let is_read = run.direction == Direction::Read;
+        let is_read = run.direction == IoDirection::Read;
         if is_read && self.settings.whole_runs && taken > self.limits.request_pages_max {
             self.whole.expect(run.file, run.start, taken);
         }
@@ -271,7 +271,7 @@ impl RequestQueue {
 
     /// Finds a place for the beginning of `run`. Returns the pages taken; 0: no slot is free.
     fn place(&mut self, run: PageRun, now_ns: u64, may_drop: bool) -> u64 {
-        if run.direction == Direction::Write {
+        if run.direction == IoDirection::Write {
             return self.place_write(run, now_ns);
         }
         if self.settings.merging {
@@ -301,7 +301,7 @@ impl RequestQueue {
             arrived_ns: now_ns,
             sequence: self.sequence,
             segments: [run.segment(pages, now_ns)].into(),
-            direction: Direction::Read,
+            direction: IoDirection::Read,
         };
         self.sequence += 1;
         self.enter(request, now_ns);
@@ -327,7 +327,7 @@ impl RequestQueue {
             arrived_ns: now_ns,
             sequence: self.sequence,
             segments: [run.segment(pages, now_ns)].into(),
-            direction: Direction::Write,
+            direction: IoDirection::Write,
         });
         self.sequence += 1;
         pages
@@ -406,18 +406,18 @@ impl RequestQueue {
         while count(self.at_disk.len()) < self.settings.device_depth.max(1) {
             let scheduler = self.settings.scheduler;
             let taken = match self.turns.next(scheduler, &self.waiting, &self.writes) {
-                Direction::Read => self.sweep.take(&mut self.waiting, now_ns),
-                Direction::Write => self.write_sweep.take(&mut self.writes, now_ns),
+                IoDirection::Read => self.sweep.take(&mut self.waiting, now_ns),
+                IoDirection::Write => self.write_sweep.take(&mut self.writes, now_ns),
             };
             let Some(request) = taken else {
                 return;
             };
             match request.direction {
-                Direction::Read => {
+                IoDirection::Read => {
                     self.stats.requests += 1;
                     self.stats.pages += request.pages;
                 }
-                Direction::Write => {
+                IoDirection::Write => {
                     self.writes_at_disk += 1;
                     self.stats.write_requests += 1;
                     self.stats.written_pages += request.pages;
@@ -467,10 +467,10 @@ impl RequestQueue {
         self.queued_pages -= request.pages;
         let direction = request.direction;
         match direction {
-            Direction::Read => {
+            IoDirection::Read => {
                 self.stats.waited_ns += completed_ns.saturating_sub(request.arrived_ns);
             }
-            Direction::Write => self.writes_at_disk -= 1,
+            IoDirection::Write => self.writes_at_disk -= 1,
         }
         for segment in &request.segments {
             let done = Done {
@@ -482,8 +482,8 @@ impl RequestQueue {
                 direction,
             };
             match direction {
-                Direction::Read => self.whole.pass(done, &mut self.finished),
-                Direction::Write => self.finished.push(done),
+                IoDirection::Read => self.whole.pass(done, &mut self.finished),
+                IoDirection::Write => self.finished.push(done),
             }
         }
         self.update_congestion();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ahead_units::PAGE_BYTES;
 
-use super::run::{Direction, PageRun};
+use super::run::{IoDirection, PageRun};
 use ahead_replicas::page_cache::FileId;
 
 /// Pages of one file that were asked for at one moment.
@@ -44,7 +44,7 @@ pub(super) struct Request {
     pub(super) sequence: u64,
     /// Ascending on the disk.
     pub(super) segments: VecDeque<Segment>,
-    pub(super) direction: Direction,
+    pub(super) direction: IoDirection,
 }
 
 impl Request {

@@ -16,12 +16,12 @@ pub struct PageRun {
     /// Where the first page lies on the disk, in bytes.
     pub disk_offset: u64,
     /// Which way they go.
-    pub direction: Direction,
+    pub direction: IoDirection,
 }
 
 /// Whether pages come from the disk or go to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Direction {
+pub enum IoDirection {
     /// From the disk.
     #[default]
     Read,
@@ -31,7 +31,7 @@ pub enum Direction {
 
 impl PageRun {
     /// What is left behind the first `pages`.
-    pub(super) fn skip(&self, pages: u64) -> Self {
+    pub(crate) fn skip(&self, pages: u64) -> Self {
         Self {
             file: self.file,
             start: self.start + pages,
@@ -58,5 +58,5 @@ pub struct Done {
     /// When the disk had read or written them, in nanoseconds.
     pub completed_ns: u64,
     /// Which way they went.
-    pub direction: Direction,
+    pub direction: IoDirection,
 }

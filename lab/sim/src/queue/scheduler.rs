@@ -7,7 +7,7 @@
 //! so a request may wait for a batch longer than its time; so it does here.
 
 use super::pool::{Pool, Request};
-use super::run::Direction;
+use super::run::IoDirection;
 use super::settings::{DeadlineRules, Scheduler};
 use ahead_replicas::page_cache::FileId;
 
@@ -24,7 +24,7 @@ const TURN_REQUESTS: u32 = 16;
 /// goes first. CFQ's slice for all writes together is left out: time slices take turns as deadline does.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns {
-    direction: Direction,
+    direction: IoDirection,
     /// Requests left of the present batch.
     left: u32,
     /// Batches of reads since writes began to wait.
@@ -33,29 +33,34 @@ pub(super) struct Turns {
 
 impl Turns {
     /// The direction of the next request; of those that wait, if any does.
-    pub(super) fn next(&mut self, scheduler: Scheduler, reads: &Pool, writes: &Pool) -> Direction {
+    pub(super) fn next(
+        &mut self,
+        scheduler: Scheduler,
+        reads: &Pool,
+        writes: &Pool,
+    ) -> IoDirection {
         if writes.is_empty() {
-            return Direction::Read;
+            return IoDirection::Read;
         }
         if matches!(scheduler, Scheduler::Noop | Scheduler::CLook) {
             let age = |pool: &Pool| pool.oldest().map_or(u64::MAX, |oldest| oldest.sequence);
             return if age(reads) < age(writes) {
-                Direction::Read
+                IoDirection::Read
             } else {
-                Direction::Write
+                IoDirection::Write
             };
         }
         let goes_on = match self.direction {
-            Direction::Read => !reads.is_empty(),
-            Direction::Write => true,
+            IoDirection::Read => !reads.is_empty(),
+            IoDirection::Write => true,
         };
         if self.left == 0 || !goes_on {
             let is_read = !reads.is_empty() && self.passed_over < WRITES_PASSED_OVER;
             if is_read {
-                self.direction = Direction::Read;
+                self.direction = IoDirection::Read;
                 self.passed_over += 1;
             } else {
-                self.direction = Direction::Write;
+                self.direction = IoDirection::Write;
                 self.passed_over = 0;
             }
             self.left = TURN_REQUESTS;

@@ -34,7 +34,7 @@ fn run(start: u64, pages: u64) -> PageRun {
         start,
         pages,
         disk_offset: start * PAGE_BYTES,
-        direction: Direction::Read,
+        direction: IoDirection::Read,
     }
 }
 
@@ -185,7 +185,7 @@ fn neighbours_of_two_files_are_one_request_and_two_answers() {
         start: 0,
         pages: 4,
         disk_offset: 4 * PAGE_BYTES,
-        direction: Direction::Read,
+        direction: IoDirection::Read,
     };
     queue.submit(at(0), other, false);
     queue.unplug(at(0));
@@ -384,7 +384,7 @@ fn a_slice_keeps_the_disk_for_a_file_until_it_ends_or_has_nothing_more() {
 
 fn write(start: u64, pages: u64) -> PageRun {
     PageRun {
-        direction: Direction::Write,
+        direction: IoDirection::Write,
         ..run(start, pages)
     }
 }

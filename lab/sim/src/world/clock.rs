@@ -11,7 +11,7 @@ use super::events::Event;
 use super::observer::{WaitFor, Work, WorldObserver};
 use super::state::{Front, World};
 use super::task::{Activity, Flow, Task, at};
-use crate::queue::{Direction, Done};
+use crate::queue::{Done, IoDirection};
 use ahead_replicas::page_cache::FileId;
 
 impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
@@ -122,7 +122,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             self.queue_waiters.pop_front();
             self.wake(task);
         }
-        self.kernel.write_back(self.now_ns);
+        self.kernel.submit_dirty(self.now_ns);
         if let Front::Oracle(oracle) = &mut self.front {
             oracle.pump(&mut self.kernel, self.now_ns);
             moved = true;
@@ -134,8 +134,11 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
 
     /// Pages are in memory, or on the disk.
     fn arrive(&mut self, done: &Done) {
-        if done.direction == Direction::Write {
-            return self.on_written(done);
+        if done.direction == IoDirection::Write {
+            for task in self.on_written(done) {
+                self.wake(task);
+            }
+            return;
         }
         let (file, end) = (done.file.0, done.start + done.pages);
         self.kernel
@@ -153,7 +156,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
         }
     }
 
-    pub(super) fn wake(&mut self, task: u32) {
+    fn wake(&mut self, task: u32) {
         let waiter = &mut self.tasks[at(task)];
         waiter.was_woken = true;
         if let Some((what, since_ns)) = waiter.waiting.take() {

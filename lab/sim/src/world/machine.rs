@@ -3,7 +3,7 @@
 use ahead_disk_model::DiskModel;
 use ahead_units::{ByteLength, PageCount};
 
-use super::write_back::WriteBackSettings;
+use super::dirty::WriteBackSettings;
 use crate::queue::QueueSettings;
 use ahead_replicas::page_cache::{Aging, Limit, Replacement};
 

@@ -19,7 +19,7 @@
 //! * [`machine`]: what jobs run on
 //! * `state`: what a world consists of; `error`: what it refuses
 //! * `walk`, `fault`: one page of a read, one touch of a mapping
-//! * `write_back`: what programs have written, on its way to the disk
+//! * `dirty`, `writing`: what programs have written, on its way to the disk
 //! * `kernel`: what an algorithm sees; `files`: where pages lie
 //! * `clock`, `processors`, `events`: who runs, and when
 //! * [`observer`]: what is told; [`RunTotals`] adds it up
@@ -27,7 +27,7 @@
 //!
 //! What is simple on purpose: a task that has been woken waits for a processor behind those that
 //! came before, whatever their priority; interrupts are work without a place; memory is the page
-//! cache and nothing else; who writes pages back takes no processor (`write_back`).
+//! cache and nothing else; who writes pages back takes no processor (`dirty`).
 
 pub mod account;
 pub mod machine;
@@ -35,6 +35,7 @@ pub mod observer;
 
 mod adaptive;
 mod clock;
+mod dirty;
 mod error;
 mod events;
 mod fault;
@@ -49,7 +50,7 @@ mod state;
 mod steps;
 mod task;
 mod walk;
-mod write_back;
+mod writing;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -59,16 +60,17 @@ use ahead_workload::{Job, Process};
 
 pub use account::RunTotals;
 pub use ahead_replicas::kernel::Read;
+pub use dirty::WriteBackSettings;
 pub use error::WorldError;
 pub use machine::{Costs, Machine};
 pub use observer::{Found, Started, WaitFor, Work, WorldMoment, WorldObserver};
 pub use oracle::{OracleSettings, OracleStyle};
 pub use state::World;
-pub use write_back::WriteBackSettings;
 
 use crate::queue::RequestQueue;
 use adaptive::{Adaptive, Facts};
 use ahead_replicas::page_cache::{CacheSettings, FileId, PageCache};
+use dirty::WriteBack;
 use events::Events;
 use files::Files;
 use kernel::Kernel;
@@ -77,7 +79,6 @@ use page_set::PageSet;
 use processors::Processors;
 use state::Front;
 use task::{Activity, Task, at};
-use write_back::WriteBack;
 
 /// Who acts before a read, beside the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

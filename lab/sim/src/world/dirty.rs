@@ -18,17 +18,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use ahead_replicas::kernel::{PageState, ReadAhead};
-use ahead_units::{PAGE_BYTES, Timestamp};
+use ahead_units::Timestamp;
 
-use super::events::Event;
-use super::kernel::Kernel;
-use super::observer::{Work, WorldObserver};
+use super::files::Files;
 use super::page_set::PageSet;
-use super::state::World;
-use super::task::{Flow, WriteWalk, at};
-use super::walk::single;
-use crate::queue::{Direction, Done, PageRun};
+use crate::queue::{Done, IoDirection, PageRun, RequestQueue};
 use ahead_replicas::page_cache::FileId;
 
 /// Pages of one file that are written back before the next file has its turn.
@@ -124,16 +118,19 @@ impl WriteBack {
         }
     }
 
-    fn is_over_limit(&self) -> bool {
+    /// Whether writers wait.
+    pub(super) fn is_over_limit(&self) -> bool {
         let limit = self.memory_pages * self.settings.limit_percent / 100;
         self.dirty_pages + self.writing_pages > limit.max(1)
     }
 
-    fn is_over_background(&self) -> bool {
+    /// Whether so much is dirty that it is written at once.
+    pub(super) fn is_over_background(&self) -> bool {
         self.dirty_pages > self.memory_pages * self.settings.background_percent / 100
     }
 
-    fn add(&mut self, now_ns: u64, file: FileId, page: u64) {
+    /// A page of `file` has been written to.
+    pub(super) fn add(&mut self, now_ns: u64, file: FileId, page: u64) {
         if !self.listed.insert(file.0, page) {
             return;
         }
@@ -178,128 +175,68 @@ impl WriteBack {
         self.writing_pages += pages;
         Some((file, turn))
     }
-}
 
-impl<O: WorldObserver> Kernel<O> {
-    /// Submits what is to be written now, as far as the queue takes it.
-    pub(super) fn write_back(&mut self, now_ns: u64) {
+    /// Submits what is to be written now, as far as the queue takes it; whether it took any.
+    pub(super) fn submit(&mut self, now_ns: u64, queue: &mut RequestQueue, files: &Files) -> bool {
+        let mut has_moved = false;
         loop {
-            while let Some(run) = self.write_back.unsubmitted.front_mut() {
-                let taken = self.queue.submit(Timestamp::new(now_ns), *run, false);
-                self.queue_moved |= taken > 0;
+            while let Some(run) = self.unsubmitted.front_mut() {
+                let taken = queue.submit(Timestamp::new(now_ns), *run, false);
+                has_moved |= taken > 0;
                 if taken < run.pages {
-                    *run = super::kernel::behind(*run, taken);
-                    return;
+                    *run = run.skip(taken);
+                    return has_moved;
                 }
-                self.write_back.unsubmitted.pop_front();
+                self.unsubmitted.pop_front();
             }
-            let Some((file, turn)) = self.write_back.next_turn(now_ns) else {
-                return;
+            let Some((file, turn)) = self.next_turn(now_ns) else {
+                return has_moved;
             };
             for (start, pages) in turn {
-                let runs = self.files.runs(file, start, pages);
-                self.write_back.unsubmitted.extend(runs.map(|run| PageRun {
-                    direction: Direction::Write,
+                let runs = files.runs(file, start, pages);
+                self.unsubmitted.extend(runs.map(|run| PageRun {
+                    direction: IoDirection::Write,
                     ..run
                 }));
             }
         }
     }
-}
 
-impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
-    /// Takes a write further: to its end, to a wait, or to the moment when something else is due; by
-    /// one page at least.
-    pub(super) fn write_on(&mut self, task: u32, walk: &mut WriteWalk) -> Flow {
-        let process = self.tasks[at(task)].process;
-        let file = walk.file;
-        while walk.page < walk.end_page {
-            if self.kernel.write_back.is_over_limit() {
-                return Flow::WriteBack;
-            }
-            let page = walk.page;
-            let costs = self.kernel.costs;
-            let mut cost_ns = costs.page_lookup_ns + costs.page_copy_ns;
-            match self.kernel.cache.state(file, page) {
-                PageState::InFlight => return Flow::Page(file, page),
-                PageState::Absent => {
-                    self.kernel.put_in_flight(self.now_ns, file, &single(page));
-                    cost_ns += costs.page_insert_ns;
-                }
-                PageState::Valid => {}
-                // Written whole, so that what was to be read does not matter.
-                PageState::Stale => self.kernel.stale -= 1,
-            }
-            self.kernel.cache.set_dirty(file, page);
-            self.kernel.cache.access(file, page);
-            self.kernel.write_back.add(self.now_ns, file, page);
-            self.charge(Work::System, process, cost_ns);
-            walk.page += 1;
-            if self.now_ns >= self.horizon_ns {
-                break;
-            }
-        }
-        if self.kernel.write_back.is_over_background() {
-            self.kernel.write_back(self.now_ns);
-        }
-        self.announce_look();
-        Flow::Go
+    /// Pages of a run have reached the disk; those of them that are dirty again stay so.
+    pub(super) fn on_written(&mut self, done: &Done) -> impl Iterator<Item = u64> + '_ {
+        self.writing_pages -= done.pages;
+        let file = done.file.0;
+        let pages = done.start..done.start + done.pages;
+        pages.filter(move |page| !self.listed.contains(file, *page))
     }
 
-    /// Somebody looks for files that have been dirty for long, as long as there are any.
-    fn announce_look(&mut self) {
-        let write_back = &mut self.kernel.write_back;
-        if write_back.dirty_pages > 0 && !write_back.is_look_announced {
-            write_back.is_look_announced = true;
-            let period_ns = write_back.settings.period_ns.max(1);
-            let next_ns = (self.now_ns / period_ns + 1) * period_ns;
-            self.events.push(next_ns, Event::LookForDirty);
+    /// A task waits until less is dirty.
+    pub(super) fn wait(&mut self, task: u32) {
+        self.waiters.push(task);
+    }
+
+    /// Those who need not wait any more.
+    pub(super) fn take_waiters(&mut self) -> Vec<u32> {
+        if self.is_over_limit() {
+            return Vec::new();
         }
+        std::mem::take(&mut self.waiters)
+    }
+
+    /// When files that have been dirty for long are to be looked for next; `None` if that is known, or nothing
+    /// is dirty.
+    pub(super) fn next_look_ns(&mut self, now_ns: u64) -> Option<u64> {
+        if self.dirty_pages == 0 || self.is_look_announced {
+            return None;
+        }
+        self.is_look_announced = true;
+        let period_ns = self.settings.period_ns.max(1);
+        Some((now_ns / period_ns + 1) * period_ns)
     }
 
     /// It is time to look.
-    pub(super) fn look_for_dirty(&mut self) {
-        let write_back = &mut self.kernel.write_back;
-        write_back.is_look_announced = false;
-        write_back.old_before_ns = self.now_ns.saturating_sub(write_back.settings.expire_ns);
-        self.kernel.write_back(self.now_ns);
-        self.announce_look();
-    }
-
-    /// Whether a writer has to wait; it is woken when it has not.
-    pub(super) fn waits_for_write_back(&mut self, task: u32) -> bool {
-        self.kernel.write_back(self.now_ns);
-        let waits = self.kernel.write_back.is_over_limit();
-        if waits {
-            self.kernel.write_back.waiters.push(task);
-        }
-        waits
-    }
-
-    /// Pages have reached the disk.
-    pub(super) fn on_written(&mut self, done: &Done) {
-        let kernel = &mut self.kernel;
-        kernel.write_back.writing_pages -= done.pages;
-        for page in done.start..done.start + done.pages {
-            // Written again meanwhile.
-            if !kernel.write_back.listed.contains(done.file.0, page) {
-                kernel.cache.set_written(done.file, page);
-            }
-        }
-        kernel.write_back(self.now_ns);
-        if !self.kernel.write_back.is_over_limit() {
-            for task in std::mem::take(&mut self.kernel.write_back.waiters) {
-                self.wake(task);
-            }
-        }
-    }
-
-    /// The pages of a write: the first, and the one behind the last; none beyond the end of the file.
-    pub(super) fn written_pages(&self, file: FileId, offset: u64, length: u64) -> (u64, u64) {
-        let end = offset
-            .saturating_add(length)
-            .min(self.kernel.files.bytes(file));
-        let first = offset / PAGE_BYTES;
-        (first, end.div_ceil(PAGE_BYTES).max(first))
+    pub(super) fn look(&mut self, now_ns: u64) {
+        self.is_look_announced = false;
+        self.old_before_ns = now_ns.saturating_sub(self.settings.expire_ns);
     }
 }
