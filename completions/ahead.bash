@@ -1009,7 +1009,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__doctor)
-            opts="-h --json --root --help"
+            opts="-h --mappings --json --root --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -153,6 +153,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subc
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from recommend" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ahead -n "__fish_ahead_using_subcommand doctor" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand doctor" -l mappings -d 'Look also at what running programs said of their mapped files; reads /proc/PID/smaps, a moment for each gigabyte in use'
 complete -c ahead -n "__fish_ahead_using_subcommand doctor" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy" -s h -l help -d 'Print help'

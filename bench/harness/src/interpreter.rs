@@ -367,6 +367,7 @@ impl<'a> Task<'a> {
                 self.areas.unmap(area);
                 Ok(())
             }
+            Step::Write { .. } => cannot("write to a file"),
             Step::DropCaches => cannot("empty the page cache in the middle of a run"),
             Step::Join { .. } => cannot("wait for another task"),
             // Phases are for observers, and units end where they are taken.

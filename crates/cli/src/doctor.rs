@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use ahead_device::doctor::{self, Diagnosis};
 use ahead_device::finding::{DeviceTiming, Finding, Severity};
 use ahead_device::machine::MachineTree;
+use ahead_device::mapped::MappedAdvice;
 use ahead_device::origin::in_both_units;
 use ahead_device::stack::Stack;
 use ahead_engine::estimates::{Estimates, SharedEstimate};
@@ -30,7 +31,12 @@ pub fn doctor(arguments: &Doctor) -> Result<(String, Exit), DeviceCommandError> 
     let machine = MachineTree::at(&arguments.options.root);
     let kept = KeptEstimates::read();
     let timing = |stack: &Stack| kept.timing(&machine, stack);
-    let all = doctor::examine(&machine, &arguments.targets, &timing)
+    let mapped = if arguments.mappings {
+        MappedAdvice::read(&machine)
+    } else {
+        MappedAdvice::default()
+    };
+    let all = doctor::examine(&machine, &arguments.targets, &timing, &mapped)
         .map_err(DeviceCommandError::NotExamined)?;
     let worst = all.iter().filter_map(Diagnosis::worst).max();
     let exit = if worst >= Some(Severity::Warning) {
@@ -152,7 +158,12 @@ mod tests {
             root: root.path().into(),
         };
         let targets = vec!["sda".to_owned()];
-        doctor(&Doctor { targets, options }).expect("examined")
+        doctor(&Doctor {
+            targets,
+            mappings: false,
+            options,
+        })
+        .expect("examined")
     }
 
     #[test]

@@ -75,14 +75,8 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Exit, ReproduceCommandError> {
         if arguments.name == "all" {
             write(folder, "README.md", page::index(&figures))?;
         }
-        for publication in wanted.iter().filter(|_| arguments.sensitivity) {
-            let name = format!("{}-sensitivity.md", publication.name);
-            let own: Vec<Turned> = turned
-                .iter()
-                .filter(|turned| turned.figure == publication.name)
-                .cloned()
-                .collect();
-            write(folder, &name, page::sensitivity(&own))?;
+        for (name, text) in sensitivity_pages(&wanted, &turned) {
+            write(folder, &format!("{name}-sensitivity.md"), text)?;
         }
     }
     let mut text = if arguments.json {
@@ -91,7 +85,9 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Exit, ReproduceCommandError> {
         to_text(&figures)
     };
     if arguments.sensitivity && !arguments.json {
-        text += &format!("\n{}", page::sensitivity(&turned));
+        for (_, page) in sensitivity_pages(&wanted, &turned) {
+            text += &format!("\n{page}");
+        }
     }
     output::to_stdout(&text)?;
     let broken = figures
@@ -127,6 +123,18 @@ fn turn(wanted: &[Publication], figures: &[Figure]) -> Result<Vec<Turned>, Repro
     }
     bar.finish_and_clear();
     Ok(turned)
+}
+
+/// A page for each publication that has a number which turns; none where nothing was turned.
+fn sensitivity_pages(wanted: &[Publication], turned: &[Turned]) -> Vec<(&'static str, String)> {
+    let page_of = |publication: &Publication| {
+        let own = turned
+            .iter()
+            .filter(|turned| turned.figure == publication.name);
+        let own: Vec<Turned> = own.cloned().collect();
+        (!own.is_empty()).then(|| (publication.name, page::sensitivity(publication, &own)))
+    };
+    wanted.iter().filter_map(page_of).collect()
 }
 
 fn write(

@@ -43,6 +43,33 @@ fn the_pages_in_the_tree_are_what_the_command_writes() {
     assert!(compared >= 2 * NAMES.len(), "{compared}");
 }
 
+fn kept(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/reproduce");
+    let text = fs::read_to_string(folder.join(name)).unwrap_or_default();
+    // Lines are cut anywhere.
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// An answer to a charge whose row has left its page would be a claim. Rows stand in “ ”, behind their page.
+#[test]
+fn what_answers_the_charges_stands_on_the_page_that_is_named() {
+    let charges = kept("charges.md");
+    let (mut page, mut found) = (String::new(), 0);
+    for part in charges.split('“') {
+        if let Some((row, _)) = part.split_once('”') {
+            assert!(kept(&page).contains(row), "{page}: {row}");
+            found += 1;
+        }
+        if let Some((_, name)) = part.rsplit_once("](") {
+            name.split(')')
+                .next()
+                .unwrap_or_default()
+                .clone_into(&mut page);
+        }
+    }
+    assert!(found >= 18, "{found}");
+}
+
 /// Each line of a page can be read without scrolling, also what the program prints.
 #[test]
 fn nothing_is_wider_than_a_screen() {

@@ -12,6 +12,7 @@ use crate::finding::{self, DeviceTiming, Finding, FindingEvidence, Severity};
 use crate::identity;
 use crate::inventory;
 use crate::machine::{MachineTree, Unread};
+use crate::mapped::MappedAdvice;
 use crate::origin::{self, Origin};
 use crate::stack::{self, Stack, StackLayer};
 use crate::stacked;
@@ -42,7 +43,8 @@ impl Diagnosis {
 }
 
 /// Looks at `names`, or without any at every window of the machine that counts for a file or a device. `timing` is how
-/// long the device of a stack takes, where that is known.
+/// long the device of a stack takes, where that is known, and `mapped` what programs said of mapped files, where
+/// that was looked at.
 ///
 /// # Errors
 /// A name that stands for nothing.
@@ -50,6 +52,7 @@ pub fn examine(
     machine: &MachineTree,
     names: &[String],
     timing: &dyn Fn(&Stack) -> Option<DeviceTiming>,
+    mapped: &MappedAdvice,
 ) -> Result<Vec<Diagnosis>, DeviceTargetError> {
     let targets = if names.is_empty() {
         all(machine)
@@ -70,6 +73,7 @@ pub fn examine(
     let looked = targets.into_iter().map(|(target, stack)| {
         let mut findings = finding::of_stack(&target, &stack, memory, timing(&stack));
         findings.extend(stacked::of_stack(machine, &target, &stack));
+        findings.extend(mapped.of_stack(machine, &stack));
         of_boot(machine, &target, &stack, &boot, &mut findings);
         findings.extend(not_holding(machine, &target, &stack, &verified));
         for finding in &mut findings {

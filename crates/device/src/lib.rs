@@ -23,6 +23,7 @@ pub mod finding;
 pub mod identity;
 pub mod inventory;
 pub mod machine;
+pub mod mapped;
 pub mod measurement;
 pub mod mechanism;
 pub mod origin;

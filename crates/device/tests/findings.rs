@@ -15,10 +15,17 @@ use ahead_device::boot;
 use ahead_device::doctor::{self, Diagnosis};
 use ahead_device::finding::DeviceTiming;
 use ahead_device::machine::MachineTree;
+use ahead_device::mapped::MappedAdvice;
 use ahead_device::mechanism::Mechanism;
 
 fn examined(root: &Path) -> Vec<Diagnosis> {
-    doctor::examine(&MachineTree::at(root), &[], &|_| None).expect("no names, no error")
+    doctor::examine(
+        &MachineTree::at(root),
+        &[],
+        &|_| None,
+        &MappedAdvice::default(),
+    )
+    .expect("no names, no error")
 }
 
 fn ids(root: &Path) -> Vec<&'static str> {
@@ -258,7 +265,7 @@ fn how_long_others_wait_is_said_for_a_window_that_is_too_large() {
         })
     };
     let machine = MachineTree::at(root.path());
-    let all = doctor::examine(&machine, &[], &timing).expect("no names");
+    let all = doctor::examine(&machine, &[], &timing, &MappedAdvice::default()).expect("no names");
     let consequence = &all[0].findings[0].consequence;
     let wait = "Another read waits up to 62.6 ms behind one stream and its two windows (access 0.1 ms, 1073 MB/s: as measured here).";
     assert!(consequence.iter().any(|one| one == wait), "{consequence:?}");
@@ -279,7 +286,7 @@ fn what_was_persisted_and_does_not_hold_is_a_warning() {
 fn every_id_is_explained_in_the_guide() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut ids = BTreeSet::new();
-    for file in ["finding.rs", "doctor.rs", "stacked.rs"] {
+    for file in ["finding.rs", "doctor.rs", "mapped.rs", "stacked.rs"] {
         let text = fs::read_to_string(source.join(file)).expect("text");
         for start in ["id: \"", "base(\"", "base(\n"] {
             for part in text.split(start).skip(1) {
@@ -301,4 +308,74 @@ fn every_id_is_explained_in_the_guide() {
         .filter_map(|row| Some(row.split_once('`')?.0.to_owned()))
         .collect();
     assert_eq!(ids, explained);
+}
+
+const MAPPED: &str = "[proc/self]\nmountinfo = 30 1 8:0 / /var/lib/db rw - ext4 /dev/sda rw\n";
+
+fn with_smaps(kernel: &str, flags: &str) -> tempfile::TempDir {
+    let root = disk(128, MAPPED);
+    let place = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("written");
+    };
+    place("proc/sys/kernel/osrelease", kernel);
+    place("sys/kernel/mm/lru_gen/enabled", "0x0007\n");
+    let smaps = format!(
+        "7f0000000000-7f0000400000 r--s 00000000 08:00 12 /var/lib/db/index\nVmFlags: rd {flags}\n"
+    );
+    place("proc/7/smaps", &smaps);
+    place("proc/9/smaps", &smaps);
+    root
+}
+
+fn of_mappings(root: &Path) -> Vec<(&'static str, String)> {
+    let machine = MachineTree::at(root);
+    let mapped = MappedAdvice::read(&machine);
+    let all = doctor::examine(&machine, &[], &|_| None, &mapped).expect("no names");
+    let findings = all.into_iter().flat_map(|one| one.findings);
+    findings
+        .map(|finding| {
+            let says: Vec<_> = finding
+                .evidence
+                .iter()
+                .map(|one| one.says.as_str())
+                .collect();
+            let text = format!(
+                "{} | {} | {}",
+                finding.sentence,
+                says.join(", "),
+                finding.consequence[0]
+            );
+            (finding.id, text)
+        })
+        .collect()
+}
+
+/// The kernel's source has both rules; nothing on the machine proves harm, so they are notes.
+#[test]
+fn what_programs_said_of_mappings_is_noted_where_the_kernel_makes_more_of_it_than_reading_ahead() {
+    let root = with_smaps("6.18.1\n", "rr sd");
+    let found = of_mappings(root.path());
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].0, "random-not-kept");
+    assert!(
+        found[0].1.contains("2 processes") && found[0].1.contains("0x0007 (MGLRU)"),
+        "{found:?}"
+    );
+    let root = with_smaps("6.18.1\n", "hg sd");
+    let found = of_mappings(root.path());
+    assert_eq!(found[0].0, "huge-faults");
+    assert!(
+        found[0]
+            .1
+            .contains("reads 4 MiB, and 128 KiB is the window"),
+        "{found:?}"
+    );
+    let root = with_smaps("6.18.1\n", "rr hg sd");
+    let both = of_mappings(root.path());
+    assert!(both[1].1.contains("reads 2 MiB"), "{both:?}");
+    // Kernels before the rules, and programs that said nothing.
+    assert_eq!(of_mappings(with_smaps("5.10.0\n", "rr hg").path()), []);
+    assert_eq!(of_mappings(with_smaps("6.18.1\n", "sd").path()), []);
 }

@@ -4,6 +4,7 @@ mod support;
 
 use ahead_device::doctor;
 use ahead_device::machine::MachineTree;
+use ahead_device::mapped::MappedAdvice;
 use ahead_device::origin::Origin;
 use ahead_device::persist;
 use ahead_device::stack::{self, LAYERS_MAX, Stack};
@@ -166,7 +167,7 @@ fn a_damaged_tree_never_panics() {
                 assert!(stack.layers.len() <= LAYERS_MAX, "{name}");
             }
         }
-        let _ = doctor::examine(&machine, &[], &|_| None);
+        let _ = doctor::examine(&machine, &[], &|_| None, &MappedAdvice::default());
         for target in devices.iter().chain(&places) {
             let _ = persist::plan(&machine, target, 512, None);
         }

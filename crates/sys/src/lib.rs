@@ -30,6 +30,7 @@ pub mod peer_groups;
 pub mod process_identity;
 pub mod process_madvise;
 pub mod process_maps;
+pub mod process_smaps;
 pub mod process_status;
 pub mod readahead;
 pub mod real_time;

@@ -185,16 +185,19 @@ pub fn index(figures: &[Figure]) -> String {
     }
     text += &format!("\n```text\n{}```\n\n", text_of(&table));
     for figure in figures {
-        text += &format!(
-            "* [{}]({}.md): {}\n",
-            figure.name, figure.name, figure.title
-        );
+        let name = figure.name;
+        text += &format!("* [{name}]({name}.md): {}", figure.title);
+        if figure.parameters.iter().any(|number| number.turns) {
+            text += &format!(" ([sensitivity]({name}-sensitivity.md))");
+        }
+        text += "\n";
     }
     text += "\n";
     text + &wrapped(
         "`ahead reproduce all --out docs/results/reproduce` writes these pages, and a test compares them. \
              With `--sensitivity` each publication gets a second page, which says whose verdicts change when a \
-             free number is halved or doubled; that takes many times as long, and no test repeats it.",
+             free number is halved or doubled; that takes many times as long, and no test repeats it. \
+         [charges.md](charges.md) answers, charge by charge, what a hostile reader said of these pages.",
         "",
     )
 }
@@ -213,34 +216,49 @@ pub fn list(publications: &[Publication]) -> String {
     format!("{table}\n")
 }
 
-/// Which verdicts change when a free number is halved or doubled.
+/// Which verdicts of `publication` change when a free number is halved or doubled: its `turned`.
 #[must_use]
-pub fn sensitivity(turned: &[Turned]) -> String {
-    let mut text = "# Sensitivity\n\n".to_owned();
+pub fn sensitivity(publication: &Publication, turned: &[Turned]) -> String {
+    let mut text = format!("# {}: sensitivity\n\n", publication.name);
     text += &wrapped(
         "Every free number that is one, halved and doubled with all others as they are, and the verdicts that \
          change. A row that holds only for one value of an assumed number is worth less.",
         "",
     );
-    let mut table = document(
-        &["figure", "number", "times", "verdicts that change"],
-        VERDICT_WORD,
-    );
-    for turned in turned {
-        let changes = turned.changes.iter();
-        let changes = changes
-            .map(|(what, before, after)| format!("{what}: {} → {}", before.text(), after.text()));
-        let changes: Vec<String> = changes.collect();
-        table.add_row([
-            turned.figure,
-            turned.parameter,
-            &turned.factor.to_string(),
-            &if changes.is_empty() {
-                "none".to_owned()
+    let (numbers, others): (Vec<&Parameter>, Vec<_>) =
+        publication.parameters.iter().partition(|known| known.turns);
+    for number in numbers {
+        let (name, value) = (number.name, number.value);
+        text += &format!("\n## {name}: {value} ({})\n\n", number.origin.text());
+        let of_it = turned.iter().filter(|turned| turned.parameter == name);
+        for turned in of_it {
+            let factor = if turned.factor < 1.0 {
+                "halved"
+            } else {
+                "doubled"
+            };
+            let changes = turned.changes.iter().map(|(what, before, after)| {
+                format!("{what}: {} → {}", before.text(), after.text())
+            });
+            let changes: Vec<String> = changes.collect();
+            let changes = if changes.is_empty() {
+                "nothing changes".to_owned()
             } else {
                 changes.join("; ")
-            },
-        ]);
+            };
+            text += &wrapped(&format!("* {factor}: {changes}"), "  ");
+        }
     }
-    text + &format!("\n```text\n{}```\n", text_of(&table))
+    if !others.is_empty() {
+        let names: Vec<&str> = others.iter().map(|number| number.name).collect();
+        text += "\n";
+        text += &wrapped(
+            &format!(
+                "Not turned, as they are no numbers or have nothing between half and twice: {}.",
+                names.join("; ")
+            ),
+            "",
+        );
+    }
+    text
 }

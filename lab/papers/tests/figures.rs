@@ -3,6 +3,8 @@
 //!
 //! No test here asks a row to hold: a row that fails is a result. What is asked is that rows can fail.
 
+use std::path::Path;
+
 use ahead_papers::{
     ALL, Figure, ModelKnobs, disk_table_2010, ext2_2000, find, hit_ratio_2010, oci_2017,
     sensitivity, streams_2010, thrash_2010, x25m_2010,
@@ -159,4 +161,34 @@ fn publications_are_found_by_their_names_and_say_what_they_show() {
     }
     assert_eq!(find("all").expect("known").len(), ALL.len());
     assert!(find("figure").is_err());
+}
+
+/// The numbers that turn in the program are those of the pages in the tree, and nothing else is.
+#[test]
+fn each_publication_with_numbers_that_turn_has_its_page_of_sensitivity() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/reproduce");
+    for publication in ALL {
+        let name = publication.name;
+        let page = std::fs::read_to_string(folder.join(format!("{name}-sensitivity.md")));
+        let page = page.unwrap_or_default();
+        let numbers = publication.parameters.iter().filter(|number| number.turns);
+        let headings: Vec<String> = numbers
+            .map(|number| {
+                format!(
+                    "## {}: {} ({})",
+                    number.name,
+                    number.value,
+                    number.origin.text()
+                )
+            })
+            .collect();
+        let kept: Vec<&str> = page
+            .lines()
+            .filter(|line| line.starts_with("## "))
+            .collect();
+        assert_eq!(kept, headings, "{name}");
+        let (halved, doubled) = ("\n* halved: ", "\n* doubled: ");
+        assert_eq!(page.matches(halved).count(), headings.len(), "{name}");
+        assert_eq!(page.matches(doubled).count(), headings.len(), "{name}");
+    }
 }

@@ -41,6 +41,9 @@ pub struct WorldReport {
     pub waits: WaitReport,
     /// The queue and the disk.
     pub device: DeviceReport,
+    /// What was written; absent from outputs of jobs that write nothing.
+    #[serde(default, skip_serializing_if = "WriteReport::is_nothing")]
+    pub writes: WriteReport,
     /// Windows by class, in the order of [`CLASSES`].
     pub classes: Vec<ClassReport>,
     /// How long reads and faults took.
@@ -141,6 +144,29 @@ pub struct DeviceReport {
     pub busy_ns: u64,
     /// Seeks of the arm.
     pub seeks: u64,
+}
+
+/// What programs wrote, and what of it reached the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteReport {
+    /// Bytes that programs wrote.
+    pub bytes: u64,
+    /// Bytes written to the disk by the end.
+    pub device_bytes: u64,
+    /// Requests for them.
+    pub requests: u64,
+    /// Times a writer waited until less was dirty.
+    pub waits: u64,
+    /// Time in those.
+    pub waits_ns: u64,
+}
+
+impl WriteReport {
+    /// Whether nothing was written.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Windows of one class.

@@ -7,7 +7,7 @@
 use ahead_disk_model::{DiskModel, VolumeModel};
 use ahead_replicas::page_cache::FileId;
 use ahead_sim::queue::{
-    DeadlineRules, Done, PageRun, Plugging, QueueSettings, RequestQueue, Scheduler,
+    DeadlineRules, Done, IoDirection, PageRun, Plugging, QueueSettings, RequestQueue, Scheduler,
 };
 use ahead_units::{ByteLength, PAGE_BYTES, Timestamp};
 use proptest::prelude::*;
@@ -423,6 +423,7 @@ fn drive(
                     start: *start,
                     pages,
                     disk_offset: start * PAGE_BYTES,
+                    direction: IoDirection::Read,
                 };
                 taken = queue.submit(now, run, *may_drop);
                 for page in range().take(usize::try_from(taken).expect("small")) {

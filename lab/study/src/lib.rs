@@ -1,6 +1,7 @@
 //! Experiments in the simulator, and what they show: policies held against each other.
 //!
 //! * [`chart`] — pictures, as SVG and PNG
+//! * [`circumstances`] — what a plan may say of the simulated machine
 //! * [`distribution`] — times over many places, and the worst of them
 //! * [`journal`] — finished cells, so that a sweep can go on
 //! * [`limits`] — which numbers a workload may hold
@@ -14,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
+pub mod circumstances;
 pub mod distribution;
 pub mod journal;
 pub mod limits;

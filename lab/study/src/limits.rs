@@ -48,9 +48,13 @@ fn walk(workload: &Value) -> Result<(), String> {
 fn limits(name: &str) -> RangeInclusive<u64> {
     match name {
         "percent" => 1..=100,
+        // More than was read is written, too.
+        "written-percent" => 0..=1000,
         _ if name.ends_with("-permille") => 0..=1000,
         // Each is a task, a descriptor or a file with its own state.
-        "streams" | "readers" | "threads" | "daemons" | "runs" | "backends" => 1..=10_000,
+        "streams" | "readers" | "loaders" | "threads" | "daemons" | "runs" | "backends" => {
+            1..=10_000
+        }
         "files" => 1..=1_000_000,
         // Pages of one read, or reads in a row.
         "factor-max" | "cluster-pages" | "step-pages" | "burst" | "run" | "shuffle" => 1..=1 << 18,

@@ -31,6 +31,10 @@ use ahead_units::PageCount;
 use ahead_workload::Workload;
 use serde::{Deserialize, Serialize};
 
+use crate::circumstances::{
+    Circumstances, CostsChoice, Fragments, MachineChoice, QueueChoice, ReclaimChoice,
+    SchedulerChoice,
+};
 use crate::limits;
 
 /// No read-ahead at all.
@@ -67,6 +71,18 @@ pub struct Plan {
     pub policies: Vec<String>,
     /// Processors; the machine's default when absent.
     pub cpus: Option<u32>,
+    /// Which machine is simulated: `modern` when absent, and so the five keys below.
+    pub machine: Option<MachineChoice>,
+    /// Its request queue.
+    pub queue: Option<QueueChoice>,
+    /// In which order requests go to the disk.
+    pub scheduler: Option<SchedulerChoice>,
+    /// How pages leave memory.
+    pub reclaim: Option<ReclaimChoice>,
+    /// What processors take.
+    pub costs: Option<CostsChoice>,
+    /// Files in pieces; each is in one when absent.
+    pub layout: Option<Fragments>,
     /// Generated workloads by name.
     #[serde(default)]
     pub workload: BTreeMap<String, Workload>,
@@ -293,6 +309,13 @@ impl Plan {
         if self.cpus.is_some_and(|cpus| !(1..=1024).contains(&cpus)) {
             return Some(Objection::new("cpus", None, "from 1 to 1024"));
         }
+        if self.layout.is_some_and(|layout| {
+            let pages = 1..=1 << 30;
+            !pages.contains(&layout.extent_pages) || layout.gap_pages > *pages.end()
+        }) {
+            let reason = "extent-pages from 1 to 2^30, gap-pages at most 2^30";
+            return Some(Objection::new("layout", None, reason));
+        }
         let objection = |key, value: &str| {
             let value = value.to_owned();
             move |reason: String| Objection::new(key, Some(value), reason)
@@ -359,11 +382,24 @@ impl Plan {
     #[must_use]
     pub fn machine(&self, disk: DiskModel, memory_mib: u64) -> Machine {
         let memory = PageCount::new(memory_mib.saturating_mul(PAGES_PER_MIB));
-        let mut machine = Machine::modern(disk, memory);
+        let mut machine = self.circumstances().machine(disk, memory);
         if let Some(cpus) = self.cpus {
             machine.cpus = cpus;
         }
         machine
+    }
+
+    /// What the plan says of the simulated machine beside disk, memory and processors.
+    #[must_use]
+    pub const fn circumstances(&self) -> Circumstances {
+        Circumstances {
+            machine: self.machine,
+            queue: self.queue,
+            scheduler: self.scheduler,
+            reclaim: self.reclaim,
+            costs: self.costs,
+            layout: self.layout,
+        }
     }
 
     /// The policies of the tables, floor and kernel first and the ceiling last, each once.

@@ -134,7 +134,8 @@ fn parts(plan: &Plan, cell: &Cell) -> Result<(Machine, Policy, Job), SweepError>
     let disk = plan.disk(&cell.disk)?;
     let policy = Policy::for_disk(&cell.policy, &disk)?;
     let machine = plan.machine(disk, cell.memory_mib);
-    Ok((machine, policy, job(plan, &cell.workload)?))
+    let job = plan.circumstances().lay_out(job(plan, &cell.workload)?);
+    Ok((machine, policy, job))
 }
 
 /// Nanoseconds that every run in the place of `cell` takes at least, whatever the policy.

@@ -189,3 +189,56 @@ fn a_run_in_detail_is_the_run_with_a_timeline() {
         assert_eq!(counted.sum::<u64>(), plain.latency.count);
     }
 }
+
+/// Every key of the simulated machine changes what comes out, and reads as the guide has it.
+#[test]
+fn what_a_plan_says_of_the_machine_is_what_runs() {
+    const SCAN: &str = "\
+        disks = [\"hdd\"]\nmemory-mib = [8]\npolicies = []\nname = \"keys\"\nabout = \"Keys.\"\n";
+    const WORK: &str = "\
+        [workload.scans]\nkind = \"readers\"\nfile-mib = 12\nreaders = 3\nread-kib = 16\n\
+        [workload.lookups]\nkind = \"random\"\nfile-mib = 12\nread-kib = 4\nreads = 6000\n";
+    let time = |keys: &str| {
+        let plan = plan(&format!("{SCAN}{keys}\n{WORK}"));
+        let cells = plan.cells();
+        let kernel = cells.iter().filter(|cell| cell.policy == "linux-6.18");
+        let reports = kernel.map(|cell| sweep::run_cell_in_detail(&plan, cell, 1));
+        let times = reports.map(|report| report.expect("simulated").elapsed_ns);
+        times.sum::<u64>()
+    };
+    let as_is = time("");
+    for keys in [
+        "machine = \"ideal\"",
+        "queue = \"linux-2.6.18\"",
+        "reclaim = \"watermarks\"",
+        "reclaim = \"generations\"",
+        "reclaim = \"group\"",
+        "costs = \"pentium-iii\"",
+        "layout = { extent-pages = 16, gap-pages = 640 }",
+    ] {
+        assert_ne!(time(keys), as_is, "{keys}");
+    }
+    let same = [
+        "machine = \"modern\"",
+        "queue = \"linux-6.18\"",
+        "reclaim = \"two-lists\"",
+    ];
+    for keys in same {
+        assert_eq!(time(keys), as_is, "{keys}");
+    }
+}
+
+#[test]
+fn a_key_that_is_not_known_is_refused_with_what_is() {
+    let text = format!("reclaim = \"lru\"\n{PLAN}");
+    let error = Plan::from_toml(&text, Path::new(""), "a plan").expect_err("no such reclaim");
+    let said = error.to_string();
+    assert!(said.starts_with("a plan, line 1"), "{said}");
+    assert!(
+        said.contains("two-lists") && said.contains("generations"),
+        "{said}"
+    );
+    let text = format!("layout = {{ extent-pages = 0, gap-pages = 1 }}\n{PLAN}");
+    let error = Plan::from_toml(&text, Path::new(""), "a plan").expect_err("pieces of nothing");
+    assert!(error.to_string().contains("extent-pages from 1"), "{error}");
+}

@@ -167,6 +167,18 @@ pub enum Workload {
         /// One read.
         read_kib: u64,
     },
+    /// `loaders` processes, each of which reads a file of its own and writes part of what it has read to
+    /// another. Only the simulator writes.
+    Loaders {
+        /// Size of each file that is read.
+        file_mib: u64,
+        /// How many.
+        loaders: u64,
+        /// One read.
+        read_kib: u64,
+        /// Bytes written of a hundred read, in whole pages.
+        written_percent: u64,
+    },
     /// A file server: `daemons` workers share a sequential scan whose requests arrive shuffled
     /// within windows of `shuffle`; each request opens, reads, and closes.
     Server {
@@ -478,6 +490,11 @@ pub const KINDS: &[TypedKind] = &[
         "readers",
         "file-mib=64,readers=8,read-kib=64",
         "processes, a file each",
+    ),
+    (
+        "loaders",
+        "file-mib=64,loaders=8,read-kib=64,written-percent=20",
+        "processes, a file each, that write part of what they read (simulator only)",
     ),
     (
         "server",

@@ -92,6 +92,16 @@ pub enum Step {
         /// Bytes asked for.
         length: u64,
     },
+    /// Writes whole pages, which are in memory then and reach the disk later. A part of a page counts
+    /// as the page: nothing is read for it.
+    Write {
+        /// Descriptor.
+        slot: u32,
+        /// First byte.
+        offset: u64,
+        /// Bytes written; none beyond the end of the file, which has its size from the start.
+        length: u64,
+    },
     /// `posix_fadvise` for the whole descriptor.
     Advise {
         /// Descriptor.

@@ -56,6 +56,17 @@ pub(super) fn files(workload: &Workload) -> Vec<FileSpec> {
         Workload::Readers {
             file_mib, readers, ..
         } => equal(readers, file_mib * MIB),
+        Workload::Loaders {
+            file_mib,
+            loaders,
+            written_percent,
+            ..
+        } => {
+            let mut files: Vec<_> = equal(loaders, file_mib * MIB);
+            let written = programs::written(file_mib * MIB, written_percent);
+            files.extend((0..loaders).map(|_| FileSpec::contiguous(written)));
+            files
+        }
         Workload::Runs {
             file_mib, files, ..
         } => equal(files.max(1), file_mib * MIB),
@@ -153,6 +164,11 @@ pub(super) fn processes(workload: &Workload, files: &[FileSpec], seed: u64) -> V
             own_descriptors,
         )],
         Workload::Readers { read_kib, .. } => scans::readers(files, length(read_kib)),
+        Workload::Loaders {
+            read_kib,
+            written_percent,
+            ..
+        } => programs::loaders(files, length(read_kib), written_percent),
         Workload::Server {
             daemons,
             read_kib,

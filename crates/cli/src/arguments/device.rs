@@ -116,6 +116,10 @@ pub struct Doctor {
     /// Files, folders, mount points, devices or bdis; without any, everything that has a window
     #[arg(value_name = "PATH")]
     pub targets: Vec<String>,
+    /// Look also at what running programs said of their mapped files; reads /proc/PID/smaps, a moment for each
+    /// gigabyte in use
+    #[arg(long)]
+    pub mappings: bool,
     /// How to look.
     #[command(flatten)]
     pub options: DeviceOptions,

@@ -77,6 +77,9 @@ pub fn outcomes(
         if let Some(trace) = plan.trace.keys().next() {
             return Err(LabError::NotInLab(format!("the trace {trace}")));
         }
+        if let Some(key) = plan.circumstances().first_key() {
+            return Err(LabError::NotInLab(format!("the plan's `{key}`")));
+        }
         if let Some(policy) = plan.policies.iter().find(|policy| arm(policy).is_none()) {
             return Err(LabError::NotInLab(format!("the policy {policy}")));
         }

@@ -7,7 +7,7 @@
 use ahead_disk_model::DiskModel;
 use ahead_replicas::page_cache::{Aging, Limit, Replacement};
 use ahead_sim::queue::QueueSettings;
-use ahead_sim::world::{Costs, Machine};
+use ahead_sim::world::{Costs, Machine, WriteBackSettings};
 use ahead_units::ByteLength;
 
 use crate::figure::{ModelKnobs, Parameter, ParameterOrigin};
@@ -129,6 +129,7 @@ pub(super) fn with_memory(cache_mib: u64, knobs: &ModelKnobs) -> Machine {
         group_counted_ns: 0,
         replacement: Replacement::TwoList,
         aging: Aging::FirstReferences,
+        write_back: WriteBackSettings::linux_2_6_18(),
         folio_order_max: 0,
         fault_around_pages: 1,
         costs: costs(ATHLON, knobs),

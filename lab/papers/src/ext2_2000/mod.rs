@@ -27,6 +27,7 @@ mod figures;
 mod following_period;
 mod open_questions;
 mod other_models;
+mod today;
 mod waits;
 
 use crate::figure::{Figure, ModelKnobs, Publication, ReproduceError};
@@ -84,5 +85,6 @@ pub fn figure_of(pages: u64, knobs: &ModelKnobs) -> Result<Figure, ReproduceErro
     waits::add(&mut figure, &runs);
     other_models::add(&mut figure, pages, knobs)?;
     open_questions::add(&mut figure, &runs, knobs)?;
+    today::add(&mut figure, &runs, knobs)?;
     Ok(figure)
 }

@@ -43,6 +43,10 @@ pub enum Limit {
     /// memory is exceeded.
     #[default]
     Machine,
+    /// The machine's memory as Linux 6 keeps it: reclaim begins when little is free and frees ahead of
+    /// need ([`Watermarks`](super::Watermarks)), and pages that come back soon are active at once. With
+    /// two lists only.
+    Watermarks,
     /// The limit of a memory control group of Linux 6: reclaim works in batches, and read-ahead ends
     /// at the page for which nothing could leave.
     Group,
@@ -113,7 +117,7 @@ pub struct PageCache {
     pub(super) resident: u64,
     pub(super) unread: u64,
     pub(super) in_flight: u64,
-    /// With [`Limit::Group`].
+    /// Not with [`Limit::Machine`].
     pub(super) group: Option<Box<ControlGroup>>,
 }
 
@@ -132,7 +136,7 @@ impl PageCache {
             resident: 0,
             unread: 0,
             in_flight: 0,
-            group: (settings.limit == Limit::Group).then(Box::default),
+            group: (settings.limit != Limit::Machine).then(Box::default),
         }
     }
 

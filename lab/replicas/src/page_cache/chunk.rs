@@ -49,9 +49,9 @@ pub(super) struct Chunk {
     /// Order of the folio that covers this chunk and others; 0 if none does.
     pub(super) span_order: u8,
     pub(super) present: u64,
-    /// I/O under way.
+    /// Cannot leave: I/O under way. Together with `stale`: it can be read, and is not on the disk yet.
     pub(super) locked: u64,
-    /// I/O dropped.
+    /// I/O dropped, unless locked.
     pub(super) stale: u64,
     /// Delivered to a reader at least once.
     pub(super) used: u64,
@@ -75,9 +75,9 @@ impl Chunk {
         let page = 1 << bit;
         if self.present & page == 0 {
             PageState::Absent
-        } else if self.locked & page != 0 {
+        } else if self.locked & !self.stale & page != 0 {
             PageState::InFlight
-        } else if self.stale & page != 0 {
+        } else if self.stale & !self.locked & page != 0 {
             PageState::Stale
         } else {
             PageState::Valid

@@ -20,13 +20,14 @@
 //! This is a twin of Linux, and differs:
 //!
 //! * One zone, one memory, no watermarks: reclaim happens at the moment of need, just as much as is
-//!   needed, in no process' time. The kernel's runs ahead of need in batches of 32 pages. The limit of
-//!   a memory control group is closer to the kernel's, see [`Limit`].
-//! * Pages are never dirty and never mapped: the accessed bits of page tables do not exist. Who
+//!   needed, in no process' time. [`Limit::Watermarks`] runs ahead of need as the kernel's does, and the
+//!   limit of a memory control group in its batches, see [`Limit`].
+//! * A dirty page only stays until it is said to be written: who writes it, and when, is the caller's
+//!   affair. Pages are never mapped: the accessed bits of page tables do not exist. Who
 //!   simulates a mapping calls [`access`](PageCache::access) when a page is mapped, and again if
 //!   hot mapped pages are to stay.
 //! * The batches (`pagevec`) that delay list work by up to 14 pages are left out.
-//! * Evicted pages leave no shadow, but in a group. Whether a page came back is for an observer to
+//! * Evicted pages leave a shadow with watermarks and in a group only. Whether a page came back is for an observer to
 //!   notice.
 //!
 //! Memory use is proportional to what is cached: pages are kept in chunks of 64, about 170 bytes
@@ -50,6 +51,7 @@ use lists::{BLOCK_PAGES, NO_BLOCK};
 pub use cache::{Aging, CacheObserver, CacheSettings, Evicted, Limit, PageCache, Replacement};
 pub use chunk::FileId;
 pub use control_group::GROUP_COUNT_NS;
+pub use reclaim::Watermarks;
 
 /// What an access found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +172,7 @@ impl PageCache {
         }
     }
 
-    /// The list of a page that comes in by itself: a group remembers those that left, see
+    /// The list of a page that comes in by itself: a group, and a machine with watermarks, remembers those that left, see
     /// [`control_group`].
     fn list_of_page(&mut self, file: FileId, page: u64, list: usize) -> usize {
         let group = self.group.as_mut();
@@ -233,7 +235,7 @@ impl PageCache {
         let access = PageAccess {
             first_use: chunk.used & mask == 0,
             class: chunk.class(bit),
-            was_locked: chunk.locked & mask != 0,
+            was_locked: chunk.locked & !chunk.stale & mask != 0,
         };
         self.unread -= u64::from(access.first_use);
         chunk.used |= mask;

@@ -3,7 +3,7 @@
 //! Runs are `from` and a number of pages; they may reach beyond every file, since pages that no
 //! file has are absent. An absent page has no mark, and giving it one does nothing.
 
-use super::cache::PageCache;
+use super::cache::{Limit, PageCache};
 use super::chunk::{CHUNK_PAGES, Chunk, FileId, next_chunk, run_mask, split};
 use super::lists::LISTS;
 use crate::kernel::PageState;
@@ -130,6 +130,24 @@ impl PageCache {
         });
     }
 
+    /// A cached page, whatever its state, has been written to: it can be read and cannot leave.
+    pub fn set_dirty(&mut self, file: FileId, page: u64) {
+        self.change(file, page, 1, |chunk, mask| {
+            let mask = chunk.present & mask;
+            chunk.locked |= mask;
+            chunk.stale |= mask;
+        });
+    }
+
+    /// A dirty page is on the disk: it is as if it had been read. Others stay as they are.
+    pub fn set_written(&mut self, file: FileId, page: u64) {
+        self.change(file, page, 1, |chunk, mask| {
+            let mask = chunk.locked & chunk.stale & mask;
+            chunk.locked &= !mask;
+            chunk.stale &= !mask;
+        });
+    }
+
     /// I/O for these cached pages begins (again).
     pub fn set_in_flight(&mut self, file: FileId, start: u64, pages: u64) {
         self.change(file, start, pages, |chunk, mask| {
@@ -230,6 +248,7 @@ impl PageCache {
     /// Pages that a group needs to find pages.
     fn node_pages(&self) -> u64 {
         let group = self.group.as_ref();
+        let group = group.filter(|_| self.settings.limit == Limit::Group);
         group.map_or(0, |group| {
             group.node_pages(self.table.len() as u64, self.resident)
         })
@@ -271,7 +290,7 @@ impl PageCache {
         self.unread
     }
 
-    /// Cached pages whose I/O is under way.
+    /// Cached pages that cannot leave: their I/O is under way, or they are not on the disk yet.
     #[must_use]
     pub const fn in_flight_pages(&self) -> u64 {
         self.in_flight

@@ -28,6 +28,11 @@
 //!
 //! When nothing is left but pages in flight, memory is exceeded.
 //!
+//! **Watermarks** ([`Limit::Watermarks`], `kswapd`, `workingset_refault`). When less than the low mark would
+//! be free, pages leave as above until the high mark is free, at once and in no process' time: kswapd is
+//! never late here. A page that comes back is active if no more pages have left since it did than are
+//! active now.
+//!
 //! **The limit of a group** ([`Limit::Group`], `try_charge_memcg` and `shrink_lruvec` of Linux 6.12, two
 //! lists). Pages are charged one by one, so that a window enters until memory is full. Then:
 //! 1. A part of the inactive list is examined from its old end: a 4096th of it, then twice as much
@@ -58,6 +63,31 @@ const BATCH_FOLIOS: u64 = 32;
 /// Where reclaim for a group starts: it examines `1 / 2^12` of a list. Linux's `DEF_PRIORITY`.
 const FIRST_PRIORITY: u32 = 12;
 
+/// How many pages a machine keeps free: `min_free_kbytes` of Linux and what follows from it, of one zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watermarks {
+    /// With less free, `kswapd` begins.
+    pub low_pages: u64,
+    /// With so many free, it ends.
+    pub high_pages: u64,
+}
+
+impl Watermarks {
+    /// Those of a machine with `memory_pages`: the minimum is the root of 16 times its KiB, from 128 KiB to
+    /// 256 MiB (`calculate_min_free_kbytes`); low and high lie a quarter of that, or a thousandth of
+    /// memory, above each other (`__setup_per_zone_wmarks`).
+    #[must_use]
+    pub fn of(memory_pages: u64) -> Self {
+        let kib = memory_pages.saturating_mul(4);
+        let least = kib.saturating_mul(16).isqrt().clamp(128, 262_144) / 4;
+        let step = (least / 4).max(memory_pages / 1000);
+        Self {
+            low_pages: least + step,
+            high_pages: least + 2 * step,
+        }
+    }
+}
+
 /// What became of a folio that was examined.
 enum Examined {
     Left,
@@ -80,7 +110,14 @@ impl PageCache {
         if self.settings.limit == Limit::Group {
             return self.charge(pages, window, observer);
         }
-        if self.resident.saturating_add(pages) > self.settings.memory_pages {
+        if self.settings.limit == Limit::Watermarks {
+            let marks = Watermarks::of(self.settings.memory_pages);
+            let needed = self.resident.saturating_add(pages);
+            if needed + marks.low_pages > self.settings.memory_pages {
+                self.reclaim(pages + marks.high_pages, observer);
+                self.count_group();
+            }
+        } else if self.resident.saturating_add(pages) > self.settings.memory_pages {
             self.reclaim(pages, observer);
         }
         pages

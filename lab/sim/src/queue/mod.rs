@@ -13,7 +13,8 @@
 //! 4. **Plug.** Held requests wait for the plug to be pulled: by a task that waits, by the end of
 //!    the call, by their number, by time ([`Plugging`]).
 //! 5. **Order.** Whenever the disk has fewer requests than it takes at once, the [`Scheduler`]
-//!    chooses the next.
+//!    chooses the next. Writes have slots and a line of their own, are not plugged and merge among
+//!    themselves; whose turn it is, is the scheduler's choice too.
 //! 6. **Completion.** All pages of a request complete together, when the disk has finished it. A run
 //!    that needed several requests may have to wait for the last of them (`whole`).
 //!
@@ -27,7 +28,8 @@
 //! back. The cost of a request to a processor is the world's affair.
 //!
 //! Where this twin differs from the original: there is one plug for all tasks, so one task's wait
-//! sends what another is still collecting; requests are not cut at segment limits of the hardware,
+//! sends what another is still collecting; the disk takes as long for a write as for a read of the same
+//! place; requests are not cut at segment limits of the hardware,
 //! because pages have no place in memory here; merging looks at all waiting requests, where kernels
 //! without a scheduler look at a few.
 
@@ -44,11 +46,11 @@ use std::collections::BTreeMap;
 use ahead_disk_model::{Completion, Disk, DiskModel, TimeScale};
 use ahead_units::{ByteLength, ByteOffset, PageCount, Timestamp};
 
-pub use run::{Done, PageRun};
+pub use run::{Done, IoDirection, PageRun};
 pub use settings::{DeadlineRules, Plugging, QueueSettings, Scheduler};
 
 use pool::{Limits, Pool, Request};
-use scheduler::Sweep;
+use scheduler::{Sweep, Turns};
 use whole::WholeRuns;
 
 /// What a queue has done since it was made.
@@ -72,6 +74,10 @@ pub struct QueueStats {
     pub busy_ns: u64,
     /// How often the arm had to seek.
     pub seeks: u64,
+    /// Writes that the disk has got. All counts above but the last two are of reads.
+    pub write_requests: u64,
+    /// Pages in them.
+    pub written_pages: u64,
 }
 
 /// A request queue with its disk.
@@ -86,6 +92,11 @@ pub struct RequestQueue {
     held_since_ns: u64,
     /// Free to go when the disk takes them.
     waiting: Pool,
+    /// The same, of writes.
+    writes: Pool,
+    writes_at_disk: usize,
+    write_sweep: Sweep,
+    turns: Turns,
     /// What the disk has, by sequence number.
     at_disk: BTreeMap<u64, Request>,
     queued_pages: u64,
@@ -128,6 +139,10 @@ impl RequestQueue {
             held: Pool::default(),
             held_since_ns: 0,
             waiting: Pool::default(),
+            writes: Pool::default(),
+            writes_at_disk: 0,
+            write_sweep: Sweep::new(settings.scheduler.for_writes()),
+            turns: Turns::default(),
             at_disk: BTreeMap::new(),
             queued_pages: 0,
             sequence: 0,
@@ -179,7 +194,8 @@ impl RequestQueue {
         }
         self.dispatch(now_ns);
         let taken = run.pages - rest.pages;
-        if self.settings.whole_runs && taken > self.limits.request_pages_max {
+        let is_read = run.direction == IoDirection::Read;
+        if is_read && self.settings.whole_runs && taken > self.limits.request_pages_max {
             self.whole.expect(run.file, run.start, taken);
         }
         taken
@@ -216,7 +232,7 @@ impl RequestQueue {
         done.append(&mut self.finished);
     }
 
-    /// Requests that still find a slot; `None` when there is no bound.
+    /// Reads that still find a slot; `None` when there is no bound.
     #[must_use]
     pub fn free_slots(&self) -> Option<u32> {
         self.settings
@@ -240,7 +256,7 @@ impl RequestQueue {
     /// Whether nothing is held, waiting or at the disk.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.depth() == 0
+        self.depth() == 0 && self.write_depth() == 0
     }
 
     /// What the queue has done, up to the latest moment told.
@@ -255,6 +271,9 @@ impl RequestQueue {
 
     /// Finds a place for the beginning of `run`. Returns the pages taken; 0: no slot is free.
     fn place(&mut self, run: PageRun, now_ns: u64, may_drop: bool) -> u64 {
+        if run.direction == IoDirection::Write {
+            return self.place_write(run, now_ns);
+        }
         if self.settings.merging {
             let mut merged = self.held.merge(&run, now_ns, self.limits);
             if merged.pages == 0 {
@@ -282,9 +301,35 @@ impl RequestQueue {
             arrived_ns: now_ns,
             sequence: self.sequence,
             segments: [run.segment(pages, now_ns)].into(),
+            direction: IoDirection::Read,
         };
         self.sequence += 1;
         self.enter(request, now_ns);
+        pages
+    }
+
+    /// The same for a write.
+    fn place_write(&mut self, run: PageRun, now_ns: u64) -> u64 {
+        if self.settings.merging {
+            let merged = self.writes.merge(&run, now_ns, self.limits);
+            if merged.pages > 0 {
+                return merged.pages;
+            }
+        }
+        let slots = self.settings.slots;
+        if slots.is_some_and(|slots| self.write_depth() >= slots) {
+            return 0;
+        }
+        let pages = run.pages.min(self.limits.unit());
+        self.writes.insert(Request {
+            offset: run.disk_offset,
+            pages,
+            arrived_ns: now_ns,
+            sequence: self.sequence,
+            segments: [run.segment(pages, now_ns)].into(),
+            direction: IoDirection::Write,
+        });
+        self.sequence += 1;
         pages
     }
 
@@ -359,11 +404,25 @@ impl RequestQueue {
     /// Hands requests to the disk as long as it takes them.
     fn dispatch(&mut self, now_ns: u64) {
         while count(self.at_disk.len()) < self.settings.device_depth.max(1) {
-            let Some(request) = self.sweep.take(&mut self.waiting, now_ns) else {
+            let scheduler = self.settings.scheduler;
+            let taken = match self.turns.next(scheduler, &self.waiting, &self.writes) {
+                IoDirection::Read => self.sweep.take(&mut self.waiting, now_ns),
+                IoDirection::Write => self.write_sweep.take(&mut self.writes, now_ns),
+            };
+            let Some(request) = taken else {
                 return;
             };
-            self.stats.requests += 1;
-            self.stats.pages += request.pages;
+            match request.direction {
+                IoDirection::Read => {
+                    self.stats.requests += 1;
+                    self.stats.pages += request.pages;
+                }
+                IoDirection::Write => {
+                    self.writes_at_disk += 1;
+                    self.stats.write_requests += 1;
+                    self.stats.written_pages += request.pages;
+                }
+            }
             let order = ahead_disk_model::Request {
                 id: request.sequence,
                 offset: ByteOffset::new(request.offset),
@@ -406,7 +465,13 @@ impl RequestQueue {
         };
         let completed_ns = completion.completed_at.get();
         self.queued_pages -= request.pages;
-        self.stats.waited_ns += completed_ns.saturating_sub(request.arrived_ns);
+        let direction = request.direction;
+        match direction {
+            IoDirection::Read => {
+                self.stats.waited_ns += completed_ns.saturating_sub(request.arrived_ns);
+            }
+            IoDirection::Write => self.writes_at_disk -= 1,
+        }
         for segment in &request.segments {
             let done = Done {
                 file: segment.file,
@@ -414,8 +479,12 @@ impl RequestQueue {
                 pages: segment.pages,
                 submitted_ns: segment.submitted_ns,
                 completed_ns,
+                direction,
             };
-            self.whole.pass(done, &mut self.finished);
+            match direction {
+                IoDirection::Read => self.whole.pass(done, &mut self.finished),
+                IoDirection::Write => self.finished.push(done),
+            }
         }
         self.update_congestion();
     }
@@ -439,8 +508,14 @@ impl RequestQueue {
         }
     }
 
+    /// Reads in the queue and the disk.
     fn depth(&self) -> u32 {
-        count(self.held.len() + self.waiting.len() + self.at_disk.len())
+        let at_disk = self.at_disk.len() - self.writes_at_disk;
+        count(self.held.len() + self.waiting.len() + at_disk)
+    }
+
+    fn write_depth(&self) -> u32 {
+        count(self.writes.len() + self.writes_at_disk)
     }
 
     fn has_slot(&self, may_drop: bool) -> bool {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ahead_units::PAGE_BYTES;
 
-use super::run::PageRun;
+use super::run::{IoDirection, PageRun};
 use ahead_replicas::page_cache::FileId;
 
 /// Pages of one file that were asked for at one moment.
@@ -32,7 +32,7 @@ impl PageRun {
     }
 }
 
-/// One read of the disk.
+/// One read of the disk, or one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     /// First byte on the disk.
@@ -44,6 +44,7 @@ pub(super) struct Request {
     pub(super) sequence: u64,
     /// Ascending on the disk.
     pub(super) segments: VecDeque<Segment>,
+    pub(super) direction: IoDirection,
 }
 
 impl Request {

@@ -7,8 +7,68 @@
 //! so a request may wait for a batch longer than its time; so it does here.
 
 use super::pool::{Pool, Request};
+use super::run::IoDirection;
 use super::settings::{DeadlineRules, Scheduler};
 use ahead_replicas::page_cache::FileId;
+
+/// How often reads go first while writes wait: `writes_starved` of the deadline scheduler.
+const WRITES_PASSED_OVER: u32 = 2;
+
+/// Requests of one direction in a row while the other waits: `fifo_batch` of the deadline scheduler.
+const TURN_REQUESTS: u32 = 16;
+
+/// Whether a read or a write goes next.
+///
+/// Deadline serves batches of one direction; reads come first, but after two batches of them those that
+/// write have one. Noop and the disk order of Linux 2.2 have one line for both, so that the older
+/// goes first. CFQ's slice for all writes together is left out: time slices take turns as deadline does.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turns {
+    direction: IoDirection,
+    /// Requests left of the present batch.
+    left: u32,
+    /// Batches of reads since writes began to wait.
+    passed_over: u32,
+}
+
+impl Turns {
+    /// The direction of the next request; of those that wait, if any does.
+    pub(super) fn next(
+        &mut self,
+        scheduler: Scheduler,
+        reads: &Pool,
+        writes: &Pool,
+    ) -> IoDirection {
+        if writes.is_empty() {
+            return IoDirection::Read;
+        }
+        if matches!(scheduler, Scheduler::Noop | Scheduler::CLook) {
+            let age = |pool: &Pool| pool.oldest().map_or(u64::MAX, |oldest| oldest.sequence);
+            return if age(reads) < age(writes) {
+                IoDirection::Read
+            } else {
+                IoDirection::Write
+            };
+        }
+        let goes_on = match self.direction {
+            IoDirection::Read => !reads.is_empty(),
+            IoDirection::Write => true,
+        };
+        if self.left == 0 || !goes_on {
+            let is_read = !reads.is_empty() && self.passed_over < WRITES_PASSED_OVER;
+            if is_read {
+                self.direction = IoDirection::Read;
+                self.passed_over += 1;
+            } else {
+                self.direction = IoDirection::Write;
+                self.passed_over = 0;
+            }
+            self.left = TURN_REQUESTS;
+        }
+        self.left -= 1;
+        self.direction
+    }
+}
 
 /// The state of a scheduler.
 #[derive(Clone, Debug)]

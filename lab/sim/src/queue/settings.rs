@@ -72,9 +72,21 @@ impl Scheduler {
             rules,
         }
     }
+
+    /// The same as writes are ordered: deadline lets them wait for 5 s.
+    pub(super) const fn for_writes(self) -> Self {
+        match self {
+            Self::Deadline { batch, rules, .. } => Self::Deadline {
+                expire_ns: 5_000_000_000,
+                batch,
+                rules,
+            },
+            other => other,
+        }
+    }
 }
 
-/// A request queue. Only reads are simulated: limits for writes are left out.
+/// A request queue. Slots are those of reads; writes have as many of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueSettings {
     /// Requests that may be held, waiting or at the disk. `None`: any number.

@@ -34,6 +34,7 @@ fn run(start: u64, pages: u64) -> PageRun {
         start,
         pages,
         disk_offset: start * PAGE_BYTES,
+        direction: IoDirection::Read,
     }
 }
 
@@ -184,6 +185,7 @@ fn neighbours_of_two_files_are_one_request_and_two_answers() {
         start: 0,
         pages: 4,
         disk_offset: 4 * PAGE_BYTES,
+        direction: IoDirection::Read,
     };
     queue.submit(at(0), other, false);
     queue.unplug(at(0));
@@ -378,4 +380,63 @@ fn a_slice_keeps_the_disk_for_a_file_until_it_ends_or_has_nothing_more() {
     }
     let places: Vec<u64> = drain(&mut queue).iter().map(|done| done.0 / 100).collect();
     assert_eq!(places, [0, 2, 4, 1, 3, 5, 6, 8, 10, 7]);
+}
+
+fn write(start: u64, pages: u64) -> PageRun {
+    PageRun {
+        direction: IoDirection::Write,
+        ..run(start, pages)
+    }
+}
+
+/// `writes_starved` of deadline: two batches of 16 reads, then one of writes.
+#[test]
+fn writes_wait_for_two_batches_of_reads_and_then_have_one_of_their_own() {
+    let deadline = QueueSettings::direct()
+        .with_scheduler(Scheduler::deadline(DeadlineRules::Late))
+        .with_request_pages_max(1);
+    let mut queue = queue(&QueueSettings {
+        device_depth: 1,
+        ..deadline
+    });
+    // The first read is on its way before anything waits.
+    queue.submit(at(0), run(0, 1), false);
+    for number in 1..40 {
+        queue.submit(at(0), run(2 * number, 1), false);
+        queue.submit(at(0), write(10_000 + 2 * number, 1), false);
+    }
+    let order: Vec<bool> = drain(&mut queue)
+        .iter()
+        .map(|&(start, _, _)| start >= 10_000)
+        .collect();
+    assert_eq!(order.iter().position(|is_write| *is_write), Some(33));
+    assert_eq!(order[33..49], [true; 16]);
+    assert!(!order[49]);
+    assert_eq!(queue.stats().requests, 40);
+    assert_eq!(queue.stats().write_requests, 39);
+}
+
+#[test]
+fn reads_and_writes_have_slots_of_their_own_and_do_not_merge() {
+    let mut queue = queue(&QueueSettings {
+        slots: Some(2),
+        merging: true,
+        scheduler: Scheduler::Noop,
+        device_depth: 1,
+        request_pages_max: 8,
+        unit_pages_max: 8,
+        ..QueueSettings::direct()
+    });
+    assert_eq!(queue.submit(at(0), run(0, 8), false), 8);
+    assert_eq!(queue.submit(at(0), run(100, 8), false), 8);
+    assert_eq!(queue.submit(at(0), run(200, 8), false), 0);
+    assert_eq!(queue.submit(at(0), write(108, 8), false), 8);
+    assert_eq!(queue.submit(at(0), write(300, 8), false), 8);
+    assert_eq!(queue.submit(at(0), write(400, 8), false), 0);
+    let done = drain(&mut queue);
+    assert_eq!(
+        done,
+        [(0, 8, 1), (100, 8, 2), (108, 8, 3), (300, 8, 4)],
+        "a line for both, by age"
+    );
 }

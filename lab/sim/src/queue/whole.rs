@@ -69,6 +69,7 @@ impl WholeRuns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::run::IoDirection;
 
     fn passed(runs: &mut WholeRuns, start: u64, pages: u64) -> Vec<(u64, u64)> {
         let mut finished = Vec::new();
@@ -78,6 +79,7 @@ mod tests {
             pages,
             submitted_ns: 1,
             completed_ns: 2,
+            direction: IoDirection::Read,
         };
         runs.pass(done, &mut finished);
         finished

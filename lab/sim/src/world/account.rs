@@ -10,7 +10,7 @@ use super::task::at;
 use crate::queue::RequestQueue;
 use crate::report::{
     CLASSES, ClassReport, DeviceReport, LatencyReport, PageReport, PrefetchReport, ProcessReport,
-    ProcessorReport, Timeline, WaitReport, WorldReport,
+    ProcessorReport, Timeline, WaitReport, WorldReport, WriteReport,
 };
 use ahead_replicas::page_cache::{Evicted, PageAccess};
 use ahead_workload::Job;
@@ -28,6 +28,7 @@ pub struct RunTotals {
     pages: PageReport,
     prefetch: PrefetchReport,
     waits: WaitReport,
+    writes: WriteReport,
     classes: [ClassReport; CLASSES.len()],
     /// Place of each class in the table, by its number.
     places: [usize; CLASSES.len()],
@@ -75,6 +76,7 @@ impl RunTotals {
             pages: PageReport::default(),
             prefetch: PrefetchReport::default(),
             waits: WaitReport::default(),
+            writes: WriteReport::default(),
             classes: CLASSES.map(|(_, name)| ClassReport {
                 class: name.to_owned(),
                 ..ClassReport::default()
@@ -147,6 +149,11 @@ impl RunTotals {
                 waited_ns: stats.waited_ns,
                 busy_ns: stats.busy_ns,
                 seeks: stats.seeks,
+            },
+            writes: WriteReport {
+                device_bytes: stats.written_pages * PAGE_BYTES,
+                requests: stats.write_requests,
+                ..self.writes
             },
             classes: self.classes.to_vec(),
             latency: self.latencies(),
@@ -269,6 +276,10 @@ impl WorldObserver for RunTotals {
         self.note_latency(moment, elapsed_ns);
     }
 
+    fn on_write(&mut self, _moment: &WorldMoment, pages: u64) {
+        self.writes.bytes += pages * PAGE_BYTES;
+    }
+
     fn on_fault_done(&mut self, moment: &WorldMoment, _neighbours: u64, elapsed_ns: u64) {
         self.faults += 1;
         self.note_delivery(moment.process, PAGE_BYTES);
@@ -290,6 +301,10 @@ impl WorldObserver for RunTotals {
             WaitFor::Queue => {
                 self.waits.queue += 1;
                 self.waits.queue_ns += waited_ns;
+            }
+            WaitFor::WriteBack => {
+                self.writes.waits += 1;
+                self.writes.waits_ns += waited_ns;
             }
         }
         if let Some(process) = self.processes.get_mut(at(moment.process)) {

@@ -11,7 +11,7 @@ use super::events::Event;
 use super::observer::{WaitFor, Work, WorldObserver};
 use super::state::{Front, World};
 use super::task::{Activity, Flow, Task, at};
-use crate::queue::Done;
+use crate::queue::{Done, IoDirection};
 use ahead_replicas::page_cache::FileId;
 
 impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
@@ -76,6 +76,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
                 }
             }
             Event::Wake(task) => self.wake(task),
+            Event::LookForDirty => self.look_for_dirty(),
             Event::Arrive => {
                 if let Some(done) = self.arriving.pop_front() {
                     self.arrive(&done);
@@ -121,6 +122,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             self.queue_waiters.pop_front();
             self.wake(task);
         }
+        self.kernel.submit_dirty(self.now_ns);
         if let Front::Oracle(oracle) = &mut self.front {
             oracle.pump(&mut self.kernel, self.now_ns);
             moved = true;
@@ -130,8 +132,14 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
         }
     }
 
-    /// Pages are in memory.
+    /// Pages are in memory, or on the disk.
     fn arrive(&mut self, done: &Done) {
+        if done.direction == IoDirection::Write {
+            for task in self.on_written(done) {
+                self.wake(task);
+            }
+            return;
+        }
         let (file, end) = (done.file.0, done.start + done.pages);
         self.kernel
             .cache
@@ -155,6 +163,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             let file = match &waiter.activity {
                 Activity::Read(walk) => self.descriptors[at(walk.descriptor)].file,
                 Activity::Touch(walk) => self.kernel.areas[at(walk.area)].file,
+                Activity::Write(walk) => walk.file,
                 Activity::Between | Activity::Compute(_) => FileId(0),
             };
             let moment = self.moment(task, file);
@@ -235,6 +244,15 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
                 }
                 flow
             }
+            Activity::Write(mut walk) => {
+                let flow = self.write_on(task, &mut walk);
+                self.tasks[at(task)].activity = if walk.page < walk.end_page {
+                    Activity::Write(walk)
+                } else {
+                    Activity::Between
+                };
+                flow
+            }
             Activity::Compute(left_ns) => self.compute(task, left_ns),
         }
     }
@@ -267,6 +285,13 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
                     self.start_wait(task, WaitFor::Queue);
                 }
                 is_in
+            }
+            Flow::WriteBack => {
+                let waits = self.waits_for_write_back(task);
+                if waits {
+                    self.start_wait(task, WaitFor::WriteBack);
+                }
+                !waits
             }
             Flow::Until(at_ns) => {
                 self.events.push(at_ns.max(now_ns), Event::Wake(task));

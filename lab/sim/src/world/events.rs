@@ -13,6 +13,8 @@ pub(super) enum Event {
     Wake(u32),
     /// The processor has carried the oldest waiting completion to memory.
     Arrive,
+    /// Files that have been dirty for long are looked for.
+    LookForDirty,
 }
 
 /// Announced events.

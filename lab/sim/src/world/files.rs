@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ahead_units::PAGE_BYTES;
 
 use super::error::WorldError;
-use crate::queue::PageRun;
+use crate::queue::{IoDirection, PageRun};
 use ahead_replicas::page_cache::FileId;
 use ahead_workload::{FileSpec, Layout, Piece};
 
@@ -194,6 +194,7 @@ impl Iterator for Runs {
             start: self.next,
             pages: left.min(together),
             disk_offset,
+            direction: IoDirection::Read,
         };
         self.next += run.pages;
         Some(run)

@@ -11,10 +11,12 @@ use std::collections::VecDeque;
 use ahead_replicas::kernel::{Advice, Call, Host, Learned, PageState, Window};
 use ahead_units::Timestamp;
 
+use super::dirty::WriteBack;
 use super::files::Files;
 use super::machine::Costs;
 use super::observer::{Started, WorldMoment, WorldObserver};
 use super::page_set::PageSet;
+
 use crate::queue::{PageRun, RequestQueue};
 use ahead_replicas::page_cache::{CacheObserver, Evicted, FileId, GROUP_COUNT_NS, PageCache};
 
@@ -36,6 +38,7 @@ pub(super) struct Kernel<O> {
     pub(super) cache: PageCache,
     pub(super) queue: RequestQueue,
     pub(super) files: Files,
+    pub(super) write_back: WriteBack,
     pub(super) observer: O,
     /// Pages that reclaim took and that have not come back.
     pub(super) evicted: PageSet,
@@ -146,7 +149,7 @@ impl<O: WorldObserver> Kernel<O> {
         };
         self.note_submission(taken);
         if taken < run.pages {
-            unsubmitted.push_back(behind(run, taken));
+            unsubmitted.push_back(run.skip(taken));
         }
         taken > 0
     }
@@ -158,12 +161,18 @@ impl<O: WorldObserver> Kernel<O> {
             self.queue_moved |= taken > 0;
             self.is_plugged |= taken > 0;
             if taken < run.pages {
-                *run = behind(*run, taken);
+                *run = run.skip(taken);
                 return false;
             }
             unsubmitted.pop_front();
         }
         true
+    }
+
+    /// Submits what is to be written to the disk now.
+    pub(super) fn submit_dirty(&mut self, now_ns: u64) {
+        let moved = self.write_back.submit(now_ns, &mut self.queue, &self.files);
+        self.queue_moved |= moved;
     }
 
     fn note_submission(&mut self, taken: u64) {
@@ -186,16 +195,6 @@ impl<O: WorldObserver> Kernel<O> {
             self.queue_moved = true;
             self.queue.unplug(Timestamp::new(now_ns));
         }
-    }
-}
-
-/// The part of a run behind its first `pages`.
-fn behind(run: PageRun, pages: u64) -> PageRun {
-    PageRun {
-        start: run.start + pages,
-        pages: run.pages - pages,
-        disk_offset: run.disk_offset + pages * ahead_units::PAGE_BYTES,
-        ..run
     }
 }
 
@@ -277,7 +276,7 @@ impl<'a, O: WorldObserver> KernelHost<'a, O> {
             match &mut self.run {
                 Some(last)
                     if last.start + last.pages == run.start
-                        && behind(*last, last.pages).disk_offset == run.disk_offset =>
+                        && last.skip(last.pages).disk_offset == run.disk_offset =>
                 {
                     last.pages += run.pages;
                 }

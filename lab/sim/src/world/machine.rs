@@ -3,6 +3,7 @@
 use ahead_disk_model::DiskModel;
 use ahead_units::{ByteLength, PageCount};
 
+use super::dirty::WriteBackSettings;
 use crate::queue::QueueSettings;
 use ahead_replicas::page_cache::{Aging, Limit, Replacement};
 
@@ -117,6 +118,8 @@ pub struct Machine {
     pub replacement: Replacement,
     /// How the aging clock of adaptive read-ahead ticks.
     pub aging: Aging,
+    /// When dirty pages are written, and writers wait.
+    pub write_back: WriteBackSettings,
     /// Largest folio of the file system as log2 of its pages; 0 before folios.
     pub folio_order_max: u8,
     /// Neighbours in the cache that a fault maps as well: pages of the aligned block, a power of
@@ -152,6 +155,7 @@ impl Machine {
             group_counted_ns: 0,
             replacement: Replacement::TwoList,
             aging: Aging::Scanned,
+            write_back: WriteBackSettings::linux(),
             folio_order_max: 9,
             fault_around_pages: 16,
             costs: Costs::modern(),
@@ -173,6 +177,7 @@ impl Machine {
             group_counted_ns: 0,
             replacement: Replacement::TwoList,
             aging: Aging::FirstReferences,
+            write_back: WriteBackSettings::linux_2_6_18(),
             folio_order_max: 0,
             fault_around_pages: 1,
             costs: Costs::pentium_iii(),
@@ -194,6 +199,7 @@ impl Machine {
             group_counted_ns: 0,
             replacement: Replacement::TwoList,
             aging: Aging::FirstReferences,
+            write_back: WriteBackSettings::linux_2_6_18(),
             folio_order_max: 0,
             fault_around_pages: 1,
             costs: Costs::free(),

@@ -19,6 +19,7 @@
 //! * [`machine`]: what jobs run on
 //! * `state`: what a world consists of; `error`: what it refuses
 //! * `walk`, `fault`: one page of a read, one touch of a mapping
+//! * `dirty`, `writing`: what programs have written, on its way to the disk
 //! * `kernel`: what an algorithm sees; `files`: where pages lie
 //! * `clock`, `processors`, `events`: who runs, and when
 //! * [`observer`]: what is told; [`RunTotals`] adds it up
@@ -26,7 +27,7 @@
 //!
 //! What is simple on purpose: a task that has been woken waits for a processor behind those that
 //! came before, whatever their priority; interrupts are work without a place; memory is the page
-//! cache and nothing else; writes do not exist.
+//! cache and nothing else; who writes pages back takes no processor (`dirty`).
 
 pub mod account;
 pub mod machine;
@@ -34,6 +35,7 @@ pub mod observer;
 
 mod adaptive;
 mod clock;
+mod dirty;
 mod error;
 mod events;
 mod fault;
@@ -48,6 +50,7 @@ mod state;
 mod steps;
 mod task;
 mod walk;
+mod writing;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -57,6 +60,7 @@ use ahead_workload::{Job, Process};
 
 pub use account::RunTotals;
 pub use ahead_replicas::kernel::Read;
+pub use dirty::WriteBackSettings;
 pub use error::WorldError;
 pub use machine::{Costs, Machine};
 pub use observer::{Found, Started, WaitFor, Work, WorldMoment, WorldObserver};
@@ -66,6 +70,7 @@ pub use state::World;
 use crate::queue::RequestQueue;
 use adaptive::{Adaptive, Facts};
 use ahead_replicas::page_cache::{CacheSettings, FileId, PageCache};
+use dirty::WriteBack;
 use events::Events;
 use files::Files;
 use kernel::Kernel;
@@ -125,6 +130,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
                 cache,
                 queue,
                 files,
+                write_back: WriteBack::new(machine.write_back, machine.cache_pages()),
                 observer,
                 evicted: PageSet::default(),
                 areas: Vec::new(),

@@ -43,6 +43,8 @@ pub enum WaitFor {
     Page,
     /// A place in the request queue.
     Queue,
+    /// Less that is dirty.
+    WriteBack,
 }
 
 /// What a processor does.
@@ -97,6 +99,11 @@ pub trait WorldObserver {
     /// A `read()` has delivered `bytes`, `elapsed_ns` after it began.
     fn on_read_done(&mut self, moment: &WorldMoment, bytes: u64, elapsed_ns: u64) {
         let _ = (moment, bytes, elapsed_ns);
+    }
+
+    /// A `write()` of so many pages begins.
+    fn on_write(&mut self, moment: &WorldMoment, pages: u64) {
+        let _ = (moment, pages);
     }
 
     /// A fault is over, `elapsed_ns` after it began; it mapped `neighbours` other pages.
@@ -188,6 +195,11 @@ impl<A: WorldObserver, B: WorldObserver> WorldObserver for (A, B) {
     fn on_read_done(&mut self, moment: &WorldMoment, bytes: u64, elapsed_ns: u64) {
         self.0.on_read_done(moment, bytes, elapsed_ns);
         self.1.on_read_done(moment, bytes, elapsed_ns);
+    }
+
+    fn on_write(&mut self, moment: &WorldMoment, pages: u64) {
+        self.0.on_write(moment, pages);
+        self.1.on_write(moment, pages);
     }
 
     fn on_fault_done(&mut self, moment: &WorldMoment, neighbours: u64, elapsed_ns: u64) {

@@ -31,7 +31,7 @@ use super::observer::{Started, WorldMoment, WorldObserver};
 use super::page_set::PageMap;
 use super::pricing::Pricing;
 use super::task::at;
-use crate::queue::PageRun;
+use crate::queue::{IoDirection, PageRun};
 use ahead_replicas::page_cache::FileId;
 use ahead_workload::Job;
 
@@ -494,6 +494,7 @@ impl Oracle {
                 start: page,
                 pages: 1,
                 disk_offset: offset,
+                direction: IoDirection::Read,
             };
             if let Some(last) = run.replace(next) {
                 self.submit(last, kernel, now_ns);

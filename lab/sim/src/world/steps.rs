@@ -9,7 +9,7 @@ use super::kernel::Area;
 use super::observer::{Work, WorldObserver};
 use super::page_set::PageSet;
 use super::state::{Front, World};
-use super::task::{Activity, Descriptor, Flow, Phase, ReadClock, TouchWalk, Watch, at};
+use super::task::{Activity, Descriptor, Flow, Phase, ReadClock, TouchWalk, Watch, WriteWalk, at};
 use ahead_replicas::page_cache::FileId;
 use ahead_workload::Step;
 
@@ -119,6 +119,23 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
                 {
                     hosts[at(process)].on_advice(descriptor.file.0, advice);
                 }
+            }
+            Step::Write {
+                slot,
+                offset,
+                length,
+            } => {
+                let descriptor = self.descriptor(task, slot)?;
+                self.charge(Work::System, process, syscall_ns);
+                let file = self.descriptors[at(descriptor)].file;
+                let (page, end_page) = self.written_pages(file, offset, length);
+                let moment = self.moment(task, file);
+                self.kernel.observer.on_write(&moment, end_page - page);
+                self.tasks[at(task)].activity = Activity::Write(WriteWalk {
+                    file,
+                    page,
+                    end_page,
+                });
             }
             Step::WillNeed {
                 slot,

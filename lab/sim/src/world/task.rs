@@ -134,6 +134,15 @@ pub(super) struct TouchWalk {
     pub(super) begins_again: bool,
 }
 
+/// A `write()` under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WriteWalk {
+    pub(super) file: FileId,
+    pub(super) page: u64,
+    /// First page behind it.
+    pub(super) end_page: u64,
+}
+
 /// What a task is in the middle of.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Activity {
@@ -143,6 +152,8 @@ pub(super) enum Activity {
     Read(ReadWalk),
     /// Touches.
     Touch(TouchWalk),
+    /// A write.
+    Write(WriteWalk),
     /// User work of so many nanoseconds.
     Compute(u64),
 }
@@ -156,6 +167,8 @@ pub(super) enum Flow {
     Page(FileId, u64),
     /// It waits for a place in the queue.
     Queue,
+    /// It waits until less is dirty.
+    WriteBack,
     /// It sleeps.
     Until(u64),
     /// It waits for another task to end.

@@ -1,5 +1,7 @@
 //! Steps as kinds of programs take them: walks of small files, films, followers, databases.
 
+use ahead_units::PAGE_BYTES;
+
 use super::parts::{ascending, read, slot};
 use crate::random::{below, mix};
 use crate::{FileSpec, Process, Program, Step};
@@ -42,6 +44,38 @@ pub(super) fn slow_streams(
         Process::new(format!("stream {stream}"), vec![slot(stream)], program)
     };
     (0..streams).map(process).collect()
+}
+
+/// What a loader has written when it has read `bytes`, in whole pages.
+pub(super) fn written(bytes: u64, percent: u64) -> u64 {
+    let bytes = u128::from(bytes) * u128::from(percent) / 100;
+    u64::try_from(bytes).unwrap_or(u64::MAX) / PAGE_BYTES * PAGE_BYTES
+}
+
+/// Files: those that are read, and as many that are written.
+pub(super) fn loaders(files: &[FileSpec], length: u64, percent: u64) -> Vec<Process> {
+    let loaders = files.len() / 2;
+    let process = |(number, file): (u32, &FileSpec)| {
+        let bytes = file.bytes;
+        let program = ascending(0, 0, bytes, length).flat_map(move |step| {
+            let (from, to) = match step {
+                Step::Read { offset, length, .. } => (
+                    written(offset, percent),
+                    written(offset.saturating_add(length), percent),
+                ),
+                _ => (0, 0),
+            };
+            let write = (to > from).then_some(Step::Write {
+                slot: 1,
+                offset: from,
+                length: to - from,
+            });
+            [step].into_iter().chain(write)
+        });
+        let output = number + slot(loaders as u64);
+        Process::new(format!("loader {number}"), vec![number, output], program)
+    };
+    (0..).zip(&files[..loaders]).map(process).collect()
 }
 
 pub(super) fn tail(bytes: u64, length: u64, think_ns: u64) -> impl Program {
