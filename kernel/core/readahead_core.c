@@ -63,7 +63,7 @@
 #define REGULAR_STEPS		6U
 #define RANDOM_RUN		64U
 #define CALM_ACCESSES		1024U
-#define ROUNDS_REMEMBERED	(1U << 16)
+#define ROUNDS_REMEMBERED	65536U
 #define ROUNDS_MISSED		3U
 #define STRAYS_MAX		4U
 #define WAITS_TOGETHER		64U
@@ -84,7 +84,7 @@
 #define ELEMENTS_MIN_PAGES	256U
 #define ELEMENTS_FEWEST		2U
 #define SKIPPED_ELEMENTS_MAX	4U
-#define PERIOD_MAX		(1ULL << 31)
+#define PERIOD_MAX		0x80000000ULL
 
 /* The windows of runs. */
 #define ALIGN_PAGES		64U
@@ -931,7 +931,7 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 {
 	u64 unread = unread_of(stream);
 	u64 before = stream->next;
-	bool was_strided = stream->shape == RA_STRIDED;
+	bool was_strided = stream->shape == RA_STRIDED, is_strided;
 	struct step step = {};
 	struct ra_range span;
 
@@ -949,10 +949,11 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 		return step;
 	stream->length = to_u16(length_of(access));
 	/* Holes of a window that became strided, elements of a broken rule. */
-	if (was_strided != (stream->shape == RA_STRIDED))
+	is_strided = stream->shape == RA_STRIDED;
+	if (was_strided != is_strided)
 		step.lost = minus(minus(unread, unread_of(stream)),
 				  length_of(access));
-	if (stream->shape != RA_STRIDED) {
+	if (!is_strided) {
 		span = span_of(stream, access);
 		step.hole = minus(span.start, before);
 		step.late = span.end < before;

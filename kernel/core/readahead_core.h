@@ -19,7 +19,7 @@
 #define RA_STREAMS_MANY		64
 
 /* Pages of the longest possible file; accesses beyond belong to no stream. */
-#define RA_PAGES_MAX		(1ULL << 51)
+#define RA_PAGES_MAX		0x8000000000000ULL
 
 /* Runs whose lengths are remembered, and accesses that nothing explained. */
 #define RA_REMEMBERED		8

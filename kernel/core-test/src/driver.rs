@@ -11,7 +11,7 @@ const ANSWER_WORDS: usize = 9;
 
 /// One access of one file, and what comes after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Call {
+pub struct CoreCall {
     /// Number of the file; small.
     pub file: u64,
     /// First page.
@@ -58,7 +58,7 @@ pub struct Call {
 
 /// What the core decided about a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct CoreAnswer {
     /// How many ranges.
     pub count: u64,
     /// First page of the first.
@@ -77,7 +77,7 @@ pub struct Answer {
     pub was_quick: bool,
 }
 
-impl Call {
+impl CoreCall {
     fn to_words(self) -> [u64; CALL_WORDS] {
         let flags = [
             self.is_quick,
@@ -111,7 +111,7 @@ impl Call {
     }
 }
 
-impl Answer {
+impl CoreAnswer {
     fn of_words(words: [u64; ANSWER_WORDS]) -> Self {
         const NO_STREAM: u64 = 0xff;
         let [
@@ -176,7 +176,7 @@ impl Driver {
     ///
     /// # Errors
     /// The program does not start, or something that has to hold did not: the error has what it said.
-    pub fn answers(&self, calls: &[Call]) -> io::Result<Vec<Answer>> {
+    pub fn answers(&self, calls: &[CoreCall]) -> io::Result<Vec<CoreAnswer>> {
         let mut child = Command::new(&self.program)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -203,7 +203,7 @@ impl Driver {
         let answers = words.chunks_exact(ANSWER_WORDS);
         Ok(answers
             .filter_map(|answer| answer.try_into().ok())
-            .map(Answer::of_words)
+            .map(CoreAnswer::of_words)
             .collect())
     }
 

@@ -8,3 +8,4 @@
 pub mod difference;
 pub mod driver;
 pub mod pair;
+pub mod series;

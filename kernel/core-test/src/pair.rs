@@ -13,11 +13,11 @@ use ahead_policy::reason::Reason;
 use ahead_units::{ByteRange, PAGE_BYTES, PageCount, PageRange, Timestamp};
 
 use crate::difference::Difference;
-use crate::driver::{Answer, Call, Driver};
+use crate::driver::{CoreAnswer, CoreCall, Driver};
 
 /// What came of many accesses.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct CoreTally {
     /// Accesses looked at.
     pub accesses: u64,
     /// Of which something was asked for, by either.
@@ -58,7 +58,7 @@ const REASONS: [Reason; 16] = [
 /// The place of [`Reason::ReaderWaited`] there.
 const REASON_WAITED: u64 = 4;
 
-fn moment(call: &Call) -> Moment {
+fn moment(call: &CoreCall) -> Moment {
     Moment {
         knobs: Knobs {
             readahead_ratio: call.ratio,
@@ -93,7 +93,7 @@ impl File {
     }
 
     /// Gives `call` to `policy`, as `c/driver.c` gives it to the core. `bytes`: what was read, to the byte.
-    fn answer(&mut self, call: &Call, bytes: ByteRange) -> (Answer, Outcome) {
+    fn answer(&mut self, call: &CoreCall, bytes: ByteRange) -> (CoreAnswer, Outcome) {
         let pages = PageRange::new(call.start, call.end);
         let quick = if call.is_quick {
             self.policy.on_quick_access(&mut self.streams, pages)
@@ -137,19 +137,19 @@ impl File {
     }
 }
 
-fn to_answer(outcome: &Outcome, prefetch: Prefetch, was_quick: bool) -> Answer {
+fn to_answer(outcome: &Outcome, prefetch: Prefetch, was_quick: bool) -> CoreAnswer {
     let reason = REASONS
         .iter()
         .position(|known| *known == outcome.decision.reason);
     let name = |id: StreamId| (u64::from(id.place), u64::from(id.generation));
-    let mut answer = Answer {
+    let mut answer = CoreAnswer {
         count: prefetch.count.into(),
         // A reason that the core does not have.
         reason: reason.map_or(u64::MAX, |place| place as u64),
         stream: outcome.stream.map(name),
         covered: outcome.covered,
         was_quick,
-        ..Answer::default()
+        ..CoreAnswer::default()
     };
     if prefetch.count > 0 {
         let first = prefetch.first.pages();
@@ -165,9 +165,9 @@ fn to_answer(outcome: &Outcome, prefetch: Prefetch, was_quick: bool) -> Answer {
 /// The core's program ended early.
 pub fn compare(
     driver: &Driver,
-    calls: &[Call],
+    calls: &[CoreCall],
     bytes: &[ByteRange],
-    tally: &mut Tally,
+    tally: &mut CoreTally,
 ) -> io::Result<()> {
     let answers = driver.answers(calls)?;
     if answers.len() != calls.len() {
@@ -178,7 +178,12 @@ pub fn compare(
 }
 
 /// Gives all `calls` to `policy` and compares what it decides with `answers`.
-pub fn hold_against(answers: &[Answer], calls: &[Call], bytes: &[ByteRange], tally: &mut Tally) {
+pub fn hold_against(
+    answers: &[CoreAnswer],
+    calls: &[CoreCall],
+    bytes: &[ByteRange],
+    tally: &mut CoreTally,
+) {
     let mut files: BTreeMap<u64, File> = BTreeMap::new();
     let mut under: BTreeMap<u64, Difference> = BTreeMap::new();
     let mut broken: BTreeSet<u64> = BTreeSet::new();

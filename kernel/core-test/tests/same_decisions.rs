@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use ahead_kernel_core_test::difference::BUDGETS;
-use ahead_kernel_core_test::driver::{Call, Driver};
-use ahead_kernel_core_test::pair::{Tally, compare, hold_against};
+use ahead_kernel_core_test::driver::{CoreCall, Driver};
+use ahead_kernel_core_test::pair::{CoreTally, compare, hold_against};
 use ahead_units::{ByteLength, ByteOffset, ByteRange};
 use ahead_workload::random::below;
 use ahead_workload::{WantedRange, generated, wanted};
@@ -30,7 +30,7 @@ fn bytes_of(range: &WantedRange) -> ByteRange {
 }
 
 /// What holds for a whole workload.
-fn circumstances(seed: u64) -> Call {
+fn circumstances(seed: u64) -> CoreCall {
     let draw = |position, limit| below(seed, position, limit);
     let devices = [
         (8_000_000, 120_000_000, 1),
@@ -40,7 +40,7 @@ fn circumstances(seed: u64) -> Call {
     ];
     let pick = usize::try_from(draw(1, 4)).unwrap_or(0);
     let (access_ns, bytes_per_second, depth) = devices[pick];
-    Call {
+    CoreCall {
         ratio: if draw(2, 8) == 0 { 100 } else { 50 },
         hit_rate: [2, 2, 2, 1, 4][usize::try_from(draw(3, 5)).unwrap_or(0)],
         request_max: 2048,
@@ -50,12 +50,12 @@ fn circumstances(seed: u64) -> Call {
         threshold: [131_072, 131_072, 4096, 256][usize::try_from(draw(4, 4)).unwrap_or(0)],
         available: [65_536, 65_536, 1024][usize::try_from(draw(5, 3)).unwrap_or(0)],
         is_quick: draw(6, 2) == 0,
-        ..Call::default()
+        ..CoreCall::default()
     }
 }
 
 /// The accesses of the workload of `seed`, and what comes after each.
-fn calls(seed: u64) -> (Vec<Call>, Vec<ByteRange>) {
+fn calls(seed: u64) -> (Vec<CoreCall>, Vec<ByteRange>) {
     let job = generated(seed).job(seed);
     let of_all = circumstances(seed);
     let mut now_ns = 0;
@@ -67,7 +67,7 @@ fn calls(seed: u64) -> (Vec<Call>, Vec<ByteRange>) {
         let pages = bytes_of(&range).pages();
         now_ns += draw(11, 2_000_000);
         let file = usize::try_from(range.file).unwrap_or(0);
-        let call = Call {
+        let call = CoreCall {
             file: range.file.into(),
             start: pages.start.get(),
             end: pages.end.get(),
@@ -86,7 +86,7 @@ fn calls(seed: u64) -> (Vec<Call>, Vec<ByteRange>) {
     (0..).zip(future).map(of_one).unzip()
 }
 
-fn report(tally: &Tally) -> String {
+fn report(tally: &CoreTally) -> String {
     let parts = |count: u64| count * 1_000_000 / tally.accesses.max(1);
     let mut text = format!(
         "{} accesses, {} with a request",
@@ -99,7 +99,7 @@ fn report(tally: &Tally) -> String {
 }
 
 /// Nothing differs but under a name, and no name has more than its budget.
-fn assert_within_budgets(tally: &Tally) {
+fn assert_within_budgets(tally: &CoreTally) {
     let text = report(tally);
     println!("{text}");
     assert!(
@@ -119,7 +119,7 @@ fn assert_within_budgets(tally: &Tally) {
 #[test]
 fn a_million_generated_accesses_are_decided_as_the_policy_decides_them() {
     let driver = driver();
-    let mut tally = Tally::default();
+    let mut tally = CoreTally::default();
     for seed in 0..SEEDS {
         let (calls, _) = calls(seed);
         compare(driver, &calls, &[], &mut tally).expect("the core answers");
@@ -132,7 +132,7 @@ fn a_million_generated_accesses_are_decided_as_the_policy_decides_them() {
 #[test]
 fn what_is_read_by_bytes_differs_where_strides_are_no_whole_pages_and_seldom() {
     let driver = driver();
-    let mut tally = Tally::default();
+    let mut tally = CoreTally::default();
     for seed in 1000..1000 + SEEDS / 4 {
         let (calls, bytes) = calls(seed);
         compare(driver, &calls, &bytes, &mut tally).expect("the core answers");
@@ -147,7 +147,7 @@ fn what_has_no_name_is_noticed() {
     let mut others = given.clone();
     others.iter_mut().for_each(|call| call.request_max = 64);
     let answers = driver().answers(&others).expect("the core answers");
-    let mut tally = Tally::default();
+    let mut tally = CoreTally::default();
     hold_against(&answers, &given, &[], &mut tally);
     assert!(!tally.unnamed.is_empty(), "{}", report(&tally));
 }
