@@ -96,6 +96,9 @@
 #define DEBT_PAGES_COUNTED	(512U * 16)
 #define THRASH_PAGES_MIN	8U
 
+/* Near faults of RA_FAULTS with which a window around one is worth its price. */
+#define NEAR_FAULTS_MIN		4U
+
 /* Lengths of runs. */
 #define RUNS_BELIEVED		3U
 #define LONGER_RUN_PAGES	32U
@@ -1764,6 +1767,38 @@ struct ra_range ra_core_touch(const struct ra_stream *streams,
 		return mirrored(stream->backward, span);
 	}
 	return touched;
+}
+
+/**
+ * ra_core_clustered - a fault missed that no stream explains
+ * @faults: the newest of the file
+ * @page: its page
+ *
+ * Faults that lie anywhere each cost a window for a page; where several lie at
+ * each place, a window around the first brings the others.
+ *
+ * Return: whether a window around the fault pays.
+ */
+bool ra_core_clustered(struct ra_faults *faults, u64 page)
+{
+	unsigned int known = min_of(faults->count, RA_FAULTS), index, near = 0;
+	unsigned int bits;
+
+	for (index = 0; index < known; index++)
+		near |= distance_of(faults->pages[index], page) <=
+			YOUNG_GAP_PAGES;
+	faults->near = (u16)(faults->near << 1) | near;
+	faults->pages[faults->count % RA_FAULTS] = page;
+	faults->count++;
+	/* Still at the same place of the ring. */
+	if (faults->count >= 2 * RA_FAULTS)
+		faults->count -= RA_FAULTS;
+	if (faults->count < RA_FAULTS)
+		return false;
+	near = 0;
+	for (bits = faults->near; bits; bits >>= 1)
+		near += bits & 1;
+	return near >= NEAR_FAULTS_MIN;
 }
 
 static struct ra_stream *named(struct ra_stream *streams, unsigned int places,

@@ -159,6 +159,21 @@ struct ra_history {
 	struct ra_unexplained recent[RA_REMEMBERED];
 };
 
+/* Faults that are remembered, and that a judgement is over. */
+#define RA_FAULTS		16
+
+/**
+ * struct ra_faults - the newest faults of a file that missed
+ * @pages: where they were
+ * @count: how many there were, as far as they are counted
+ * @near: a bit for each of the last: it was near one of those before
+ */
+struct ra_faults {
+	u64 pages[RA_FAULTS];
+	u8 count;
+	u16 near;
+};
+
 /**
  * struct ra_device - an estimate of a device
  * @access_ns: time of one isolated small read
@@ -240,6 +255,7 @@ void ra_core_access(struct ra_history *file, struct ra_stream *streams,
 struct ra_range ra_core_touch(const struct ra_stream *streams,
 			      unsigned int places, u64 page, bool marked,
 			      u64 around);
+bool ra_core_clustered(struct ra_faults *faults, u64 page);
 void ra_core_wait(struct ra_history *file, struct ra_stream *streams,
 		  unsigned int places, const struct ra_decision *decision,
 		  struct ra_range access);

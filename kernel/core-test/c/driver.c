@@ -185,6 +185,7 @@ static u64 any(u64 usual)
 static void make_calls(u64 calls)
 {
 	struct file file = { .places = 0 };
+	struct ra_faults faults = { .count = 0 };
 	u64 at = 0, length = 1, step = 1, made;
 
 	for (made = 0; made < calls; made++) {
@@ -218,6 +219,8 @@ static void make_calls(u64 calls)
 		access.end = at + length;
 		if (!below(16))
 			access = ra_core_touch(file.streams, file.places, at, below(2), any(16));
+		ra_core_clustered(&faults, at);
+		check(faults.count < 2 * RA_FAULTS, "more faults than remembered");
 		if (below(2) && ra_core_quick(&file.history, file.streams, file.places, access))
 			continue;
 		ra_core_access(&file.history, file.streams, file.places, access,
