@@ -1769,17 +1769,38 @@ struct ra_range ra_core_touch(const struct ra_stream *streams,
 	return touched;
 }
 
+/*
+ * The faults so far have waited for as long as it takes to bring the whole file
+ * in by windows: whatever comes, that costs no more than twice the least.
+ */
+static bool has_paid_for_file(const struct ra_faults *faults,
+			      const struct ra_device *device, u64 file_pages)
+{
+	u64 windows = div64_u64(file_pages, FIRST_REQUEST_PAGES);
+	u64 window_ns = plus(device->access_ns,
+			     transfer_ns(device, FIRST_REQUEST_PAGES));
+
+	return times(faults->total, device->access_ns) >=
+	       times(windows, window_ns);
+}
+
 /**
- * ra_core_clustered - a fault missed that no stream explains
+ * ra_core_around - a fault missed that no stream explains
  * @faults: the newest of the file
  * @page: its page
+ * @device: the device under the file
+ * @file_pages: pages of the file
+ * @spare_pages: pages of memory that may hold it
  *
  * Faults that lie anywhere each cost a window for a page; where several lie at
- * each place, a window around the first brings the others.
+ * each place, a window around the first brings the others. So it does in a
+ * file of which most will be touched, if memory can hold it.
  *
  * Return: whether a window around the fault pays.
  */
-bool ra_core_clustered(struct ra_faults *faults, u64 page)
+bool ra_core_around(struct ra_faults *faults, u64 page,
+		    const struct ra_device *device, u64 file_pages,
+		    u64 spare_pages)
 {
 	unsigned int known = min_of(faults->count, RA_FAULTS), index, near = 0;
 	unsigned int bits;
@@ -1793,8 +1814,13 @@ bool ra_core_clustered(struct ra_faults *faults, u64 page)
 	/* Still at the same place of the ring. */
 	if (faults->count >= 2 * RA_FAULTS)
 		faults->count -= RA_FAULTS;
+	if (faults->total < 0xffffffffU)
+		faults->total++;
 	if (faults->count < RA_FAULTS)
 		return false;
+	if (file_pages <= spare_pages &&
+	    has_paid_for_file(faults, device, file_pages))
+		return true;
 	near = 0;
 	for (bits = faults->near; bits; bits >>= 1)
 		near += bits & 1;

@@ -167,11 +167,13 @@ struct ra_history {
  * @pages: where they were
  * @count: how many there were, as far as they are counted
  * @near: a bit for each of the last: it was near one of those before
+ * @total: how many there were, ever
  */
 struct ra_faults {
 	u64 pages[RA_FAULTS];
 	u8 count;
 	u16 near;
+	u32 total;
 };
 
 /**
@@ -255,7 +257,9 @@ void ra_core_access(struct ra_history *file, struct ra_stream *streams,
 struct ra_range ra_core_touch(const struct ra_stream *streams,
 			      unsigned int places, u64 page, bool marked,
 			      u64 around);
-bool ra_core_clustered(struct ra_faults *faults, u64 page);
+bool ra_core_around(struct ra_faults *faults, u64 page,
+		    const struct ra_device *device, u64 file_pages,
+		    u64 spare_pages);
 void ra_core_wait(struct ra_history *file, struct ra_stream *streams,
 		  unsigned int places, const struct ra_decision *decision,
 		  struct ra_range access);

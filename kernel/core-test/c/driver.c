@@ -219,7 +219,8 @@ static void make_calls(u64 calls)
 		access.end = at + length;
 		if (!below(16))
 			access = ra_core_touch(file.streams, file.places, at, below(2), any(16));
-		ra_core_clustered(&faults, at);
+		ra_core_around(&faults, at, &moment.device, moment.file_pages,
+			       moment.available);
 		check(faults.count < 2 * RA_FAULTS, "more faults than remembered");
 		if (below(2) && ra_core_quick(&file.history, file.streams, file.places, access))
 			continue;
