@@ -1309,6 +1309,7 @@ static void ask(struct arrival *a, unsigned int place)
 
 	decision->stream = place;
 	decision->generation = stream->generation;
+	decision->backward = stream->backward;
 	decision->reason = refusal(file, stream, a->moment);
 	if (decision->reason != RA_NOT_LOOKED_AT)
 		return;

@@ -233,6 +233,7 @@ struct ra_range {
  * @stream: the stream of the access, or RA_NO_STREAM
  * @generation: which stream of its place that is
  * @covered: the access had been asked for
+ * @backward: the stream goes towards the start of the file
  * @has_mark: @mark is valid
  * @mark: the page whose access asks for more
  */
@@ -244,6 +245,7 @@ struct ra_decision {
 	u8 stream;
 	u8 generation;
 	bool covered;
+	bool backward;
 	bool has_mark;
 	u64 mark;
 };
