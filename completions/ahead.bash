@@ -1158,7 +1158,7 @@ _ahead() {
                     return 0
                     ;;
                 --fs)
-                    COMPREPLY=($(compgen -W "ext4 xfs nfs" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "ext4 xfs btrfs nfs" -- "${cur}"))
                     return 0
                     ;;
                 --with)
@@ -1278,7 +1278,7 @@ _ahead() {
                     return 0
                     ;;
                 --fs)
-                    COMPREPLY=($(compgen -W "ext4 xfs" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "ext4 xfs btrfs" -- "${cur}"))
                     return 0
                     ;;
                 --program)
@@ -1359,7 +1359,7 @@ _ahead() {
                     return 0
                     ;;
                 --fs)
-                    COMPREPLY=($(compgen -W "ext4 xfs nfs" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "ext4 xfs btrfs nfs" -- "${cur}"))
                     return 0
                     ;;
                 --with)
@@ -1409,7 +1409,7 @@ _ahead() {
                     return 0
                     ;;
                 --fs)
-                    COMPREPLY=($(compgen -W "ext4 xfs nfs" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "ext4 xfs btrfs nfs" -- "${cur}"))
                     return 0
                     ;;
                 --with)

@@ -262,8 +262,9 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l memory -d 'Memory of the guest' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l fs -d 'File system: ext4, xfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l fs -d 'File system: ext4, xfs or btrfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
 xfs\t''
+btrfs\t''
 nfs\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l with -d 'Copy this file or folder to the disk first; may be repeated' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l prepare -d 'Run this first with the shell, on the disk, outside of the measurement' -r
@@ -276,8 +277,9 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l memory -d 'Memory of the guest' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l fs -d 'File system: ext4, xfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l fs -d 'File system: ext4, xfs or btrfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
 xfs\t''
+btrfs\t''
 nfs\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l with -d 'Copy this file or folder to the disk first; may be repeated' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l prepare -d 'Run this first with the shell, on the disk, outside of the measurement' -r
@@ -319,8 +321,9 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l disk -d 'Disks, comma separated: names of models, or model files ending in .toml' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l fs -d 'File system: ext4 or xfs (needs its mkfs)' -r -f -a "ext4\t''
-xfs\t''"
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l fs -d 'File system: ext4, xfs or btrfs (needs its mkfs)' -r -f -a "ext4\t''
+xfs\t''
+btrfs\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l program -d 'Programs, comma separated; `sqlite` means all that begin with `sqlite-`' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l list -d 'Programs and their data from this TOML file, instead of our own list; `trees`: programs that go through trees of 4000 small files, 100 000 tiny and 500 large ones, as written at once and as grown' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l data -d 'Only programs that read one of these data, comma separated' -r
@@ -337,8 +340,9 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l memory -d 'Memory of the guest' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l fs -d 'File system: ext4, xfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l fs -d 'File system: ext4, xfs or btrfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
 xfs\t''
+btrfs\t''
 nfs\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l with -d 'Copy this file or folder to the disk first; may be repeated' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l prepare -d 'Run this first with the shell, on the disk, outside of the measurement' -r
