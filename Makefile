@@ -7,7 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 SEPARATOR = @printf '\n== %s\n'
 
-.PHONY: help deps build static lab install test check format lint docs unit tests generate approve bench demo deb clean
+.PHONY: help deps build static lab kernel kernel-test kernel-patches install test check format lint docs unit tests generate approve bench demo deb clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,22 @@ static: ## Build the program once more, linked statically
 lab: build ## Build the guests' kernel (some minutes the first time, seconds after a change)
 	$(SEPARATOR) "the guests' kernel"
 	$(TARGET)/release/ahead lab build
+
+kernel: build ## Build the guest's kernel with the series of kernel/patches (some minutes the first time)
+	$(SEPARATOR) "the guests' kernel with adaptive read-ahead"
+	$(TARGET)/release/ahead lab build --kernel 6.12-patched
+
+# Not part of `make test`, which holds the core to the policy and the series to the core.
+kernel-test: kernel lab ## The kernel's core beside the policy, and the bench's patterns in guests: stock, patched, ceiling
+	$(SEPARATOR) "the kernel's core beside the policy"
+	$(CARGO) test --locked --package ahead-kernel-core-test
+	$(SEPARATOR) 'a switched-off series reads as the stock kernel does'
+	kernel/same-as-stock $(TARGET)/release/ahead
+	$(SEPARATOR) 'patterns in guests: stock, patched, ceiling'
+	$(TARGET)/release/ahead lab bench --kernel 6.12-patched --arm stock:128,patched,ceiling $(BENCH)
+
+kernel-patches: ## Put kernel/core into the series, after a change of it
+	$(CARGO) run --locked --quiet --package ahead-kernel-core-test
 
 PREFIX ?= /usr/local
 PROGRAM ?= $(TARGET)/release/ahead

@@ -29,6 +29,8 @@ pub enum Arm {
         /// The reader is linked statically: nothing could be loaded into it.
         is_static: bool,
     },
+    /// The kernel's own adaptive read-ahead, beside 128 KiB for the device: a kernel with our patches.
+    Patched,
     /// A reader that knows its own future and keeps the device busy.
     Ceiling,
 }
@@ -43,6 +45,7 @@ impl fmt::Display for Arm {
             Self::Run { settings } => write!(f, "run:{}", settings.join("+")),
             Self::Daemon { is_static: false } => f.write_str("daemon"),
             Self::Daemon { is_static: true } => f.write_str("daemon:static"),
+            Self::Patched => f.write_str("patched"),
             Self::Ceiling => f.write_str("ceiling"),
         }
     }
@@ -65,7 +68,7 @@ impl TryFrom<String> for Arm {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{text}` is no arm; known: off, stock:KIB, static-best, run, run:KEY=VALUE+KEY=VALUE, daemon, daemon:static, \
-     ceiling"
+     patched, ceiling"
 )]
 pub struct ParseArmError {
     /// What was asked for.
@@ -87,6 +90,7 @@ impl FromStr for Arm {
                     settings: Vec::new(),
                 }),
                 "daemon" => Ok(Self::Daemon { is_static: false }),
+                "patched" => Ok(Self::Patched),
                 "ceiling" => Ok(Self::Ceiling),
                 _ => Err(unknown()),
             },
@@ -147,7 +151,7 @@ mod tests {
 
     #[test]
     fn every_arm_is_read_back_as_itself() {
-        let text = "off,stock:128,static-best,run,run:readahead_hit_rate=2+submit=thread,daemon,\
+        let text = "off,stock:128,static-best,run,run:readahead_hit_rate=2+submit=thread,patched,daemon,\
                     daemon:static,ceiling";
         let arms = parse_list(text).unwrap();
         let back: Vec<_> = arms.iter().map(ToString::to_string).collect();

@@ -41,6 +41,12 @@ pub enum BenchError {
         /// What is missing.
         what: &'static str,
     },
+    /// The `patched` arm, on a kernel that has no adaptive read-ahead.
+    #[error(
+        "the arm `patched` needs a kernel with the patches of kernel/patches (vm.readahead_policy): \
+         `ahead lab bench --kernel 6.12-patched` has one"
+    )]
+    NotPatched,
     /// The disk cannot be used.
     #[error(transparent)]
     Target(#[from] TargetError),

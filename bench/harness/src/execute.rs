@@ -25,6 +25,7 @@ use crate::daemon_arm::RunningDaemon;
 use crate::dataset::Dataset;
 use crate::error::BenchError;
 use crate::journal::GROUP_PREFIX;
+use crate::kernel_policy::KernelPolicy;
 use crate::places::{self, Known};
 use crate::plan::{BenchPlan, Preload};
 use crate::results::{Limits, RunRecord};
@@ -69,6 +70,7 @@ impl Bench<'_> {
             .queue
             .set_read_ahead_kb(kib)
             .map_err(machine("cannot set read_ahead_kb"))?;
+        let _policy = KernelPolicy::of(arm).map_err(machine("cannot set vm.readahead_policy"))?;
 
         let (workload, sources) = self.work(scenario)?;
         rustix::fs::sync();

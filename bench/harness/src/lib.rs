@@ -30,6 +30,7 @@ mod execute;
 mod ground;
 mod interpreter;
 mod journal;
+mod kernel_policy;
 pub mod overhead;
 mod picture;
 pub mod places;

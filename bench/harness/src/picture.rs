@@ -137,6 +137,7 @@ fn colors<'a>(arms: impl Iterator<Item = &'a Arm>) -> Vec<(Arm, RGBColor)> {
         Arm::StaticBest => RGBColor(230, 145, 40),
         Arm::Run { .. } => *greens.next().unwrap_or(&DARK),
         Arm::Daemon { .. } => *purples.next().unwrap_or(&DARK),
+        Arm::Patched => RGBColor(200, 60, 60),
         Arm::Ceiling => CEILING,
     };
     arms.map(|arm| (arm.clone(), next(arm))).collect()

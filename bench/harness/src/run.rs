@@ -13,6 +13,7 @@ use crate::dataset::Dataset;
 pub use crate::error::BenchError;
 use crate::execute::Bench;
 use crate::ground::{Ground, machine};
+use crate::kernel_policy::KernelPolicy;
 use crate::places::PlacedFiles;
 use crate::plan::{BenchPlan, BenchProgress, DiskChoice};
 use crate::results::{Results, VERSION};
@@ -32,6 +33,9 @@ pub fn run(
     }
     for arm in arms.iter().filter(|arm| matches!(arm, Arm::Daemon { .. })) {
         check_daemon(plan, arm)?;
+    }
+    if arms.contains(&Arm::Patched) && !KernelPolicy::is_known() {
+        return Err(BenchError::NotPatched);
     }
     let mut ground = Ground::make(plan)?;
     if let Some((name, model)) = &plan.known_model {

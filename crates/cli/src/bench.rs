@@ -455,6 +455,10 @@ const ARMS: &[(&str, &str)] = &[
         "the same, and the reader is linked statically",
     ),
     (
+        "patched",
+        "a kernel with the patches of kernel/patches: adaptive",
+    ),
+    (
         "ceiling",
         "a reader that knows its future and keeps the device busy",
     ),

@@ -125,6 +125,11 @@ fn run_arm(plain: &Guest, arm: &Arm, stop: &AtomicBool) -> Result<Account, LabEr
         // Without read-ahead the program's own wishes reach the disk, and nothing else.
         Arm::Off | Arm::Ceiling => guest.task.read_ahead_kib = Some(0),
         Arm::Stock { kib } => guest.task.read_ahead_kib = Some(*kib),
+        Arm::Patched => {
+            guest.kernel = machine::patched()?;
+            guest.task.adaptive = true;
+            guest.task.read_ahead_kib = Some(128);
+        }
         Arm::Run { settings } if settings.is_empty() => {
             guest.task.command = steered(guest.task.command, &[])?;
             guest.task.read_ahead_kib = Some(128);

@@ -131,6 +131,10 @@ fn carry_out() -> Result<GuestAnswer, String> {
     if let Some(kib) = task.read_ahead_kib {
         set_read_ahead(task.file_system, kib)?;
     }
+    if task.adaptive {
+        let switch = "/proc/sys/vm/readahead_policy";
+        fs::write(switch, "1").map_err(|error| format!("{switch}: {error}"))?;
+    }
     rustix::fs::sync();
     drop_caches(Path::new("/proc"))
         .map_err(|error| format!("cannot drop the page cache: {error}"))?;

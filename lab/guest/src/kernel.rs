@@ -36,6 +36,58 @@ const PATCHES: &[(&str, &str)] = &[
     ),
 ];
 
+/// The patches for adaptive read-ahead, in the order of their numbers; `xtask` says when one is missing here.
+const ADAPTIVE_PATCHES: &[(&str, &str)] = &[
+    (
+        "0001-mm-readahead-add-the-decisions-of-an-adaptive-read-a.patch",
+        include_str!(
+            "../../../kernel/patches/0001-mm-readahead-add-the-decisions-of-an-adaptive-read-a.patch"
+        ),
+    ),
+    (
+        "0002-mm-readahead-add-switches-for-adaptive-read-ahead.patch",
+        include_str!(
+            "../../../kernel/patches/0002-mm-readahead-add-switches-for-adaptive-read-ahead.patch"
+        ),
+    ),
+    (
+        "0003-mm-readahead-learn-access-time-and-bandwidth-of-devi.patch",
+        include_str!(
+            "../../../kernel/patches/0003-mm-readahead-learn-access-time-and-bandwidth-of-devi.patch"
+        ),
+    ),
+    (
+        "0004-mm-readahead-add-a-bounded-side-table-for-the-stream.patch",
+        include_str!(
+            "../../../kernel/patches/0004-mm-readahead-add-a-bounded-side-table-for-the-stream.patch"
+        ),
+    ),
+    (
+        "0005-mm-readahead-read-ahead-adaptively-for-reads.patch",
+        include_str!(
+            "../../../kernel/patches/0005-mm-readahead-read-ahead-adaptively-for-reads.patch"
+        ),
+    ),
+    (
+        "0006-mm-filemap-read-ahead-adaptively-for-page-faults.patch",
+        include_str!(
+            "../../../kernel/patches/0006-mm-filemap-read-ahead-adaptively-for-page-faults.patch"
+        ),
+    ),
+    (
+        "0007-mm-readahead-add-a-tracepoint-and-counters-to-adapti.patch",
+        include_str!(
+            "../../../kernel/patches/0007-mm-readahead-add-a-tracepoint-and-counters-to-adapti.patch"
+        ),
+    ),
+    (
+        "0008-Documentation-describe-adaptive-read-ahead.patch",
+        include_str!(
+            "../../../kernel/patches/0008-Documentation-describe-adaptive-read-ahead.patch"
+        ),
+    ),
+];
+
 /// Options beyond `make tinyconfig`.
 const OPTIONS: &str = include_str!("../kernel/um.config");
 
@@ -45,6 +97,9 @@ const SINCE: &[(&str, KernelSeries)] = &[("CONFIG_CACHESTAT_SYSCALL=y", KernelSe
 /// Options that only older series need, and the last of ours that does. Linux 6.1's smallest configuration
 /// has an allocator that aligns to eight bytes, which is too little for what compilers make of structures.
 const UNTIL: &[(&str, KernelSeries)] = &[("CONFIG_SLUB=y", KernelSeries::Linux6_1)];
+
+/// Options that only a kernel with [`ADAPTIVE_PATCHES`] has.
+const ADAPTIVE: &[&str] = &["CONFIG_DEBUG_FS=y", "CONFIG_READAHEAD_ADAPTIVE=y"];
 
 /// The driver, as it lies in `arch/um/drivers`.
 const DRIVER: &[(&str, &str)] = &[
@@ -202,7 +257,8 @@ impl Recipe {
     fn tree(&self) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         self.source.identity.hash(&mut hasher);
-        (PATCHES, options(self.source.series)).hash(&mut hasher);
+        let series = self.source.series;
+        (patches(series), options(series)).hash(&mut hasher);
         let name = format!("{}-{:016x}", self.source.series, hasher.finish());
         self.cache.join("trees").join(name)
     }
@@ -228,7 +284,7 @@ impl Recipe {
         unpack.args(["--extract", "--strip-components=1", "--file"]);
         unpack.arg(&self.source.archive).arg("--directory");
         steps.run("unpacking the source", unpack.arg(&partial))?;
-        for (name, text) in PATCHES {
+        for (name, text) in patches(self.source.series) {
             let path = partial.join(name);
             fs::write(&path, text).map_err(at(&path))?;
             let mut patch = Command::new("patch");
@@ -350,6 +406,14 @@ fn make(tree: &Path) -> Command {
     make
 }
 
+/// What is changed in the source of `series`, in this order.
+fn patches(series: KernelSeries) -> Vec<(&'static str, &'static str)> {
+    match series {
+        KernelSeries::Linux6_12Patched => [PATCHES, ADAPTIVE_PATCHES].concat(),
+        _ => PATCHES.to_vec(),
+    }
+}
+
 /// The options of `series`, as a fragment of a configuration.
 fn options(series: KernelSeries) -> String {
     let is_later = |line: &&str| {
@@ -358,7 +422,10 @@ fn options(series: KernelSeries) -> String {
     };
     let own = OPTIONS.lines().filter(is_later);
     let older = UNTIL.iter().filter(|(_, until)| series <= *until);
+    let is_patched = series == KernelSeries::Linux6_12Patched;
+    let adaptive = ADAPTIVE.iter().filter(|_| is_patched);
     let lines = own.chain(older.map(|(option, _)| *option));
+    let lines = lines.chain(adaptive.copied());
     lines.map(|line| format!("{line}\n")).collect()
 }
 

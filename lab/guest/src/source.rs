@@ -14,10 +14,16 @@ pub enum KernelSeries {
     /// Linux 6.12.
     #[default]
     Linux6_12,
+    /// Linux 6.12 with our patches for adaptive read-ahead (`kernel/patches`).
+    Linux6_12Patched,
 }
 
 /// All of them, the usual one first.
-pub const ALL: [KernelSeries; 2] = [KernelSeries::Linux6_12, KernelSeries::Linux6_1];
+pub const ALL: [KernelSeries; 3] = [
+    KernelSeries::Linux6_12,
+    KernelSeries::Linux6_1,
+    KernelSeries::Linux6_12Patched,
+];
 
 impl KernelSeries {
     /// As it is written.
@@ -26,13 +32,18 @@ impl KernelSeries {
         match self {
             Self::Linux6_1 => "6.1",
             Self::Linux6_12 => "6.12",
+            Self::Linux6_12Patched => "6.12-patched",
         }
     }
 
     /// Debian's package with its source.
     #[must_use]
     pub fn package(self) -> String {
-        format!("linux-source-{}", self.name())
+        let version = match self {
+            Self::Linux6_12Patched => Self::Linux6_12.name(),
+            own => own.name(),
+        };
+        format!("linux-source-{version}")
     }
 }
 
@@ -44,7 +55,7 @@ impl fmt::Display for KernelSeries {
 
 /// No such series.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no guest has the kernel `{0}`: use 6.12 or 6.1")]
+#[error("no guest has the kernel `{0}`: use 6.12, 6.1 or 6.12-patched")]
 pub struct UnknownSeries(String);
 
 impl FromStr for KernelSeries {

@@ -68,6 +68,8 @@ pub struct Task {
     pub preparations: Vec<Vec<OsString>>,
     /// The disk's read-ahead, in KiB; `None` is the kernel's default.
     pub read_ahead_kib: Option<u64>,
+    /// The kernel's adaptive read-ahead is switched on; it has to have it.
+    pub adaptive: bool,
     /// The program and its arguments. Its working folder is the top folder of the disk.
     pub command: Vec<OsString>,
     /// Variables of its environment, beside those of the host.
@@ -89,6 +91,7 @@ impl Task {
             copies: Vec::new(),
             preparations: Vec::new(),
             read_ahead_kib: None,
+            adaptive: false,
             command,
             environment: Vec::new(),
             keeps_output: false,

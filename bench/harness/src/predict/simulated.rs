@@ -231,7 +231,7 @@ pub(super) fn policy_of(
                 })
             }))
         }
-        Arm::StaticBest | Arm::Daemon { .. } | Arm::Ceiling => None,
+        Arm::StaticBest | Arm::Daemon { .. } | Arm::Patched | Arm::Ceiling => None,
     }
 }
 

@@ -29,7 +29,7 @@ pub enum Lab {
 /// Which kernel.
 #[derive(Debug, Args)]
 pub struct LabKernel {
-    /// Kernel of the guest: 6.12 or 6.1
+    /// Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches
     #[arg(long, value_name = "SERIES", default_value = "6.12")]
     pub kernel: String,
 }
@@ -110,7 +110,7 @@ pub struct LabCompare {
     /// What the guests are made of.
     #[command(flatten)]
     pub machine: LabMachine,
-    /// Arms, comma separated: off, stock:KIB, run, ceiling
+    /// Arms, comma separated: off, stock:KIB, run, patched (needs `lab build --kernel 6.12-patched`), ceiling
     #[arg(
         long,
         value_name = "LIST",

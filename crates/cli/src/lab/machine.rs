@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ahead_guest::init::{DISK_FOLDER, SHARED_FOLDER, in_guest};
-use ahead_guest::kernel::Recipe;
+use ahead_guest::kernel::{Kernel, Recipe};
 use ahead_guest::source::{self, KernelSeries};
 use ahead_guest::{Console, FileSystem, Guest, GuestDisk, GuestRun, Task};
 use serde::de::DeserializeOwned;
@@ -35,6 +35,15 @@ const WALL_LIMIT: Duration = Duration::from_secs(600);
 /// No source, no models, no home.
 pub(super) fn recipe(kernel: &LabKernel) -> Result<Recipe, LabError> {
     recipe_beside(&std::env::current_exe()?, kernel.kernel.parse()?)
+}
+
+/// The kernel with our adaptive read-ahead.
+///
+/// # Errors
+/// As [`recipe`], or it is not built.
+pub(super) fn patched() -> Result<Kernel, LabError> {
+    let series = KernelSeries::Linux6_12Patched;
+    Ok(recipe_beside(&std::env::current_exe()?, series)?.find()?)
 }
 
 /// Where the kernel of `series` is built from what was built with `program`, which is this one.

@@ -1,0 +1,2004 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Adaptive read-ahead: what to read ahead of a file, and why.
+ *
+ * A file has a small table of streams. An access goes to the stream that
+ * expected it; what no stream expected becomes a candidate, and two
+ * candidates that touch, or three that are evenly spaced, become a stream.
+ * Several scans over one descriptor, a parallel server whose requests arrive
+ * shuffled, and a scan with random lookups in between are each seen for what
+ * they are. Direction is a mirror for page numbers, so nothing exists twice.
+ *
+ *  run       already read #####|-----------|--- tail ---|  not asked for
+ *                              ^next       ^marker      ^frontier
+ *  strided   places are first pages of elements; the tail counts elements
+ *
+ * A stream that is trusted asks for a request, and for the next one when the
+ * reader reaches the first page of the newest (the marker). Requests double
+ * up to what the device needs: enough to cover an access where the stream has
+ * the device to itself, and nine parts of transfer for one of positioning
+ * where each request has to be positioned for. A reader that is slow of its
+ * own accord gets no more than it can use; a percentage (readahead_ratio) of
+ * the pages that it can leave unread before reclaim takes them is the limit.
+ *
+ * Pages that were given up unread and holes that were read through are a
+ * debt. Each accessed page pays readahead_hit_rate pages of it, or one less
+ * when it was read ahead itself. A file in debt gets nothing. Random accesses
+ * ask for nothing.
+ */
+#include <linux/math64.h>
+#include <linux/types.h>
+
+#include "readahead_core.h"
+
+#define PAGE_BYTES		4096ULL
+
+/* Requests: first, least of a learned stream, worth a call. */
+#define FIRST_REQUEST_PAGES	32U
+#define REQUEST_PAGES_MIN	64U
+#define REQUEST_PAGES_WORTH	4U
+#define THRASHED_REQUEST_PAGES	4U
+#define SCAN_AGAIN_PAGES_MAX	256U
+#define GROWN_PAGES_MAX		65536U
+
+/* Growth far below the limit, near it, after a wait, after SEQUENTIAL. */
+#define GROWTH_SMALL		4U
+#define GROWTH_LARGE		2U
+#define WAIT_FACTOR		2U
+#define SEQUENTIAL_FACTOR	2U
+#define SATURATED_PARTS		8U
+
+/* What a device needs: see efficient_request() and pipeline_request(). */
+#define TRANSFER_PARTS		9U
+#define PIPELINE_ACCESSES	2U
+#define SLOW_ACCESS_NS		2000000U
+#define ACCESSES_AHEAD		8U
+
+/* When a stream is believed. */
+#define YOUNG_GAP_PAGES		32U
+#define REORDER_PAGES		128U
+#define ESTABLISHED_HITS	4U
+#define DOUBTFUL_HITS		8U
+#define STRIDED_HITS		3U
+#define REGULAR_STEPS		6U
+#define RANDOM_RUN		64U
+#define CALM_ACCESSES		1024U
+#define ROUNDS_REMEMBERED	65536U
+#define ROUNDS_MISSED		3U
+#define STRAYS_MAX		4U
+#define WAITS_TOGETHER		64U
+#define CROWDED_EVICTIONS	8U
+#define STALE_ROUNDS		16U
+#define STALE_ROUNDS_STRIDED	2U
+
+/* Shuffled and sparse runs. */
+#define LATE_COUNTS		2U
+#define DISORDER_SHUFFLED	8U
+#define DISORDER_MAX		64U
+#define DENSITY_HISTORY_PAGES	8192U
+#define DENSE_EIGHTHS		7U
+
+/* Strides. */
+#define ELEMENTS_MIN		8U
+#define ELEMENTS_MAX		256U
+#define ELEMENTS_MIN_PAGES	256U
+#define ELEMENTS_FEWEST		2U
+#define SKIPPED_ELEMENTS_MAX	4U
+#define PERIOD_MAX		0x80000000ULL
+
+/* The windows of runs. */
+#define ALIGN_PAGES		64U
+#define PROBE_PAGES		16U
+#define PROBE_DOUBLINGS		6U
+
+/* The debt of a file, and the thrashing threshold. */
+#define DEBT_PAGES_MAX		512U
+#define DEBT_PAGES_COUNTED	(512U * 16)
+#define THRASH_PAGES_MIN	8U
+
+/* Near faults of RA_FAULTS with which a window around one is worth its price. */
+#define NEAR_FAULTS_MIN		4U
+
+/* Lengths of runs. */
+#define RUNS_BELIEVED		3U
+#define LONGER_RUN_PAGES	32U
+
+/* Nanoseconds in a unit of pace, as a power of two. */
+#define PACE_UNIT_BITS		10
+
+/* Bits of ra_stream.served. */
+#define SERVED_CACHED		0x0f
+#define SERVED_CACHED_MAX	8
+#define SERVED_BOOSTED		0x10
+#define SERVED_WAITED		0x20
+#define SERVED_THRASHED		0x40
+#define SERVED_PROBING		0x80
+
+#define PLACES_MAX		RA_STREAMS_MANY
+#define UNBOUNDED		(~0ULL)
+
+enum fit {
+	FIT_NONE,
+	FIT_NEAR,
+	FIT_EXACT,
+};
+
+/* What one access did to its stream, beside moving it. */
+struct step {
+	u64 hole;
+	bool late;
+	u64 lost;
+};
+
+/* How far a run is expected to go on. */
+enum rest_kind {
+	REST_UNKNOWN,
+	REST_AS_FAR_AGAIN,
+	REST_PAGES,
+};
+
+struct rest {
+	enum rest_kind kind;
+	u64 pages;
+};
+
+/* What a stream says of itself when its next request is sized. */
+struct need {
+	bool positioned;
+	bool boosted;
+	bool has_rate;
+	u32 length;
+	u32 request;
+	u32 rate_pages;
+	u64 rate_ns;
+};
+
+/* What holds while one access is looked at. */
+struct arrival {
+	struct ra_history *file;
+	struct ra_stream *streams;
+	unsigned int places;
+	struct ra_range access;
+	u64 now_ns;
+	const struct ra_moment *moment;
+	struct ra_decision *decision;
+};
+
+static u64 min_of(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static u64 max_of(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+static u64 minus(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+static u64 plus(u64 a, u64 b)
+{
+	return a + b < a ? UNBOUNDED : a + b;
+}
+
+static u64 distance_of(u64 a, u64 b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static u64 times(u64 a, u64 b)
+{
+	if (a && b > div64_u64(UNBOUNDED, a))
+		return UNBOUNDED;
+	return a * b;
+}
+
+static bool divides(u64 period, u64 distance)
+{
+	u64 rest;
+
+	if (!period)
+		return false;
+	div64_u64_rem(distance, period, &rest);
+	return !rest;
+}
+
+static u32 to_u32(u64 value)
+{
+	return value > 0xffffffffU ? 0xffffffffU : (u32)value;
+}
+
+static u16 to_u16(u64 value)
+{
+	return value > 0xffff ? 0xffff : (u16)value;
+}
+
+static u8 plus_u8(u8 value, u8 more)
+{
+	return value > 0xff - more ? 0xff : value + more;
+}
+
+static u64 power_of_two_at_least(u64 value)
+{
+	u64 power = 1;
+
+	if (value > 1 << 20)
+		return value;
+	while (power < value)
+		power <<= 1;
+	return power;
+}
+
+static u64 length_of(struct ra_range range)
+{
+	return minus(range.end, range.start);
+}
+
+/* --- reading order ------------------------------------------------------ */
+
+/* The mirror: applied twice, the border again. */
+static u64 place_of(bool backward, u64 border)
+{
+	return backward ? RA_PAGES_MAX - border : border;
+}
+
+static struct ra_range mirrored(bool backward, struct ra_range range)
+{
+	struct ra_range other = range;
+
+	if (backward) {
+		other.start = place_of(true, range.end);
+		other.end = place_of(true, range.start);
+	}
+	return other;
+}
+
+static struct ra_range span_of(const struct ra_stream *stream,
+			       struct ra_range access)
+{
+	return mirrored(stream->backward, access);
+}
+
+/* --- devices ------------------------------------------------------------ */
+
+/* Microseconds and kilobytes keep the product inside 64 bits. */
+static u64 pages_in(u64 time_ns, u64 bytes_per_second)
+{
+	u64 bytes = times(div64_u64(time_ns, 1000),
+			  div64_u64(bytes_per_second, 1000));
+
+	bytes = div64_u64(bytes, 1000);
+	return div64_u64(plus(bytes, PAGE_BYTES - 1), PAGE_BYTES);
+}
+
+static bool is_slow_to_access(const struct ra_device *device)
+{
+	return device->access_ns >= SLOW_ACCESS_NS;
+}
+
+/* Pages that go by while one access is under way. */
+static u64 pages_per_access(const struct ra_device *device)
+{
+	return pages_in(device->access_ns, device->bytes_per_second);
+}
+
+/* The same for what one more request costs a device that is kept busy. */
+static u64 pages_per_request(const struct ra_device *device)
+{
+	u64 depth = device->depth ? device->depth : 1;
+
+	return pages_in(div64_u64(device->access_ns, depth),
+			device->bytes_per_second);
+}
+
+/*
+ * The smallest request worth making where each one is positioned for: a
+ * device should transfer for nine parts of its time.
+ */
+static u64 efficient_request(const struct ra_device *device)
+{
+	u64 wanted = times(pages_per_request(device), TRANSFER_PARTS);
+
+	return power_of_two_at_least(max_of(wanted, REQUEST_PAGES_MIN));
+}
+
+/* One access is covered while the next one is asked for. */
+static u64 pipeline_request(const struct ra_device *device)
+{
+	u64 pages = times(pages_per_access(device), PIPELINE_ACCESSES);
+
+	return power_of_two_at_least(max_of(pages, REQUEST_PAGES_MIN));
+}
+
+static u64 transfer_ns(const struct ra_device *device, u64 pages)
+{
+	u64 bytes_per_ms = div64_u64(device->bytes_per_second, 1000);
+
+	return div64_u64(times(times(pages, PAGE_BYTES), 1000000),
+			 bytes_per_ms ? bytes_per_ms : 1);
+}
+
+static u64 served_at_once(const struct ra_device *device)
+{
+	return (u64)device->depth * 2;
+}
+
+/* --- shapes ------------------------------------------------------------- */
+
+static bool is_run(const struct ra_stream *stream)
+{
+	return stream->shape == RA_RUN || stream->shape == RA_SHUFFLED ||
+	       stream->shape == RA_SPARSE;
+}
+
+static bool is_candidate(const struct ra_stream *stream)
+{
+	return stream->shape == RA_CANDIDATE;
+}
+
+static bool is_forward_run(const struct ra_stream *stream)
+{
+	return is_run(stream) && !stream->backward;
+}
+
+static u32 run_pages(const struct ra_stream *stream)
+{
+	return (u32)stream->next - stream->began;
+}
+
+static bool goes_on(const struct ra_stream *stream)
+{
+	return is_run(stream) && run_pages(stream) > 0;
+}
+
+static bool has_ended(const struct ra_stream *stream)
+{
+	return is_run(stream) && run_pages(stream) == 0;
+}
+
+/* So wide that it may be several evenly spaced streams, read in turn. */
+static bool is_wide_stride(const struct ra_stream *stream)
+{
+	return stream->shape == RA_STRIDED && stream->step > YOUNG_GAP_PAGES;
+}
+
+static bool is_doubtful(const struct ra_stream *stream)
+{
+	return stream->hits < DOUBTFUL_HITS && is_wide_stride(stream);
+}
+
+/* Less than seven pages of eight are read. */
+static bool has_holes(const struct ra_stream *stream)
+{
+	return (u32)stream->held * 8 < (u32)stream->spanned * DENSE_EIGHTHS;
+}
+
+static bool is_shuffled(const struct ra_stream *stream)
+{
+	return stream->disorder > DISORDER_SHUFFLED;
+}
+
+static u8 kind_of_run(const struct ra_stream *stream)
+{
+	if (is_shuffled(stream))
+		return RA_SHUFFLED;
+	return has_holes(stream) ? RA_SPARSE : RA_RUN;
+}
+
+static bool is_trusted(const struct ra_stream *stream)
+{
+	if (is_run(stream))
+		return !has_holes(stream) ||
+		       stream->hits > max_of(ESTABLISHED_HITS, REGULAR_STEPS);
+	return stream->shape == RA_STRIDED && stream->hits >= STRIDED_HITS;
+}
+
+static u8 cached_requests(const struct ra_stream *stream)
+{
+	return stream->served & SERVED_CACHED;
+}
+
+/* --- windows ------------------------------------------------------------ */
+
+static u64 marker_of(const struct ra_stream *stream)
+{
+	u64 tail = stream->tail;
+
+	if (stream->shape == RA_STRIDED)
+		tail = times(tail, stream->step);
+	return minus(stream->frontier, tail);
+}
+
+static bool marker_crossed(const struct ra_stream *stream)
+{
+	return (is_run(stream) || stream->shape == RA_STRIDED) &&
+	       stream->next > marker_of(stream);
+}
+
+static void forget_window(struct ra_stream *stream)
+{
+	if (is_run(stream) || stream->shape == RA_STRIDED) {
+		stream->frontier = stream->next;
+		stream->tail = 0;
+	}
+}
+
+/* Pages asked for and not reached; 0 while others bring them. */
+static u64 unread_of(const struct ra_stream *stream)
+{
+	u64 ahead = minus(stream->frontier, stream->next);
+
+	if (cached_requests(stream))
+		return 0;
+	if (is_run(stream))
+		return ahead;
+	if (stream->shape != RA_STRIDED || !stream->step)
+		return 0;
+	return times(div64_u64(ahead, stream->step), max_of(stream->began, 1));
+}
+
+/* The access had been asked for (judged before the stream moves). */
+static bool covers(const struct ra_stream *stream, struct ra_range access)
+{
+	struct ra_range span = span_of(stream, access);
+
+	if (is_run(stream))
+		return span.end <= stream->frontier &&
+		       plus(span.start, REORDER_PAGES) > stream->next;
+	if (stream->shape != RA_STRIDED)
+		return false;
+	span.start = place_of(stream->backward, access.start);
+	return span.start >= stream->next && span.start < stream->frontier;
+}
+
+/* The access lies in the window, too far ahead to be the reader's own. */
+static bool holds(const struct ra_stream *stream, struct ra_range access)
+{
+	struct ra_range span = span_of(stream, access);
+
+	return is_run(stream) && !cached_requests(stream) &&
+	       span.start >= stream->next && span.end <= stream->frontier;
+}
+
+/* --- does an access continue a stream? ---------------------------------- */
+
+static bool within(u64 value, u64 low, u64 high)
+{
+	return low <= value && value <= high;
+}
+
+static enum fit fit_candidate(const struct ra_stream *stream,
+			      struct ra_range access)
+{
+	u64 low = stream->frontier, high = stream->next;
+	u64 length = access.end - access.start;
+	u64 gap = YOUNG_GAP_PAGES;
+
+	/* Nearly all comparisons end here, so it is one. */
+	if (access.start - low + length + gap > high - low + length + 2 * gap)
+		return FIT_NONE;
+	if (access.start == high || access.end == low)
+		return FIT_EXACT;
+	if (within(access.start, low, high + gap) ||
+	    within(access.end, minus(low, gap), high))
+		return FIT_NEAR;
+	return FIT_NONE;
+}
+
+static enum fit fit_run(const struct ra_stream *stream, struct ra_range access)
+{
+	struct ra_range span = span_of(stream, access);
+	u64 slack = stream->hits >= ESTABLISHED_HITS ? REORDER_PAGES :
+						       YOUNG_GAP_PAGES;
+
+	slack = max_of(slack, stream->length);
+	if (distance_of(span.start, stream->next) > slack)
+		return FIT_NONE;
+	/* Or it begins inside the page where the last one ended. */
+	if (span.start == stream->next ||
+	    (span.start + 1 == stream->next && span.end >= stream->next))
+		return FIT_EXACT;
+	return FIT_NEAR;
+}
+
+static enum fit fit_strided(const struct ra_stream *stream,
+			    struct ra_range access)
+{
+	u64 place = place_of(stream->backward, access.start);
+	u64 miss = distance_of(place, stream->next);
+	u64 period = stream->step;
+
+	if (!miss)
+		return FIT_EXACT;
+	if (divides(period, miss) && place > stream->next &&
+	    miss <= period * SKIPPED_ELEMENTS_MAX)
+		return FIT_NEAR;
+	if (period <= YOUNG_GAP_PAGES && miss <= YOUNG_GAP_PAGES)
+		return FIT_NEAR;
+	return FIT_NONE;
+}
+
+static enum fit fit_of(const struct ra_stream *stream, struct ra_range access)
+{
+	switch (stream->shape) {
+	case RA_CANDIDATE:
+		return fit_candidate(stream, access);
+	case RA_RUN:
+	case RA_SHUFFLED:
+	case RA_SPARSE:
+		return fit_run(stream, access);
+	case RA_STRIDED:
+		return fit_strided(stream, access);
+	default:
+		return FIT_NONE;
+	}
+}
+
+/* How far the access is from where the next one was expected. */
+static u64 miss_of(const struct ra_stream *stream, struct ra_range access)
+{
+	if (is_run(stream))
+		return distance_of(span_of(stream, access).start, stream->next);
+	if (stream->shape == RA_STRIDED)
+		return distance_of(place_of(stream->backward, access.start),
+				   stream->next);
+	return distance_of(access.start, stream->next);
+}
+
+/* --- the lengths of runs ------------------------------------------------ */
+
+static void run_ended(struct ra_history *file, u32 pages)
+{
+	file->run_newest = (file->run_newest + 1) % RA_REMEMBERED;
+	file->run_pages[file->run_newest] = pages;
+	if (file->run_known < RA_REMEMBERED)
+		file->run_known++;
+}
+
+static void sort_lengths(u32 *lengths, unsigned int count)
+{
+	unsigned int i, j;
+
+	for (i = 1; i < count; i++) {
+		u32 length = lengths[i];
+
+		for (j = i; j && lengths[j - 1] > length; j--)
+			lengths[j] = lengths[j - 1];
+		lengths[j] = length;
+	}
+}
+
+/* How far a run goes on of which @read pages were read. */
+static struct rest rest_of_run(const struct ra_history *file, u32 read,
+			       u64 access_pages)
+{
+	struct rest rest = { .kind = REST_UNKNOWN };
+	u32 rests[RA_REMEMBERED];
+	u32 longest = 0;
+	unsigned int count = 0, back;
+
+	if (!file->run_known && !file->run_doubted)
+		return rest;
+	if (file->run_known < RUNS_BELIEVED) {
+		rest.kind = REST_AS_FAR_AGAIN;
+		rest.pages = (u64)read + LONGER_RUN_PAGES;
+		return rest;
+	}
+	rest.kind = REST_PAGES;
+	for (back = 0; back < file->run_known; back++) {
+		unsigned int at = file->run_newest + RA_REMEMBERED - back;
+		u32 pages = file->run_pages[at % RA_REMEMBERED];
+
+		if (pages > longest)
+			longest = pages;
+		if (pages >= read)
+			rests[count++] = pages - read;
+	}
+	if (!count) {
+		rest.pages = max_of(to_u32((u64)(read - longest) * 2),
+				    LONGER_RUN_PAGES);
+		return rest;
+	}
+	sort_lengths(rests, count);
+	/* Beyond one access, only what three of four would read. */
+	rest.pages = max_of(rests[count / 4],
+			    min_of(rests[count / 2], access_pages));
+	return rest;
+}
+
+/* --- the debt of a file ------------------------------------------------- */
+
+static void owe(struct ra_history *file, u64 pages)
+{
+	file->debt = min_of(plus(file->debt, pages), DEBT_PAGES_COUNTED);
+}
+
+/* @pages were asked for in vain. */
+static void lose(struct ra_history *file, u64 pages)
+{
+	file->wasted += to_u32(pages);
+	owe(file, to_u32(pages));
+}
+
+static void settle(struct ra_history *file, const struct step *step,
+		   u64 length, bool covered, u32 rate)
+{
+	u64 paid;
+
+	if (covered)
+		owe(file, to_u32(step->hole));
+	/* One that comes late fills a hole that was owed when it was passed. */
+	if (covered && !step->late && rate)
+		rate--;
+	paid = times(to_u32(length), rate);
+	file->debt = minus(file->debt, paid);
+}
+
+/* --- places in the table ------------------------------------------------ */
+
+static void vacate(struct ra_stream *stream, u8 place)
+{
+	struct ra_stream vacant = {
+		.generation = stream->generation + 1,
+		.successor = place,
+	};
+
+	if (stream->shape != RA_VACANT)
+		*stream = vacant;
+}
+
+static void give_up(struct ra_history *file, struct ra_stream *stream, u8 place)
+{
+	u64 unread = unread_of(stream);
+
+	if (is_candidate(stream) || is_doubtful(stream) || has_ended(stream))
+		file->evictions = plus_u8(file->evictions, 1);
+	lose(file, unread);
+	vacate(stream, place);
+}
+
+static bool may_give_way(const struct ra_stream *stream, u32 tick, u32 places)
+{
+	u32 age = tick - stream->last_used;
+
+	if (stream->shape == RA_VACANT || is_candidate(stream) ||
+	    has_ended(stream))
+		return true;
+	if (is_wide_stride(stream))
+		return is_doubtful(stream) ||
+		       age >= places * STALE_ROUNDS_STRIDED;
+	return age >= places * STALE_ROUNDS;
+}
+
+/*
+ * A place for a new stream, not @taken, or -1 when every stream is alive. In a
+ * large table it is the first that may go from a place that changes with every
+ * access: with one stream more than places, read in turn, the oldest would
+ * always be the one that is needed next.
+ */
+static int place_for_candidate(const struct ra_stream *streams,
+			       unsigned int places, u32 tick, int taken)
+{
+	u32 first = (tick * 0x9e3779b9U) >> 8;
+	u64 oldest = 0;
+	unsigned int step;
+	int found = -1;
+
+	for (step = 0; step < places; step++) {
+		unsigned int place = places > RA_STREAMS_FEW ?
+					     (first + step) % places : step;
+		const struct ra_stream *stream = &streams[place];
+		u64 age = (u64)is_candidate(stream) << 32;
+
+		if ((int)place == taken || !may_give_way(stream, tick, places))
+			continue;
+		if (places > RA_STREAMS_FEW)
+			return place;
+		age |= (u32)(tick - stream->last_used);
+		if (stream->shape == RA_VACANT)
+			age = 2ULL << 32;
+		if (found < 0 || age >= oldest) {
+			found = place;
+			oldest = age;
+		}
+	}
+	return found;
+}
+
+static int free_place(struct arrival *a, int taken)
+{
+	int place = place_for_candidate(a->streams, a->places, a->file->tick,
+					taken);
+
+	if (place < 0)
+		a->file->evictions = plus_u8(a->file->evictions, 1);
+	else
+		give_up(a->file, &a->streams[place], place);
+	return place;
+}
+
+static int add_candidate(struct arrival *a, int taken)
+{
+	int place = free_place(a, taken);
+	struct ra_stream *stream;
+
+	if (place < 0)
+		return place;
+	stream = &a->streams[place];
+	stream->successor = place;
+	stream->next = a->access.end;
+	stream->frontier = a->access.start;
+	stream->length = to_u16(length_of(a->access));
+	stream->last_used = a->file->tick;
+	stream->shape = RA_CANDIDATE;
+	return place;
+}
+
+/* --- what no stream explained ------------------------------------------- */
+
+static const struct ra_unexplained *recent_back(const struct ra_history *file,
+						unsigned int count)
+{
+	unsigned int at = file->recent_newest + RA_REMEMBERED - count;
+
+	return &file->recent[at % RA_REMEMBERED];
+}
+
+static void remember(struct ra_history *file, struct ra_range access)
+{
+	struct ra_unexplained *newest;
+
+	file->recent_newest = (file->recent_newest + 1) % RA_REMEMBERED;
+	newest = &file->recent[file->recent_newest];
+	newest->start = access.start;
+	newest->length = to_u32(length_of(access));
+}
+
+/* The step of the stride whose third element is @access, or 0. */
+static s64 recent_step(const struct ra_history *file, struct ra_range access)
+{
+	u32 length = to_u32(length_of(access));
+	unsigned int back, further;
+
+	for (back = 0; back < RA_REMEMBERED; back++) {
+		const struct ra_unexplained *second = recent_back(file, back);
+		s64 step = (s64)(access.start - second->start);
+		u64 first;
+
+		if (second->length != length ||
+		    distance_of(access.start, second->start) <= length)
+			continue;
+		first = second->start - (u64)step;
+		if (step > 0 && (u64)step > second->start)
+			continue;
+		for (further = back + 1; further < RA_REMEMBERED; further++) {
+			const struct ra_unexplained *other =
+				recent_back(file, further);
+
+			if (other->start == first && other->length == length)
+				return step;
+		}
+	}
+	return 0;
+}
+
+/* --- moving a stream ---------------------------------------------------- */
+
+static u32 step_between(u64 from, u64 to)
+{
+	u64 step = minus(to, from);
+
+	return step > 0xffffffffU ? 0 : (u32)step;
+}
+
+static u16 add_u16(u16 value, u64 more)
+{
+	return to_u16(plus(value, to_u16(more)));
+}
+
+/* An access of @held pages took the reader @spanned pages further. */
+static void count_density(struct ra_stream *stream, u64 held, u64 spanned)
+{
+	stream->held = add_u16(stream->held, held);
+	stream->spanned = add_u16(stream->spanned, spanned);
+	if (stream->held > DENSITY_HISTORY_PAGES ||
+	    stream->spanned > DENSITY_HISTORY_PAGES) {
+		stream->held /= 2;
+		stream->spanned /= 2;
+	}
+}
+
+static void begin_stride(struct ra_stream *stream, u64 place, u64 length,
+			 u64 period, u64 unread)
+{
+	u64 elements = period ? div64_u64(unread, period) : 0;
+
+	stream->step = period;
+	stream->began = to_u32(length);
+	stream->next = plus(place, period);
+	stream->frontier = plus(stream->next, period * elements);
+	stream->tail = to_u32(elements - elements / 2);
+	stream->shape = RA_STRIDED;
+}
+
+static void become_strided(struct arrival *a, unsigned int place, s64 step)
+{
+	struct ra_stream *stream = &a->streams[place];
+	u64 length = length_of(a->access);
+
+	stream->successor = place;
+	stream->length = to_u16(length);
+	stream->last_used = a->file->tick;
+	stream->backward = step < 0;
+	stream->regular = REGULAR_STEPS;
+	stream->hits = 2;
+	begin_stride(stream, place_of(stream->backward, a->access.start),
+		     length, step < 0 ? -(u64)step : (u64)step, 0);
+}
+
+/* False: the same pages again, nothing to learn. */
+static bool advance_candidate(struct ra_stream *stream, struct ra_range access)
+{
+	struct ra_range first = { stream->frontier, stream->next };
+	struct ra_range span;
+
+	if (access.start >= first.start && access.end <= first.end)
+		return false;
+	stream->backward = access.end <= first.end;
+	first = span_of(stream, first);
+	span = span_of(stream, access);
+	stream->hits = 1;
+	stream->step = step_between(first.start, span.start);
+	count_density(stream, length_of(access), span.end - first.end);
+	stream->began = (u32)first.start;
+	stream->next = span.end;
+	stream->frontier = span.start;
+	stream->tail = 0;
+	stream->shape = kind_of_run(stream);
+	return true;
+}
+
+static void advance_run(struct ra_stream *stream, struct ra_range access)
+{
+	struct ra_range span = span_of(stream, access);
+	u16 length = to_u16(length_of(access));
+	u64 old = stream->next;
+	bool has_hole = span.start > old;
+	u32 step;
+
+	if (span.end <= old) {
+		/* Behind the reader: late, or one page in small pieces. */
+		bool touches = span.start == old || span.end == old;
+
+		if (length > 1 || stream->length != length || !touches) {
+			u8 disorder = plus_u8(stream->disorder, LATE_COUNTS);
+
+			stream->disorder = min_of(disorder, DISORDER_MAX);
+			count_density(stream, length, 0);
+			stream->shape = kind_of_run(stream);
+		}
+		return;
+	}
+	step = step_between(minus(old, stream->length), span.start);
+	if (has_hole && step == stream->step && length == stream->length) {
+		stream->regular = plus_u8(stream->regular, 1);
+	} else {
+		stream->regular = 0;
+		stream->step = step;
+	}
+	stream->next = span.end;
+	stream->hits = plus_u8(stream->hits, 1);
+	if (!has_hole && stream->disorder)
+		stream->disorder--;
+	count_density(stream, length, span.end - old);
+	if (stream->regular >= REGULAR_STEPS) {
+		u64 unread = unread_of(stream);
+		u64 place = place_of(stream->backward, access.start);
+
+		begin_stride(stream, place, length_of(access), stream->step,
+			     unread);
+	} else {
+		stream->shape = kind_of_run(stream);
+	}
+}
+
+static void advance_strided(struct ra_stream *stream, struct ra_range access)
+{
+	u64 place = place_of(stream->backward, access.start);
+	struct ra_range span = span_of(stream, access);
+
+	if (divides(stream->step, distance_of(place, stream->next))) {
+		/* What is on its way is as long as it was asked for. */
+		if (length_of(access) < stream->began ||
+		    stream->frontier <= stream->next)
+			stream->began = to_u32(length_of(access));
+		stream->next = plus(place, stream->step);
+		stream->hits = plus_u8(stream->hits, 1);
+		return;
+	}
+	/* The newest step broke the rule, but stayed close. */
+	stream->regular = 0;
+	stream->step = 0;
+	stream->next = span.end;
+	stream->began = (u32)span.start;
+	forget_window(stream);
+	stream->shape = kind_of_run(stream);
+}
+
+/* Moves the stream to an access that fits it. */
+static struct step advance(struct ra_stream *stream, struct ra_range access,
+			   u32 tick)
+{
+	u64 unread = unread_of(stream);
+	u64 before = stream->next;
+	bool was_strided = stream->shape == RA_STRIDED, is_strided;
+	struct step step = {};
+	struct ra_range span;
+
+	stream->last_used = tick;
+	if (is_candidate(stream)) {
+		if (advance_candidate(stream, access))
+			stream->length = to_u16(length_of(access));
+		return step;
+	}
+	if (was_strided)
+		advance_strided(stream, access);
+	else if (is_run(stream))
+		advance_run(stream, access);
+	else
+		return step;
+	stream->length = to_u16(length_of(access));
+	/* Holes of a window that became strided, elements of a broken rule. */
+	is_strided = stream->shape == RA_STRIDED;
+	if (was_strided != is_strided)
+		step.lost = minus(minus(unread, unread_of(stream)),
+				  length_of(access));
+	if (!is_strided) {
+		span = span_of(stream, access);
+		step.hole = minus(span.start, before);
+		step.late = span.end < before;
+	}
+	return step;
+}
+
+/* --- how much to ask for ------------------------------------------------ */
+
+/* The rate of a reader since it asked last, if the clock moved. */
+static bool rate_of(const struct ra_stream *stream, u64 now_ns, u32 *pages,
+		    u64 *time_ns)
+{
+	u32 time = (u32)(now_ns >> PACE_UNIT_BITS) - stream->pace_moment;
+
+	*pages = (u32)stream->next - stream->pace_place;
+	*time_ns = (u64)time << PACE_UNIT_BITS;
+	return stream->request && *pages && *pages < 1U << 31 && time &&
+	       time < 1U << 31;
+}
+
+static void restart_pace(struct ra_stream *stream, u64 now_ns)
+{
+	stream->pace_place = (u32)stream->next;
+	stream->pace_moment = (u32)(now_ns >> PACE_UNIT_BITS);
+}
+
+/* Most that a reader of this rate can use. It shrinks by halves. */
+static u64 usable(const struct need *need, const struct ra_device *device)
+{
+	u64 page_ns = max_of(div64_u64(need->rate_ns, need->rate_pages), 1);
+	u64 ahead_ns = times(device->access_ns, ACCESSES_AHEAD);
+	u64 pages = min_of(div64_u64(ahead_ns, page_ns), 1 << 20);
+
+	pages = power_of_two_at_least(pages);
+	return max_of(max_of(pages, REQUEST_PAGES_MIN), need->request / 2);
+}
+
+/* The largest single request now, or 0 when memory is too short for one. */
+static u64 limit_of(const struct need *need, const struct ra_moment *moment,
+		    u32 thrash_pages)
+{
+	const struct ra_device *device = &moment->device;
+	bool slow = is_slow_to_access(device);
+	u64 efficient = efficient_request(device);
+	u64 pipeline = pipeline_request(device);
+	u64 threshold = moment->threshold;
+	u64 wanted, limit;
+
+	if (moment->contested) {
+		/* A request that is cut in two costs the device two. */
+		u64 whole = (u64)(need->length + FIRST_REQUEST_PAGES - 1) /
+			    FIRST_REQUEST_PAGES * FIRST_REQUEST_PAGES;
+		u64 part = div64_u64(pipeline, max_of(moment->streams, 1));
+
+		wanted = max_of(efficient > pipeline ? efficient : part, whole);
+	} else if (need->positioned) {
+		wanted = max_of(efficient, pipeline);
+	} else {
+		wanted = pipeline;
+	}
+	/* Waits of streams that share many channels come from sharing. */
+	if (need->boosted && (!moment->contested || slow))
+		wanted = times(wanted, WAIT_FACTOR);
+	/* Who shares a device is slow because of the others. */
+	if (need->has_rate && !moment->contested)
+		wanted = min_of(wanted, usable(need, device));
+	wanted = max_of(wanted, need->length);
+	if (thrash_pages)
+		threshold = min_of(threshold, thrash_pages);
+	limit = div64_u64(times(threshold, moment->ratio), 100) / 2;
+	limit = min_of(limit, moment->request_max);
+	limit = min_of(limit, minus(moment->available, need->length));
+	limit = min_of(limit, wanted);
+	/* Pieces smaller than stock's are left to it. */
+	return limit >= min_of(wanted, FIRST_REQUEST_PAGES) ? limit : 0;
+}
+
+static u32 next_size(u64 pages, u64 limit)
+{
+	u64 growth = pages * GROWTH_SMALL <= limit ? GROWTH_SMALL :
+						     GROWTH_LARGE;
+
+	return to_u32(min_of(pages * growth, limit));
+}
+
+/* Reading through the holes of a run pays. */
+static bool holes_pay(const struct ra_stream *stream,
+		      const struct ra_moment *moment)
+{
+	u64 held = stream->held, spanned = stream->spanned;
+	u64 accesses, worth;
+
+	if (times(held, moment->hit_rate) < spanned)
+		return false;
+	accesses = max_of(div64_u64(held, max_of(stream->length, 1)), 1);
+	worth = moment->contested ? pages_per_request(&moment->device) :
+				    pages_per_access(&moment->device);
+	return div64_u64(minus(spanned, held), accesses) <= worth;
+}
+
+/* What a request for so many pages ends on a multiple of. */
+static u64 alignment_of(u64 pages)
+{
+	u64 power = 1;
+
+	if (pages >= ALIGN_PAGES * 2)
+		return ALIGN_PAGES;
+	while (power * 2 <= pages / 8)
+		power *= 2;
+	return power;
+}
+
+/* Extends the window of a run. False: it reaches the end of the file. */
+static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
+		       const struct rest *rest, bool exact, bool *probe)
+{
+	struct ra_range span = span_of(stream, a->access), ask;
+	u64 end_of_file = stream->backward ? RA_PAGES_MAX :
+					     a->moment->file_pages;
+	u64 start = max_of(stream->frontier, span.start);
+	u8 cached = cached_requests(stream);
+	u64 reach, end, over;
+
+	/* What the reader wants now goes first, in the same request. */
+	if (start >= end_of_file) {
+		stream->tail = 0;
+		return false;
+	}
+	reach = pages << min_of(cached, PROBE_DOUBLINGS);
+	if (rest->kind == REST_PAGES)
+		reach = min_of(reach, rest->pages);
+	end = plus(max_of(start, span.end), reach);
+	if (!exact) {
+		div64_u64_rem(end, alignment_of(reach), &over);
+		end -= over;
+	}
+	end = min_of(end, end_of_file);
+	stream->frontier = end;
+	/* All was in memory so far: look at the far end only. */
+	*probe = cached > 1;
+	ask.start = *probe ? end - min_of(PROBE_PAGES, end - start) : start;
+	ask.end = end;
+	if (end == end_of_file)
+		stream->tail = 0;
+	else if (*probe)
+		stream->tail = 1;
+	else
+		stream->tail = to_u32(minus(end, max_of(start, stream->next)));
+	a->decision->first = mirrored(stream->backward, ask);
+	a->decision->period = 0;
+	a->decision->count = a->decision->first.start < a->decision->first.end;
+	return true;
+}
+
+/* Elements of one request that keep the device busy where each is small. */
+static u64 elements_at_once(u64 period, const struct ra_device *device)
+{
+	if (period > pages_per_access(device))
+		return served_at_once(device);
+	return max_of(served_at_once(device), ELEMENTS_MIN);
+}
+
+/* Extends the window of a stride. False: no further elements in the file. */
+static bool extend_strided(struct ra_stream *stream, struct arrival *a,
+			   u64 pages, u64 limit)
+{
+	const struct ra_moment *moment = a->moment;
+	u64 period = max_of(stream->step, 1);
+	u64 element = max_of(stream->began, 1);
+	u64 place = place_of(stream->backward, a->access.start);
+	u64 first = stream->next > stream->frontier ? place : stream->frontier;
+	u64 last, start, cheap, fewest, count, in_file = 0;
+
+	/* Only whole elements: all ranges of a request are equally long. */
+	last = stream->backward ? RA_PAGES_MAX :
+				  minus(moment->file_pages, stream->began);
+	if (last >= first &&
+	    (stream->backward || moment->file_pages >= stream->began))
+		in_file = div64_u64(last - first, period) + 1;
+	cheap = div64_u64(max_of(pages, ELEMENTS_MIN_PAGES), element);
+	fewest = min_of(elements_at_once(period, &moment->device),
+			max_of(cheap, ELEMENTS_FEWEST));
+	count = max_of(div64_u64(pages, period), fewest);
+	count = min_of(count, ELEMENTS_MAX);
+	count = min_of(count, max_of(div64_u64(limit, element), 1));
+	count = min_of(count, in_file);
+	start = place_of(stream->backward, first);
+	if (!count || start >= moment->file_pages) {
+		stream->tail = 0;
+		return false;
+	}
+	stream->tail = count;
+	stream->frontier = plus(first, count * period);
+	a->decision->first.start = start;
+	a->decision->first.end = min_of(plus(start, stream->began),
+					moment->file_pages);
+	a->decision->period = stream->backward ? -(s64)period : (s64)period;
+	a->decision->count = count;
+	return true;
+}
+
+/* How far a run is expected to go on behind its window. */
+static struct rest rest_behind(const struct ra_stream *stream,
+			       const struct ra_history *file,
+			       const struct ra_moment *moment)
+{
+	struct rest rest = { .kind = REST_UNKNOWN };
+
+	if (!is_run(stream))
+		return rest;
+	rest = rest_of_run(file, run_pages(stream),
+			   pages_per_access(&moment->device));
+	rest.pages = minus(rest.pages, minus(stream->frontier, stream->next));
+	return rest;
+}
+
+static u8 reason_of(const struct ra_stream *stream, bool first, u8 cached,
+		    bool boosted)
+{
+	if (stream->served & SERVED_THRASHED)
+		return RA_THRASHED;
+	if (first)
+		return RA_STREAM_BEGAN;
+	if (cached > 1)
+		return RA_ALREADY_CACHED;
+	return boosted ? RA_READER_WAITED : RA_MARKER_CROSSED;
+}
+
+/* Asks for the next request of a stream. */
+static void ask_stream(struct arrival *a, struct ra_stream *stream)
+{
+	const struct ra_moment *moment = a->moment;
+	struct ra_decision *decision = a->decision;
+	struct need need = {
+		.positioned = is_run(stream) && stream->backward,
+		.boosted = stream->served & SERVED_BOOSTED,
+		.length = stream->length,
+		.request = stream->request,
+	};
+	bool bound, exact = false, probe = false, first, asked;
+	u8 cached = cached_requests(stream);
+	u64 limit, size, pages, least = 0;
+	struct rest rest;
+	u32 next;
+
+	need.has_rate = rate_of(stream, a->now_ns, &need.rate_pages,
+				&need.rate_ns);
+	/* Who gets what the device can give gets no more by asking for more. */
+	bound = need.has_rate &&
+		times(transfer_ns(&moment->device, need.rate_pages), 4) >=
+			times(need.rate_ns, 3);
+	need.boosted = need.boosted && !bound;
+	/* The rate of one that has waited is not its own. */
+	need.has_rate = need.has_rate && is_run(stream) &&
+			!(stream->served & SERVED_WAITED);
+	limit = limit_of(&need, moment, a->file->thrash_pages);
+	if (!limit) {
+		decision->reason = RA_MEMORY_SHORT;
+		return;
+	}
+	decision->reason = RA_END_OF_FILE;
+	if (a->access.start >= moment->file_pages)
+		return;
+	size = FIRST_REQUEST_PAGES * (moment->sequential ? SEQUENTIAL_FACTOR : 1);
+	size = max_of(max_of(size, need.request), (u64)need.length * 2);
+	size = min_of(size, limit);
+	rest = rest_behind(stream, a->file, moment);
+	pages = size;
+	if (rest.kind == REST_AS_FAR_AGAIN) {
+		/* Not in many small pieces. */
+		pages = min_of(rest.pages, size);
+		least = max_of(run_pages(stream) / 2, FIRST_REQUEST_PAGES);
+		least = min_of(least, size);
+	} else if (rest.kind == REST_PAGES) {
+		pages = min_of(rest.pages, limit);
+		least = REQUEST_PAGES_WORTH;
+		exact = rest.pages <= limit;
+	}
+	if (pages < least) {
+		decision->reason = RA_RUN_ENDS;
+		return;
+	}
+	first = !stream->request;
+	if (stream->shape == RA_STRIDED)
+		asked = extend_strided(stream, a, pages, limit);
+	else
+		asked = extend_run(stream, a, pages, &rest, exact, &probe);
+	next = next_size(pages, limit);
+	if (bound && is_forward_run(stream) && !moment->contested) {
+		u64 earned = run_pages(stream) / SATURATED_PARTS;
+
+		next = min_of(next, to_u32(max_of(earned, pages)));
+	}
+	stream->request = to_u16(next);
+	if (!asked)
+		return;
+	decision->reason = reason_of(stream, first, cached, need.boosted);
+	stream->served &= ~(SERVED_WAITED | SERVED_THRASHED | SERVED_PROBING);
+	if (probe)
+		stream->served |= SERVED_PROBING;
+	restart_pace(stream, a->now_ns);
+}
+
+/* Nothing beyond the end of the file; of strided ranges the first is left. */
+static void clip_decision(struct ra_decision *decision, u64 file_pages)
+{
+	if (decision->first.end <= file_pages)
+		return;
+	decision->first.end = file_pages;
+	decision->period = 0;
+	decision->count = decision->first.start < file_pages;
+}
+
+static u8 refusal(const struct ra_history *file, const struct ra_stream *stream,
+		  const struct ra_moment *moment)
+{
+	if (!moment->ratio)
+		return RA_TURNED_OFF;
+	if (moment->ratio == 1)
+		return RA_LEFT_TO_STOCK;
+	if (!is_trusted(stream))
+		return RA_NO_PATTERN;
+	if (file->debt > DEBT_PAGES_MAX)
+		return RA_HIT_RATE_LIMIT;
+	if (stream->shape != RA_STRIDED && has_holes(stream) &&
+	    !holes_pay(stream, moment))
+		return RA_LEFT_TO_STOCK;
+	return RA_NOT_LOOKED_AT;
+}
+
+/* The page at the marker of a stream that has asked for something. */
+static void set_mark(struct ra_decision *decision,
+		     const struct ra_stream *stream)
+{
+	u64 marker = marker_of(stream);
+
+	decision->has_mark = stream->tail > 0;
+	if (stream->shape == RA_STRIDED || !stream->backward)
+		decision->mark = place_of(stream->backward, marker);
+	else
+		decision->mark = place_of(true, marker + 1);
+}
+
+static void ask(struct arrival *a, unsigned int place)
+{
+	struct ra_stream *stream = &a->streams[place];
+	struct ra_decision *decision = a->decision;
+	struct ra_history *file = a->file;
+
+	decision->stream = place;
+	decision->generation = stream->generation;
+	decision->backward = stream->backward;
+	decision->reason = refusal(file, stream, a->moment);
+	if (decision->reason != RA_NOT_LOOKED_AT)
+		return;
+	ask_stream(a, stream);
+	if (a->access.start < stream->request && is_forward_run(stream))
+		file->scan_request = stream->request;
+	/* Memory may have come back: creep up. */
+	if (file->thrash_pages)
+		file->thrash_pages = to_u32((u64)file->thrash_pages +
+					    file->thrash_pages / 128 + 1);
+	if (!decision->count)
+		return;
+	clip_decision(decision, a->moment->file_pages);
+	set_mark(decision, stream);
+}
+
+/* --- one access --------------------------------------------------------- */
+
+static void unexplained(struct arrival *a)
+{
+	struct ra_history *file = a->file;
+
+	file->unexplained_run = to_u16((u32)file->unexplained_run + 1);
+	a->decision->reason = file->unexplained_run >= RANDOM_RUN ?
+				      RA_RANDOM_READS : RA_NO_PATTERN;
+}
+
+/* A run that seemed to have ended goes on, or a new one begins nearby. */
+static void resume(struct arrival *a, struct ra_stream *stream)
+{
+	if (fit_of(stream, a->access) == FIT_EXACT)
+		a->file->run_known = 0;
+	else
+		stream->began = (u32)span_of(stream, a->access).start;
+}
+
+static void continue_stream(struct arrival *a, unsigned int place)
+{
+	struct ra_stream *stream = &a->streams[place];
+	struct ra_decision *decision = a->decision;
+	struct ra_history *file = a->file;
+	struct step step;
+	bool crossed;
+
+	decision->covered = covers(stream, a->access);
+	if (has_ended(stream))
+		resume(a, stream);
+	step = advance(stream, a->access, file->tick);
+	lose(file, step.lost);
+	file->unexplained_run = 0;
+	crossed = marker_crossed(stream);
+	if (crossed || file->debt || has_holes(stream))
+		settle(file, &step, length_of(a->access), decision->covered,
+		       a->moment->hit_rate);
+	decision->stream = place;
+	decision->generation = stream->generation;
+	decision->reason = RA_MARKER_NOT_REACHED;
+	if (crossed)
+		ask(a, place);
+}
+
+/* Something else was read before the candidate, and did not go on since. */
+static bool others_stopped(const struct arrival *a, unsigned int place)
+{
+	u32 tick = a->file->tick;
+	u32 idle = tick - a->streams[place].last_used;
+	unsigned int other;
+
+	for (other = 0; other < a->places; other++) {
+		const struct ra_stream *stream = &a->streams[other];
+
+		if (other != place && stream->shape != RA_VACANT &&
+		    tick - stream->last_used > idle)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Something continues the access at page @start. If that was an element of a
+ * wide stride, the stride was a round over several streams.
+ */
+static void unmask_rounds(struct arrival *a, u64 start)
+{
+	unsigned int place;
+
+	for (place = 0; place < a->places; place++) {
+		struct ra_stream *stream = &a->streams[place];
+		u64 at = place_of(stream->backward, start);
+
+		if (!is_wide_stride(stream) ||
+		    !divides(stream->step, distance_of(at, stream->next)))
+			continue;
+		a->file->rounds_seen = a->file->tick ? a->file->tick : 1;
+		give_up(a->file, stream, place);
+	}
+}
+
+/* A run began: others that have not moved for some rounds have ended. */
+static void end_runs(struct arrival *a, unsigned int place)
+{
+	struct ra_history *file = a->file;
+	unsigned int other;
+	u64 round = 0;
+
+	for (other = 0; other < a->places; other++)
+		round += goes_on(&a->streams[other]);
+	for (other = 0; other < a->places; other++) {
+		struct ra_stream *stream = &a->streams[other];
+		u32 idle = file->tick - stream->last_used;
+		u64 unread;
+
+		if (other == place || !goes_on(stream) ||
+		    idle <= round * ROUNDS_MISSED)
+			continue;
+		run_ended(file, run_pages(stream));
+		unread = unread_of(stream);
+		stream->began = (u32)stream->next;
+		forget_window(stream);
+		stream->request = 0;
+		lose(file, unread);
+		/* Something was learned that would have avoided it. */
+		if (file->run_known == RUNS_BELIEVED)
+			file->debt = min_of(file->debt, DEBT_PAGES_MAX);
+	}
+}
+
+/* Another stream in whose window the one at @place runs, or -1. */
+static int leader_of(const struct arrival *a, unsigned int place)
+{
+	const struct ra_stream *follower = &a->streams[place];
+	unsigned int other;
+
+	if (!is_run(follower))
+		return -1;
+	for (other = 0; other < a->places; other++) {
+		const struct ra_stream *stream = &a->streams[other];
+
+		if (other != place && is_run(stream) &&
+		    stream->backward == follower->backward &&
+		    within(follower->next, minus(stream->next, REORDER_PAGES),
+			   stream->frontier))
+			return other;
+	}
+	return -1;
+}
+
+/* The access continues a stream that is not the one that was expected. */
+static void continue_at(struct arrival *a, unsigned int place)
+{
+	struct ra_history *file = a->file;
+	struct ra_stream *stream = &a->streams[place];
+	bool was_candidate = is_candidate(stream);
+	u64 began = stream->frontier;
+	int leader;
+
+	if (file->last < a->places)
+		a->streams[file->last].successor = place;
+	if (was_candidate) {
+		unmask_rounds(a, began);
+		file->run_doubted |= others_stopped(a, place);
+	} else if (file->last != place && stream->hits != 1) {
+		file->run_doubted = false;
+	}
+	file->last = place;
+	if (is_doubtful(stream))
+		add_candidate(a, place);
+	continue_stream(a, place);
+	if (stream->hits != 1)
+		return;
+	end_runs(a, place);
+	if (!a->decision->count)
+		return;
+	/* Two threads of one reader: windows would bring the same pages in. */
+	leader = leader_of(a, place);
+	if (leader < 0)
+		return;
+	vacate(stream, place);
+	file->last = leader;
+	*a->decision = (struct ra_decision){
+		.reason = RA_MARKER_NOT_REACHED,
+		.stream = leader,
+		.generation = a->streams[leader].generation,
+	};
+}
+
+/*
+ * The access lies in the window of a stream, far ahead of its reader. Some in
+ * a row that follow each other are the reader, which has left something out.
+ */
+static void on_stray(struct arrival *a, unsigned int place)
+{
+	struct ra_history *file = a->file;
+	struct ra_stream *stream = &a->streams[place];
+	struct ra_range span = span_of(stream, a->access);
+	u64 began, passed;
+
+	if (file->stray_place != place || file->stray_tick + 1 != file->tick ||
+	    file->stray_next != span.start) {
+		file->stray_pages = 0;
+		file->stray_count = 0;
+	}
+	file->stray_next = span.end;
+	file->stray_tick = file->tick;
+	file->stray_place = place;
+	file->stray_pages = to_u32(plus(file->stray_pages,
+					to_u32(length_of(span))));
+	file->stray_count++;
+	if (file->stray_count < STRAYS_MAX) {
+		a->decision->reason = RA_MARKER_NOT_REACHED;
+		a->decision->stream = place;
+		a->decision->generation = stream->generation;
+		a->decision->covered = true;
+		return;
+	}
+	file->stray_count = 0;
+	run_ended(file, run_pages(stream));
+	began = minus(span.end, file->stray_pages);
+	passed = minus(began, stream->next);
+	stream->began = (u32)began;
+	stream->next = began;
+	lose(file, to_u32(passed));
+	file->last = place;
+	continue_stream(a, place);
+}
+
+/* No stream explains the access. */
+static void begin(struct arrival *a)
+{
+	struct ra_history *file = a->file;
+	u32 since_rounds = file->tick - file->rounds_seen;
+	bool rounds = since_rounds < ROUNDS_REMEMBERED && file->rounds_seen;
+	s64 step = recent_step(file, a->access);
+	u64 period = step < 0 ? -(u64)step : (u64)step;
+	struct ra_stream *stream;
+	int place;
+
+	if (period >= PERIOD_MAX || (rounds && period > YOUNG_GAP_PAGES))
+		step = 0;
+	remember(file, a->access);
+	place = add_candidate(a, -1);
+	if (step) {
+		place = free_place(a, place);
+		if (place >= 0)
+			become_strided(a, place, step);
+		unexplained(a);
+		return;
+	}
+	if (place < 0 || a->access.start || !file->scan_request) {
+		unexplained(a);
+		return;
+	}
+	/* The file was read from its start before. */
+	stream = &a->streams[place];
+	stream->hits = 1;
+	stream->frontier = a->access.start;
+	stream->tail = 0;
+	stream->request = to_u16(min_of(file->scan_request,
+					SCAN_AGAIN_PAGES_MAX));
+	stream->began = (u32)a->access.start;
+	stream->shape = RA_RUN;
+	file->last = place;
+	ask(a, place);
+	if (a->decision->count)
+		a->decision->reason = RA_REOPENED;
+}
+
+/*
+ * Nothing has waited for long, so all is in memory: only eight accesses of 256
+ * are looked at. Unless nothing waits because the stream whose turn it is
+ * moves inside its window.
+ */
+static bool is_calm(const struct ra_history *file, u32 tick,
+		    const struct ra_stream *expected)
+{
+	return tick - file->last_busy >= CALM_ACCESSES && (tick & 255) >= 8 &&
+	       (tick - expected->last_used >= CALM_ACCESSES ||
+		!unread_of(expected));
+}
+
+/* The place of the stream that followed the newest one the last time. */
+static unsigned int hint_of(const struct ra_history *file,
+			    const struct ra_stream *streams,
+			    unsigned int places)
+{
+	return file->last < places ? streams[file->last].successor : 0;
+}
+
+/* Which stream fits best: its place, else -1 and the one that lies around. */
+static int find(const struct arrival *a, int *around)
+{
+	enum fit near_fit = FIT_NONE;
+	u64 near_miss = 0;
+	unsigned int place;
+	int near = -1;
+
+	*around = -1;
+	for (place = 0; place < a->places; place++) {
+		const struct ra_stream *stream = &a->streams[place];
+		enum fit fit = fit_of(stream, a->access);
+		u64 miss;
+
+		if (fit == FIT_EXACT && !is_candidate(stream))
+			return place;
+		if (fit == FIT_NONE) {
+			if (*around < 0 && holds(stream, a->access))
+				*around = place;
+			continue;
+		}
+		miss = miss_of(stream, a->access);
+		if (near < 0 || fit > near_fit ||
+		    (fit == near_fit && miss < near_miss)) {
+			near = place;
+			near_fit = fit;
+			near_miss = miss;
+		}
+	}
+	return near;
+}
+
+/**
+ * ra_core_quick - the fast path of ra_core_access()
+ * @file: what is known of the file
+ * @streams: its table
+ * @places: of the table
+ * @access: the pages of the access
+ *
+ * Answers what asks for nothing: the exact step of a learned stream inside its
+ * window, and most accesses to a file in which nothing waits.
+ *
+ * Return: false: nothing was changed, and ra_core_access() has to look at it.
+ */
+bool ra_core_quick(struct ra_history *file, struct ra_stream *streams,
+		   unsigned int places, struct ra_range access)
+{
+	u32 tick = file->tick + 1;
+	unsigned int hint = hint_of(file, streams, places);
+	struct ra_stream *stream;
+	struct ra_range span;
+
+	if (hint >= places || access.end > RA_PAGES_MAX ||
+	    access.start >= access.end)
+		return false;
+	stream = &streams[hint];
+	span = span_of(stream, access);
+	if (stream->hits >= ESTABLISHED_HITS &&
+	    (stream->shape == RA_RUN ||
+	     (stream->shape == RA_SHUFFLED && !has_holes(stream))) &&
+	    span.start == stream->next && span.end <= marker_of(stream)) {
+		stream->next = span.end;
+		stream->last_used = tick;
+		stream->length = to_u16(length_of(access));
+		file->tick = tick;
+		file->last = hint;
+		file->unexplained_run = 0;
+		return true;
+	}
+	/* A stream that would have to ask must not be missed. */
+	if (is_calm(file, tick, stream) &&
+	    fit_of(stream, access) == FIT_NONE) {
+		file->tick = tick;
+		return true;
+	}
+	return false;
+}
+
+/**
+ * ra_core_access - the program reads pages of a file
+ * @file: what is known of the file
+ * @streams: its table: always the same one or a longer copy of it
+ * @places: of the table, 1 to RA_STREAMS_MANY
+ * @access: the pages; called before they are read
+ * @now_ns: a clock; it may stand still, then nothing is concluded from it
+ * @moment: what else holds
+ * @decision: what to do
+ */
+void ra_core_access(struct ra_history *file, struct ra_stream *streams,
+		    unsigned int places, struct ra_range access, u64 now_ns,
+		    const struct ra_moment *moment,
+		    struct ra_decision *decision)
+{
+	struct arrival a = {
+		.file = file,
+		.streams = streams,
+		.places = places < PLACES_MAX ? places : PLACES_MAX,
+		.access = access,
+		.now_ns = now_ns,
+		.moment = moment,
+		.decision = decision,
+	};
+	unsigned int hint;
+	int found, around;
+
+	*decision = (struct ra_decision){ .stream = RA_NO_STREAM };
+	if (access.end > RA_PAGES_MAX || access.start > access.end)
+		return;
+	file->tick++;
+	hint = hint_of(file, streams, a.places);
+	if (hint < a.places && !is_candidate(&streams[hint]) &&
+	    !is_doubtful(&streams[hint]) &&
+	    fit_of(&streams[hint], access) == FIT_EXACT) {
+		if (file->last != hint)
+			file->run_doubted = false;
+		file->last = hint;
+		continue_stream(&a, hint);
+		return;
+	}
+	if (access.start == access.end || !a.places)
+		return;
+	if (hint >= a.places || is_calm(file, file->tick, &streams[hint])) {
+		unexplained(&a);
+		return;
+	}
+	found = find(&a, &around);
+	if (found >= 0)
+		continue_at(&a, found);
+	else if (around >= 0)
+		on_stray(&a, around);
+	else
+		begin(&a);
+}
+
+/**
+ * ra_core_touch - the pages for which a page fault stands
+ * @streams: the table of the file
+ * @places: of the table
+ * @page: the page of the fault
+ * @marked: it bears the mark that was set for a decision
+ * @around: pages that one fault may map
+ *
+ * Pages in the cache are mapped several at a time, so that a fault inside a
+ * window stands for all pages since the one before: as far as one fault maps,
+ * or up to the mark.
+ *
+ * Return: the pages, for ra_core_access().
+ */
+struct ra_range ra_core_touch(const struct ra_stream *streams,
+			      unsigned int places, u64 page, bool marked,
+			      u64 around)
+{
+	struct ra_range touched = { page, page + 1 };
+	unsigned int place;
+
+	if (page >= RA_PAGES_MAX)
+		return touched;
+	for (place = 0; place < places; place++) {
+		const struct ra_stream *stream = &streams[place];
+		struct ra_range span = span_of(stream, touched);
+
+		if (!is_run(stream) || span.start <= stream->next ||
+		    span.start >= max_of(stream->frontier,
+					 plus(stream->next, around)) ||
+		    (!marked && span.start - stream->next >= around))
+			continue;
+		span.start = stream->next;
+		return mirrored(stream->backward, span);
+	}
+	return touched;
+}
+
+/*
+ * The faults so far have waited for as long as it takes to bring the whole file
+ * in by windows: whatever comes, that costs no more than twice the least.
+ */
+static bool has_paid_for_file(const struct ra_faults *faults,
+			      const struct ra_device *device, u64 file_pages)
+{
+	u64 windows = div64_u64(file_pages, FIRST_REQUEST_PAGES);
+	u64 window_ns = plus(device->access_ns,
+			     transfer_ns(device, FIRST_REQUEST_PAGES));
+
+	return times(faults->total, device->access_ns) >=
+	       times(windows, window_ns);
+}
+
+/**
+ * ra_core_around - a fault missed that no stream explains
+ * @faults: the newest of the file
+ * @page: its page
+ * @device: the device under the file
+ * @file_pages: pages of the file
+ * @spare_pages: pages of memory that may hold it
+ *
+ * Faults that lie anywhere each cost a window for a page; where several lie at
+ * each place, a window around the first brings the others. So it does in a
+ * file of which most will be touched, if memory can hold it.
+ *
+ * Return: whether a window around the fault pays.
+ */
+bool ra_core_around(struct ra_faults *faults, u64 page,
+		    const struct ra_device *device, u64 file_pages,
+		    u64 spare_pages)
+{
+	unsigned int known = min_of(faults->count, RA_FAULTS), index, near = 0;
+	unsigned int bits;
+
+	for (index = 0; index < known; index++)
+		near |= distance_of(faults->pages[index], page) <=
+			YOUNG_GAP_PAGES;
+	faults->near = (u16)(faults->near << 1) | near;
+	faults->pages[faults->count % RA_FAULTS] = page;
+	faults->count++;
+	/* Still at the same place of the ring. */
+	if (faults->count >= 2 * RA_FAULTS)
+		faults->count -= RA_FAULTS;
+	if (faults->total < 0xffffffffU)
+		faults->total++;
+	if (faults->count < RA_FAULTS)
+		return false;
+	if (file_pages <= spare_pages &&
+	    has_paid_for_file(faults, device, file_pages))
+		return true;
+	near = 0;
+	for (bits = faults->near; bits; bits >>= 1)
+		near += bits & 1;
+	return near >= NEAR_FAULTS_MIN;
+}
+
+static struct ra_stream *named(struct ra_stream *streams, unsigned int places,
+			       const struct ra_decision *decision)
+{
+	struct ra_stream *stream;
+
+	if (decision->stream >= places)
+		return NULL;
+	stream = &streams[decision->stream];
+	if (stream->generation != decision->generation ||
+	    stream->shape == RA_VACANT)
+		return NULL;
+	return stream;
+}
+
+/**
+ * ra_core_wait - the read of @access had to wait for the device
+ * @file: what is known of the file
+ * @streams: its table
+ * @places: of the table
+ * @decision: what ra_core_access() said of the access
+ * @access: the pages
+ */
+void ra_core_wait(struct ra_history *file, struct ra_stream *streams,
+		  unsigned int places, const struct ra_decision *decision,
+		  struct ra_range access)
+{
+	struct ra_stream *stream = named(streams, places, decision);
+	struct ra_range span;
+
+	/* One alone may be the processor's; a device makes several wait. */
+	if (file->tick - file->last_wait <= WAITS_TOGETHER)
+		file->last_busy = file->tick;
+	file->last_wait = file->tick;
+	if (!stream)
+		return;
+	stream->served |= SERVED_WAITED;
+	if (cached_requests(stream)) {
+		/* The part that was in memory is over: back to work. */
+		stream->served &= ~(SERVED_CACHED | SERVED_PROBING);
+		stream->request = 0;
+		if (is_run(stream)) {
+			span = span_of(stream, access);
+			stream->frontier = span.end;
+			stream->tail = to_u32(length_of(span));
+		} else {
+			stream->frontier = stream->next;
+			stream->tail = 1;
+		}
+	} else if (decision->covered) {
+		u32 request = (u32)stream->request * 2;
+
+		stream->request = to_u16(min_of(request, GROWN_PAGES_MAX));
+		stream->served |= SERVED_BOOSTED;
+	}
+}
+
+/**
+ * ra_core_answer - what was asked for has been submitted
+ * @file: what is known of the file
+ * @streams: its table
+ * @places: of the table
+ * @decision: what was asked for
+ * @was_cached: all of it was in memory already
+ */
+void ra_core_answer(struct ra_history *file, struct ra_stream *streams,
+		    unsigned int places, const struct ra_decision *decision,
+		    bool was_cached)
+{
+	struct ra_stream *stream = named(streams, places, decision);
+
+	if (!was_cached)
+		file->last_busy = file->tick;
+	if (!stream)
+		return;
+	if (was_cached) {
+		u8 cached = min_of(cached_requests(stream) + 1,
+				   SERVED_CACHED_MAX);
+
+		stream->served = (stream->served & ~SERVED_CACHED) | cached;
+		return;
+	}
+	/* What a probe skipped was never asked for. */
+	if (stream->served & SERVED_PROBING)
+		forget_window(stream);
+	stream->served &= ~(SERVED_CACHED | SERVED_PROBING);
+}
+
+/**
+ * ra_core_thrashed - pages of a window were evicted before they were read
+ * @file: what is known of the file
+ * @streams: its table
+ * @places: of the table
+ * @decision: what ra_core_access() said of an access that found it out
+ * @evicted: how many pages
+ */
+void ra_core_thrashed(struct ra_history *file, struct ra_stream *streams,
+		      unsigned int places, const struct ra_decision *decision,
+		      u32 evicted)
+{
+	struct ra_stream *stream = named(streams, places, decision);
+	u64 known = file->thrash_pages ? file->thrash_pages : 0xffffffffU;
+	u64 held;
+
+	if (!stream)
+		return;
+	held = max_of(to_u32(unread_of(stream)), THRASH_PAGES_MIN);
+	file->thrash_pages = max_of(min_of(held / 2, known), THRASH_PAGES_MIN);
+	stream->request = max_of(stream->request / 2, THRASHED_REQUEST_PAGES);
+	stream->served &= ~SERVED_BOOSTED;
+	stream->served |= SERVED_THRASHED;
+	forget_window(stream);
+	owe(file, evicted);
+}
+
+/**
+ * ra_core_idle - nothing reads the file any more
+ * @file: what is known of the file
+ * @streams: its table
+ * @places: of the table
+ *
+ * Windows are given up, streams stay for a reopen.
+ */
+void ra_core_idle(struct ra_history *file, struct ra_stream *streams,
+		  unsigned int places)
+{
+	unsigned int place;
+	u64 wasted = 0;
+
+	for (place = 0; place < places; place++) {
+		u64 unread = unread_of(&streams[place]);
+
+		if (!unread)
+			continue;
+		wasted += unread;
+		forget_window(&streams[place]);
+		streams[place].request = 0;
+	}
+	lose(file, to_u32(wasted));
+}
+
+/**
+ * ra_core_crowded - candidates push each other out
+ * @file: what is known of the file
+ *
+ * Return: whether the table should be copied to one of RA_STREAMS_MANY places.
+ */
+bool ra_core_crowded(const struct ra_history *file)
+{
+	return file->evictions >= CROWDED_EVICTIONS;
+}
+
+/**
+ * ra_core_windows - windows that have not been read yet
+ * @streams: the table of the file
+ * @places: of the table
+ * @unread: pages in all of them
+ *
+ * Return: how many streams have one.
+ */
+u32 ra_core_windows(const struct ra_stream *streams, unsigned int places,
+		    u64 *unread)
+{
+	unsigned int place;
+	u32 windows = 0;
+
+	*unread = 0;
+	for (place = 0; place < places; place++) {
+		u64 pages = unread_of(&streams[place]);
+
+		*unread += pages;
+		windows += pages > 0;
+	}
+	return windows;
+}
