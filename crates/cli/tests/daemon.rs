@@ -332,7 +332,15 @@ fn files_of_xfs_are_steered() {
 /// Its files say the device of their subvolume, and its window belongs to the file system.
 #[test]
 fn files_of_btrfs_are_steered() {
-    files_are_steered(&Ground::on("btrfs"), &["backward"]);
+    let ground = Ground::on("btrfs");
+    files_are_steered(&ground, &["backward"]);
+    // Calls are cut at that window too, 4 MiB. As if it were 128 KiB, a mapping took four times the kernel's requests.
+    let alone = ground.read("mapped-backward");
+    let daemon = DaemonProcess::start(&[]);
+    let helped = ground.read("mapped-backward");
+    daemon.end();
+    assert_eq!(helped.sum, alone.sum, "the same bytes");
+    assert!(helped.requests < alone.requests * 2, "{helped:?} {alone:?}");
 }
 
 fn files_are_steered(ground: &Ground, patterns: &[&str]) {

@@ -325,7 +325,7 @@ impl Daemon {
             fact.file_pages,
             &self.settings,
             fact.time,
-            || device_facts(file.device, &settings),
+            || device_facts(file.device, fact.window, &settings),
         );
     }
 
@@ -368,9 +368,12 @@ impl Daemon {
                     self.counts.decisions += outside.carried;
                     let Outside { asked, path, .. } = outside;
                     let files = &self.session.files;
+                    // What is left alone is no news: the log would be full of it.
+                    let is_news = may_act || self.service == Service::Observe;
                     self.changes.on_read(files, place, fact, |slot| {
                         slot.path = slot.path.take().or(path);
-                        slot.on_read(now, fact.process, asked)
+                        let deed = slot.on_read(now, fact.process, asked);
+                        deed.filter(|_| is_news)
                     });
                     token
                 }
