@@ -7,7 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 SEPARATOR = @printf '\n== %s\n'
 
-.PHONY: help deps build static lab kernel kernel-test kernel-patches install test check format lint docs unit tests generate approve bench demo deb clean
+.PHONY: help deps build static lab kernel kernel-test kernel-patches install test check format lint docs unit tests soak generate approve bench demo deb clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,7 @@ kernel-test: kernel lab ## The kernel's core beside the policy, and the bench's 
 kernel-patches: ## Put kernel/core into the series, after a change of it
 	$(CARGO) run --locked --quiet --package ahead-kernel-core-test
 
+SECONDS ?= 1800
 PREFIX ?= /usr/local
 PROGRAM ?= $(TARGET)/release/ahead
 LIBRARY ?= $(TARGET)/release/libahead_preload.so
@@ -93,6 +94,12 @@ tests approve: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 16
 tests: lab
 	$(SEPARATOR) 'all tests (release)'
 	$(CARGO) test --release --locked --workspace --no-fail-fast
+
+# With the output of the test: what it measured.
+soak: ## The daemon under load for SECONDS (root; 1800), its memory and descriptors before and after; and 100 kills
+	$(SEPARATOR) 'soak'
+	AHEAD_SOAK_SECONDS=$(SECONDS) $(CARGO) test --release --locked --package ahead-cli --test daemon_soak -- --nocapture
+	AHEAD_KILLS=100 $(CARGO) test --release --locked --package ahead-cli --test daemon_rough killed
 
 generate: ## Write manual pages and completions again
 	$(CARGO) run --locked --quiet --package xtask -- generate

@@ -312,7 +312,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__bench__subcmd__programs)
-            opts="-h --program --list --data --cache --percent --set --disk --scale --size --rounds --rounds-max --narrow --model --keep --prepare-only --check --json --svg --help"
+            opts="-h --program --list --data --cache --percent --set --arm --disk --scale --size --rounds --rounds-max --narrow --model --keep --prepare-only --check --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -351,6 +351,10 @@ _ahead() {
                     ;;
                 --set)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --arm)
+                    COMPREPLY=($(compgen -W "run daemon" -- "${cur}"))
                     return 0
                     ;;
                 --disk)

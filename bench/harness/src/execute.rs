@@ -3,13 +3,12 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ahead_sys::block_queue::{BlockStat, DeviceNumber};
+use ahead_sys::block_queue::BlockStat;
 use ahead_sys::cgroup::{MemoryController, MemoryGroup};
 use ahead_sys::child_usage::{ChildEnd, try_wait, wait_blocking};
 use ahead_sys::drop_caches::drop_caches;
@@ -231,9 +230,7 @@ impl Bench<'_> {
         let (Arm::Daemon { .. }, Some(commands)) = (arm, &self.plan.daemon) else {
             return Ok(None);
         };
-        let device = fs::metadata(&self.target.folder)?.dev();
-        let device = DeviceNumber::from_dev(device);
-        RunningDaemon::start(&commands.daemon, device, self.folder).map(Some)
+        RunningDaemon::start(&commands.daemon, self.target.device()?, self.folder).map(Some)
     }
 
     fn mode(&self, arm: &Arm) -> Mode {

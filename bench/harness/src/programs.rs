@@ -1,4 +1,4 @@
-//! Real programs by themselves and under `ahead run`, on one disk: are they faster, is any slower, do they
+//! Real programs by themselves and in another arm, under `ahead run` or beside the daemon, on one disk: are they faster, is any slower, do they
 //! produce the same.
 //!
 //! ```text
@@ -28,7 +28,9 @@ use ahead_sys::child_usage::{ChildEnd, wait_blocking};
 use ahead_sys::drop_caches::drop_caches;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::arm::Arm;
 use crate::calendar::utc_minutes;
+use crate::daemon_arm::RunningDaemon;
 use crate::error::BenchError;
 use crate::ground::{Ground, machine};
 use crate::plan::{BenchPlan, DiskChoice, ReaderCommand};
@@ -53,6 +55,8 @@ const STOP_WITHIN: Duration = Duration::from_millis(50);
 pub struct ProgramsPlan {
     /// The programs.
     pub list: ProgramList,
+    /// What they are compared with: [`Arm::Run`], or [`Arm::Daemon`] for [`Self::program`] as the daemon.
+    pub arm: Arm,
     /// On which disk.
     pub disk: DiskChoice,
     /// How many times faster than real an emulated disk is; `None` is right for the model.
@@ -188,6 +192,21 @@ fn on_ground(
     outcome.and_then(|results| restored.and(removed).map(|()| results))
 }
 
+/// How a program is run in one half of a round.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Turn<'a> {
+    side: Side<'a>,
+    /// Beside a daemon of its own.
+    has_daemon: bool,
+}
+
+impl Turn<'_> {
+    const PLAIN: Self = Self {
+        side: Side::Plain,
+        has_daemon: false,
+    };
+}
+
 struct Bench<'a> {
     plan: &'a ProgramsPlan,
     target: &'a Target,
@@ -206,6 +225,7 @@ impl Bench<'_> {
             began: utc_minutes(SystemTime::now()),
             machine: machine(),
             disk: self.target.disk.clone(),
+            arm: plan.arm.clone(),
             list: plan.list.about.clone(),
             cache: plan.cache,
             percent: plan.percent,
@@ -317,15 +337,15 @@ impl Bench<'_> {
     fn measure(&self, program: &BenchProgram) -> Result<ProgramOutcome, MeasureError> {
         let (mut plain, mut with, mut ceiling) = (Vec::new(), Vec::new(), Vec::new());
         if self.plan.cache == CacheState::Warm {
-            self.once(program, Side::Plain)?;
+            self.once(program, Turn::PLAIN)?;
         }
         for round in 0..self.plan.rounds_max {
             if round >= self.plan.rounds && self.is_narrow(&plain, &with) {
                 break;
             }
-            for side in self.launcher.sides(round) {
-                let run = self.once(program, side)?;
-                if side == Side::Plain {
+            for turn in self.turns(round) {
+                let run = self.once(program, turn)?;
+                if turn == Turn::PLAIN {
                     plain.push(run);
                 } else {
                     with.push(run);
@@ -367,7 +387,7 @@ impl Bench<'_> {
         succeed(&mut trees(&words))?;
         self.timed(
             program,
-            Side::Plain,
+            Turn::PLAIN,
             trees(&["read".as_ref(), list.as_os_str()]),
         )
     }
@@ -379,13 +399,45 @@ impl Bench<'_> {
         })
     }
 
+    /// Both halves of a round, in their order.
+    fn turns(&self, round: u32) -> impl Iterator<Item = Turn<'_>> {
+        let has_daemon = matches!(self.plan.arm, Arm::Daemon { .. });
+        let sides = self.launcher.sides(round).into_iter();
+        sides.map(move |side| match side {
+            Side::With(_) if has_daemon => Turn {
+                side: Side::Plain,
+                has_daemon,
+            },
+            side => Turn {
+                side,
+                has_daemon: false,
+            },
+        })
+    }
+
+    /// The daemon beside a run.
+    fn daemon(&self, turn: Turn<'_>) -> Result<Option<RunningDaemon>, MeasureError> {
+        if !turn.has_daemon {
+            return Ok(None);
+        }
+        let command = ReaderCommand {
+            program: self.plan.program.clone(),
+            arguments: vec!["daemon".into()],
+        };
+        let started = self
+            .target
+            .device()
+            .and_then(|device| RunningDaemon::start(&command, device, self.launcher.folder));
+        started.map(Some).map_err(MeasureError::Daemon)
+    }
+
     /// One run on one side.
-    fn once(&self, program: &BenchProgram, side: Side<'_>) -> Result<ProgramRun, MeasureError> {
+    fn once(&self, program: &BenchProgram, turn: Turn<'_>) -> Result<ProgramRun, MeasureError> {
         let started = match &program.start {
-            Some(script) => self.detached(script, side),
+            Some(script) => self.detached(script, turn.side),
             None => Ok(()),
         };
-        let run = started.and_then(|()| self.between(program, side));
+        let run = started.and_then(|()| self.between(program, turn));
         // Also where it did not start as a whole: nothing is to be left running.
         let stopped = match &program.stop {
             Some(script) => self.detached(script, Side::Plain),
@@ -418,11 +470,11 @@ impl Bench<'_> {
     }
 
     /// One run, between what comes before and what comes after.
-    fn between(&self, program: &BenchProgram, side: Side<'_>) -> Result<ProgramRun, MeasureError> {
+    fn between(&self, program: &BenchProgram, turn: Turn<'_>) -> Result<ProgramRun, MeasureError> {
         self.timed(
             program,
-            side,
-            self.command(Interpreter::Sh, &program.run, side),
+            turn,
+            self.command(Interpreter::Sh, &program.run, turn.side),
         )
     }
 
@@ -430,19 +482,20 @@ impl Bench<'_> {
     fn timed(
         &self,
         program: &BenchProgram,
-        side: Side<'_>,
+        turn: Turn<'_>,
         mut command: Command,
     ) -> Result<ProgramRun, MeasureError> {
         if self.plan.stop.load(Ordering::Relaxed) {
             return Err(MeasureError::Stopped);
         }
+        let daemon = self.daemon(turn)?;
         let prepared = self.stage.clear_output().and_then(|()| {
             if self.plan.cache == CacheState::Cold {
                 rustix::fs::sync();
                 drop_caches(Path::new("/proc"))?;
             }
             // The programs themselves, and the library, are read before the clock starts.
-            self.warm(program, side);
+            self.warm(program, turn.side);
             self.target.queue.stat()
         });
         let before = prepared.map_err(MeasureError::Evict)?;
@@ -452,6 +505,8 @@ impl Bench<'_> {
             let said = fs::read(self.said()).unwrap_or_default();
             return Err(ended_badly(&command, end.status, &said));
         }
+        let daemon_end = daemon.map(RunningDaemon::end).transpose();
+        let daemon_end = daemon_end.map_err(|error| failed(&command, error.to_string()))?;
         let measured = self.target.settled().and_then(|after| {
             Ok(ProgramRun {
                 elapsed_ns: nanoseconds(elapsed),
@@ -459,6 +514,8 @@ impl Bench<'_> {
                 device_bytes: after.read_bytes.saturating_sub(before.read_bytes),
                 device_requests: after.reads.saturating_sub(before.reads),
                 output: self.stage.take_output(printed)?,
+                daemon_cpu_ns: daemon_end.map(|end| nanoseconds(end.user + end.system)),
+                daemon_memory_bytes: daemon_end.map(|end| end.memory_bytes_max),
             })
         });
         measured.map_err(|error| failed(&command, error.to_string()))

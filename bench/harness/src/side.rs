@@ -21,6 +21,9 @@ pub enum MeasureError {
     /// A test file could not be taken out of memory.
     #[error("cannot prepare a cold run: {0}")]
     Evict(io::Error),
+    /// No daemon beside a program.
+    #[error("cannot start the daemon: {0}")]
+    Daemon(io::Error),
     /// It was told to stop.
     #[error("stopped")]
     Stopped,

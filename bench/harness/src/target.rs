@@ -220,6 +220,11 @@ impl Target {
         Some(disk.size_bytes)
     }
 
+    /// The device that files in the folder say they are on.
+    pub(crate) fn device(&self) -> io::Result<DeviceNumber> {
+        Ok(DeviceNumber::from_dev(fs::metadata(&self.folder)?.dev()))
+    }
+
     /// The counters when nothing is on its way any more.
     pub(crate) fn settled(&self) -> io::Result<BlockStat> {
         let deadline = Instant::now() + SETTLE_MAX;

@@ -48,7 +48,7 @@ fn page_faults_of_a_mapping_that_is_read_backward_are_steered() {
 
 #[test]
 fn a_random_reader_of_a_mapping_does_not_pay_a_window_for_a_page() {
-    let ground = Ground::new("random");
+    let ground = Ground::large("random");
     let sum = ground.read("mapped-random").sum;
     let window = ground.window();
     ground.evict("file");
@@ -67,7 +67,7 @@ fn a_random_reader_of_a_mapping_does_not_pay_a_window_for_a_page() {
 /// A window belongs to an open file, and each process has its own of the same file.
 #[test]
 fn each_process_that_reads_a_mapping_at_random_is_helped() {
-    let ground = Ground::new("two");
+    let ground = Ground::large("two");
     let daemon = DaemonProcess::start(&[]);
     let first = ground.narrowed_at_half();
     // Other pages than those that the first has brought in.
@@ -128,7 +128,7 @@ fn an_observing_daemon_asks_for_nothing() {
 /// after the next start.
 #[test]
 fn a_daemon_that_was_killed_leaves_nothing_that_cannot_be_put_back() {
-    let ground = Ground::new("killed");
+    let ground = Ground::large("killed");
     let window = ground.window();
     let daemon = DaemonProcess::start(&[]);
     let held = ground.narrowed_at_half();
@@ -148,7 +148,7 @@ fn a_daemon_that_was_killed_leaves_nothing_that_cannot_be_put_back() {
     ground.reset();
     held.go();
     let wide = ground.seen(0);
-    // 200 touches at other places of a file of 768 windows.
+    // 200 touches at other places of a file of 5120 windows.
     assert!(wide.bytes > 50 * (128 << 10), "{wide:?}");
 }
 
@@ -285,7 +285,7 @@ fn the_daemon_says_what_it_does_to_whom_it_concerns() {
 /// is asked for there, and the log says so. Reading the settings again is a new start.
 #[test]
 fn a_window_that_the_owner_sets_ends_steering_on_that_device() {
-    let ground = Ground::new("owner");
+    let ground = Ground::large("owner");
     let alone = ground.read("backward");
     ground.evict("file");
     let mut daemon = DaemonProcess::start(&[]);
@@ -332,7 +332,15 @@ fn files_of_xfs_are_steered() {
 /// Its files say the device of their subvolume, and its window belongs to the file system.
 #[test]
 fn files_of_btrfs_are_steered() {
-    files_are_steered(&Ground::on("btrfs"), &["backward"]);
+    let ground = Ground::on("btrfs");
+    files_are_steered(&ground, &["backward"]);
+    // Calls are cut at that window too, 4 MiB. As if it were 128 KiB, a mapping took four times the kernel's requests.
+    let alone = ground.read("mapped-backward");
+    let daemon = DaemonProcess::start(&[]);
+    let helped = ground.read("mapped-backward");
+    daemon.end();
+    assert_eq!(helped.sum, alone.sum, "the same bytes");
+    assert!(helped.requests < alone.requests * 2, "{helped:?} {alone:?}");
 }
 
 fn files_are_steered(ground: &Ground, patterns: &[&str]) {

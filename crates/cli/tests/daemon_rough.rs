@@ -11,26 +11,30 @@ use support::daemon_disk::{FILE_BYTES, Ground};
 use support::daemon_process::DaemonProcess;
 use support::stderr;
 
-/// Each is killed at another moment of the same work: while it starts, steers, or takes a window away.
-const KILLED: u64 = 12;
+/// Each is killed at another moment of the same work: while it starts, steers, or takes a window away. `AHEAD_KILLS=100`
+/// does that for longer.
+fn kills() -> u64 {
+    let asked = std::env::var("AHEAD_KILLS").ok();
+    asked.map_or(12, |text| text.parse().expect("a number"))
+}
 
 #[test]
 fn daemons_that_are_killed_under_load_leave_nothing_and_no_reader_gets_a_wrong_byte() {
-    let ground = Ground::new("load");
+    let ground = Ground::large("load");
     ground.write("other");
     let window = ground.window();
-    let backward = ground.read("backward").sum;
+    let backward = ground.read_of("other", "backward").sum;
     let random = ground.read("mapped-random").sum;
-    for round in 0..KILLED {
+    for round in 0..kills() {
         ground.evict("file");
         ground.evict("other");
         let daemon = DaemonProcess::start(&[]);
-        let mut one = ground.hold("backward", "file");
-        let mut other = ground.hold("mapped-random", "other");
+        let mut one = ground.hold("backward", "other");
+        let mut other = ground.hold("mapped-random", "file");
         one.let_go();
         other.let_go();
         // Load, not a wait for anything: whatever it does at this moment is what it is killed in.
-        std::thread::sleep(Duration::from_millis(round * 40));
+        std::thread::sleep(Duration::from_millis(round % 12 * 40));
         assert!(
             daemon.holds(&ground.mount) <= 1,
             "one duplicate, for one call"

@@ -49,7 +49,10 @@ fn a_file_is_explained_with_what_was_decided_about_it() {
 
     let number = reader.to_string();
     let of_process = json(&place.output(&["explain", &number, "--json"]));
-    let known = &of_process[0];
+    // It may have read other files since, such as parts of its own program.
+    let mut files = of_process.as_array().expect("a list").iter();
+    let known = files.find(|one| one["path"] == file.text());
+    let known = known.expect("its file");
     let history = known["history"].as_array().expect("a history");
     assert_eq!(history.len(), decisions, "{known}");
     let times: Vec<_> = history.iter().map(|one| one["at_ns"].as_u64()).collect();
@@ -362,7 +365,7 @@ fn the_machine_is_recorded() {
     // Pages that the kernel maps around a fault count as touched; of large folios it does not tell all.
     let touched = of(readers[1], "fault");
     assert!(
-        (16 << 20..=33 << 20).contains(&bytes(&touched)),
+        (30 << 20..=33 << 20).contains(&bytes(&touched)),
         "{} bytes",
         bytes(&touched)
     );

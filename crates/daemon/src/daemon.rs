@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ahead_device::machine::MachineTree;
 use ahead_engine::host::{EnteredFile, FileTable};
-use ahead_engine::mapped_window::MappedNeed;
+use ahead_engine::mapped_window::{MappedNeed, WindowPrice};
 use ahead_engine::session::{Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
@@ -20,7 +20,7 @@ use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};
 use ahead_observer::self_test::{self, SelfTestError};
 use ahead_policy::adaptive::Quick;
 use ahead_sys::block_queue::DeviceNumber;
-use ahead_units::Timestamp;
+use ahead_units::{ByteLength, PageCount, Timestamp};
 use lru::LruCache;
 
 use crate::changes::{Change, Changes};
@@ -104,6 +104,15 @@ pub struct DaemonCounts {
     pub overruns: u64,
 }
 
+/// Starts to observe all processes but this one, and checks by known reads in `folder` that the truth is told.
+fn observe(folder: &Path) -> Result<KernelObserver, DaemonError> {
+    let mut observer = KernelObserver::start()?;
+    self_test::run(&mut observer, folder)?;
+    let left_out = observer.leave_out(std::process::id());
+    left_out.map_err(ObserverError::Refused)?;
+    Ok(observer)
+}
+
 /// The machine's host of the engine.
 #[derive(Debug)]
 pub struct Daemon {
@@ -118,6 +127,8 @@ pub struct Daemon {
     narrowed: NarrowedFiles,
     owned: OwnedDevices,
     memory: PressedMemory,
+    /// Pages of one file that memory is taken to hold.
+    file_memory: PageCount,
     /// Devices that were left to their owner, and that was not said yet.
     owner_news: Vec<OwnersWindow>,
     counts: DaemonCounts,
@@ -143,11 +154,14 @@ impl Daemon {
         folder: &Path,
     ) -> Result<Self, DaemonError> {
         let narrowed = NarrowedFiles::start(machine)?;
-        let mut observer = KernelObserver::start()?;
-        self_test::run(&mut observer, folder)?;
-        observer
-            .leave_out(std::process::id())
-            .map_err(ObserverError::Refused)?;
+        let observer = match observe(folder) {
+            Ok(observer) => observer,
+            Err(error) => {
+                // No daemon runs, and nothing says so.
+                narrowed.end();
+                return Err(error);
+            }
+        };
         let files = NonZeroUsize::new(FILES_MAX).unwrap_or(NonZeroUsize::MIN);
         let watched = NonZeroUsize::new(WATCHED_MAX / 2).unwrap_or(NonZeroUsize::MIN);
         let mut daemon = Self {
@@ -162,6 +176,7 @@ impl Daemon {
             narrowed,
             owned: OwnedDevices::default(),
             memory: PressedMemory::default(),
+            file_memory: PageCount::new(0),
             owner_news: Vec::new(),
             counts: DaemonCounts::default(),
             changes: Changes::default(),
@@ -310,7 +325,7 @@ impl Daemon {
             fact.file_pages,
             &self.settings,
             fact.time,
-            || device_facts(file.device, &settings),
+            || device_facts(file.device, fact.window, &settings),
         );
     }
 
@@ -353,9 +368,12 @@ impl Daemon {
                     self.counts.decisions += outside.carried;
                     let Outside { asked, path, .. } = outside;
                     let files = &self.session.files;
+                    // What is left alone is no news: the log would be full of it.
+                    let is_news = may_act || self.service == Service::Observe;
                     self.changes.on_read(files, place, fact, |slot| {
                         slot.path = slot.path.take().or(path);
-                        slot.on_read(now, fact.process, asked)
+                        let deed = slot.on_read(now, fact.process, asked);
+                        deed.filter(|_| is_news)
                     });
                     token
                 }
@@ -468,7 +486,9 @@ impl Daemon {
         let Ok(mut inside) = self.session.files.enter(place) else {
             return;
         };
-        let need = inside.slot().mapped_need(fact);
+        let device = self.session.devices.get(inside.state().0.device());
+        let price = WindowPrice::new(&device.estimate(), self.file_memory);
+        let need = inside.slot().mapped_need(fact, &price);
         drop(inside);
         match need {
             MappedNeed::NoWindow if !self.narrowed.holds(fact.file, fact.process) => {
@@ -549,5 +569,7 @@ impl Daemon {
             .memory
             .pages(now(), facts, self.settings.readahead_ratio);
         self.session.group.set_memory(pages, &self.settings);
+        // The rest is for other files.
+        self.file_memory = PageCount::holding(ByteLength::new(facts.bytes / 2));
     }
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use ahead_engine::adviser::Answer;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
-use ahead_engine::mapped_window::{MappedNeed, MappedWindow};
+use ahead_engine::mapped_window::{MappedNeed, MappedWindow, WindowPrice};
 use ahead_observer::observation::{FileKey, Observation};
 use ahead_policy::adaptive::{STREAMS_MANY, Stream};
 use ahead_policy::decision::Decision;
@@ -72,12 +72,12 @@ impl Slot {
         self.key
     }
 
-    /// Whether the kernel's window pays, after these faults.
-    pub fn mapped_need(&mut self, faults: &Observation) -> MappedNeed {
+    /// Whether the kernel's window pays at this price, after these faults.
+    pub fn mapped_need(&mut self, faults: &Observation, price: &WindowPrice) -> MappedNeed {
         let window = &mut self.mapped_window;
         let needs = faults
             .accesses()
-            .map(|touched| window.on_fault(touched.pages()));
+            .map(|touched| window.on_fault(touched.pages(), faults.file_pages, price));
         needs.last().unwrap_or(MappedNeed::AsItIs)
     }
 

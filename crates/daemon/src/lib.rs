@@ -27,6 +27,7 @@ pub mod control;
 pub mod daemon;
 pub mod files;
 pub mod history;
+mod http;
 pub mod machine_facts;
 mod memory;
 pub mod metrics;

@@ -6,7 +6,7 @@ use ahead_engine::device::DeviceFacts;
 use ahead_engine::settings::Settings;
 use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
 use ahead_sys::device_identity;
-use ahead_units::Timestamp;
+use ahead_units::{PageCount, Timestamp};
 
 /// Now, on the clock of the facts.
 #[must_use]
@@ -21,15 +21,22 @@ pub(crate) fn window_kib(device: u64) -> Option<u64> {
     QueueFacts::read(Path::new("/sys"), DeviceNumber::from_dev(device)).read_ahead_kb
 }
 
-/// What sysfs says about a device.
-pub(crate) fn device_facts(device: u64, settings: &Settings) -> DeviceFacts {
+/// What sysfs says about a device. `window` is that of an open file there: the number of a superblock's device need not be
+/// known to sysfs, as with btrfs, and a call is cut at the window.
+pub(crate) fn device_facts(
+    device: u64,
+    window: Option<PageCount>,
+    settings: &Settings,
+) -> DeviceFacts {
     let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
     let number = DeviceNumber::from_dev(device);
     let identity = device_identity::of_block_device(sys, proc, number);
     let queue = QueueFacts::read(sys, number);
+    let of_file = || window.map(|window| window.bytes().get() / 1024);
+    let window_kib = queue.read_ahead_kb.or_else(of_file);
     DeviceFacts {
         identity: identity.unwrap_or(0),
         rotational: queue.rotational,
-        ..DeviceFacts::configured(settings).with_queue(queue.max_sectors_kb, queue.read_ahead_kb)
+        ..DeviceFacts::configured(settings).with_queue(queue.max_sectors_kb, window_kib)
     }
 }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
 use ahead_sys::block_queue::DeviceNumber;
@@ -17,14 +17,14 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
-use tiny_http::{Header, Method, Response, Server};
 
 use crate::control::{Asker, Questions};
+use crate::http::{self, HttpAnswer, HttpQuestion};
 use crate::protocol::Question;
 use crate::status::{DaemonStatus, DeviceStatus, PageAccount};
 
 /// What Prometheus is told that the text is.
-const CONTENT_TYPE: &[u8] = b"application/openmetrics-text; version=1.0.0; charset=utf-8";
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// What the process of the daemon has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -234,34 +234,25 @@ pub fn local_address(text: &str) -> Result<SocketAddr, String> {
 /// # Errors
 /// The address cannot be had.
 pub fn serve(address: SocketAddr, questions: Questions) -> io::Result<SocketAddr> {
-    let server = Server::http(address).map_err(io::Error::other)?;
-    let here = server.server_addr().to_ip().unwrap_or(address);
-    let answer = move || {
-        for request in server.incoming_requests() {
-            let is_get = matches!(request.method(), Method::Get | Method::Head);
-            let status = (is_get && request.url() == "/metrics")
-                .then(|| questions.ask(Asker::DAEMON, Question::all()));
-            // Who asked may have gone.
-            let _ = match status {
-                None => request
-                    .respond(Response::from_string("it is at /metrics\n").with_status_code(404)),
-                Some(None) => {
-                    request.respond(Response::from_string("too busy\n").with_status_code(503))
-                }
-                Some(Some(status)) => {
-                    let kind = Header::from_bytes(&b"Content-Type"[..], CONTENT_TYPE);
-                    let response = Response::from_string(text(status, OwnUse::now()));
-                    request.respond(match kind {
-                        Ok(kind) => response.with_header(kind),
-                        Err(()) => response,
-                    })
-                }
-            };
+    let listener = TcpListener::bind(address)?;
+    let here = listener.local_addr()?;
+    let answer = move |asked: &HttpQuestion| {
+        let is_get = matches!(&*asked.method, "GET" | "HEAD");
+        if !is_get || asked.path != "/metrics" {
+            return HttpAnswer::line("404 Not Found", "it is at /metrics\n");
+        }
+        match questions.ask(Asker::DAEMON, Question::all()) {
+            None => HttpAnswer::line("503 Service Unavailable", "too busy\n"),
+            Some(status) => HttpAnswer {
+                status: "200 OK",
+                kind: CONTENT_TYPE,
+                text: text(status, OwnUse::now()),
+            },
         }
     };
     thread::Builder::new()
         .name("metrics".to_owned())
-        .spawn(answer)?;
+        .spawn(move || http::answer_all(&listener, answer))?;
     Ok(here)
 }
 

@@ -1,14 +1,27 @@
 //! Whether the kernel's window pays where a mapping is read: for hosts that see page faults and can take it away.
 //!
-//! A fault that misses brings the kernel's window around it. Where the next faults lie in such windows, that is what
+//! A fault that misses brings the kernel's window around it. Where later faults lie in such windows, that is what
 //! makes a mapping fast; where they lie anywhere, each costs a window for a page. Which it is can be told from the
-//! places of the faults alone, with the window and without: a fault is *near* if one of the last sixteen faults was
-//! less than a window away. Far steps that are even are far: what is requested of a stride needs no window around it.
+//! places of the faults alone, with the window and without, by two counts.
+//!
+//! *Near* are faults less than a window away from one of the last sixteen: text of programs, an index, a scan. Far steps
+//! that are even are far: what is requested of a stride needs no window around it.
+//!
+//! *Again* are faults in a part of the file, a window long, in which there was one at another page before, however long ago:
+//! with the window, and only with it, their page would be in memory. A file that is small beside what is touched of it is read whole by the kernel's
+//! windows, and that can be cheaper than to fetch its pages one by one: much cheaper for an arm, which takes hardly
+//! longer for a window than for a page. So many of a hundred have to lie so: [`WindowPrice`]. Whether they will is not
+//! known before so much of the file was touched; a small file keeps its window until then, as what was fetched page by
+//! page costs a second time when windows are read around it.
+//!
+//! All of a file is followed up to 128 MiB; of larger ones so many parts, chosen evenly, that memory stays the same. When
+//! more was touched than memory holds, what was touched first is not there any more, and counting begins anew.
 
-use ahead_units::PageRange;
+use ahead_policy::device::DeviceEstimate;
+use ahead_units::{PAGE_BYTES, PageCount, PageRange};
 
-/// Faults that are remembered, and that a judgement is over. Fewer, and a few faults decide; more, and a reader that
-/// turns to another pattern pays for it longer.
+/// Faults that are remembered by their places, and that the judgement by them is over. Fewer, and a few faults decide;
+/// more, and a reader that turns to another pattern pays for it longer.
 const RECENT: usize = 16;
 
 /// A window around a fault, 128 KiB: what the kernel has where nothing was set.
@@ -19,6 +32,28 @@ const WINDOW_PAGES: u64 = 32;
 /// changed, so that chance does not turn it on and off.
 const NEAR_MIN: u32 = 4;
 const NEAR_FEW: u32 = 1;
+
+/// Parts of a file that are followed: 2 to the power of this.
+const PARTS_BITS: u32 = 10;
+const PARTS: usize = 1 << PARTS_BITS;
+
+/// Followed faults after which older ones count half.
+const FOLLOWED_MAX: u32 = 512;
+
+/// So many of them have to be hits before windows are said to pay: fewer can be chance.
+const AGAIN_MIN: u32 = 8;
+
+/// Part of the hits that pay for windows below which windows are not worth it. Where there are windows, half of the hits
+/// are no faults: the kernel has mapped sixteen pages around each. The other half is for chance.
+const HITS_FEW: u32 = 4;
+
+/// What a trial may cost at most, in the time of so many faults of a page. An arm then tries files up to 450 MB, where the
+/// alternative can take several times as long; flash and network volumes hardly any, as a window takes them long and
+/// a page does not. More, and a reader of pages anywhere pays for too many windows.
+const TRIAL_COST_MAX: u64 = 100;
+
+/// Odd, without a pattern in its bits: the golden ratio. Parts that follow each other evenly are chosen like any other.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// What the window of a mapping should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,62 +66,180 @@ pub enum MappedNeed {
     NoWindow,
 }
 
+/// What a window costs, and how much of what it brings memory holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowPrice {
+    /// Faults of a hundred that have to find their page in an earlier window, so that windows are no slower than pages.
+    pub hits_percent: u32,
+    /// Pages of one file that stay in memory.
+    pub memory: PageCount,
+}
+
+impl WindowPrice {
+    /// On a device like this. With a window a miss takes a window's time, but hits take none.
+    #[must_use]
+    pub fn new(device: &DeviceEstimate, memory: PageCount) -> Self {
+        let per_page = PAGE_BYTES * 1_000_000_000 / device.bytes_per_second.max(1);
+        let one = device.access_ns.saturating_add(per_page).max(1);
+        let window = device
+            .access_ns
+            .saturating_add(per_page.saturating_mul(WINDOW_PAGES))
+            .max(1);
+        let saved = (window - one.min(window)).saturating_mul(100) / window;
+        Self {
+            hits_percent: u32::try_from(saved).unwrap_or(100),
+            memory,
+        }
+    }
+}
+
 /// The newest faults of one file.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct MappedWindow {
     pages: [u64; RECENT],
-    /// Faults so far, as far as they are counted.
-    faults: u8,
+    /// Faults so far.
+    faults: u64,
     /// One bit for each of the last faults: whether it was near.
     near: u16,
+    /// For each part that is followed where it was touched last: 1 is its first page; 0: nowhere. Empty before the
+    /// first fault.
+    touched: Box<[u8]>,
+    /// How many of them were touched.
+    touched_parts: u32,
+    /// Windows that the file is long.
+    parts: u64,
+    /// The file has no more than 2 to the power of this parts.
+    file_bits: u32,
+    /// Followed faults, and those of them in a part that had been touched.
+    followed: u32,
+    again: u32,
 }
 
 impl MappedWindow {
-    /// A fault at `touched`.
-    pub fn on_fault(&mut self, touched: PageRange) -> MappedNeed {
-        let known = usize::from(self.faults).min(RECENT);
+    /// A fault at `touched`, in a file of `file_pages` pages.
+    pub fn on_fault(
+        &mut self,
+        touched: PageRange,
+        file_pages: PageCount,
+        price: &WindowPrice,
+    ) -> MappedNeed {
+        self.note_near(touched);
+        self.note_again(touched, file_pages, price.memory);
+        if self.faults < RECENT as u64 {
+            return MappedNeed::AsItIs;
+        }
+        let hits = self.again * 100 / self.followed.max(1);
+        match self.near.count_ones() {
+            NEAR_MIN.. => MappedNeed::Window,
+            _ if hits > price.hits_percent && self.again >= AGAIN_MIN => MappedNeed::Window,
+            0..=NEAR_FEW if hits * HITS_FEW <= price.hits_percent && !self.is_on_trial(price) => {
+                MappedNeed::NoWindow
+            }
+            _ => MappedNeed::AsItIs,
+        }
+    }
+
+    /// Whether so little was touched of a small file that windows could not be of use yet.
+    fn is_on_trial(&self, price: &WindowPrice) -> bool {
+        // Then windows that were brought are of use to so many, and half of that to all since the beginning.
+        let percent = u64::from(price.hits_percent);
+        let trial = (self.parts * percent * 2).div_ceil(100);
+        let cost = trial * percent / 100_u64.saturating_sub(percent).max(1);
+        cost <= TRIAL_COST_MAX && self.faults < trial
+    }
+
+    fn note_near(&mut self, touched: PageRange) {
+        let at = usize::try_from(self.faults % RECENT as u64).unwrap_or(0);
+        let known = if self.faults < RECENT as u64 {
+            at
+        } else {
+            RECENT
+        };
         let is_near = |page: &u64| {
             let (start, end) = (touched.start.get(), touched.end.get());
             *page < end.saturating_add(WINDOW_PAGES) && start < page.saturating_add(WINDOW_PAGES)
         };
         let near = self.pages[..known].iter().any(is_near);
         self.near = self.near << 1 | u16::from(near);
-        self.pages[usize::from(self.faults) % RECENT] = touched.start.get();
-        self.faults = if usize::from(self.faults) + 1 >= 2 * RECENT {
-            // Still at the same place of the ring.
-            self.faults + 1 - 16
-        } else {
-            self.faults + 1
-        };
-        if usize::from(self.faults) < RECENT {
-            return MappedNeed::AsItIs;
+        self.pages[at] = touched.start.get();
+        self.faults = self.faults.saturating_add(1);
+    }
+
+    fn note_again(&mut self, touched: PageRange, file_pages: PageCount, memory: PageCount) {
+        self.parts = file_pages.get().div_ceil(WINDOW_PAGES).max(1);
+        let file_bits = self
+            .parts
+            .next_power_of_two()
+            .trailing_zeros()
+            .max(PARTS_BITS);
+        let followed_of = 1_u64 << (file_bits - PARTS_BITS);
+        let in_memory = memory.get() / WINDOW_PAGES;
+        let touched_parts = u64::from(self.touched_parts).saturating_mul(followed_of);
+        if file_bits != self.file_bits || touched_parts > in_memory {
+            self.touched = vec![0; PARTS].into_boxed_slice();
+            self.touched_parts = 0;
+            self.file_bits = file_bits;
         }
-        match self.near.count_ones() {
-            0..=NEAR_FEW => MappedNeed::NoWindow,
-            NEAR_MIN.. => MappedNeed::Window,
-            _ => MappedNeed::AsItIs,
+        // A permutation of the parts, of which the first ones are followed.
+        let part = touched.start.get() / WINDOW_PAGES;
+        let place = part.wrapping_mul(SPREAD) & ((1 << file_bits) - 1);
+        let Ok(place) = usize::try_from(place) else {
+            return;
+        };
+        let Some(known) = self.touched.get_mut(place) else {
+            return;
+        };
+        let first = touched.start.get() % WINDOW_PAGES;
+        let page = u8::try_from(first + 1).unwrap_or(u8::MAX);
+        let before = std::mem::replace(known, page);
+        // The same page is there, window or not. Where pages were mapped around a fault, it is one of them.
+        let pages = first + 1..first + 1 + touched.len().get();
+        let is_again = before != 0 && !pages.contains(&u64::from(before));
+        self.touched_parts += u32::from(before == 0);
+        self.again += u32::from(is_again);
+        self.followed += 1;
+        if self.followed >= FOLLOWED_MAX {
+            self.again /= 2;
+            self.followed /= 2;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    const FILE: PageCount = PageCount::new(1 << 20);
 
     fn page(at: u64) -> PageRange {
         PageRange::new(at, at + 1)
     }
 
+    fn price(device: &DeviceEstimate) -> WindowPrice {
+        WindowPrice::new(device, PageCount::new(1 << 20))
+    }
+
+    /// Chosen anew for each number, evenly.
+    fn anywhere(number: u64, pages: u64) -> u64 {
+        let mut word = number.wrapping_add(1).wrapping_mul(0xD134_2543_DE82_EF95);
+        word ^= word >> 32;
+        word = word.wrapping_mul(0xAEF1_7502_108E_F2D9);
+        (word ^ word >> 29) % pages
+    }
+
     #[test]
     fn faults_anywhere_want_no_window_and_a_scan_has_it_again() {
         let mut window = MappedWindow::default();
+        let price = price(&DeviceEstimate::ARM);
         let needs: Vec<_> = (0..100_u64)
-            .map(|number| window.on_fault(page(number * 7919 % 9973 * 100)))
+            .map(|number| window.on_fault(page(number * 7919 % 9973 * 100), FILE, &price))
             .collect();
         assert!(needs[..15].iter().all(|need| *need == MappedNeed::AsItIs));
         assert!(needs[15..].iter().all(|need| *need == MappedNeed::NoWindow));
         let scan: Vec<_> = (0..5)
-            .map(|number| window.on_fault(page(500_050 + number * 16)))
+            .map(|number| window.on_fault(page(500_050 + number * 16), FILE, &price))
             .collect();
         assert_eq!(scan[4], MappedNeed::Window);
     }
@@ -95,10 +248,75 @@ mod tests {
     #[test]
     fn places_that_are_touched_more_than_once_keep_the_window() {
         let mut window = MappedWindow::default();
+        let price = price(&DeviceEstimate::ARM);
         for number in 0..200_u64 {
             let place = number / 4 * 7919 % 9973 * 100;
-            let need = window.on_fault(page(place + number % 4 * 5));
+            let need = window.on_fault(page(place + number % 4 * 5), FILE, &price);
             assert_ne!(need, MappedNeed::NoWindow);
         }
+    }
+
+    /// The last need, after `faults` anywhere in a file of so many pages.
+    fn after(faults: u64, pages: u64, price: &WindowPrice) -> MappedNeed {
+        let mut window = MappedWindow::default();
+        let needs = (0..faults).map(|number| {
+            let touched = page(anywhere(number, pages));
+            window.on_fault(touched, PageCount::new(pages), price)
+        });
+        needs.last().unwrap()
+    }
+
+    /// 3000 records of a data base of 150 MB: an arm reads it whole in 1200 windows, or 2900 pages one by one, which
+    /// took twice as long.
+    #[test]
+    fn a_file_that_is_small_beside_what_is_touched_of_it_keeps_the_window_on_an_arm() {
+        let arm = price(&DeviceEstimate::ARM);
+        assert_eq!(arm.hits_percent, 11);
+        assert_eq!(after(600, 37_000, &arm), MappedNeed::Window);
+        // With its window: what is mapped around a fault is no fault any more.
+        let mut window = MappedWindow::default();
+        let mut mapped = BTreeSet::new();
+        let pages = (0..3_000).map(|number| anywhere(number, 37_000));
+        let faults = pages.filter(|page| mapped.insert(page / 16));
+        let needs = faults.map(|at| window.on_fault(page(at), PageCount::new(37_000), &arm));
+        assert!(needs.into_iter().all(|need| need != MappedNeed::NoWindow));
+        // A gigabyte is not waited for.
+        assert_eq!(after(17, 1 << 18, &arm), MappedNeed::NoWindow);
+        // Of 4 GB a thousandth was touched.
+        assert_eq!(after(1_000, 1 << 20, &arm), MappedNeed::NoWindow);
+    }
+
+    /// A window takes flash almost twice as long as a page: it has to be of use more often.
+    #[test]
+    fn flash_wants_more_of_the_windows_to_be_of_use_than_an_arm() {
+        let flash = price(&DeviceEstimate::FLASH);
+        assert_eq!(flash.hits_percent, 40);
+        // A fourth of the windows were brought, which pays for them on an arm.
+        assert_eq!(after(100, 37_000, &flash), MappedNeed::NoWindow);
+        assert_eq!(after(1_500, 1 << 18, &flash), MappedNeed::NoWindow);
+        assert_eq!(
+            after(4_000, 1 << 18, &price(&DeviceEstimate::ARM)),
+            MappedNeed::Window
+        );
+        assert_eq!(after(3_000, 37_000, &flash), MappedNeed::Window);
+    }
+
+    /// What is read again is in memory, with the window and without.
+    #[test]
+    fn the_same_pages_again_are_no_reason_for_a_window() {
+        let mut window = MappedWindow::default();
+        let flash = price(&DeviceEstimate::FLASH);
+        let needs: Vec<_> = (0..4_000)
+            .map(|number| page(anywhere(number % 400, 1 << 18)))
+            .map(|touched| window.on_fault(touched, PageCount::new(1 << 18), &flash))
+            .collect();
+        assert!(needs[15..].iter().all(|need| *need == MappedNeed::NoWindow));
+    }
+
+    /// 128 GB, of which memory holds 4: all parts are touched in time, and hardly any page is there.
+    #[test]
+    fn what_memory_does_not_hold_does_not_count_as_touched() {
+        let arm = price(&DeviceEstimate::ARM);
+        assert_eq!(after(4_000_000, 1 << 25, &arm), MappedNeed::NoWindow);
     }
 }

@@ -121,22 +121,27 @@ fn choose(place: &Place, is_there: impl Fn(&str) -> bool) -> Option<Probe> {
     }
 }
 
+/// What can be had where nothing can be observed.
+const WORKS: &str = "`ahead run` works here, for one program, and `ahead device recommend` finds the best window of a device";
+
 /// Why nothing can be observed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObserverError {
     /// The kernel does not describe itself.
     #[error(
-        "this kernel has no description of itself (/sys/kernel/btf/vmlinux): it was built without CONFIG_DEBUG_INFO_BTF"
+        "this kernel has no description of itself (/sys/kernel/btf/vmlinux): it was built without CONFIG_DEBUG_INFO_BTF; {WORKS}"
     )]
     NoBtf,
     /// The programs are refused.
     #[error(
-        "cannot watch the page cache: {0}; that needs root or CAP_BPF and CAP_PERFMON, and no lockdown for confidentiality. `ahead run` works without, for one program"
+        "cannot watch the page cache: {0}; that needs root or CAP_BPF and CAP_PERFMON, and no lockdown for confidentiality; {WORKS}"
     )]
     Refused(libbpf_rs::Error),
     /// Neither the tracepoint nor the function is there.
-    #[error("this kernel has nothing by which reads that miss can be seen: it is older than 5.18")]
+    #[error(
+        "this kernel has nothing by which reads that miss can be seen: it is older than 5.18; {WORKS}"
+    )]
     NoReadahead,
 }
 

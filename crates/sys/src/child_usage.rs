@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// How a child ended, and its CPU time with all its threads and reaped children.
+/// How a child ended, and what it used with all its threads and reaped children.
 #[derive(Clone, Copy, Debug)]
 pub struct ChildEnd {
     /// Exit status, as from `std::process::Child::wait`.
@@ -14,6 +14,8 @@ pub struct ChildEnd {
     pub user: Duration,
     /// CPU time in the kernel on the child's behalf.
     pub system: Duration,
+    /// Most memory that the largest of them had resident at a time, in bytes.
+    pub memory_bytes_max: u64,
 }
 
 /// Looks whether child `pid` has ended; `None` while it runs.
@@ -43,6 +45,8 @@ fn wait(pid: u32, flags: libc::c_int) -> io::Result<Option<ChildEnd>> {
             status: ExitStatus::from_raw(status),
             user: duration(usage.ru_utime),
             system: duration(usage.ru_stime),
+            // The kernel counts in KiB here.
+            memory_bytes_max: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
         })),
     }
 }

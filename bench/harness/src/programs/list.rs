@@ -1,5 +1,6 @@
-//! The list of programs and of the data that they read, as TOML; `bench/harness/programs.toml` is ours, and
-//! `bench/harness/trees.toml` that of programs that go through trees.
+//! The list of programs and of the data that they read, as TOML; `bench/harness/programs.toml` is ours,
+//! `bench/harness/trees.toml` that of programs that go through trees, and `bench/harness/mapped.toml` that of programs
+//! that map what they read.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,8 @@ use crate::tree_files::TreePart;
 const OURS: &str = include_str!("../../programs.toml");
 /// The list that is called `trees`.
 const TREES: &str = include_str!("../../trees.toml");
+/// The list that is called `mapped`.
+const MAPPED: &str = include_str!("../../mapped.toml");
 
 /// Programs, and what they need.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -216,7 +219,12 @@ impl ProgramList {
     /// The list that is called `name`; `None`: there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<Result<Self, ProgramListError>> {
-        (name == "trees").then(|| Self::from_toml(TREES, "'trees' of ahead"))
+        let text = match name {
+            "trees" => TREES,
+            "mapped" => MAPPED,
+            _ => return None,
+        };
+        Some(Self::from_toml(text, &format!("'{name}' of ahead")))
     }
 
     /// The list in a file.
@@ -428,6 +436,21 @@ mod tests {
             error,
             "the list has no data 'large'; it has small-aged, small-copy"
         );
+    }
+
+    #[test]
+    fn the_list_of_programs_that_map_can_be_used() {
+        let list = ProgramList::named("mapped").unwrap().unwrap();
+        let names: Vec<_> = list.programs.iter().map(|one| &*one.name).collect();
+        for wanted in [
+            "rg-file",
+            "numpy-columns",
+            "load-model-4",
+            "lmdb-random",
+            "git-show",
+        ] {
+            assert!(names.contains(&wanted), "{wanted}: {names:?}");
+        }
     }
 
     fn refused(text: &str) -> String {

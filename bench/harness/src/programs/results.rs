@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::arm::Arm;
 use crate::overhead::{Effect, MedianFigure};
 use crate::results::{MachineFacts, TestedDisk, approximate};
 use crate::statistics::{geometric_mean, median};
@@ -23,6 +24,9 @@ pub struct ProgramResults {
     pub machine: MachineFacts,
     /// Which disk.
     pub disk: TestedDisk,
+    /// What programs by themselves are compared with.
+    #[serde(default = "ahead_run")]
+    pub arm: Arm,
     /// What the list says of itself.
     pub list: String,
     /// What is in memory when a program starts.
@@ -68,7 +72,7 @@ pub enum ProgramOutcome {
     Measured {
         /// By itself.
         plain: Vec<ProgramRun>,
-        /// Under `ahead run`.
+        /// In the other arm.
         with: Vec<ProgramRun>,
         /// Who reads the same and knows the list beforehand: the most that can be had. Empty where the list of
         /// programs does not say what that is.
@@ -91,6 +95,12 @@ pub struct ProgramRun {
     pub device_requests: u64,
     /// What the program printed and wrote.
     pub output: Digest,
+    /// CPU time of the daemon beside it, from its start to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daemon_cpu_ns: Option<u64>,
+    /// Most memory that the daemon had resident, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daemon_memory_bytes: Option<u64>,
 }
 
 /// Bytes and check sum of what a program printed and wrote.
@@ -112,7 +122,7 @@ impl ProgramRow {
         }
     }
 
-    /// How many times faster it is under `ahead run`: the median over neighbouring runs.
+    /// How many times faster it is in the other arm: the median over neighbouring runs.
     #[must_use]
     pub fn speed(&self) -> Option<MedianFigure> {
         let (plain, with) = self.runs()?;
@@ -143,6 +153,13 @@ impl ProgramRow {
     pub fn is_slowed(&self) -> bool {
         self.speed()
             .is_some_and(|speed| speed.interval.high < SPEED_MIN)
+    }
+}
+
+/// The arm of results that do not name one.
+fn ahead_run() -> Arm {
+    Arm::Run {
+        settings: Vec::new(),
     }
 }
 
@@ -206,6 +223,7 @@ mod tests {
             began: String::new(),
             machine: MachineFacts::default(),
             disk: TestedDisk::default(),
+            arm: ahead_run(),
             list: String::new(),
             cache: CacheState::Cold,
             percent: 100,

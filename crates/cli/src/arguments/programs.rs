@@ -11,7 +11,8 @@ pub struct ProgramChoice {
     #[arg(long, value_name = "LIST")]
     pub program: Option<String>,
     /// Programs and their data from this TOML file, instead of our own list; `trees`: programs that go through trees
-    /// of 4000 small files, 100 000 tiny and 500 large ones, as written at once and as grown
+    /// of 4000 small files, 100 000 tiny and 500 large ones, as written at once and as grown; `mapped`: programs that map
+    /// the files that they read
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub list: Option<PathBuf>,
     /// Only programs that read one of these data, comma separated
@@ -31,7 +32,7 @@ pub struct ProgramChoice {
 /// `ahead bench programs`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each program is run by itself and under `ahead run`, in turn, until the interval in \
+    after_help = "Each program is run by itself and in the other arm, in turn, until the interval in \
     which the median of the ratios lies in 95 of 100 repetitions is narrow. What a program prints and \
     writes has to be the same. `packaging/install-bench-programs` installs what the list needs; programs \
     that are missing are left out."
@@ -40,6 +41,9 @@ pub struct BenchPrograms {
     /// What is run.
     #[command(flatten)]
     pub choice: ProgramChoice,
+    /// What programs by themselves are compared with: `run`, under `ahead run`; `daemon`, beside `ahead daemon`
+    #[arg(long, value_name = "ARM", default_value = "run", value_parser = ["run", "daemon"])]
+    pub arm: String,
     /// hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure
     #[arg(long, value_name = "DISK", default_value = "hdd")]
     pub disk: String,

@@ -5,8 +5,10 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ahead_harness::DiskChoice;
+use ahead_harness::arm::Arm;
 use ahead_harness::programs::list::{ProgramList, ProgramListError};
 use ahead_harness::programs::results::{
     CacheState, ProgramOutcome, ProgramResults, ProgramRow, SPEED_MIN, middle,
@@ -38,6 +40,9 @@ pub enum ProgramsCommandError {
     /// No library.
     #[error("there is nothing to measure: {0}")]
     Library(#[from] LibraryError),
+    /// `--set` where nothing has these settings.
+    #[error("--set is for `ahead run`: the daemon reads its settings from /etc/ahead/ahead.toml")]
+    Set,
     /// `--model`.
     #[error(transparent)]
     Model(#[from] disk::DiskCommandError),
@@ -65,7 +70,7 @@ impl ProgramsCommandError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::List(_) | Self::Size(_) => Exit::Usage,
+            Self::List(_) | Self::Size(_) | Self::Set => Exit::Usage,
             Self::Model(error) => error.exit(),
             _ => Exit::Failed,
         }
@@ -141,6 +146,15 @@ pub(crate) fn list(choice: &ProgramChoice) -> Result<ProgramList, ProgramListErr
 
 fn plan(arguments: &BenchPrograms) -> Result<ProgramsPlan, ProgramsCommandError> {
     let list = list(&arguments.choice)?;
+    let arm = match &*arguments.arm {
+        "daemon" => Arm::Daemon { is_static: false },
+        _ => Arm::Run {
+            settings: Vec::new(),
+        },
+    };
+    if matches!(arm, Arm::Daemon { .. }) && !arguments.choice.set.is_empty() {
+        return Err(ProgramsCommandError::Set);
+    }
     if let Some(text) = &arguments.model {
         disk::model(text)?;
     }
@@ -151,6 +165,7 @@ fn plan(arguments: &BenchPrograms) -> Result<ProgramsPlan, ProgramsCommandError>
     let Ok(disk) = arguments.disk.parse::<DiskChoice>();
     Ok(ProgramsPlan {
         list,
+        arm,
         disk,
         time_scale: arguments.scale.clone(),
         disk_bytes,
@@ -226,13 +241,21 @@ fn write(path: &Path, content: &[u8]) -> Result<(), ProgramsCommandError> {
 
 fn render(results: &ProgramResults) -> String {
     let has_ceilings = results.rows.iter().any(|row| row.ceiling_speed().is_some());
-    let mut titles = vec!["program", "plain s", "ahead s", "speed", "95 of 100"];
-    // Both do not fit. What a tree costs is the disk's time.
-    titles.extend(if has_ceilings {
-        &["ceiling", "disk MB", "ahead"][..]
-    } else {
-        &["disk MB", "ahead", "CPU s", "ahead"][..]
-    });
+    let other = other(results);
+    let seconds = format!("{other} s");
+    let mut titles = vec!["program", "plain s", &seconds, "speed", "95 of 100"];
+    titles.extend(has_ceilings.then_some("ceiling"));
+    titles.extend(["disk MB", other]);
+    // All of it does not fit. What a tree costs is the disk's time.
+    let has_requests = !has_ceilings && is_daemon(results);
+    let has_cpu = !has_ceilings && !has_requests;
+    if has_requests {
+        // Where a machine is busy, they say more than times.
+        titles.extend(["requests", other]);
+    }
+    if has_cpu {
+        titles.extend(["CPU s", other]);
+    }
     let mut table = table::with_titles(&titles, 1..titles.len());
     let mut remarks = String::new();
     for row in &results.rows {
@@ -254,7 +277,12 @@ fn render(results: &ProgramResults) -> String {
                 }
                 let sides = [plain, with];
                 cells.extend(sides.map(|runs| format!("{:.0}", megabytes(runs))));
-                if !has_ceilings {
+                if has_requests {
+                    cells.extend(
+                        sides.map(|runs| format!("{:.0}", middle(runs, |run| run.device_requests))),
+                    );
+                }
+                if has_cpu {
                     cells.extend(sides.map(|runs| format!("{:.2}", cpu(runs))));
                 }
             }
@@ -269,6 +297,28 @@ fn render(results: &ProgramResults) -> String {
     format!("{}{table}\n{}{remarks}", heading(results), summary(results))
 }
 
+fn is_daemon(results: &ProgramResults) -> bool {
+    matches!(results.arm, Arm::Daemon { .. })
+}
+
+/// The arm beside the plain one, as the title of a column.
+fn other(results: &ProgramResults) -> &'static str {
+    if is_daemon(results) {
+        "daemon"
+    } else {
+        "ahead"
+    }
+}
+
+/// The same in a sentence.
+fn arm_text(results: &ProgramResults) -> &'static str {
+    if is_daemon(results) {
+        "beside ahead daemon"
+    } else {
+        "under ahead run"
+    }
+}
+
 fn heading(results: &ProgramResults) -> String {
     let state = match results.cache {
         CacheState::Cold => "nothing in memory",
@@ -280,9 +330,14 @@ fn heading(results: &ProgramResults) -> String {
     };
     let (machine, disk) = (&results.machine, &results.disk);
     format!(
-        "Programs by themselves and under ahead run: {} UTC, Linux {}, {} CPUs\n\
+        "Programs by themselves and {}: {} UTC, Linux {}, {} CPUs\n\
          {}: {}; {state}{size}; read-ahead 128 KiB\n",
-        results.began, machine.kernel, machine.cpus, disk.name, disk.description
+        arm_text(results),
+        results.began,
+        machine.kernel,
+        machine.cpus,
+        disk.name,
+        disk.description
     )
 }
 
@@ -311,10 +366,30 @@ fn summary(results: &ProgramResults) -> String {
         &ProgramRow::is_slowed,
     );
     name("Other output", &|row| !row.is_same());
+    text += &daemon_costs(results);
     text
 }
 
-/// For each program how long it took under `ahead run`, where 1 is as long as by itself.
+/// What the daemon took for itself; nothing where there was none.
+fn daemon_costs(results: &ProgramResults) -> String {
+    let rows = results.rows.iter().filter_map(ProgramRow::runs);
+    let runs: Vec<_> = rows.flat_map(|(_, with)| with).collect();
+    let memory = runs.iter().filter_map(|run| run.daemon_memory_bytes).max();
+    let Some(bytes_max) = memory else {
+        return String::new();
+    };
+    let cpu = runs.iter().filter_map(|run| run.daemon_cpu_ns).sum::<u64>();
+    let elapsed = runs.iter().map(|run| run.elapsed_ns).sum::<u64>();
+    let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
+    format!(
+        "The daemon: {:.1} s of CPU with its starts, in {:.1} s of programs; {} MB of memory at most\n",
+        seconds(cpu),
+        seconds(elapsed),
+        bytes_max / 1_000_000
+    )
+}
+
+/// For each program how long it took in the other arm, where 1 is as long as by itself.
 fn picture(results: &ProgramResults) -> Chart {
     let mut groups = Vec::new();
     let mut times = Vec::new();
@@ -326,12 +401,13 @@ fn picture(results: &ProgramResults) -> Chart {
     }
     Chart::Bars(BarChart {
         title: format!(
-            "Programs on {}: time under ahead run ÷ time without",
-            results.disk.name
+            "Programs on {}: time {} ÷ time without",
+            results.disk.name,
+            arm_text(results)
         ),
         y_label: "time, plain = 1".to_owned(),
         groups,
-        bars: vec![("under ahead run".to_owned(), times)],
+        bars: vec![(arm_text(results).to_owned(), times)],
     })
 }
 
@@ -347,6 +423,7 @@ mod tests {
             device_bytes: 12_345_678_901,
             device_requests: 1,
             output: Digest { bytes: 1, crc },
+            ..ProgramRun::default()
         };
         ProgramRow {
             name: name.to_owned(),
@@ -366,6 +443,9 @@ mod tests {
             began: "2025-01-31 12:00".into(),
             machine: ahead_harness::results::MachineFacts::default(),
             disk: ahead_harness::results::TestedDisk::default(),
+            arm: Arm::Run {
+                settings: Vec::new(),
+            },
             list: String::new(),
             cache: CacheState::Cold,
             percent: 10,
@@ -388,6 +468,33 @@ mod tests {
         }
         assert!(text.contains(" postgres-two-scans "), "{text}");
         assert!(text.contains("Slower than 0.98 of plain: none\n"), "{text}");
+    }
+
+    /// What the disk was asked for, and what the daemon took for itself, stand in place of the programs' processor time.
+    #[test]
+    fn the_table_of_the_daemon_has_its_costs_and_is_as_wide() {
+        let mut run = row("postgres-four-scans", 1_234_560, 12_340, 1);
+        if let ProgramOutcome::Measured { with, .. } = &mut run.outcome {
+            for run in with {
+                run.device_requests = 123_456;
+                run.daemon_cpu_ns = Some(12_340_000_000);
+                run.daemon_memory_bytes = Some(23_000_000);
+            }
+        }
+        let mut results = results(vec![run]);
+        results.arm = Arm::Daemon { is_static: false };
+        let text = render(&results);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
+        assert!(text.contains("beside ahead daemon:"), "{text}");
+        assert!(text.contains(" 123456 "), "{text}");
+        assert!(
+            text.contains("\nThe daemon: 37.0 s of CPU with its starts,"),
+            "{text}"
+        );
+        assert!(text.contains("; 23 MB of memory at most\n"), "{text}");
     }
 
     /// One who knows the list stands beside the program, in place of what the processor did.

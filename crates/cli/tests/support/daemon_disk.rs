@@ -16,6 +16,9 @@ use super::{Place, stderr, stdout};
 
 pub(crate) const FILE_BYTES: u64 = 96 << 20;
 
+/// So large that an arm, too, is better off without windows where few of its pages are read at random.
+const LARGE_FILE_BYTES: u64 = 640 << 20;
+
 /// A disk with one arm, a file on it that nothing has read, and the static reader.
 pub(crate) struct Ground {
     pub(crate) place: Place,
@@ -27,13 +30,20 @@ pub(crate) struct Ground {
 
 impl Ground {
     pub(crate) fn new(what: &str) -> Self {
+        Self::with_file(what, "400M", FILE_BYTES)
+    }
+
+    /// For readers of a mapping whose window is taken away.
+    pub(crate) fn large(what: &str) -> Self {
+        Self::with_file(what, "900M", LARGE_FILE_BYTES)
+    }
+
+    fn with_file(what: &str, disk: &str, bytes: u64) -> Self {
         let one = alone();
         let place = Place::new();
         let name = format!("test-daemon-{what}-{}", std::process::id());
         let mount = place.path().join("mount");
-        let options = [
-            "--model", "hdd", "--size", "400M", "--scale", "4", "--mount",
-        ];
+        let options = ["--model", "hdd", "--size", disk, "--scale", "4", "--mount"];
         let path = mount.to_str().expect("text").to_owned();
         let path = path.as_str();
         let create = [&["disk", "create", &name][..], &options, &[path]].concat();
@@ -49,7 +59,7 @@ impl Ground {
         ground.reader = ground.build("reader", &["-static"]);
         let output = ground.place.output(&["device", "set", path, "128K"]);
         assert!(output.status.success(), "{}", stderr(&output));
-        ground.write("file");
+        ground.write_long("file", bytes);
         ground
     }
 
@@ -94,9 +104,13 @@ impl Ground {
 
     /// A file of numbers that tell their places, out of memory again.
     pub(crate) fn write(&self, name: &str) {
+        self.write_long(name, FILE_BYTES);
+    }
+
+    fn write_long(&self, name: &str, length: u64) {
         let path = self.mount.join(name);
         let mut bytes = Vec::new();
-        for page in 0..FILE_BYTES / 4096 {
+        for page in 0..length / 4096 {
             bytes.resize(bytes.len() + 4096, u8::try_from(page % 251).expect("small"));
         }
         let mut file = fs::File::create(&path).expect("a file system");
@@ -137,8 +151,13 @@ impl Ground {
 
     /// What reached the disk while a reader read the whole of `file` as `pattern`, and what it summed up.
     pub(crate) fn read(&self, pattern: &str) -> Seen {
-        self.evict("file");
-        let held = self.hold(pattern, "file");
+        self.read_of("file", pattern)
+    }
+
+    /// The same of another file.
+    pub(crate) fn read_of(&self, name: &str, pattern: &str) -> Seen {
+        self.evict(name);
+        let held = self.hold(pattern, name);
         self.reset();
         let sum = held.go();
         self.seen(sum)
