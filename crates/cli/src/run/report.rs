@@ -465,10 +465,10 @@ mod tests {
         let seen = || Visibility::Seen(BinaryMachine::this());
         let without = with_report(seen(), &report, |shown| shown.text());
         assert!(!without.contains("trees"), "{without}");
-        report.trees = TreeReport::from_words(&[8, 400, 20 << 20, 390, 10, 2]);
+        report.trees = TreeReport::from_words(&[8, 400, 20 << 20, 390, 10, 2, 1_500_000]);
         let text = with_report(seen(), &report, |shown| shown.text());
         let line = "ahead: trees, gone through by name: 400 files (20 MiB) asked for ahead, 390 used, \
-                    10 wasted; 8 folders listed ahead\n";
+                    10 wasted; 8 folders listed ahead; 1.500 ms of waiting for names and inodes taken over\n";
         assert!(text.contains(line), "{text}");
         let json = with_report(seen(), &report, |shown| shown.json());
         let value: Value = serde_json::from_str(&json).expect("JSON");

@@ -45,7 +45,7 @@ use state::State;
 
 /// Calls that are timed from their beginning after one that may have waited.
 const CALLS_TIMED: u32 = 64;
-/// Without a helper, a wait for names or an inode that is shorter than an access by so much was for what the disk had at hand: what it reads
+/// In a program that only asks, and has no helper, a wait for names or an inode that is shorter than an access by so much was for what the disk had at hand: what it reads
 /// ahead by itself while names are asked for in the order in which they lie there. A helper that goes ahead makes an arm
 /// go back and forth (`ls -lR` of a tree as it was made, on hdd: three times as long). Less, and what waits for little
 /// is left alone on flash too; more, and it is taken for a walk.
@@ -59,6 +59,8 @@ const OPENED_BY_NAME_MIN: u32 = 8;
 static IS_WALK: AtomicBool = AtomicBool::new(false);
 /// No name was read yet of the newest listing.
 static LISTING_BEGAN: AtomicBool = AtomicBool::new(false);
+/// A read has waited: the arm goes back and forth between names and files by itself.
+static READ_HAS_WAITED: AtomicBool = AtomicBool::new(false);
 /// Something waited since the newest open that was counted.
 static HAS_WAITED: AtomicBool = AtomicBool::new(false);
 /// Folder and name that were opened last after a wait, and how many names of that folder in a row.
@@ -80,8 +82,17 @@ pub(crate) fn is_on() -> bool {
     state::state() != State::Off
 }
 
+/// A read waited for a device.
+pub(crate) fn on_wait_of_read() {
+    if !READ_HAS_WAITED.load(Relaxed) {
+        READ_HAS_WAITED.store(true, Relaxed);
+        state::count_waits_at_hand();
+    }
+    on_wait();
+}
+
 /// Something waited for a device.
-pub(crate) fn on_wait() {
+fn on_wait() {
     match state::state() {
         State::Idle => {
             state::count_wait();
@@ -169,8 +180,10 @@ impl Clock {
 fn on_long_call(elapsed: u64, fd: c_int) {
     if !wake::is_over() && wake::may_act() && watch::has_really_waited(true) {
         watch::stay_alert();
-        let is_helped = state::state() != State::Idle;
-        if is_helped || was_at_hand(elapsed, fd) != Some(true) {
+        let only_asks = state::state() == State::Idle && !READ_HAS_WAITED.load(Relaxed);
+        if only_asks && was_at_hand(elapsed, fd) == Some(true) {
+            state::count_wait_at_hand();
+        } else {
             on_wait();
         }
     }

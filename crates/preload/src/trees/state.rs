@@ -30,6 +30,8 @@ pub(super) enum State {
 /// and again; more, and what it does after that is hardly ever helped.
 const WAITS_MAX: u32 = WAITS_MIN << 10;
 static WAITS: AtomicU32 = AtomicU32::new(0);
+/// Waits that count once a read has waited too.
+static WAITS_AT_HAND: AtomicU32 = AtomicU32::new(0);
 static WAITS_NEEDED: AtomicU32 = AtomicU32::new(WAITS_MIN);
 
 static STATE: AtomicU32 = AtomicU32::new(State::Off as u32);
@@ -66,6 +68,16 @@ pub(super) fn want() {
 /// Something waited while there was no helper.
 pub(super) fn count_wait() {
     WAITS.fetch_add(1, Relaxed);
+}
+
+/// A program that only asks so far waited for what the disk had at hand.
+pub(super) fn count_wait_at_hand() {
+    WAITS_AT_HAND.fetch_add(1, Relaxed);
+}
+
+/// It does not only ask: these waits count.
+pub(super) fn count_waits_at_hand() {
+    WAITS.fetch_add(WAITS_AT_HAND.swap(0, Relaxed), Relaxed);
 }
 
 /// Whether enough waits were counted for a helper to be worth its making.

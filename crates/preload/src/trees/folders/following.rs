@@ -18,7 +18,7 @@ pub(in crate::trees) enum Following {
 
 impl Folders {
     /// The program comes to `folder`, for the first time in this round: how that fits the orders of the folders of the
-    /// one above. `None`: it came here before, or the one above is not known.
+    /// one above. `None`: it came here before, it is the first one there, or the one above is not known.
     pub(in crate::trees) fn come_to(&mut self, folder: usize, round: u32) -> Option<[Fit; ORDERS]> {
         let known = &mut self.folders[folder];
         if std::mem::replace(&mut known.came_round, round) == round {
@@ -27,10 +27,13 @@ impl Folders {
         let parent = index(known.parent.checked_sub(1)?);
         let ranks = self.ranks(index(self.folders[folder].entry));
         let parent = &mut self.folders[parent];
-        if std::mem::replace(&mut parent.reached_round, round) != round {
+        let is_first = std::mem::replace(&mut parent.reached_round, round) != round;
+        if is_first {
             parent.reached = ReachedRanks::new();
         }
-        Some(parent.reached.on_visit(ranks))
+        let fits = parent.reached.on_visit(ranks);
+        // A round may begin anywhere.
+        (!is_first).then_some(fits)
     }
 
     /// What a walk in `order` that goes into the depth comes to after the files of `folder`: what lies
