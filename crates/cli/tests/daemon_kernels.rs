@@ -46,7 +46,7 @@ daemon() {
 half() {
   cold
   mkfifo /run/$1
-  reader mapped-random /disk/file hold half < /run/$1 > /run/$1.out &
+  reader mapped-random /disk/large hold half < /run/$1 > /run/$1.out &
   reader=$!
   exec 3> /run/$1
   echo go >&3
@@ -55,8 +55,9 @@ half() {
   begin
 }
 say uname $(uname -r)
-# With an arm, a file as small as this one keeps its window.
-echo 0 > /sys/block/vda/queue/rotational
+# What is smaller keeps its window on a disk with an arm.
+dd if=/dev/zero of=/disk/large bs=1M count=640 2> /dev/null
+sync
 all alone
 daemon
 all helped
@@ -100,7 +101,7 @@ fn costs<'a>(lines: &[&'a str]) -> BTreeMap<(&'a str, &'a str), Cost> {
 }
 
 fn a_daemon_on(kernel: &str, release: &str) {
-    let machine = Machine::new(kernel, INIT, 256);
+    let machine = Machine::new(kernel, INIT, 1024);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/reader.c");
     let reader = machine.root().join("bin/reader");
     run(Command::new("cc")
