@@ -53,6 +53,7 @@
 #define PIPELINE_ACCESSES	2U
 #define SLOW_ACCESS_NS		2000000U
 #define ACCESSES_AHEAD		8U
+#define ACCESSES_SPARED		2U
 
 /* When a stream is believed. */
 #define YOUNG_GAP_PAGES		32U
@@ -966,13 +967,25 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 
 /* --- how much to ask for ------------------------------------------------ */
 
+/*
+ * Pages that a stream has read up to here, counted from anywhere: a distance
+ * of two places is what was read in between, without holes of a stride.
+ */
+static u32 pages_before(const struct ra_stream *stream)
+{
+	if (stream->shape != RA_STRIDED)
+		return (u32)stream->next;
+	return (u32)times(div64_u64(stream->next, max_of(stream->step, 1)),
+			  max_of(stream->began, 1));
+}
+
 /* The rate of a reader since it asked last, if the clock moved. */
 static bool rate_of(const struct ra_stream *stream, u64 now_ns, u32 *pages,
 		    u64 *time_ns)
 {
 	u32 time = (u32)(now_ns >> PACE_UNIT_BITS) - stream->pace_moment;
 
-	*pages = (u32)stream->next - stream->pace_place;
+	*pages = pages_before(stream) - stream->pace_place;
 	*time_ns = (u64)time << PACE_UNIT_BITS;
 	return stream->request && *pages && *pages < 1U << 31 && time &&
 	       time < 1U << 31;
@@ -980,7 +993,7 @@ static bool rate_of(const struct ra_stream *stream, u64 now_ns, u32 *pages,
 
 static void restart_pace(struct ra_stream *stream, u64 now_ns)
 {
-	stream->pace_place = (u32)stream->next;
+	stream->pace_place = pages_before(stream);
 	stream->pace_moment = (u32)(now_ns >> PACE_UNIT_BITS);
 }
 
@@ -1174,6 +1187,25 @@ static struct rest rest_behind(const struct ra_stream *stream,
 	return rest;
 }
 
+/*
+ * Pages that it costs to read what all accesses cost that a run could have
+ * been spared up to here. More is not asked for while nothing else is known:
+ * what a long read costs is its transfer, which nothing saves. A scan from the
+ * front of the file is believed to go on.
+ */
+static u64 earned_by(const struct ra_stream *stream, u64 length,
+		     const struct ra_device *device)
+{
+	u64 run = run_pages(stream), reads, spared;
+
+	if (!is_run(stream) || stream->next <= run)
+		return UNBOUNDED;
+	length = max_of(length, 1);
+	reads = div64_u64(run + length - 1, length);
+	spared = times(pages_per_access(device), ACCESSES_SPARED);
+	return max_of(times(reads, spared), FIRST_REQUEST_PAGES);
+}
+
 static u8 reason_of(const struct ra_stream *stream, bool first, u8 cached,
 		    bool boosted)
 {
@@ -1225,6 +1257,16 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	size = max_of(max_of(size, need.request), (u64)need.length * 2);
 	size = min_of(size, limit);
 	rest = rest_behind(stream, a->file, moment);
+	if (rest.kind != REST_PAGES) {
+		u64 length = length_of(a->access);
+		u64 earned = earned_by(stream, length, &moment->device);
+
+		if (earned < length) {
+			decision->reason = RA_READS_ARE_LONG;
+			return;
+		}
+		size = min_of(size, earned);
+	}
 	pages = size;
 	if (rest.kind == REST_AS_FAR_AGAIN) {
 		/* Not in many small pieces. */

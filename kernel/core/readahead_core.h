@@ -52,6 +52,7 @@ enum ra_reason {
 	RA_LEFT_TO_STOCK,
 	RA_REOPENED,
 	RA_RUN_ENDS,
+	RA_READS_ARE_LONG,
 };
 
 /**

@@ -318,3 +318,43 @@ fn a_run_that_is_read_twice_is_asked_for_in_order_and_to_its_end() {
     }
     assert!(reader.asked_total < reader.read_total);
 }
+
+/// How often the next of runs of these lengths is foreseen on `device`; they begin every 2000 pages.
+fn times_foreseen(lengths: [u64; 3], device: DeviceEstimate) -> usize {
+    let mut reader = Reader::new(FILE);
+    reader.moment.device = device;
+    let mut foreseen = 0;
+    for run in 0..30_usize {
+        let start = run as u64 * 2000;
+        for page in (0..lengths[run % 3]).step_by(16) {
+            let reason = reader.read(start + page, 16).decision.reason;
+            foreseen += usize::from(reason == Reason::BeginningForeseen);
+        }
+    }
+    foreseen
+}
+
+/// Generated 31012 on hdd: the arm went to where the next run began, back for the rest of this one, and there again
+/// (1.25 of the kernel's time, 1.08 without).
+#[test]
+fn an_arm_is_not_sent_to_the_next_run_while_this_one_may_go_on() {
+    let unlike = [192, 320, 256];
+    assert_eq!(times_foreseen(unlike, DeviceEstimate::ARM), 0);
+    assert!(times_foreseen(unlike, DeviceEstimate::FLASH) > 5);
+    assert!(times_foreseen([256; 3], DeviceEstimate::ARM) > 5);
+}
+
+/// Generated 40006: two or three reads of 4 MiB, then somewhere else. As much again was asked for with the second (on
+/// hdd 1.38 of the time of Linux 6.12, on a network volume 1.17).
+#[test]
+fn long_reads_are_followed_when_the_run_has_earned_one_more() {
+    let asked_with = |begin: u64| {
+        let mut reader = Reader::new(FILE);
+        (0..8).find(|read| {
+            let decision = reader.read(begin + read * 1024, 1024).decision;
+            decision.prefetch.count > 0
+        })
+    };
+    assert_eq!(asked_with(20_000), Some(2));
+    assert_eq!(asked_with(0), Some(1), "a scan from the front");
+}

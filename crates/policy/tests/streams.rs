@@ -4,6 +4,7 @@
 mod support;
 
 use ahead_policy::adaptive::{Direction, Shape, StreamId};
+use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::Reason;
 use ahead_units::{PageCount, Timestamp};
 use support::Reader;
@@ -246,4 +247,29 @@ fn streams_that_share_a_device_are_not_taken_for_slow_ones() {
     reader.moment.threshold = PageCount::new(1 << 20);
     let alone = request_at_pace(&mut reader, 20_000, 1_000_000);
     assert_eq!(alone, 2048);
+}
+
+/// Reads a page of every 64 and waits in each window, with `page_ns` from one to the next; how many requests were
+/// larger for the waiting.
+fn strided_requests_for_waiting(page_ns: u64) -> usize {
+    let mut reader = Reader::new(FILE);
+    let mut larger = 0;
+    for element in 0..400 {
+        let outcome = reader.read(element * 64, 1);
+        larger += usize::from(outcome.decision.reason == Reason::ReaderWaited);
+        if outcome.covered {
+            reader.wait(element * 64, 1, &outcome);
+        }
+        reader.now = Timestamp::new(reader.now.get() + page_ns);
+    }
+    larger
+}
+
+/// What it leaves out it does not get from the device: bytes of places were once taken for pages that were read, and
+/// every strided reader seemed to have all that the device gives.
+#[test]
+fn a_strided_reader_earns_larger_requests_by_waiting() {
+    let page_ns = DeviceEstimate::ARM.transfer_ns(PageCount::new(1));
+    assert_eq!(strided_requests_for_waiting(page_ns), 0);
+    assert!(strided_requests_for_waiting(page_ns * 4) > 4);
 }

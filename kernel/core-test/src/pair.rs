@@ -36,7 +36,7 @@ struct File {
 }
 
 /// The places of the kernel's tables, and its reasons, in `policy`'s words.
-const REASONS: [Reason; 16] = [
+const REASONS: [Reason; 17] = [
     Reason::None,
     Reason::MarkerNotReached,
     Reason::StreamBegan,
@@ -53,6 +53,7 @@ const REASONS: [Reason; 16] = [
     Reason::LeftToKernel,
     Reason::Reopened,
     Reason::RunEnds,
+    Reason::ReadsAreLong,
 ];
 
 /// The place of [`Reason::ReaderWaited`] there.

@@ -76,6 +76,16 @@ impl RunLengths {
         self.known >= RUNS_BELIEVED
     }
 
+    /// Whether those that are remembered were equally long. Runs of no whole pages differ by one.
+    pub(super) fn are_alike(&self) -> bool {
+        let known = &self.pages[..];
+        let newest = self.pages[usize::from(self.newest)];
+        let count = usize::from(self.known);
+        (0..count).all(|back| {
+            known[(usize::from(self.newest) + REMEMBERED - back) % REMEMBERED].abs_diff(newest) <= 1
+        })
+    }
+
     /// Whether lengths are believed since this run ended.
     pub(super) fn begins_to_be_believed(&self) -> bool {
         self.known == RUNS_BELIEVED

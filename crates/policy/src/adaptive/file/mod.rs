@@ -570,6 +570,10 @@ impl FileStreams {
         let Rest::Pages(run_pages) = self.runs.rest(0, device.pages_per_access().get()) else {
             return None;
         };
+        // A run that goes on after all brings an arm back, and then there again.
+        if device.is_slow_to_access() && !self.runs.are_alike() {
+            return None;
+        }
         // What the one run leaves undone, and no more than one more or what keeps the device at work.
         let next_run = run_pages.saturating_add(SLACK_PAGES);
         let pages = pages.min(next_run.max(device.pipeline_request().get()));

@@ -208,6 +208,12 @@ pub(in crate::adaptive) fn unread(window: &Window, grid: &Grid) -> u64 {
     elements.saturating_mul(grid.pages_min())
 }
 
+/// Pages of the elements before the next one, counted from anywhere.
+pub(in crate::adaptive) fn pages_before(window: &Window, grid: &Grid) -> u64 {
+    let elements = window.next.checked_div(grid.period).unwrap_or(0);
+    elements.saturating_mul(grid.pages_min())
+}
+
 /// The reader waited for an element: its next step asks.
 pub(in crate::adaptive) fn begin_again(window: &mut Window) {
     (window.frontier, window.tail) = (window.next, 1);

@@ -13,6 +13,7 @@ use crate::adaptive::runs::{Rest, RunLengths};
 use crate::adaptive::shape::{Shape, run, strided};
 use crate::adaptive::window::pages16;
 use crate::decision::Prefetch;
+use crate::device::DeviceEstimate;
 use crate::reason::Reason;
 use crate::steering::steering;
 use ahead_units::{PageRange, Timestamp};
@@ -27,6 +28,10 @@ steering! {
 /// Where it may not pay a run asks for one part in so many of what it has read. Two requests are on their way when
 /// it ends: a sixteenth, and as much in vain is no reason to doubt.
 const LEFT_ALONE_PARTS: u64 = 32;
+
+/// Accesses of the device that a read of a run is spared by being asked for: its own, and as much again for what the
+/// program does meanwhile.
+const ACCESSES_SPARED: u64 = 2;
 
 /// What the file has learned, for all of its streams.
 #[derive(Clone, Copy, Debug)]
@@ -95,8 +100,15 @@ impl Stream {
             return Asked::nothing(Reason::DoesNotPay);
         };
         let limit = limit.min(most);
-        let size = request::size(&need, moment, limit);
         let rest = self.rest(moment, learned.runs);
+        let earned = match rest {
+            Rest::Pages(_) => u64::MAX,
+            Rest::Unknown | Rest::AsFarAgain(_) => self.earned(access, &moment.device),
+        };
+        if earned < access.len().get() {
+            return Asked::nothing(Reason::ReadsAreLong);
+        }
+        let size = request::size(&need, moment, limit).min(earned);
         let (pages, least, is_exact) = match rest {
             Rest::Unknown => (size, 0, false),
             // Not in many small pieces, each of which would be asked for when it is needed.
@@ -150,7 +162,7 @@ impl Stream {
             Reason::MarkerCrossed
         };
         self.served.on_request(is_probe);
-        self.pace.restart(self.window.next, now);
+        self.pace.restart(self.pages_before(), now);
         Asked {
             prefetch: prefetch.before(moment.file_pages),
             reason,
@@ -224,10 +236,32 @@ impl Stream {
         is_enough.then_some(earned)
     }
 
+    /// Pages that it costs to read what all accesses cost that the run could have been spared up to here. More is not
+    /// asked for while nothing else is known: what a long read costs is its transfer, which nothing saves. A scan from
+    /// the front of the file is believed to go on, and what the kernel asks for by itself costs nothing.
+    fn earned(&self, access: &Access, device: &DeviceEstimate) -> u64 {
+        if !self.shape.is_run() || self.run_begin() == 0 {
+            return u64::MAX;
+        }
+        let spared = device.pages_per_access().get().saturating_mul(ACCESSES_SPARED);
+        let reads = u64::from(self.run_pages()).div_ceil(access.len().get().max(1));
+        reads.saturating_mul(spared).max(request::FIRST_REQUEST_PAGES.get())
+    }
+
     /// The rate of the reader since the last request; `None` before the first.
     fn rate(&self, now: Timestamp) -> Option<Rate> {
         let has_asked = self.request > 0;
-        has_asked.then(|| self.pace.rate(self.window.next, now))?
+        has_asked.then(|| self.pace.rate(self.pages_before(), now))?
+    }
+
+    /// Pages that the stream has read up to here, counted from anywhere: a distance of two places is what was read
+    /// in between. Holes between elements are no part of it.
+    fn pages_before(&self) -> u64 {
+        if self.shape == Shape::Strided {
+            strided::pages_before(&self.window, &self.grid())
+        } else {
+            self.window.next
+        }
     }
 }
 
