@@ -1200,7 +1200,8 @@ static u64 earned_by(const struct ra_stream *stream, u64 length,
 
 	if (!is_run(stream) || stream->next <= run)
 		return UNBOUNDED;
-	length = max_of(length, 1);
+	/* The last one of a run is often shorter than those before it. */
+	length = max_of(max_of(length, stream->step), 1);
 	reads = div64_u64(run + length - 1, length);
 	spared = times(pages_per_access(device), ACCESSES_SPARED);
 	return max_of(times(reads, spared), FIRST_REQUEST_PAGES);

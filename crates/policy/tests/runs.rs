@@ -357,4 +357,11 @@ fn long_reads_are_followed_when_the_run_has_earned_one_more() {
     };
     assert_eq!(asked_with(20_000), Some(2));
     assert_eq!(asked_with(0), Some(1), "a scan from the front");
+    let mut reader = Reader::new(FILE);
+    reader.read(20_000, 1024);
+    let short = reader.read(21_024, 200).decision;
+    assert!(
+        short.prefetch.pages().get() <= 1224,
+        "a short one ends the run: {short:?}"
+    );
 }

@@ -243,9 +243,16 @@ impl Stream {
         if !self.shape.is_run() || self.run_begin() == 0 {
             return u64::MAX;
         }
-        let spared = device.pages_per_access().get().saturating_mul(ACCESSES_SPARED);
-        let reads = u64::from(self.run_pages()).div_ceil(access.len().get().max(1));
-        reads.saturating_mul(spared).max(request::FIRST_REQUEST_PAGES.get())
+        let spared = device
+            .pages_per_access()
+            .get()
+            .saturating_mul(ACCESSES_SPARED);
+        // The last one of a run is often shorter than those before it.
+        let length = access.len().get().max(u64::from(self.window.step));
+        let reads = u64::from(self.run_pages()).div_ceil(length.max(1));
+        reads
+            .saturating_mul(spared)
+            .max(request::FIRST_REQUEST_PAGES.get())
     }
 
     /// The rate of the reader since the last request; `None` before the first.
