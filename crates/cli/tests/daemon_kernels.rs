@@ -7,10 +7,8 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
 
-use support::machine::{LINUX_6_1, LINUX_6_12, Machine, run, said};
+use support::machine::{LINUX_6_1, LINUX_6_12, Machine, said};
 
 /// The file has 768 windows of 128 KiB, so that faults at random places are seldom near one another.
 const INIT: &str = r#"mkdir -p /disk/ahead /var/lib/ahead
@@ -102,12 +100,7 @@ fn costs<'a>(lines: &[&'a str]) -> BTreeMap<(&'a str, &'a str), Cost> {
 
 fn a_daemon_on(kernel: &str, release: &str) {
     let machine = Machine::new(kernel, INIT, 1024);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/reader.c");
-    let reader = machine.root().join("bin/reader");
-    run(Command::new("cc")
-        .args(["-static", "-O1", "-o"])
-        .arg(&reader)
-        .arg(&source));
+    support::build_reader(&machine.root().join("bin/reader"), &["-static"]);
     let console = machine.start();
     let said = said(&console);
     let is_said = |line: &str| {

@@ -30,18 +30,26 @@ pub fn mappings_of(proc_root: &Path, pid: i32, inode: u64) -> io::Result<Vec<Fil
         let line = line?;
         // A name of any bytes may follow.
         let text = String::from_utf8_lossy(&line);
-        found.extend(
-            parse(&text)
-                .filter(|(_, of)| *of == inode)
-                .map(|(mapping, _)| mapping),
-        );
+        let line = mapping_line(&text).filter(|line| line.inode == inode);
+        found.extend(line.map(|line| line.mapping));
     }
     Ok(found)
 }
 
+/// A line of `maps`, and of `smaps` the first one of each mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MappingLine<'a> {
+    /// Where and of what.
+    pub(crate) mapping: FileMapping,
+    /// The file's number; 0 without a file.
+    pub(crate) inode: u64,
+    /// The file as the process sees it, or what the kernel calls the memory; may be empty.
+    pub(crate) name: &'a str,
+}
+
 /// `7f00a000-7f00b000 r--s 00001000 08:02 135522   /usr/lib/a b.so`; the device in hexadecimal digits.
-fn parse(line: &str) -> Option<(FileMapping, u64)> {
-    let mut fields = line.split_ascii_whitespace();
+pub(crate) fn mapping_line(line: &str) -> Option<MappingLine<'_>> {
+    let mut fields = line.splitn(6, ' ');
     let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok();
     let half = |text: &str| u32::from_str_radix(text, 16).ok();
     let (start, end) = fields.next()?.split_once('-')?;
@@ -58,7 +66,11 @@ fn parse(line: &str) -> Option<(FileMapping, u64)> {
         offset,
         device,
     };
-    Some((mapping, fields.next()?.parse().ok()?))
+    Some(MappingLine {
+        mapping,
+        inode: fields.next()?.parse().ok()?,
+        name: fields.next().unwrap_or_default().trim_start(),
+    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 
 use crate::block_queue::DeviceNumber;
+use crate::process_maps::mapping_line;
 
 /// A mapped part of a file of which something was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,31 +43,12 @@ pub fn advised_mappings_of(proc_root: &Path, pid: u32) -> io::Result<Vec<Advised
                     is_huge,
                 });
             }
-        } else if let Some(next) = head_of(&line) {
-            head = next;
+        } else if let Some(next) = mapping_line(&line) {
+            let is_file = next.inode != 0 && next.name.starts_with('/');
+            head = is_file.then(|| (next.mapping.device, next.name.to_owned()));
         }
     }
     Ok(found)
-}
-
-/// `7f00a000-7f00b000 r--s 00001000 08:02 135522   /usr/lib/a b.so`: the file, if it is one on a device. `None` for
-/// the other lines, `Some(None)` for memory without a file.
-fn head_of(line: &str) -> Option<Option<(DeviceNumber, String)>> {
-    let mut fields = line.splitn(6, ' ');
-    let (start, end) = fields.next()?.split_once('-')?;
-    let is_address = |text: &str| u64::from_str_radix(text, 16).is_ok();
-    if !is_address(start) || !is_address(end) {
-        return None;
-    }
-    let half = |text: &str| u32::from_str_radix(text, 16).ok();
-    let (major, minor) = fields.nth(2)?.split_once(':')?;
-    let device = DeviceNumber {
-        major: half(major)?,
-        minor: half(minor)?,
-    };
-    let is_file = fields.next()? != "0";
-    let path = fields.next().unwrap_or_default().trim_start();
-    Some((is_file && path.starts_with('/')).then(|| (device, path.to_owned())))
 }
 
 #[cfg(test)]

@@ -65,13 +65,7 @@ impl Ground {
 
     pub(crate) fn build(&self, name: &str, options: &[&str]) -> PathBuf {
         let built = self.place.path().join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/reader.c");
-        let status = Command::new("cc")
-            .args(options)
-            .args(["-O1", "-Wall", "-o"])
-            .args([&built, &source])
-            .status();
-        assert!(status.expect("a C compiler").success());
+        super::build_reader(&built, options);
         built
     }
 

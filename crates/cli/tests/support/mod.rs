@@ -11,6 +11,17 @@ pub(crate) mod read_file;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Compiles the reader in C with `options` of the system's compiler.
+pub(crate) fn build_reader(built: &Path, options: &[&str]) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/reader.c");
+    let status = Command::new("cc")
+        .args(options)
+        .args(["-O1", "-Wall", "-o"])
+        .args([built, source.as_path()])
+        .status();
+    assert!(status.expect("a C compiler").success());
+}
+
 /// A folder of the test's own, with a library in it.
 pub(crate) struct Place {
     folder: tempfile::TempDir,

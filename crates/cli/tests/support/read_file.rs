@@ -19,12 +19,7 @@ impl ReadFile {
         let open = fs::Permissions::from_mode(0o755);
         fs::set_permissions(folder.path(), open).expect("our folder");
         let reader = folder.path().join("reader");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/reader.c");
-        let built = Command::new("cc")
-            .args(["-static", "-O1", "-Wall", "-o"])
-            .args([&reader, &source])
-            .status();
-        assert!(built.expect("a C compiler").success());
+        super::build_reader(&reader, &["-static"]);
         let file = Self { folder, reader };
         let mut bytes = fs::File::create(file.path()).expect("a disk");
         for _ in 0..mib {

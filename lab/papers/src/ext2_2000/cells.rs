@@ -1,6 +1,7 @@
 //! The machine of the paper, and every run that its figures need.
 
 use ahead_disk_model::DiskModel;
+use ahead_replicas::kernel::Advice;
 use ahead_sim::algorithm::Policy;
 use ahead_sim::queue::QueueSettings;
 use ahead_sim::report::WorldReport;
@@ -167,28 +168,41 @@ pub(super) fn files(place: Place, pages: impl IntoIterator<Item = u64>) -> Vec<F
     before.into_iter().chain(files).collect()
 }
 
-/// *mmapit* on a file of `pages` pages.
-pub(super) fn mmapit(place: Place, pages: u64) -> Job {
-    let steps = [
-        Step::Map {
-            area: 0,
-            slot: 0,
-            start: 0,
-            pages,
-            advice: ahead_replicas::kernel::Advice::Normal,
-            executable: false,
-        },
-        Step::Touch {
-            area: 0,
-            page: 0,
-            pages,
-        },
-    ];
+/// The whole of a file of `pages` pages is mapped: area 0.
+pub(super) fn map_all(pages: u64) -> Step {
+    Step::Map {
+        area: 0,
+        slot: 0,
+        start: 0,
+        pages,
+        advice: Advice::Normal,
+        executable: false,
+    }
+}
+
+/// A process `name` that maps one file of `pages` pages and does `steps`.
+pub(super) fn mapping(
+    name: &str,
+    place: Place,
+    pages: u64,
+    steps: impl Iterator<Item = Step> + Clone + Send + 'static,
+) -> Job {
+    let steps = [map_all(pages)].into_iter().chain(steps);
     Job {
         files: files(place, [pages]),
-        processes: vec![Process::new("mmapit", vec![1], steps.into_iter())],
+        processes: vec![Process::new(name, vec![1], steps)],
         ..Job::default()
     }
+}
+
+/// *mmapit* on a file of `pages` pages.
+pub(super) fn mmapit(place: Place, pages: u64) -> Job {
+    let touch = Step::Touch {
+        area: 0,
+        page: 0,
+        pages,
+    };
+    mapping("mmapit", place, pages, [touch].into_iter())
 }
 
 /// What `getrusage` and the clock showed the authors, in seconds.

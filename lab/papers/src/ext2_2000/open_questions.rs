@@ -11,8 +11,8 @@ use ahead_workload::random::below;
 use ahead_workload::{Job, Listed, Process, Step};
 
 use super::cells::{
-    Mechanism, Place, Queue, Runs, Transfer, WINDOWS, files, machine, mb_per_s, mmapit, sweep,
-    usage,
+    Mechanism, Place, Queue, Runs, Transfer, WINDOWS, files, machine, mapping, mb_per_s, mmapit,
+    sweep, usage,
 };
 use super::charts::{line, over_windows};
 use super::following_period::FollowingPeriod;
@@ -181,16 +181,8 @@ fn merge(pages: u64) -> Job {
 
 /// The first pass: `group` pages are read, then sorted, which takes as long again as touching them.
 fn first_pass(machine: &Machine, pages: u64, group: u64) -> Job {
-    let map = Step::Map {
-        area: 0,
-        slot: 0,
-        start: 0,
-        pages,
-        advice: Advice::Normal,
-        executable: false,
-    };
     let ns = machine.costs.user_page_ns * group;
-    let program = (0..pages / group).flat_map(move |number| {
+    let steps = (0..pages / group).flat_map(move |number| {
         [
             Step::Touch {
                 area: 0,
@@ -200,15 +192,7 @@ fn first_pass(machine: &Machine, pages: u64, group: u64) -> Job {
             Step::Compute { ns },
         ]
     });
-    Job {
-        files: files(Place::Inner, [pages]),
-        processes: vec![Process::new(
-            "sort",
-            vec![1],
-            [map].into_iter().chain(program),
-        )],
-        ..Job::default()
-    }
+    mapping("sort", Place::Inner, pages, steps)
 }
 
 fn external_sort(figure: &mut Figure, machine: &Machine, pages: u64) -> Result<(), ReproduceError> {

@@ -13,7 +13,9 @@ use ahead_sim::report::WorldReport;
 use ahead_sim::world::Machine;
 use ahead_workload::{FileSpec, Job, Layout, Listed, Piece, Process, Step};
 
-use super::cells::{Mechanism, Place, Queue, Transfer, files, machine, mb_per_s, mmapit, usage};
+use super::cells::{
+    Mechanism, Place, Queue, Transfer, files, machine, map_all, mb_per_s, mmapit, usage,
+};
 use crate::figure::{Figure, ModelKnobs, ReproduceError, run};
 use ahead_study::parallel;
 use ahead_study::verdict::{FigureRow, Shown};
@@ -109,14 +111,7 @@ fn with_indirect_blocks(place: Place, pages: u64, ahead: u64) -> Job {
         offset: block_at(block),
     });
     let mut steps = vec![
-        Step::Map {
-            area: 0,
-            slot: 0,
-            start: 0,
-            pages,
-            advice: Advice::Normal,
-            executable: false,
-        },
+        map_all(pages),
         // The file system reads its own blocks one at a time.
         Step::Advise {
             slot: 1,

@@ -7,7 +7,6 @@
 //! turned read-ahead off for. `hdparm -t`, which the authors used to set up their disk, reads the disk itself
 //! in order, 2 MiB at a time; what it would have printed is the line that *mmapit* cannot pass.
 
-use ahead_replicas::kernel::Advice;
 use ahead_sim::queue::QueueSettings;
 use ahead_sim::report::WorldReport;
 use ahead_sim::world::Machine;
@@ -16,7 +15,9 @@ use ahead_study::verdict::{FigureRow, Shown};
 use ahead_workload::random::below;
 use ahead_workload::{Job, Process, Step};
 
-use super::cells::{Place, Queue, Runs, Transfer, files, machine, mb_per_s, mmapit, usage};
+use super::cells::{
+    Place, Queue, Runs, Transfer, files, machine, mapping, mb_per_s, mmapit, usage,
+};
 use crate::figure::{Figure, ModelKnobs, ReproduceError, float, run};
 
 /// Windows in KiB: what an administrator can set. 128 is what the kernel sets.
@@ -104,28 +105,12 @@ type Walk = fn(u64, u64) -> u64;
 
 /// `count` touches of single pages.
 fn touches(pages: u64, count: u64, walk: Walk) -> Job {
-    let map = Step::Map {
-        area: 0,
-        slot: 0,
-        start: 0,
-        pages,
-        advice: Advice::Normal,
-        executable: false,
-    };
     let steps = (0..count).map(move |number| Step::Touch {
         area: 0,
         page: walk(number, pages),
         pages: 1,
     });
-    Job {
-        files: files(Place::Inner, [pages]),
-        processes: vec![Process::new(
-            "mmapit",
-            vec![1],
-            [map].into_iter().chain(steps),
-        )],
-        ..Job::default()
-    }
+    mapping("mmapit", Place::Inner, pages, steps)
 }
 
 /// Backward, and a twentieth of the pages at random places.
