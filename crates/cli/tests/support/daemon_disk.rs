@@ -129,9 +129,21 @@ impl Ground {
     }
 
     pub(crate) fn hold_with(&self, pattern: &str, name: &str, holds: &[&str]) -> Held {
-        let mut child = Command::new(&self.reader)
-            .args([pattern, &self.path(name)])
-            .args(holds)
+        let mut command = Command::new(&self.reader);
+        command.args([pattern, &self.path(name)]).args(holds);
+        Self::held(command)
+    }
+
+    /// The same, started by `starter`, a program that executes what follows its own words.
+    pub(crate) fn hold_by(&self, starter: &[&str], pattern: &str) -> Held {
+        let mut command = Command::new(starter[0]);
+        command.args(&starter[1..]).arg(&self.reader);
+        command.args([pattern, &self.path("file"), "hold"]);
+        Self::held(command)
+    }
+
+    fn held(mut command: Command) -> Held {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
