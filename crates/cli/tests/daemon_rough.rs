@@ -146,7 +146,7 @@ fn readers_in_namespaces_of_their_own_are_steered() {
     let starter = [&["unshare"][..], &spaces].concat();
     for pattern in ["backward", "mapped-backward"] {
         ground.evict("file");
-        let held = ground.hold_by(&starter, pattern);
+        let held = ground.hold_by(&starter, pattern, "file");
         ground.reset();
         let sum = held.go();
         let helped = ground.seen(sum);
