@@ -42,6 +42,7 @@ fn daemons_that_are_killed_under_load_leave_nothing_and_no_reader_gets_a_wrong_b
             daemon.holds(&ground.mount) <= 1,
             "one duplicate, for one call"
         );
+        println!("round {round}: {}", daemon.used());
         daemon.kill();
         assert_eq!(one.sum(), backward, "round {round}");
         assert_eq!(other.sum(), random, "round {round}");
@@ -64,6 +65,7 @@ fn a_file_that_is_deleted_while_it_is_read_is_steered_to_its_end() {
     ground.reset();
     let sum = held.go();
     let helped = ground.seen(sum);
+    println!("deleted: {}", daemon.used());
     daemon.end();
     assert_eq!(helped.sum, alone.sum, "the same bytes");
     assert!(helped.seeks * 4 < alone.seeks, "{helped:?} {alone:?}");
@@ -88,6 +90,7 @@ fn a_file_that_becomes_shorter_while_it_is_read_does_no_harm() {
     ground.reset();
     let sum = ground.hold("backward", "file").go();
     let helped = ground.seen(sum);
+    println!("shorter: {}", daemon.used());
     let last = daemon.end();
     assert!(last.contains(" facts lost"), "{last}");
     assert!(helped.bytes <= FILE_BYTES / 2 * 11 / 10, "{helped:?}");
@@ -116,6 +119,7 @@ fn facts_that_find_the_ring_full_are_counted_and_the_next_reader_is_steered() {
     }
     daemon.signal("-CONT");
     let helped = ground.read("backward");
+    println!("overrun: {}", daemon.used());
     let said = daemon.end();
     assert_eq!(helped.sum, alone.sum, "the same bytes");
     assert!(helped.seeks * 4 < alone.seeks, "{helped:?} {alone:?}");
@@ -123,6 +127,7 @@ fn facts_that_find_the_ring_full_are_counted_and_the_next_reader_is_steered() {
     let lost = last.strip_suffix(" facts lost").expect("what it lost");
     let lost = lost.rsplit(' ').next().expect("a number");
     let lost: u64 = lost.parse().expect("a number");
+    println!("{last}");
     assert!(lost > 10_000, "{last}");
 }
 
@@ -157,6 +162,7 @@ fn readers_in_namespaces_of_their_own_are_steered() {
             "{pattern}: {helped:?}"
         );
     }
+    println!("namespaces: {}", daemon.used());
     let last = daemon.end();
     assert!(last.contains(" 0 facts lost"), "{last}");
 }
@@ -191,6 +197,7 @@ fn a_disk_can_be_unmounted_as_soon_as_its_reader_has_ended() {
         assert!(mounted.expect("mount").success(), "round {round}");
         ground.evict("file");
     }
+    println!("umount: {busy} of 20 were busy; {}", daemon.used());
     let last = daemon.end();
     assert!(busy <= 3, "{busy} of 20; {last}");
 }

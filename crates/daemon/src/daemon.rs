@@ -444,9 +444,13 @@ impl Daemon {
             && !token.covered
             && let Ok(mut inside) = self.session.files.enter(place)
         {
-            let has_window = !self.narrowed.holds(fact.file, fact.process);
-            let window = &mut inside.slot().mapped_window;
-            window.on_wait(fact.waited_ns, has_window);
+            let device = self.session.devices.get(inside.state().0.device());
+            // Behind what others want a page waits as long as a window.
+            if device.was_idle(fact.waited_ns, fact.time) {
+                let has_window = !self.narrowed.holds(fact.file, fact.process);
+                let window = &mut inside.slot().mapped_window;
+                window.on_wait(fact.waited_ns, has_window);
+            }
         }
     }
 

@@ -197,7 +197,8 @@ impl MappedWindow {
         }
     }
 
-    /// A fault that nothing had asked for waited `waited_ns`; its open file has a window, or none.
+    /// A fault that nothing had asked for waited `waited_ns`, behind nothing that is known of; its open file has a window, or
+    /// none.
     pub fn on_wait(&mut self, waited_ns: u64, has_window: bool) {
         if has_window {
             self.with_window.add(waited_ns);
