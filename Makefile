@@ -96,10 +96,12 @@ tests: lab
 	$(CARGO) test --release --locked --workspace --no-fail-fast
 
 # With the output of the test: what it measured.
-soak: ## The daemon under load for SECONDS (root; 1800), its memory and descriptors before and after; and 100 kills
+soak: ## The daemon under load for SECONDS (root; 1800), what it uses; 100 kills; opposite jobs against every window
 	$(SEPARATOR) 'soak'
 	AHEAD_SOAK_SECONDS=$(SECONDS) $(CARGO) test --release --locked --package ahead-cli --test daemon_soak -- --nocapture
-	AHEAD_KILLS=100 $(CARGO) test --release --locked --package ahead-cli --test daemon_rough killed
+	AHEAD_KILLS=100 $(CARGO) test --release --locked --package ahead-cli --test daemon_rough -- --nocapture
+	@mkdir -p bench-results
+	AHEAD_OPPOSITE=$(CURDIR)/bench-results $(CARGO) test --release --locked --package ahead-cli --test daemon_opposite -- --nocapture
 
 generate: ## Write manual pages and completions again
 	$(CARGO) run --locked --quiet --package xtask -- generate

@@ -37,6 +37,16 @@ fn without_the_right_to_bpf_one_line_says_what_is_missing_and_what_works() {
     refused(command, &["cannot watch the page cache", "CAP_BPF"]);
 }
 
+/// As in a container: the numbers of processes that the kernel tells mean others there, or none.
+#[test]
+fn in_a_pid_namespace_one_line_says_what_is_missing_and_what_works() {
+    let (_one, _place) = (alone(), Place::new());
+    let mut command = Command::new("unshare");
+    let program = env!("CARGO_BIN_EXE_ahead");
+    command.args(["--pid", "--fork", "--mount-proc", program, "daemon"]);
+    refused(command, &["PID namespace", "--pid=host"]);
+}
+
 /// The same answer as that of a kernel built without it.
 #[test]
 fn without_the_description_of_the_kernel_one_line_says_what_is_missing_and_what_works() {

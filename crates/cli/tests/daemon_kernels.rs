@@ -3,6 +3,8 @@
 //!
 //! In the machine a static program reads a file of ext4 on virtio, alone and beside the daemon. What is asserted are
 //! requests and bytes that reached the disk.
+//!
+//! In another machine the kernel is locked down, as it is where it was started securely.
 
 mod support;
 
@@ -10,16 +12,19 @@ use std::collections::BTreeMap;
 
 use support::machine::{LINUX_6_1, LINUX_6_12, Machine, said};
 
-/// The file has 768 windows of 128 KiB, so that faults at random places are seldom near one another.
-const INIT: &str = r#"mkdir -p /disk/ahead /var/lib/ahead
+/// What the scripts begin with.
+const COMMON: &str = r#"mkdir -p /disk/ahead /var/lib/ahead
 mount --bind /disk/ahead /var/lib/ahead
-dd if=/dev/urandom of=/disk/file bs=1M count=96 2>/dev/null
-sync
 say() { echo "TEST $*"; }
 await() {
   for try in $(seq 600); do "$@" && return; sleep 0.1; done
   say gave up: $*
 }
+"#;
+
+/// The file has 768 windows of 128 KiB, so that faults at random places are seldom near one another.
+const INIT: &str = r#"dd if=/dev/urandom of=/disk/file bs=1M count=96 2>/dev/null
+sync
 cold() { echo 3 > /proc/sys/vm/drop_caches; }
 begin() { set -- $(cat /sys/block/vda/stat); requests=$1 sectors=$3; }
 end() {
@@ -79,6 +84,22 @@ say ended $?
 poweroff -f
 "#;
 
+/// Locks can be made tighter while the kernel runs.
+const LOCKED: &str = r#"mount -t securityfs none /sys/kernel/security
+for lock in integrity confidentiality; do
+  echo $lock > /sys/kernel/security/lockdown
+  ahead daemon 2> /run/log &
+  daemon=$!
+  await grep -q ahead /run/log
+  say $lock said $(cat /run/log)
+  kill $daemon
+  wait $daemon
+  say $lock ended $?
+done
+say journal $(cat /run/ahead/daemon/narrowed.json)
+poweroff -f
+"#;
+
 /// What one reader cost the disk.
 #[derive(Debug)]
 struct Cost {
@@ -99,7 +120,7 @@ fn costs<'a>(lines: &[&'a str]) -> BTreeMap<(&'a str, &'a str), Cost> {
 }
 
 fn a_daemon_on(kernel: &str, release: &str) {
-    let machine = Machine::new(kernel, INIT, 1024);
+    let machine = Machine::new(kernel, &format!("{COMMON}{INIT}"), 1024);
     support::build_reader(&machine.root().join("bin/reader"), &["-static"]);
     let console = machine.start();
     let said = said(&console);
@@ -164,4 +185,29 @@ fn linux_6_12_is_steered_by_the_functions_of_read_ahead() {
 #[test]
 fn linux_6_1_is_steered_by_functions_alone() {
     a_daemon_on(LINUX_6_1, "6.1.");
+}
+
+/// A kernel that keeps its memory from root tells nothing; one that only keeps it from being written tells all.
+#[test]
+fn a_kernel_that_is_locked_down_for_confidentiality_is_left_with_one_line() {
+    let machine = Machine::new(LINUX_6_12, &format!("{COMMON}{LOCKED}"), 64);
+    let console = machine.start();
+    let said = said(&console);
+    let after = |begin: &str| {
+        let found = said.iter().find_map(|line| line.strip_prefix(begin));
+        found.unwrap_or_else(|| panic!("no `{begin}`: {said:#?}\n{console}"))
+    };
+    assert_eq!(after("integrity said "), "ahead daemon: reading ahead");
+    assert_eq!(after("integrity ended "), "0");
+    let refused = after("confidentiality said ");
+    for words in [
+        "cannot watch the page cache",
+        "no lockdown for confidentiality",
+        "`ahead run` works",
+        "`ahead device recommend`",
+    ] {
+        assert!(refused.contains(words), "`{words}`: {refused}");
+    }
+    assert_eq!(after("confidentiality ended "), "1");
+    assert_eq!(after("journal"), "", "nothing is left");
 }

@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::process::{Command, Stdio};
@@ -27,30 +27,6 @@ fn seconds() -> u64 {
     asked.map_or(15, |text| text.parse().expect("a number"))
 }
 
-/// Memory that process `pid` has resident, in KiB.
-fn resident_kib(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.expect("its memory").trim().trim_end_matches(" kB");
-    number.parse().expect("a number")
-}
-
-fn descriptors(pid: u32) -> usize {
-    fs::read_dir(format!("/proc/{pid}/fd"))
-        .expect("it runs")
-        .count()
-}
-
-/// CPU time of process `pid` so far, in hundredths of a second.
-fn cpu_ticks(pid: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
-    let behind = stat.rsplit(") ").next().expect("its fields");
-    let fields = behind.split(' ').skip(11).take(2);
-    fields
-        .map(|field| field.parse::<u64>().expect("a number"))
-        .sum()
-}
-
 #[test]
 fn its_memory_stays_while_thousands_of_processes_and_descriptors_come_and_go() {
     let ground = Ground::new("soak");
@@ -62,7 +38,6 @@ fn its_memory_stays_while_thousands_of_processes_and_descriptors_come_and_go() {
     }
     let backward = ground.read("backward").sum;
     let daemon = DaemonProcess::start(&[]);
-    let pid = daemon.child.id();
     let began = Instant::now();
     let length = Duration::from_secs(seconds());
     let stop = AtomicBool::new(false);
@@ -99,22 +74,20 @@ fn its_memory_stays_while_thousands_of_processes_and_descriptors_come_and_go() {
             assert_eq!(ground.read("backward").sum, backward, "round {rounds}");
             rounds += 1;
             if early.is_none() && began.elapsed() > length / 3 {
-                early = Some((resident_kib(pid), descriptors(pid)));
+                early = Some(daemon.used());
             }
         }
         stop.store(true, Ordering::Relaxed);
         (early, rounds)
     });
-    let (kib, held) = early.unwrap_or_else(|| {
+    let early = early.unwrap_or_else(|| {
         rounds += 1;
-        (resident_kib(pid), descriptors(pid))
+        daemon.used()
     });
-    let (kib_after, held_after) = (resident_kib(pid), descriptors(pid));
-    let cpu = cpu_ticks(pid);
+    let last = daemon.used();
     let said = daemon.end();
     println!(
-        "{} s: {} processes, {} descriptors, {rounds} rounds; memory {kib} KiB at a third, {kib_after} KiB at the end; \
-         {cpu} hundredths of a second of CPU; {}",
+        "{} s: {} processes, {} descriptors, {rounds} rounds; at a third {early}; at the end {last}; {}",
         length.as_secs(),
         processes.load(Ordering::Relaxed),
         opened.load(Ordering::Relaxed),
@@ -123,6 +96,9 @@ fn its_memory_stays_while_thousands_of_processes_and_descriptors_come_and_go() {
     // Its tables fill in the first minute (18 to 21 MB seen in a quarter of one); after that they stay as they are.
     let fills = length < Duration::from_secs(120);
     let growth_max = GROWTH_KIB_MAX * if fills { 4 } else { 1 };
-    assert!(kib_after <= kib + growth_max, "{kib} to {kib_after} KiB");
-    assert!(held_after <= held + 1, "{held} to {held_after} descriptors");
+    assert!(last.kib <= early.kib + growth_max, "{early} to {last}");
+    assert!(
+        last.descriptors <= early.descriptors + 1,
+        "{early} to {last}"
+    );
 }

@@ -440,6 +440,18 @@ impl Daemon {
         };
         self.session
             .on_wait(token, fact.waited_ns, fact.time, &residency);
+        if fact.is_mapped
+            && !token.covered
+            && let Ok(mut inside) = self.session.files.enter(place)
+        {
+            let device = self.session.devices.get(inside.state().0.device());
+            // Behind what others want a page waits as long as a window.
+            if device.was_idle(fact.waited_ns, fact.time) {
+                let has_window = !self.narrowed.holds(fact.file, fact.process);
+                let window = &mut inside.slot().mapped_window;
+                window.on_wait(fact.waited_ns, has_window);
+            }
+        }
     }
 
     /// Whether the owner of the machine means this file and this reader, and the reader has no library of ours.

@@ -364,11 +364,16 @@ impl Device {
         }
     }
 
+    /// Whether nothing that streams asked for was expected to be on its way when a wait of `waited_ns`, until `now`, began.
+    #[must_use]
+    pub fn was_idle(&self, waited_ns: u64, now: Timestamp) -> bool {
+        now.get().saturating_sub(waited_ns) >= self.busy_until.load(Relaxed)
+    }
+
     /// Whether a wait that ended `now` can be believed at once: it is no longer than an access is
     /// believed to take, or nothing that was asked for was still on its way when it began.
     fn is_believable(&self, waited_ns: u64, now: Timestamp) -> bool {
-        let began = now.get().saturating_sub(waited_ns);
-        waited_ns <= self.access_ns.load(Relaxed) || began >= self.busy_until.load(Relaxed)
+        waited_ns <= self.access_ns.load(Relaxed) || self.was_idle(waited_ns, now)
     }
 
     /// A read of `pages` that began a stream waited `waited_ns`, behind nobody that we know of.
@@ -446,8 +451,7 @@ impl Device {
         }
         let known = self.access_ns.load(Relaxed);
         let is_arm = self.depth.load(Relaxed) <= 1;
-        let began = now.get().saturating_sub(waited_ns);
-        let is_behind = is_shared || began < self.busy_until.load(Relaxed);
+        let is_behind = is_shared || !self.was_idle(waited_ns, now);
         self.try_busy(waited_ns, now);
         // Behind others a long wait says nothing about one access; and of an arm, whose ways differ, the
         // short ones alone would say too little.

@@ -15,7 +15,7 @@ use ahead_sys::mapped_file::MappedFile;
 use ahead_units::{ByteRange, PAGE_BYTES, PageRange};
 
 use crate::observation::{FactKind, FileKey, Observation};
-use crate::observer::{KernelObserver, ObserverError};
+use crate::observer::{KernelObserver, ObserverError, WORKS};
 
 /// Length of the scratch file: twice a window of 1 MiB and more lie between the places that are read.
 const FILE_PAGES: u64 = 4096;
@@ -48,6 +48,17 @@ pub enum SelfTestError {
         fact: &'static str,
         /// What was told of it.
         told: String,
+    },
+    /// The kernel tells numbers of processes that mean others here.
+    #[error(
+        "the kernel calls this process {told}, and here it is {own}: this is a PID namespace, from which the readers of the machine \
+         cannot be reached; start it outside of the container, or in one with the processes of the machine (--pid=host); {WORKS}"
+    )]
+    OtherNumbers {
+        /// As the kernel tells it.
+        told: u32,
+        /// As the process knows itself.
+        own: u32,
     },
 }
 
@@ -193,7 +204,13 @@ impl Test<'_> {
     fn hear(&mut self) -> Result<Vec<Observation>, SelfTestError> {
         let mut told = Vec::new();
         self.drain(&mut told)?;
-        told.retain(|fact| fact.file == self.key && fact.process == std::process::id());
+        told.retain(|fact| fact.file == self.key);
+        let own = std::process::id();
+        // The file has no name: no other process can read it.
+        if let Some(fact) = told.iter().find(|fact| fact.process != own) {
+            let told = fact.process;
+            return Err(SelfTestError::OtherNumbers { told, own });
+        }
         self.told = told.clone();
         Ok(told)
     }

@@ -2,7 +2,10 @@
  * bytes of what it read. Built without shared libraries: nothing can be loaded into it.
  *
  * With HOLD it says `ready` when the file is open and waits for a line before it reads; with HALF a random reader also
- * says `half` and waits in the middle. */
+ * says `half` and waits in the middle.
+ *
+ * `forward-for` and `mapped-random-for` read for READER_MS milliseconds, of a file that nothing of is in memory, and say how
+ * much that was: KiB, and touches. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static uint64_t sum;
@@ -32,13 +36,23 @@ static void hold(const char *word)
 		exit(1);
 }
 
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
 int main(int count, char **words)
 {
 	const char *pattern = words[1];
 	int fd = open(words[2], O_RDONLY);
 	struct stat facts;
 	uint64_t seed = 1;
+	uint64_t done = 0;
 	off_t size, at;
+	double end;
 
 	if (fd < 0 || fstat(fd, &facts)) {
 		perror(words[2]);
@@ -47,7 +61,18 @@ int main(int count, char **words)
 	size = facts.st_size;
 	if (count > 3)
 		hold("ready");
-	if (!strcmp(pattern, "backward")) {
+	end = getenv("READER_MS") ? seconds() + atof(getenv("READER_MS")) / 1000 : 0;
+	if (!strcmp(pattern, "forward-for")) {
+		for (at = 0; seconds() < end; done += 64, at += 64 << 10) {
+			if (at + (64 << 10) > size) {
+				/* From the start again, from the disk. */
+				posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+				at = 0;
+			}
+			read_at(fd, at, 64 << 10);
+		}
+		sum = done;
+	} else if (!strcmp(pattern, "backward")) {
 		for (at = size - (64 << 10); at >= 0; at -= 64 << 10)
 			read_at(fd, at, 64 << 10);
 	} else if (!strcmp(pattern, "backward-advised")) {
@@ -70,7 +95,13 @@ int main(int count, char **words)
 			perror("mmap");
 			return 1;
 		}
-		if (!strcmp(pattern, "mapped-backward-advised")) {
+		if (!strcmp(pattern, "mapped-random-for")) {
+			for (; seconds() < end; done++) {
+				seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+				sum += mapped[(seed >> 33) % (size / 4096) * 4096];
+			}
+			sum = done;
+		} else if (!strcmp(pattern, "mapped-backward-advised")) {
 			madvise((void *)mapped, size, MADV_RANDOM);
 			for (at = size - 4096; at >= size - (8 << 20); at -= 4096)
 				sum += mapped[at];

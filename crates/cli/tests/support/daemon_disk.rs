@@ -38,15 +38,27 @@ impl Ground {
         Self::with_file(what, "900M", LARGE_FILE_BYTES)
     }
 
+    /// At the speed that such a disk has.
+    pub(crate) fn at_real_speed(what: &str, model: &str, disk: &str, bytes: u64) -> Self {
+        Self::made(what, &["--model", model, "--size", disk], bytes)
+    }
+
     fn with_file(what: &str, disk: &str, bytes: u64) -> Self {
+        Self::made(
+            what,
+            &["--model", "hdd", "--scale", "4", "--size", disk],
+            bytes,
+        )
+    }
+
+    fn made(what: &str, disk: &[&str], bytes: u64) -> Self {
         let one = alone();
         let place = Place::new();
         let name = format!("test-daemon-{what}-{}", std::process::id());
         let mount = place.path().join("mount");
-        let options = ["--model", "hdd", "--size", disk, "--scale", "4", "--mount"];
         let path = mount.to_str().expect("text").to_owned();
         let path = path.as_str();
-        let create = [&["disk", "create", &name][..], &options, &[path]].concat();
+        let create = [&["disk", "create", &name][..], disk, &["--mount", path]].concat();
         let output = place.output(&create);
         assert!(output.status.success(), "{}", stderr(&output));
         let mut ground = Self {
@@ -101,7 +113,7 @@ impl Ground {
         self.write_long(name, FILE_BYTES);
     }
 
-    fn write_long(&self, name: &str, length: u64) {
+    pub(crate) fn write_long(&self, name: &str, length: u64) {
         let path = self.mount.join(name);
         let mut bytes = Vec::new();
         for page in 0..length / 4096 {
@@ -129,9 +141,21 @@ impl Ground {
     }
 
     pub(crate) fn hold_with(&self, pattern: &str, name: &str, holds: &[&str]) -> Held {
-        let mut child = Command::new(&self.reader)
-            .args([pattern, &self.path(name)])
-            .args(holds)
+        let mut command = Command::new(&self.reader);
+        command.args([pattern, &self.path(name)]).args(holds);
+        Self::held(command)
+    }
+
+    /// The same, started by `starter`, a program that executes what follows its own words.
+    pub(crate) fn hold_by(&self, starter: &[&str], pattern: &str, name: &str) -> Held {
+        let mut command = Command::new(starter[0]);
+        command.args(&starter[1..]).arg(&self.reader);
+        command.args([pattern, &self.path(name), "hold"]);
+        Self::held(command)
+    }
+
+    fn held(mut command: Command) -> Held {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,5 +1,6 @@
 //! A daemon of this machine for a test. It ends with the test.
 
+use std::fmt;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -78,11 +79,56 @@ impl DaemonProcess {
         self.child.wait().expect("ended");
     }
 
+    /// What it has used so far.
+    pub(crate) fn used(&self) -> Used {
+        let pid = self.child.id();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.expect("its memory").trim().trim_end_matches(" kB");
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+        let behind = stat.rsplit(") ").next().expect("its fields");
+        let times = behind.split(' ').skip(11).take(2);
+        Used {
+            kib: kib.parse().expect("a number"),
+            descriptors: fs::read_dir(format!("/proc/{pid}/fd"))
+                .expect("it runs")
+                .count(),
+            cpu_ticks: times
+                .map(|time| time.parse::<u64>().expect("a number"))
+                .sum(),
+        }
+    }
+
     /// Descriptors that it holds of files below `folder`.
     pub(crate) fn holds(&self, folder: &Path) -> usize {
         let entries = fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it runs");
         let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
         targets.filter(|target| target.starts_with(folder)).count()
+    }
+}
+
+/// What a daemon has used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used {
+    /// Resident memory.
+    pub(crate) kib: u64,
+    pub(crate) descriptors: usize,
+    /// CPU time, in hundredths of a second.
+    pub(crate) cpu_ticks: u64,
+}
+
+impl fmt::Display for Used {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kib,
+            descriptors,
+            cpu_ticks,
+        } = self;
+        let (seconds, rest) = (cpu_ticks / 100, cpu_ticks % 100);
+        write!(
+            out,
+            "{seconds}.{rest:02} s of CPU, {kib} KiB, {descriptors} descriptors"
+        )
     }
 }
 

@@ -283,3 +283,20 @@ fn what_a_reader_takes_that_does_not_wait_is_no_bandwidth() {
     let kept = DeviceEstimate::FLASH.bytes_per_second;
     assert_eq!(flash.estimate().bytes_per_second, kept);
 }
+
+/// Such a wait says neither what an access costs nor what a window does.
+#[test]
+fn a_wait_that_began_behind_a_request_was_none_of_an_idle_device() {
+    let arm = arm();
+    let (asked, waited_ns) = (Timestamp::new(1_000_000_000), 8_000_000);
+    assert!(arm.was_idle(waited_ns, asked));
+    arm.on_ask(&Ask {
+        pages: PageCount::new(2048),
+        now: asked,
+        ..ask(1)
+    });
+    let soon = Timestamp::new(asked.get() + 20_000_000);
+    let later = Timestamp::new(asked.get() + 2_000_000_000);
+    assert!(!arm.was_idle(waited_ns, soon));
+    assert!(arm.was_idle(waited_ns, later));
+}
