@@ -72,6 +72,9 @@
 #define STALE_ROUNDS		16U
 #define STALE_ROUNDS_STRIDED	2U
 
+/* Steps that need not be shown: a stream is not stale before it is shown. */
+#define QUIET_STEPS		STALE_ROUNDS
+
 /* Shuffled and sparse runs. */
 #define LATE_COUNTS		2U
 #define DISORDER_SHUFFLED	8U
@@ -99,6 +102,19 @@
 
 /* Near faults of RA_FAULTS with which a window around one is worth its price. */
 #define NEAR_FAULTS_MIN		4U
+
+/*
+ * One part of so many of a file's windows are faults before windows are tried:
+ * what is fetched page by page is fetched again, which costs so much at most.
+ */
+#define TRIAL_DELAY_PARTS	256U
+
+/*
+ * What a trial may cost: a hundred accesses of an arm. More, and a reader of
+ * few pages anywhere pays for many windows; less, and files that are read
+ * whole in a moment are fetched page by page.
+ */
+#define TRIAL_NS_MAX		800000000ULL
 
 /* Lengths of runs. */
 #define RUNS_BELIEVED		3U
@@ -395,6 +411,14 @@ static bool is_trusted(const struct ra_stream *stream)
 		return !has_holes(stream) ||
 		       stream->hits > max_of(ESTABLISHED_HITS, REGULAR_STEPS);
 	return stream->shape == RA_STRIDED && stream->hits >= STRIDED_HITS;
+}
+
+/* An exact step inside the window changes nothing but places. */
+static bool is_steady(const struct ra_stream *stream)
+{
+	return stream->hits >= ESTABLISHED_HITS &&
+	       (stream->shape == RA_RUN ||
+		(stream->shape == RA_SHUFFLED && !has_holes(stream)));
 }
 
 static u8 cached_requests(const struct ra_stream *stream)
@@ -1698,10 +1722,8 @@ bool ra_core_quick(struct ra_history *file, struct ra_stream *streams,
 		return false;
 	stream = &streams[hint];
 	span = span_of(stream, access);
-	if (stream->hits >= ESTABLISHED_HITS &&
-	    (stream->shape == RA_RUN ||
-	     (stream->shape == RA_SHUFFLED && !has_holes(stream))) &&
-	    span.start == stream->next && span.end <= marker_of(stream)) {
+	if (is_steady(stream) && span.start == stream->next &&
+	    span.end <= marker_of(stream)) {
 		stream->next = span.end;
 		stream->last_used = tick;
 		stream->length = to_u16(length_of(access));
@@ -1717,6 +1739,73 @@ bool ra_core_quick(struct ra_history *file, struct ra_stream *streams,
 		return true;
 	}
 	return false;
+}
+
+/**
+ * ra_core_quiet - how far the reader may go on without being looked at
+ * @file: what is known of the file
+ * @streams: its table
+ * @places: of the table
+ * @access: the newest access
+ *
+ * Steps that the fast path would answer can be left out altogether, if
+ * ra_core_catch_up() is told of them before the next access.
+ *
+ * Return: the first page behind those that may be read in turn, or 0.
+ */
+u64 ra_core_quiet(const struct ra_history *file,
+		  const struct ra_stream *streams, unsigned int places,
+		  struct ra_range access)
+{
+	const struct ra_stream *stream;
+
+	if (file->last >= places)
+		return 0;
+	stream = &streams[file->last];
+	if (!is_steady(stream) || stream->backward ||
+	    stream->last_used != file->tick || stream->next != access.end)
+		return 0;
+	return min_of(marker_of(stream),
+		      stream->next + (u64)stream->length * QUIET_STEPS);
+}
+
+/**
+ * ra_core_catch_up - a reader went on without being looked at
+ * @file: what is known of the file
+ * @streams: its table
+ * @places: of the table
+ * @next: the first page behind those that it has read in turn
+ *
+ * The same as ra_core_quick() for each of its accesses, if they were as long as
+ * the one before.
+ */
+void ra_core_catch_up(struct ra_history *file, struct ra_stream *streams,
+		      unsigned int places, u64 next)
+{
+	unsigned int step;
+
+	for (step = 0; step < places; step++) {
+		unsigned int place = (file->last + step) % places;
+		struct ra_stream *stream = &streams[place];
+		u32 length = max_of(stream->length, 1), pages;
+
+		if (!is_steady(stream) || stream->backward)
+			continue;
+		/* It read nothing since. */
+		if (stream->next == next)
+			return;
+		if (next < stream->next || next > marker_of(stream) ||
+		    next - stream->next > (u64)length * QUIET_STEPS)
+			continue;
+		pages = next - stream->next;
+		file->tick += (pages + length - 1) / length;
+		file->last = place;
+		file->unexplained_run = 0;
+		stream->next = next;
+		stream->last_used = file->tick;
+		stream->successor = place;
+		return;
+	}
 }
 
 /**
@@ -1814,18 +1903,40 @@ struct ra_range ra_core_touch(const struct ra_stream *streams,
 }
 
 /*
+ * Whether most of a file will be touched is not known before much of it was.
+ * Two answers to that.
+ *
  * The faults so far have waited for as long as it takes to bring the whole file
- * in by windows: whatever comes, that costs no more than twice the least.
+ * in by windows: whatever comes, windows from now on cost no more than twice
+ * the least.
+ *
+ * Or the whole file costs but a moment, and is not waited for: windows are
+ * tried. Of a hundred faults, as many have to find their page in an earlier
+ * window as a page takes less than a window in per cent. Until that can be, the
+ * windows must be brought in; if they are of no use until there are twice as
+ * many, so much time is lost beside single pages. As windows overlap, up to
+ * twice as many as the file has bring all of it in.
  */
-static bool has_paid_for_file(const struct ra_faults *faults,
-			      const struct ra_device *device, u64 file_pages)
+static bool whole_file_pays(struct ra_faults *faults,
+			    const struct ra_device *device, u64 file_pages)
 {
-	u64 windows = div64_u64(file_pages, FIRST_REQUEST_PAGES);
+	u64 windows = div64_u64(file_pages, RA_AROUND_PAGES) + 1, lost;
+	u64 page_ns = plus(device->access_ns, transfer_ns(device, 1));
 	u64 window_ns = plus(device->access_ns,
-			     transfer_ns(device, FIRST_REQUEST_PAGES));
+			     transfer_ns(device, RA_AROUND_PAGES));
+	u64 percent = div64_u64(times(minus(window_ns, page_ns), 100),
+				max_of(window_ns, 1));
 
-	return times(faults->total, device->access_ns) >=
-	       times(windows, window_ns);
+	if (times(faults->total, device->access_ns) >= times(windows, window_ns))
+		return true;
+	lost = div64_u64(times(windows, percent * 2), 100);
+	lost = div64_u64(times(lost, percent), max_of(minus(100, percent), 1));
+	if (faults->total < windows / TRIAL_DELAY_PARTS ||
+	    div64_u64(faults->windows, 2) >= windows ||
+	    times(lost, page_ns) > TRIAL_NS_MAX)
+		return false;
+	faults->windows++;
+	return true;
 }
 
 /**
@@ -1846,8 +1957,9 @@ bool ra_core_around(struct ra_faults *faults, u64 page,
 		    const struct ra_device *device, u64 file_pages,
 		    u64 spare_pages)
 {
-	unsigned int known = min_of(faults->count, RA_FAULTS), index, near = 0;
-	unsigned int bits;
+	unsigned int known = min_of(faults->count, RA_FAULTS), index;
+	unsigned int bits, count = 0;
+	bool near = false;
 
 	for (index = 0; index < known; index++)
 		near |= distance_of(faults->pages[index], page) <=
@@ -1863,12 +1975,11 @@ bool ra_core_around(struct ra_faults *faults, u64 page,
 	if (faults->count < RA_FAULTS)
 		return false;
 	if (file_pages <= spare_pages &&
-	    has_paid_for_file(faults, device, file_pages))
+	    whole_file_pays(faults, device, file_pages))
 		return true;
-	near = 0;
-	for (bits = faults->near; bits; bits >>= 1)
-		near += bits & 1;
-	return near >= NEAR_FAULTS_MIN;
+	for (bits = faults->near; bits; bits &= bits - 1)
+		count++;
+	return count >= NEAR_FAULTS_MIN;
 }
 
 static struct ra_stream *named(struct ra_stream *streams, unsigned int places,

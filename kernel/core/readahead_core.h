@@ -160,8 +160,11 @@ struct ra_history {
 	struct ra_unexplained recent[RA_REMEMBERED];
 };
 
-/* Faults that are remembered, and that a judgement is over. */
+/* Faults that are remembered by their places. */
 #define RA_FAULTS		16
+
+/* The window that a fault has around it in the stock algorithm. */
+#define RA_AROUND_PAGES		32
 
 /**
  * struct ra_faults - the newest faults of a file that missed
@@ -169,12 +172,14 @@ struct ra_history {
  * @count: how many there were, as far as they are counted
  * @near: a bit for each of the last: it was near one of those before
  * @total: how many there were, ever
+ * @windows: windows that were brought in on trial
  */
 struct ra_faults {
 	u64 pages[RA_FAULTS];
 	u8 count;
 	u16 near;
 	u32 total;
+	u32 windows;
 };
 
 /**
@@ -253,6 +258,11 @@ struct ra_decision {
 
 bool ra_core_quick(struct ra_history *file, struct ra_stream *streams,
 		   unsigned int places, struct ra_range access);
+u64 ra_core_quiet(const struct ra_history *file,
+		  const struct ra_stream *streams, unsigned int places,
+		  struct ra_range access);
+void ra_core_catch_up(struct ra_history *file, struct ra_stream *streams,
+		      unsigned int places, u64 next);
 void ra_core_access(struct ra_history *file, struct ra_stream *streams,
 		    unsigned int places, struct ra_range access, u64 now_ns,
 		    const struct ra_moment *moment,

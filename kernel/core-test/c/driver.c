@@ -4,6 +4,10 @@
  *
  *   driver               takes calls from standard input, answers on standard output
  *   driver SEED CALLS    makes random calls, and ends with 1 when something does not hold
+ *   driver cost PATTERN COUNT
+ *                        reads pages of a known file that is in memory, for counting instructions:
+ *                        `in-turn`, `backward`, `anywhere`, or
+ *                        `nothing`, which never calls the core
  *
  * A call is CALL_WORDS numbers of 64 bits, an answer ANSWER_WORDS: see ../src/driver.rs.
  */
@@ -18,10 +22,14 @@ enum { CALL_WORDS = 17, ANSWER_WORDS = 9 };
 /* Bits of a call's flags. */
 enum { QUICK = 1, CACHED = 2, WAITS = 4, THRASHES = 8, CONTESTED = 16, SEQUENTIAL = 32, IDLE = 64 };
 
+/* Pages from last_end to quiet_end need not be shown to the core, if they are read in turn. */
 struct file {
 	struct ra_history history;
 	struct ra_stream *streams;
 	unsigned int places;
+	u64 last_end;
+	u64 last_length;
+	u64 quiet_end;
 };
 
 static void die(const char *what)
@@ -84,6 +92,39 @@ static void check_decision(const struct file *file, const struct ra_moment *mome
 		      "a request too large");
 }
 
+/* As the kernel's filemap_show_read() does. The core takes such steps to be equally long. */
+static int is_quiet(struct file *file, struct ra_range access)
+{
+	int quiet = access.start == file->last_end && access.end <= file->quiet_end &&
+		    access.end - access.start == file->last_length;
+
+	if (quiet)
+		file->last_end = access.end;
+	return quiet;
+}
+
+static void catch_up(struct file *file)
+{
+	if (file->quiet_end)
+		ra_core_catch_up(&file->history, file->streams, file->places, file->last_end);
+	file->quiet_end = 0;
+}
+
+/*
+ * After an access. Where streams take turns the kernel lets each descriptor go on; then the core
+ * takes another path than for each step, and comes to the same end but for the density of runs.
+ */
+static void set_quiet(struct file *file, struct ra_range access, const struct ra_decision *decision)
+{
+	u8 last = file->history.last;
+
+	file->last_end = access.end;
+	file->last_length = access.end - access.start;
+	if (!decision->count && last < file->places && file->streams[last].successor == last)
+		file->quiet_end = ra_core_quiet(&file->history, file->streams, file->places,
+						access);
+}
+
 static void run_calls(void)
 {
 	struct file *files = NULL;
@@ -117,6 +158,14 @@ static void run_calls(void)
 		file = &files[call[0]];
 		if (!file->places)
 			grow(file, RA_STREAMS_FEW);
+		if (!(call[4] & (WAITS | THRASHES | IDLE)) && is_quiet(file, access)) {
+			answer[8] = 1;
+			answer[5] = RA_NO_STREAM;
+			if (fwrite(answer, sizeof(answer), 1, stdout) != 1)
+				die("cannot answer");
+			continue;
+		}
+		catch_up(file);
 		if ((call[4] & QUICK) && ra_core_quick(&file->history, file->streams,
 						       file->places, access)) {
 			answer[8] = 1;
@@ -145,6 +194,8 @@ static void run_calls(void)
 					 call[15]);
 		if (call[4] & IDLE)
 			ra_core_idle(&file->history, file->streams, file->places);
+		if (call[4] & QUICK)
+			set_quiet(file, access, &decision);
 		if (file->places < RA_STREAMS_MANY && ra_core_crowded(&file->history))
 			grow(file, RA_STREAMS_MANY);
 		if (fwrite(answer, sizeof(answer), 1, stdout) != 1)
@@ -222,6 +273,8 @@ static void make_calls(u64 calls)
 		ra_core_around(&faults, at, &moment.device, moment.file_pages,
 			       moment.available);
 		check(faults.count < 2 * RA_FAULTS, "more faults than remembered");
+		if (!below(16))
+			ra_core_catch_up(&file.history, file.streams, file.places, at);
 		if (below(2) && ra_core_quick(&file.history, file.streams, file.places, access))
 			continue;
 		ra_core_access(&file.history, file.streams, file.places, access,
@@ -235,6 +288,9 @@ static void make_calls(u64 calls)
 		if (!below(64))
 			ra_core_thrashed(&file.history, file.streams, file.places, &decision,
 					 any(64));
+		if (!decision.count)
+			check(ra_core_quiet(&file.history, file.streams, file.places, access) <=
+			      RA_PAGES_MAX + (1ULL << 32), "quiet beyond every file");
 		if (!below(1000))
 			ra_core_idle(&file.history, file.streams, file.places);
 		if (file.places < RA_STREAMS_MANY && ra_core_crowded(&file.history))
@@ -243,9 +299,59 @@ static void make_calls(u64 calls)
 	free(file.streams);
 }
 
+/* As the kernel does: what the descriptor may read goes by, the rest is shown. */
+static void read_cached(const char *pattern, u64 count)
+{
+	struct ra_moment moment = {
+		.ratio = 50,
+		.hit_rate = 2,
+		.request_max = 2048,
+		.device = { 8000000, 120000000, 1 },
+		.file_pages = 1ULL << 40,
+		.threshold = 1 << 17,
+		.available = 1 << 16,
+		.streams = 1,
+	};
+	int backward = !strcmp(pattern, "backward"), anywhere = !strcmp(pattern, "anywhere");
+	struct file file = { .places = 0 };
+	u64 index;
+
+	grow(&file, RA_STREAMS_FEW);
+	drawn = 1;
+	if (!strcmp(pattern, "nothing")) {
+		file.last_length = 1;
+		file.quiet_end = RA_PAGES_MAX;
+	}
+	for (index = 0; index < count; index++) {
+		struct ra_range access = { .start = index };
+		struct ra_decision decision;
+
+		if (backward)
+			access.start = (1ULL << 40) - 1 - index;
+		else if (anywhere)
+			access.start = below(1 << 30);
+		access.end = access.start + 1;
+		if (is_quiet(&file, access))
+			continue;
+		catch_up(&file);
+		decision.count = 0;
+		if (!ra_core_quick(&file.history, file.streams, file.places, access)) {
+			ra_core_access(&file.history, file.streams, file.places, access, 0,
+				       &moment, &decision);
+			if (decision.count)
+				ra_core_answer(&file.history, file.streams, file.places,
+					       &decision, 1);
+		}
+		set_quiet(&file, access, &decision);
+	}
+	free(file.streams);
+}
+
 int main(int arguments, char **argument)
 {
-	if (arguments == 3) {
+	if (arguments == 4 && !strcmp(argument[1], "cost")) {
+		read_cached(argument[2], strtoull(argument[3], NULL, 10));
+	} else if (arguments == 3) {
 		drawn = strtoull(argument[1], NULL, 10) * 0x9e3779b97f4a7c15ULL | 1;
 		make_calls(strtoull(argument[2], NULL, 10));
 	} else {

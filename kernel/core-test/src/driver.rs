@@ -150,25 +150,54 @@ impl Driver {
     /// # Errors
     /// There is no `cc`, or it refuses the source; the text is what it said.
     pub fn compile(folder: &Path) -> Result<Self, String> {
+        const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+        Self::compile_with(&SANITIZERS, &folder.join("kernel-core-driver"))
+    }
+
+    /// Compiles it into `folder` as the kernel is: what it does can be counted.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub fn compile_for_counting(folder: &Path) -> Result<Self, String> {
+        Self::compile_with(&[], &folder.join("kernel-core-counted"))
+    }
+
+    fn compile_with(options: &[&str], program: &Path) -> Result<Self, String> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let program = folder.join("kernel-core-driver");
         let mut compiler = Command::new("cc");
         compiler.args(["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror"]);
-        compiler.args([
-            "-fsanitize=address,undefined",
-            "-fno-sanitize-recover=all",
-            "-o",
-        ]);
-        compiler.arg(&program).arg("-I").arg(here.join("c/include"));
+        compiler.args(options).arg("-o").arg(program);
+        compiler.arg("-I").arg(here.join("c/include"));
         compiler.arg(here.join("c/driver.c"));
         compiler.arg(here.join("../core/readahead_core.c"));
         let said = compiler
             .output()
             .map_err(|error| format!("cannot start cc: {error}"))?;
         if said.status.success() {
+            let program = program.to_owned();
             Ok(Self { program })
         } else {
             Err(String::from_utf8_lossy(&said.stderr).into_owned())
+        }
+    }
+
+    /// Instructions of `count` cached reads of single pages of a known file: `in-turn`, `backward`, `anywhere`, or
+    /// `nothing`, which never calls the core; with those of starting the program.
+    ///
+    /// # Errors
+    /// There is no valgrind, or the program fails; the text is what it said.
+    pub fn instructions(&self, pattern: &str, count: u64) -> io::Result<u64> {
+        let mut counter = Command::new("valgrind");
+        counter.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        counter.arg(&self.program).args(["cost", pattern]);
+        let ended = counter.arg(count.to_string()).output()?;
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let mut lines = said.lines();
+        let counted = lines.find_map(|line| line.split_once("Collected : "));
+        let counted = counted.and_then(|(_, counted)| counted.trim().parse().ok());
+        match counted {
+            Some(counted) if ended.status.success() => Ok(counted),
+            _ => Err(io::Error::other(said.into_owned())),
         }
     }
 

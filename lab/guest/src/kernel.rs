@@ -86,6 +86,10 @@ const ADAPTIVE_PATCHES: &[(&str, &str)] = &[
             "../../../kernel/patches/0008-Documentation-describe-adaptive-read-ahead.patch"
         ),
     ),
+    (
+        "0009-selftests-mm-test-adaptive-read-ahead.patch",
+        include_str!("../../../kernel/patches/0009-selftests-mm-test-adaptive-read-ahead.patch"),
+    ),
 ];
 
 /// Options beyond `make tinyconfig`.
