@@ -10,6 +10,8 @@
 //! device. As far as one access reaches, the middle of the expectations is therefore asked for,
 //! beyond it only what three of four would read.
 
+use crate::device::DeviceEstimate;
+
 /// Runs that have to end before lengths are believed. Fewer, and the first two passages of a
 /// program that settles down bound its long scan; more, and further windows are read in vain.
 const RUNS_BELIEVED: u8 = 3;
@@ -76,14 +78,24 @@ impl RunLengths {
         self.known >= RUNS_BELIEVED
     }
 
+    /// Pages of the next run, if it may be asked for before this one has ended. One that goes on after all brings an arm
+    /// back, and then there again.
+    pub(super) fn next(&self, device: &DeviceEstimate) -> Option<u64> {
+        let may_go_on = !self.are_alike() && device.is_slow_to_access();
+        match self.rest(0, device.pages_per_access().get()) {
+            Rest::Pages(pages) if !may_go_on => Some(pages),
+            _ => None,
+        }
+    }
+
     /// Whether those that are remembered were equally long. Runs of no whole pages differ by one.
-    pub(super) fn are_alike(&self) -> bool {
-        let known = &self.pages[..];
-        let newest = self.pages[usize::from(self.newest)];
-        let count = usize::from(self.known);
-        (0..count).all(|back| {
-            known[(usize::from(self.newest) + REMEMBERED - back) % REMEMBERED].abs_diff(newest) <= 1
-        })
+    fn are_alike(&self) -> bool {
+        let newest = self.nth_newest(0);
+        (0..usize::from(self.known)).all(|back| self.nth_newest(back).abs_diff(newest) <= 1)
+    }
+
+    fn nth_newest(&self, back: usize) -> u32 {
+        self.pages[(usize::from(self.newest) + REMEMBERED - back) % REMEMBERED]
     }
 
     /// Whether lengths are believed since this run ended.
@@ -104,7 +116,7 @@ impl RunLengths {
         let mut count = 0;
         let mut longest = 0;
         for back in 0..usize::from(self.known) {
-            let pages = self.pages[(usize::from(self.newest) + REMEMBERED - back) % REMEMBERED];
+            let pages = self.nth_newest(back);
             longest = longest.max(pages);
             if pages >= read {
                 rests[count] = pages - read;

@@ -17,7 +17,7 @@ use super::matching::{self, Match};
 use super::moment::Moment;
 use super::observer::{Observer, Report};
 use super::recent::Recent;
-use super::runs::{Rest, RunLengths};
+use super::runs::RunLengths;
 use super::shape::fit::Fit;
 use super::stray::Stray;
 use super::stream::Stream;
@@ -567,13 +567,7 @@ impl FileStreams {
     /// The begin of the run behind the one that began at page `began`, or of some, as far as `pages` go.
     fn foresee(&mut self, began: u64, moment: &Moment, pages: u64) -> Option<Prefetch> {
         let device = &moment.device;
-        let Rest::Pages(run_pages) = self.runs.rest(0, device.pages_per_access().get()) else {
-            return None;
-        };
-        // A run that goes on after all brings an arm back, and then there again.
-        if device.is_slow_to_access() && !self.runs.are_alike() {
-            return None;
-        }
+        let run_pages = self.runs.next(device)?;
         // What the one run leaves undone, and no more than one more or what keeps the device at work.
         let next_run = run_pages.saturating_add(SLACK_PAGES);
         let pages = pages.min(next_run.max(device.pipeline_request().get()));
