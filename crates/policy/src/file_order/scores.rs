@@ -16,7 +16,7 @@ const SCORE_ELSEWHERE: u8 = 6;
 
 /// Entries that may be left out before a visit is no step of an order any more. More, and a random order
 /// in a small folder looks like one; fewer, and a program that leaves out some kinds of names is lost.
-const SKIPPED_MAX: u32 = 3;
+pub(super) const SKIPPED_MAX: u32 = 3;
 /// An entry that lies so many ranks behind the reader, or fewer, was just passed. Fewer, and several workers over one
 /// order lose what they were about to visit; more, and waste is noticed late.
 pub(super) const BEHIND_MAX: u32 = 16;
@@ -30,6 +30,8 @@ pub enum Fit {
     Behind,
     /// Any other entry.
     Elsewhere,
+    /// Visits of the listing before this one are not known: it says nothing.
+    Unknown,
 }
 
 /// How far a program went through one listing, in each order: the rank after its newest step.
@@ -102,6 +104,7 @@ impl OrderScores {
                 Fit::Next => (*score + SCORE_NEXT).min(SCORE_MAX),
                 Fit::Behind => score.saturating_sub(SCORE_BEHIND),
                 Fit::Elsewhere => score.saturating_sub(SCORE_ELSEWHERE),
+                Fit::Unknown => *score,
             };
         }
         let best = self.scores.iter().copied().max().unwrap_or(0);

@@ -194,7 +194,8 @@ impl Helper {
         }
         let mut places = self.places;
         places.sort_by_key(|place| place.visit);
-        let is_in_step = places[0].visit + IN_STEP_VISITS > self.visits;
+        let is_in_step =
+            places[0].visit + IN_STEP_VISITS > self.visits && !self.has_gone_on(places);
         for (share, place) in [2, 1].into_iter().zip(places) {
             if let Some(folder) = place.folder
                 && (share == 1 || is_in_step)
@@ -213,6 +214,26 @@ impl Helper {
         }
         self.is_batch_open = !self.items.is_empty();
         self.is_batch_open
+    }
+
+    /// Whether the second of these places is what comes after the first: they are of one walk.
+    fn has_gone_on(&mut self, places: [Place; 2]) -> bool {
+        let [Some(from), Some(to)] = places.map(|place| place.folder) else {
+            return true;
+        };
+        let Some(order) = self.policy.order() else {
+            return false;
+        };
+        let visit = |helper: &mut Self, is_visited| {
+            if let Some(known) = helper.known.get_mut(&to) {
+                known.is_visited = is_visited;
+            }
+        };
+        // As it was before the program came there.
+        visit(self, false);
+        let next = self.following_from(from, order, 0);
+        visit(self, true);
+        matches!(next, Some(Following::Folder(next)) if next == to)
     }
 
     fn read_inodes(&mut self, inodes: impl Iterator<Item = u64>) {
@@ -280,16 +301,15 @@ impl Helper {
             first_item: self.items.len(),
         });
         let files = self.orders[folder.0].files(folder.1, batch.order);
-        let ranks =
-            usize::try_from(batch.start).unwrap_or(0)..usize::try_from(batch.end).unwrap_or(0);
-        for number in files.get(ranks).unwrap_or_default() {
+        let ranks = batch.ranks().filter_map(|rank| usize::try_from(rank).ok());
+        for number in ranks.filter_map(|rank| files.get(rank)) {
             let bytes = self.forest.trees()[folder.0].files[*number].bytes;
             self.items.push(Item {
                 file: (folder.0, *number),
                 bytes: if bytes > FILE_BYTES_MAX { 0 } else { bytes },
             });
         }
-        *left -= batch.end - batch.start;
+        *left -= batch.files();
     }
 
     /// What a walk into the depth comes to behind the files of a folder, whose own folders before `from` are passed.
@@ -357,7 +377,7 @@ impl Helper {
         self.is_batch_open = false;
         let mut fill = BatchFill::default();
         for part in &self.parts {
-            let count = usize::try_from(part.batch.end - part.batch.start).unwrap_or(0);
+            let count = usize::try_from(part.batch.files()).unwrap_or(0);
             let items = self.items[part.first_item..part.first_item + count].iter_mut();
             if let Some(known) = self.known.get_mut(&part.folder) {
                 let files = items.map(|item| &mut item.bytes);
