@@ -91,7 +91,7 @@ impl OpenListing {
             fits = [Fit::Unknown; ORDERS];
         }
         let used = self.take(ranks.of(self.order));
-        let wasted = self.give_up_before(self.reached().saturating_sub(BEHIND_MAX));
+        let wasted = self.give_up_before(self.reached().saturating_sub(BEHIND_MAX.get()));
         Visited {
             fits,
             used,

@@ -21,25 +21,31 @@ pub mod limits;
 pub mod listing;
 pub mod order;
 pub mod scores;
-mod steps;
-mod trust;
+pub(crate) mod steps;
+pub(crate) mod trust;
 
+use crate::steering::steering;
 use listing::{OUTSTANDING_FILES_MAX, OpenListing, Visited};
 use order::{FileBatch, FileRanks, ListingOrder, Needed};
 use scores::OrderScores;
 use steps::Steps;
 use trust::Trust;
 
-/// Files ahead in the first batch. Fewer, and there is nothing to sort by place; more, and a program that
-/// stops at once has wasted them.
-const AHEAD_FILES_MIN: u32 = 4;
+steering! {
+    /// Files ahead in the first batch. Fewer, and there is nothing to sort by place; more, and a program that
+    /// stops at once has wasted them.
+    /// Evidence: docs/results/evidence/AHEAD_FILES_MIN.csv
+    AHEAD_FILES_MIN: u32 = 4;
 
-/// From so many files on a batch grows faster: sooner, and a program that stops after forty files waits behind as many
-/// that it does not want; later, and half of a tree is read before its batches are worth sorting.
-const AHEAD_FILES_SURE: u32 = 64;
+    /// From so many files on a batch grows faster: sooner, and a program that stops after forty files waits behind as many
+    /// that it does not want; later, and half of a tree is read before its batches are worth sorting.
+    /// Evidence: docs/results/evidence/AHEAD_FILES_SURE.csv
+    AHEAD_FILES_SURE: u32 = 64;
 
-/// Observations of how much was read that are remembered.
-const OBSERVATIONS_MAX: u8 = 16;
+    /// Observations of how much was read that are remembered.
+    /// Evidence: docs/results/evidence/OBSERVATIONS_MAX.csv
+    OBSERVATIONS_MAX: u8 = 16;
+}
 
 /// What a process does with the files it lists.
 #[derive(Clone, Copy, Debug)]
@@ -72,12 +78,12 @@ pub struct BatchFill {
 impl FileOrder {
     /// Nothing is known. At most `bytes_max` bytes will be outstanding.
     #[must_use]
-    pub const fn new(bytes_max: u64) -> Self {
+    pub fn new(bytes_max: u64) -> Self {
         Self {
             scores: OrderScores::new(),
             steps: Steps::new(),
             skipped: 0,
-            ahead: AHEAD_FILES_MIN,
+            ahead: AHEAD_FILES_MIN.get(),
             used: 0,
             uses: [0; 2],
             amounts: [0; 2],
@@ -155,7 +161,7 @@ impl FileOrder {
         }
         self.scores.on_visit(fits, None);
         if self.trust.on_visit() {
-            self.ahead = AHEAD_FILES_MIN;
+            self.ahead = AHEAD_FILES_MIN.get();
             self.used = 0;
         }
         if used {
@@ -170,7 +176,7 @@ impl FileOrder {
 
     /// More files ahead: twice as many when two batches were used, later eight times as many when half of one was.
     fn grow(&mut self) {
-        let (enough, growth) = if self.ahead < AHEAD_FILES_SURE {
+        let (enough, growth) = if self.ahead < AHEAD_FILES_SURE.get() {
             (self.ahead * 2, 2)
         } else {
             (self.ahead / 2, 8)
@@ -278,7 +284,7 @@ impl FileOrder {
         self.scores = OrderScores::new();
         self.steps = Steps::new();
         (self.uses, self.amounts) = ([0; 2], [0; 2]);
-        self.ahead = AHEAD_FILES_MIN;
+        self.ahead = AHEAD_FILES_MIN.get();
         self.used = 0;
     }
 
@@ -292,7 +298,7 @@ impl FileOrder {
         if files > 0 {
             self.release(files);
             self.trust.on_wasted(files);
-            self.ahead = (self.ahead / 2).max(AHEAD_FILES_MIN);
+            self.ahead = (self.ahead / 2).max(AHEAD_FILES_MIN.get());
             self.used = 0;
         }
     }
@@ -315,7 +321,7 @@ impl FileOrder {
 
 /// One more observation of a kind; older ones fade.
 fn observe(counts: &mut [u8; 2], kind: usize) {
-    if counts.iter().sum::<u8>() >= OBSERVATIONS_MAX {
+    if counts.iter().sum::<u8>() >= OBSERVATIONS_MAX.get() {
         *counts = counts.map(|count| count / 2);
     }
     counts[kind] += 1;

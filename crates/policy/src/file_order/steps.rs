@@ -1,10 +1,15 @@
 //! How many files a program goes on by: one, or a few if it leaves out as many each time.
 
+use crate::steering::steering;
+
 use super::scores::SKIPPED_MAX;
 
-/// Equal steps in a row after which the files between are left out. Fewer, and a program that leaves out one file now and
-/// then has to wait for the next ones; more, and files are requested that it leaves out, and small folders are over.
-const EQUAL_STEPS_MIN: u8 = 3;
+steering! {
+    /// Equal steps in a row after which the files between are left out. Fewer, and a program that leaves out one file now and
+    /// then has to wait for the next ones; more, and files are requested that it leaves out, and small folders are over.
+    /// Evidence: docs/results/evidence/EQUAL_STEPS_MIN.csv
+    EQUAL_STEPS_MIN: u8 = 3;
+}
 
 /// The newest steps of a program within listings.
 #[derive(Clone, Copy, Debug)]
@@ -33,9 +38,12 @@ impl Steps {
     }
 
     /// By how many ranks it is expected to go on.
-    pub(super) const fn step(self) -> u32 {
+    pub(super) fn step(self) -> u32 {
         // More is no step of an order.
-        if self.equal >= EQUAL_STEPS_MIN && self.newest > 0 && self.newest <= SKIPPED_MAX + 1 {
+        if self.equal >= EQUAL_STEPS_MIN.get()
+            && self.newest > 0
+            && self.newest <= SKIPPED_MAX.get() + 1
+        {
             self.newest
         } else {
             1

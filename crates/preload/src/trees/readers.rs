@@ -82,7 +82,7 @@ pub(super) fn count_wait() {
 /// Whether they are to be made.
 #[inline]
 pub(super) fn are_wanted() -> bool {
-    WAITS.load(Relaxed) >= BATCHES_WAITED_MIN && !ARE_MADE.load(Relaxed)
+    WAITS.load(Relaxed) >= BATCHES_WAITED_MIN.get() && !ARE_MADE.load(Relaxed)
 }
 
 /// A helper begins. Those of the one before were joined.

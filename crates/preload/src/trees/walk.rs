@@ -9,7 +9,7 @@
 
 use ahead_engine::tree_report::FilesAhead;
 use ahead_policy::file_order::limits::{
-    IN_STEP_VISITS, LISTED_AT_ONCE, MISSED_MAX, PARTS, STEPS_MAX, SWEEP_VISITS,
+    FOLDERS_PASSED_MAX, IN_STEP_VISITS, LISTED_AT_ONCE, MISSED_MAX, PARTS, SWEEP_VISITS,
 };
 use ahead_policy::file_order::listing::{OUTSTANDING_FILES_MAX, OpenListing};
 use ahead_policy::file_order::order::{FileBatch, ListingOrder, Needed};
@@ -251,7 +251,7 @@ impl Walk {
             self.names_in_vain = 0;
         } else if !known.listing.was_requested(ranks) {
             self.missed += 1;
-            if self.missed >= MISSED_MAX {
+            if self.missed >= MISSED_MAX.get() {
                 self.give_up();
             }
         }
@@ -262,7 +262,7 @@ impl Walk {
         self.come_to_folder(folder);
         self.come_to(folder);
         self.note_order();
-        if self.visits.is_multiple_of(SWEEP_VISITS) {
+        if self.visits.is_multiple_of(SWEEP_VISITS.get()) {
             self.sweep();
         }
     }
@@ -397,7 +397,7 @@ impl Walk {
         let mut places = self.places;
         places.sort_unstable_by_key(|place| place.visit);
         let is_in_step =
-            places[0].visit + IN_STEP_VISITS > self.visits && !self.has_gone_on(places);
+            places[0].visit + IN_STEP_VISITS.get() > self.visits && !self.has_gone_on(places);
         for (share, place) in [2, 1].into_iter().zip(places) {
             if let Some(folder) = place.folder.checked_sub(1)
                 && (share == 1 || is_in_step)
@@ -442,7 +442,7 @@ impl Walk {
             return;
         };
         let mut at = folder;
-        for _ in 0..STEPS_MAX {
+        for _ in 0..FOLDERS_PASSED_MAX.get() {
             if *left == 0 || self.part_count == PARTS || self.folders.is_nearly_full() {
                 return;
             }
