@@ -7,8 +7,7 @@ use std::path::Path;
 use ahead_engine::evidence::constants;
 use ahead_policy::steering::Constant;
 
-use super::is_of_trees;
-use super::point::{Point, parse};
+use super::point::{Point, is_of_trees, parse};
 
 /// Numbers that were chosen and cannot be set while the program runs.
 const NOT_STEERING: &[(&str, &str)] = &[

@@ -22,7 +22,7 @@ use ahead_study::chart::{Chart, LineChart, Scale, Series};
 use ahead_workload::generated;
 use serde_json::{Map, Value, json};
 
-use self::point::{GENERATED, Point, Times, csv};
+use self::point::{GENERATED, Point, Times, csv, is_of_trees};
 use crate::cargo::{cargo, root};
 
 /// Where the results are.
@@ -71,11 +71,6 @@ pub fn sweep(names: &[String], plans: &Path) -> io::Result<String> {
         said.extend(sweep_files(root, program, &of_files, plans)?);
     }
     Ok(said.join("\n"))
-}
-
-/// Whether a constant decides across files, and not within them.
-fn is_of_trees(constant: &&Constant) -> bool {
-    constant.file.contains("/file_order/")
 }
 
 /// Sweeps one constant: `times` says what all cells take with it set, as `NAME=VALUE`.
