@@ -119,6 +119,17 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         output::problem(&error);
         return Exit::Usage;
     }
+    #[cfg(feature = "evidence")]
+    match evidence::trees() {
+        Some(Ok(times)) => {
+            return output::to_stdout(&times).map_or(Exit::Failed, |()| Exit::Fine);
+        }
+        Some(Err(error)) => {
+            output::problem(&error);
+            return Exit::Failed;
+        }
+        None => {}
+    }
     let arguments = match Arguments::from_typed(&typed) {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error, &typed),

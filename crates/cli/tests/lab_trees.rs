@@ -201,14 +201,17 @@ fn times(disk: &str, file_system: &str, commands: &str) -> Vec<[u64; 2]> {
 /// the arm go back and forth (118 ms became 345). Folders in another order than files are followed.
 #[test]
 fn names_at_hand_are_left_alone_and_folders_have_an_order_of_their_own() {
-    let [listed, walked] = times("hdd", "ext4", "both ls -lR tree\nboth python3 walk.py")[..]
-    else {
-        panic!("two programs");
+    let commands = "both ls -lR tree\nboth python3 walk.py\nboth find tree -printf %s";
+    let [listed, walked, asked] = times("hdd", "ext4", commands)[..] else {
+        panic!("three programs");
     };
     let [plain, helped] = listed;
     assert!(helped * 100 < plain * 105, "ls: {plain} to {helped} us");
     let [plain, helped] = walked;
     assert!(helped * 2 < plain, "walk.py: {plain} to {helped} us");
+    // As they are listed, which is not how they lie.
+    let [plain, helped] = asked;
+    assert!(helped * 3 < plain * 2, "find: {plain} to {helped} us");
 }
 
 /// Metadata of btrfs lies in trees of its own.

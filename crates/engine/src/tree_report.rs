@@ -57,7 +57,7 @@ impl TreeReport {
             used: at(word::USED),
             wasted: at(word::WASTED),
             waited_ns: at(word::WAITED_NS),
-            orders: [0, 1, 2, 3].map(|order| at(word::ORDERS) >> order & 1 == 1),
+            orders: ListingOrder::ALL.map(|order| at(word::ORDERS) >> order.index() & 1 == 1),
         }
     }
 
@@ -74,6 +74,10 @@ const fn order_name(order: ListingOrder) -> &'static str {
         ListingOrder::Named => "by name",
         ListingOrder::Inode => "by inode",
         ListingOrder::Numbered => "by number",
+        ListingOrder::ListedBackward => "backward as listed",
+        ListingOrder::NamedBackward => "backward by name",
+        ListingOrder::InodeBackward => "backward by inode",
+        ListingOrder::NumberedBackward => "backward by number",
     }
 }
 
@@ -144,12 +148,13 @@ mod tests {
 
     #[test]
     fn totals_are_read_back_and_missing_words_are_nothing() {
-        let report = TreeReport::from_words(&[3, 40, 50_000, 39, 1, 0b1101, 9]);
+        let report = TreeReport::from_words(&[3, 40, 50_000, 39, 1, 0b10_1101, 9]);
         assert_eq!(report.waited_ns, 9);
         assert_eq!((report.folders, report.files, report.used), (3, 40, 39));
         assert_eq!((report.bytes, report.wasted), (50_000, 1));
         let names: Vec<_> = report.order_names().collect();
-        assert_eq!(names, ["as listed", "by inode", "by number"]);
+        let expected = ["as listed", "by inode", "by number", "backward by name"];
+        assert_eq!(names, expected);
         assert_eq!(TreeReport::from_words(&[]), TreeReport::default());
     }
 

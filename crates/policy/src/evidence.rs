@@ -1,7 +1,7 @@
 //! The steering constants of this crate. The engine lists them beside its own.
 
 use crate::steering::Constant;
-use crate::{adaptive, device};
+use crate::{adaptive, device, file_order};
 
 /// The files that have steering constants. A test compares them with the source.
 const FILES: &[&[Constant]] = &[
@@ -20,6 +20,11 @@ const FILES: &[&[Constant]] = &[
     adaptive::file::STEERING,
     adaptive::file::scan::STEERING,
     adaptive::file::feedback::STEERING,
+    file_order::STEERING,
+    file_order::limits::STEERING,
+    file_order::scores::STEERING,
+    file_order::steps::STEERING,
+    file_order::trust::STEERING,
 ];
 
 /// All steering constants.

@@ -59,7 +59,9 @@ impl Reader {
             .zip(named)
             .zip(inode)
             .zip(numbered)
-            .map(|(((listed, named), inode), numbered)| FileRanks([listed, named, inode, numbered]))
+            .map(|(((listed, named), inode), numbered)| {
+                FileRanks::of_forward([listed, named, inode, numbered], count)
+            })
             .collect();
         self.listings.push(Folder {
             state: OpenListing::new(count),
@@ -88,7 +90,7 @@ impl Reader {
         let wanted = self.policy.files_wanted();
         if let Some(batch) = self.policy.next(&mut place.state, wanted) {
             // A change of order gives up what was outstanding, also where it requests nothing.
-            let requested = place.state.outstanding() - (batch.end - batch.start);
+            let requested = place.state.outstanding() - batch.files();
             if batch.order != place.order || requested == 0 {
                 place.outstanding.clear();
                 place.order = batch.order;
@@ -97,11 +99,12 @@ impl Reader {
             assert!(batch.end as usize <= place.files.len());
             let fits =
                 u32::try_from(self.policy.bytes_left() / file_bytes.max(1)).unwrap_or(u32::MAX);
-            let end = batch.end.min(batch.start.saturating_add(fits));
-            let count = end - batch.start;
+            let count = batch.files().min(fits);
+            let end = batch.end_of(count);
             self.policy
                 .on_requested(&mut place.state, end, u64::from(count) * file_bytes);
-            for rank in batch.start..end {
+            let kept = batch.ranks().take(usize::try_from(count).unwrap());
+            for rank in kept {
                 assert!(place.outstanding.insert(rank), "requested twice: {rank}");
             }
             self.requested += count;
@@ -171,7 +174,8 @@ fn an_order_stays_followed_where_another_one_is_as_good() {
         for (named, (_, numbered)) in (0..).zip(&names) {
             let [listed, inode] =
                 [7, 77].map(|seed| shuffled(count, seed)[usize::try_from(named).unwrap()]);
-            files.push(FileRanks([listed, named, inode, *numbered]));
+            let ranks = [listed, named, inode, *numbered];
+            files.push(FileRanks::of_forward(ranks, count));
         }
         let at = reader.listings.len();
         reader.listings.push(Folder {
@@ -224,7 +228,77 @@ fn the_opposite_of_an_order_is_not_that_order() {
     for rank in (0..400).rev() {
         reader.visit(folder, ListingOrder::Listed, rank);
     }
-    assert_eq!(reader.policy.order(), None);
+    assert_eq!(reader.policy.order(), Some(ListingOrder::ListedBackward));
+}
+
+/// A list of which a program takes every second, third or fourth file, whatever the length of its folders.
+#[test]
+fn files_that_are_left_out_each_time_are_not_requested() {
+    for (step, order) in [
+        (2, ListingOrder::Named),
+        (3, ListingOrder::Named),
+        (3, ListingOrder::NamedBackward),
+        (4, ListingOrder::Listed),
+    ] {
+        let mut reader = Reader::new();
+        let (mut visits, mut left_out) = (0, 0);
+        for (seed, files) in (0..60).zip([40, 17, 2, 33].into_iter().cycle()) {
+            let folder = reader.list(files, seed);
+            while left_out < files {
+                reader.visit(folder, order, left_out);
+                visits += 1;
+                left_out += step;
+            }
+            left_out -= files;
+            reader.end(folder);
+        }
+        let (used, wasted) = (reader.used, reader.wasted);
+        assert!(used * 10 > visits * 9, "{step} {order:?}: {used}");
+        assert!(wasted < 32, "{step} {order:?}: {wasted} wasted");
+    }
+}
+
+/// A list of which every third file is taken, in folders that are listed at the third file that is opened of them: where
+/// that is in its folder counted against every order, and two steps behind it were not enough.
+#[test]
+fn the_first_known_visit_of_a_listing_that_was_begun_before_says_nothing() {
+    let mut policy = FileOrder::new(BYTES_MAX);
+    for seed in 0..2 {
+        let mut listing = OpenListing::begun(14);
+        let listed = shuffled(14, seed);
+        for rank in [6, 9, 12] {
+            let ranks = [listed[rank], u32::try_from(rank).unwrap(), 0, 0];
+            policy.on_visit(&mut listing, FileRanks::of_forward(ranks, 14));
+        }
+    }
+    assert_eq!(policy.order(), Some(ListingOrder::Named));
+}
+
+/// Now and then one of them is left out: that is no step.
+#[test]
+fn a_program_that_leaves_out_some_files_is_helped_with_all_of_them() {
+    let mut reader = Reader::new();
+    let folder = reader.list(2000, 3);
+    let mut visits = 0;
+    for rank in (0..2000).filter(|rank| rank % 12 != 3) {
+        reader.visit(folder, ListingOrder::Named, rank);
+        visits += 1;
+    }
+    assert!(reader.used * 10 > visits * 8, "{} of {visits}", reader.used);
+}
+
+/// Each pair is gone through from its end: the newest steps of the order are two files long, and lead over files that are
+/// visited after them.
+#[test]
+fn workers_that_are_done_in_the_opposite_order_leave_out_nothing() {
+    let mut reader = Reader::new();
+    let folder = reader.list(400, 1);
+    for pair in 0..200 {
+        for worker in [1, 0] {
+            reader.visit(folder, ListingOrder::Named, pair * 2 + worker);
+        }
+    }
+    assert!(reader.used > 360, "{}", reader.used);
 }
 
 #[test]
@@ -311,7 +385,7 @@ fn an_order_that_begins_again_at_a_lower_rank_is_followed() {
     let mut policy = FileOrder::new(BYTES_MAX);
     let mut listing = OpenListing::new(300);
     let mut visit = |ranks| {
-        policy.on_visit(&mut listing, FileRanks(ranks));
+        policy.on_visit(&mut listing, FileRanks::of_forward(ranks, 300));
         let wanted = policy.files_wanted();
         let batch = policy.next(&mut listing, wanted)?;
         policy.on_requested(&mut listing, batch.end, FILE_BYTES);

@@ -5,7 +5,8 @@
 //! to docs/results/evidence: time relative to the chosen value, the geometric means over all cells,
 //! the worst cell and the best. The plans are those of the tree, and one of generated workloads that
 //! is written for the purpose. Virtual time: the same on every machine. What other policies do in the
-//! plans does not depend on the constants and is run once, into a journal.
+//! plans does not depend on the constants and is run once, into a journal. Constants of
+//! `policy::file_order` have programs in trees instead, which the program simulates by itself.
 
 mod index;
 mod point;
@@ -21,11 +22,14 @@ use ahead_study::chart::{Chart, LineChart, Scale, Series};
 use ahead_workload::generated;
 use serde_json::{Map, Value, json};
 
-use self::point::{GENERATED, Point, Times, csv};
+use self::point::{GENERATED, Point, Times, csv, is_of_trees};
 use crate::cargo::{cargo, root};
 
 /// Where the results are.
 const FOLDER: &str = "docs/results/evidence";
+
+/// What sets a constant in the program, as `NAME=VALUE`.
+const VARIABLE: &str = "AHEAD_EVIDENCE";
 
 /// Of the workloads that are generated. More find more cells in which a constant matters; these
 /// take as long as the plans.
@@ -53,8 +57,47 @@ pub fn list() -> String {
 /// written.
 pub fn sweep(names: &[String], plans: &Path) -> io::Result<String> {
     let root = &root();
-    let chosen = named(names)?;
+    let (of_trees, of_files): (Vec<_>, Vec<_>) = named(names)?.into_iter().partition(is_of_trees);
     let program = build(root)?;
+    let mut said = Vec::new();
+    if !of_trees.is_empty() {
+        let as_chosen = tree_times(&program, None)?;
+        for constant in of_trees {
+            let times = |setting: &str| tree_times(&program, Some(setting));
+            said.push(sweep_one(root, constant, &as_chosen, times)?);
+        }
+    }
+    if !of_files.is_empty() {
+        said.extend(sweep_files(root, program, &of_files, plans)?);
+    }
+    Ok(said.join("\n"))
+}
+
+/// Sweeps one constant: `times` says what all cells take with it set, as `NAME=VALUE`.
+fn sweep_one(
+    root: &Path,
+    constant: &Constant,
+    as_chosen: &Times,
+    mut times: impl FnMut(&str) -> io::Result<Times>,
+) -> io::Result<String> {
+    let mut points = Vec::new();
+    for value in values(constant.value) {
+        let found = if value == constant.value {
+            as_chosen.clone()
+        } else {
+            times(&format!("{}={value}", constant.name))?
+        };
+        points.push(Point::new(value, &found, as_chosen)?);
+    }
+    write(root, constant, &points)
+}
+
+fn sweep_files(
+    root: &Path,
+    program: PathBuf,
+    chosen: &[&Constant],
+    plans: &Path,
+) -> io::Result<Vec<String>> {
     let mut plans = plan_files(&root.join(plans))?;
     plans.push(write_generated(&root.join("target/evidence"))?);
     let sweep = Sweep {
@@ -68,20 +111,28 @@ pub fn sweep(names: &[String], plans: &Path) -> io::Result<String> {
     let others = without_adaptive(&std::fs::read_to_string(&journal)?);
     let mut said = Vec::new();
     for constant in chosen {
-        let mut points = Vec::new();
-        for value in values(constant.value) {
+        let times = |setting: &str| {
             std::fs::write(journal.with_extension("others"), &others)?;
-            let setting = format!("{}={value}", constant.name);
-            let times = if value == constant.value {
-                as_chosen.clone()
-            } else {
-                sweep.times(Some(&setting), &journal.with_extension("others"))?
-            };
-            points.push(Point::new(value, &times, &as_chosen)?);
-        }
-        said.push(write(root, constant.name, constant.value, &points)?);
+            sweep.times(Some(setting), &journal.with_extension("others"))
+        };
+        said.push(sweep_one(root, constant, &as_chosen, times)?);
     }
-    Ok(said.join("\n"))
+    Ok(said)
+}
+
+/// How long programs in trees take.
+fn tree_times(program: &Path, setting: Option<&str>) -> io::Result<Times> {
+    let mut command = Command::new(program);
+    command.env("AHEAD_EVIDENCE_TREES", "yes");
+    if let Some(setting) = setting {
+        command.env(VARIABLE, setting);
+    }
+    let output = command.output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(io::Error::other(format!("programs in trees: {said}")));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 /// The constants of these names; all without any.
@@ -159,12 +210,13 @@ fn without_adaptive(journal: &str) -> String {
     text
 }
 
-fn write(root: &Path, name: &str, chosen: u64, points: &[Point]) -> io::Result<String> {
+fn write(root: &Path, constant: &Constant, points: &[Point]) -> io::Result<String> {
+    let (name, chosen) = (constant.name, constant.value);
     let folder = root.join(FOLDER);
     std::fs::create_dir_all(&folder)?;
     let table = csv(points);
     std::fs::write(folder.join(format!("{name}.csv")), &table)?;
-    let chart = picture(name, chosen, points);
+    let chart = picture(constant, points);
     let svg = chart.to_svg().map_err(io::Error::other)?;
     std::fs::write(folder.join(format!("{name}.svg")), svg)?;
     std::fs::write(folder.join("README.md"), index::page(&folder)?)?;
@@ -228,7 +280,7 @@ impl Sweep<'_> {
             .arg(journal)
             .current_dir(self.root);
         if let Some(setting) = setting {
-            command.env("AHEAD_EVIDENCE", setting);
+            command.env(VARIABLE, setting);
         }
         times_of(&command.output()?)
     }
@@ -254,7 +306,8 @@ fn times_of(output: &Output) -> io::Result<Times> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a place on an axis")]
-fn picture(name: &str, chosen: u64, points: &[Point]) -> Chart {
+fn picture(constant: &Constant, points: &[Point]) -> Chart {
+    let (name, chosen) = (constant.name, constant.value);
     let series = |label: &str, height: fn(&Point) -> f64| Series {
         name: label.to_owned(),
         points: points
@@ -263,17 +316,22 @@ fn picture(name: &str, chosen: u64, points: &[Point]) -> Chart {
             .collect(),
         ..Series::default()
     };
+    let means = if is_of_trees(&constant) {
+        vec![series("trees", |point| point.plans)]
+    } else {
+        vec![
+            series("plans", |point| point.plans),
+            series("generated", |point| point.generated),
+        ]
+    };
+    let worst = series("worst cell", |point| point.worst.0);
+    let best = series("best cell", |point| point.best.0);
     Chart::Lines(LineChart {
         title: format!("time over {name}, relative to {chosen} as chosen"),
         x_label: name.to_owned(),
         y_label: "time, relative".to_owned(),
         x_scale: Scale::Logarithmic,
-        series: vec![
-            series("worst cell", |point| point.worst.0),
-            series("plans", |point| point.plans),
-            series("generated", |point| point.generated),
-            series("best cell", |point| point.best.0),
-        ],
+        series: [vec![worst], means, vec![best]].concat(),
         ..LineChart::default()
     })
 }

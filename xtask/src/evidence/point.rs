@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 
+use ahead_policy::steering::Constant;
+
 /// Times of all cells, in nanoseconds, by what they are called.
 pub(super) type Times = BTreeMap<String, f64>;
 
@@ -14,6 +16,11 @@ pub(super) const GENERATED: &str = "generated";
 const DIFFERENCE: f64 = 0.001;
 
 const HEAD: &str = "value,plans,generated,differ,cells,worst,worst_cell,best,best_cell";
+
+/// Whether a constant decides across files, and not within them: its cells are programs in trees.
+pub(super) fn is_of_trees(constant: &&Constant) -> bool {
+    constant.file.contains("/file_order/")
+}
 
 /// The constant at one value. Times are relative to those at the chosen value.
 #[derive(Clone, Debug, PartialEq)]

@@ -103,6 +103,13 @@ fn measure(
         TreeProgram::Tar => format!("tar -cf - {one} | cat >/dev/null"),
         TreeProgram::Grep => format!("grep -r 'no such word' {one} || true"),
         TreeProgram::Diff => format!("diff -r -q {one} {other}"),
+        // Not among `TreeProgram::ALL`.
+        _ => {
+            return Err(LabError::Inside(format!(
+                "no guest runs {}",
+                program.name()
+            )));
+        }
     };
     let mut command = vec!["sh".into(), "-c".into(), OsString::from(script)];
     if is_helped {

@@ -17,12 +17,16 @@ pub(super) struct Visited {
     pub(super) used: bool,
     /// Outstanding files that were passed and are given up.
     pub(super) wasted: u32,
+    /// Ranks from the visit before in the order that is followed, if that is known; 1: the next file, 0: one before it.
+    pub(super) step: Option<u32>,
 }
 
 /// A listing, as far as the policy knows it. All bounded: a million files take as much as one.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenListing {
     files: u32,
+    /// Files were visited that are not known.
+    is_begun: bool,
     reached: ReachedRanks,
     /// The order that `start`, `end` and `outstanding` count in.
     order: ListingOrder,
@@ -40,11 +44,21 @@ impl OpenListing {
     pub const fn new(files: u32) -> Self {
         Self {
             files,
+            is_begun: false,
             reached: ReachedRanks::new(),
             order: ListingOrder::Listed,
             start: 0,
             end: 0,
             outstanding: [0; WORDS],
+        }
+    }
+
+    /// A listing of `files` files, of which some were visited before; which ones is not known.
+    #[must_use]
+    pub const fn begun(files: u32) -> Self {
+        Self {
+            is_begun: true,
+            ..Self::new(files)
         }
     }
 
@@ -66,11 +80,24 @@ impl OpenListing {
         ranks.of(self.order) < self.end
     }
 
-    pub(super) fn on_visit(&mut self, ranks: FileRanks) -> Visited {
-        let fits = self.reached.on_visit(ranks);
+    /// `followed`: the order that is followed, if there is one.
+    pub(super) fn on_visit(&mut self, ranks: FileRanks, followed: Option<ListingOrder>) -> Visited {
+        let before = followed.map_or(0, |order| self.reached.of(order));
+        let step = followed
+            .filter(|_| before > 0)
+            .map(|order| (ranks.of(order) + 1).saturating_sub(before));
+        let mut fits = self.reached.on_visit(ranks);
+        if core::mem::take(&mut self.is_begun) {
+            fits = [Fit::Unknown; ORDERS];
+        }
         let used = self.take(ranks.of(self.order));
-        let wasted = self.give_up_before(self.reached().saturating_sub(BEHIND_MAX));
-        Visited { fits, used, wasted }
+        let wasted = self.give_up_before(self.reached().saturating_sub(BEHIND_MAX.get()));
+        Visited {
+            fits,
+            used,
+            wasted,
+            step,
+        }
     }
 
     /// Rank after the newest step of the order that counts.
@@ -114,35 +141,41 @@ impl OpenListing {
         self.give_up()
     }
 
-    /// The next ranks to request, `most` at once: those behind the reader, and behind what was requested.
-    pub(super) fn next(&mut self, most: u32) -> Option<(u32, u32)> {
-        let start = self.end.max(self.reached());
+    /// The next ranks to request, each `step`th, `most` at once: those behind the reader, and behind what was requested.
+    /// `skipped` are left out at the beginning where nothing was visited or requested yet; afterwards so many are to be
+    /// left out at the beginning of the listing behind this one.
+    pub(super) fn next(&mut self, most: u32, step: u32, skipped: &mut u32) -> Option<(u32, u32)> {
+        let start = match self.end.max(self.reached()) {
+            0 => *skipped,
+            behind => behind.saturating_add(step - 1),
+        };
         // The bits begin at the first file that is outstanding.
         let first = (self.start..self.end).find(|rank| {
             let (word, bit) = place_of(*rank);
             self.outstanding[word] & bit != 0
         });
         let first = first.unwrap_or(start);
-        let end = start
-            .saturating_add(most)
-            .min(first.saturating_add(OUTSTANDING_FILES_MAX))
-            .min(self.files);
-        if end <= start {
+        let limit = first.saturating_add(OUTSTANDING_FILES_MAX).min(self.files);
+        let (mut next, mut left) = (start, most);
+        while next < limit && left > 0 {
+            let (word, bit) = place_of(next);
+            self.outstanding[word] |= bit;
+            self.end = next + 1;
+            next += step;
+            left -= 1;
+        }
+        *skipped = next.saturating_sub(self.files);
+        if next == start {
             return None;
         }
-        for rank in start..end {
-            let (word, bit) = place_of(rank);
-            self.outstanding[word] |= bit;
-        }
         self.start = first;
-        self.end = end;
-        Some((start, end))
+        Some((start, self.end))
     }
 
     /// The files from rank `end` on were not requested after all.
     pub(super) fn cut(&mut self, end: u32) -> u32 {
-        let end = end.max(self.start);
-        let cut = (end..self.end).filter(|rank| self.take(*rank)).count();
+        let cut = (end.max(self.start)..self.end).filter(|rank| self.take(*rank));
+        let cut = cut.count();
         self.end = self.end.min(end);
         u32::try_from(cut).unwrap_or(u32::MAX)
     }

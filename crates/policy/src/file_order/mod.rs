@@ -11,6 +11,8 @@
 //!   up, as one is worth sorting by place, and may go over several listings.
 //! * A program that does not follow (found its match, visits at random) causes no further request
 //!   by itself: requests come from visits alone. What it leaves behind is owed (`trust`).
+//! * A program that leaves out as many files each time (every third one) has only those requested that it comes to, also
+//!   from listing to listing.
 //! * How much of each file is needed is learned from what the program did with the last ones.
 //!
 //! No time, no names, no allocation; a listing of a million files takes as much as one of three.
@@ -19,28 +21,39 @@ pub mod limits;
 pub mod listing;
 pub mod order;
 pub mod scores;
-mod trust;
+pub(crate) mod steps;
+pub(crate) mod trust;
 
+use crate::steering::steering;
 use listing::{OUTSTANDING_FILES_MAX, OpenListing, Visited};
 use order::{FileBatch, FileRanks, ListingOrder, Needed};
 use scores::OrderScores;
+use steps::Steps;
 use trust::Trust;
 
-/// Files ahead in the first batch. Fewer, and there is nothing to sort by place; more, and a program that
-/// stops at once has wasted them.
-const AHEAD_FILES_MIN: u32 = 4;
+steering! {
+    /// Files ahead in the first batch. Fewer, and there is nothing to sort by place; more, and a program that
+    /// stops at once has wasted them.
+    /// Evidence: docs/results/evidence/AHEAD_FILES_MIN.csv
+    AHEAD_FILES_MIN: u32 = 4;
 
-/// From so many files on a batch grows faster: sooner, and a program that stops after forty files waits behind as many
-/// that it does not want; later, and half of a tree is read before its batches are worth sorting.
-const AHEAD_FILES_SURE: u32 = 64;
+    /// From so many files on a batch grows faster: sooner, and a program that stops after forty files waits behind as many
+    /// that it does not want; later, and half of a tree is read before its batches are worth sorting.
+    /// Evidence: docs/results/evidence/AHEAD_FILES_SURE.csv
+    AHEAD_FILES_SURE: u32 = 64;
 
-/// Observations of how much was read that are remembered.
-const OBSERVATIONS_MAX: u8 = 16;
+    /// Observations of how much was read that are remembered.
+    /// Evidence: docs/results/evidence/OBSERVATIONS_MAX.csv
+    OBSERVATIONS_MAX: u8 = 16;
+}
 
 /// What a process does with the files it lists.
 #[derive(Clone, Copy, Debug)]
 pub struct FileOrder {
     scores: OrderScores,
+    steps: Steps,
+    /// Files that are left out at the beginning of the listing behind the one that was planned last.
+    skipped: u32,
     ahead: u32,
     /// Used since `ahead` was changed.
     used: u32,
@@ -65,10 +78,12 @@ pub struct BatchFill {
 impl FileOrder {
     /// Nothing is known. At most `bytes_max` bytes will be outstanding.
     #[must_use]
-    pub const fn new(bytes_max: u64) -> Self {
+    pub fn new(bytes_max: u64) -> Self {
         Self {
             scores: OrderScores::new(),
-            ahead: AHEAD_FILES_MIN,
+            steps: Steps::new(),
+            skipped: 0,
+            ahead: AHEAD_FILES_MIN.get(),
             used: 0,
             uses: [0; 2],
             amounts: [0; 2],
@@ -135,10 +150,18 @@ impl FileOrder {
 
     /// The program visits the file of `listing` that has these ranks. Returns whether it was requested.
     pub fn on_visit(&mut self, listing: &mut OpenListing, ranks: FileRanks) -> bool {
-        let Visited { fits, used, wasted } = listing.on_visit(ranks);
+        let Visited {
+            fits,
+            used,
+            wasted,
+            step,
+        } = listing.on_visit(ranks, self.order());
+        if let Some(step) = step {
+            self.steps.on_step(step);
+        }
         self.scores.on_visit(fits, None);
         if self.trust.on_visit() {
-            self.ahead = AHEAD_FILES_MIN;
+            self.ahead = AHEAD_FILES_MIN.get();
             self.used = 0;
         }
         if used {
@@ -153,7 +176,7 @@ impl FileOrder {
 
     /// More files ahead: twice as many when two batches were used, later eight times as many when half of one was.
     fn grow(&mut self) {
-        let (enough, growth) = if self.ahead < AHEAD_FILES_SURE {
+        let (enough, growth) = if self.ahead < AHEAD_FILES_SURE.get() {
             (self.ahead * 2, 2)
         } else {
             (self.ahead / 2, 8)
@@ -183,7 +206,8 @@ impl FileOrder {
 
     /// What to request of `listing` now, at most `most` files: what is left of [`Self::files_wanted`]. Each file
     /// of a batch counts as requested: [`Self::on_requested`] says for how many that is true. `None`: none
-    /// of this listing is left, or nothing should be requested.
+    /// of this listing is left, or nothing should be requested. Listings are asked in the order in which the program is
+    /// expected there, beginning with the one where it is.
     pub fn next(&mut self, listing: &mut OpenListing, most: u32) -> Option<FileBatch> {
         let order = self.order()?;
         let wasted = listing.follow(order);
@@ -192,14 +216,17 @@ impl FileOrder {
             return None;
         }
         let most = most.min(OUTSTANDING_FILES_MAX.saturating_sub(self.outstanding_files));
-        let (start, end) = listing.next(most)?;
-        self.outstanding_files += end - start;
-        Some(FileBatch {
+        let step = self.steps.step();
+        let (start, end) = listing.next(most, step, &mut self.skipped)?;
+        let batch = FileBatch {
             order,
             start,
             end,
+            step,
             needed: self.needed(),
-        })
+        };
+        self.outstanding_files += batch.files();
+        Some(batch)
     }
 
     /// Of the newest batch of `listing`, the files before rank `end` were requested, of `bytes` bytes
@@ -223,21 +250,25 @@ impl FileOrder {
         files: impl Iterator<Item = &'a mut u64>,
     ) -> (u32, u64) {
         let most = self.bytes_left();
-        let (mut total, mut end) = (0_u64, batch.start);
+        let (mut total, mut count) = (0_u64, 0);
         for bytes in files {
             fill.is_full |= total.saturating_add(*bytes) > most && fill.has_one;
             if fill.is_full {
                 *bytes = 0;
             } else {
                 total += *bytes;
-                end += 1;
+                count += 1;
                 fill.has_one = true;
             }
         }
         // A later part may go on in the same folder.
-        let kept = if fill.is_full { end } else { u32::MAX };
+        let kept = if fill.is_full {
+            batch.end_of(count)
+        } else {
+            u32::MAX
+        };
         self.on_requested(listing, kept, total);
-        (end - batch.start, total)
+        (count, total)
     }
 
     /// The program has no more use for `listing`: it was closed, or its place is needed. Returns how many
@@ -251,8 +282,9 @@ impl FileOrder {
     /// The program does something else with files from now on: how it went before says nothing about that.
     pub fn begin_anew(&mut self) {
         self.scores = OrderScores::new();
+        self.steps = Steps::new();
         (self.uses, self.amounts) = ([0; 2], [0; 2]);
-        self.ahead = AHEAD_FILES_MIN;
+        self.ahead = AHEAD_FILES_MIN.get();
         self.used = 0;
     }
 
@@ -266,7 +298,7 @@ impl FileOrder {
         if files > 0 {
             self.release(files);
             self.trust.on_wasted(files);
-            self.ahead = (self.ahead / 2).max(AHEAD_FILES_MIN);
+            self.ahead = (self.ahead / 2).max(AHEAD_FILES_MIN.get());
             self.used = 0;
         }
     }
@@ -289,7 +321,7 @@ impl FileOrder {
 
 /// One more observation of a kind; older ones fade.
 fn observe(counts: &mut [u8; 2], kind: usize) {
-    if counts.iter().sum::<u8>() >= OBSERVATIONS_MAX {
+    if counts.iter().sum::<u8>() >= OBSERVATIONS_MAX.get() {
         *counts = counts.map(|count| count / 2);
     }
     counts[kind] += 1;

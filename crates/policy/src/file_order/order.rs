@@ -3,7 +3,10 @@
 use core::cmp::Ordering;
 
 /// How many orders there are.
-pub const ORDERS: usize = 4;
+pub const ORDERS: usize = 2 * FORWARD_ORDERS;
+
+/// How many of them are no opposite of another one.
+pub const FORWARD_ORDERS: usize = 4;
 
 /// An order in which a program visits the files of one listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,20 +19,53 @@ pub enum ListingOrder {
     Inode,
     /// Sorted by name, numbers in it by their value: `frame_9.png` before `frame_10.png` ([`by_numbers`]).
     Numbered,
+    /// The opposite of [`Self::Listed`].
+    ListedBackward,
+    /// The opposite of [`Self::Named`]: `ls -r`, the newest of dated names first.
+    NamedBackward,
+    /// The opposite of [`Self::Inode`].
+    InodeBackward,
+    /// The opposite of [`Self::Numbered`].
+    NumberedBackward,
 }
 
 impl ListingOrder {
-    /// All orders; where several fit equally well from the start, the first one is taken.
-    pub const ALL: [Self; ORDERS] = [Self::Listed, Self::Named, Self::Inode, Self::Numbered];
+    /// All orders; where several fit equally well from the start, the first one is taken. The opposites come last, in
+    /// the order of what they are the opposites of.
+    pub const ALL: [Self; ORDERS] = [
+        Self::Listed,
+        Self::Named,
+        Self::Inode,
+        Self::Numbered,
+        Self::ListedBackward,
+        Self::NamedBackward,
+        Self::InodeBackward,
+        Self::NumberedBackward,
+    ];
+
+    /// The orders that are no opposites: whoever sorts needs these alone.
+    pub const FORWARD: [Self; FORWARD_ORDERS] =
+        [Self::Listed, Self::Named, Self::Inode, Self::Numbered];
 
     /// The place of this order in [`Self::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
-        match self {
-            Self::Listed => 0,
-            Self::Named => 1,
-            Self::Inode => 2,
-            Self::Numbered => 3,
+        self as usize
+    }
+
+    /// The order itself, or what it is the opposite of.
+    #[must_use]
+    pub const fn forward(self) -> Self {
+        Self::FORWARD[self.index() % FORWARD_ORDERS]
+    }
+
+    /// Of the file that has `rank` among `files` in this order: its rank in [`Self::forward`]. And the other way round.
+    #[must_use]
+    pub const fn forward_rank(self, rank: u32, files: u32) -> u32 {
+        if self.index() < FORWARD_ORDERS {
+            rank
+        } else {
+            files.saturating_sub(1).saturating_sub(rank)
         }
     }
 }
@@ -72,6 +108,15 @@ fn split_number(text: &[u8]) -> (&[u8], &[u8]) {
 pub struct FileRanks(pub [u32; ORDERS]);
 
 impl FileRanks {
+    /// Those of a file among `files`, by its ranks in [`ListingOrder::FORWARD`].
+    #[must_use]
+    pub fn of_forward(ranks: [u32; FORWARD_ORDERS], files: u32) -> Self {
+        Self(ListingOrder::ALL.map(|order| {
+            let rank = ranks[order.forward().index()];
+            order.forward_rank(rank, files)
+        }))
+    }
+
     /// The rank in one order.
     #[must_use]
     pub const fn of(self, order: ListingOrder) -> u32 {
@@ -91,7 +136,7 @@ pub enum Needed {
     Whole,
 }
 
-/// Files to request: the ranks `start` to `end` (exclusive) in `order`.
+/// Files to request: of the ranks `start` to `end` (exclusive) in `order` every `step`th, the first one among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileBatch {
     /// The order that the ranks count in.
@@ -100,6 +145,29 @@ pub struct FileBatch {
     pub start: u32,
     /// Rank after the last one.
     pub end: u32,
+    /// 1: all of them.
+    pub step: u32,
     /// What of each file.
     pub needed: Needed,
+}
+
+impl FileBatch {
+    /// The ranks.
+    pub fn ranks(self) -> impl Iterator<Item = u32> + Clone {
+        (self.start..self.end).step_by(usize::try_from(self.step).unwrap_or(usize::MAX))
+    }
+
+    /// How many files it has.
+    #[must_use]
+    pub const fn files(self) -> u32 {
+        self.end.saturating_sub(self.start).div_ceil(self.step)
+    }
+
+    /// The end of a batch of its first `files` files.
+    #[must_use]
+    pub const fn end_of(self, files: u32) -> u32 {
+        let behind = self.start.saturating_add(files.saturating_mul(self.step));
+        // Behind the last of them, so that the next one is a step away.
+        (behind + 1).saturating_sub(self.step)
+    }
 }

@@ -1,25 +1,43 @@
 //! Which order a program goes through a listing in: how each visit fits each order, and what that says in sum.
 
+use crate::steering::steering;
+
 use super::order::{FileRanks, ListingOrder, ORDERS};
 
-/// The score from which on an order is followed: four steps. Less, and a random order is taken for one;
-/// more, and small folders end first.
-const SCORE_FOLLOWED: u8 = 8;
-const SCORE_MAX: u8 = 32;
-/// What a step earns an order.
-const SCORE_NEXT: u8 = 2;
-/// What one just passed costs it. Nothing, and the opposite of an order is taken for it; as much as a step
-/// earns, and several workers over one order are not seen.
-const SCORE_BEHIND: u8 = 1;
-/// What a visit elsewhere costs it: more than a step earns, as chance steps are frequent in small folders.
-const SCORE_ELSEWHERE: u8 = 6;
+steering! {
+    /// The score from which on an order is followed: four steps. Less, and a random order is taken for one;
+    /// more, and small folders end first.
+    /// Evidence: docs/results/evidence/SCORE_FOLLOWED.csv
+    SCORE_FOLLOWED: u8 = 8;
 
-/// Entries that may be left out before a visit is no step of an order any more. More, and a random order
-/// in a small folder looks like one; fewer, and a program that leaves out some kinds of names is lost.
-const SKIPPED_MAX: u32 = 3;
-/// An entry that lies so many ranks behind the reader, or fewer, was just passed. Fewer, and several workers over one
-/// order lose what they were about to visit; more, and waste is noticed late.
-pub(super) const BEHIND_MAX: u32 = 16;
+    /// The most that an order can have. Less, and a folder with a few names in another order ends it; more, and a program that
+    /// goes on in another order is misunderstood for longer.
+    /// Evidence: docs/results/evidence/SCORE_MAX.csv
+    SCORE_MAX: u8 = 32;
+
+    /// What a step earns an order.
+    /// Evidence: docs/results/evidence/SCORE_NEXT.csv
+    SCORE_NEXT: u8 = 2;
+
+    /// What one just passed costs it. Nothing, and the opposite of an order is taken for it; as much as a step
+    /// earns, and several workers over one order are not seen.
+    /// Evidence: docs/results/evidence/SCORE_BEHIND.csv
+    SCORE_BEHIND: u8 = 1;
+
+    /// What a visit elsewhere costs it: more than a step earns, as chance steps are frequent in small folders.
+    /// Evidence: docs/results/evidence/SCORE_ELSEWHERE.csv
+    SCORE_ELSEWHERE: u8 = 6;
+
+    /// Entries that may be left out before a visit is no step of an order any more. More, and a random order
+    /// in a small folder looks like one; fewer, and a program that leaves out some kinds of names is lost.
+    /// Evidence: docs/results/evidence/SKIPPED_MAX.csv
+    pub(super) SKIPPED_MAX: u32 = 3;
+
+    /// An entry that lies so many ranks behind the reader, or fewer, was just passed. Fewer, and several workers over one
+    /// order lose what they were about to visit; more, and waste is noticed late.
+    /// Evidence: docs/results/evidence/BEHIND_MAX.csv
+    pub(super) BEHIND_MAX: u32 = 16;
+}
 
 /// How a visit fits an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +48,8 @@ pub enum Fit {
     Behind,
     /// Any other entry.
     Elsewhere,
+    /// Visits of the listing before this one are not known: it says nothing.
+    Unknown,
 }
 
 /// How far a program went through one listing, in each order: the rank after its newest step.
@@ -64,8 +84,8 @@ impl ReachedRanks {
 
 fn fit_of(reached: u32, rank: u32) -> Fit {
     match rank.checked_sub(reached) {
-        Some(..=SKIPPED_MAX) => Fit::Next,
-        None if reached - rank <= BEHIND_MAX => Fit::Behind,
+        Some(skipped) if skipped <= SKIPPED_MAX.get() => Fit::Next,
+        None if reached - rank <= BEHIND_MAX.get() => Fit::Behind,
         _ => Fit::Elsewhere,
     }
 }
@@ -99,14 +119,15 @@ impl OrderScores {
     pub fn on_visit(&mut self, fits: [Fit; ORDERS], preferred: Option<ListingOrder>) {
         for (score, fit) in self.scores.iter_mut().zip(fits) {
             *score = match fit {
-                Fit::Next => (*score + SCORE_NEXT).min(SCORE_MAX),
-                Fit::Behind => score.saturating_sub(SCORE_BEHIND),
-                Fit::Elsewhere => score.saturating_sub(SCORE_ELSEWHERE),
+                Fit::Next => (*score + SCORE_NEXT.get()).min(SCORE_MAX.get()),
+                Fit::Behind => score.saturating_sub(SCORE_BEHIND.get()),
+                Fit::Elsewhere => score.saturating_sub(SCORE_ELSEWHERE.get()),
+                Fit::Unknown => *score,
             };
         }
         let best = self.scores.iter().copied().max().unwrap_or(0);
         let is_best = |order: &ListingOrder| {
-            best >= SCORE_FOLLOWED && self.scores.get(order.index()) == Some(&best)
+            best >= SCORE_FOLLOWED.get() && self.scores.get(order.index()) == Some(&best)
         };
         let kept = self.order.or(preferred).filter(is_best);
         self.order = kept.or_else(|| ListingOrder::ALL.into_iter().find(is_best));

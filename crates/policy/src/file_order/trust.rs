@@ -1,20 +1,34 @@
 //! The hit rate of files as a limit: what was requested for nothing closes, and a pause that grows
 //! comes before each new try.
 
-/// Visits that pay for one wasted file: at most one file in nine is wasted in the long run. Fewer, and
-/// the device reads much that is not wanted; more, and one abandoned folder is never forgiven.
-const VISITS_PER_WASTED: u32 = 8;
+use crate::steering::steering;
 
-/// Wasted files that are owed before nothing is requested. Fewer, and a program that leaves one folder
-/// early is not helped in the next; more, and one that only looks costs real bandwidth.
-const OWED_FILES_MAX: u32 = 32;
+steering! {
+    /// Visits that pay for one wasted file: at most one file in nine is wasted in the long run. Fewer, and
+    /// the device reads much that is not wanted; more, and one abandoned folder is never forgiven.
+    /// Evidence: docs/results/evidence/VISITS_PER_WASTED.csv
+    VISITS_PER_WASTED: u32 = 8;
 
-/// Visits before the first new try, and before the last one.
-const PAUSE_VISITS_MIN: u32 = 64;
-const PAUSE_VISITS_MAX: u32 = 1 << 16;
+    /// Wasted files that are owed before nothing is requested. Fewer, and a program that leaves one folder
+    /// early is not helped in the next; more, and one that only looks costs real bandwidth.
+    /// Evidence: docs/results/evidence/OWED_FILES_MAX.csv
+    OWED_FILES_MAX: u32 = 32;
 
-/// Files used one after another that make the next pause short again.
-const USED_FILES_TRUSTED: u32 = 256;
+    /// Visits before the first new try. Fewer, and a program that does not follow pays for it again soon; more, and one that
+    /// goes on in an order waits for so many files.
+    /// Evidence: docs/results/evidence/PAUSE_VISITS_MIN.csv
+    PAUSE_VISITS_MIN: u32 = 64;
+
+    /// Visits before the last new try. Fewer, and a long run in no order pays again and again; more, and it is never helped
+    /// any more.
+    /// Evidence: docs/results/evidence/PAUSE_VISITS_MAX.csv
+    PAUSE_VISITS_MAX: u32 = 1 << 16;
+
+    /// Files used one after another that make the next pause short again. Fewer, and chance does it; more, and what went
+    /// wrong once is never forgiven.
+    /// Evidence: docs/results/evidence/USED_FILES_TRUSTED.csv
+    USED_FILES_TRUSTED: u32 = 256;
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trust {
@@ -27,11 +41,11 @@ pub(super) struct Trust {
 }
 
 impl Trust {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             owed: 0,
             pause: 0,
-            next_pause: PAUSE_VISITS_MIN,
+            next_pause: PAUSE_VISITS_MIN.get(),
             used_in_a_row: 0,
         }
     }
@@ -50,8 +64,8 @@ impl Trust {
     pub(super) fn on_used(&mut self) {
         self.owed = self.owed.saturating_sub(1);
         self.used_in_a_row = self.used_in_a_row.saturating_add(1);
-        if self.used_in_a_row >= USED_FILES_TRUSTED {
-            self.next_pause = PAUSE_VISITS_MIN;
+        if self.used_in_a_row >= USED_FILES_TRUSTED.get() {
+            self.next_pause = PAUSE_VISITS_MIN.get();
         }
     }
 
@@ -62,12 +76,12 @@ impl Trust {
         self.used_in_a_row = 0;
         self.owed = self
             .owed
-            .saturating_add(files.saturating_mul(VISITS_PER_WASTED));
-        if self.owed > OWED_FILES_MAX * VISITS_PER_WASTED && self.pause == 0 {
+            .saturating_add(files.saturating_mul(VISITS_PER_WASTED.get()));
+        if self.owed > OWED_FILES_MAX.get() * VISITS_PER_WASTED.get() && self.pause == 0 {
             self.pause = self.next_pause;
-            self.next_pause = (self.next_pause * 4).min(PAUSE_VISITS_MAX);
+            self.next_pause = (self.next_pause * 4).min(PAUSE_VISITS_MAX.get());
             // The next try may waste an eighth of what this one did.
-            self.owed = OWED_FILES_MAX * VISITS_PER_WASTED / 8 * 7;
+            self.owed = OWED_FILES_MAX.get() * VISITS_PER_WASTED.get() / 8 * 7;
         }
     }
 }

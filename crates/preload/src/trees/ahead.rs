@@ -15,17 +15,16 @@ pub(super) fn list_ahead(folders: &mut Folders, entries: &[usize]) {
     let count = entries.len().min(LISTED_AT_ONCE);
     by_inode[..count].copy_from_slice(&entries[..count]);
     by_inode[..count].sort_unstable_by_key(|entry| folders.entry(*entry).inode);
-    let listed = by_inode[..count]
-        .iter()
-        .map(|entry| (folders.folder_of(*entry), *entry));
-    look_at_all(
-        folders,
-        listed.filter(|(parent, _)| folders.folder(*parent).may_be_listed),
-    );
+    let were_there = readers::are_there();
+    look_at_folders(folders, &by_inode[..count]);
     for (place, entry) in found.iter_mut().zip(&by_inode[..count]) {
         *place = open_listed_folder(folders, *entry);
     }
     found.sort_unstable_by_key(|found| found.as_ref().map(|(place, ..)| *place));
+    if !were_there {
+        // They may have been made since then, and the names are still to be read.
+        look_at_folders(folders, &by_inode[..count]);
+    }
     for (_, folder, reader) in found.iter().flatten() {
         if !folders.folder(*folder).is_listed {
             let _ = disk::list_reader(folders, *folder, reader);
@@ -46,6 +45,16 @@ fn open_listed_folder(folders: &mut Folders, entry: usize) -> Option<(u64, usize
     folders.folder_mut(folder).may_be_listed = true;
     let place = first_physical_offset(&reader).ok().flatten();
     Some((place.unwrap_or(inode), folder, reader))
+}
+
+fn look_at_folders(folders: &Folders, entries: &[usize]) {
+    let listed = entries
+        .iter()
+        .map(|entry| (folders.folder_of(*entry), *entry));
+    look_at_all(
+        folders,
+        listed.filter(|(parent, _)| folders.folder(*parent).may_be_listed),
+    );
 }
 
 /// Has these entries of folders looked at several at a time, where there are readers.

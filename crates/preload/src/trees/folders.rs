@@ -4,7 +4,7 @@
 //! No system call is made here; whoever lists a folder hands over its names.
 
 use ahead_policy::file_order::listing::OpenListing;
-use ahead_policy::file_order::order::{FileRanks, ListingOrder, ORDERS, by_numbers};
+use ahead_policy::file_order::order::{FORWARD_ORDERS, FileRanks, ListingOrder, by_numbers};
 use ahead_policy::file_order::scores::ReachedRanks;
 
 use super::events;
@@ -48,8 +48,8 @@ pub(super) struct Entry {
     folder: u32,
     /// Number of the folder that it is, plus one.
     pub(super) child: u32,
-    /// Among the files, or the folders, of its folder.
-    ranks: [u32; ORDERS],
+    /// Among the files, or the folders, of its folder, in [`ListingOrder::FORWARD`].
+    ranks: [u32; FORWARD_ORDERS],
 }
 
 /// One folder.
@@ -102,8 +102,8 @@ pub(super) struct Folders {
     folder_count: usize,
     entries: [Entry; ENTRIES],
     entry_count: usize,
-    /// For each folder the numbers of its entries in the orders that are not that of the listing.
-    sorted: [[u32; ENTRIES]; ORDERS - 1],
+    /// For each folder the numbers of its entries in the orders that are not that of the listing, nor the opposite of one.
+    sorted: [[u32; ENTRIES]; FORWARD_ORDERS - 1],
     names: [u8; NAME_BYTES],
     names_used: usize,
     /// Number of the entry, plus one, by folder and hash of the name.
@@ -327,7 +327,7 @@ impl Folders {
             is_barred: false,
             folder: 0,
             child: 0,
-            ranks: [0; ORDERS],
+            ranks: [0; FORWARD_ORDERS],
         };
         self.entry_count += 1;
         true
@@ -358,7 +358,7 @@ impl Folders {
     /// Ranks of the entries `from` to `to`, which are of one kind.
     fn sort(&mut self, from: usize, to: usize) {
         let (entries, names) = (&mut self.entries, &self.names);
-        for (order, sorted) in ListingOrder::ALL[1..].iter().zip(&mut self.sorted) {
+        for (order, sorted) in ListingOrder::FORWARD[1..].iter().zip(&mut self.sorted) {
             let part = &mut sorted[from..to];
             for (place, at) in part.iter_mut().zip(from..) {
                 *place = number(at);
@@ -369,7 +369,6 @@ impl Folders {
                 &names[start..start + usize::from(entry.name_length)]
             };
             match order {
-                ListingOrder::Listed => {}
                 ListingOrder::Named => {
                     part.sort_unstable_by(|one, other| name(*one).cmp(name(*other)));
                 }
@@ -377,6 +376,7 @@ impl Folders {
                 ListingOrder::Numbered => {
                     part.sort_unstable_by(|one, other| by_numbers(name(*one), name(*other)));
                 }
+                _ => {}
             }
             for (rank, at) in part.iter().enumerate() {
                 entries[index(*at)].ranks[order.index()] = number(rank);
@@ -412,23 +412,33 @@ impl Folders {
 
     /// The ranks of an entry among those of its kind.
     pub(super) fn ranks(&self, entry: usize) -> FileRanks {
-        FileRanks(self.entries[entry].ranks)
+        let entry = &self.entries[entry];
+        let folder = &self.folders[index(entry.folder)];
+        let count = if entry.is_folder {
+            folder.folders
+        } else {
+            folder.files
+        };
+        FileRanks::of_forward(entry.ranks, count)
     }
 
     /// The file of `folder` with this rank.
     pub(super) fn file(&self, folder: usize, order: ListingOrder, rank: u32) -> usize {
-        self.in_order(self.folders[folder].start, order, rank)
+        let folder = &self.folders[folder];
+        self.in_order(folder.start, folder.files, order, rank)
     }
 
     /// The folder of `folder` with this rank.
     pub(super) fn subfolder(&self, folder: usize, order: ListingOrder, rank: u32) -> Option<usize> {
         let folder = &self.folders[folder];
-        (rank < folder.folders).then(|| self.in_order(folder.start + folder.files, order, rank))
+        let start = folder.start + folder.files;
+        (rank < folder.folders).then(|| self.in_order(start, folder.folders, order, rank))
     }
 
-    fn in_order(&self, start: u32, order: ListingOrder, rank: u32) -> usize {
-        let at = index(start + rank);
-        match order.index().checked_sub(1) {
+    /// The entry with `rank` among `count`, which begin at `start`.
+    fn in_order(&self, start: u32, count: u32, order: ListingOrder, rank: u32) -> usize {
+        let at = index(start + order.forward_rank(rank, count));
+        match order.forward().index().checked_sub(1) {
             None => at,
             Some(sorted) => index(self.sorted[sorted][at]),
         }

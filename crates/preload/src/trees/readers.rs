@@ -36,6 +36,8 @@ static IS_OVER: AtomicBool = AtomicBool::new(false);
 static ROUND: AtomicU64 = AtomicU64::new(0);
 /// Looks of this round that are done.
 static DONE: AtomicU32 = AtomicU32::new(0);
+/// A look waited, of this round or of the one before.
+static HAS_WAITED: AtomicBool = AtomicBool::new(false);
 /// Grows with each round, and at the end.
 static BELL: AtomicU32 = AtomicU32::new(0);
 
@@ -80,12 +82,13 @@ pub(super) fn count_wait() {
 /// Whether they are to be made.
 #[inline]
 pub(super) fn are_wanted() -> bool {
-    WAITS.load(Relaxed) >= BATCHES_WAITED_MIN && !ARE_MADE.load(Relaxed)
+    WAITS.load(Relaxed) >= BATCHES_WAITED_MIN.get() && !ARE_MADE.load(Relaxed)
 }
 
 /// A helper begins. Those of the one before were joined.
 pub(super) fn begin() {
     WAITS.store(0, Relaxed);
+    HAS_WAITED.store(false, Relaxed);
     RUNNING.store(0, Relaxed);
     IS_OVER.store(false, Relaxed);
     ARE_MADE.store(false, Relaxed);
@@ -120,10 +123,15 @@ fn ring() {
     let _ = futex::wake(&BELL, futex::Flags::PRIVATE, u32::MAX >> 1);
 }
 
+/// Whether there are any.
+pub(super) fn are_there() -> bool {
+    RUNNING.load(Ordering::SeqCst) > 0
+}
+
 /// Looks at all of these, in no order, several at a time. Nothing is done where there are no readers. For the helper
 /// only.
 pub(super) fn look_at_all(looks: &mut dyn FnMut(&mut Look) -> bool) {
-    if RUNNING.load(Ordering::SeqCst) == 0 {
+    if !are_there() {
         return;
     }
     loop {
@@ -143,10 +151,13 @@ pub(super) fn look_at_all(looks: &mut dyn FnMut(&mut Look) -> bool) {
             next: 0,
         };
         ROUND.store(round.word(), Ordering::SeqCst);
-        let mut is_rung = false;
-        while let Some(ticks) = take_look() {
-            // In memory: not worth a wake-up.
-            if !is_rung && ticks > watch::wait_limit(LOOK_BYTES) {
+        // What is in memory is not worth a wake-up; after a round that waited, the next one hardly ever is.
+        let mut is_rung = HAS_WAITED.swap(false, Relaxed);
+        if is_rung {
+            ring();
+        }
+        while take_look() {
+            if !is_rung && HAS_WAITED.load(Relaxed) {
                 is_rung = true;
                 ring();
             }
@@ -161,13 +172,13 @@ pub(super) fn look_at_all(looks: &mut dyn FnMut(&mut Look) -> bool) {
     }
 }
 
-/// Takes the next look. How long that took, in ticks; `None`: there is none.
-fn take_look() -> Option<u64> {
+/// Takes the next look. False: there is none.
+fn take_look() -> bool {
     loop {
         let word = ROUND.load(Ordering::SeqCst);
         let round = Round::of(word);
         if round.next >= round.count {
-            return None;
+            return false;
         }
         let rest = Round {
             next: round.next + 1,
@@ -182,11 +193,13 @@ fn take_look() -> Option<u64> {
         let look = unsafe { &*ALL.0.get().cast::<Look>().add(usize::from(round.next)) };
         let begun = ticks::now();
         look.take();
-        let elapsed = ticks::now().saturating_sub(begun);
+        if ticks::now().saturating_sub(begun) > watch::wait_limit(LOOK_BYTES) {
+            HAS_WAITED.store(true, Relaxed);
+        }
         if DONE.fetch_add(1, Ordering::SeqCst) + 1 == u32::from(round.count) {
             let _ = futex::wake(&DONE, futex::Flags::PRIVATE, 1);
         }
-        return Some(elapsed);
+        return true;
     }
 }
 
@@ -202,7 +215,7 @@ extern "C" fn run(place: *mut c_void) -> *mut c_void {
             if IS_OVER.load(Ordering::SeqCst) || state() != State::Running {
                 break;
             }
-            while take_look().is_some() {}
+            while take_look() {}
             let _ = futex::wait(&BELL, futex::Flags::PRIVATE, bell, None);
         }
         RUNNING.fetch_sub(1, Ordering::SeqCst);

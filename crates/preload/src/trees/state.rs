@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, Ordering::Relaxed};
 
-use ahead_policy::file_order::limits::WAITS_MIN;
+use ahead_policy::file_order::limits::HELPER_WAITS_MIN;
 use rustix::thread::futex;
 
 use super::events;
@@ -26,13 +26,14 @@ pub(super) enum State {
     Stopping = 4,
 }
 
-/// Waits after which a helper is wanted where the last ones were of no use, at most. Fewer, and a database that opens its tables by name has one again
+/// Times as many waits after which a helper is wanted where the last ones were of no use, at most. Fewer, and a database that opens its tables by name has one again
 /// and again; more, and what it does after that is hardly ever helped.
-const WAITS_MAX: u32 = WAITS_MIN << 10;
+const TIMES_MAX: u32 = 1 << 10;
 static WAITS: AtomicU32 = AtomicU32::new(0);
 /// Waits that count once a read has waited too.
 static WAITS_AT_HAND: AtomicU32 = AtomicU32::new(0);
-static WAITS_NEEDED: AtomicU32 = AtomicU32::new(WAITS_MIN);
+/// Waits after which a helper is wanted, in [`HELPER_WAITS_MIN`].
+static TIMES_NEEDED: AtomicU32 = AtomicU32::new(1);
 
 static STATE: AtomicU32 = AtomicU32::new(State::Off as u32);
 /// Grows with each reason to look.
@@ -82,17 +83,17 @@ pub(super) fn count_waits_at_hand() {
 
 /// Whether enough waits were counted for a helper to be worth its making.
 pub(super) fn has_waited_enough() -> bool {
-    WAITS.load(Relaxed) >= WAITS_NEEDED.load(Relaxed)
+    WAITS.load(Relaxed) >= HELPER_WAITS_MIN.get() * TIMES_NEEDED.load(Relaxed)
 }
 
 /// A helper ends: what the program wants next it has to wait for again, much longer where the helper was of no use.
 pub(super) fn on_end(was_of_use: bool) {
     let needed = if was_of_use {
-        WAITS_MIN
+        1
     } else {
-        (WAITS_NEEDED.load(Relaxed) * 4).min(WAITS_MAX)
+        (TIMES_NEEDED.load(Relaxed) * 4).min(TIMES_MAX)
     };
-    WAITS_NEEDED.store(needed, Relaxed);
+    TIMES_NEEDED.store(needed, Relaxed);
     WAITS.store(0, Relaxed);
 }
 

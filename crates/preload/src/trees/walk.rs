@@ -9,9 +9,9 @@
 
 use ahead_engine::tree_report::FilesAhead;
 use ahead_policy::file_order::limits::{
-    IN_STEP_VISITS, LISTED_AT_ONCE, MISSED_MAX, PARTS, STEPS_MAX, SWEEP_VISITS,
+    FOLDERS_PASSED_MAX, IN_STEP_VISITS, LISTED_AT_ONCE, MISSED_MAX, PARTS, SWEEP_VISITS,
 };
-use ahead_policy::file_order::listing::OUTSTANDING_FILES_MAX;
+use ahead_policy::file_order::listing::{OUTSTANDING_FILES_MAX, OpenListing};
 use ahead_policy::file_order::order::{FileBatch, ListingOrder, Needed};
 use ahead_policy::file_order::scores::{Fit, OrderScores};
 use ahead_policy::file_order::{BatchFill, FileOrder};
@@ -199,8 +199,12 @@ impl Walk {
 
     /// A folder was listed that the program has not: it reaches it by names.
     pub(super) fn on_listed_by_name(&mut self, folder: usize) {
+        self.renew(folder);
         let known = self.folders.folder_mut(folder);
         known.may_be_listed = true;
+        if known.opens > 0 {
+            known.listing = OpenListing::begun(known.files);
+        }
         self.names_in_vain += known.files + known.folders;
     }
 
@@ -247,7 +251,7 @@ impl Walk {
             self.names_in_vain = 0;
         } else if !known.listing.was_requested(ranks) {
             self.missed += 1;
-            if self.missed >= MISSED_MAX {
+            if self.missed >= MISSED_MAX.get() {
                 self.give_up();
             }
         }
@@ -258,7 +262,7 @@ impl Walk {
         self.come_to_folder(folder);
         self.come_to(folder);
         self.note_order();
-        if self.visits.is_multiple_of(SWEEP_VISITS) {
+        if self.visits.is_multiple_of(SWEEP_VISITS.get()) {
             self.sweep();
         }
     }
@@ -392,7 +396,8 @@ impl Walk {
         // The place of the newest visit comes last, and gets what the other one leaves.
         let mut places = self.places;
         places.sort_unstable_by_key(|place| place.visit);
-        let is_in_step = places[0].visit + IN_STEP_VISITS > self.visits;
+        let is_in_step =
+            places[0].visit + IN_STEP_VISITS.get() > self.visits && !self.has_gone_on(places);
         for (share, place) in [2, 1].into_iter().zip(places) {
             if let Some(folder) = place.folder.checked_sub(1)
                 && (share == 1 || is_in_step)
@@ -405,6 +410,27 @@ impl Walk {
         }
     }
 
+    /// Whether the second of these places is what comes after the first: they are of one walk.
+    fn has_gone_on(&mut self, places: [Place; 2]) -> bool {
+        let [Some(from), Some(to)] = places.map(|place| place.folder.checked_sub(1)) else {
+            return true;
+        };
+        let Some(order) = self.order_of_folders() else {
+            return false;
+        };
+        // As it was before the program came there.
+        let round = std::mem::replace(&mut self.folders.folder_mut(to).round, 0);
+        let next = self.folders.following(from, order, self.round);
+        self.folders.folder_mut(to).round = round;
+        next == Some(Following::Folder(to))
+    }
+
+    /// The order in which the program goes through the folders of a folder, if it is known.
+    fn order_of_folders(&self) -> Option<ListingOrder> {
+        let like_files = self.policy.order().filter(|_| !self.strays);
+        self.folder_order.order().or(like_files)
+    }
+
     fn plan_from(
         &mut self,
         folder: usize,
@@ -412,12 +438,11 @@ impl Walk {
         list: &mut dyn FnMut(&mut Folders, &[usize]),
     ) {
         self.take(folder, left);
-        let like_files = self.policy.order().filter(|_| !self.strays);
-        let Some(order) = self.folder_order.order().or(like_files) else {
+        let Some(order) = self.order_of_folders() else {
             return;
         };
         let mut at = folder;
-        for _ in 0..STEPS_MAX {
+        for _ in 0..FOLDERS_PASSED_MAX.get() {
             if *left == 0 || self.part_count == PARTS || self.folders.is_nearly_full() {
                 return;
             }
@@ -480,7 +505,7 @@ impl Walk {
             batch,
             first_item: self.item_count,
         };
-        for rank in batch.start..batch.end {
+        for rank in batch.ranks() {
             let entry = self.folders.file(folder, batch.order, rank);
             let inode = self.folders.entry(entry).inode;
             self.items[self.item_count] = Item {
@@ -494,7 +519,7 @@ impl Walk {
             };
             self.item_count += 1;
         }
-        *left -= batch.end - batch.start;
+        *left -= batch.files();
         self.part_count += 1;
     }
 
@@ -509,7 +534,7 @@ impl Walk {
             first_item,
         } in self.parts[..self.part_count].iter().copied()
         {
-            let count = usize::try_from(batch.end - batch.start).unwrap_or(0);
+            let count = usize::try_from(batch.files()).unwrap_or(0);
             let items = self.items[first_item..first_item + count].iter_mut();
             let listing = &mut self.folders.folder_mut(folder).listing;
             let files = items.map(|item| &mut item.bytes);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use ahead_engine::budget::Published;
 use ahead_engine::report::header;
 use ahead_engine::tree_report::word;
-use ahead_policy::file_order::limits::{BYTES_MAX, FILE_BYTES_MAX};
+use ahead_policy::file_order::limits::{FILE_BYTES_MAX, OUTSTANDING_BYTES_MAX};
 use ahead_policy::file_order::order::Needed;
 use ahead_sys::own_usage::own_thread_usage;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
@@ -67,7 +67,7 @@ impl Helper {
     pub(super) fn work(mut self) -> bool {
         let budget = &self.host.session.group.budget;
         let bytes = budget.available().bytes().get() / 2;
-        self.walk.begin(bytes.min(BYTES_MAX));
+        self.walk.begin(bytes.min(OUTSTANDING_BYTES_MAX.get()));
         events::forget_keys();
         while state() == State::Running {
             let heard = self.take_in();
@@ -296,7 +296,7 @@ impl Helper {
             } else if let Some(seen) = disk::look_at(&walk.folders, item.folder, item.entry) {
                 item.bytes = match item.needed {
                     Needed::Head => seen.length.min(walk.head_bytes),
-                    _ if seen.length > FILE_BYTES_MAX => 0,
+                    _ if seen.length > FILE_BYTES_MAX.get() => 0,
                     _ => seen.length,
                 };
                 walk.folders.entry_mut(item.entry).kib = kib(seen.length);

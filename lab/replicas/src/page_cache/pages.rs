@@ -245,6 +245,18 @@ impl PageCache {
         self.settings.memory_pages.saturating_sub(taken)
     }
 
+    /// Pages that may enter before something has to leave for them. In a group they take more than themselves: a node to
+    /// find each 64 of them.
+    #[must_use]
+    pub fn pages_that_fit(&self) -> u64 {
+        const PAGES_PER_NODE_PAGE: u64 = 448;
+        let free = self.free_pages();
+        match self.settings.limit {
+            Limit::Group => free - free.div_ceil(PAGES_PER_NODE_PAGE),
+            _ => free,
+        }
+    }
+
     /// Pages that a group needs to find pages.
     fn node_pages(&self) -> u64 {
         let group = self.group.as_ref();

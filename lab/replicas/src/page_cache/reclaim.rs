@@ -40,7 +40,8 @@
 //!    the young end. The active list gives up the same share of its own if it was the longer one
 //!    when pages were last counted, if pages have become active since, or if nothing left otherwise.
 //! 2. Some left: the window goes on. None left: it ends here, as read-ahead is an allocation that may
-//!    fail. Only the page that a reader needs by itself comes in all the same.
+//!    fail. Only the page that a reader needs by itself comes in all the same. Where everything is in
+//!    flight nothing is examined: the kernel turns its lists in vain there, over and over.
 //!
 //! The aging clock ticks for each page of each folio examined, or of each without reference mark.
 
@@ -126,7 +127,10 @@ impl PageCache {
     /// How many of `pages` a group takes, one by one; a folio enters whole.
     fn charge(&mut self, pages: u64, window: &Window, observer: &mut impl CacheObserver) -> u64 {
         let at_once = if window.order > 0 { pages } else { 1 };
-        while self.free_pages() < at_once && self.shrink(observer) > 0 {}
+        while self.free_pages() < at_once
+            && self.in_flight < self.resident
+            && self.shrink(observer) > 0
+        {}
         let free = self.free_pages();
         if free >= at_once {
             pages.min(free)

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ahead_policy::file_order::limits::{
-    BATCHES_WAITED_MIN, BYTES_MAX, FILE_BYTES_MAX, IN_STEP_VISITS, LISTED_AT_ONCE, MISSED_MAX,
-    PARTS, READ_AT_ONCE, STEPS_MAX, SWEEP_VISITS, WAITS_MIN,
+    BATCHES_WAITED_MIN, FILE_BYTES_MAX, FOLDERS_PASSED_MAX, HELPER_WAITS_MIN, IN_STEP_VISITS,
+    LISTED_AT_ONCE, MISSED_MAX, OUTSTANDING_BYTES_MAX, PARTS, READ_AT_ONCE, SWEEP_VISITS,
 };
 use ahead_policy::file_order::listing::{OUTSTANDING_FILES_MAX, OpenListing};
 use ahead_policy::file_order::order::{FileBatch, ListingOrder};
@@ -91,7 +91,7 @@ impl Helper {
             forest,
             shared,
             orders,
-            policy: FileOrder::new(BYTES_MAX),
+            policy: FileOrder::new(OUTSTANDING_BYTES_MAX.get()),
             known: BTreeMap::new(),
             visited: std::collections::BTreeSet::new(),
             order: None,
@@ -113,7 +113,7 @@ impl Helper {
         let shared = Arc::clone(&self.shared);
         let mut shared = lock(&shared);
         while let Some(note) = shared.notes.pop_front() {
-            self.is_started |= shared.waits >= WAITS_MIN;
+            self.is_started |= shared.waits >= HELPER_WAITS_MIN.get();
             match note {
                 TreeNote::List(folder) => self.on_listed(folder),
                 // Before there is a helper, visits are not told.
@@ -147,7 +147,7 @@ impl Helper {
             self.missed = 0;
         } else {
             self.missed += 1;
-            if self.missed >= MISSED_MAX {
+            if self.missed >= MISSED_MAX.get() {
                 self.give_up(u64::MAX);
             }
         }
@@ -158,7 +158,7 @@ impl Helper {
             self.order = order;
             self.give_up(u64::MAX);
         }
-        if self.visits.is_multiple_of(SWEEP_VISITS) {
+        if self.visits.is_multiple_of(SWEEP_VISITS.get()) {
             let behind = 2 * u64::from(OUTSTANDING_FILES_MAX);
             self.give_up(self.visits.saturating_sub(behind));
         }
@@ -194,7 +194,8 @@ impl Helper {
         }
         let mut places = self.places;
         places.sort_by_key(|place| place.visit);
-        let is_in_step = places[0].visit + IN_STEP_VISITS > self.visits;
+        let is_in_step =
+            places[0].visit + IN_STEP_VISITS.get() > self.visits && !self.has_gone_on(places);
         for (share, place) in [2, 1].into_iter().zip(places) {
             if let Some(folder) = place.folder
                 && (share == 1 || is_in_step)
@@ -215,6 +216,26 @@ impl Helper {
         self.is_batch_open
     }
 
+    /// Whether the second of these places is what comes after the first: they are of one walk.
+    fn has_gone_on(&mut self, places: [Place; 2]) -> bool {
+        let [Some(from), Some(to)] = places.map(|place| place.folder) else {
+            return true;
+        };
+        let Some(order) = self.policy.order() else {
+            return false;
+        };
+        let visit = |helper: &mut Self, is_visited| {
+            if let Some(known) = helper.known.get_mut(&to) {
+                known.is_visited = is_visited;
+            }
+        };
+        // As it was before the program came there.
+        visit(self, false);
+        let next = self.following_from(from, order, 0);
+        visit(self, true);
+        matches!(next, Some(Following::Folder(next)) if next == to)
+    }
+
     fn read_inodes(&mut self, inodes: impl Iterator<Item = u64>) {
         let forest = Arc::clone(&self.forest);
         self.read(inodes.map(|inode| forest.inode_blocks(inode)).collect());
@@ -223,7 +244,7 @@ impl Helper {
     /// Reads metadata: one block after another at first, later several at once.
     fn read(&mut self, mut blocks: Vec<Blocks>) {
         blocks.dedup_by_key(|blocks| blocks.wanted);
-        let at_once = if self.batches_waited < BATCHES_WAITED_MIN {
+        let at_once = if self.batches_waited < BATCHES_WAITED_MIN.get() {
             1
         } else {
             READ_AT_ONCE
@@ -244,7 +265,7 @@ impl Helper {
         };
         self.take(folder, left);
         let mut at = folder;
-        for _ in 0..STEPS_MAX {
+        for _ in 0..FOLDERS_PASSED_MAX.get() {
             if *left == 0 || self.parts.len() == PARTS {
                 return;
             }
@@ -280,16 +301,19 @@ impl Helper {
             first_item: self.items.len(),
         });
         let files = self.orders[folder.0].files(folder.1, batch.order);
-        let ranks =
-            usize::try_from(batch.start).unwrap_or(0)..usize::try_from(batch.end).unwrap_or(0);
-        for number in files.get(ranks).unwrap_or_default() {
+        let ranks = batch.ranks().filter_map(|rank| usize::try_from(rank).ok());
+        for number in ranks.filter_map(|rank| files.get(rank)) {
             let bytes = self.forest.trees()[folder.0].files[*number].bytes;
             self.items.push(Item {
                 file: (folder.0, *number),
-                bytes: if bytes > FILE_BYTES_MAX { 0 } else { bytes },
+                bytes: if bytes > FILE_BYTES_MAX.get() {
+                    0
+                } else {
+                    bytes
+                },
             });
         }
-        *left -= batch.end - batch.start;
+        *left -= batch.files();
     }
 
     /// What a walk into the depth comes to behind the files of a folder, whose own folders before `from` are passed.
@@ -357,7 +381,7 @@ impl Helper {
         self.is_batch_open = false;
         let mut fill = BatchFill::default();
         for part in &self.parts {
-            let count = usize::try_from(part.batch.end - part.batch.start).unwrap_or(0);
+            let count = usize::try_from(part.batch.files()).unwrap_or(0);
             let items = self.items[part.first_item..part.first_item + count].iter_mut();
             if let Some(known) = self.known.get_mut(&part.folder) {
                 let files = items.map(|item| &mut item.bytes);

@@ -60,14 +60,17 @@ fn in_orders<'a>(
 ) -> [Vec<usize>; ORDERS] {
     ListingOrder::ALL.map(|order| {
         let mut sorted = listed.to_vec();
-        match order {
-            ListingOrder::Listed => {}
+        match order.forward() {
             ListingOrder::Named => sorted.sort_by_key(|number| facts(number).0),
             ListingOrder::Inode => sorted.sort_by_key(|number| facts(number).1),
             ListingOrder::Numbered => sorted.sort_by(|one, other| {
                 let [one, other] = [one, other].map(|number| facts(number).0.as_bytes());
                 by_numbers(one, other)
             }),
+            _ => {}
+        }
+        if order != order.forward() {
+            sorted.reverse();
         }
         sorted
     })

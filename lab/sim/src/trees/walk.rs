@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ahead_units::PAGE_BYTES;
+use ahead_workload::random::shuffle;
 use ahead_workload::{Program, Step};
 
 use super::metadata::{DEVICE, FolderId, Forest, OPEN_FILE, Shared, Steps, TreeFileId, TreeNote};
@@ -18,11 +19,22 @@ pub enum TreeProgram {
     Grep,
     /// `diff -r -q`: two equal trees, sorted by name, a page of each in turn.
     Diff,
+    /// `grep -r` that ends after forty files.
+    First,
+    /// Every third file of a tree, as listed.
+    Third,
+    /// All folders are listed, and their files read in no order.
+    Shuffled,
+    /// Three files of each folder, as listed.
+    FewEach,
 }
 
 impl TreeProgram {
-    /// All of them.
+    /// Those that are held against programs in guests.
     pub const ALL: [Self; 3] = [Self::Tar, Self::Grep, Self::Diff];
+
+    /// Those that take other parts of a tree, for what the helper's numbers are chosen between.
+    pub const PARTS: [Self; 4] = [Self::First, Self::Third, Self::Shuffled, Self::FewEach];
 
     /// What it is called.
     #[must_use]
@@ -31,6 +43,10 @@ impl TreeProgram {
             Self::Tar => "tar",
             Self::Grep => "grep -r",
             Self::Diff => "diff -r",
+            Self::First => "forty files",
+            Self::Third => "every third file",
+            Self::Shuffled => "no order",
+            Self::FewEach => "three of each folder",
         }
     }
 
@@ -107,8 +123,12 @@ impl Walker {
     ) -> Self {
         let operations = match program {
             TreeProgram::Tar => tar(&forest),
-            TreeProgram::Grep => grep(&forest),
+            TreeProgram::Grep => grep(&forest, &mut |_, _| true),
             TreeProgram::Diff => diff(&forest),
+            TreeProgram::First => first_files(&forest, 40),
+            TreeProgram::Third => grep(&forest, &mut |number, _| number % 3 == 0),
+            TreeProgram::Shuffled => shuffled(&forest),
+            TreeProgram::FewEach => grep(&forest, &mut |_, place| place < 3),
         };
         Self {
             forest,
@@ -252,16 +272,50 @@ fn tar(forest: &Forest) -> Vec<Operation> {
     all
 }
 
-fn grep(forest: &Forest) -> Vec<Operation> {
+/// Of the files that `is_read`, by their number among all files as listed, and among those of their folder.
+fn grep(forest: &Forest, is_read: &mut dyn FnMut(usize, usize) -> bool) -> Vec<Operation> {
     let mut all = Vec::new();
+    let (mut came_to, mut folder, mut place) = (0, usize::MAX, 0);
     let mut at_file = |number: usize, all: &mut Vec<Operation>| {
-        let file = (0, number);
-        all.push(Operation::Open(file, 0));
-        let bytes = forest.trees()[0].files[number].bytes;
-        all.extend(reads(file, 0, portions(bytes, GREP_BYTES)));
-        all.push(Operation::Close(0));
+        let known = &forest.trees()[0].files[number];
+        if known.folder != folder {
+            (folder, place) = (known.folder, 0);
+        }
+        if is_read(came_to, place) {
+            all.extend(whole(forest, number));
+        }
+        (came_to, place) = (came_to + 1, place + 1);
     };
     into_the_depth(forest, 0, &mut at_file, &mut all);
+    all
+}
+
+fn first_files(forest: &Forest, count: usize) -> Vec<Operation> {
+    let mut all = grep(forest, &mut |number, _| number < count);
+    let last = all.iter().rposition(|at| matches!(at, Operation::Close(_)));
+    all.truncate(last.map_or(0, |last| last + 1));
+    all
+}
+
+/// A file is opened, read and closed, by `grep`.
+fn whole(forest: &Forest, number: usize) -> impl Iterator<Item = Operation> {
+    let file = (0, number);
+    let bytes = forest.trees()[0].files[number].bytes;
+    let read = reads(file, 0, portions(bytes, GREP_BYTES));
+    std::iter::once(Operation::Open(file, 0))
+        .chain(read)
+        .chain([Operation::Close(0)])
+}
+
+fn shuffled(forest: &Forest) -> Vec<Operation> {
+    let mut all = Vec::new();
+    into_the_depth(forest, 0, &mut |_, _| {}, &mut all);
+    let mut files: Vec<u64> = (0..).take(forest.trees()[0].files.len()).collect();
+    shuffle(4, &mut files);
+    let files = files
+        .into_iter()
+        .filter_map(|file| usize::try_from(file).ok());
+    all.extend(files.flat_map(|number| whole(forest, number)));
     all
 }
 
@@ -348,7 +402,11 @@ mod tests {
         let forest = forest(2);
         let tree = &forest.trees()[0];
         let bytes: u64 = tree.files.iter().map(|file| file.bytes).sum();
-        for (operations, trees) in [(tar(&forest), 1), (grep(&forest), 1), (diff(&forest), 2)] {
+        for (operations, trees) in [
+            (tar(&forest), 1),
+            (grep(&forest, &mut |_, _| true), 1),
+            (diff(&forest), 2),
+        ] {
             let (mut read, mut opened) = (0, Vec::new());
             for operation in operations {
                 match operation {

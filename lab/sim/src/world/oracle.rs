@@ -352,7 +352,8 @@ impl Oracle {
             std::mem::replace(&mut known.batch_pages, doubled)
         };
         let resident = kernel.cache.resident_pages();
-        let mut space = self.memory_pages.saturating_sub(resident);
+        let space = self.memory_pages.saturating_sub(resident);
+        let mut space = space.min(kernel.cache.pages_that_fit());
         let mut before = (u32::MAX, 0);
         let mut position_after = 0;
         while let Some((item, step)) = self.groups[group].next_to_fetch() {

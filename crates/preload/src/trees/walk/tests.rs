@@ -106,6 +106,28 @@ fn a_walk_is_followed_from_folder_to_folder() {
     assert!(tally.folders >= 15, "{} listed ahead", tally.folders);
 }
 
+/// Of a folder that the program has just left, and of one that it has begun, only what it comes to is requested: what it
+/// leaves out there was taken for the beginning of the next ones.
+#[test]
+fn a_walk_that_leaves_out_as_many_files_each_time_is_followed_from_folder_to_folder() {
+    for step in [2, 3, 4] {
+        let mut tree = Tree::new(10);
+        let mut visits = 0;
+        for number in (0..600).step_by(step) {
+            tree.visit(tree.root, number / 30, number % 30, VisitKind::Open);
+            visits += 1;
+        }
+        let tally = tree.walk.tally;
+        // All of them from the second folder on, or the third.
+        assert!(tally.used >= visits - 16, "{step}: {} used", tally.used);
+        assert!(
+            tally.requested <= tally.used + 4,
+            "{step}: {}",
+            tally.requested
+        );
+    }
+}
+
 #[test]
 fn a_second_walk_through_the_same_tree_is_followed_too() {
     let mut tree = Tree::new(10);
