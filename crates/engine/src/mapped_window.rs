@@ -170,7 +170,13 @@ impl MappedWindow {
         file_pages: PageCount,
         price: &WindowPrice,
     ) -> MappedNeed {
+        let believed = price;
         let price = &self.measured(price);
+        // Where windows are not tried, low waits alone are no reason to leave them.
+        let taken = match self.trial(price) {
+            Some(_) => price.hits_percent,
+            None => price.hits_percent.max(believed.hits_percent),
+        };
         self.note_near(touched);
         self.note_again(touched, file_pages, price.memory);
         if self.faults < RECENT as u64 {
@@ -180,7 +186,7 @@ impl MappedWindow {
         match self.near.count_ones() {
             NEAR_MIN.. => MappedNeed::Window,
             _ if hits > price.hits_percent && self.again >= AGAIN_MIN => MappedNeed::Window,
-            0..=NEAR_FEW if hits * HITS_FEW <= price.hits_percent && !self.is_on_trial(price) => {
+            0..=NEAR_FEW if hits * HITS_FEW <= taken && !self.is_on_trial(price) => {
                 MappedNeed::NoWindow
             }
             // It may have been taken away by an estimate that turned out wrong.
@@ -217,11 +223,16 @@ impl MappedWindow {
 
     /// Whether so little was touched of a small file that windows could not be of use yet.
     fn is_on_trial(&self, price: &WindowPrice) -> bool {
-        // Then windows that were brought are of use to so many, and half of that to all since the beginning.
+        self.trial(price).is_some_and(|faults| self.faults < faults)
+    }
+
+    /// Faults of a trial: then windows that were brought are of use to so many, and half of that to all since the beginning.
+    /// `None` where it would cost too much.
+    fn trial(&self, price: &WindowPrice) -> Option<u64> {
         let percent = u64::from(price.hits_percent);
-        let trial = (self.parts * percent * 2).div_ceil(100);
-        let cost = trial * percent / 100_u64.saturating_sub(percent).max(1);
-        cost <= TRIAL_COST_MAX && self.faults < trial
+        let faults = (self.parts * percent * 2).div_ceil(100);
+        let cost = faults * percent / 100_u64.saturating_sub(percent).max(1);
+        (cost <= TRIAL_COST_MAX).then_some(faults)
     }
 
     fn note_near(&mut self, touched: PageRange) {
