@@ -109,6 +109,7 @@ fn helped(jobs: &Jobs) -> Speeds {
 /// Its faults wait behind the requests of the scans, with a window as long as without. That said nothing about the price of
 /// windows, and was believed: the random reader kept its window, and each fault cost the scans 128 KiB.
 #[test]
+#[ignore = "it compares speeds, which needs a quiet machine: `make soak` runs it"]
 fn a_random_reader_and_four_scans_of_a_volume_are_both_better_off_than_with_the_default_window() {
     let jobs = Jobs::new("cloud", 2000);
     let (mut alone, mut beside) = (Speeds::default(), Speeds::default());

@@ -56,13 +56,9 @@ const HITS_FEW: u32 = 4;
 /// a page does not. More, and a reader of pages anywhere pays for too many windows.
 const TRIAL_COST_MAX: u64 = 100;
 
-/// Faults before a window is taken away, so that enough of them have waited for one. More, and a reader of few pages anywhere
-/// pays for windows: these bring as much as 1000 pages.
-const JUDGED_FAULTS: u64 = 32;
-
 /// Waits with windows and waits without from which their means say what a window costs. Places of an arm differ, so that the
 /// mean of so few is off by a tenth; more, and a wrong estimate is followed for longer.
-const WAITS_MIN: u32 = 16;
+const WAITS_MIN: u32 = 12;
 
 /// Waits after which older ones count half.
 const WAITS_MAX: u32 = 256;
@@ -174,7 +170,13 @@ impl MappedWindow {
         file_pages: PageCount,
         price: &WindowPrice,
     ) -> MappedNeed {
+        let believed = price;
         let price = &self.measured(price);
+        // Where windows are not tried, low waits alone are no reason to leave them.
+        let taken = match self.trial(price) {
+            Some(_) => price.hits_percent,
+            None => price.hits_percent.max(believed.hits_percent),
+        };
         self.note_near(touched);
         self.note_again(touched, file_pages, price.memory);
         if self.faults < RECENT as u64 {
@@ -184,15 +186,11 @@ impl MappedWindow {
         match self.near.count_ones() {
             NEAR_MIN.. => MappedNeed::Window,
             _ if hits > price.hits_percent && self.again >= AGAIN_MIN => MappedNeed::Window,
-            0..=NEAR_FEW
-                if hits * HITS_FEW <= price.hits_percent
-                    && self.faults >= JUDGED_FAULTS
-                    && !self.is_on_trial(price) =>
-            {
+            0..=NEAR_FEW if hits * HITS_FEW <= taken && !self.is_on_trial(price) => {
                 MappedNeed::NoWindow
             }
             // It may have been taken away by an estimate that turned out wrong.
-            0..=NEAR_FEW if self.is_on_trial(price) => MappedNeed::Window,
+            0..=NEAR_FEW if self.means().is_some() && self.is_on_trial(price) => MappedNeed::Window,
             _ => MappedNeed::AsItIs,
         }
     }
@@ -207,28 +205,34 @@ impl MappedWindow {
         }
     }
 
-    /// The price by the waits, where both kinds are known; otherwise as it is. It is never lower than that of an arm, or of the
-    /// estimate: where the machine itself takes so long that a window seems to cost nothing, it still takes memory, and
-    /// bandwidth of others.
+    /// Mean waits with a window and without, where both are known.
+    fn means(&self) -> Option<(u64, u64)> {
+        self.with_window.mean_ns().zip(self.with_page.mean_ns())
+    }
+
+    /// The price by the waits, where both kinds are known; otherwise as it is. It is never lower than that of an arm: where
+    /// the machine itself takes so long that a window seems to cost nothing, it still takes memory, and bandwidth of others.
     fn measured(&self, price: &WindowPrice) -> WindowPrice {
-        let means = self.with_window.mean_ns().zip(self.with_page.mean_ns());
-        means.map_or(*price, |(window_ns, page_ns)| {
-            let of_arm = WindowPrice::new(&DeviceEstimate::ARM, price.memory);
-            let lowest = of_arm.hits_percent.min(price.hits_percent);
-            WindowPrice {
-                hits_percent: hits_percent(window_ns, page_ns).max(lowest),
+        let lowest = WindowPrice::new(&DeviceEstimate::ARM, price.memory);
+        self.means()
+            .map_or(*price, |(window_ns, page_ns)| WindowPrice {
+                hits_percent: hits_percent(window_ns, page_ns).max(lowest.hits_percent),
                 ..*price
-            }
-        })
+            })
     }
 
     /// Whether so little was touched of a small file that windows could not be of use yet.
     fn is_on_trial(&self, price: &WindowPrice) -> bool {
-        // Then windows that were brought are of use to so many, and half of that to all since the beginning.
+        self.trial(price).is_some_and(|faults| self.faults < faults)
+    }
+
+    /// Faults of a trial: then windows that were brought are of use to so many, and half of that to all since the beginning.
+    /// `None` where it would cost too much.
+    fn trial(&self, price: &WindowPrice) -> Option<u64> {
         let percent = u64::from(price.hits_percent);
-        let trial = (self.parts * percent * 2).div_ceil(100);
-        let cost = trial * percent / 100_u64.saturating_sub(percent).max(1);
-        cost <= TRIAL_COST_MAX && self.faults < trial
+        let faults = (self.parts * percent * 2).div_ceil(100);
+        let cost = faults * percent / 100_u64.saturating_sub(percent).max(1);
+        (cost <= TRIAL_COST_MAX).then_some(faults)
     }
 
     fn note_near(&mut self, touched: PageRange) {
@@ -319,8 +323,8 @@ mod tests {
         let needs: Vec<_> = (0..100_u64)
             .map(|number| window.on_fault(page(number * 7919 % 9973 * 100), FILE, &price))
             .collect();
-        assert!(needs[..31].iter().all(|need| *need == MappedNeed::AsItIs));
-        assert!(needs[31..].iter().all(|need| *need == MappedNeed::NoWindow));
+        assert!(needs[..15].iter().all(|need| *need == MappedNeed::AsItIs));
+        assert!(needs[15..].iter().all(|need| *need == MappedNeed::NoWindow));
         let scan: Vec<_> = (0..5)
             .map(|number| window.on_fault(page(500_050 + number * 16), FILE, &price))
             .collect();
@@ -364,7 +368,7 @@ mod tests {
         let needs = faults.map(|at| window.on_fault(page(at), PageCount::new(37_000), &arm));
         assert!(needs.into_iter().all(|need| need != MappedNeed::NoWindow));
         // A gigabyte is not waited for.
-        assert_eq!(after(32, 1 << 18, &arm), MappedNeed::NoWindow);
+        assert_eq!(after(17, 1 << 18, &arm), MappedNeed::NoWindow);
         // Of 4 GB a thousandth was touched.
         assert_eq!(after(1_000, 1 << 20, &arm), MappedNeed::NoWindow);
     }
@@ -445,7 +449,7 @@ mod tests {
         for number in 0..400 {
             let touched = page(anywhere(number, pages));
             let need = window.on_fault(touched, PageCount::new(pages), &arm);
-            let has_window = number < 32;
+            let has_window = number < 16;
             window.on_wait(if has_window { 2_050_000 } else { 2_000_000 }, has_window);
             assert!(need != MappedNeed::Window, "{number}");
             assert!(number != 40 || need == MappedNeed::NoWindow);
@@ -460,8 +464,8 @@ mod tests {
         for number in 0..400 {
             let touched = page(anywhere(number, 1 << 20));
             let need = window.on_fault(touched, FILE, &flash);
-            window.on_wait(if number < 32 { 210_000 } else { 123_000 }, number < 32);
-            assert!(number < 31 || need == MappedNeed::NoWindow, "{number}");
+            window.on_wait(if number < 16 { 210_000 } else { 123_000 }, number < 16);
+            assert!(number < 15 || need == MappedNeed::NoWindow, "{number}");
         }
     }
 
@@ -474,7 +478,7 @@ mod tests {
             .map(|number| page(anywhere(number % 400, 1 << 18)))
             .map(|touched| window.on_fault(touched, PageCount::new(1 << 18), &flash))
             .collect();
-        assert!(needs[31..].iter().all(|need| *need == MappedNeed::NoWindow));
+        assert!(needs[15..].iter().all(|need| *need == MappedNeed::NoWindow));
     }
 
     /// 128 GB, of which memory holds 4: all parts are touched in time, and hardly any page is there.
