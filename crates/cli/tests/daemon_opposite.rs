@@ -84,6 +84,9 @@ impl Jobs {
 
     fn set_window(&self, kib: u64) {
         let path = self.ground.mount.to_str().expect("text");
+        // The one before, so that one note is left for the end.
+        let undone = self.ground.place.output(&["device", "undo", path]);
+        assert!(undone.status.success(), "{}", stderr(&undone));
         let size = format!("{kib}K");
         let set = self.ground.place.output(&["device", "set", path, &size]);
         assert!(set.status.success(), "{}", stderr(&set));

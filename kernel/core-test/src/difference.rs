@@ -12,10 +12,6 @@ pub enum Difference {
     /// `policy` knows the bytes of reads, and sees strides whose period is no whole number of pages. The kernel's page
     /// cache is asked for pages. Only counted where accesses are given to `policy` in bytes.
     Bytes,
-    /// `policy` counts the places of strided streams in bytes, and its pace with them: a strided stream then reads
-    /// 4096 times as much as it does, seems to get all that the device gives, and a wait earns it no larger
-    /// requests. The core counts pages. Looked for where the two disagree about a strided stream that has waited.
-    StridePace,
 }
 
 /// All of them, with the share of accesses (in parts per million) that may count under each.
@@ -27,7 +23,6 @@ impl fmt::Display for Difference {
         f.write_str(match self {
             Self::Beginnings => "beginnings",
             Self::Bytes => "bytes",
-            Self::StridePace => "pace of strides",
         })
     }
 }

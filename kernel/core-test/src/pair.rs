@@ -56,9 +56,6 @@ const REASONS: [Reason; 17] = [
     Reason::ReadsAreLong,
 ];
 
-/// The place of [`Reason::ReaderWaited`] there.
-const REASON_WAITED: u64 = 4;
-
 fn moment(call: &CoreCall) -> Moment {
     Moment {
         knobs: Knobs {
@@ -202,12 +199,8 @@ pub fn hold_against(
         if broken.contains(&call.file) || policy == *core {
             continue;
         }
-        let is_strided = policy.period != 0 && core.period == policy.period;
-        let has_waited = core.reason == REASON_WAITED;
         let name = if outcome.decision.reason == Reason::BeginningForeseen {
             Some(Difference::Beginnings)
-        } else if is_strided && has_waited && outcome.decision.reason == Reason::MarkerCrossed {
-            Some(Difference::StridePace)
         } else if bytes.is_empty() {
             None
         } else {
