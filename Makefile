@@ -101,7 +101,7 @@ soak: ## The daemon under load for SECONDS (root; 1800), what it uses; 100 kills
 	AHEAD_SOAK_SECONDS=$(SECONDS) $(CARGO) test --release --locked --package ahead-cli --test daemon_soak -- --nocapture
 	AHEAD_KILLS=100 $(CARGO) test --release --locked --package ahead-cli --test daemon_rough -- --nocapture
 	@mkdir -p bench-results
-	AHEAD_OPPOSITE=$(CURDIR)/bench-results $(CARGO) test --release --locked --package ahead-cli --test daemon_opposite -- --ignored --nocapture
+	AHEAD_OPPOSITE=$(CURDIR)/bench-results $(CARGO) bench --locked --package ahead-cli --bench daemon_opposite
 
 generate: ## Write manual pages and completions again
 	$(CARGO) run --locked --quiet --package xtask -- generate
