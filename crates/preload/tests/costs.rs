@@ -4,6 +4,7 @@ mod common;
 
 use ahead_engine::settings::Settings;
 use common::{build, folder, library, succeed, with_library};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
@@ -23,8 +24,8 @@ fn number(text: &[u8]) -> u64 {
     last.trim().parse().expect("a number")
 }
 
-fn system_calls(counter: &Path, program: &[&str], is_with_library: bool) -> u64 {
-    // The program is counted from its own beginning on, so the counter may have the library too.
+/// `counter`, which may have the library too: the program is counted from its own beginning on.
+fn counting(counter: impl AsRef<OsStr>, is_with_library: bool) -> Command {
     let mut command = if is_with_library {
         with_library(counter)
     } else {
@@ -35,11 +36,14 @@ fn system_calls(counter: &Path, program: &[&str], is_with_library: bool) -> u64 
         wait_us: 10_000_000,
         ..Settings::default()
     };
-    // Cargo's folders of libraries would be searched.
+    command.env("AHEAD_SETTINGS", settings.to_environment());
     command
-        .args(program)
-        .env("AHEAD_SETTINGS", settings.to_environment())
-        .env_remove("LD_LIBRARY_PATH");
+}
+
+fn system_calls(counter: &Path, program: &[&str], is_with_library: bool) -> u64 {
+    let mut command = counting(counter, is_with_library);
+    // Cargo's folders of libraries would be searched.
+    command.args(program).env_remove("LD_LIBRARY_PATH");
     number(&succeed(&mut command).stdout)
 }
 
@@ -64,11 +68,7 @@ fn a_program_that_does_not_wait_pays_for_loading_the_library_and_nothing_else() 
 }
 
 fn instructions(folder: &Path, program: &Path, arguments: &[&str], is_with_library: bool) -> u64 {
-    let mut command = if is_with_library {
-        with_library("valgrind")
-    } else {
-        Command::new("valgrind")
-    };
+    let mut command = counting("valgrind", is_with_library);
     command
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(program)

@@ -68,9 +68,18 @@ static struct {
 	int log_file;
 } it = { .log_file = -1 };
 
+/*
+ * From the reserves where nothing else is free: what is written frees memory
+ * once it is written. Without it the model cannot go on, and its abort() would
+ * be an endless loop here.
+ */
 void *ahead_disk_allocate(unsigned long bytes)
 {
-	return kmalloc(bytes, GFP_ATOMIC);
+	void *memory = kmalloc(bytes, GFP_ATOMIC | __GFP_MEMALLOC);
+
+	if (!memory)
+		panic("ahead_disk: no memory for the model of the disk");
+	return memory;
 }
 
 void ahead_disk_free(void *memory)
