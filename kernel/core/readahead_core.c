@@ -53,7 +53,8 @@
 #define PIPELINE_ACCESSES	2U
 #define SLOW_ACCESS_NS		2000000U
 #define ACCESSES_AHEAD		8U
-#define ACCESSES_SPARED		2U
+#define ACCESSES_SPARED		1U
+#define HOLE_PARTS		2U
 
 /* When a stream is believed. */
 #define YOUNG_GAP_PAGES		32U
@@ -1092,7 +1093,8 @@ static bool holes_pay(const struct ra_stream *stream,
 	accesses = max_of(div64_u64(held, max_of(stream->length, 1)), 1);
 	worth = moment->contested ? pages_per_request(&moment->device) :
 				    pages_per_access(&moment->device);
-	return div64_u64(minus(spanned, held), accesses) <= worth;
+	return times(div64_u64(minus(spanned, held), accesses), HOLE_PARTS) <=
+	       worth;
 }
 
 /* What a request for so many pages ends on a multiple of. */
@@ -1231,6 +1233,25 @@ static u64 earned_by(const struct ra_stream *stream, u64 length,
 	return max_of(times(reads, spared), FIRST_REQUEST_PAGES);
 }
 
+/*
+ * Most that a run asks for at once of which is not known how far it goes on:
+ * as much as it has read. More is believed of it where the program said so,
+ * and where requests out of order hide how far it has come; and where an arm
+ * has to be sent there for each request, that is what counts.
+ */
+static u64 as_far_as_it_came(const struct ra_stream *stream, u64 length,
+			     const struct ra_moment *moment)
+{
+	bool positioned = (stream->backward || moment->contested) &&
+			  is_slow_to_access(&moment->device);
+
+	if (stream->shape != RA_RUN || positioned || moment->sequential ||
+	    stream->hits == 1)
+		return UNBOUNDED;
+	return max_of(max_of(run_pages(stream), FIRST_REQUEST_PAGES),
+		      length * 2);
+}
+
 static u8 reason_of(const struct ra_stream *stream, bool first, u8 cached,
 		    bool boosted)
 {
@@ -1291,6 +1312,9 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 			return;
 		}
 		size = min_of(size, earned);
+		if (rest.kind == REST_UNKNOWN)
+			size = min_of(size, as_far_as_it_came(stream, length,
+							      moment));
 	}
 	pages = size;
 	if (rest.kind == REST_AS_FAR_AGAIN) {
@@ -1313,10 +1337,14 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	else
 		asked = extend_run(stream, a, pages, &rest, exact, &probe);
 	next = next_size(pages, limit);
-	if (bound && is_forward_run(stream) && !moment->contested) {
+	if (is_forward_run(stream) && !moment->contested) {
 		u64 earned = run_pages(stream) / SATURATED_PARTS;
 
-		next = min_of(next, to_u32(max_of(earned, pages)));
+		/* Who has all that the device gives, or does not wait. */
+		if (bound)
+			next = min_of(next, to_u32(max_of(earned, pages)));
+		else if (!cached && !(stream->served & SERVED_WAITED))
+			next = to_u32(pages);
 	}
 	stream->request = to_u16(next);
 	if (!asked)

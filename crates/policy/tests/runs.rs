@@ -105,9 +105,7 @@ fn a_scan_after_many_short_runs_grows_like_any_other() {
 #[test]
 fn a_reader_that_goes_on_inside_its_window_is_followed_there() {
     let mut reader = Reader::new(FILE);
-    for index in 0..400 {
-        reader.read(index * 4, 4);
-    }
+    reader.scan_that_waits(400, 4);
     let ahead = 1600 + 400;
     let outcomes: Vec<_> = (0..5)
         .map(|index| reader.read(ahead + index * 4, 4))
@@ -119,9 +117,7 @@ fn a_reader_that_goes_on_inside_its_window_is_followed_there() {
 /// Pages asked for and pages read once `reader` has read 256 pages from the start of its file.
 fn asked_and_read_of_a_scan(reader: &mut Reader) -> (u64, u64) {
     let (asked, read) = (reader.asked_total, reader.read_total);
-    for page in (0..256).step_by(8) {
-        reader.read(page, 8);
-    }
+    reader.scan_that_waits(32, 8);
     (reader.asked_total - asked, reader.read_total - read)
 }
 
@@ -130,14 +126,13 @@ fn asked_and_read_of_a_scan(reader: &mut Reader) -> (u64, u64) {
 #[test]
 fn a_run_that_begins_where_others_have_stopped_is_followed_from_small_beginnings() {
     let mut plain = Reader::new(FILE);
-    let (asked, read) = asked_and_read_of_a_scan(&mut plain);
-    assert!(asked > 3 * read, "a scan: {asked} pages for {read}");
+    let (asked_by_a_scan, _) = asked_and_read_of_a_scan(&mut plain);
     let mut after_footer = Reader::new(FILE);
     after_footer.read(FILE - 4, 4);
     let (asked, read) = asked_and_read_of_a_scan(&mut after_footer);
     assert!(
-        (read..=2 * read + 32).contains(&asked),
-        "{asked} for {read}"
+        (read..=2 * read + 32).contains(&asked) && asked < asked_by_a_scan,
+        "{asked} for {read}, and {asked_by_a_scan} of a scan"
     );
 }
 
@@ -150,6 +145,9 @@ fn what_follows_small_beginnings_is_asked_for_before_it_is_needed() {
     for page in (0..1024).step_by(8) {
         let end = reader.asked.last().map_or(0, |last| last + 1);
         let outcome = reader.read(page, 8);
+        if page % 64 == 0 {
+            reader.wait(page, 8, &outcome);
+        }
         if outcome.decision.prefetch.count > 0 && page > 64 {
             assert!(end >= page + page / 4, "{end} asked for at {page}");
         }
@@ -160,6 +158,7 @@ fn what_follows_small_beginnings_is_asked_for_before_it_is_needed() {
 #[test]
 fn runs_that_take_turns_have_not_stopped() {
     let mut reader = Reader::new(FILE);
+    reader.moment.contested = true;
     for page in (0..256).step_by(8) {
         reader.read(page, 8);
         reader.read(20_000 + page, 8);
@@ -198,7 +197,8 @@ fn who_gets_what_the_device_gives_asks_for_no_more_by_waiting() {
 #[test]
 fn requests_of_a_scan_that_gets_all_that_the_device_gives_grow_with_the_run() {
     assert!(largest_request(1024, 4, false) <= 1024 / 4);
-    assert_eq!(largest_request(1024, 2, false), 512);
+    assert!(largest_request(1024, 2, false) <= 64, "nothing waits");
+    assert!(largest_request(1024, 2, true) >= 256);
 }
 
 /// Where reading ahead did not pay, a run gets a sixteenth of what it has read: nothing in the first two
@@ -345,7 +345,7 @@ fn an_arm_is_not_sent_to_the_next_run_while_this_one_may_go_on() {
 }
 
 /// Generated 40006: two or three reads of 4 MiB, then somewhere else. As much again was asked for with the second (on
-/// hdd 1.38 of the time of Linux 6.12, on a network volume 1.17).
+/// hdd 1.38 of the time of Linux 6.12, on a network volume 1.17), and then with the third.
 #[test]
 fn long_reads_are_followed_when_the_run_has_earned_one_more() {
     let asked_with = |begin: u64| {
@@ -355,7 +355,7 @@ fn long_reads_are_followed_when_the_run_has_earned_one_more() {
             decision.prefetch.count > 0
         })
     };
-    assert_eq!(asked_with(20_000), Some(2));
+    assert_eq!(asked_with(20_000), Some(4));
     assert_eq!(asked_with(0), Some(1), "a scan from the front");
     let mut reader = Reader::new(FILE);
     reader.read(20_000, 1024);

@@ -146,6 +146,21 @@ impl Reader {
             .on_wait(&mut self.streams, outcome.stream, access, outcome.covered);
     }
 
+    /// Reads the file from its front, `reads` times `length` pages; each eighth read waits. The newest outcome, and
+    /// the pages of the largest request.
+    pub fn scan_that_waits(&mut self, reads: u64, length: u64) -> (Outcome, u64) {
+        let mut outcome = self.read(0, length);
+        let mut largest = 0;
+        for i in 1..reads {
+            outcome = self.read(i * length, length);
+            largest = largest.max(outcome.decision.prefetch.pages().get());
+            if i % 8 == 0 {
+                self.wait(i * length, length, &outcome);
+            }
+        }
+        (outcome, largest)
+    }
+
     /// The asked-for pages nearest to the reader of `stream`.
     pub fn ahead(&self, stream: Option<StreamId>) -> PageRange {
         self.policy.ahead(&self.streams, stream)

@@ -21,6 +21,10 @@ steering! {
     DENSE_EIGHTHS: u32 = 7;
 }
 
+/// Parts of an access that the mean hole may cost, one in so many. 1, and what is read through costs what it saves,
+/// while the kernel reads some of it by itself; 4, and records with small gaps are read one after the other.
+const HOLE_PARTS: u64 = 2;
+
 /// Pages read, and pages passed over or read, recently.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::adaptive) struct Density {
@@ -48,7 +52,7 @@ impl Density {
     }
 
     /// Whether reading through the holes pays, for accesses of `length` pages: the limit allows it
-    /// and a hole costs less than a request of its own.
+    /// and a hole costs less than half a request of its own.
     pub(in crate::adaptive) fn holes_pay(self, length: u32, moment: &Moment) -> bool {
         let (held, spanned) = (u64::from(self.held), u64::from(self.spanned));
         if held.saturating_mul(u64::from(moment.knobs.readahead_hit_rate)) < spanned {
@@ -61,6 +65,7 @@ impl Density {
         } else {
             moment.device.pages_per_access()
         };
-        spanned.saturating_sub(held) / accesses <= hole_worth_reading.get()
+        let hole = spanned.saturating_sub(held) / accesses;
+        hole.saturating_mul(HOLE_PARTS) <= hole_worth_reading.get()
     }
 }

@@ -29,9 +29,9 @@ steering! {
 /// it ends: a sixteenth, and as much in vain is no reason to doubt.
 const LEFT_ALONE_PARTS: u64 = 32;
 
-/// Accesses of the device that a read of a run is spared by being asked for: its own, and as much again for what the
-/// program does meanwhile.
-const ACCESSES_SPARED: u64 = 2;
+/// Accesses of the device that a read of a run is spared by being asked for: its own. With two, long reads that are
+/// left soon cost more than they save.
+const ACCESSES_SPARED: u64 = 1;
 
 /// What the file has learned, for all of its streams.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +109,10 @@ impl Stream {
             return Asked::nothing(Reason::ReadsAreLong);
         }
         let size = request::size(&need, moment, limit).min(earned);
+        let size = match rest {
+            Rest::Unknown => size.min(self.as_far_as_it_came(access, need.is_positioned, moment)),
+            Rest::AsFarAgain(_) | Rest::Pages(_) => size,
+        };
         let (pages, least, is_exact) = match rest {
             Rest::Unknown => (size, 0, false),
             // Not in many small pieces, each of which would be asked for when it is needed.
@@ -139,10 +143,14 @@ impl Stream {
             Shape::Strided => self.extend_strided(access, pages, limit, moment),
             Shape::Vacant | Shape::Candidate => return Asked::nothing(Reason::NoPattern),
         };
-        // A scan that gets all that the device gives gets no more by asking for more, and what lies beyond the end
-        // of the run costs it.
-        let next = if is_bound && self.is_forward_run() && !moment.contested {
+        let is_alone = self.is_forward_run() && !moment.contested;
+        let next = if is_alone && is_bound {
+            // A scan that gets all that the device gives gets no more by asking for more, and what lies beyond the end
+            // of the run costs it.
             request::next_size_of_saturated(pages, limit, self.run_pages())
+        } else if is_alone && !self.served.has_waited() && cached == 0 {
+            // Nor does one that does not wait, and nobody else is served better by fewer requests.
+            u32::try_from(pages).unwrap_or(u32::MAX)
         } else {
             request::next_size(pages, limit)
         };
@@ -253,6 +261,20 @@ impl Stream {
         reads
             .saturating_mul(spared)
             .max(request::FIRST_REQUEST_PAGES.get())
+    }
+
+    /// Most that a run asks for at once of which is not known how far it goes on: as much as it has read, or the first
+    /// request. More is believed of it where the program said so, where files like this one are read whole, and where
+    /// requests out of order hide how far it has come; where an arm has to be sent for each request, that counts for more.
+    fn as_far_as_it_came(&self, access: &Access, is_positioned: bool, moment: &Moment) -> u64 {
+        let is_positioned =
+            (is_positioned || moment.contested) && moment.device.is_slow_to_access();
+        if self.shape != Shape::Run || is_positioned || moment.is_sequential || self.is_newborn() {
+            return u64::MAX;
+        }
+        u64::from(self.run_pages())
+            .max(request::FIRST_REQUEST_PAGES.get())
+            .max(access.len().get() * 2)
     }
 
     /// The rate of the reader since the last request; `None` before the first.
