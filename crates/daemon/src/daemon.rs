@@ -445,6 +445,9 @@ impl Daemon {
             && let Ok(mut inside) = self.session.files.enter(place)
         {
             let device = self.session.devices.get(inside.state().0.device());
+            if token.stream.is_none() {
+                device.on_lone_fault(fact.waited_ns, fact.time);
+            }
             // Behind what others want a page waits as long as a window.
             if device.was_idle(fact.waited_ns, fact.time) {
                 let has_window = !self.narrowed.holds(fact.file, fact.process);
