@@ -16,8 +16,8 @@ use ahead_engine::mapped_window::{MappedNeed, WindowPrice};
 use ahead_engine::session::{Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
-use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};
-use ahead_observer::self_test::{self, SelfTestError};
+use ahead_observer::observer::{ObserverError, WATCHED_MAX};
+use ahead_observer::self_test::SelfTestError;
 use ahead_policy::adaptive::Quick;
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{ByteLength, PageCount, Timestamp};
@@ -29,6 +29,7 @@ use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
 use crate::narrowed::{NarrowError, NarrowedFiles};
+use crate::observing::Observing;
 use crate::outside::{Outside, ResidentOutside};
 use crate::owned::{OwnedDevices, OwnersWindow};
 use crate::reach::Reach;
@@ -104,19 +105,10 @@ pub struct DaemonCounts {
     pub overruns: u64,
 }
 
-/// Starts to observe all processes but this one, and checks by known reads in `folder` that the truth is told.
-fn observe(folder: &Path) -> Result<KernelObserver, DaemonError> {
-    let mut observer = KernelObserver::start()?;
-    self_test::run(&mut observer, folder)?;
-    let left_out = observer.leave_out(std::process::id());
-    left_out.map_err(ObserverError::Refused)?;
-    Ok(observer)
-}
-
 /// The machine's host of the engine.
 #[derive(Debug)]
 pub struct Daemon {
-    observer: KernelObserver,
+    observer: Observing,
     session: Session<Files>,
     settings: Settings,
     service: Service,
@@ -154,7 +146,7 @@ impl Daemon {
         folder: &Path,
     ) -> Result<Self, DaemonError> {
         let narrowed = NarrowedFiles::start(machine)?;
-        let observer = match observe(folder) {
+        let observer = match Observing::start(folder) {
             Ok(observer) => observer,
             Err(error) => {
                 // No daemon runs, and nothing says so.
@@ -189,7 +181,13 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// What this kernel cannot tell.
+    /// Why no programs tell of reads here, so that only positions of descriptors are followed.
+    #[must_use]
+    pub fn without_programs(&self) -> Option<&str> {
+        self.observer.without_programs()
+    }
+
+    /// What cannot be told here.
     #[must_use]
     pub fn lost(&self) -> &[&'static str] {
         self.observer.lost()
@@ -243,8 +241,7 @@ impl Daemon {
     /// [`DaemonError::Ring`].
     pub fn step(&mut self, timeout: Duration) -> Result<(), DaemonError> {
         let mut facts = std::mem::take(&mut self.facts);
-        let waited = self.observer.wait(timeout, &mut facts);
-        waited.map_err(|error| DaemonError::Ring(error.to_string()))?;
+        self.observer.wait(timeout, &mut facts)?;
         for fact in &facts {
             self.on_fact(fact);
         }
