@@ -16,8 +16,7 @@ use ahead_engine::mapped_window::{MappedNeed, WindowPrice};
 use ahead_engine::session::{Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
-use ahead_observer::observer::{ObserverError, WATCHED_MAX};
-use ahead_observer::self_test::SelfTestError;
+use ahead_observer::observer::WATCHED_MAX;
 use ahead_policy::adaptive::Quick;
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{ByteLength, PageCount, Timestamp};
@@ -29,7 +28,7 @@ use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
 use crate::narrowed::{NarrowError, NarrowedFiles};
-use crate::observing::Observing;
+use crate::observing::{Observing, ObservingError};
 use crate::outside::{Outside, ResidentOutside};
 use crate::owned::{OwnedDevices, OwnersWindow};
 use crate::reach::Reach;
@@ -76,18 +75,12 @@ impl Service {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DaemonError {
-    /// Nothing can be observed.
+    /// Nothing can be observed, or not any more.
     #[error(transparent)]
-    Observer(#[from] ObserverError),
-    /// What is observed is not believed.
-    #[error(transparent)]
-    SelfTest(#[from] SelfTestError),
+    Observing(#[from] ObservingError),
     /// What is changed cannot be written down.
     #[error(transparent)]
     Journal(#[from] NarrowError),
-    /// The ring of facts cannot be read any more.
-    #[error("cannot read what the kernel tells: {0}")]
-    Ring(String),
 }
 
 /// What the daemon has seen and done.
@@ -151,7 +144,7 @@ impl Daemon {
             Err(error) => {
                 // No daemon runs, and nothing says so.
                 narrowed.end();
-                return Err(error);
+                return Err(error.into());
             }
         };
         let files = NonZeroUsize::new(FILES_MAX).unwrap_or(NonZeroUsize::MIN);
@@ -238,7 +231,7 @@ impl Daemon {
     /// Waits for facts, at most for `timeout`, and acts on all of them.
     ///
     /// # Errors
-    /// [`DaemonError::Ring`].
+    /// [`DaemonError::Observing`].
     pub fn step(&mut self, timeout: Duration) -> Result<(), DaemonError> {
         let mut facts = std::mem::take(&mut self.facts);
         self.observer.wait(timeout, &mut facts)?;

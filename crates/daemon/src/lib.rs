@@ -11,7 +11,7 @@
 //! files, and nothing of a process is changed but the window of an open file whose mapping is read at random, which is
 //! written down before ([`narrowed`]).
 //!
-//! * `observing` — where facts come from; [`daemon`] — facts in, decisions carried out
+//! * [`observing`] — where facts come from; [`daemon`] — facts in, decisions carried out
 //! * [`files`] — the files that are known
 //! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
 //! * [`scope`] — for which files and processes
@@ -32,7 +32,7 @@ pub mod machine_facts;
 mod memory;
 pub mod metrics;
 pub mod narrowed;
-mod observing;
+pub mod observing;
 pub mod outside;
 pub mod owned;
 pub mod protocol;

@@ -9,11 +9,25 @@ use ahead_observer::positions::{self, PositionObserver};
 use ahead_observer::self_test::{self, SelfTestError};
 use rustix::thread::CapabilitySet;
 
-use crate::daemon::DaemonError;
 use crate::machine_facts::now;
 
 /// Positions are looked at this often. More often costs processors; less often, and windows have to be larger.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Why nothing can be observed, or not any more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObservingError {
+    /// No programs can be had, and other processes may not be looked at.
+    #[error(transparent)]
+    Observer(#[from] ObserverError),
+    /// What is observed is not believed.
+    #[error(transparent)]
+    SelfTest(#[from] SelfTestError),
+    /// The ring of facts cannot be read any more.
+    #[error("cannot read what the kernel tells: {0}")]
+    Ring(String),
+}
 
 /// What tells.
 #[derive(Debug)]
@@ -26,13 +40,14 @@ pub(crate) enum Observing {
 
 impl Observing {
     /// Starts to observe all processes but this one, and checks by known reads in `folder` that programs tell the truth.
-    pub(crate) fn start(folder: &Path) -> Result<Self, DaemonError> {
+    pub(crate) fn start(folder: &Path) -> Result<Self, ObservingError> {
         let me = std::process::id();
         let started = programs(folder, me);
         let why = match started {
             Ok(observer) => return Ok(Self::Programs(Box::new(observer))),
             Err(
-                DaemonError::Observer(why) | DaemonError::SelfTest(SelfTestError::Observer(why)),
+                ObservingError::Observer(why)
+                | ObservingError::SelfTest(SelfTestError::Observer(why)),
             ) => why,
             Err(other) => return Err(other),
         };
@@ -86,11 +101,11 @@ impl Observing {
         &mut self,
         timeout: Duration,
         facts: &mut Vec<Observation>,
-    ) -> Result<(), DaemonError> {
+    ) -> Result<(), ObservingError> {
         match self {
             Self::Programs(observer) => observer
                 .wait(timeout, facts)
-                .map_err(|error| DaemonError::Ring(error.to_string())),
+                .map_err(|error| ObservingError::Ring(error.to_string())),
             Self::Positions(observer, _) => {
                 std::thread::sleep(timeout.min(LOOK_EVERY));
                 observer.look(now(), facts);
@@ -114,7 +129,7 @@ fn may_look_at_others() -> bool {
     capabilities.is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE))
 }
 
-fn programs(folder: &Path, me: u32) -> Result<KernelObserver, DaemonError> {
+fn programs(folder: &Path, me: u32) -> Result<KernelObserver, ObservingError> {
     let mut observer = KernelObserver::start()?;
     self_test::run(&mut observer, folder)?;
     observer.leave_out(me).map_err(ObserverError::Refused)?;

@@ -119,7 +119,7 @@ impl PositionObserver {
             if process == self.left_out {
                 continue;
             }
-            let mut one = known.remove(&process).unwrap_or(Known {
+            let mut one = known.remove(&process).unwrap_or_else(|| Known {
                 read_bytes: account.read_bytes,
                 returned: account.returned,
                 ..Known::default()
