@@ -63,6 +63,7 @@ pub fn policy(data: &[u8]) {
         streams: u32::from(feed.byte()),
         contested: false,
         lone_reads: false,
+        starved: false,
         waiting: u32::from(feed.byte()),
         listed: ListedRange::default(),
         is_sequential: false,

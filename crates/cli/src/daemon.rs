@@ -126,9 +126,7 @@ pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandE
         .map_err(|source| DaemonCommandError::Socket { source })?;
     let does = doing(service(arguments.mode, &config));
     log.say(does);
-    for lost in daemon.lost() {
-        log.say(&format!("this kernel does not tell: {lost}"));
-    }
+    say_what_is_lost(&daemon, log);
     if let Some(address) = arguments.metrics.or(config.metrics) {
         let here = metrics::serve(address, socket.questions())
             .map_err(|source| DaemonCommandError::Metrics { address, source })?;
@@ -160,6 +158,22 @@ pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandE
         counts.facts, counts.misses, counts.decisions, counts.calls, counts.overruns
     ));
     Ok(())
+}
+
+/// One line where no programs can be had, otherwise one for each thing that this kernel does not tell.
+fn say_what_is_lost(daemon: &Daemon, log: Log) {
+    let lost = daemon.lost();
+    if let Some(why) = daemon.without_programs() {
+        let lost = lost.join(", ");
+        log.say(&format!(
+            "{why}. Without that, reads are followed by the positions of descriptors, by system calls only; not seen \
+             are: {lost}"
+        ));
+        return;
+    }
+    for lost in lost {
+        log.say(&format!("this kernel does not tell: {lost}"));
+    }
 }
 
 fn put_back_windows(machine: &MachineTree, log: Log) -> Result<(), DaemonCommandError> {

@@ -167,8 +167,9 @@ fn readers_in_namespaces_of_their_own_are_steered() {
     assert!(last.contains(" 0 facts lost"), "{last}");
 }
 
-/// Whoever has read a file of a disk and was killed can take the disk away: a duplicate lives for one decision, less than a
-/// millisecond. Only an `umount` in that one meets it (1 of 120 tries seen), and the next one does not.
+/// Whoever has read a file of a disk and was killed can take the disk away: a duplicate lives for one call. Only an `umount`
+/// in the middle of that meets it, and the next one does not. A duplicate for a decision, which may be eight calls, met 1
+/// of 120. `AHEAD_UMOUNTS` says how often.
 #[test]
 fn a_disk_can_be_unmounted_as_soon_as_its_reader_has_ended() {
     let ground = Ground::new("umount");
@@ -179,12 +180,14 @@ fn a_disk_can_be_unmounted_as_soon_as_its_reader_has_ended() {
     // Without a user it goes.
     let _used = fs::File::open(&node).expect("a device");
     let daemon = DaemonProcess::start(&["--mode", "advise"]);
+    let rounds =
+        std::env::var("AHEAD_UMOUNTS").map_or(20, |times| times.parse().expect("a number"));
     let mut busy = 0;
-    for round in 0..20_u64 {
+    for round in 0..rounds {
         // Killed while it reads: what was asked for last is still on its way.
         let mut held = ground.hold("backward", "file");
         held.let_go();
-        std::thread::sleep(Duration::from_millis(20 + round * 7));
+        std::thread::sleep(Duration::from_millis(20 + round % 20 * 7));
         drop(held);
         let umount = || Command::new("umount").arg(&ground.mount).output();
         if !umount().expect("umount").status.success() {
@@ -197,7 +200,7 @@ fn a_disk_can_be_unmounted_as_soon_as_its_reader_has_ended() {
         assert!(mounted.expect("mount").success(), "round {round}");
         ground.evict("file");
     }
-    println!("umount: {busy} of 20 were busy; {}", daemon.used());
+    println!("umount: {busy} of {rounds} were busy; {}", daemon.used());
     let last = daemon.end();
-    assert!(busy <= 3, "{busy} of 20; {last}");
+    assert!(busy <= rounds / 20, "{busy} of {rounds}; {last}");
 }

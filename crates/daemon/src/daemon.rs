@@ -16,8 +16,7 @@ use ahead_engine::mapped_window::{MappedNeed, WindowPrice};
 use ahead_engine::session::{Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
-use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};
-use ahead_observer::self_test::{self, SelfTestError};
+use ahead_observer::observer::WATCHED_MAX;
 use ahead_policy::adaptive::Quick;
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{ByteLength, PageCount, Timestamp};
@@ -29,6 +28,7 @@ use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
 use crate::narrowed::{NarrowError, NarrowedFiles};
+use crate::observing::{Observing, ObservingError};
 use crate::outside::{Outside, ResidentOutside};
 use crate::owned::{OwnedDevices, OwnersWindow};
 use crate::reach::Reach;
@@ -75,18 +75,12 @@ impl Service {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DaemonError {
-    /// Nothing can be observed.
+    /// Nothing can be observed, or not any more.
     #[error(transparent)]
-    Observer(#[from] ObserverError),
-    /// What is observed is not believed.
-    #[error(transparent)]
-    SelfTest(#[from] SelfTestError),
+    Observing(#[from] ObservingError),
     /// What is changed cannot be written down.
     #[error(transparent)]
     Journal(#[from] NarrowError),
-    /// The ring of facts cannot be read any more.
-    #[error("cannot read what the kernel tells: {0}")]
-    Ring(String),
 }
 
 /// What the daemon has seen and done.
@@ -104,19 +98,10 @@ pub struct DaemonCounts {
     pub overruns: u64,
 }
 
-/// Starts to observe all processes but this one, and checks by known reads in `folder` that the truth is told.
-fn observe(folder: &Path) -> Result<KernelObserver, DaemonError> {
-    let mut observer = KernelObserver::start()?;
-    self_test::run(&mut observer, folder)?;
-    let left_out = observer.leave_out(std::process::id());
-    left_out.map_err(ObserverError::Refused)?;
-    Ok(observer)
-}
-
 /// The machine's host of the engine.
 #[derive(Debug)]
 pub struct Daemon {
-    observer: KernelObserver,
+    observer: Observing,
     session: Session<Files>,
     settings: Settings,
     service: Service,
@@ -154,12 +139,12 @@ impl Daemon {
         folder: &Path,
     ) -> Result<Self, DaemonError> {
         let narrowed = NarrowedFiles::start(machine)?;
-        let observer = match observe(folder) {
+        let observer = match Observing::start(folder) {
             Ok(observer) => observer,
             Err(error) => {
                 // No daemon runs, and nothing says so.
                 narrowed.end();
-                return Err(error);
+                return Err(error.into());
             }
         };
         let files = NonZeroUsize::new(FILES_MAX).unwrap_or(NonZeroUsize::MIN);
@@ -189,7 +174,13 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// What this kernel cannot tell.
+    /// Why no programs tell of reads here, so that only positions of descriptors are followed.
+    #[must_use]
+    pub fn without_programs(&self) -> Option<&str> {
+        self.observer.without_programs()
+    }
+
+    /// What cannot be told here.
     #[must_use]
     pub fn lost(&self) -> &[&'static str] {
         self.observer.lost()
@@ -240,11 +231,10 @@ impl Daemon {
     /// Waits for facts, at most for `timeout`, and acts on all of them.
     ///
     /// # Errors
-    /// [`DaemonError::Ring`].
+    /// [`DaemonError::Observing`].
     pub fn step(&mut self, timeout: Duration) -> Result<(), DaemonError> {
         let mut facts = std::mem::take(&mut self.facts);
-        let waited = self.observer.wait(timeout, &mut facts);
-        waited.map_err(|error| DaemonError::Ring(error.to_string()))?;
+        self.observer.wait(timeout, &mut facts)?;
         for fact in &facts {
             self.on_fact(fact);
         }
@@ -445,6 +435,9 @@ impl Daemon {
             && let Ok(mut inside) = self.session.files.enter(place)
         {
             let device = self.session.devices.get(inside.state().0.device());
+            if token.stream.is_none() {
+                device.on_lone_fault(fact.waited_ns, fact.time);
+            }
             // Behind what others want a page waits as long as a window.
             if device.was_idle(fact.waited_ns, fact.time) {
                 let has_window = !self.narrowed.holds(fact.file, fact.process);

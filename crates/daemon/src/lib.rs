@@ -4,14 +4,14 @@
 //! ```text
 //!   observer ──facts──> Daemon ──accesses, waits──> Session (engine) ──decisions──> Outside
 //!                                                                                     │
-//!            a duplicate of the process's own descriptor, for one decision  <─────────┘
+//!            a duplicate of the process's own descriptor, for one call  <─────────────┘
 //! ```
 //!
 //! A program need not be started anew, nor know of it; page faults of mappings count like reads. Nothing is read from
 //! files, and nothing of a process is changed but the window of an open file whose mapping is read at random, which is
 //! written down before ([`narrowed`]).
 //!
-//! * [`daemon`] — facts in, decisions carried out
+//! * [`observing`] — where facts come from; [`daemon`] — facts in, decisions carried out
 //! * [`files`] — the files that are known
 //! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
 //! * [`scope`] — for which files and processes
@@ -32,6 +32,7 @@ pub mod machine_facts;
 mod memory;
 pub mod metrics;
 pub mod narrowed;
+pub mod observing;
 pub mod outside;
 pub mod owned;
 pub mod protocol;

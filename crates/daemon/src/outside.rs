@@ -1,7 +1,8 @@
 //! From a decision to the kernel, from outside of the process that reads: the daemon's [`Adviser`].
 //!
-//! What is asked for arrives in the page cache, which all processes share. The file is reached for one decision and
-//! let go of when that is carried out, so that no file system stays busy because of us.
+//! What is asked for arrives in the page cache, which all processes share. The file is reached for one call and let go
+//! of after it, so that no file system stays busy because of us: a decision may be several calls, each of which allocates
+//! pages and waits for its place in the queue.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -30,7 +31,10 @@ pub struct Outside {
     pub wants_path: bool,
     /// It, as far as it can be seen.
     pub path: Option<PathBuf>,
-    reached: Option<Reached>,
+    /// It can be acted on now.
+    is_reached: bool,
+    /// Where its process has mapped it, which keeps no file system busy.
+    mapped: Option<(OwnedFd, Vec<FileMapping>)>,
     /// Calls that were made.
     pub calls: u64,
     /// Decisions that were carried out.
@@ -57,7 +61,8 @@ impl Outside {
             may_act,
             wants_path: false,
             path: None,
-            reached: None,
+            is_reached: false,
+            mapped: None,
             calls: 0,
             carried: 0,
             asked: None,
@@ -66,19 +71,33 @@ impl Outside {
 
     fn request(&self, range: PageRange) -> Answer {
         let bytes = ByteRange::from(range);
-        let (offset, length) = (bytes.start.get(), bytes.len().get());
-        match &self.reached {
-            None => Answer::NotHere,
-            Some(Reached::File(opened, _)) => match count(opened, range) {
-                Some(pages) if pages.cached >= range.len().get() => Answer::WasCached,
-                known => match readahead::readahead(opened, offset, length) {
-                    Ok(()) if known.is_some() => Answer::OnItsWay,
-                    Ok(()) => Answer::Unknown,
-                    Err(_) => Answer::Refused,
-                },
-            },
-            Some(Reached::Mapped(process, mappings)) => request_mapped(process, mappings, bytes),
+        if let Some((process, mappings)) = &self.mapped {
+            return request_mapped(process, mappings, bytes);
         }
+        let reached = self
+            .is_reached
+            .then(|| reach(self.file, self.process, self.reach))
+            .flatten();
+        match reached {
+            // Its process has closed it, or ended, since the last call.
+            None => Answer::NotHere,
+            Some((Reached::File(opened, _), _)) => request_of(&opened, range, bytes),
+            Some((Reached::Mapped(process, mappings), _)) => {
+                request_mapped(&process, &mappings, bytes)
+            }
+        }
+    }
+}
+
+fn request_of(opened: &OwnedFd, range: PageRange, bytes: ByteRange) -> Answer {
+    let (offset, length) = (bytes.start.get(), bytes.len().get());
+    match count(opened, range) {
+        Some(pages) if pages.cached >= range.len().get() => Answer::WasCached,
+        known => match readahead::readahead(opened, offset, length) {
+            Ok(()) if known.is_some() => Answer::OnItsWay,
+            Ok(()) => Answer::Unknown,
+            Err(_) => Answer::Refused,
+        },
     }
 }
 
@@ -123,7 +142,10 @@ impl Adviser for Outside {
             Reached::File(_, pages) => *pages,
             Reached::Mapped(..) => self.file_pages,
         };
-        self.reached = Some(reached);
+        self.is_reached = true;
+        if let Reached::Mapped(process, mappings) = reached {
+            self.mapped = Some((process, mappings));
+        }
         Some(pages)
     }
 
@@ -139,7 +161,7 @@ impl Adviser for Outside {
     }
 
     fn finish(&mut self, decision: &Decision, answer: Answer) {
-        self.reached = None;
+        (self.is_reached, self.mapped) = (false, None);
         self.asked = Some((*decision, answer));
         if !matches!(answer, Answer::NotHere | Answer::Refused) {
             self.carried += 1;

@@ -16,6 +16,7 @@ use ahead_units::{PAGE_BYTES, PageCount, Timestamp};
 use crate::contest::Contest;
 use crate::estimates::{Estimates, SharedEstimate};
 use crate::settings::Settings;
+use crate::starved::Starved;
 use crate::throughput::Throughput;
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
@@ -124,6 +125,7 @@ pub struct Device {
     /// Waits in a row that were too short for a device that is busy until then.
     idle_waits: AtomicU32,
     throughput: Throughput,
+    starved: Starved,
     /// What other processes know of it.
     shared: SharedEstimate,
     /// It says that it has an arm.
@@ -166,6 +168,7 @@ impl Device {
             busy_until: AtomicU64::new(0),
             idle_waits: AtomicU32::new(0),
             throughput: Throughput::new(),
+            starved: Starved::new(),
             shared: SharedEstimate::new(),
             says_arm: AtomicBool::new(false),
             on_trial: AtomicU32::new(0),
@@ -304,6 +307,20 @@ impl Device {
     #[must_use]
     pub fn has_lone_reads(&self) -> bool {
         self.contest.has_lone_reads()
+    }
+
+    /// A page fault that no stream explains waited `waited_ns`, until `now`.
+    pub fn on_lone_fault(&self, waited_ns: u64, now: Timestamp) {
+        let is_behind = !self.was_idle(waited_ns, now);
+        let access_ns = self.access_ns.load(Relaxed);
+        self.starved
+            .on_lone_fault(waited_ns, is_behind, access_ns, now);
+    }
+
+    /// Whether such faults starve behind what streams ask for.
+    #[must_use]
+    pub fn is_starved(&self, now: Timestamp) -> bool {
+        self.starved.is_on(now)
     }
 
     /// A stream asks for pages.

@@ -262,6 +262,7 @@ impl FileState {
             streams: group.budget.streams(),
             contested: is_shared || device.is_contested(),
             lone_reads: has_lone_reads || device.has_lone_reads(),
+            starved: device.is_starved(now),
             waiting: waiting.reads(now),
             listed,
             is_sequential,

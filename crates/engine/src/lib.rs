@@ -39,6 +39,7 @@ pub mod recording;
 pub mod report;
 pub mod session;
 pub mod settings;
+mod starved;
 mod throughput;
 pub mod tree_report;
 mod waiting;

@@ -7,9 +7,11 @@
 //!
 //! * [`observation`] — what is told, decoded
 //! * [`observer`] — the programs: loaded, attached, drained
+//! * [`positions`] — what can be told without them, by where descriptors stand
 //! * [`self_test`] — whether they tell the truth on this kernel
 #![forbid(unsafe_code)]
 
 pub mod observation;
 pub mod observer;
+pub mod positions;
 pub mod self_test;

@@ -27,6 +27,7 @@ fn moment() -> Moment {
         streams: 1,
         contested: false,
         lone_reads: false,
+        starved: false,
         waiting: 0,
         listed: ListedRange::default(),
         is_sequential: false,

@@ -53,6 +53,7 @@ fn main() {
                 streams: 1,
                 contested: false,
                 lone_reads: false,
+                starved: false,
                 waiting: 0,
                 listed: ListedRange::default(),
                 is_sequential: false,

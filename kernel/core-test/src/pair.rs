@@ -75,6 +75,7 @@ fn moment(call: &CoreCall) -> Moment {
         streams: call.streams,
         contested: call.contested,
         lone_reads: false,
+        starved: false,
         waiting: 0,
         listed: ListedRange::default(),
         is_sequential: call.is_sequential,

@@ -75,6 +75,14 @@ int main(int count, char **words)
 	} else if (!strcmp(pattern, "backward")) {
 		for (at = size - (64 << 10); at >= 0; at -= 64 << 10)
 			read_at(fd, at, 64 << 10);
+	} else if (!strcmp(pattern, "backward-positioned")) {
+		/* By the position of the descriptor, as tac does. */
+		for (at = size - (64 << 10); at >= 0; at -= 64 << 10) {
+			lseek(fd, at, SEEK_SET);
+			if (read(fd, buffer, 64 << 10) != 64 << 10)
+				return 1;
+			sum += (unsigned char)buffer[0];
+		}
 	} else if (!strcmp(pattern, "backward-advised")) {
 		for (at = size - (64 << 10); at >= 0; at -= 64 << 10) {
 			/* As a database does that knows better, in the middle. */

@@ -27,6 +27,9 @@ pub struct Moment {
     pub contested: bool,
     /// Reads that no window covers wait for the device, and would wait behind what is prefetched.
     pub lone_reads: bool,
+    /// Page faults that no stream explains wait behind what is prefetched for many times as long as an access takes: each
+    /// stream asks for little, and not before its reader has come to the end of that.
+    pub starved: bool,
     /// Reads of this file that wait for the device at the same time, in the mean of the last while. More than
     /// one: the program asks ahead by itself.
     pub waiting: u32,

@@ -120,6 +120,14 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
     } else {
         wanted
     };
+    // Where others starve, as long for transfer as for positioning: in turn with others, what both get, multiplied, is
+    // most then (docs/decisions/opposite-jobs.md).
+    let wanted = if moment.starved {
+        let fair = device.pages_per_access().get().next_power_of_two();
+        wanted.min(fair.max(FIRST_REQUEST_PAGES.get()))
+    } else {
+        wanted
+    };
     let wanted = wanted.max(u64::from(need.length));
     let mut threshold = moment.threshold.get();
     if thrash_pages > 0 {
@@ -221,6 +229,7 @@ mod tests {
             streams,
             contested: streams > 1,
             lone_reads: false,
+            starved: false,
             waiting: 0,
             listed: ListedRange::default(),
             is_sequential: false,
@@ -278,6 +287,21 @@ mod tests {
             depth: 1,
         };
         assert!(limit_among(64, 16, fast) > limit_among(1, 16, fast));
+    }
+
+    /// Four scans asked an arm for 8 MiB each, and a reader of pages waited 450 ms for each of them.
+    #[test]
+    fn where_page_faults_starve_a_stream_asks_for_what_takes_as_long_as_an_access() {
+        let starved = |device| {
+            let moment = Moment {
+                starved: true,
+                ..moment_among(4, device)
+            };
+            limit(&need_of(16), &moment, 0)
+        };
+        assert_eq!(limit_among(4, 16, DeviceEstimate::ARM), Some(2048));
+        assert_eq!(starved(DeviceEstimate::ARM), Some(256));
+        assert_eq!(starved(DeviceEstimate::FLASH), Some(32));
     }
 
     #[test]

@@ -62,6 +62,7 @@ impl Reader {
                 streams: 1,
                 contested: false,
                 lone_reads: false,
+                starved: false,
                 waiting: 0,
                 listed: ListedRange::default(),
                 is_sequential: false,

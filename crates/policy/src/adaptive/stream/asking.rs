@@ -143,6 +143,10 @@ impl Stream {
             Shape::Strided => self.extend_strided(access, pages, limit, moment),
             Shape::Vacant | Shape::Candidate => return Asked::nothing(Reason::NoPattern),
         };
+        if moment.starved {
+            // What follows what is read now would be read at once, and those who starve wait on.
+            self.window.tail = 0;
+        }
         let is_alone = self.is_forward_run() && !moment.contested;
         let next = if is_alone && is_bound {
             // A scan that gets all that the device gives gets no more by asking for more, and what lies beyond the end

@@ -1,0 +1,137 @@
+//! Where facts come from: programs in the kernel, or, where these cannot be had, the positions of descriptors.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ahead_observer::observation::{FileKey, Observation};
+use ahead_observer::observer::{KernelObserver, ObserverError};
+use ahead_observer::positions::{self, PositionObserver};
+use ahead_observer::self_test::{self, SelfTestError};
+use rustix::thread::CapabilitySet;
+
+use crate::machine_facts::now;
+
+/// Positions are looked at this often. More often costs processors; less often, and windows have to be larger.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Why nothing can be observed, or not any more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObservingError {
+    /// No programs can be had, and other processes may not be looked at.
+    #[error(transparent)]
+    Observer(#[from] ObserverError),
+    /// What is observed is not believed.
+    #[error(transparent)]
+    SelfTest(#[from] SelfTestError),
+    /// The ring of facts cannot be read any more.
+    #[error("cannot read what the kernel tells: {0}")]
+    Ring(String),
+}
+
+/// What tells.
+#[derive(Debug)]
+pub(crate) enum Observing {
+    /// Programs in the kernel.
+    Programs(Box<KernelObserver>),
+    /// Looks at `/proc`, and why there are no programs.
+    Positions(PositionObserver, String),
+}
+
+impl Observing {
+    /// Starts to observe all processes but this one, and checks by known reads in `folder` that programs tell the truth.
+    pub(crate) fn start(folder: &Path) -> Result<Self, ObservingError> {
+        let me = std::process::id();
+        let started = programs(folder, me);
+        let why = match started {
+            Ok(observer) => return Ok(Self::Programs(Box::new(observer))),
+            Err(
+                ObservingError::Observer(why)
+                | ObservingError::SelfTest(SelfTestError::Observer(why)),
+            ) => why,
+            Err(other) => return Err(other),
+        };
+        if !may_look_at_others() {
+            return Err(why.into());
+        }
+        let observer = PositionObserver::new(Path::new("/proc"), me);
+        Ok(Self::Positions(observer, why.to_string()))
+    }
+
+    /// Why there are no programs.
+    pub(crate) fn without_programs(&self) -> Option<&str> {
+        match self {
+            Self::Programs(_) => None,
+            Self::Positions(_, why) => Some(why),
+        }
+    }
+
+    /// What cannot be told here.
+    pub(crate) fn lost(&self) -> &[&'static str] {
+        match self {
+            Self::Programs(observer) => observer.lost(),
+            Self::Positions(..) => &positions::LOST,
+        }
+    }
+
+    /// Accesses to `file` are told from now on.
+    pub(crate) fn watch(&mut self, file: FileKey) -> Result<(), ObserverError> {
+        match self {
+            Self::Programs(observer) => observer.watch(file),
+            Self::Positions(..) => Ok(()),
+        }
+    }
+
+    /// Accesses to `file` are not told any more, its next miss is.
+    pub(crate) fn forget(&self, file: FileKey) {
+        if let Self::Programs(observer) = self {
+            observer.forget(file);
+        }
+    }
+
+    /// No file is watched any more.
+    pub(crate) fn rest(&mut self) {
+        if let Self::Programs(observer) = self {
+            observer.rest();
+        }
+    }
+
+    /// Appends what was told within `timeout` to `facts`.
+    pub(crate) fn wait(
+        &mut self,
+        timeout: Duration,
+        facts: &mut Vec<Observation>,
+    ) -> Result<(), ObservingError> {
+        match self {
+            Self::Programs(observer) => observer
+                .wait(timeout, facts)
+                .map_err(|error| ObservingError::Ring(error.to_string())),
+            Self::Positions(observer, _) => {
+                std::thread::sleep(timeout.min(LOOK_EVERY));
+                observer.look(now(), facts);
+                Ok(())
+            }
+        }
+    }
+
+    /// Facts that were lost, as they came faster than they were taken in.
+    pub(crate) fn overruns(&self) -> u64 {
+        match self {
+            Self::Programs(observer) => observer.overruns(),
+            Self::Positions(..) => 0,
+        }
+    }
+}
+
+/// Whether other users' processes can be looked at, and their descriptors be duplicated.
+fn may_look_at_others() -> bool {
+    let capabilities = rustix::thread::capabilities(None);
+    capabilities.is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE))
+}
+
+fn programs(folder: &Path, me: u32) -> Result<KernelObserver, ObservingError> {
+    let mut observer = KernelObserver::start()?;
+    self_test::run(&mut observer, folder)?;
+    observer.leave_out(me).map_err(ObserverError::Refused)?;
+    Ok(observer)
+}
