@@ -20,7 +20,7 @@ const OFF_MOST: i64 = 5;
 const ON_MOST: i64 = 40;
 
 /// The first process of the machine, behind [`support::machine::BEGIN`].
-const INIT: &str = r#"head -c 64M /dev/zero > /disk/file
+const INIT: &str = r#"dd if=/dev/zero of=/disk/file bs=1M count=64 2> /dev/null
 sync
 measure() {
   echo 3 > /proc/sys/vm/drop_caches
