@@ -35,11 +35,22 @@ kernel: build ## Build the guest's kernel with the series of kernel/patches (som
 	$(TARGET)/release/ahead lab build --kernel 6.12-patched
 
 # Not part of `make test`, which holds the core to the policy and the series to the core.
-kernel-test: kernel lab ## The kernel's core beside the policy, and the bench's patterns in guests: stock, patched, ceiling
+kernel-test: export CARGO_PROFILE_RELEASE_LTO = off
+kernel-test: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 16
+kernel-test: kernel lab ## The kernel's core beside the policy, races on two processors, the bench's patterns in guests
 	$(SEPARATOR) "the kernel's core beside the policy"
 	$(CARGO) test --locked --package ahead-kernel-core-test
 	$(SEPARATOR) 'a switched-off series reads as the stock kernel does'
 	kernel/same-as-stock $(TARGET)/release/ahead
+	$(SEPARATOR) 'generated workloads and published cases, as reported'
+	kernel/as-reported $(TARGET)/release/ahead
+	$(SEPARATOR) 'races on two processors, under KASAN and lockdep, with injected faults'
+	$(TARGET)/release/ahead lab build --kernel 6.12-patched-smp
+	$(CARGO) bench --locked --package ahead-cli --bench kernel_races
+	$(SEPARATOR) 'instructions of cached reads and faults'
+	$(TARGET)/release/ahead lab build --kernel 6.12-x86
+	$(TARGET)/release/ahead lab build --kernel 6.12-patched-x86
+	$(CARGO) bench --locked --package ahead-cli --bench kernel_cost
 	$(SEPARATOR) 'patterns in guests: stock, patched, ceiling'
 	$(TARGET)/release/ahead lab bench --kernel 6.12-patched --arm stock:128,patched,ceiling $(BENCH)
 

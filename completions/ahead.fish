@@ -259,9 +259,9 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_sub
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -f -a "predict" -d 'Compare the simulator with guests: throughput of both, cell by cell'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -f -a "programs" -d 'Run real programs in guests with and without `ahead run`, and compare them'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_subcommand_from build run compare bench predict programs shell" -f -a "shell" -d 'Look around in a guest'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from build" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from build" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from build" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l memory -d 'Memory of the guest' -r
@@ -276,7 +276,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l no-ahead -d 'Run the command by itself, not under `ahead run`'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l memory -d 'Memory of the guest' -r
@@ -291,7 +291,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l repeat -d 'How often each arm is run' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l disk -d 'Disks, comma separated: names of models, or model files ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l seconds -d 'End each run after so many virtual seconds' -r
@@ -304,7 +304,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l json -d 'Write the results of each disk as JSON to this folder' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l svg -d 'Write a picture of each disk as SVG to this folder' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l disk -d 'Disks, comma separated: names of models, or model files ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l seconds -d 'End each run after so many virtual seconds' -r
@@ -322,7 +322,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l json -d 'Write the results as JSON' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l svg -d 'Write a picture as SVG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l disk -d 'Disks, comma separated: names of models, or model files ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l fs -d 'File system: ext4, xfs or btrfs (needs its mkfs)' -r -f -a "ext4\t''
 xfs\t''
@@ -339,7 +339,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l svg -d 'Write a picture of each disk as SVG to this folder' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l check -d 'End with 1 when a program is slower than 0.98 of plain or produces something else'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -s h -l help -d 'Print help'
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l memory -d 'Memory of the guest' -r
@@ -380,7 +380,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand compare" -l policies -d 'Pol
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l sizes -d 'Windows of the running kernel\'s algorithm, such as 128K,512K,8M: a policy for each, instead of or beside --policies' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l workloads -d 'Workloads and traces' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l generated -d 'Generated workloads by seed, as FROM..TO: the distribution of times, and the worst places' -r
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l in -d 'Where: simulator, or lab: guests over the real kernel, which have linux-6.12 with sizes and adaptive' -r -f -a "simulator\t''
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l in -d 'Where: simulator, or lab: guests over the real kernel, which have linux-6.12 with sizes, adaptive and patched: the kernel of `lab build --kernel 6.12-patched`' -r -f -a "simulator\t''
 lab\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks -d 'Disk models (default: the plan\'s, or hdd and ssd)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l memory -d 'Memory sizes (default: the plan\'s, or 256M)' -r

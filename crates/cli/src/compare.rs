@@ -81,7 +81,7 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
     if in_lab && words.policies.is_empty() {
         words.policies = LAB_POLICIES.map(str::to_owned).to_vec();
     }
-    let plans = studies::plans(&arguments.plans, &words, &usual)?;
+    let plans = studies::plans(&arguments.plans, &words, &usual, in_lab)?;
     let files = [&arguments.parquet, &arguments.svg, &arguments.png];
     studies::prepare(files.into_iter().flatten())?;
     let stop = studies::stop_flag()?;

@@ -101,7 +101,7 @@ fn plan(arguments: &Simulate) -> Result<Plan, StudyError> {
         return Err(StudyError::Usage(reason.to_owned()));
     }
     let files: Vec<_> = arguments.plan.iter().cloned().collect();
-    let plans = studies::plans(&files, &words, &usual)?;
+    let plans = studies::plans(&files, &words, &usual, false)?;
     let plan = plans.into_iter().next();
     plan.ok_or_else(|| StudyError::Usage("the plan has no such workload".to_owned()))
 }

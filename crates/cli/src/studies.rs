@@ -100,7 +100,12 @@ pub fn words(choice: &Choice) -> Words {
 ///
 /// # Errors
 /// A plan or a word that cannot be used.
-pub fn plans(files: &[PathBuf], words: &Words, usual: &Words) -> Result<Vec<Plan>, StudyError> {
+pub fn plans(
+    files: &[PathBuf],
+    words: &Words,
+    usual: &Words,
+    in_lab: bool,
+) -> Result<Vec<Plan>, StudyError> {
     let mut plans = Vec::new();
     for file in files {
         plans.push(Plan::read(file)?);
@@ -126,7 +131,11 @@ pub fn plans(files: &[PathBuf], words: &Words, usual: &Words) -> Result<Vec<Plan
         typed::narrow(&mut plans, words).map_err(StudyError::Usage)?;
     }
     for plan in &plans {
-        plan.check()?;
+        if in_lab {
+            plan.check_for_guests()?;
+        } else {
+            plan.check()?;
+        }
         for (name, trace) in &plan.trace {
             let options = trace.options().map_err(StudyError::Usage)?;
             let format = format_of(&plan.folder.join(&trace.path), &options);

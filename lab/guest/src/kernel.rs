@@ -95,6 +95,16 @@ const ADAPTIVE_PATCHES: &[(&str, &str)] = &[
 /// Options beyond `make tinyconfig`.
 const OPTIONS: &str = include_str!("../kernel/um.config");
 
+/// The same, of a kernel for an emulated machine.
+const X86_OPTIONS: &str = include_str!("../kernel/x86.config");
+
+/// What it has in addition where it finds mistakes.
+const SMP_OPTIONS: &str = include_str!("../kernel/smp.config");
+
+/// What it has in addition where its instructions are counted: tests of switches cost nothing, as in kernels that are
+/// shipped.
+const COUNTED_OPTIONS: &str = "CONFIG_JUMP_LABEL=y\n";
+
 /// Options that only later series have, and the first of ours that has them (cachestat came with 6.5).
 const SINCE: &[(&str, KernelSeries)] = &[("CONFIG_CACHESTAT_SYSCALL=y", KernelSeries::Linux6_12)];
 
@@ -240,22 +250,35 @@ impl Recipe {
         if !tree.is_dir() {
             self.unpack(&tree, &mut steps)?;
         }
-        let drivers = tree.join("arch/um/drivers");
-        for (name, text) in DRIVER {
-            write_if_new(&drivers.join(name), text.as_bytes())?;
+        let series = self.source.series;
+        if !series.is_emulated() {
+            let drivers = tree.join("arch/um/drivers");
+            for (name, text) in DRIVER {
+                write_if_new(&drivers.join(name), text.as_bytes())?;
+            }
+            self.model_object(&drivers, &mut steps)?;
         }
-        self.model_object(&drivers, &mut steps)?;
-        steps.compile(&tree)?;
+        steps.compile(&tree, series)?;
         let program = self.program()?;
         let folder = program.parent().unwrap_or(&self.cache);
         fs::create_dir_all(folder).map_err(at(folder))?;
         let partial = program.with_extension("partial");
-        let built = tree.join("linux");
-        let mut strip = Command::new("objcopy");
-        strip.arg("--strip-debug").arg(&built).arg(&partial);
-        steps.run("copying the kernel", &mut strip)?;
+        if series.is_emulated() {
+            let built = tree.join("arch/x86/boot/bzImage");
+            fs::copy(&built, &partial).map_err(at(&built))?;
+        } else {
+            let mut strip = Command::new("objcopy");
+            strip.arg("--strip-debug").arg(tree.join("linux"));
+            steps.run("copying the kernel", strip.arg(&partial))?;
+        }
         fs::rename(&partial, &program).map_err(at(&program))?;
         self.find()
+    }
+
+    /// Where the source is, unpacked, with its patches: there once the kernel was built.
+    #[must_use]
+    pub fn unpacked(&self) -> PathBuf {
+        self.tree()
     }
 
     fn tree(&self) -> PathBuf {
@@ -270,9 +293,11 @@ impl Recipe {
     fn program(&self) -> Result<PathBuf, KernelError> {
         let mut hasher = DefaultHasher::new();
         self.tree().file_name().hash(&mut hasher);
-        DRIVER.hash(&mut hasher);
-        let models = fs::read(&self.models).map_err(at(&self.models))?;
-        models.hash(&mut hasher);
+        if !self.source.series.is_emulated() {
+            DRIVER.hash(&mut hasher);
+            let models = fs::read(&self.models).map_err(at(&self.models))?;
+            models.hash(&mut hasher);
+        }
         let name = format!("{}-{:016x}", self.source.series, hasher.finish());
         Ok(self.cache.join("kernels").join(name).join("linux"))
     }
@@ -301,19 +326,20 @@ impl Recipe {
 
     fn configure(&self, tree: &Path, steps: &mut Steps<'_>) -> Result<(), KernelError> {
         let fragment = tree.join("ahead.config");
-        let options = options(self.source.series);
+        let series = self.source.series;
+        let options = options(series);
         fs::write(&fragment, &options).map_err(at(&fragment))?;
-        steps.run("configuring", make(tree).arg("tinyconfig"))?;
+        steps.run("configuring", make(tree, series).arg("tinyconfig"))?;
         let mut merge = Command::new("scripts/kconfig/merge_config.sh");
         merge.args(["-m", ".config", "ahead.config"]);
         steps.run("merging options", merge.current_dir(tree))?;
-        steps.run("configuring", make(tree).arg("olddefconfig"))?;
+        steps.run("configuring", make(tree, series).arg("olddefconfig"))?;
         let path = tree.join(".config");
         let got = fs::read_to_string(&path).map_err(at(&path))?;
         let missing = wanted(&options).find(|wanted| !got.lines().any(|line| line == *wanted));
         match missing {
             Some(option) => Err(KernelError::Option {
-                series: self.source.series,
+                series,
                 option: option.to_owned(),
             }),
             None => Ok(()),
@@ -361,10 +387,15 @@ impl Steps<'_> {
         self.follow(step, command, false)
     }
 
-    fn compile(&mut self, tree: &Path) -> Result<(), KernelError> {
+    fn compile(&mut self, tree: &Path, series: KernelSeries) -> Result<(), KernelError> {
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let mut compile = make(tree);
-        compile.arg(format!("-j{cpus}")).arg("linux");
+        let mut compile = make(tree, series);
+        let target = if series.is_emulated() {
+            "bzImage"
+        } else {
+            "linux"
+        };
+        compile.arg(format!("-j{cpus}")).arg(target);
         self.follow("compiling", &mut compile, true)
     }
 
@@ -402,11 +433,14 @@ impl Steps<'_> {
     }
 }
 
-fn make(tree: &Path) -> Command {
+fn make(tree: &Path, series: KernelSeries) -> Command {
+    let machine = if series.is_emulated() {
+        "ARCH=x86_64"
+    } else {
+        "ARCH=um"
+    };
     let mut make = Command::new("make");
-    make.arg("ARCH=um")
-        .current_dir(tree)
-        .env_remove("MAKEFLAGS");
+    make.arg(machine).current_dir(tree).env_remove("MAKEFLAGS");
     make
 }
 
@@ -414,20 +448,33 @@ fn make(tree: &Path) -> Command {
 fn patches(series: KernelSeries) -> Vec<(&'static str, &'static str)> {
     match series {
         KernelSeries::Linux6_12Patched => [PATCHES, ADAPTIVE_PATCHES].concat(),
-        _ => PATCHES.to_vec(),
+        KernelSeries::Linux6_12Smp | KernelSeries::Linux6_12PatchedX86 => ADAPTIVE_PATCHES.to_vec(),
+        KernelSeries::Linux6_12X86 => Vec::new(),
+        KernelSeries::Linux6_12 | KernelSeries::Linux6_1 => PATCHES.to_vec(),
     }
 }
 
 /// The options of `series`, as a fragment of a configuration.
 fn options(series: KernelSeries) -> String {
+    let adaptive = ADAPTIVE.iter().filter(|_| series.is_patched());
+    if series.is_emulated() {
+        let more = match series {
+            KernelSeries::Linux6_12Smp => SMP_OPTIONS,
+            _ => COUNTED_OPTIONS,
+        };
+        let adaptive = adaptive.map(|line| format!("{line}\n"));
+        return [X86_OPTIONS, more]
+            .into_iter()
+            .map(str::to_owned)
+            .chain(adaptive)
+            .collect();
+    }
     let is_later = |line: &&str| {
         let mut later = SINCE.iter().filter(|(_, since)| series < *since);
         !later.any(|(option, _)| option == line)
     };
     let own = OPTIONS.lines().filter(is_later);
     let older = UNTIL.iter().filter(|(_, until)| series <= *until);
-    let is_patched = series == KernelSeries::Linux6_12Patched;
-    let adaptive = ADAPTIVE.iter().filter(|_| is_patched);
     let lines = own.chain(older.map(|(option, _)| *option));
     let lines = lines.chain(adaptive.copied());
     lines.map(|line| format!("{line}\n")).collect()

@@ -16,13 +16,23 @@ pub enum KernelSeries {
     Linux6_12,
     /// Linux 6.12 with our patches for adaptive read-ahead (`kernel/patches`).
     Linux6_12Patched,
+    /// The same for an emulated machine with several processors, and with all that finds mistakes in locking and memory.
+    /// It has no virtual time, as those below.
+    Linux6_12Smp,
+    /// Linux 6.12 for an emulated machine whose instructions are counted.
+    Linux6_12X86,
+    /// The same with our patches.
+    Linux6_12PatchedX86,
 }
 
 /// All of them, the usual one first.
-pub const ALL: [KernelSeries; 3] = [
+pub const ALL: [KernelSeries; 6] = [
     KernelSeries::Linux6_12,
     KernelSeries::Linux6_1,
     KernelSeries::Linux6_12Patched,
+    KernelSeries::Linux6_12Smp,
+    KernelSeries::Linux6_12X86,
+    KernelSeries::Linux6_12PatchedX86,
 ];
 
 impl KernelSeries {
@@ -33,15 +43,36 @@ impl KernelSeries {
             Self::Linux6_1 => "6.1",
             Self::Linux6_12 => "6.12",
             Self::Linux6_12Patched => "6.12-patched",
+            Self::Linux6_12Smp => "6.12-patched-smp",
+            Self::Linux6_12X86 => "6.12-x86",
+            Self::Linux6_12PatchedX86 => "6.12-patched-x86",
         }
+    }
+
+    /// Whether it has the patches of `kernel/patches`.
+    #[must_use]
+    pub const fn is_patched(self) -> bool {
+        matches!(
+            self,
+            Self::Linux6_12Patched | Self::Linux6_12Smp | Self::Linux6_12PatchedX86
+        )
+    }
+
+    /// Whether it needs an emulated machine, instead of being a program itself.
+    #[must_use]
+    pub const fn is_emulated(self) -> bool {
+        matches!(
+            self,
+            Self::Linux6_12Smp | Self::Linux6_12X86 | Self::Linux6_12PatchedX86
+        )
     }
 
     /// Debian's package with its source.
     #[must_use]
     pub fn package(self) -> String {
         let version = match self {
-            Self::Linux6_12Patched => Self::Linux6_12.name(),
-            own => own.name(),
+            Self::Linux6_1 => Self::Linux6_1.name(),
+            _ => Self::Linux6_12.name(),
         };
         format!("linux-source-{version}")
     }
@@ -55,7 +86,10 @@ impl fmt::Display for KernelSeries {
 
 /// No such series.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no guest has the kernel `{0}`: use 6.12, 6.1 or 6.12-patched")]
+#[error(
+    "no guest has the kernel `{0}`: use 6.12, 6.1 or 6.12-patched; and, for machines that are emulated, \
+     6.12-patched-smp, 6.12-x86 or 6.12-patched-x86"
+)]
 pub struct UnknownSeries(String);
 
 impl FromStr for KernelSeries {

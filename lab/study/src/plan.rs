@@ -43,6 +43,8 @@ pub const FLOOR: &str = "none";
 pub const KERNEL: &str = "linux-6.18";
 /// What the kernel of guests does.
 pub const GUEST_KERNEL: &str = "linux-6.12";
+/// What that kernel does with the series of `kernel/patches`, switched on. The simulator has `adaptive` instead.
+pub const PATCHED: &str = "patched";
 /// Knows the future, under the same memory.
 pub const CEILING: &str = "oracle";
 
@@ -255,7 +257,7 @@ impl Plan {
         })?;
         folder.clone_into(&mut plan.folder);
         origin.clone_into(&mut plan.origin);
-        plan.objection().map_or(Ok(plan), |objection| {
+        plan.objection(&[]).map_or(Ok(plan), |objection| {
             let reason = format!("{}: {}", objection.key, objection.reason);
             Err(wrong(objection.line(text), reason))
         })
@@ -274,7 +276,20 @@ impl Plan {
     /// # Errors
     /// [`PlanError::Wrong`].
     pub fn check(&self) -> Result<(), PlanError> {
-        self.objection().map_or(Ok(()), |objection| {
+        self.check_but(&[])
+    }
+
+    /// As [`Plan::check`], for guests: their kernel can have a policy more than the simulator.
+    ///
+    /// # Errors
+    /// As [`Plan::check`].
+    pub fn check_for_guests(&self) -> Result<(), PlanError> {
+        self.check_but(&[PATCHED])
+    }
+
+    /// Policies in `known` are good without being the simulator's.
+    fn check_but(&self, known: &[&str]) -> Result<(), PlanError> {
+        self.objection(known).map_or(Ok(()), |objection| {
             Err(self.wrong(objection.key, &objection.reason))
         })
     }
@@ -289,7 +304,7 @@ impl Plan {
         }
     }
 
-    fn objection(&self) -> Option<Objection> {
+    fn objection(&self, known: &[&str]) -> Option<Objection> {
         let no_work = self.workload.is_empty() && self.trace.is_empty();
         for (key, is_empty) in [
             ("name", self.name.is_empty()),
@@ -325,7 +340,8 @@ impl Plan {
                 Ok(model) => model,
                 Err(reason) => return Some(objection("disks", &format!("\"{disk}\""))(reason)),
             };
-            for policy in &self.policies {
+            let own = self.policies.iter();
+            for policy in own.filter(|policy| !known.contains(&policy.as_str())) {
                 if let Err(error) = Policy::for_disk(policy, &model) {
                     let here = objection("policies", &format!("\"{policy}\""));
                     return Some(here(error.to_string()));

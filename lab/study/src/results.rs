@@ -6,7 +6,7 @@
 //! The *best size* is the running kernel's algorithm with the size that is best here, out of those
 //! the plan names: what trying them all gets, setting `read_ahead_kb`.
 
-use crate::plan::{CEILING, Cell, GUEST_KERNEL, KERNEL};
+use crate::plan::{CEILING, Cell, GUEST_KERNEL, KERNEL, PATCHED};
 use crate::sweep::CellOutcome;
 
 /// Policies that are held against the yardsticks: this name, with or without keys.
@@ -98,7 +98,7 @@ fn is_size_of(kernel: &str, policy: &str) -> bool {
 /// Whether `policy` is held against the yardsticks.
 #[must_use]
 pub fn is_contender(policy: &str) -> bool {
-    policy.split(':').next() == Some(CONTENDER)
+    policy == PATCHED || policy.split(':').next() == Some(CONTENDER)
 }
 
 /// The groups of a sweep, in its order.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ahead_study::plan::{CEILING, FLOOR, KERNEL, Plan};
+use ahead_study::plan::{CEILING, FLOOR, KERNEL, PATCHED, Plan};
 use ahead_study::results::{CONTENDER, is_kernel_default};
 
 fn plans_of_the_tree() -> Vec<(PathBuf, Plan)> {
@@ -149,4 +149,16 @@ fn the_plan_of_the_guide_is_one() {
     fs::write(folder.path().join("database.csv"), "").expect("a writable folder");
     let plan = Plan::from_toml(text, folder.path(), "the guide").expect("a plan");
     assert_eq!(plan.cells().len(), 2 * 2 * 2 * 6);
+}
+
+/// The simulator has no policy of that name: a plan with it would end in the middle of a sweep.
+#[test]
+fn the_kernel_series_is_a_policy_of_guests_alone() {
+    let mut plan = Plan::from_toml(SOUND, Path::new("."), "small").expect("a plan");
+    plan.policies.push(PATCHED.to_owned());
+    let error = plan.check().unwrap_err().to_string();
+    assert!(error.contains("patched"), "{error}");
+    plan.check_for_guests().expect("guests have it");
+    plan.policies.push("patched:ratio=1".to_owned());
+    assert!(plan.check_for_guests().is_err());
 }

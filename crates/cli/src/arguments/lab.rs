@@ -29,7 +29,8 @@ pub enum Lab {
 /// Which kernel.
 #[derive(Debug, Args)]
 pub struct LabKernel {
-    /// Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches
+    /// Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for
+    /// `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86
     #[arg(long, value_name = "SERIES", default_value = "6.12")]
     pub kernel: String,
 }

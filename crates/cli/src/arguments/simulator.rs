@@ -115,7 +115,8 @@ pub struct Compare {
     /// Generated workloads by seed, as FROM..TO: the distribution of times, and the worst places
     #[arg(long, value_name = "SEEDS", conflicts_with = "plans")]
     pub generated: Option<String>,
-    /// Where: simulator, or lab: guests over the real kernel, which have linux-6.12 with sizes and adaptive
+    /// Where: simulator, or lab: guests over the real kernel, which have linux-6.12 with sizes, adaptive and patched: the
+    /// kernel of `lab build --kernel 6.12-patched`
     #[arg(long = "in", value_name = "WHERE", default_value = "simulator", value_parser = ["simulator", "lab"])]
     pub place: String,
     /// Disk models (default: the plan's, or hdd and ssd)

@@ -7,7 +7,7 @@ use ahead_disk_model::ModelError;
 use ahead_disk_model::time_scale::TimeScaleError;
 use ahead_guest::GuestError;
 use ahead_guest::kernel::KernelError;
-use ahead_guest::source::{SourceError, UnknownSeries};
+use ahead_guest::source::{KernelSeries, SourceError, UnknownSeries};
 use ahead_harness::arm::{Arm, ParseArmError};
 use ahead_workload::scenario::ParseScenarioError;
 
@@ -23,6 +23,11 @@ pub enum LabError {
     /// `--kernel`.
     #[error("--kernel: {0}")]
     KernelSeries(#[from] UnknownSeries),
+    /// A kernel that is no guest of the lab.
+    #[error(
+        "--kernel: {0} has no virtual time: `make kernel-test` starts it in an emulated machine"
+    )]
+    NoVirtualTime(KernelSeries),
     /// `--disk`: no such model.
     #[error("--disk: {0}")]
     NoDisk(ModelError),
@@ -59,7 +64,7 @@ pub enum LabError {
     OtherArm(Arm),
     /// What a plan has and a guest has not.
     #[error(
-        "no guest has {0}: it has linux-6.12, linux-6.12:ra_kb=N, adaptive with or without keys, none, oracle"
+        "no guest has {0}: it has linux-6.12, linux-6.12:ra_kb=N, adaptive with or without keys, patched, none, oracle"
     )]
     NotInLab(String),
     /// The models that the kernel is linked with.
@@ -120,7 +125,7 @@ impl LabError {
                 Exit::Usage
             }
             Self::Pattern(_) | Self::Scale(_) | Self::NotInLab(_) => Exit::Usage,
-            Self::NoDisk(_) => Exit::Usage,
+            Self::NoDisk(_) | Self::NoVirtualTime(_) => Exit::Usage,
             Self::Guest(GuestError::NotStarted { is_missing, .. }) => {
                 if *is_missing {
                     Exit::NotFound

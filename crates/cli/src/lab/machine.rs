@@ -73,8 +73,12 @@ pub(super) fn size_of(option: &'static str, text: &str) -> Result<u64, LabError>
 
 /// A guest with this kernel and disk that does nothing yet.
 pub(super) fn guest_of(kernel: &LabKernel, disk: &str) -> Result<Guest, LabError> {
+    let recipe = recipe(kernel)?;
+    if recipe.source.series.is_emulated() {
+        return Err(LabError::NoVirtualTime(recipe.source.series));
+    }
     Ok(Guest {
-        kernel: recipe(kernel)?.find()?,
+        kernel: recipe.find()?,
         init: vec![std::env::current_exe()?.into(), GUEST_ARGUMENT.into()],
         memory_bytes: 0,
         disk: GuestDisk::new(disk::model(disk)?),

@@ -12,7 +12,7 @@ use ahead_harness::arm::Arm;
 use ahead_harness::results::RunRecord;
 use ahead_sim::report::{DeviceReport, WorldReport};
 use ahead_study::parallel;
-use ahead_study::plan::{CEILING, Cell, FLOOR, GUEST_KERNEL, Plan};
+use ahead_study::plan::{CEILING, Cell, FLOOR, GUEST_KERNEL, PATCHED, Plan};
 use ahead_study::results::CONTENDER;
 use ahead_study::sweep::CellOutcome;
 use ahead_workload::{Scenario, Workload};
@@ -36,6 +36,7 @@ fn arm(policy: &str) -> Option<Arm> {
     match name {
         FLOOR if keys.is_empty() => Some(Arm::Off),
         CEILING if keys.is_empty() => Some(Arm::Ceiling),
+        PATCHED if keys.is_empty() => Some(Arm::Patched),
         GUEST_KERNEL if keys.is_empty() => Some(Arm::Stock { kib: 128 }),
         GUEST_KERNEL => {
             let kib = keys.strip_prefix("ra_kb=")?.parse().ok()?;
@@ -155,8 +156,13 @@ fn in_guest(
         "--seconds=100000000".to_owned(),
         "--bytes=1024T".to_owned(),
     ];
+    // Switched off it reads as the one without the series does: `kernel/same-as-stock`.
+    let series = match policies(plan).any(|policy| policy == PATCHED) {
+        true => KernelSeries::Linux6_12Patched,
+        false => KernelSeries::Linux6_12,
+    };
     let kernel = LabKernel {
-        kernel: KernelSeries::Linux6_12.to_string(),
+        kernel: series.to_string(),
     };
     let mut guest = guest_of(&kernel, disk)?;
     guest.disk = GuestDisk {
@@ -233,6 +239,8 @@ mod tests {
             ),
             ("oracle", Some("ceiling")),
             ("none", Some("off")),
+            ("patched", Some("patched")),
+            ("patched:hit_rate=1", None),
             ("linux-6.18", None),
             ("linux-6.12:cpus=4", None),
             ("ara-june", None),

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::{stderr, stdout};
 
 /// Longer than three starts take on a busy machine (12 s on an idle one), in seconds.
-const SECONDS_MAX: &str = "300";
+const SECONDS_MAX: u32 = 300;
 
 /// Debian's 6.12, whose virtio is built in but for the disk.
 pub(crate) const LINUX_6_12: &str = "/usr/local/share/ahead/stock-kernel";
@@ -46,20 +46,20 @@ fn libraries(program: &Path) -> Vec<String> {
 pub(crate) struct Machine {
     place: tempfile::TempDir,
     kernel: PathBuf,
+    disks: Vec<PathBuf>,
+    /// Options of the emulator beside those that all machines have.
+    pub(crate) options: Vec<String>,
+    /// Words for the kernel.
+    pub(crate) words: &'static str,
+    /// It is ended after so many seconds of the host's clock.
+    pub(crate) seconds_max: u32,
 }
 
 impl Machine {
     /// With a kernel, busybox, `ahead` without its symbols, and a disk of so many MiB with ext4 on it. `init` goes on
     /// behind [`BEGIN`].
     pub(crate) fn new(kernel: &str, init: &str, disk_mib: u64) -> Self {
-        let machine = Self {
-            place: tempfile::tempdir().expect("a folder"),
-            kernel: kernel.into(),
-        };
-        for name in ["proc", "sys", "dev", "run", "disk", "etc", "var/lib", "tmp"] {
-            fs::create_dir_all(machine.root().join(name)).expect("a folder");
-        }
-        machine.copy(Path::new("/bin/busybox"), "bin/busybox");
+        let mut machine = Self::bare(Path::new(kernel).join("vmlinuz"), init);
         let program = Path::new(env!("CARGO_BIN_EXE_ahead"));
         machine.copy_libraries(program);
         let ours = machine.root().join("bin/ahead");
@@ -71,12 +71,27 @@ impl Machine {
                 machine.copy(&path, name.expect("text"));
             }
         }
+        machine.add_disk(&["mkfs.ext4", "-q"], disk_mib);
+        machine
+    }
+
+    /// With a kernel and busybox.
+    pub(crate) fn bare(kernel: PathBuf, init: &str) -> Self {
+        let machine = Self {
+            place: tempfile::tempdir().expect("a folder"),
+            kernel,
+            disks: Vec::new(),
+            options: ["-m", "1024"].map(str::to_owned).to_vec(),
+            words: "quiet",
+            seconds_max: SECONDS_MAX,
+        };
+        for name in ["proc", "sys", "dev", "run", "disk", "etc", "var/lib", "tmp"] {
+            fs::create_dir_all(machine.root().join(name)).expect("a folder");
+        }
+        machine.copy(Path::new("/bin/busybox"), "bin/busybox");
         let script = machine.root().join("init");
         fs::write(&script, format!("{BEGIN}{init}")).expect("written");
         run(Command::new("chmod").arg("755").arg(script));
-        let disk = fs::File::create(machine.disk()).expect("a file");
-        disk.set_len(disk_mib << 20).expect("a disk with space");
-        run(Command::new("mkfs.ext4").arg("-q").arg(machine.disk()));
         machine
     }
 
@@ -84,8 +99,14 @@ impl Machine {
         self.place.path().join("root")
     }
 
-    fn disk(&self) -> PathBuf {
-        self.place.path().join("disk.img")
+    /// One disk more, of so many MiB, on which `make` makes a file system.
+    pub(crate) fn add_disk(&mut self, make: &[&str], mib: u64) {
+        let name = format!("disk{}.img", self.disks.len());
+        let path = self.place.path().join(name);
+        let disk = fs::File::create(&path).expect("a file");
+        disk.set_len(mib << 20).expect("a disk with space");
+        run(Command::new(make[0]).args(&make[1..]).arg(&path));
+        self.disks.push(path);
     }
 
     /// A file of this machine becomes one of that.
@@ -110,21 +131,29 @@ impl Machine {
             .args(["-c", pack, "sh"])
             .arg(self.root())
             .arg(&image));
-        let drive = format!("file={},if=none,format=raw,id=disk", self.disk().display());
-        let output = Command::new("timeout")
-            .args([SECONDS_MAX, "qemu-system-x86_64"])
-            .args(["-accel", "tcg", "-m", "1024", "-nographic"])
+        let mut machine = Command::new("timeout");
+        machine
+            .arg(self.seconds_max.to_string())
+            .arg("qemu-system-x86_64")
+            .args(["-accel", "tcg", "-nographic"])
             .args(["-no-user-config", "-nic", "none"])
+            .args(&self.options)
             .arg("-kernel")
-            .arg(self.kernel.join("vmlinuz"))
+            .arg(&self.kernel)
             .arg("-initrd")
             .arg(&image)
-            .args(["-append", "console=ttyS0 quiet panic=-1"])
-            .args(["-drive", &drive])
-            .args(["-device", "virtio-blk-pci,drive=disk,serial=AHEAD-42"])
-            .stdin(Stdio::null())
-            .output()
-            .expect("qemu-system-x86_64 (`make deps`)");
+            .arg("-append")
+            .arg(format!("console=ttyS0 panic=-1 {}", self.words));
+        for (number, disk) in self.disks.iter().enumerate() {
+            let drive = format!("file={},if=none,format=raw,id=disk{number}", disk.display());
+            let device = format!(
+                "virtio-blk-pci,drive=disk{number},serial=AHEAD-{}",
+                42 + number
+            );
+            machine.args(["-drive", &drive, "-device", &device]);
+        }
+        let output = machine.stdin(Stdio::null()).output();
+        let output = output.expect("qemu-system-x86_64 (`make deps`)");
         format!("{}{}", stdout(&output), stderr(&output))
     }
 }

@@ -22,6 +22,17 @@ pub(crate) fn build_reader(built: &Path, options: &[&str]) {
     assert!(status.expect("a C compiler").success());
 }
 
+/// Compiles a program in C that needs no libraries: for a machine that has none.
+pub(crate) fn compile_static(source: &Path, built: &Path, options: &[&str]) {
+    let status = Command::new("cc")
+        .args(["-O1", "-Wall", "-static", "-pthread"])
+        .args(options)
+        .arg("-o")
+        .args([built, source])
+        .status();
+    assert!(status.expect("a C compiler").success());
+}
+
 /// A folder of the test's own, with a library in it.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
