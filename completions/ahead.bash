@@ -312,7 +312,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__bench__subcmd__programs)
-            opts="-h --program --list --data --cache --percent --set --arm --disk --scale --size --rounds --rounds-max --narrow --model --keep --prepare-only --check --json --svg --help"
+            opts="-h --program --list --data --cache --percent --set --arm --disk --scale --size --read-ahead --rounds --rounds-max --narrow --model --keep --prepare-only --check --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -366,6 +366,10 @@ _ahead() {
                     return 0
                     ;;
                 --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --read-ahead)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

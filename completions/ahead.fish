@@ -238,6 +238,7 @@ daemon\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l disk -d 'hdd, ssd, cloud (emulated, needs root), or a folder on the disk to measure' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l scale -d 'Speed of an emulated disk relative to the real one: 4, 0.5, 1/3' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l size -d 'Size of an emulated disk; it lives in memory' -r
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l read-ahead -d 'Read-ahead of the disk meanwhile, in KiB; `kept`: as this machine has it' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l rounds -d 'Rounds of each program' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l rounds-max -d 'Rounds of a program whose interval is not narrow' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l narrow -d 'An interval is narrow when its ends are no more than so many per cent apart' -r

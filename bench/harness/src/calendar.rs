@@ -1,4 +1,4 @@
-//! A date for reports, from the clock of the system.
+//! Moments from the clocks of the system: a date for reports, and when a run began.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -16,6 +16,13 @@ pub fn utc_minutes(now: std::time::SystemTime) -> String {
         minutes / 60,
         minutes % 60
     )
+}
+
+/// Now by `CLOCK_MONOTONIC`, by which a guest logs the requests to its disk.
+pub(crate) fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)
 }
 
 /// The date `days` after 1 January 1970.

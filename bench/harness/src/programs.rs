@@ -29,7 +29,7 @@ use ahead_sys::drop_caches::drop_caches;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::arm::Arm;
-use crate::calendar::utc_minutes;
+use crate::calendar::{monotonic_ns, utc_minutes};
 use crate::daemon_arm::RunningDaemon;
 use crate::error::BenchError;
 use crate::ground::{Ground, machine};
@@ -41,10 +41,8 @@ use list::{BenchProgram, Interpreter, Need, ProgramData, ProgramList, TreeCeilin
 use results::{
     CacheState, Digest, ProgramOutcome, ProgramResults, ProgramRow, ProgramRun, VERSION, speed,
 };
-use stage::{Stage, digest};
+use stage::{Stage, digest, lacking, nanoseconds};
 
-/// The kernel's own default, whatever this machine's start-up files set.
-const READ_AHEAD_KB: u64 = 128;
 /// The data of our list, and what a file system needs beside it.
 const DISK_BYTES: u64 = 5 << 30;
 /// How soon a program is ended after the bench was told to stop.
@@ -65,6 +63,8 @@ pub struct ProgramsPlan {
     pub disk_bytes: Option<u64>,
     /// What is in memory when a program starts.
     pub cache: CacheState,
+    /// `read_ahead_kb` of the disk meanwhile; `None` leaves it as it is.
+    pub read_ahead_kib: Option<u64>,
     /// Size of the data, of a hundred.
     pub percent: u32,
     /// Rounds of every program.
@@ -163,13 +163,19 @@ fn on_ground(
 ) -> Result<ProgramResults, ProgramsError> {
     let stage = Stage::on(&ground.target.folder, plan.percent)
         .map_err(machine_error("cannot make the folders for programs"))?;
-    ground.note_read_ahead()?;
-    let set = ground.target.queue.set_read_ahead_kb(READ_AHEAD_KB);
+    let set = match plan.read_ahead_kib {
+        Some(kib) => {
+            ground.note_read_ahead()?;
+            ground.target.queue.set_read_ahead_kb(kib).map(|()| kib)
+        }
+        None => ground.target.queue.read_ahead_kb(),
+    };
     let outcome = set
         .map_err(machine_error("cannot set read_ahead_kb"))
-        .and_then(|()| {
+        .and_then(|read_ahead_kib| {
             let bench = Bench {
                 plan,
+                read_ahead_kib,
                 target: &ground.target,
                 stage: &stage,
                 launcher: Launcher {
@@ -209,6 +215,7 @@ impl Turn<'_> {
 
 struct Bench<'a> {
     plan: &'a ProgramsPlan,
+    read_ahead_kib: u64,
     target: &'a Target,
     stage: &'a Stage,
     launcher: Launcher<'a>,
@@ -228,6 +235,7 @@ impl Bench<'_> {
             arm: plan.arm.clone(),
             list: plan.list.about.clone(),
             cache: plan.cache,
+            read_ahead_kib: self.read_ahead_kib,
             percent: plan.percent,
             rows: Vec::new(),
         };
@@ -499,6 +507,7 @@ impl Bench<'_> {
             self.target.queue.stat()
         });
         let before = prepared.map_err(MeasureError::Evict)?;
+        let started_ns = monotonic_ns();
         let start = Instant::now();
         let (end, elapsed, printed) = self.run(&mut command, start)?;
         if !end.status.success() {
@@ -509,6 +518,7 @@ impl Bench<'_> {
         let daemon_end = daemon_end.map_err(|error| failed(&command, error.to_string()))?;
         let measured = self.target.settled().and_then(|after| {
             Ok(ProgramRun {
+                started_ns,
                 elapsed_ns: nanoseconds(elapsed),
                 cpu_ns: nanoseconds(end.user + end.system),
                 device_bytes: after.read_bytes.saturating_sub(before.read_bytes),
@@ -584,15 +594,4 @@ fn end_group(child: &Child) {
         // It may have ended meanwhile.
         let _ = kill_process_group(pid, Signal::KILL);
     }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Why data among `names` is not there.
-fn lacking(unmade: &[(&str, String)], names: &[String]) -> Option<String> {
-    let of = |name: &String| unmade.iter().find(|(unmade, _)| unmade == name);
-    let (name, reason) = names.iter().find_map(of)?;
-    Some(format!("its data '{name}': {reason}"))
 }

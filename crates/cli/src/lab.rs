@@ -2,6 +2,7 @@
 
 mod account;
 mod bench;
+mod bound;
 mod error;
 mod image;
 mod machine;

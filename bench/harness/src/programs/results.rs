@@ -31,6 +31,9 @@ pub struct ProgramResults {
     pub list: String,
     /// What is in memory when a program starts.
     pub cache: CacheState,
+    /// `read_ahead_kb` of the disk meanwhile.
+    #[serde(default = "kernel_read_ahead_kib")]
+    pub read_ahead_kib: u64,
     /// Size of the data, of a hundred.
     pub percent: u32,
     /// The programs, in the order of the list.
@@ -74,8 +77,8 @@ pub enum ProgramOutcome {
         plain: Vec<ProgramRun>,
         /// In the other arm.
         with: Vec<ProgramRun>,
-        /// Who reads the same and knows the list beforehand: the most that can be had. Empty where the list of
-        /// programs does not say what that is.
+        /// Who knows beforehand what is read: the most that can be had. By one who reads the same, where the list of
+        /// programs says what that is; in the lab else what the disk needs at the least. Empty elsewhere.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ceiling: Vec<ProgramRun>,
     },
@@ -84,6 +87,9 @@ pub enum ProgramOutcome {
 /// One run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramRun {
+    /// When it started, by `CLOCK_MONOTONIC` of the kernel under it, as in the log of requests of a guest; 0: not known.
+    #[serde(default)]
+    pub started_ns: u64,
     /// From its start to its end.
     pub elapsed_ns: u64,
     /// Of the program and all its children, in user mode and in the kernel; servers that were started before
@@ -156,6 +162,12 @@ impl ProgramRow {
     }
 }
 
+/// The kernel's own default, whatever this machine's start-up files set.
+#[must_use]
+pub const fn kernel_read_ahead_kib() -> u64 {
+    128
+}
+
 /// The arm of results that do not name one.
 fn ahead_run() -> Arm {
     Arm::Run {
@@ -184,6 +196,17 @@ impl ProgramResults {
     pub fn mean_speed(&self, with_trees: bool) -> Option<f64> {
         let rows = self.rows.iter().filter(|row| with_trees || !row.is_tree);
         geometric_mean(rows.filter_map(|row| Some(row.speed()?.value)))
+    }
+
+    /// How many times faster they could be: the same of the ceilings, where all of them are known.
+    #[must_use]
+    pub fn mean_ceiling(&self, with_trees: bool) -> Option<f64> {
+        let rows = self.rows.iter().filter(|row| with_trees || !row.is_tree);
+        let measured = rows.filter(|row| row.runs().is_some());
+        let all: Option<Vec<f64>> = measured
+            .map(|row| Some(row.ceiling_speed()?.value))
+            .collect();
+        geometric_mean(all?)
     }
 
     /// Programs that are slower, or that produced something else.
@@ -226,6 +249,7 @@ mod tests {
             arm: ahead_run(),
             list: String::new(),
             cache: CacheState::Cold,
+            read_ahead_kib: 8192,
             percent: 100,
             rows,
         }

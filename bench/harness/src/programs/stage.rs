@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -178,6 +179,18 @@ pub(super) fn digest(stream: impl Read) -> io::Result<Digest> {
     let mut sum = Sum::default();
     sum.add_stream(stream)?;
     Ok(sum.digest())
+}
+
+/// As runs have it.
+pub(super) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Why data among `names` is not there.
+pub(super) fn lacking(unmade: &[(&str, String)], names: &[String]) -> Option<String> {
+    let of = |name: &String| unmade.iter().find(|(unmade, _)| unmade == name);
+    let (name, reason) = names.iter().find_map(of)?;
+    Some(format!("its data '{name}': {reason}"))
 }
 
 #[cfg(test)]

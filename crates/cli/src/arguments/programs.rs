@@ -53,6 +53,9 @@ pub struct BenchPrograms {
     /// Size of an emulated disk; it lives in memory
     #[arg(long, value_name = "SIZE")]
     pub size: Option<String>,
+    /// Read-ahead of the disk meanwhile, in KiB; `kept`: as this machine has it
+    #[arg(long, value_name = "KIB", default_value = "128", value_parser = read_ahead)]
+    pub read_ahead: String,
     /// Rounds of each program
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: u32,
@@ -80,4 +83,13 @@ pub struct BenchPrograms {
     /// Write a picture as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+}
+
+/// A number of KiB, or `kept`.
+fn read_ahead(text: &str) -> Result<String, String> {
+    if text == "kept" || text.parse::<u32>().is_ok() {
+        Ok(text.to_owned())
+    } else {
+        Err("a number of KiB, or 'kept'".to_owned())
+    }
 }

@@ -173,6 +173,7 @@ fn plan(arguments: &BenchPrograms) -> Result<ProgramsPlan, ProgramsCommandError>
             "warm" => CacheState::Warm,
             _ => CacheState::Cold,
         },
+        read_ahead_kib: arguments.read_ahead.parse().ok(),
         percent: arguments.choice.percent,
         rounds: arguments.rounds,
         rounds_max: arguments.rounds_max.max(arguments.rounds),
@@ -331,13 +332,14 @@ fn heading(results: &ProgramResults) -> String {
     let (machine, disk) = (&results.machine, &results.disk);
     format!(
         "Programs by themselves and {}: {} UTC, Linux {}, {} CPUs\n\
-         {}: {}; {state}{size}; read-ahead 128 KiB\n",
+         {}: {}; {state}{size}; read-ahead {} KiB\n",
         arm_text(results),
         results.began,
         machine.kernel,
         machine.cpus,
         disk.name,
-        disk.description
+        disk.description,
+        results.read_ahead_kib
     )
 }
 
@@ -350,6 +352,10 @@ fn summary(results: &ProgramResults) -> String {
             "{} programs, geometric mean × {all:.2}, without trees × {without:.2}",
             measured.count(),
         );
+    }
+    let ceilings = (results.mean_ceiling(true), results.mean_ceiling(false));
+    if let (Some(all), Some(without)) = ceilings {
+        let _ = writeln!(text, "Ceiling: × {all:.2}, without trees × {without:.2}");
     }
     let mut name = |what: &str, is_it: &dyn Fn(&ProgramRow) -> bool| {
         let rows = results.rows.iter().filter(|row| is_it(row));
@@ -448,6 +454,7 @@ mod tests {
             },
             list: String::new(),
             cache: CacheState::Cold,
+            read_ahead_kib: 128,
             percent: 10,
             rows,
         }

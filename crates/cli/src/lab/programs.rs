@@ -16,6 +16,7 @@ use ahead_harness::programs::list::{BenchProgram, ProgramList};
 use ahead_harness::programs::results::ProgramResults;
 use ahead_study::parallel;
 
+use super::bound;
 use super::error::LabError;
 use super::image::{Image, MAKING_DISK};
 use super::machine::{
@@ -158,7 +159,11 @@ fn on_disk(
                 options(&choice, ONE_ROUND)?,
             )?)
         };
-        let (_, results) = bench_in(&guest, &shared_folder()?, stop, &program.name)?;
+        let (run, mut results): (_, ProgramResults) =
+            bench_in(&guest, &shared_folder()?, stop, &program.name)?;
+        for row in &mut results.rows {
+            bound::add(&mut row.outcome, &run.requests, &guest.disk);
+        }
         Ok(results)
     };
     let began = utc_minutes(SystemTime::now());
