@@ -97,6 +97,7 @@ fn cell(
 
 impl ReclaimPredictions {
     /// The errors of one rule, by its place among the rules, in the cells that are `wanted`.
+    #[must_use]
     pub fn errors(&self, rule: usize, wanted: impl Fn(&PredictedCell) -> bool) -> Errors {
         let cells = self.cells.iter().filter_map(|cell| cell.get(rule));
         let cells: Vec<PredictedCell> = cells.filter(|cell| wanted(cell)).cloned().collect();
