@@ -1197,7 +1197,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__lab__subcmd__predict)
-            opts="-h --kernel --disk --pattern --seconds --bytes --memory --guests --arm --seed --tree --percent --measured --requests --json --svg --help"
+            opts="-h --kernel --disk --pattern --seconds --bytes --memory --guests --arm --seed --tree --percent --reclaim --measured --requests --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1245,6 +1245,10 @@ _ahead() {
                     ;;
                 --percent)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reclaim)
+                    COMPREPLY=($(compgen -W "two-lists watermarks generations group" -- "${cur}"))
                     return 0
                     ;;
                 --measured)

@@ -318,6 +318,10 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 many\t''
 large\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l percent -d 'Size of the tree, in per cent' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l reclaim -d 'Only patterns with a limit of memory (such as sep64@64m), each simulated under these rules by which pages leave memory: two-lists, watermarks, generations, group (what guests do)' -r -f -a "two-lists\t''
+watermarks\t''
+generations\t''
+group\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l measured -d 'Keep what guests measured in this folder, and use it where it is there' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l requests -d 'Write every request of both disks to this folder, as CSV' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l json -d 'Write the results as JSON' -r -F

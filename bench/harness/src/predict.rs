@@ -24,6 +24,7 @@ mod calibrate;
 mod cells;
 mod guests;
 mod page;
+mod pressure;
 mod simulated;
 pub mod trees;
 
@@ -40,6 +41,7 @@ pub use calibrate::Calibration;
 pub use cells::{PredictError, PredictedCell, Simulated};
 pub use guests::compare_with_guests;
 pub use page::{render_page, render_picture};
+pub use pressure::{ReclaimPredictions, compare_reclaim};
 
 use self::simulated::GroupFacts;
 use crate::arm::Arm;

@@ -50,12 +50,23 @@ fn kept(name: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// An answer to a charge whose row has left its page would be a claim. Rows stand in “ ”, behind their page.
+/// An answer to a charge whose row has left its page would be a claim.
 #[test]
 fn what_answers_the_charges_stands_on_the_page_that_is_named() {
-    let charges = kept("charges.md");
+    assert!(rows_that_stand("charges.md") >= 18);
+}
+
+/// The same of what is said to be reached.
+#[test]
+fn what_is_reached_stands_on_the_page_that_is_named() {
+    assert!(rows_that_stand("asked.md") >= 12);
+}
+
+/// Rows of `name`, in “ ” behind their page; each has to be there.
+fn rows_that_stand(name: &str) -> usize {
+    let text = kept(name);
     let (mut page, mut found) = (String::new(), 0);
-    for part in charges.split('“') {
+    for part in text.split('“') {
         if let Some((row, _)) = part.split_once('”') {
             assert!(kept(&page).contains(row), "{page}: {row}");
             found += 1;
@@ -67,7 +78,7 @@ fn what_answers_the_charges_stands_on_the_page_that_is_named() {
                 .clone_into(&mut page);
         }
     }
-    assert!(found >= 18, "{found}");
+    found
 }
 
 /// Each line of a page can be read without scrolling, also what the program prints.

@@ -197,7 +197,8 @@ pub fn index(figures: &[Figure]) -> String {
         "`ahead reproduce all --out docs/results/reproduce` writes these pages, and a test compares them. \
              With `--sensitivity` each publication gets a second page, which says whose verdicts change when a \
              free number is halved or doubled; that takes many times as long, and no test repeats it. \
-         [charges.md](charges.md) answers, charge by charge, what a hostile reader said of these pages.",
+         [charges.md](charges.md) answers, charge by charge, what a hostile reader said of these pages, and \
+         [asked.md](asked.md) sets what was asked of them against what is reached.",
         "",
     )
 }

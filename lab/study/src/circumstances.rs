@@ -77,6 +77,38 @@ pub enum ReclaimChoice {
     Group,
 }
 
+impl ReclaimChoice {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::TwoLists,
+        Self::Watermarks,
+        Self::Generations,
+        Self::Group,
+    ];
+
+    /// The rules by which pages leave, and what limits them.
+    #[must_use]
+    pub const fn rules(self) -> (Replacement, Limit) {
+        match self {
+            Self::TwoLists => (Replacement::TwoList, Limit::Machine),
+            Self::Watermarks => (Replacement::TwoList, Limit::Watermarks),
+            Self::Generations => (Replacement::Generational, Limit::Machine),
+            Self::Group => (Replacement::TwoList, Limit::Group),
+        }
+    }
+
+    /// As plans have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TwoLists => "two-lists",
+            Self::Watermarks => "watermarks",
+            Self::Generations => "generations",
+            Self::Group => "group",
+        }
+    }
+}
+
 /// What processors take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -147,12 +179,7 @@ impl Circumstances {
             };
         }
         if let Some(reclaim) = self.reclaim {
-            (machine.replacement, machine.limit) = match reclaim {
-                ReclaimChoice::TwoLists => (Replacement::TwoList, Limit::Machine),
-                ReclaimChoice::Watermarks => (Replacement::TwoList, Limit::Watermarks),
-                ReclaimChoice::Generations => (Replacement::Generational, Limit::Machine),
-                ReclaimChoice::Group => (Replacement::TwoList, Limit::Group),
-            };
+            (machine.replacement, machine.limit) = reclaim.rules();
         }
         if let Some(costs) = self.costs {
             machine.costs = match costs {

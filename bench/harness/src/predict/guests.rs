@@ -75,7 +75,7 @@ pub fn compare_with_guests(
 }
 
 /// What `scenario` reads. What runs from memory waits for nothing in virtual time.
-fn workload(scenario: &Scenario) -> Option<&'static Workload> {
+pub(super) fn workload(scenario: &Scenario) -> Option<&'static Workload> {
     match &scenario.work {
         ScenarioWork::Preset(preset) if !scenario.cached => Some(&preset.workload),
         _ => None,

@@ -64,7 +64,7 @@ fn said(errors: Errors) -> String {
 }
 
 /// With more digits where there is less to see.
-fn per_cent(error: f64) -> String {
+pub(super) fn per_cent(error: f64) -> String {
     if error < 0.01 {
         format!("{:.2} %", error * 100.0)
     } else {

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ahead_disk_model::{DiskModel, ServiceOrder, TimeScale};
-use ahead_replicas::page_cache::{GROUP_COUNT_NS, Limit};
+use ahead_replicas::page_cache::GROUP_COUNT_NS;
 use ahead_sim::algorithm::{Policy, PolicyError};
 use ahead_sim::queue::{DiskRequest, QueueSettings, Scheduler};
 use ahead_sim::world::{Costs, Machine, RunTotals, World};
+use ahead_study::circumstances::ReclaimChoice;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 use ahead_workload::{FileSpec, Job, Program, Scenario, Step, Workload};
 
@@ -130,6 +131,9 @@ pub(super) struct Twin {
     pub(super) seed: u64,
     /// Every request is logged.
     pub(super) keeps_log: bool,
+    /// How pages leave where memory is limited. Only [`ReclaimChoice::Group`] is what the kernel does there, and only it
+    /// is told what the group's processes have of their own.
+    pub(super) reclaim: ReclaimChoice,
 }
 
 impl Twin {
@@ -146,9 +150,11 @@ impl Twin {
         let mut machine = self.machine.clone();
         if let Some(bytes) = scenario.memory_bytes_max() {
             machine.memory_pages = bytes / PAGE_BYTES;
-            machine.limit = Limit::Group;
-            machine.other_pages = group.own_bytes.div_ceil(PAGE_BYTES);
-            machine.group_counted_ns = group.counted_ns;
+            (machine.replacement, machine.limit) = self.reclaim.rules();
+            if self.reclaim == ReclaimChoice::Group {
+                machine.other_pages = group.own_bytes.div_ceil(PAGE_BYTES);
+                machine.group_counted_ns = group.counted_ns;
+            }
         }
         if matches!(workload, Workload::Mapped { .. }) {
             machine.costs.user_page_ns = self.touch_ns;
@@ -254,6 +260,7 @@ pub(super) fn emulated(bench: &Bench<'_>, model: &DiskModel, costs: &Calibration
         limits: bench.plan.limits,
         seed: bench.plan.seed,
         keeps_log: false,
+        reclaim: ReclaimChoice::Group,
     }
 }
 
@@ -281,6 +288,7 @@ pub(super) fn of_guest(model: &DiskModel, disk_bytes: u64, results: &Results) ->
         limits: results.limits,
         seed: results.seed,
         keeps_log: true,
+        reclaim: ReclaimChoice::Group,
     }
 }
 

@@ -207,6 +207,16 @@ pub struct LabPredict {
     /// Size of the tree, in per cent
     #[arg(long, value_name = "N", default_value_t = 100, requires = "tree", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub percent: u32,
+    /// Only patterns with a limit of memory (such as sep64@64m), each simulated under these rules by which pages leave
+    /// memory: two-lists, watermarks, generations, group (what guests do)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = ["two-lists", "watermarks", "generations", "group"],
+        conflicts_with_all = ["tree", "requests", "json", "svg"]
+    )]
+    pub reclaim: Vec<String>,
     /// Keep what guests measured in this folder, and use it where it is there
     #[arg(long, value_name = "DIR")]
     pub measured: Option<PathBuf>,

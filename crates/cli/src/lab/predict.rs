@@ -8,9 +8,10 @@ use std::path::Path;
 use ahead_disk_model::TimeScale;
 use ahead_harness::Results;
 use ahead_harness::predict::{
-    DiskRequest, PredictedCell, compare_with_guests, render_page, render_picture,
+    DiskRequest, PredictedCell, ReclaimPredictions, compare_reclaim, compare_with_guests,
+    render_page, render_picture,
 };
-
+use ahead_study::circumstances::ReclaimChoice;
 use ahead_workload::tree::Tree;
 
 use super::error::LabError;
@@ -37,23 +38,13 @@ pub(super) fn predict(arguments: &LabPredict) -> Result<(String, Exit), LabError
     for folder in folders.into_iter().flatten() {
         fs::create_dir_all(folder)?;
     }
+    if !arguments.reclaim.is_empty() {
+        return rule_by_rule(arguments, &sweep);
+    }
     let mut predictions = None;
     for name in sweep.disks() {
         let model = disk::model(name)?;
-        let kept = arguments.measured.as_ref();
-        let kept = kept.map(|folder| folder.join(format!("{}.json", disk_name(name))));
-        let results = match kept.as_deref().map(read).transpose()?.flatten() {
-            Some(results) => results,
-            None => {
-                let image = sweep.image()?;
-                let results = sweep.on_disk(name, Some(TimeScale::REAL), &image)?;
-                if let Some(path) = &kept {
-                    let json = serde_json::to_vec(&results).unwrap_or_default();
-                    bench::write(path, &json)?;
-                }
-                results
-            }
-        };
+        let results = measured(arguments, &sweep, name)?;
         let so_far = predictions.take();
         let mut failure = Ok(());
         let compared =
@@ -78,6 +69,46 @@ pub(super) fn predict(arguments: &LabPredict) -> Result<(String, Exit), LabError
         bench::write(path, picture.map_err(BenchCommandError::from)?.as_bytes())?;
     }
     Ok((render_page(&predictions), Exit::Fine))
+}
+
+/// The same cells under several rules of reclaim.
+fn rule_by_rule(arguments: &LabPredict, sweep: &Sweep<'_>) -> Result<(String, Exit), LabError> {
+    let named = |name: &String| {
+        ReclaimChoice::ALL
+            .into_iter()
+            .find(|rule| rule.name() == name)
+    };
+    let mut predictions = ReclaimPredictions {
+        rules: arguments.reclaim.iter().filter_map(named).collect(),
+        cells: Vec::new(),
+    };
+    for name in sweep.disks() {
+        let model = disk::model(name)?;
+        let results = measured(arguments, sweep, name)?;
+        let compared = compare_reclaim(&model, IMAGE_BYTES, &results, &mut predictions);
+        compared.map_err(BenchCommandError::from)?;
+    }
+    if predictions.cells.is_empty() {
+        let why = "no pattern has a limit of memory, such as sep64@64m".to_owned();
+        return Err(LabError::Inside(why));
+    }
+    Ok((predictions.text(), Exit::Fine))
+}
+
+/// What guests measure on the disk `name`, or have measured.
+fn measured(arguments: &LabPredict, sweep: &Sweep<'_>, name: &str) -> Result<Results, LabError> {
+    let kept = arguments.measured.as_ref();
+    let kept = kept.map(|folder| folder.join(format!("{}.json", disk_name(name))));
+    if let Some(results) = kept.as_deref().map(read).transpose()?.flatten() {
+        return Ok(results);
+    }
+    let image = sweep.image()?;
+    let results = sweep.on_disk(name, Some(TimeScale::REAL), &image)?;
+    if let Some(path) = &kept {
+        let json = serde_json::to_vec(&results).unwrap_or_default();
+        bench::write(path, &json)?;
+    }
+    Ok(results)
 }
 
 /// Writes what the simulated disk had to do in a cell, beside what the guest's had.

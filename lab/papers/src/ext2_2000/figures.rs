@@ -80,30 +80,11 @@ fn figure_1(figure: &mut Figure, runs: &Runs) {
         runs.iter().map(|run| run.pages.hits_locked).collect()
     };
     for (name, locked) in [("PIO", locked(&runs.pio)), ("DMA", locked(&runs.dma))] {
-        figure.rows.push(
-            FigureRow::judged(
-                format!("fig. 1: hits on locked pages over the window, {name}"),
-                "rise up to a point, almost none beyond 256 pages",
-                "most between 2 and 256 pages, and beyond 512 at most one page in a hundred",
-                &locked,
-                (NONE, &vec![locked[0]; WINDOWS.len()]),
-                |locked| {
-                    let peak = place_of_max(locked);
-                    Shown::new(
-                        format!(
-                            "most with {} pages ({}); {} with 512, {} with 1024",
-                            WINDOWS[peak], locked[peak], locked[9], locked[10]
-                        ),
-                        (1..=8).contains(&peak)
-                            && locked[10..].iter().all(|found| found * 100 <= pages),
-                    )
-                },
-            )
-            .or_because(
-                "the interrupt that ends a request moves all its bytes here, so pages are there \
-                 before the reader runs again",
-            ),
-        );
+        let row = locked_hits(name, &locked, pages);
+        figure.rows.push(row.or_because(
+            "the interrupt that ends a request moves all its bytes here, so pages are there \
+             before the reader runs again",
+        ));
     }
     let series = |name: &str, value: &dyn Fn(&WorldReport) -> u64| {
         line(
@@ -123,6 +104,27 @@ fn figure_1(figure: &mut Figure, runs: &Runs) {
         ],
     );
     figure.charts.push(("ext2-2000-1".to_owned(), chart));
+}
+
+/// Hits on pages that are on their way, window by window.
+pub(super) fn locked_hits(name: &str, locked: &[u64], pages: u64) -> FigureRow {
+    FigureRow::judged(
+        format!("fig. 1: hits on locked pages over the window, {name}"),
+        "rise up to a point, almost none beyond 256 pages",
+        "most between 2 and 256 pages, and beyond 512 at most one page in a hundred",
+        locked,
+        (NONE, &vec![locked[0]; WINDOWS.len()][..]),
+        |locked: &[u64]| {
+            let peak = place_of_max(locked);
+            Shown::new(
+                format!(
+                    "most with {} pages ({}); {} with 512, {} with 1024",
+                    WINDOWS[peak], locked[peak], locked[9], locked[10]
+                ),
+                (1..=8).contains(&peak) && locked[10..].iter().all(|found| found * 100 <= pages),
+            )
+        },
+    )
 }
 
 fn place_of_max(values: &[u64]) -> usize {
