@@ -112,7 +112,7 @@ fn machine(recipe: &Recipe) -> Machine {
     let kernel = recipe.find().unwrap_or_else(|error| {
         panic!("{error} (`ahead lab build --kernel 6.12-patched-smp` builds it)")
     });
-    let accesses = std::env::var("AHEAD_ACCESSES").unwrap_or_else(|_| "480".to_owned());
+    let accesses = std::env::var("AHEAD_ACCESSES").unwrap_or_else(|_| "960".to_owned());
     let mut machine = Machine::bare(kernel.program, &INIT.replace("@ACCESSES@", &accesses));
     let root = machine.root();
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/races/races.c");
@@ -123,8 +123,8 @@ fn machine(recipe: &Recipe) -> Machine {
     machine.add_disk(&["mkfs.ext4", "-q"], 256);
     machine.add_disk(&["mkfs.xfs", "-q"], 320);
     machine.add_disk(&["mkfs.ext4", "-q"], 32);
-    // With ACPI, which is interpreted, and everything checked, it starts for a quarter of an hour, and its disks find no
-    // interrupt; the older table of processors lists the first one of each socket.
+    // With ACPI the routes of interrupts time out, and the disks wait for ever; the older table of processors lists the
+    // first one of each socket. The kernel's configuration has two at most.
     let options = ["-smp", "2,sockets=2", "-m", "448", "-no-reboot"];
     machine.options = options.map(str::to_owned).to_vec();
     machine.words = "loglevel=5 acpi=off";
