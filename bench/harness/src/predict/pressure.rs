@@ -167,7 +167,7 @@ impl ReclaimPredictions {
                     let far = |cell: &PredictedCell| wanted(cell) && cell.error().abs() > NEAR;
                     table.add_row([
                         rule.name().to_owned(),
-                        memory.map_or("all".to_owned(), |bytes| (bytes >> 20).to_string()),
+                        memory.map_or_else(|| "all".to_owned(), |bytes| (bytes >> 20).to_string()),
                         if is_library { "run" } else { "stock" }.to_owned(),
                         errors.cells.to_string(),
                         per_cent(errors.median),
