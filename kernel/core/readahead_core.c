@@ -1242,8 +1242,10 @@ static u64 earned_by(const struct ra_stream *stream, u64 length,
 static u64 as_far_as_it_came(const struct ra_stream *stream, u64 length,
 			     const struct ra_moment *moment)
 {
-	bool positioned = (stream->backward || moment->contested) &&
-			  is_slow_to_access(&moment->device);
+	bool positioned = (stream->backward || moment->contested ||
+			   moment->streams > 1) &&
+			  efficient_request(&moment->device) >
+				  pipeline_request(&moment->device);
 
 	if (stream->shape != RA_RUN || positioned || moment->sequential ||
 	    stream->hits == 1)
@@ -1275,7 +1277,7 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 		.length = stream->length,
 		.request = stream->request,
 	};
-	bool bound, exact = false, probe = false, first, asked;
+	bool bound, calm, exact = false, probe = false, first, asked;
 	u8 cached = cached_requests(stream);
 	u64 limit, size, pages, least = 0;
 	struct rest rest;
@@ -1337,14 +1339,13 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	else
 		asked = extend_run(stream, a, pages, &rest, exact, &probe);
 	next = next_size(pages, limit);
-	if (is_forward_run(stream) && !moment->contested) {
+	/* Who has all that the device gives, or does not wait. */
+	calm = moment->streams <= 1 && !cached &&
+	       !(stream->served & SERVED_WAITED);
+	if ((bound || calm) && is_forward_run(stream) && !moment->contested) {
 		u64 earned = run_pages(stream) / SATURATED_PARTS;
 
-		/* Who has all that the device gives, or does not wait. */
-		if (bound)
-			next = min_of(next, to_u32(max_of(earned, pages)));
-		else if (!cached && !(stream->served & SERVED_WAITED))
-			next = to_u32(pages);
+		next = min_of(next, to_u32(max_of(earned, pages)));
 	}
 	stream->request = to_u16(next);
 	if (!asked)

@@ -65,6 +65,13 @@ impl DeviceEstimate {
         self.access_ns >= SLOW_ACCESS_NS
     }
 
+    /// Whether a request costs more than it takes to cover an access: the device positions for each, as an arm does,
+    /// however fast it is.
+    #[must_use]
+    pub fn is_positioned_for(&self) -> bool {
+        self.efficient_request() > self.pipeline_request()
+    }
+
     /// Time that one more request costs a device that is kept busy.
     #[must_use]
     pub const fn request_cost_ns(&self) -> u64 {

