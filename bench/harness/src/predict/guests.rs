@@ -12,6 +12,7 @@ use ahead_workload::{Scenario, Workload};
 use super::cells::{PredictError, PredictedCell};
 use super::simulated::{self, GroupFacts};
 use super::{Calibration, PredictedDisk, Predictions, VERSION};
+use crate::arm::Arm;
 use crate::calendar::utc_minutes;
 use crate::results::Results;
 
@@ -39,29 +40,8 @@ pub fn compare_with_guests(
     });
     let twin = simulated::of_guest(model, disk_bytes, results);
     for scenario in &results.scenarios {
-        let workload = workload(scenario).ok_or_else(|| PredictError::NoTwin {
-            scenario: scenario.clone(),
-        })?;
-        let placed = results.places.iter().find(|one| one.scenario == *scenario);
-        let placed = placed.ok_or_else(|| PredictError::NoPlaces {
-            scenario: scenario.clone(),
-        })?;
         for arm in &results.arms {
-            let runs = results.runs.iter();
-            let measured: Vec<_> = runs
-                .filter(|run| run.scenario == *scenario && run.arm == *arm)
-                .cloned()
-                .collect();
-            let group = measured.first().map(GroupFacts::of).unwrap_or_default();
-            let (simulated, requests) =
-                twin.simulate(scenario, workload, &placed.files, arm, group)?;
-            let cell = PredictedCell {
-                disk: results.disk.name.clone(),
-                scenario: scenario.clone(),
-                arm: arm.clone(),
-                simulated,
-                measured,
-            };
+            let (cell, requests) = cell(&twin, results, scenario, arm)?;
             on_requests(&cell, &requests);
             predictions.cells.push(cell);
         }
@@ -74,8 +54,39 @@ pub fn compare_with_guests(
     Ok(predictions)
 }
 
+/// What `twin` predicts of one cell that a guest measured, and what the simulated disk had to do for it.
+pub(super) fn cell(
+    twin: &simulated::Twin,
+    results: &Results,
+    scenario: &Scenario,
+    arm: &Arm,
+) -> Result<(PredictedCell, Vec<DiskRequest>), PredictError> {
+    let workload = workload(scenario).ok_or_else(|| PredictError::NoTwin {
+        scenario: scenario.clone(),
+    })?;
+    let placed = results.places.iter().find(|one| one.scenario == *scenario);
+    let placed = placed.ok_or_else(|| PredictError::NoPlaces {
+        scenario: scenario.clone(),
+    })?;
+    let runs = results.runs.iter();
+    let measured: Vec<_> = runs
+        .filter(|run| run.scenario == *scenario && run.arm == *arm)
+        .cloned()
+        .collect();
+    let group = measured.first().map(GroupFacts::of).unwrap_or_default();
+    let (simulated, requests) = twin.simulate(scenario, workload, &placed.files, arm, group)?;
+    let cell = PredictedCell {
+        disk: results.disk.name.clone(),
+        scenario: scenario.clone(),
+        arm: arm.clone(),
+        simulated,
+        measured,
+    };
+    Ok((cell, requests))
+}
+
 /// What `scenario` reads. What runs from memory waits for nothing in virtual time.
-pub(super) fn workload(scenario: &Scenario) -> Option<&'static Workload> {
+fn workload(scenario: &Scenario) -> Option<&'static Workload> {
     match &scenario.work {
         ScenarioWork::Preset(preset) if !scenario.cached => Some(&preset.workload),
         _ => None,

@@ -16,7 +16,7 @@ use ahead_workload::Scenario;
 
 use super::cells::{PredictError, PredictedCell};
 use super::page::per_cent;
-use super::simulated::{self, GroupFacts};
+use super::simulated;
 use super::{Errors, guests};
 use crate::arm::Arm;
 use crate::results::Results;
@@ -72,27 +72,8 @@ fn cell(
     let mut twin = simulated::of_guest(model, disk_bytes, results);
     twin.keeps_log = false;
     twin.reclaim = rule;
-    let workload = guests::workload(scenario).ok_or_else(|| PredictError::NoTwin {
-        scenario: scenario.clone(),
-    })?;
-    let placed = results.places.iter().find(|one| one.scenario == *scenario);
-    let placed = placed.ok_or_else(|| PredictError::NoPlaces {
-        scenario: scenario.clone(),
-    })?;
-    let runs = results.runs.iter();
-    let measured: Vec<_> = runs
-        .filter(|run| run.scenario == *scenario && run.arm == *arm)
-        .cloned()
-        .collect();
-    let group = measured.first().map(GroupFacts::of).unwrap_or_default();
-    let (simulated, _) = twin.simulate(scenario, workload, &placed.files, arm, group)?;
-    Ok(PredictedCell {
-        disk: results.disk.name.clone(),
-        scenario: scenario.clone(),
-        arm: arm.clone(),
-        simulated,
-        measured,
-    })
+    let (cell, _) = guests::cell(&twin, results, scenario, arm)?;
+    Ok(cell)
 }
 
 impl ReclaimPredictions {
