@@ -17,7 +17,8 @@ use crate::contest::Contest;
 use crate::estimates::{Estimates, SharedEstimate};
 use crate::settings::Settings;
 use crate::starved::Starved;
-use crate::throughput::Throughput;
+use crate::throughput::{Measured, Throughput};
+use crate::trial::Trial;
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
 /// counts for one in 128: most long waits were spent behind other requests there, and windows
@@ -33,7 +34,7 @@ const SLOWER_FACTOR: u64 = 4;
 /// What is learned to answer within 1 ms has no arm, whatever it says of itself: virtual disks say that they
 /// rotate. Lower, and flash that is busy is read like an arm; higher, and so are arms that answer many
 /// reads from their own memory.
-const NO_ARM_NS: u64 = 1_000_000;
+pub(crate) const NO_ARM_NS: u64 = 1_000_000;
 
 /// So many waits in a row that are shorter by [`SLOWER_FACTOR`] refute what was kept of a device: it
 /// may be another one by now, and from an arm to flash is a long way in steps of an eighth. So many
@@ -46,6 +47,9 @@ const SLOW_PAGE_NS: u64 = 50_000;
 
 /// No access of a device that is not broken takes longer: 50 ms.
 const ACCESS_NS_MAX: u64 = 50_000_000;
+
+/// A read of more pages waits for more than an access: 64 KiB.
+const ACCESS_PAGES_MAX: u64 = 16;
 
 /// The first wait is believed up to so many times what was guessed: it may be one behind others.
 const FIRST_WAIT_FACTOR: u64 = 8;
@@ -125,6 +129,7 @@ pub struct Device {
     /// Waits in a row that were too short for a device that is busy until then.
     idle_waits: AtomicU32,
     throughput: Throughput,
+    trial: Trial,
     starved: Starved,
     /// What other processes know of it.
     shared: SharedEstimate,
@@ -168,6 +173,7 @@ impl Device {
             busy_until: AtomicU64::new(0),
             idle_waits: AtomicU32::new(0),
             throughput: Throughput::new(),
+            trial: Trial::new(),
             starved: Starved::new(),
             shared: SharedEstimate::new(),
             says_arm: AtomicBool::new(false),
@@ -288,6 +294,12 @@ impl Device {
         }
     }
 
+    /// What streams ask by: the estimate, or the arm that is tried.
+    #[must_use]
+    pub fn estimate_to_ask_by(&self) -> DeviceEstimate {
+        self.trial.estimate().unwrap_or_else(|| self.estimate())
+    }
+
     /// Pages that one call may ask for; 32 before the host said anything.
     #[must_use]
     pub fn call_pages_max(&self) -> u64 {
@@ -326,6 +338,7 @@ impl Device {
     /// A stream asks for pages.
     pub fn on_ask(&self, ask: &Ask) {
         self.contest.on_ask(ask.asker, ask.is_first);
+        self.trial.on_ask();
         self.measure(ask);
         self.expect(ask.pages, ask.now);
     }
@@ -337,15 +350,44 @@ impl Device {
         let measured = self
             .throughput
             .on_ask(ask.pages, ask.unread, ask.now, &believed);
-        let Some(rate) = measured else {
+        let Some(measured) = measured else {
             return;
         };
+        let rate = measured.bytes_per_second;
         // What others leave of it is not all of it either.
         let may_be_less = !seeks(&believed) && !ask.is_shared;
         let is_configured = self.bandwidth_is.load(Relaxed) == CONFIGURED;
         if !is_configured && (may_be_less || rate > believed.bytes_per_second) {
             self.bytes_per_second.store(rate, Relaxed);
             self.bandwidth_is.store(MEASURED, Relaxed);
+        }
+        let may_be_arm = may_be_less && !is_configured && self.may_be_arm();
+        if may_be_arm {
+            self.try_larger(measured);
+        } else {
+            self.trial.end();
+        }
+    }
+
+    /// Whether no read that waited behind nothing has said yet that it has no arm: one that took longer than a first wait is
+    /// believed says that it is slow, not how slow.
+    fn may_be_arm(&self) -> bool {
+        let believed_ns = self.guess().access_ns * FIRST_WAIT_FACTOR;
+        match self.access_is.load(Relaxed) {
+            GUESSED => true,
+            MEASURED => self.access_ns.load(Relaxed) >= believed_ns,
+            _ => false,
+        }
+    }
+
+    /// Learns that it is an arm, whatever it says of itself, from larger requests that pay.
+    fn try_larger(&self, measured: Measured) {
+        let found = self.trial.on_measured(measured);
+        let least_ns = self.access_ns.load(Relaxed).saturating_mul(2);
+        if let Some(arm) = found.filter(|arm| arm.access_ns >= least_ns) {
+            self.believe(arm);
+            self.access_is.store(MEASURED, Relaxed);
+            self.on_trial.store(0, Relaxed);
         }
     }
 
@@ -434,6 +476,7 @@ impl Device {
         self.is_no(DeviceEstimate::FLASH, arm);
         self.slower_ns.store(0, Relaxed);
         self.on_trial.store(0, Relaxed);
+        self.trial.end();
         true
     }
 
@@ -455,15 +498,21 @@ impl Device {
     /// may have moved for other processes before.
     pub fn on_lone_wait(&self, waited_ns: u64, pages: u64, is_shared: bool, now: Timestamp) {
         self.contest.on_lone_wait();
-        if self.access_is.load(Relaxed) == CONFIGURED || pages > 16 {
+        if self.access_is.load(Relaxed) == CONFIGURED {
             return;
         }
         let is_believable = !is_shared && self.is_believable(waited_ns, now);
-        if is_believable {
+        let is_access = pages <= ACCESS_PAGES_MAX;
+        if is_believable && is_access {
             self.try_kept(waited_ns);
             self.take_first_wait(waited_ns);
         }
-        if is_believable && self.believes_in_an_arm(waited_ns, pages, now) {
+        // The kernel transfers as much for it.
+        let is_as_long = first_read(pages) <= first_read(ACCESS_PAGES_MAX);
+        if is_believable && is_as_long && self.believes_in_an_arm(waited_ns, pages, now) {
+            return;
+        }
+        if !is_access {
             return;
         }
         let known = self.access_ns.load(Relaxed);

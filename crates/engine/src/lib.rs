@@ -11,7 +11,7 @@
 //! * [`group`] — what files share: [`budget`], [`expectation`], [`first_runs`], [`range_lists`] and [`guard`];
 //!   [`members`] — the processes of one
 //! * [`devices`], [`device`] — what is believed about each, and of what: who else uses it (`contest`),
-//!   what it delivers (`throughput`); [`estimates`] — what processes share of it
+//!   what it delivers (`throughput`), and by larger requests (`trial`); [`estimates`] — what processes share of it
 //! * [`mapped_window`] — whether the kernel's window pays where a mapping is read
 //! * [`settings`] — what can be set, and how it travels
 //! * [`report`] — the account of a run
@@ -42,4 +42,5 @@ pub mod settings;
 mod starved;
 mod throughput;
 pub mod tree_report;
+mod trial;
 mod waiting;

@@ -26,6 +26,36 @@ steering! {
 /// Requests of one measurement, at least.
 const MEASURED_REQUESTS: u32 = 8;
 
+/// What one measurement found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Measured {
+    /// One request, in the mean.
+    pub(crate) request: PageCount,
+    /// What was delivered.
+    pub(crate) bytes_per_second: u64,
+}
+
+impl Measured {
+    /// `pages` were delivered in `time_ns` by requests of `request`; `None` if no time passed.
+    pub(crate) fn of(request: PageCount, pages: u64, time_ns: u64) -> Option<Self> {
+        let bytes = u128::from(pages) * u128::from(PAGE_BYTES) * 1_000_000_000;
+        let rate = bytes.checked_div(u128::from(time_ns))?;
+        Some(Self {
+            request,
+            bytes_per_second: u64::try_from(rate).unwrap_or(u64::MAX),
+        })
+    }
+
+    /// Time of one request.
+    pub(crate) fn request_ns(self) -> u64 {
+        let device = DeviceEstimate {
+            bytes_per_second: self.bytes_per_second,
+            ..DeviceEstimate::FLASH
+        };
+        device.transfer_ns(self.request)
+    }
+}
+
 /// One measurement that goes on. All zero: none does.
 #[derive(Debug, Default)]
 pub(crate) struct Throughput {
@@ -64,7 +94,7 @@ impl Throughput {
             .fetch_add(now.get().saturating_sub(since), Relaxed);
     }
 
-    /// `pages` are asked for at `now`, while `unread` were asked for and not read yet. Bytes a second,
+    /// `pages` are asked for at `now`, while `unread` were asked for and not read yet. What was found,
     /// if that ends a measurement in which the device was what the readers waited for.
     pub(crate) fn on_ask(
         &self,
@@ -72,7 +102,7 @@ impl Throughput {
         unread: PageCount,
         now: Timestamp,
         device: &DeviceEstimate,
-    ) -> Option<u64> {
+    ) -> Option<Measured> {
         let from = self.from.load(Relaxed);
         let asked = self.pages.load(Relaxed);
         let requests = self.requests.fetch_add(1, Relaxed);
@@ -91,14 +121,14 @@ impl Throughput {
         if from == 0 || waited_ns < elapsed_ns / 2 || read < asked / 2 {
             return None;
         }
-        let bytes = u128::from(read) * u128::from(PAGE_BYTES) * 1_000_000_000;
-        let rate = u64::try_from(bytes / u128::from(elapsed_ns)).unwrap_or(u64::MAX);
+        let request = PageCount::new(read / u64::from(requests));
+        let found = Measured::of(request, read, elapsed_ns)?;
         let measured = DeviceEstimate {
-            bytes_per_second: rate,
+            bytes_per_second: found.bytes_per_second,
             ..*device
         };
         let queued_ns = measured.transfer_ns(unread);
         let is_transfer = queued_ns >= device.access_ns.saturating_mul(ACCESSES_QUEUED.get());
-        is_transfer.then_some(rate)
+        is_transfer.then_some(found)
     }
 }

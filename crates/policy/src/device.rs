@@ -93,6 +93,17 @@ impl DeviceEstimate {
         PageCount::new(power_of_two_at_least(wanted.max(REQUEST_PAGES_MIN.get())))
     }
 
+    /// The same with the access time for which `pages` are the [efficient request](Self::efficient_request), in powers of two.
+    #[must_use]
+    pub fn worth_requests_of(self, pages: PageCount) -> Self {
+        // One part more than needed, as pages are rounded up.
+        let request_cost_ns = self.transfer_ns(pages) / (TRANSFER_PARTS.get() + 1);
+        Self {
+            access_ns: request_cost_ns * self.depth_at_least_one(),
+            ..self
+        }
+    }
+
     /// Time that the device spends transferring `pages`, in nanoseconds.
     #[must_use]
     pub const fn transfer_ns(&self, pages: PageCount) -> u64 {
@@ -160,6 +171,14 @@ mod tests {
             depth: 1,
         };
         assert_eq!(arm.efficient_request(), PageCount::new(2048));
+    }
+
+    #[test]
+    fn a_device_is_worth_the_requests_that_it_was_asked_to_be_worth() {
+        for pages in [64, 128, 256, 1024, 4096] {
+            let arm = DeviceEstimate::ARM.worth_requests_of(PageCount::new(pages));
+            assert_eq!(arm.efficient_request(), PageCount::new(pages));
+        }
     }
 
     #[test]
