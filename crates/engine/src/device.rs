@@ -41,6 +41,10 @@ pub(crate) const NO_ARM_NS: u64 = 1_000_000;
 /// refute that it is busy, too. One could be an answer of the disk's own memory.
 const REFUTING_WAITS: u32 = 2;
 
+/// So many reads in a row that are answered as no arm does. Fewer, and a disk that answers some from its own memory is
+/// taken for flash; more, and flash that says that it rotates is read like an arm for longer.
+const QUICK_WAITS: u32 = 2;
+
 /// Transfer of a page at 80 MB/s, the rate of old arms and of small network volumes: a wait of that
 /// kind says nothing about an access.
 const SLOW_PAGE_NS: u64 = 50_000;
@@ -133,8 +137,12 @@ pub struct Device {
     starved: Starved,
     /// What other processes know of it.
     shared: SharedEstimate,
+    /// Waits in a row that were too short for an arm.
+    quick_waits: AtomicU32,
     /// It says that it has an arm.
     says_arm: AtomicBool,
+    /// It has been seen to have one.
+    has_been_arm: AtomicBool,
     /// Waits that would refute what was kept; 0 when that was confirmed, or nothing was kept.
     on_trial: AtomicU32,
 }
@@ -176,7 +184,9 @@ impl Device {
             trial: Trial::new(),
             starved: Starved::new(),
             shared: SharedEstimate::new(),
+            quick_waits: AtomicU32::new(0),
             says_arm: AtomicBool::new(false),
+            has_been_arm: AtomicBool::new(false),
             on_trial: AtomicU32::new(0),
         }
     }
@@ -369,10 +379,25 @@ impl Device {
         }
     }
 
+    /// What answers so many reads in a row within [`NO_ARM_NS`] has no arm, if only the device itself says that it has one.
+    fn try_arm(&self, waited_ns: u64, pages: u64) {
+        let transfer_ns = first_read(pages).saturating_mul(SLOW_PAGE_NS);
+        let waited_ns = waited_ns.saturating_sub(transfer_ns);
+        let is_said = self.says_arm.load(Relaxed) && !self.has_been_arm.load(Relaxed);
+        if !is_said || waited_ns >= NO_ARM_NS || !seeks(&self.estimate()) {
+            self.quick_waits.store(0, Relaxed);
+        } else if self.quick_waits.fetch_add(1, Relaxed) + 1 >= QUICK_WAITS {
+            self.quick_waits.store(0, Relaxed);
+            self.access_ns
+                .store(waited_ns.max(DeviceEstimate::FLASH.access_ns), Relaxed);
+            self.is_no(DeviceEstimate::ARM, DeviceEstimate::FLASH);
+        }
+    }
+
     /// Whether no read that waited behind nothing has said yet that it has no arm: one that took longer than a first wait is
     /// believed says that it is slow, not how slow.
     fn may_be_arm(&self) -> bool {
-        let believed_ns = self.guess().access_ns * FIRST_WAIT_FACTOR;
+        let believed_ns = DeviceEstimate::FLASH.access_ns * FIRST_WAIT_FACTOR;
         match self.access_is.load(Relaxed) {
             GUESSED => true,
             MEASURED => self.access_ns.load(Relaxed) >= believed_ns,
@@ -386,6 +411,7 @@ impl Device {
         let least_ns = self.access_ns.load(Relaxed).saturating_mul(2);
         if let Some(arm) = found.filter(|arm| arm.access_ns >= least_ns) {
             self.believe(arm);
+            self.has_been_arm.store(true, Relaxed);
             self.access_is.store(MEASURED, Relaxed);
             self.on_trial.store(0, Relaxed);
         }
@@ -440,6 +466,7 @@ impl Device {
         let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
         if !is_fixed && !self.is_contested() && self.is_believable(waited_ns, now) {
             self.try_kept(waited_ns);
+            self.try_arm(waited_ns, pages);
             self.believes_in_an_arm(waited_ns, pages, now);
         }
     }
@@ -476,6 +503,7 @@ impl Device {
         self.is_no(DeviceEstimate::FLASH, arm);
         self.slower_ns.store(0, Relaxed);
         self.on_trial.store(0, Relaxed);
+        self.has_been_arm.store(true, Relaxed);
         self.trial.end();
         true
     }
@@ -503,6 +531,7 @@ impl Device {
         }
         let is_believable = !is_shared && self.is_believable(waited_ns, now);
         let is_access = pages <= ACCESS_PAGES_MAX;
+        self.try_arm(waited_ns, pages);
         if is_believable && is_access {
             self.try_kept(waited_ns);
             self.take_first_wait(waited_ns);

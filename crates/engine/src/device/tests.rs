@@ -56,6 +56,42 @@ fn the_access_time_of_a_fast_arm_is_learned_from_its_waits() {
     assert!((1_900_000..2_200_000).contains(&learned), "{learned}");
 }
 
+/// Virtual disks say that they rotate. With steps of an eighth this took 17 reads, each beside windows of 8 MiB.
+#[test]
+fn flash_that_says_that_it_rotates_is_known_by_its_second_read() {
+    for (waited_ns, pages) in [(90_000, 1), (838_000, 4), (1_800_000, 32)] {
+        let flash = arm();
+        lone_wait(&flash, waited_ns, pages);
+        assert_eq!(flash.estimate().depth, 1, "one is no evidence");
+        lone_wait(&flash, waited_ns, pages);
+        let learned = flash.estimate();
+        assert!(!seeks(&learned), "{waited_ns} {pages}: {learned:?}");
+    }
+}
+
+#[test]
+fn an_arm_that_was_seen_is_not_refuted_by_answers_of_its_own_memory() {
+    let disk = arm();
+    for waited_ns in [300_000, 300_000, 8_000_000, 8_000_000] {
+        lone_wait(&disk, waited_ns, 1);
+    }
+    assert!(seeks(&disk.estimate()));
+    for _ in 0..4 {
+        lone_wait(&disk, 300_000, 1);
+    }
+    assert!(seeks(&disk.estimate()), "{:?}", disk.estimate());
+}
+
+/// One after another: an arm answers one read in sixteen at once.
+#[test]
+fn an_arm_that_answers_a_read_at_once_now_and_then_stays_one() {
+    let disk = arm();
+    for read in 0..160 {
+        lone_wait(&disk, if read % 16 == 0 { 100_000 } else { 8_000_000 }, 4);
+        assert_eq!(disk.estimate().depth, 1);
+    }
+}
+
 #[test]
 fn one_wait_behind_a_long_queue_does_not_change_the_belief_much() {
     let flash = device(false);
