@@ -41,9 +41,10 @@ pub(crate) const NO_ARM_NS: u64 = 1_000_000;
 /// refute that it is busy, too. One could be an answer of the disk's own memory.
 const REFUTING_WAITS: u32 = 2;
 
-/// So many reads in a row that are answered as no arm does. Fewer, and a disk that answers some from its own memory is
-/// taken for flash; more, and flash that says that it rotates is read like an arm for longer.
-const QUICK_WAITS: u32 = 2;
+/// Reads in a row that an arm would answer so quickly once in 2^12 times are answered by something else. Lower, and a disk
+/// that answers some from its own memory is taken for flash; higher, and flash that says that it rotates is read like an arm
+/// for longer.
+const NO_ARM_BITS: u32 = 12;
 
 /// Transfer of a page at 80 MB/s, the rate of old arms and of small network volumes: a wait of that
 /// kind says nothing about an access.
@@ -137,8 +138,10 @@ pub struct Device {
     starved: Starved,
     /// What other processes know of it.
     shared: SharedEstimate,
-    /// Waits in a row that were too short for an arm.
-    quick_waits: AtomicU32,
+    /// How unlikely an arm has become by waits in a row, in bits.
+    quick_bits: AtomicU32,
+    /// The newest wait was as long as one of an arm.
+    was_slow: AtomicBool,
     /// It says that it has an arm.
     says_arm: AtomicBool,
     /// It has been seen to have one.
@@ -184,7 +187,8 @@ impl Device {
             trial: Trial::new(),
             starved: Starved::new(),
             shared: SharedEstimate::new(),
-            quick_waits: AtomicU32::new(0),
+            quick_bits: AtomicU32::new(0),
+            was_slow: AtomicBool::new(false),
             says_arm: AtomicBool::new(false),
             has_been_arm: AtomicBool::new(false),
             on_trial: AtomicU32::new(0),
@@ -379,18 +383,34 @@ impl Device {
         }
     }
 
-    /// What answers so many reads in a row within [`NO_ARM_NS`] has no arm, if only the device itself says that it has one.
-    fn try_arm(&self, waited_ns: u64, pages: u64) {
-        let transfer_ns = first_read(pages).saturating_mul(SLOW_PAGE_NS);
-        let waited_ns = waited_ns.saturating_sub(transfer_ns);
-        let is_said = self.says_arm.load(Relaxed) && !self.has_been_arm.load(Relaxed);
-        if !is_said || waited_ns >= NO_ARM_NS || !seeks(&self.estimate()) {
-            self.quick_waits.store(0, Relaxed);
-        } else if self.quick_waits.fetch_add(1, Relaxed) + 1 >= QUICK_WAITS {
-            self.quick_waits.store(0, Relaxed);
-            self.access_ns
-                .store(waited_ns.max(DeviceEstimate::FLASH.access_ns), Relaxed);
-            self.is_no(DeviceEstimate::ARM, DeviceEstimate::FLASH);
+    /// What answers reads in a row more quickly than by chance has no arm, if only the device itself says that it has one. An
+    /// arm is as likely in each part of its way and its turn: within an eighth of its access time one time in eight. One answer
+    /// may be of the disk's own memory; and two reads in a row that took as long as one of an arm, behind nothing, were one's.
+    fn try_arm(&self, waited_ns: u64, pages: u64, is_behind: bool) {
+        let believed = self.estimate();
+        if !self.says_arm.load(Relaxed) || self.has_been_arm.load(Relaxed) || !seeks(&believed) {
+            return;
+        }
+        let arm = DeviceEstimate::ARM;
+        if waited_ns >= NO_ARM_NS {
+            self.quick_bits.store(0, Relaxed);
+            let transfer_ns = first_read(pages).saturating_mul(SLOW_PAGE_NS);
+            let access_ns = waited_ns.saturating_sub(transfer_ns);
+            let seen = DeviceEstimate { access_ns, ..arm };
+            let is_slow = seen.is_slow_to_access() && !is_behind;
+            let before = self.was_slow.swap(is_slow, Relaxed);
+            self.has_been_arm.store(before && is_slow, Relaxed);
+            return;
+        }
+        self.was_slow.store(false, Relaxed);
+        let bits = (arm.access_ns / waited_ns.max(1))
+            .ilog2()
+            .min(NO_ARM_BITS / 2);
+        if self.quick_bits.fetch_add(bits, Relaxed) + bits >= NO_ARM_BITS {
+            self.quick_bits.store(0, Relaxed);
+            let access_ns = waited_ns.max(DeviceEstimate::FLASH.access_ns);
+            self.access_ns.store(access_ns, Relaxed);
+            self.is_no(arm, DeviceEstimate::FLASH);
         }
     }
 
@@ -466,7 +486,6 @@ impl Device {
         let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
         if !is_fixed && !self.is_contested() && self.is_believable(waited_ns, now) {
             self.try_kept(waited_ns);
-            self.try_arm(waited_ns, pages);
             self.believes_in_an_arm(waited_ns, pages, now);
         }
     }
@@ -531,7 +550,8 @@ impl Device {
         }
         let is_believable = !is_shared && self.is_believable(waited_ns, now);
         let is_access = pages <= ACCESS_PAGES_MAX;
-        self.try_arm(waited_ns, pages);
+        let is_behind = is_shared || !self.was_idle(waited_ns, now);
+        self.try_arm(waited_ns, pages, is_behind);
         if is_believable && is_access {
             self.try_kept(waited_ns);
             self.take_first_wait(waited_ns);
@@ -546,7 +566,6 @@ impl Device {
         }
         let known = self.access_ns.load(Relaxed);
         let is_arm = self.depth.load(Relaxed) <= 1;
-        let is_behind = is_shared || !self.was_idle(waited_ns, now);
         self.try_busy(waited_ns, now);
         // Behind others a long wait says nothing about one access; and of an arm, whose ways differ, the
         // short ones alone would say too little.
