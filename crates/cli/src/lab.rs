@@ -28,7 +28,7 @@ use account::Account;
 pub use error::LabError;
 pub use machine::{GUEST_ARGUMENT, recipe_beside};
 use machine::{guest, recipe, shared_folder, size_of, steered};
-pub use places::outcomes;
+pub use places::{disk_bytes, outcomes};
 
 /// About as many lines does the compiling of a kernel print.
 const LINES_OF_A_BUILD: u64 = 1900;

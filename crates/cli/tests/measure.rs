@@ -17,6 +17,7 @@ struct EmulatedDisk<'a> {
     place: &'a Place,
     name: String,
     device: String,
+    server: u64,
 }
 
 impl<'a> EmulatedDisk<'a> {
@@ -42,6 +43,7 @@ impl<'a> EmulatedDisk<'a> {
         Self {
             place,
             device: info["device"].as_str().expect("a device").to_owned(),
+            server: info["server_pid"].as_u64().expect("a process"),
             name,
         }
     }
@@ -266,6 +268,49 @@ fn interrupted(signal: &str) {
     // Nothing is left to undo.
     let undo = place.output(&["device", "undo", &disk.device]);
     assert_refused(&undo, 1, &["no change"]);
+}
+
+/// The disk's server is killed under the ladder, so that every further read of the disk fails.
+#[test]
+fn a_device_that_vanishes_in_the_ladder_is_one_line_and_a_failure() {
+    let place = Place::new();
+    let disk = EmulatedDisk::new(&place, "vanishes", "4");
+    let before = disk.window_kib();
+    let child = ahead(
+        &place,
+        &["device", "measure", &disk.device, "--time", "16s"],
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("ahead starts");
+    let until = Instant::now() + Duration::from_secs(60);
+    while disk.window_kib() == before {
+        assert!(Instant::now() < until, "the ladder begins");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let killed = Command::new("kill")
+        .args(["-KILL", &disk.server.to_string()])
+        .status();
+    assert!(killed.expect("kill starts").success());
+    let output = child.wait_with_output().expect("its end");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    for part in [
+        "ended early",
+        "ladder of windows",
+        "is the device still there?",
+    ] {
+        assert!(said.contains(part), "'{part}' in: {said}");
+    }
+    let shown = stdout(&output);
+    assert!(shown.contains("Not stored"), "{shown}");
+    assert!(
+        !place.path().join("cache/ahead").exists(),
+        "nothing is kept"
+    );
+    assert_eq!(disk.window_kib(), before);
 }
 
 #[test]

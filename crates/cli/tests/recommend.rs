@@ -31,13 +31,12 @@ const MIXES: [&[&str]; 3] = [
     &["--sequential-streams", "64", "--memory", "128M"],
 ];
 
-/// The recommended windows in KiB, by disk and mix. An arm is to read long once it is there. Volumes
-/// are full with what the kernel does by default, flash where one reader has it; in company 128 KiB is 4 to 8 % behind, which
-/// is more than counts as alike. 64 windows of 1 MiB and the ones behind
-/// them do not fit into 128 MiB, of which the programs have a part.
+/// The recommended windows in KiB, by disk and mix, in a guest. An arm is to read long once it is there. Flash and volumes
+/// are full with what the kernel does by default. 64 windows of 1 MiB and the ones behind them do not fit into 128 MiB, of
+/// which the programs have a part: a guest is 8.3 % slower with them than with 512 KiB.
 const EXPECTED: [(&str, [u64; 3]); 3] = [
     ("hdd", [128, 8192, 512]),
-    ("ssd", [128, 256, 512]),
+    ("ssd", [128, 128, 128]),
     ("cloud", [128, 128, 128]),
 ];
 
@@ -117,22 +116,28 @@ fn a_limit_that_costs_throughput_is_a_conflict_and_one_that_cannot_be_kept_is_sa
 }
 
 /// The question of 2017: what do random reads cost under 32 MiB? By the kernel's own rule, nothing: a read that
-/// follows no other is read alone.
+/// follows no other is read alone. Of the 4 GiB of a guest's file a read by chance follows the one before it, in 1 of
+/// 32 768 cases.
 #[test]
 fn random_reads_cost_no_more_under_a_large_window() {
     let place = Place::new();
-    let words = [
-        "--model",
-        "array",
-        "--random-share",
-        "1",
-        "--request",
-        "128K",
-    ];
-    let said = answer(&place, &[&words[..], &["--what-if", "32M"]].concat());
-    let (before, after) = (&said["before"], &said["after"]);
-    assert_eq!(before["elapsed_ns"], after["elapsed_ns"]);
-    assert!(number(&after["read_permille"]) <= 1000);
+    let outcomes = |source: &[&str]| {
+        let random = ["--random-share=1", "--request=128K", "--what-if=32M"];
+        let said = answer(&place, &[source, &random[..]].concat());
+        let outcome = |name: &str| {
+            let elapsed_ns = number(&said[name]["elapsed_ns"]);
+            (elapsed_ns, number(&said[name]["read_permille"]))
+        };
+        (outcome("before"), outcome("after"))
+    };
+    // 256 GiB, of 4 MiB now.
+    let path = place.file("m.json", measurement().to_string());
+    let (before, after) = outcomes(&[path.to_str().expect("text")]);
+    assert_eq!(before, after);
+    assert!(after.1 <= 1000);
+    let (before, after) = outcomes(&["--model", "array"]);
+    assert!(after.0 * 1000 <= before.0 * 1001, "{before:?} {after:?}");
+    assert!(after.1 <= 1002, "{after:?}");
 }
 
 /// As `--json` of `measure` writes it, but short.

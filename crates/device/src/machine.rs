@@ -70,7 +70,13 @@ impl MachineTree {
     #[must_use]
     pub fn kernel(&self) -> Option<(u32, u32)> {
         let release = fs::read_to_string(self.proc().join("sys/kernel/osrelease")).ok()?;
-        let mut parts = release.trim().split(['.', '-', '+']);
+        Self::release(&release)
+    }
+
+    /// The two numbers of a kernel's release: 6 and 12 of `6.12.48-cloud`.
+    #[must_use]
+    pub fn release(text: &str) -> Option<(u32, u32)> {
+        let mut parts = text.trim().split(['.', '-', '+']);
         Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     }
 

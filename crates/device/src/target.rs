@@ -41,6 +41,17 @@ pub enum DeviceTargetError {
     /// A device of characters, a socket or the like.
     #[error("'{0}' is no block device, file or folder: nothing is read ahead there")]
     NotRead(String),
+    /// A regular file, where a window is to be changed.
+    #[error(
+        "'{path}' is a file, and no file has a window of its own: name '{mount_point}' to change that of its whole \
+         file system"
+    )]
+    File {
+        /// Which.
+        path: String,
+        /// What holds it.
+        mount_point: String,
+    },
     /// The list of mounts cannot be read.
     #[error("cannot read the mounts (/proc/self/mountinfo): {0}")]
     Mounts(std::io::Error),
@@ -96,6 +107,42 @@ pub fn find(machine: &MachineTree, text: &str) -> Result<Target, DeviceTargetErr
         }
     }
     Err(nothing(text))
+}
+
+/// Finds what `text` stands for, where its window is to be changed. A file is refused: who names one means this file,
+/// and every file beside it would change too. A folder stands for what is mounted there.
+///
+/// # Errors
+/// [`DeviceTargetError`].
+pub fn find_to_change(machine: &MachineTree, text: &str) -> Result<Target, DeviceTargetError> {
+    let found = find(machine, text)?;
+    match file_system_of(machine, &found, text) {
+        None => Ok(found),
+        Some(mount_point) => Err(DeviceTargetError::File {
+            path: text.to_owned(),
+            mount_point,
+        }),
+    }
+}
+
+/// What is to be named in order to change the window of `text`: of a file its mount point.
+#[must_use]
+pub fn name_to_change(machine: &MachineTree, text: &str) -> String {
+    let found = find(machine, text).ok();
+    let mount_point = found.and_then(|found| file_system_of(machine, &found, text));
+    mount_point.unwrap_or_else(|| text.to_owned())
+}
+
+/// The mount point of what `text` names, if that is a file in it.
+fn file_system_of(machine: &MachineTree, found: &Target, text: &str) -> Option<String> {
+    let Target::Mounted(mount) = found else {
+        return None;
+    };
+    let path = Path::new(text);
+    let is_file = fs::metadata(place_of(machine, path)).is_ok_and(|found| found.is_file());
+    // A file can be mounted over another one, as those of containers are.
+    let is_mount_point = mount.mount_point == absolute(machine, path);
+    (is_file && !is_mount_point).then(|| mount.mount_point.display().to_string())
 }
 
 fn nothing(text: &str) -> DeviceTargetError {

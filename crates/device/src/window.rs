@@ -99,6 +99,7 @@ impl WindowError {
 /// [`WindowError`]; nothing was changed.
 pub fn set(machine: &MachineTree, text: &str, kib: u64) -> Result<WindowChange, WindowError> {
     check(kib)?;
+    target::find_to_change(machine, text)?;
     let window = CountingWindow::find(machine, text)?;
     // A file that cannot be written needs no note; one that can has it before the change.
     window.refuse_unwritable(machine)?;

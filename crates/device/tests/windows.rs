@@ -6,6 +6,7 @@ use std::fs;
 
 use ahead_device::inventory;
 use ahead_device::machine::MachineTree;
+use ahead_device::target::{self, DeviceTargetError};
 use ahead_device::window::{self, WindowError};
 
 #[test]
@@ -64,6 +65,34 @@ fn what_is_no_window_is_refused_and_changes_nothing() {
         assert!(matches!(error, WindowError::Target(_)), "{error}");
     }
     assert!(!root.path().join("run").exists());
+}
+
+/// Who names a file means this file, and the window is that of all files beside it: it is told what to name instead.
+#[test]
+fn a_file_is_no_target_of_a_change_and_its_mount_is_named() {
+    let root = support::machine("elastic-volume-2-mib");
+    let machine = MachineTree::at(root.path());
+    let folder = root.path().join("var/lib/elasticsearch");
+    fs::create_dir_all(&folder).expect("our folder");
+    fs::write(folder.join("segment"), "x").expect("our folder");
+    let file = "/var/lib/elasticsearch/segment";
+    let error = window::set(&machine, file, 128).expect_err("refused");
+    let said = error.to_string();
+    assert!(
+        matches!(error, WindowError::Target(DeviceTargetError::File { .. })),
+        "{said}"
+    );
+    assert!(said.contains("name '/var/lib/elasticsearch'"), "{said}");
+    let kib = fs::read_to_string(root.path().join("sys/class/block/dm-0/queue/read_ahead_kb"));
+    assert_eq!(kib.expect("a window").trim(), "2048");
+    assert!(!root.path().join("run").exists(), "nothing is noted");
+    assert_eq!(
+        target::name_to_change(&machine, file),
+        "/var/lib/elasticsearch"
+    );
+    // What is there now is for any path.
+    target::find(&machine, file).expect("a file");
+    window::set(&machine, "/var/lib/elasticsearch", 128).expect("set");
 }
 
 /// A value that cannot be understood could not be put back.

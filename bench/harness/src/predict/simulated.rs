@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ahead_disk_model::{DiskModel, ServiceOrder, TimeScale};
 use ahead_replicas::page_cache::GROUP_COUNT_NS;
 use ahead_sim::algorithm::{Policy, PolicyError};
-use ahead_sim::queue::{DiskRequest, QueueSettings, Scheduler};
+use ahead_sim::queue::{DiskRequest, QueueSettings};
 use ahead_sim::world::{Costs, Machine, RunTotals, World};
 use ahead_study::circumstances::ReclaimChoice;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
@@ -295,16 +295,10 @@ pub(super) fn of_guest(model: &DiskModel, disk_bytes: u64, results: &Results) ->
 /// A machine with a disk that takes requests of `request_kib` and no scheduler.
 fn machine(model: &DiskModel, memory_bytes: u64, request_kib: u64) -> Machine {
     let memory = PageCount::new(memory_bytes / PAGE_BYTES);
-    let queue = QueueSettings {
-        scheduler: Scheduler::Noop,
-        device_depth: LOOP_DEPTH,
-        ..QueueSettings::linux_6_18()
-    }
-    .with_request_pages_max(request_kib * 1024 / PAGE_BYTES)
-    .with_slots(Some(LOOP_DEPTH));
+    let request_pages = request_kib * 1024 / PAGE_BYTES;
     Machine {
         folio_order_max: FOLIO_ORDER_MAX,
-        queue,
+        queue: QueueSettings::linux_6_18_unordered(LOOP_DEPTH, request_pages),
         ..Machine::modern(model.clone(), memory)
     }
 }

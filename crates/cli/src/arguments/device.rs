@@ -22,7 +22,7 @@ pub enum DeviceVerb {
     },
     /// Set the window that counts for a path, mount or device (needs root)
     Set {
-        /// A file, folder, mount point, device or bdi
+        /// A folder, mount point, device or bdi; a file is refused, as it has no window of its own
         target: String,
         /// The window: 512K, 4M, or in sectors of 512 bytes: 1024s. 0 turns read-ahead off
         value: String,
@@ -32,7 +32,7 @@ pub enum DeviceVerb {
     },
     /// Set the window now, as `set` does: nothing is written that the next boot would read (needs root)
     Apply {
-        /// A file, folder, mount point, device or bdi
+        /// A folder, mount point, device or bdi; a file is refused, as it has no window of its own
         target: String,
         /// The window: 512K, 4M, or in sectors of 512 bytes: 1024s
         value: String,
@@ -75,7 +75,7 @@ pub enum DeviceVerb {
 /// `ahead device persist`.
 #[derive(Debug, Args)]
 pub struct PersistOptions {
-    /// A file, folder, mount point, device or bdi
+    /// A folder, mount point, device or bdi; a file is refused, as it has no window of its own
     pub target: String,
     /// The window: 512K, 4M, or in sectors of 512 bytes: 1024s. 0 turns read-ahead off
     pub value: String,

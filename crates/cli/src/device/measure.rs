@@ -19,7 +19,7 @@ use ahead_device::measurement::report::{MEASUREMENT_VERSION, MeasuredTarget, Mea
 use ahead_device::measurement::session;
 use ahead_device::measurement::step::StepError;
 use ahead_device::stack;
-use ahead_device::target::{self, DeviceTargetError};
+use ahead_device::target::{self, DeviceTargetError, Target};
 use ahead_policy::device::DeviceEstimate;
 use ahead_sys::block_queue::{BlockQueue, DeviceNumber, QueueFacts};
 
@@ -160,20 +160,41 @@ pub fn measure(arguments: &DeviceMeasure) -> Result<String, MeasureCommandError>
             text += &line;
         }
     };
-    if !arguments.no_store {
+    let has_failed = ended_early.as_ref().is_some_and(|end| end.has_failed);
+    if has_failed {
+        say("Not stored for `ahead run`: the device failed.\n".to_owned());
+    } else if !arguments.no_store {
         say(job.store(&measurement));
     }
-    if arguments.fio.is_some() || arguments.with_fio {
+    if !has_failed && (arguments.fio.is_some() || arguments.with_fio) {
         let folder = arguments.fio.as_deref();
         say(fio::jobs(&measurement, folder, arguments.with_fio, &stop)?);
     }
     match ended_early {
         None => Ok(text),
-        Some(why) => {
+        Some(end) => {
             output::to_stdout(&text)?;
-            Err(MeasureCommandError::Early(why))
+            Err(MeasureCommandError::Early(end.why))
         }
     }
+}
+
+/// Why a measurement with figures ended before its end.
+#[derive(Debug)]
+struct EarlyEnd {
+    why: String,
+    /// The device did not answer, or its window could not be set: its figures are not to be relied on.
+    has_failed: bool,
+}
+
+/// What came of the ladder.
+#[derive(Debug, Default)]
+struct LadderOutcome {
+    points: Vec<LadderPoint>,
+    /// Why there is none.
+    left_out: Option<String>,
+    /// A rung could not be set or read, or the window not be put back: the measurement ends with it.
+    failed: Option<String>,
 }
 
 /// What is measured, and where it stands on this machine.
@@ -198,6 +219,9 @@ impl<'a> Job<'a> {
         let queue = BlockQueue::open_whole(&sys, number).ok();
         let found = target::find(machine, &path.to_string_lossy())?;
         let layers = stack::of(machine, &found);
+        // What orders requests is the disk's, below whatever maps them.
+        let mut limits = layers.layers.iter().rev().map(|layer| &layer.limits);
+        let lowest = limits.find(|limits| limits.scheduler.is_some());
         let target = MeasuredTarget {
             name: text.to_owned(),
             path: path.to_string_lossy().into_owned(),
@@ -208,6 +232,12 @@ impl<'a> Job<'a> {
             rotational: facts.rotational,
             read_ahead_kb: layers.counting().and_then(|layer| layer.read_ahead_kb),
             max_sectors_kb: facts.max_sectors_kb,
+            scheduler: lowest.and_then(|limits| limits.scheduler.clone()),
+            nr_requests: lowest.and_then(|limits| limits.nr_requests),
+            file_system: match &found {
+                Target::Mounted(mount) if !device.is_device() => Some(mount.file_system.clone()),
+                _ => None,
+            },
         };
         Ok(Self {
             machine,
@@ -218,14 +248,14 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// The measurement, and why it ended early, if it did.
+    /// The measurement, and its early end, if it had one.
     fn measure(
         &mut self,
         arguments: &DeviceMeasure,
         time_ns: u64,
         bytes: u64,
         stop: &Arc<AtomicBool>,
-    ) -> Result<(Measurement, Option<String>), MeasureCommandError> {
+    ) -> Result<(Measurement, Option<EarlyEnd>), MeasureCommandError> {
         let began_s = devices::seconds_now();
         let ladder_part = if arguments.no_ladder || !is_root() {
             0
@@ -258,6 +288,7 @@ impl<'a> Job<'a> {
             source,
         })?;
         let (mut notes, mut ended_early) = (found.notes, found.ended_early);
+        let mut has_failed = false;
         let Some(figures) = FittedFigures::of(&found.steps) else {
             let why = ended_early.unwrap_or_else(|| "no step had an answer".to_owned());
             return Err(MeasureCommandError::Nothing(why));
@@ -269,12 +300,14 @@ impl<'a> Job<'a> {
         }
         let points = match &ladder {
             Some(plan) if ended_early.is_none() => {
-                let (points, problem) = self.ladder(plan, &figures, &mut around, stop);
+                let ladder = self.ladder(plan, &figures, &mut around, stop);
                 if stop.load(Ordering::Relaxed) {
                     ended_early = Some("interrupted during the ladder of windows".to_owned());
                 }
-                notes.extend(problem);
-                points
+                has_failed = ladder.failed.is_some();
+                ended_early = ladder.failed.or(ended_early);
+                notes.extend(ladder.left_out);
+                ladder.points
             }
             Some(_) => Vec::new(),
             None => {
@@ -299,7 +332,8 @@ impl<'a> Job<'a> {
             ladder: points,
             notes,
         };
-        Ok((measurement, ended_early))
+        let early_end = ended_early.map(|why| EarlyEnd { why, has_failed });
+        Ok((measurement, early_end))
     }
 
     fn why_no_ladder(&self, arguments: &DeviceMeasure) -> String {
@@ -313,14 +347,14 @@ impl<'a> Job<'a> {
         format!("the ladder of windows through the page cache was left out: {why}")
     }
 
-    /// Every rung that was run, and what kept it from the others.
+    /// Every rung, up to the one that failed.
     fn ladder(
         &self,
         plan: &ladder::LadderPlan,
         figures: &FittedFigures,
         around: &mut Around,
         stop: &AtomicBool,
-    ) -> (Vec<LadderPoint>, Option<String>) {
+    ) -> LadderOutcome {
         let place = LadderPlace {
             path: Path::new(&self.target.path),
             size_bytes: self.target.size_bytes,
@@ -330,7 +364,12 @@ impl<'a> Job<'a> {
         };
         let mut hold = match WindowHold::new(self.machine, &self.target.path) {
             Ok(hold) => hold,
-            Err(why) => return (Vec::new(), Some(format!("no ladder of windows: {why}"))),
+            Err(why) => {
+                return LadderOutcome {
+                    left_out: Some(format!("no ladder of windows: {why}")),
+                    ..LadderOutcome::default()
+                };
+            }
         };
         let mut points = Vec::new();
         for window_kib in &plan.windows_kib {
@@ -344,13 +383,23 @@ impl<'a> Job<'a> {
             match run {
                 Ok(found) => points.extend(found),
                 Err(why) => {
-                    let why = format!("the ladder of windows ended at {window_kib} KiB: {why}");
-                    return (points, Some(why));
+                    let why = format!(
+                        "in the ladder of windows, at {window_kib} KiB: {why}; is the device still there?"
+                    );
+                    return LadderOutcome {
+                        points,
+                        failed: Some(why),
+                        ..LadderOutcome::default()
+                    };
                 }
             }
         }
         let put_back = hold.release();
-        (points, put_back.err())
+        LadderOutcome {
+            points,
+            failed: put_back.err(),
+            ..LadderOutcome::default()
+        }
     }
 
     /// Stores the estimate where `ahead run` begins with it; the sentence that says so, or why not.

@@ -9,10 +9,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use ahead_device::machine::MachineTree;
 use ahead_device::measurement::report::{MEASUREMENT_BYTES_MAX, Measurement};
+use ahead_device::target;
 use ahead_device::window;
 use ahead_disk_model::DiskModel;
-use ahead_sim::algorithm::Policy;
 use ahead_workload::Job;
 use ahead_workload::trace::{self, Timing};
 
@@ -20,6 +21,7 @@ use crate::arguments::DeviceRecommend;
 use crate::disk;
 use crate::duration;
 use crate::exit::Exit;
+use crate::lab;
 use crate::output::to_json;
 use crate::progress::{self, Shows};
 use crate::size;
@@ -34,6 +36,7 @@ mod error;
 mod mix;
 mod prove;
 mod show;
+mod simulated;
 mod sweep;
 
 use disk_of::ModelledDevice;
@@ -42,6 +45,7 @@ use error::range;
 use mix::Mix;
 use prove::Proving;
 use show::{Recommendation, WhatIf};
+use simulated::{SharedMemory, SimulatedMachine};
 use sweep::SweepPlace;
 
 /// The kernel's own window, where no other is known.
@@ -50,8 +54,6 @@ const STREAMS_MAX: u64 = 1024;
 const REQUEST_BYTES: (u64, u64) = (4096, 64 << 20);
 const MEMORY_BYTES: (u64, u64) = (16 << 20, 1 << 44);
 const PAGE_BYTES: u64 = 4096;
-/// The longest request where none is known: that of emulated disks and of guests' disks.
-const REQUEST_KIB_MAX: u64 = 1024;
 /// With less the simulator has nowhere to read to.
 const CACHE_BYTES_MIN: u64 = 4 << 20;
 
@@ -76,7 +78,13 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
     studies::prepare(&arguments.svg)?;
     let device = source.device()?;
     let mut capacity = device.capacity;
+    let machine = source.machine(&device);
     let (job, random_file) = match &arguments.trace {
+        None if source.is_model() => {
+            let workload = mix.workload(mix::random_bytes(memory_bytes));
+            capacity = lab::disk_bytes(&workload);
+            (mix::job_in_order(&workload), mix.random_file())
+        }
         None => (mix.job(capacity), mix.random_file()),
         Some(path) => {
             let job = job_of_trace(path, arguments)?;
@@ -96,8 +104,7 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
     } else {
         0
     };
-    let cache_bytes = memory_bytes.saturating_sub(own_bytes);
-    if cache_bytes < CACHE_BYTES_MIN {
+    if memory_bytes.saturating_sub(own_bytes) < CACHE_BYTES_MIN {
         let expected =
             "so much that the programs leave 4M to the page cache: each has --request and 256K";
         return Err(range("--memory", &arguments.memory, expected));
@@ -106,13 +113,17 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
         job: Mutex::new(job),
         random_file,
         streams,
-        cache_bytes,
+        memory: SharedMemory {
+            bytes: memory_bytes,
+            own_bytes,
+        },
         capacity,
-        request_kib_max: source.request_kib_max(),
+        machine,
     };
     let now_kib = source.window_kib().unwrap_or(DEFAULT_KIB);
     let head = show::Head {
         source: source.described(&device),
+        machine: place.machine.described(),
         mix: arguments.trace.is_none().then_some(mix),
         trace: arguments.trace.clone(),
         memory_bytes,
@@ -122,12 +133,8 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
     };
     if let Some(kib) = what_if_kib {
         let run = |kib| {
-            sweep::run(
-                &place,
-                &device.model,
-                &sweep::kernel(kib, &device.model),
-                kib,
-            )
+            let kernel = place.machine.kernel(kib, &device.model);
+            sweep::run(&place, &device.model, &kernel, kib)
         };
         let what_if = WhatIf {
             head,
@@ -147,7 +154,7 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
         recommendation.proof = Some(prove::prove(
             proving,
             &device.model,
-            source.request_kib_max(),
+            place.machine.request_kib_max(),
             kib,
         )?);
     }
@@ -186,12 +193,8 @@ fn recommended(
     let others: Vec<_> = others
         .map(|row| sweep::choose(row, head.limit_ns))
         .collect();
-    let now = sweep::run(
-        place,
-        &device.model,
-        &sweep::kernel(head.now_kib, &device.model),
-        head.now_kib,
-    )?;
+    let kernel = place.machine.kernel(head.now_kib, &device.model);
+    let now = sweep::run(place, &device.model, &kernel, head.now_kib)?;
     let ahead_run = ahead_run(place, &device.model, head.now_kib)?;
     let confidence = show::Confidence::of(
         &choice,
@@ -218,9 +221,7 @@ fn ahead_run(
     disk: &DiskModel,
     window_kib: u64,
 ) -> Result<sweep::WindowOutcome, RecommendCommandError> {
-    let text = format!("adaptive:ra_kb={window_kib}");
-    // A name and a number that it takes.
-    let policy = Policy::for_disk(&text, disk).unwrap_or_else(|error| unreachable!("{error}"));
+    let policy = place.machine.library(window_kib, disk);
     let outcome = sweep::run(place, disk, &policy, window_kib)?;
     // Its windows are its own: what they took is known, and not what they could take.
     Ok(sweep::WindowOutcome {
@@ -365,7 +366,10 @@ impl Source {
     fn target(&self) -> Option<String> {
         match self {
             Self::Model(..) => None,
-            Self::Measured(measurement) => Some(measurement.target.path.clone()),
+            Self::Measured(measurement) => {
+                let machine = MachineTree::at(Path::new("/"));
+                Some(target::name_to_change(&machine, &measurement.target.path))
+            }
         }
     }
 
@@ -384,12 +388,18 @@ impl Source {
         }
     }
 
-    fn request_kib_max(&self) -> u64 {
-        let measured = match self {
-            Self::Model(..) => None,
-            Self::Measured(measurement) => measurement.target.max_sectors_kb,
-        };
-        measured.unwrap_or(REQUEST_KIB_MAX)
+    /// A model stands for the disk of a guest, in which it can be proved.
+    const fn is_model(&self) -> bool {
+        matches!(self, Self::Model(..))
+    }
+
+    fn machine(&self, device: &ModelledDevice) -> SimulatedMachine {
+        match self {
+            Self::Model(..) => SimulatedMachine::guest(),
+            Self::Measured(measurement) => {
+                SimulatedMachine::measured(&measurement.kernel, &measurement.target, &device.model)
+            }
+        }
     }
 }
 

@@ -203,7 +203,7 @@ fn in_guest(
 
 /// Of a disk that holds the files of `workload`; the bench fills half of the free space of a disk that it did
 /// not make.
-fn disk_bytes(workload: &Workload) -> u64 {
+pub fn disk_bytes(workload: &Workload) -> u64 {
     let files: u64 = workload.files().iter().map(|file| file.bytes).sum();
     (files / 2 * 5 + TABLES_BYTES).next_multiple_of(1 << 20)
 }

@@ -43,6 +43,15 @@ pub struct MeasuredTarget {
     pub read_ahead_kb: Option<u64>,
     /// Largest request of the block layer, in KiB.
     pub max_sectors_kb: Option<u64>,
+    /// The disk's scheduler; not in measurements of earlier releases, as are the next two.
+    #[serde(default)]
+    pub scheduler: Option<String>,
+    /// Requests that the disk's queue holds.
+    #[serde(default)]
+    pub nr_requests: Option<u64>,
+    /// The file system of a file that was measured.
+    #[serde(default)]
+    pub file_system: Option<String>,
 }
 
 /// One measurement.

@@ -77,7 +77,7 @@ pub fn plan(
     only: Option<Mechanism>,
 ) -> Result<PersistPlan, PersistError> {
     window::check(kib)?;
-    let found = target::find(machine, text).map_err(WindowError::from)?;
+    let found = target::find_to_change(machine, text).map_err(WindowError::from)?;
     let stack = stack::of(machine, &found);
     let no_window = || WindowError::NoWindow(text.to_owned());
     let layer = stack.counting().ok_or_else(no_window)?;

@@ -255,6 +255,19 @@ impl QueueSettings {
         }
     }
 
+    /// A disk that gets its requests as they come: no scheduler, `depth` requests of `request_pages` at most. Loop
+    /// devices, virtual disks, and what is said to have `none`.
+    #[must_use]
+    pub const fn linux_6_18_unordered(depth: u32, request_pages: u64) -> Self {
+        Self {
+            slots: Some(depth),
+            request_pages_max: request_pages,
+            scheduler: Scheduler::Noop,
+            device_depth: depth,
+            ..Self::linux_6_18()
+        }
+    }
+
     /// The same with another largest request (and unit, which is never larger than a request).
     #[must_use]
     pub const fn with_request_pages_max(mut self, pages: u64) -> Self {

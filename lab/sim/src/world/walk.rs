@@ -209,7 +209,6 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             if started > 0 {
                 self.end_of_call();
             } else if found == Found::Unlocked {
-                // Nothing came, so nothing left either.
                 self.charge(Work::System, process, cost);
                 self.deliver(task, walk, file, true);
                 return Flow::Go;
@@ -303,15 +302,19 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
         let process = self.tasks[at(task)].process;
         let page = walk.page;
         if is_cached {
+            let cache = &mut self.kernel.cache;
             let previous = if page > walk.read.first_page() {
                 Some(page - 1)
             } else {
                 let position = self.descriptors[at(walk.descriptor)].position;
                 position.checked_sub(1).map(|last| last / PAGE_BYTES)
             };
-            let access = self.kernel.cache.access_after(file, page, previous);
-            let moment = self.moment(task, file);
-            self.kernel.observer.on_access(&moment, page, &access);
+            // In a group reclaim runs for a window of which nothing enters then, and may take this page. Its reader holds
+            // it, and gets it; but it is of no age any more.
+            if let Some(access) = cache.access_if_cached(file, page, previous) {
+                let moment = self.moment(task, file);
+                self.kernel.observer.on_access(&moment, page, &access);
+            }
         }
         let from = walk.read.start.max(page * PAGE_BYTES);
         let bytes = walk.end.min((page + 1) * PAGE_BYTES) - from;

@@ -1,7 +1,8 @@
 //! A mix of sequential and random reads as a job of the simulator.
 //!
 //! Each program reads a file of its own from start to end, and in between, evenly spread, so many of its reads go
-//! to random places of the whole disk. The files lie evenly over the disk too. A mix has an end, which comes
+//! to random places. Of a disk that was measured these are anywhere, and the files lie evenly over it too; in a guest,
+//! which a model is simulated as, files lie one behind the other, the one with the random places last. A mix has an end, which comes
 //! when the last program has read its file: how soon is what windows are compared by.
 
 use ahead_units::PAGE_BYTES;
@@ -24,6 +25,30 @@ const READS_ONLY_RANDOM: u64 = 2_000;
 const PROGRAM_BYTES: u64 = 256 << 10;
 /// Where the programs' places come from.
 const SEED: u64 = 1;
+
+/// The file with the random places is so many times as large as the memory, so that few of them are there, and
+/// within what can be written in a minute.
+const RANDOM_OF_MEMORY: u64 = 4;
+const RANDOM_BYTES: (u64, u64) = (1 << 30, 4 << 30);
+
+/// Bytes of the file with the random places where it is written for the purpose, beside `memory_bytes` of memory.
+pub(super) fn random_bytes(memory_bytes: u64) -> u64 {
+    let (least, most) = RANDOM_BYTES;
+    memory_bytes
+        .saturating_mul(RANDOM_OF_MEMORY)
+        .clamp(least, most)
+}
+
+/// `workload` over files that lie one behind the other, as a file system with space places what is written in turn.
+pub(super) fn job_in_order(workload: &Workload) -> Job {
+    let mut files = workload.files();
+    let mut offset = 0;
+    for file in &mut files {
+        file.layout = Layout::At { offset };
+        offset += file.bytes.next_multiple_of(PAGE_BYTES);
+    }
+    workload.job_over(files, SEED)
+}
 
 /// What is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -21,7 +21,7 @@ use ahead_workload::Workload;
 use serde::Serialize;
 
 use super::error::{RecommendCommandError, range};
-use super::mix::Mix;
+use super::mix::{self, Mix};
 use super::sweep::{ALIKE_PER_CENT, WINDOWS_KIB, name_of as name_of_window};
 use crate::arguments::BenchRun;
 use crate::figures::{megabytes, per_cent, per_cent_of_permille};
@@ -30,10 +30,6 @@ use crate::{bench, lab, studies};
 
 /// What `--prove` calls a guest.
 pub(super) const LAB: &str = "lab";
-/// The file with the random places is so many times as large as the memory, so that few of them are there, and
-/// within what can be written in a minute.
-const RANDOM_OF_MEMORY: u64 = 4;
-const RANDOM_BYTES: (u64, u64) = (1 << 30, 4 << 30);
 /// Smaller windows are proved only where one is recommended. They take a request for every few pages, which is set
 /// by few, and half of the time of a proof.
 const PROVED_KIB_MIN: u64 = 32;
@@ -183,9 +179,7 @@ impl<'a> Proving<'a> {
             let expected = "lab, the name of an emulated disk, or a folder";
             return Err(range("--prove", place, expected));
         }
-        let (least, most) = RANDOM_BYTES;
-        let random_bytes = (memory_bytes.saturating_mul(RANDOM_OF_MEMORY)).clamp(least, most);
-        let workload = mix.workload(random_bytes);
+        let workload = mix.workload(mix::random_bytes(memory_bytes));
         Ok(Self {
             place,
             workload,

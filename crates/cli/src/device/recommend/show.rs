@@ -22,6 +22,8 @@ const MODEL_OFF_PERMILLE_MAX: u64 = 250;
 pub(super) struct Head {
     /// The device, and what is known of it.
     pub source: String,
+    /// What stands around it.
+    pub machine: String,
     /// What is read; `None` for a trace.
     pub mix: Option<Mix>,
     /// The trace that is read instead.
@@ -125,7 +127,7 @@ pub(super) struct WhatIf {
 
 impl Head {
     fn text(&self) -> String {
-        let mut text = format!("{}\n", self.source);
+        let mut text = format!("{}\nSimulated: {}\n", self.source, self.machine);
         match (&self.mix, &self.trace) {
             (Some(mix), _) => {
                 let _ = write!(

@@ -5,12 +5,13 @@ use std::sync::{Mutex, PoisonError};
 use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::Policy;
 use ahead_sim::simulate_before;
-use ahead_sim::world::{Machine, WorldError, WorldMoment, WorldObserver};
+use ahead_sim::world::{WorldError, WorldMoment, WorldObserver};
 use ahead_study::parallel;
-use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
+use ahead_units::PAGE_BYTES;
 use ahead_workload::Job;
 use serde::Serialize;
 
+use super::simulated::{SharedMemory, SimulatedMachine};
 use crate::figures::size;
 
 /// The windows, in KiB: none, and powers of two up to 64 MiB, the largest that kernels and images set.
@@ -42,11 +43,9 @@ pub(super) struct SweepPlace {
     /// The file with the random places; without one every read counts.
     pub(super) random_file: Option<u32>,
     pub(super) streams: u64,
-    /// Memory for the page cache.
-    pub(super) cache_bytes: u64,
+    pub(super) memory: SharedMemory,
     pub(super) capacity: u64,
-    /// The longest request to the disk.
-    pub(super) request_kib_max: u64,
+    pub(super) machine: SimulatedMachine,
 }
 
 /// What one window does.
@@ -79,10 +78,7 @@ pub(super) fn run(
     policy: &Policy,
     window_kib: u64,
 ) -> Result<WindowOutcome, WorldError> {
-    let memory = PageCount::new((place.cache_bytes / PAGE_BYTES).max(1));
-    let mut machine = Machine::modern(disk.clone(), memory);
-    machine.capacity = ByteLength::new(place.capacity);
-    machine.queue.request_pages_max = (place.request_kib_max / 4).max(1);
+    let machine = (place.machine).machine(disk, place.memory, place.capacity);
     let latencies = Latencies {
         file: place.random_file,
         all_ns: Vec::new(),
@@ -117,20 +113,13 @@ pub(super) fn all(
         .flat_map(|disk| WINDOWS_KIB.map(|kib| (*disk, kib)))
         .collect();
     let outcomes = parallel::map(&cells, |(disk, kib)| {
-        let outcome = run(place, disk, &kernel(*kib, disk), *kib);
+        let outcome = run(place, disk, &place.machine.kernel(*kib, disk), *kib);
         done();
         outcome
     });
     let outcomes: Vec<WindowOutcome> = outcomes.into_iter().collect::<Result<_, _>>()?;
     let rows = outcomes.chunks(WINDOWS_KIB.len());
     Ok(rows.map(<[WindowOutcome]>::to_vec).collect())
-}
-
-/// The newest kernel with this window.
-pub(super) fn kernel(window_kib: u64, disk: &DiskModel) -> Policy {
-    let text = format!("linux-6.18:ra_kb={window_kib}");
-    // A name and a number that it takes.
-    Policy::for_disk(&text, disk).unwrap_or_else(|error| unreachable!("{error}"))
 }
 
 /// What follows from the outcomes.
