@@ -83,7 +83,7 @@ impl Observing {
     }
 
     /// Accesses to `file` are not told any more, its next miss is.
-    pub(crate) fn forget(&self, file: FileKey) {
+    pub(crate) fn forget(&mut self, file: FileKey) {
         if let Self::Programs(observer) = self {
             observer.forget(file);
         }

@@ -5,8 +5,8 @@
  * (`page_cache_sync_ra`, `page_cache_async_ra`, `page_cache_ra_order`), never for a read from memory. What they
  * find in a file that is not watched is one record, and the daemon decides whether it watches the file. *Accesses*
  * are attached while any file is watched: `mm_filemap_get_pages` for each read (it runs after the read has waited),
- * `mm_filemap_fault` and `mm_filemap_map_pages` for page faults, `sched_switch` for how long was waited. Files that
- * are not watched leave them after one look into a hash.
+ * `mm_filemap_fault` and `mm_filemap_map_pages` for page faults, `sched_switch` for how long was waited. Reads of files
+ * that are not watched leave them after one look into an array.
  *
  * Why these: a kernel with tracepoints alone (no kprobes, no fentry by policy) has them, and each is where the fact is
  * known exactly. System-call tracepoints would slow every call of every program down.
@@ -29,6 +29,9 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* Files that are watched at most. The daemon forgets the oldest before the map is full. */
 #define WATCHED_MAX 4096
+/* Places of the filter, two to the power of this: 128 KiB. Fewer, and reads of files that are not watched share a place
+ * with one that is, and pay for a hash; with half of WATCHED_MAX, one in eight does. */
+#define FILTER_BITS 14
 /* Told at once: less, and a fast reader wakes the daemon for every read; more, and the daemon hears of the crossing
  * of a marker too late. The first window of a stream is as large. */
 #define CHUNK_BYTES (128 * 1024)
@@ -89,6 +92,15 @@ struct {
 	__type(value, struct run);
 } watched SEC(".maps");
 
+/* How many watched files have this place. A look here is three loads, without a call; a hash of a file's whole key is
+ * half of what a read from memory pays. Written by the daemon: before the file is watched, and after. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << FILTER_BITS);
+	__type(key, __u32);
+	__type(value, __u32);
+} filter SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -136,6 +148,21 @@ static __always_inline struct file_key key_of(struct inode *inode)
 	};
 
 	return key;
+}
+
+/* Odd, without a pattern in their bits: the golden ratio, and another. The daemon has the same. With one alone, files
+ * whose numbers lie 32 apart are taken for each other. */
+#define SPREAD 0x9E3779B97F4A7C15ULL
+#define SPREAD_AGAIN 0xD1342543DE82EF95ULL
+
+/* Whether the file may be watched; that it is not is certain. */
+static __always_inline bool may_be_watched(struct inode *inode)
+{
+	__u64 spread = (__u64)inode->i_ino * SPREAD;
+	__u32 place = (spread ^ spread >> 32) * SPREAD_AGAIN >> (64 - FILTER_BITS);
+	__u32 *watched_here = bpf_map_lookup_elem(&filter, &place);
+
+	return watched_here && *watched_here;
 }
 
 static __always_inline struct record record_of(__u32 kind, struct file_key *key, __u64 file_bytes,
@@ -495,10 +522,14 @@ int BPF_PROG(on_fault_function, struct vm_fault *fault_here)
 /* Pages `start` to `last` were mapped around a fault. */
 static __always_inline int map_around(struct inode *inode, __u64 start, __u64 last)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct file_key key = key_of(inode);
+	struct task_struct *task;
+	struct file_key key;
 	struct thread *thread;
 
+	if (!may_be_watched(inode))
+		return 0;
+	task = bpf_get_current_task_btf();
+	key = key_of(inode);
 	if (is_ours(task) || !bpf_map_lookup_elem(&watched, &key))
 		return 0;
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -542,12 +573,16 @@ int BPF_PROG(on_map_function, struct vm_fault *fault_here, unsigned long start, 
 /* Pages `index` to `end` (exclusive) were read. */
 static __always_inline int read_pages(struct inode *inode, __u64 index, __u64 end)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct file_key key = key_of(inode);
+	struct task_struct *task;
+	struct file_key key;
 	struct run *run;
 
+	if (!may_be_watched(inode))
+		return 0;
+	task = bpf_get_current_task_btf();
 	if (is_ours(task))
 		return 0;
+	key = key_of(inode);
 	run = bpf_map_lookup_elem(&watched, &key);
 	if (run)
 		touch(task, inode, &key, run, index, end, 0, false);

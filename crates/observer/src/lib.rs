@@ -15,3 +15,4 @@ pub mod observation;
 pub mod observer;
 pub mod positions;
 pub mod self_test;
+mod watched_files;

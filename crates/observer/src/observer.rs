@@ -15,6 +15,7 @@ use libbpf_rs::{
 use libbpf_rs::{RingBufferBuilder, set_print};
 
 use crate::observation::{FileKey, Observation};
+use crate::watched_files::WatchedFiles;
 
 /// The compiled programs, where the loader can read them in place.
 #[repr(align(8))]
@@ -26,9 +27,6 @@ pub(crate) static PROGRAMS: &[u8] = &ALIGNED.0;
 
 /// Files that are watched at most; `WATCHED_MAX` of the programs.
 pub const WATCHED_MAX: usize = 4096;
-
-/// Bytes of `struct run`, the value of a watched file. All zero: nothing was told of it.
-const RUN_BYTES: usize = 48;
 
 /// One of the places in the kernel that are watched: the program on its tracepoint, and the one on the function that has
 /// the tracepoint in newer kernels.
@@ -148,7 +146,7 @@ pub enum ObserverError {
 /// The programs, loaded and attached.
 pub struct KernelObserver {
     object: Object,
-    watched: MapHandle,
+    watched: WatchedFiles,
     overruns: MapHandle,
     ring: RingBuffer<'static>,
     arrived: Rc<RefCell<Vec<Observation>>>,
@@ -206,7 +204,8 @@ impl KernelObserver {
             let found = maps.find(|map| map.name() == name).expect("a map of ours");
             MapHandle::try_from(&found).map_err(ObserverError::Refused)
         };
-        let (watched, overruns) = (map("watched")?, map("overruns")?);
+        let watched = WatchedFiles::new(map("watched")?, map("filter")?);
+        let overruns = map("overruns")?;
         let arrived = Rc::new(RefCell::new(Vec::new()));
         let records = map("records")?;
         let mut ring = RingBufferBuilder::new();
@@ -264,15 +263,12 @@ impl KernelObserver {
         if self.accesses.is_empty() {
             self.accesses = attach(&self.object, Set::Accesses, &self.here)?;
         }
-        self.watched
-            .update(&file.to_bytes(), &[0; RUN_BYTES], MapFlags::ANY)
-            .map_err(ObserverError::Refused)
+        self.watched.add(file).map_err(ObserverError::Refused)
     }
 
     /// Accesses to `file` are not told any more, its next miss is.
-    pub fn forget(&self, file: FileKey) {
-        // It may not have been watched.
-        let _ = self.watched.delete(&file.to_bytes());
+    pub fn forget(&mut self, file: FileKey) {
+        self.watched.remove(file);
     }
 
     /// Detaches what tells of accesses: no file is watched any more.
