@@ -18,6 +18,7 @@ use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::WATCHED_MAX;
 use ahead_policy::adaptive::Quick;
+use ahead_policy::reason::Pattern;
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{ByteLength, PageCount, Timestamp};
 use lru::LruCache;
@@ -27,13 +28,14 @@ use crate::files::{FILES_MAX, Files};
 use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
-use crate::narrowed::{NarrowError, NarrowedFiles};
+use crate::narrowed::{NarrowError, NarrowedFiles, SmallWindow};
 use crate::observing::{Observing, ObservingError};
 use crate::outside::{Outside, ResidentOutside};
 use crate::owned::{OwnedDevices, OwnersWindow};
 use crate::reach::Reach;
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
+use crate::starving::StarvingFaults;
 
 /// A watched file of which nothing was told for so long is not watched any more.
 const QUIET_NS: u64 = 5_000_000_000;
@@ -111,6 +113,7 @@ pub struct Daemon {
     readers: Readers,
     narrowed: NarrowedFiles,
     owned: OwnedDevices,
+    starving: StarvingFaults,
     memory: PressedMemory,
     /// Pages of one file that memory is taken to hold.
     file_memory: PageCount,
@@ -160,6 +163,7 @@ impl Daemon {
             readers: Readers::new(),
             narrowed,
             owned: OwnedDevices::default(),
+            starving: StarvingFaults::new(),
             memory: PressedMemory::default(),
             file_memory: PageCount::new(0),
             owner_news: Vec::new(),
@@ -252,6 +256,11 @@ impl Daemon {
 
     fn on_fact(&mut self, fact: &Observation) {
         self.counts.facts += 1;
+        // Of a scan that is not watched its misses are told, and each is a turn as well.
+        if fact.waited_ns > WAIT_NS_MIN || fact.kind == FactKind::Miss {
+            let FileKey { device, inode } = fact.file;
+            self.starving.on_turn(device, inode, fact.time);
+        }
         match fact.kind {
             FactKind::Miss => self.on_miss(fact),
             FactKind::Accesses => self.on_accesses(fact),
@@ -347,7 +356,11 @@ impl Daemon {
                 }
                 _ => {
                     is_calm = false;
-                    let may_act = self.service != Service::Observe && self.is_meant(place, fact);
+                    let is_held =
+                        self.narrowed
+                            .holds(fact.file, fact.process, SmallWindow::FewPages);
+                    let may_act =
+                        self.service != Service::Observe && !is_held && self.is_meant(place, fact);
                     let reach = self.session.files.reach(place);
                     let mut outside =
                         Outside::new(fact.file, fact.process, fact.file_pages, reach, may_act);
@@ -376,8 +389,12 @@ impl Daemon {
                 self.wait(place, &token, fact);
             }
         }
-        if fact.is_mapped && self.service == Service::Full {
-            self.fit_window(place, fact);
+        if self.service == Service::Full {
+            if fact.is_mapped {
+                self.fit_window(place, fact);
+            } else {
+                self.hold_back(place, fact);
+            }
         }
         if is_calm {
             self.forget(fact.file);
@@ -422,7 +439,7 @@ impl Daemon {
         }
     }
 
-    fn wait(&self, place: u32, token: &Token<u32>, fact: &Observation) {
+    fn wait(&mut self, place: u32, token: &Token<u32>, fact: &Observation) {
         let residency = ResidentOutside {
             file: fact.file,
             process: fact.process,
@@ -437,10 +454,15 @@ impl Daemon {
             let device = self.session.devices.get(inside.state().0.device());
             if token.stream.is_none() {
                 device.on_lone_fault(fact.waited_ns, fact.time);
+                self.starving
+                    .on_lone_fault(fact.file.device, fact.waited_ns, fact.time);
             }
             // Behind what others want a page waits as long as a window.
             if device.was_idle(fact.waited_ns, fact.time) {
-                let has_window = !self.narrowed.holds(fact.file, fact.process);
+                let has_window =
+                    !self
+                        .narrowed
+                        .holds(fact.file, fact.process, SmallWindow::Nothing);
                 let window = &mut inside.slot().mapped_window;
                 window.on_wait(fact.waited_ns, has_window);
             }
@@ -496,12 +518,16 @@ impl Daemon {
         let need = inside.slot().mapped_need(fact, &price);
         drop(inside);
         match need {
-            MappedNeed::NoWindow if !self.narrowed.holds(fact.file, fact.process) => {
+            MappedNeed::NoWindow
+                if !self
+                    .narrowed
+                    .holds(fact.file, fact.process, SmallWindow::Nothing) =>
+            {
                 // Where it cannot be taken away, the reader pays for it as it did, and so do we, but seldom.
-                let _ = self.narrow(place, fact);
+                let _ = self.narrow(place, fact, SmallWindow::Nothing);
             }
-            MappedNeed::Window if self.narrowed.holds_any(fact.file) => {
-                self.narrowed.widen(fact.file);
+            MappedNeed::Window if self.narrowed.holds_any(fact.file, SmallWindow::Nothing) => {
+                self.narrowed.widen(fact.file, SmallWindow::Nothing);
                 self.changes
                     .on_deed(&self.session.files, place, fact, Deed::WindowGivenBack);
             }
@@ -509,7 +535,40 @@ impl Daemon {
         }
     }
 
-    fn narrow(&mut self, place: u32, fact: &Observation) -> Option<()> {
+    /// A scan behind which page faults starve takes what it reads and no more, in turn with them, where a device serves small
+    /// requests as fast as large ones: nothing is requested for it, and the kernel's window becomes small.
+    fn hold_back(&mut self, place: u32, fact: &Observation) {
+        let number = fact.file.device;
+        let Ok(mut inside) = self.session.files.enter(place) else {
+            return;
+        };
+        if inside.state().0.pattern != Pattern::Sequential {
+            return;
+        }
+        drop(inside);
+        self.starving.on_scan(number, fact.time);
+        let is_wanted = self.starving.is_on(number, fact.time);
+        let is_held = || {
+            let (file, process) = (fact.file, fact.process);
+            self.narrowed.holds(file, process, SmallWindow::FewPages)
+        };
+        if is_wanted && fact.window.is_some() && !is_held() {
+            // What a program said of its open file shows in its window, and stays.
+            let _ = self.narrow(place, fact, SmallWindow::FewPages);
+        }
+    }
+
+    /// Scans have the device's window again where page faults do not starve any more.
+    fn let_go_on(&mut self, now: Timestamp) {
+        let held: Vec<_> = self.narrowed.files_with(SmallWindow::FewPages).collect();
+        for file in held {
+            if !self.starving.is_on(file.device, now) {
+                self.narrowed.widen(file, SmallWindow::FewPages);
+            }
+        }
+    }
+
+    fn narrow(&mut self, place: u32, fact: &Observation, window: SmallWindow) -> Option<()> {
         let mut inside = self.session.files.enter(place).ok()?;
         inside.slot().may_narrow(fact, LOOK_NS).then_some(())?;
         drop(inside);
@@ -528,9 +587,14 @@ impl Daemon {
         let Reach::Descriptor { process, number } = reach else {
             return None;
         };
-        self.narrowed.narrow(fact.file, process, number).ok()?;
-        self.changes
-            .on_deed(&self.session.files, place, fact, Deed::WindowTaken);
+        let (known, deed) = match window {
+            SmallWindow::Nothing => (None, Deed::WindowTaken),
+            SmallWindow::FewPages => (fact.window, Deed::HeldBack),
+        };
+        self.narrowed
+            .narrow(fact.file, (process, number), window, known)
+            .ok()?;
+        self.changes.on_deed(&self.session.files, place, fact, deed);
         Some(())
     }
 
@@ -544,6 +608,7 @@ impl Daemon {
         self.looked = now;
         self.respect_owners();
         self.narrowed.forget_ended();
+        self.let_go_on(now);
         while let Some((&file, &told)) = self.watched.peek_lru()
             && now.since(told) > QUIET_NS
         {

@@ -24,6 +24,8 @@ pub enum Deed {
     Decided(Decision, Option<Answer>),
     /// The open file has no window any more: its mapping is read at random.
     WindowTaken,
+    /// It has a small one, and nothing is requested for it: page faults starve behind it.
+    HeldBack,
     /// It has the device's window again.
     WindowGivenBack,
     /// The program said RANDOM: it is left to that.
@@ -43,6 +45,7 @@ impl fmt::Display for Deed {
                 })
             }
             Self::WindowTaken => out.write_str("window taken (its mapping is read at random)"),
+            Self::HeldBack => out.write_str("held back (page faults of others starve behind it)"),
             Self::WindowGivenBack => out.write_str("window given back"),
             Self::LeftToProgram => {
                 out.write_str("left to the program (it said RANDOM about the open file)")

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A program need not be started anew, nor know of it; page faults of mappings count like reads. Nothing is read from
-//! files, and nothing of a process is changed but the window of an open file whose mapping is read at random, which is
-//! written down before ([`narrowed`]).
+//! files, and nothing of a process is changed but the window of an open file whose mapping is read at random, or behind
+//! which page faults starve; that is written down before ([`narrowed`]).
 //!
 //! * [`observing`] — where facts come from; [`daemon`] — facts in, decisions carried out
 //! * [`files`] — the files that are known
@@ -39,4 +39,5 @@ pub mod protocol;
 pub mod reach;
 mod readers;
 pub mod scope;
+mod starving;
 pub mod status;

@@ -1,10 +1,10 @@
-//! Open files whose mapping is read at random have no window: written down, and put back.
+//! Open files that have a smaller window than their device, or none: written down, and put back.
 //!
 //! A page fault that misses brings the kernel's whole window around it, 128 KiB and more, and a process's mapping
 //! cannot be advised from outside. But a window belongs to the open file, and the kernel takes it from the device when
 //! it hears POSIX_FADV_NORMAL: for a moment the device's window is 0, the duplicate is advised NORMAL, and the device's
 //! window is what it was. Files that were open before keep theirs; one that is opened in these microseconds has none
-//! until it is advised.
+//! until it is advised. Scans behind which page faults starve get a small one in the same way.
 //!
 //! Two things are written down first: the window of the device
 //! ([`TemporaryWindow`]: put back by whoever opens that journal next, never over a value that another program has set
@@ -21,6 +21,7 @@ use ahead_device::undo::{NotedProcess, UndoFile, UndoLock, UndoLockError};
 use ahead_device::window::WindowError;
 use ahead_observer::observation::FileKey;
 use ahead_sys::block_queue::DeviceNumber;
+use ahead_units::PageCount;
 use rustix::fs::Advice;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,25 @@ const FOLDER: &str = "run/ahead/daemon";
 
 /// Most open files that are narrowed at once.
 const NARROWED_MAX: usize = 256;
+
+/// What an open file is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SmallWindow {
+    /// None: its mapping is read at random.
+    #[default]
+    Nothing,
+    /// A few pages: a read brings what it asks for, and page faults wait behind that alone.
+    FewPages,
+}
+
+impl SmallWindow {
+    const fn kib(self) -> u64 {
+        match self {
+            Self::Nothing => 0,
+            Self::FewPages => 16,
+        }
+    }
+}
 
 /// Why a window was not taken from an open file. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -53,15 +73,21 @@ pub enum NarrowError {
     /// As many are narrowed as are kept.
     #[error("{NARROWED_MAX} open files have no window already")]
     Full,
+    /// Its window is another than the device's, or as small already.
+    #[error("the window of the open file is its program's")]
+    NotTheDevices,
 }
 
-/// One open file without a window.
+/// One open file with a smaller window than its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Narrowed {
     process: NotedProcess,
     number: i32,
     device: u64,
     inode: u64,
+    /// What it was given; journals of earlier versions do not say.
+    #[serde(default)]
+    window: SmallWindow,
 }
 
 impl Narrowed {
@@ -163,25 +189,43 @@ impl NarrowedFiles {
         self.noted.files.is_empty()
     }
 
-    /// Whether an open file of `file` in any process has none.
+    /// Whether an open file of `file` in any process has this one.
     #[must_use]
-    pub fn holds_any(&self, file: FileKey) -> bool {
-        self.noted.files.iter().any(|one| one.file() == file)
-    }
-
-    /// Whether an open file of `file` in this process has none. Others that read it have open files of their own.
-    #[must_use]
-    pub fn holds(&self, file: FileKey, process: u32) -> bool {
-        let is_of = |one: &Narrowed| u32::try_from(one.process.pid) == Ok(process);
+    pub fn holds_any(&self, file: FileKey, window: SmallWindow) -> bool {
         let files = &self.noted.files;
-        files.iter().any(|one| one.file() == file && is_of(one))
+        files
+            .iter()
+            .any(|one| one.file() == file && one.window == window)
     }
 
-    /// Takes the window from the open file `number` of `process`.
+    /// Whether an open file of `file` in this process has this one. Others that read it have open files of their own.
+    #[must_use]
+    pub fn holds(&self, file: FileKey, process: u32, window: SmallWindow) -> bool {
+        let is_of = |one: &Narrowed| u32::try_from(one.process.pid) == Ok(process);
+        let mut files = self.noted.files.iter();
+        files.any(|one| one.file() == file && one.window == window && is_of(one))
+    }
+
+    /// Files that have this one.
+    pub fn files_with(&self, window: SmallWindow) -> impl Iterator<Item = FileKey> + '_ {
+        let files = self.noted.files.iter();
+        files
+            .filter(move |one| one.window == window)
+            .map(Narrowed::file)
+    }
+
+    /// Gives the open file `number` of `process` a smaller window. Where `known` is said, its window is that many pages, and
+    /// has to be the device's: another one is its program's.
     ///
     /// # Errors
     /// [`NarrowError`]; nothing was changed.
-    pub fn narrow(&mut self, file: FileKey, process: u32, number: i32) -> Result<(), NarrowError> {
+    pub fn narrow(
+        &mut self,
+        file: FileKey,
+        (process, number): (u32, i32),
+        window: SmallWindow,
+        known: Option<PageCount>,
+    ) -> Result<(), NarrowError> {
         self.forget_ended();
         if self.noted.files.len() >= NARROWED_MAX {
             return Err(NarrowError::Full);
@@ -189,26 +233,34 @@ impl NarrowedFiles {
         let (opened, _) = duplicate(file, process, number).map_err(NarrowError::Gone)?;
         let process = NotedProcess::of(process).map_err(NarrowError::Gone)?;
         let device = DeviceNumber::from_dev(file.device).to_string();
-        let mut window = TemporaryWindow::hold(&self.machine, &device)?;
+        let mut held = TemporaryWindow::hold(&self.machine, &device)?;
+        let before_kib = held.before_kib();
+        let is_other = |known: PageCount| known.bytes().get() / 1024 != before_kib;
+        if known.is_some_and(is_other) || before_kib < window.kib() {
+            return Err(NarrowError::NotTheDevices);
+        }
         self.noted.files.push(Narrowed {
             process,
             number,
             device: file.device,
             inode: file.inode,
+            window,
         });
-        let taken = self.write().and_then(|()| take_window(&mut window, opened));
+        let taken = self
+            .write()
+            .and_then(|()| take_window(&mut held, window, opened));
         if taken.is_err() {
             self.noted.files.pop();
             let _ = self.write();
         }
         // Puts the device's window back; where that fails, the journal does at the next start.
-        drop(window);
+        drop(held);
         taken
     }
 
-    /// Gives all open files of `file` the device's window again.
-    pub fn widen(&mut self, file: FileKey) {
-        self.widen_where(|one| one == file);
+    /// Gives all open files of `file` that have this one the device's window again.
+    pub fn widen(&mut self, file: FileKey, window: SmallWindow) {
+        self.widen_where(|one| one.file() == file && one.window == window);
     }
 
     /// Gives all open files of `device` its window again.
@@ -216,10 +268,10 @@ impl NarrowedFiles {
         self.widen_where(|one| one.device == device);
     }
 
-    fn widen_where(&mut self, is_meant: impl Fn(FileKey) -> bool) {
+    fn widen_where(&mut self, is_meant: impl Fn(&Narrowed) -> bool) {
         let mut changed = false;
         self.noted.files.retain(|one| {
-            let is_it = is_meant(one.file());
+            let is_it = is_meant(one);
             if is_it {
                 one.put_back();
                 changed = true;
@@ -265,9 +317,13 @@ impl NarrowedFiles {
     }
 }
 
-/// The moment: the device has no window, and the open file takes that over.
-fn take_window(window: &mut TemporaryWindow, opened: impl AsFd) -> Result<(), NarrowError> {
-    window.set(0)?;
+/// The moment: the device has this window, and the open file takes it over.
+fn take_window(
+    held: &mut TemporaryWindow,
+    window: SmallWindow,
+    opened: impl AsFd,
+) -> Result<(), NarrowError> {
+    held.set(window.kib())?;
     let advised = rustix::fs::fadvise(opened, 0, None, Advice::Normal);
     advised.map_err(|errno| NarrowError::Gone(errno.into()))
 }

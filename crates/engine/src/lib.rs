@@ -39,7 +39,7 @@ pub mod recording;
 pub mod report;
 pub mod session;
 pub mod settings;
-mod starved;
+pub mod starved;
 mod throughput;
 pub mod tree_report;
 mod trial;

@@ -19,7 +19,7 @@ const HELD_ACCESSES: u64 = 128;
 
 /// Long waits of lone faults. All zero: there was none.
 #[derive(Debug, Default)]
-pub(crate) struct Starved {
+pub struct Starved {
     /// When the newest one ended.
     long_ns: AtomicU64,
     /// Until when it holds.
@@ -27,7 +27,9 @@ pub(crate) struct Starved {
 }
 
 impl Starved {
-    pub(crate) const fn new() -> Self {
+    /// Nobody was seen to wait long.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             long_ns: AtomicU64::new(0),
             until_ns: AtomicU64::new(0),
@@ -36,13 +38,7 @@ impl Starved {
 
     /// A fault that no stream explains waited `waited_ns`, until `now`, for a device that takes `access_ns`. `is_behind`: what
     /// streams asked for was in front of it.
-    pub(crate) fn on_lone_fault(
-        &self,
-        waited_ns: u64,
-        is_behind: bool,
-        access_ns: u64,
-        now: Timestamp,
-    ) {
+    pub fn on_lone_fault(&self, waited_ns: u64, is_behind: bool, access_ns: u64, now: Timestamp) {
         let held_ns = access_ns.saturating_mul(HELD_ACCESSES);
         let mut goes_on = self.is_on(now);
         if is_behind && waited_ns >= access_ns.saturating_mul(LONG_ACCESSES) {
@@ -57,7 +53,8 @@ impl Starved {
     }
 
     /// Whether faults starve, as far as is known.
-    pub(crate) fn is_on(&self, now: Timestamp) -> bool {
+    #[must_use]
+    pub fn is_on(&self, now: Timestamp) -> bool {
         now.get() < self.until_ns.load(Relaxed)
     }
 }

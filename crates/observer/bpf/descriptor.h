@@ -52,19 +52,19 @@ static __always_inline __s32 descriptor_of(struct task_struct *task)
 	return -1;
 }
 
-/* Whether the program said RANDOM through this descriptor. Reads whose pages are there go past every place where the
- * kernel itself looks. */
-static __always_inline bool says_random(struct task_struct *task, __s32 descriptor)
+/* The open file behind a descriptor of the task; NULL where there is none. Reads whose pages are there go past every
+ * place where the kernel itself looks at what a program said of it. */
+static __always_inline struct file *opened_as(struct task_struct *task, __s32 descriptor)
 {
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 	struct file **place, *file = NULL;
 
 	if (descriptor < 0 || (__u32)descriptor >= BPF_CORE_READ(table, max_fds))
-		return false;
+		return NULL;
 	place = BPF_CORE_READ(table, fd);
-	if (bpf_probe_read_kernel(&file, sizeof(file), place + descriptor) || !file)
-		return false;
-	return BPF_CORE_READ(file, f_mode) & FMODE_RANDOM;
+	if (bpf_probe_read_kernel(&file, sizeof(file), place + descriptor))
+		return NULL;
+	return file;
 }
 
 #endif

@@ -187,6 +187,7 @@ static __always_inline struct record record_of(__u32 kind, struct file_key *key,
 static __always_inline void tell(struct run *run, struct file_key *key, __u64 file_bytes,
 				 struct task_struct *task, __u64 waited_ns, __u64 now)
 {
+	struct file *opened = NULL;
 	struct record record;
 
 	if (!run->count)
@@ -200,8 +201,14 @@ static __always_inline void tell(struct run *run, struct file_key *key, __u64 fi
 	record.flags = run->flags;
 	record.descriptor = run->descriptor;
 	record.waited_ns = waited_ns;
-	if (run->thread == (__u32)task->pid && says_random(task, run->descriptor))
-		record.flags |= FLAG_ADVISED_RANDOM;
+	if (run->thread == (__u32)task->pid)
+		opened = opened_as(task, run->descriptor);
+	if (opened) {
+		record.ra_pages = BPF_CORE_READ(opened, f_ra.ra_pages);
+		record.flags |= FLAG_WINDOW_KNOWN;
+		if (BPF_CORE_READ(opened, f_mode) & FMODE_RANDOM)
+			record.flags |= FLAG_ADVISED_RANDOM;
+	}
 	/* The next access may go on where this one ended. */
 	run->start += run->step * (run->count - 1);
 	run->count = 0;
@@ -615,8 +622,9 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct *before, struct task_
 
 	if (BPF_CORE_READ_BITFIELD(before, in_iowait)) {
 		thread = bpf_task_storage_get(&threads, before, 0, 0);
-		if (thread)
+		if (thread) {
 			thread->out_ns = bpf_ktime_get_ns();
+		}
 	}
 	thread = bpf_task_storage_get(&threads, after, 0, 0);
 	if (thread && thread->out_ns) {
