@@ -52,6 +52,41 @@ static __always_inline __s32 descriptor_of(struct task_struct *task)
 	return -1;
 }
 
+/* A read of one piece, as it was called. */
+struct read_call {
+	__s32 descriptor;
+	__u64 bytes;
+	/* It says where; otherwise it reads where the descriptor stands. */
+	bool has_offset;
+	__s64 offset;
+};
+
+/* The `read` or `pread` that is running; false where it is another call, or none. */
+static __always_inline bool read_call_of(struct task_struct *task, struct read_call *read)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+#if defined(__TARGET_ARCH_x86)
+	__s64 call = (__s64)BPF_CORE_READ(regs, orig_ax);
+
+	read->has_offset = call == 17;
+	read->descriptor = (__s32)BPF_CORE_READ(regs, di);
+	read->bytes = BPF_CORE_READ(regs, dx);
+	read->offset = (__s64)BPF_CORE_READ(regs, r10);
+	return call == 0 || call == 17;
+#elif defined(__TARGET_ARCH_arm64)
+	__s32 call = BPF_CORE_READ(regs, syscallno);
+
+	read->has_offset = call == 67;
+	read->descriptor = (__s32)BPF_CORE_READ(regs, orig_x0);
+	read->bytes = BPF_CORE_READ(regs, user_regs.regs[2]);
+	read->offset = (__s64)BPF_CORE_READ(regs, user_regs.regs[3]);
+	return call == 63 || call == 67;
+#else
+	return false;
+#endif
+}
+
 /* The open file behind a descriptor of the task; NULL where there is none. Reads whose pages are there go past every
  * place where the kernel itself looks at what a program said of it. */
 static __always_inline struct file *opened_as(struct task_struct *task, __s32 descriptor)

@@ -74,6 +74,7 @@ struct file_ra_state {
 
 struct file {
 	unsigned int f_mode;
+	__s64 f_pos;
 	struct file_ra_state f_ra;
 	struct address_space *f_mapping;
 };
@@ -118,6 +119,8 @@ struct task_struct {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
+	unsigned long r10;
+	unsigned long dx;
 	unsigned long di;
 	unsigned long si;
 	unsigned long orig_ax;

@@ -5,8 +5,8 @@
  * (`page_cache_sync_ra`, `page_cache_async_ra`, `page_cache_ra_order`), never for a read from memory. What they
  * find in a file that is not watched is one record, and the daemon decides whether it watches the file. *Accesses*
  * are attached while any file is watched: `mm_filemap_get_pages` for each read (it runs after the read has waited),
- * `mm_filemap_fault` and `mm_filemap_map_pages` for page faults, `sched_switch` for how long was waited. Reads of files
- * that are not watched leave them after one look into an array.
+ * `mm_filemap_fault` and `mm_filemap_map_pages` for page faults, `sched_switch` for how long was waited, and for reads that
+ * are about to wait. Reads of files that are not watched leave them after one look into an array.
  *
  * Why these: a kernel with tracepoints alone (no kprobes, no fentry by policy) has them, and each is where the fact is
  * known exactly. System-call tracepoints would slow every call of every program down.
@@ -614,6 +614,39 @@ int BPF_PROG(on_read_function, struct kiocb *request, void *to, long before, lon
 			  (end + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT);
 }
 
+/* Longer reads come in pieces, the first of which is told soon. */
+#define WAITING_BYTES_MAX (16 * 1024 * 1024)
+
+/* The thread is about to wait in a read of the file that it is known for. It is told before, as nothing else tells it where
+ * the pages were requested already: told afterwards, the daemon would hear that the reader is at a window when all of
+ * that has come, and the device would have nothing to do until it has asked for the next one. */
+static __always_inline void tell_waiting_read(struct task_struct *task, struct thread *thread)
+{
+	struct file_key key = thread->file, here;
+	struct read_call read = {};
+	struct inode *inode;
+	struct file *file;
+	struct run *run;
+	__u64 start;
+
+	if (thread->flags & FLAG_MAPPED || !bpf_rdonly_cast)
+		return;
+	run = bpf_map_lookup_elem(&watched, &key);
+	if (!run || !read_call_of(task, &read) || !read.bytes || read.bytes > WAITING_BYTES_MAX)
+		return;
+	file = opened_as(task, read.descriptor);
+	if (!file)
+		return;
+	file = bpf_rdonly_cast(file, bpf_core_type_id_kernel(struct file));
+	inode = file->f_mapping->host;
+	here = key_of(inode);
+	if (!is_same(&here, &key))
+		return;
+	start = read.has_offset ? read.offset : file->f_pos;
+	touch(task, inode, &key, run, start >> PAGE_SHIFT,
+	      (start + read.bytes + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT, 0, true);
+}
+
 /* How long threads wait for devices: only those that touched a watched file have a state. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempted, struct task_struct *before, struct task_struct *after)
@@ -623,6 +656,7 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct *before, struct task_
 	if (BPF_CORE_READ_BITFIELD(before, in_iowait)) {
 		thread = bpf_task_storage_get(&threads, before, 0, 0);
 		if (thread) {
+			tell_waiting_read(before, thread);
 			thread->out_ns = bpf_ktime_get_ns();
 		}
 	}
