@@ -627,7 +627,7 @@ static __always_inline void tell_waiting_read(struct task_struct *task, struct t
 	struct inode *inode;
 	struct file *file;
 	struct run *run;
-	__u64 start;
+	__u64 start, page;
 
 	if (thread->flags & FLAG_MAPPED || !bpf_rdonly_cast)
 		return;
@@ -643,7 +643,12 @@ static __always_inline void tell_waiting_read(struct task_struct *task, struct t
 	if (!is_same(&here, &key))
 		return;
 	start = read.has_offset ? read.offset : file->f_pos;
-	touch(task, inode, &key, run, start >> PAGE_SHIFT,
+	page = start >> PAGE_SHIFT;
+	/* One that goes on where the last one ended. Others have their next window requested further ahead, and each would be told
+	 * by itself. */
+	if (page != thread->end && page + 1 != thread->end)
+		return;
+	touch(task, inode, &key, run, page,
 	      (start + read.bytes + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT, 0, true);
 }
 
