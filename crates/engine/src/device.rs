@@ -387,8 +387,8 @@ impl Device {
     /// arm is as likely in each part of its way and its turn: within an eighth of its access time one time in eight. One answer
     /// may be of the disk's own memory; and two reads in a row that took as long as one of an arm, behind nothing, were one's.
     fn try_arm(&self, waited_ns: u64, pages: u64, is_behind: bool) {
-        let believed = self.estimate();
-        if !self.says_arm.load(Relaxed) || self.has_been_arm.load(Relaxed) || !seeks(&believed) {
+        let is_said = self.says_arm.load(Relaxed) && !self.has_been_arm.load(Relaxed);
+        if !is_said || !seeks(&self.estimate()) {
             return;
         }
         let arm = DeviceEstimate::ARM;
