@@ -5,7 +5,7 @@
 //! requested helps from the next one on.
 
 mod answers;
-mod windows;
+mod service;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -13,11 +13,13 @@ use std::time::Duration;
 
 use ahead_device::machine::MachineTree;
 use ahead_engine::host::{EnteredFile, FileTable};
+use ahead_engine::mapped_window::{MappedNeed, WindowPrice};
 use ahead_engine::session::{Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::WATCHED_MAX;
 use ahead_policy::adaptive::Quick;
+use ahead_policy::reason::Pattern;
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{ByteLength, PageCount, Timestamp};
 use lru::LruCache;
@@ -27,14 +29,16 @@ use crate::files::{FILES_MAX, Files};
 use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
-use crate::narrowed::{NarrowError, NarrowedFiles, SmallWindow};
-use crate::observing::{Observing, ObservingError};
+use crate::narrowed::{NarrowedFiles, SmallWindow};
+use crate::observing::Observing;
 use crate::outside::{Outside, ResidentOutside};
 use crate::owned::{OwnedDevices, OwnersWindow};
 use crate::reach::Reach;
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
 use crate::starving::StarvingFaults;
+
+pub use service::{DaemonCounts, DaemonError, Service};
 
 /// A watched file of which nothing was told for so long is not watched any more.
 const QUIET_NS: u64 = 5_000_000_000;
@@ -47,57 +51,6 @@ const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// Shortest wait that counts; below, it was not a device.
 const WAIT_NS_MIN: u64 = 20_000;
-
-/// How far the daemon goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Service {
-    /// Watches and explains; nothing is asked for.
-    Observe,
-    /// Asks for pages; nothing of a process or a device is changed.
-    Advise,
-    /// Also takes the window from open files whose mapping is read at random.
-    #[default]
-    Full,
-}
-
-impl Service {
-    /// As it is called in settings.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Observe => "observe",
-            Self::Advise => "advise",
-            Self::Full => "full",
-        }
-    }
-}
-
-/// Why the daemon cannot start, or go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DaemonError {
-    /// Nothing can be observed, or not any more.
-    #[error(transparent)]
-    Observing(#[from] ObservingError),
-    /// What is changed cannot be written down.
-    #[error(transparent)]
-    Journal(#[from] NarrowError),
-}
-
-/// What the daemon has seen and done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DaemonCounts {
-    /// Facts told.
-    pub facts: u64,
-    /// Of those, misses of files that were not watched.
-    pub misses: u64,
-    /// Decisions carried out.
-    pub decisions: u64,
-    /// Calls that this took.
-    pub calls: u64,
-    /// Facts that were lost, as they came faster than they were taken in.
-    pub overruns: u64,
-}
 
 /// The machine's host of the engine.
 #[derive(Debug)]
@@ -507,6 +460,96 @@ impl Daemon {
         })
     }
 
+    /// A mapping that is read at random gets no window; one that is read in order again gets the device's.
+    fn fit_window(&mut self, place: u32, fact: &Observation) {
+        let Ok(mut inside) = self.session.files.enter(place) else {
+            return;
+        };
+        let device = self.session.devices.get(inside.state().0.device());
+        let price = WindowPrice::new(&device.estimate(), self.file_memory);
+        let need = inside.slot().mapped_need(fact, &price);
+        drop(inside);
+        match need {
+            MappedNeed::NoWindow
+                if !self
+                    .narrowed
+                    .holds(fact.file, fact.process, SmallWindow::Nothing) =>
+            {
+                // Where it cannot be taken away, the reader pays for it as it did, and so do we, but seldom.
+                let _ = self.narrow(place, fact, SmallWindow::Nothing);
+            }
+            MappedNeed::Window if self.narrowed.holds_any(fact.file, SmallWindow::Nothing) => {
+                self.narrowed.widen(fact.file, SmallWindow::Nothing);
+                self.changes
+                    .on_deed(&self.session.files, place, fact, Deed::WindowGivenBack);
+            }
+            _ => {}
+        }
+    }
+
+    /// A scan behind which page faults starve takes what it reads and no more, in turn with them, where a device serves small
+    /// requests as fast as large ones: nothing is requested for it, and the kernel's window becomes small.
+    fn hold_back(&mut self, place: u32, fact: &Observation) {
+        let number = fact.file.device;
+        let Ok(mut inside) = self.session.files.enter(place) else {
+            return;
+        };
+        if inside.state().0.pattern != Pattern::Sequential {
+            return;
+        }
+        drop(inside);
+        self.starving.on_scan(number, fact.time);
+        let is_wanted = self.starving.is_on(number, fact.time);
+        let is_held = || {
+            let (file, process) = (fact.file, fact.process);
+            self.narrowed.holds(file, process, SmallWindow::FewPages)
+        };
+        if is_wanted && fact.window.is_some() && !is_held() {
+            // What a program said of its open file shows in its window, and stays.
+            let _ = self.narrow(place, fact, SmallWindow::FewPages);
+        }
+    }
+
+    /// Scans have the device's window again where page faults do not starve any more.
+    fn let_go_on(&mut self, now: Timestamp) {
+        let held: Vec<_> = self.narrowed.files_with(SmallWindow::FewPages).collect();
+        for file in held {
+            if !self.starving.is_on(file.device, now) {
+                self.narrowed.widen(file, SmallWindow::FewPages);
+            }
+        }
+    }
+
+    fn narrow(&mut self, place: u32, fact: &Observation, window: SmallWindow) -> Option<()> {
+        let mut inside = self.session.files.enter(place).ok()?;
+        inside.slot().may_narrow(fact, LOOK_NS).then_some(())?;
+        drop(inside);
+        // The window that is found is the one that will be put back.
+        self.respect_owners();
+        if !self.is_meant(place, fact) {
+            return None;
+        }
+        let hint = match self.session.files.reach(place) {
+            // It may be open as well.
+            Reach::Mapping { .. } => Reach::Unknown,
+            known => known,
+        };
+        let (_, reach) = crate::reach::reach(fact.file, fact.process, hint)?;
+        self.session.files.set_reach(place, reach);
+        let Reach::Descriptor { process, number } = reach else {
+            return None;
+        };
+        let (known, deed) = match window {
+            SmallWindow::Nothing => (None, Deed::WindowTaken),
+            SmallWindow::FewPages => (fact.window, Deed::HeldBack),
+        };
+        self.narrowed
+            .narrow(fact.file, (process, number), window, known)
+            .ok()?;
+        self.changes.on_deed(&self.session.files, place, fact, deed);
+        Some(())
+    }
+
     fn look_around(&mut self, now: Timestamp) {
         if self.memory.is_due(now) {
             self.learn_memory();
@@ -526,6 +569,19 @@ impl Daemon {
         // To attach takes milliseconds, in which the first reader is not seen.
         if self.watched.is_empty() && now.since(self.missed) > QUIET_NS {
             self.observer.rest();
+        }
+    }
+
+    /// Ends what is done on devices whose window another program has set.
+    fn respect_owners(&mut self) {
+        for change in self.owned.look(window_kib) {
+            self.narrowed.widen_device(change.device);
+            let watched = self.watched.iter().map(|(&file, _)| file);
+            let there = watched.filter(|file| file.device == change.device);
+            for file in there.collect::<Vec<_>>() {
+                self.forget(file);
+            }
+            self.owner_news.push(change);
         }
     }
 

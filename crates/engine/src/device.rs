@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use Ordering::Relaxed;
 
-use ahead_policy::device::DeviceEstimate;
+use ahead_policy::device::{DeviceEstimate, NO_ARM_NS};
 use ahead_policy::stock::first_read;
 use ahead_units::{PAGE_BYTES, PageCount, Timestamp};
 
@@ -30,11 +30,6 @@ const LONGER_PARTS: u64 = 128;
 /// are no queue and no accident: the device is another one than it says. The shorter of them is
 /// believed then.
 const SLOWER_FACTOR: u64 = 4;
-
-/// What is learned to answer within 1 ms has no arm, whatever it says of itself: virtual disks say that they
-/// rotate. Lower, and flash that is busy is read like an arm; higher, and so are arms that answer many
-/// reads from their own memory.
-pub(crate) const NO_ARM_NS: u64 = 1_000_000;
 
 /// So many waits in a row that are shorter by [`SLOWER_FACTOR`] refute what was kept of a device: it
 /// may be another one by now, and from an arm to flash is a long way in steps of an eighth. So many

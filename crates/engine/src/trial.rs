@@ -14,10 +14,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use ahead_policy::device::DeviceEstimate;
+use ahead_policy::device::{DeviceEstimate, NO_ARM_NS};
 use ahead_units::PageCount;
 
-use crate::device::NO_ARM_NS;
 use crate::throughput::Measured;
 
 /// Requests are so many times larger. Less, and an access does not stand out from what waits differ by; more, and who reads

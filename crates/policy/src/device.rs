@@ -43,6 +43,11 @@ steering! {
 /// a fast arm is left to seek.
 const SLOW_ACCESS_NS: u64 = 2_000_000;
 
+/// What is learned to answer within 1 ms has no arm, whatever it says of itself: virtual disks say that they
+/// rotate. Lower, and flash that is busy is read like an arm; higher, and so are arms that answer many
+/// reads from their own memory.
+pub const NO_ARM_NS: u64 = 1_000_000;
+
 impl DeviceEstimate {
     /// A disk with one arm, as sold for twenty years: 8 ms, 120 MB/s, one request at a time.
     pub const ARM: Self = Self {

@@ -62,7 +62,7 @@ const CACHE_BYTES_MIN: u64 = 4 << 20;
 /// # Errors
 /// [`RecommendCommandError`].
 pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), RecommendCommandError> {
-    let mix = mix(arguments)?;
+    let mix = asked_mix(arguments)?;
     let limit_ns = arguments.latency_limit.as_deref();
     let limit_ns = limit_ns.map(duration::parse).transpose()?;
     let memory_bytes = sized("--memory", &arguments.memory)?;
@@ -234,7 +234,7 @@ fn sized(option: &'static str, text: &str) -> Result<u64, RecommendCommandError>
     size::parse(text).map_err(|source| RecommendCommandError::Size { option, source })
 }
 
-fn mix(arguments: &DeviceRecommend) -> Result<Mix, RecommendCommandError> {
+fn asked_mix(arguments: &DeviceRecommend) -> Result<Mix, RecommendCommandError> {
     let text = &arguments.sequential_streams;
     let streams = text
         .parse()
