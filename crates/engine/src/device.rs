@@ -142,7 +142,7 @@ pub struct Device {
     /// It has been seen to have one.
     has_been_arm: AtomicBool,
     /// Waits that would refute what was kept; 0 when that was confirmed, or nothing was kept.
-    on_trial: AtomicU32,
+    waits_to_refute: AtomicU32,
 }
 
 /// A request of a stream, as its device sees it.
@@ -186,7 +186,7 @@ impl Device {
             was_slow: AtomicBool::new(false),
             says_arm: AtomicBool::new(false),
             has_been_arm: AtomicBool::new(false),
-            on_trial: AtomicU32::new(0),
+            waits_to_refute: AtomicU32::new(0),
         }
     }
 
@@ -264,7 +264,7 @@ impl Device {
             self.believe(heard.estimate);
             self.bandwidth_is.store(MEASURED, Relaxed);
             let waits = if heard.was_kept { REFUTING_WAITS } else { 0 };
-            self.on_trial.store(waits, Relaxed);
+            self.waits_to_refute.store(waits, Relaxed);
         }
     }
 
@@ -277,19 +277,19 @@ impl Device {
     /// What was kept is confirmed by the first wait that is about as long, and refuted by some in a row
     /// that are much shorter.
     fn try_kept(&self, waited_ns: u64) {
-        let left = self.on_trial.load(Relaxed);
+        let left = self.waits_to_refute.load(Relaxed);
         let (known, guess) = (self.access_ns.load(Relaxed), self.guess());
         if left == 0 {
             return;
         }
         if waited_ns.saturating_mul(SLOWER_FACTOR) < known {
-            self.on_trial.store(left - 1, Relaxed);
+            self.waits_to_refute.store(left - 1, Relaxed);
             if left == 1 && guess.access_ns < known {
                 self.believe(guess);
                 self.bandwidth_is.store(GUESSED, Relaxed);
             }
         } else if waited_ns <= known.saturating_mul(2) {
-            self.on_trial.store(0, Relaxed);
+            self.waits_to_refute.store(0, Relaxed);
         }
     }
 
@@ -370,8 +370,7 @@ impl Device {
             self.bytes_per_second.store(rate, Relaxed);
             self.bandwidth_is.store(MEASURED, Relaxed);
         }
-        let may_be_arm = may_be_less && !is_configured && self.may_be_arm();
-        if may_be_arm {
+        if may_be_less && !is_configured && self.may_be_arm() {
             self.try_larger(measured);
         } else {
             self.trial.end();
@@ -389,8 +388,7 @@ impl Device {
         let arm = DeviceEstimate::ARM;
         if waited_ns >= NO_ARM_NS {
             self.quick_bits.store(0, Relaxed);
-            let transfer_ns = first_read(pages).saturating_mul(SLOW_PAGE_NS);
-            let access_ns = waited_ns.saturating_sub(transfer_ns);
+            let access_ns = access_in(waited_ns, pages);
             let seen = DeviceEstimate { access_ns, ..arm };
             let is_slow = seen.is_slow_to_access() && !is_behind;
             let before = self.was_slow.swap(is_slow, Relaxed);
@@ -426,9 +424,8 @@ impl Device {
         let least_ns = self.access_ns.load(Relaxed).saturating_mul(2);
         if let Some(arm) = found.filter(|arm| arm.access_ns >= least_ns) {
             self.believe(arm);
-            self.has_been_arm.store(true, Relaxed);
             self.access_is.store(MEASURED, Relaxed);
-            self.on_trial.store(0, Relaxed);
+            self.has_seen_arm();
         }
     }
 
@@ -489,16 +486,14 @@ impl Device {
     /// says of itself. Whether they did.
     fn believes_in_an_arm(&self, waited_ns: u64, pages: u64, now: Timestamp) -> bool {
         let mut known = self.access_ns.load(Relaxed);
-        if self.on_trial.load(Relaxed) > 0 {
+        if self.waits_to_refute.load(Relaxed) > 0 {
             // What was kept may lie between.
             known = known.min(self.guess().access_ns);
         }
         // Waits at the same time are a queue.
         let waited_until = self.waited_until.swap(now.get(), Relaxed);
         let is_alone = now.get().saturating_sub(waited_ns) >= waited_until;
-        // What the kernel reads with it has to be transferred too, by whatever is slowest.
-        let transfer_ns = first_read(pages).saturating_mul(SLOW_PAGE_NS);
-        let access_ns = waited_ns.saturating_sub(transfer_ns);
+        let access_ns = access_in(waited_ns, pages);
         let is_slower = is_alone && access_ns > known.saturating_mul(SLOWER_FACTOR);
         let slower_ns = if is_slower { access_ns } else { 0 };
         let before = self.slower_ns.swap(slower_ns, Relaxed);
@@ -516,10 +511,15 @@ impl Device {
         self.access_ns.store(arm.access_ns, Relaxed);
         self.is_no(DeviceEstimate::FLASH, arm);
         self.slower_ns.store(0, Relaxed);
-        self.on_trial.store(0, Relaxed);
-        self.has_been_arm.store(true, Relaxed);
-        self.trial.end();
+        self.has_seen_arm();
         true
+    }
+
+    /// It has an arm, whatever it says and whatever was kept: there is nothing more to try.
+    fn has_seen_arm(&self) {
+        self.has_been_arm.store(true, Relaxed);
+        self.waits_to_refute.store(0, Relaxed);
+        self.trial.end();
     }
 
     /// It is of another kind than was guessed. What was configured stays, and so does what is no guess by
@@ -579,6 +579,12 @@ impl Device {
             self.is_no(DeviceEstimate::ARM, DeviceEstimate::FLASH);
         }
     }
+}
+
+/// What an access took of a wait for a read of `pages`: what the kernel reads with it has to be transferred too, by whatever
+/// is slowest.
+fn access_in(waited_ns: u64, pages: u64) -> u64 {
+    waited_ns.saturating_sub(first_read(pages).saturating_mul(SLOW_PAGE_NS))
 }
 
 /// Whether a device moves an arm, or may as well.

@@ -48,11 +48,16 @@ impl Measured {
 
     /// Time of one request.
     pub(crate) fn request_ns(self) -> u64 {
+        self.time_ns(self.request)
+    }
+
+    /// Time in which `pages` are delivered.
+    fn time_ns(self, pages: PageCount) -> u64 {
         let device = DeviceEstimate {
             bytes_per_second: self.bytes_per_second,
             ..DeviceEstimate::FLASH
         };
-        device.transfer_ns(self.request)
+        device.transfer_ns(pages)
     }
 }
 
@@ -123,11 +128,7 @@ impl Throughput {
         }
         let request = PageCount::new(read / u64::from(requests));
         let found = Measured::of(request, read, elapsed_ns)?;
-        let measured = DeviceEstimate {
-            bytes_per_second: found.bytes_per_second,
-            ..*device
-        };
-        let queued_ns = measured.transfer_ns(unread);
+        let queued_ns = found.time_ns(unread);
         let is_transfer = queued_ns >= device.access_ns.saturating_mul(ACCESSES_QUEUED.get());
         is_transfer.then_some(found)
     }
