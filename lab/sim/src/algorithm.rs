@@ -145,6 +145,16 @@ impl Policy {
         })
     }
 
+    /// The same library over another kernel.
+    #[must_use]
+    pub fn over(self, kernel: Self) -> Self {
+        Self {
+            front: self.front,
+            name: self.name,
+            ..kernel
+        }
+    }
+
     /// `machine` as this policy's kernel uses it.
     #[must_use]
     pub fn machine(&self, machine: &Machine) -> Machine {

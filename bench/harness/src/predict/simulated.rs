@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ahead_disk_model::{DiskModel, ServiceOrder, TimeScale};
 use ahead_replicas::page_cache::GROUP_COUNT_NS;
 use ahead_sim::algorithm::{Policy, PolicyError};
-use ahead_sim::queue::{DiskRequest, QueueSettings};
+use ahead_sim::queue::{DiskRequest, LOOP_DEPTH, QueueSettings};
 use ahead_sim::world::{Costs, Machine, RunTotals, World};
 use ahead_study::circumstances::ReclaimChoice;
+use ahead_study::plan::{GUEST_KERNEL, KERNEL};
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 use ahead_workload::{FileSpec, Job, Program, Scenario, Step, Workload};
 
@@ -25,10 +26,6 @@ use crate::ground::machine as this_machine;
 use crate::places::PlacedFile;
 use crate::results::{Limits, Results, RunRecord};
 
-/// Commands of a loop device.
-const LOOP_DEPTH: u32 = 128;
-/// Largest folio of ext4 on 4 KiB pages: one page table's worth, 2 MiB.
-const FOLIO_ORDER_MAX: u8 = 9;
 /// The kernel's read-ahead limit under the library, in KiB: its own default.
 const RUN_KIB: u64 = 128;
 /// Waking a task on an idle processor, until it runs.
@@ -228,14 +225,7 @@ pub(super) fn policy_of(
             }
             let library = Policy::for_disk(&text, disk);
             // The library is the same over every kernel.
-            Some(stock(RUN_KIB).and_then(|stock| {
-                let library = library?;
-                Ok(Policy {
-                    front: library.front,
-                    name: library.name,
-                    ..stock
-                })
-            }))
+            Some(stock(RUN_KIB).and_then(|stock| Ok(library?.over(stock))))
         }
         Arm::StaticBest | Arm::Daemon { .. } | Arm::Patched | Arm::Ceiling => None,
     }
@@ -256,16 +246,13 @@ pub(super) fn emulated(bench: &Bench<'_>, model: &DiskModel, costs: &Calibration
             ..machine
         },
         touch_ns: costs.touch_ns,
-        kernel: "linux-6.18",
+        kernel: KERNEL,
         limits: bench.plan.limits,
         seed: bench.plan.seed,
         keeps_log: false,
         reclaim: ReclaimChoice::Group,
     }
 }
-
-/// The replica of the kernel in guests.
-pub(super) const GUEST_KERNEL: &str = "linux-6.12";
 
 /// The machine of a guest: one processor, whose work takes no time. Its ext4 is that of 6.12, which
 /// knows single pages only.
@@ -297,7 +284,6 @@ fn machine(model: &DiskModel, memory_bytes: u64, request_kib: u64) -> Machine {
     let memory = PageCount::new(memory_bytes / PAGE_BYTES);
     let request_pages = request_kib * 1024 / PAGE_BYTES;
     Machine {
-        folio_order_max: FOLIO_ORDER_MAX,
         queue: QueueSettings::linux_6_18_unordered(LOOP_DEPTH, request_pages),
         ..Machine::modern(model.clone(), memory)
     }

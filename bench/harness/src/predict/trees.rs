@@ -4,11 +4,12 @@
 use ahead_disk_model::DiskModel;
 use ahead_sim::simulate;
 use ahead_sim::trees::{Ext4, TreeProgram, job};
+use ahead_study::plan::GUEST_KERNEL;
 use ahead_study::table;
 use ahead_workload::tree::Tree;
 use serde::{Deserialize, Serialize};
 
-use super::simulated::{GUEST_KERNEL, guest_machine, policy_of};
+use super::simulated::{guest_machine, policy_of};
 use crate::arm::Arm;
 
 /// A program in a tree: what a guest measured, and what the simulator says.

@@ -47,7 +47,7 @@ use ahead_disk_model::{Completion, Disk, DiskModel, TimeScale};
 use ahead_units::{ByteLength, ByteOffset, PageCount, Timestamp};
 
 pub use run::{Done, IoDirection, PageRun};
-pub use settings::{DeadlineRules, Plugging, QueueSettings, Scheduler};
+pub use settings::{DeadlineRules, LOOP_DEPTH, Plugging, QueueSettings, Scheduler};
 
 use pool::{Limits, Pool, Request};
 use scheduler::{Sweep, Turns};

@@ -117,6 +117,9 @@ pub struct QueueSettings {
     pub whole_runs: bool,
 }
 
+/// Commands that a loop device holds, and a guest's disk as well.
+pub const LOOP_DEPTH: u32 = 128;
+
 impl QueueSettings {
     /// Linux 2.2 with an IDE disk: 64 slots, requests of 122 KiB, one disk order without bounds.
     #[must_use]

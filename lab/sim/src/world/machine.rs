@@ -7,6 +7,9 @@ use super::dirty::WriteBackSettings;
 use crate::queue::QueueSettings;
 use ahead_replicas::page_cache::{Aging, Limit, Replacement};
 
+/// Largest folio of a file on 4 KiB pages, as log2 of its pages: one page table's worth, 2 MiB.
+pub const FOLIO_ORDER_MAX: u8 = 9;
+
 /// What the kernel and the programs take of a processor, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
@@ -156,7 +159,7 @@ impl Machine {
             replacement: Replacement::TwoList,
             aging: Aging::Scanned,
             write_back: WriteBackSettings::linux(),
-            folio_order_max: 9,
+            folio_order_max: FOLIO_ORDER_MAX,
             fault_around_pages: 16,
             costs: Costs::modern(),
             queue: QueueSettings::linux_6_18_for(&disk),

@@ -62,7 +62,7 @@ pub use account::RunTotals;
 pub use ahead_replicas::kernel::Read;
 pub use dirty::WriteBackSettings;
 pub use error::WorldError;
-pub use machine::{Costs, Machine};
+pub use machine::{Costs, FOLIO_ORDER_MAX, Machine};
 pub use observer::{Found, Started, WaitFor, Work, WorldMoment, WorldObserver};
 pub use oracle::{OracleSettings, OracleStyle};
 pub use state::World;

@@ -8,8 +8,8 @@ use ahead_device::machine::MachineTree;
 use ahead_device::measurement::report::MeasuredTarget;
 use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::Policy;
-use ahead_sim::queue::{DeadlineRules, QueueSettings, Scheduler};
-use ahead_sim::world::Machine;
+use ahead_sim::queue::{DeadlineRules, LOOP_DEPTH, QueueSettings, Scheduler};
+use ahead_sim::world::{FOLIO_ORDER_MAX, Machine};
 use ahead_study::circumstances::ReclaimChoice;
 use ahead_study::plan::{GUEST_KERNEL, KERNEL};
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
@@ -18,16 +18,12 @@ use crate::figures::size;
 
 /// The longest request where none is known: that of emulated disks and of guests' disks.
 const REQUEST_KIB_MAX: u64 = 1024;
-/// Requests that a guest's disk holds, as a loop device does.
-const GUEST_DEPTH: u32 = 128;
 /// From this release on a kernel reads ahead as the replica of 6.18; before, as that of 6.12.
 const NEW_READ_AHEAD: (u32, u32) = (6, 18);
 /// From this release on ext4 has folios of more than a page.
 const EXT4_FOLIOS: (u32, u32) = (6, 16);
 /// Since when XFS has them.
 const XFS_FOLIOS: (u32, u32) = (5, 18);
-/// A page table's worth, the largest folio of a file.
-const FOLIO_ORDER_MAX: u8 = 9;
 
 /// Memory of the programs and the page cache together, and what the programs have of it.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +48,7 @@ impl SimulatedMachine {
         Self {
             kernel: GUEST_KERNEL,
             folio_order_max: 0,
-            queue: QueueSettings::linux_6_18_unordered(GUEST_DEPTH, request_pages),
+            queue: QueueSettings::linux_6_18_unordered(LOOP_DEPTH, request_pages),
         }
     }
 
@@ -100,11 +96,7 @@ impl SimulatedMachine {
     /// The library over its kernel with this window.
     pub(super) fn library(&self, window_kib: u64, disk: &DiskModel) -> Policy {
         let library = policy(&format!("adaptive:ra_kb={window_kib}"), disk);
-        Policy {
-            front: library.front,
-            name: library.name,
-            ..self.kernel(window_kib, disk)
-        }
+        library.over(self.kernel(window_kib, disk))
     }
 
     /// The longest request to the disk.
@@ -145,7 +137,7 @@ fn queue(target: &MeasuredTarget, model: &DiskModel) -> QueueSettings {
     let usual = QueueSettings::linux_6_18_for(model).with_request_pages_max(pages);
     let queue = match target.scheduler.as_deref() {
         Some("none") => {
-            let depth = held.or(usual.slots).unwrap_or(GUEST_DEPTH);
+            let depth = held.or(usual.slots).unwrap_or(LOOP_DEPTH);
             return QueueSettings::linux_6_18_unordered(depth, pages);
         }
         Some("mq-deadline") => QueueSettings::linux_6_18()
