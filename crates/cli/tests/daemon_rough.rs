@@ -105,11 +105,12 @@ fn facts_that_find_the_ring_full_are_counted_and_the_next_reader_is_steered() {
     ground.write("other");
     let alone = ground.read("backward");
     let daemon = DaemonProcess::start(&[]);
-    // Watched, as the first of its pages have to be fetched.
     let file = fs::File::open(ground.mount.join("other")).expect("our file");
     let mut page = [0; 4096];
     let mut read = |at: u64| file.read_exact_at(&mut page, at * 4096).expect("a page");
     (0..1024).for_each(&mut read);
+    // Watched, as these have to be fetched, one after another. A scan that the kernel reads ahead for well is not always.
+    (0..8).for_each(|one| read((20 - one * 2) * 1024));
     daemon.signal("-STOP");
     // No two steps alike: a fact for each two reads.
     let mut at = 0;
