@@ -35,8 +35,8 @@ const PROVED_KIB_MIN: u64 = 32;
 /// Real time: how often each window is measured. The median is compared.
 const REPEATS: u32 = 3;
 /// A guest: what a run may take on the host's clock, and what more for each GiB that is read. A GiB takes 5 s there, and a
-/// minute on a machine with ten other jobs; who takes longer hangs.
-const RUN_SECONDS: u64 = 100;
+/// minute or two on a machine with ten other jobs; who takes so much longer hangs.
+const RUN_SECONDS: u64 = 600;
 const RUN_SECONDS_PER_GIB: u64 = 100;
 const MODEL: &str = "device.toml";
 const NAME: &str = "mix";
@@ -224,9 +224,9 @@ mod tests {
     /// A program of 16 MiB and a hundred of them: what hangs is found in minutes, and nobody who is slow is taken for it.
     #[test]
     fn a_run_may_take_longer_the_more_it_reads() {
-        assert_eq!(run_limit(16 << 20).as_secs(), 200);
-        assert_eq!(run_limit(1 << 30).as_secs(), 200);
-        assert_eq!(run_limit(16 << 30).as_secs(), 1700);
+        assert_eq!(run_limit(16 << 20).as_secs(), 700);
+        assert_eq!(run_limit(1 << 30).as_secs(), 700);
+        assert_eq!(run_limit(16 << 30).as_secs(), 2200);
         assert!(run_limit(u64::MAX) > run_limit(1 << 40));
     }
 
