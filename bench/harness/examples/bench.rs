@@ -162,7 +162,10 @@ fn start(run: Run) -> Result<(), String> {
                 eprintln!("test files written: {} MiB", total >> 20);
             }
         }
-        BenchProgress::Started { .. } => {}
+        BenchProgress::Started { .. } | BenchProgress::SoFar(_) => {}
+        BenchProgress::OutOfMemory { scenario, arm, .. } => {
+            eprintln!("{scenario} {arm}: out of memory");
+        }
         BenchProgress::Ended {
             number,
             total,

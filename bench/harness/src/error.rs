@@ -83,6 +83,14 @@ pub enum BenchError {
         /// Why, in one line.
         message: String,
     },
+    /// A reader was ended by the kernel, as there was no memory left for it.
+    #[error("{scenario} in arm {arm}: the memory is too small, and the kernel ended a reader")]
+    OutOfMemory {
+        /// Its pattern.
+        scenario: Scenario,
+        /// Its arm.
+        arm: Arm,
+    },
     /// Stopped on request; everything has been put back.
     #[error("stopped; the settings of the disk are as before")]
     Stopped,

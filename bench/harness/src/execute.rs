@@ -140,7 +140,19 @@ impl Bench<'_> {
             return Err(BenchError::Stopped);
         }
         drop(known);
-        let measured = self.answer(&assignment, end, arm).map_err(failed)?;
+        let answer = self.answer(&assignment, end, arm);
+        let killed = group
+            .as_ref()
+            .and_then(|group| group.killed().ok().flatten());
+        let measured = match (answer, killed) {
+            (Err(_), Some(1..)) => {
+                return Err(BenchError::OutOfMemory {
+                    scenario: scenario.clone(),
+                    arm: arm.clone(),
+                });
+            }
+            (answer, _) => answer.map_err(failed)?,
+        };
         let daemon_end = daemon
             .map(RunningDaemon::end)
             .transpose()

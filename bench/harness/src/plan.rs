@@ -12,7 +12,7 @@ use ahead_workload::scenario::ScenarioWork;
 use ahead_workload::{Scenario, Workload};
 
 use crate::arm::Arm;
-use crate::results::{Limits, RunRecord};
+use crate::results::{Limits, Results, RunRecord};
 
 /// The sizes that `static-best` tries unless given otherwise, in KiB.
 pub const SWEEP_KIB: [u64; 6] = [32, 128, 512, 1024, 4096, 8192];
@@ -222,4 +222,17 @@ pub enum BenchProgress<'a> {
         /// What it found.
         record: &'a RunRecord,
     },
+    /// A run has ended early, as there was no memory left for its readers.
+    OutOfMemory {
+        /// Which one, from 0.
+        number: usize,
+        /// How many.
+        total: usize,
+        /// Its pattern.
+        scenario: &'a Scenario,
+        /// Its arm.
+        arm: &'a Arm,
+    },
+    /// Before the first run and after each: what there is.
+    SoFar(&'a Results),
 }

@@ -34,8 +34,11 @@ pub struct Results {
     pub sweep_kib: Vec<u64>,
     /// The patterns, in order.
     pub scenarios: Vec<Scenario>,
-    /// All runs in the order in which they were done.
+    /// All runs that came to their end, in the order in which they were done.
     pub runs: Vec<RunRecord>,
+    /// Those that did not, as there was not enough memory for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub out_of_memory: Vec<RunName>,
     /// Where the files of each scenario lie, if that was looked up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<PlacedFiles>,
@@ -68,6 +71,17 @@ pub struct Limits {
     pub bytes: u64,
     /// After so many milliseconds.
     pub milliseconds: u64,
+}
+
+/// Which run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunName {
+    /// The pattern.
+    pub scenario: Scenario,
+    /// The arm.
+    pub arm: Arm,
+    /// Which repeat, from 0.
+    pub repeat: u32,
 }
 
 /// One run of one pattern in one arm.
@@ -209,6 +223,7 @@ pub(crate) mod tests {
             sweep_kib: vec![32, 128, 512],
             scenarios,
             runs,
+            out_of_memory: Vec::new(),
             places: Vec::new(),
         }
     }

@@ -16,7 +16,7 @@ use crate::ground::{Ground, machine};
 use crate::kernel_policy::KernelPolicy;
 use crate::places::PlacedFiles;
 use crate::plan::{BenchPlan, BenchProgress, DiskChoice};
-use crate::results::{Results, VERSION};
+use crate::results::{Results, RunName, VERSION};
 
 /// Runs `plan`. After an error, as after success, the machine is as it was before.
 pub fn run(
@@ -96,6 +96,7 @@ fn run_all(
         sweep_kib: plan.sweep_kib.clone(),
         scenarios: plan.scenarios.clone(),
         runs: Vec::with_capacity(total),
+        out_of_memory: Vec::new(),
         places: Vec::new(),
     };
     if plan.looks_up_places {
@@ -106,6 +107,7 @@ fn run_all(
             });
         }
     }
+    on_progress(BenchProgress::SoFar(&results));
     for (number, (repeat, scenario, arm)) in steps.into_iter().enumerate() {
         if plan.stop.load(Ordering::Relaxed) {
             return Err(BenchError::Stopped);
@@ -116,13 +118,32 @@ fn run_all(
             scenario,
             arm,
         });
-        let record = bench.execute(scenario, arm, repeat)?;
-        on_progress(BenchProgress::Ended {
-            number,
-            total,
-            record: &record,
-        });
-        results.runs.push(record);
+        match bench.execute(scenario, arm, repeat) {
+            Ok(record) => {
+                on_progress(BenchProgress::Ended {
+                    number,
+                    total,
+                    record: &record,
+                });
+                results.runs.push(record);
+            }
+            // That is what this arm does with so much memory, and the others may do better.
+            Err(BenchError::OutOfMemory { .. }) => {
+                on_progress(BenchProgress::OutOfMemory {
+                    number,
+                    total,
+                    scenario,
+                    arm,
+                });
+                results.out_of_memory.push(RunName {
+                    scenario: scenario.clone(),
+                    arm: arm.clone(),
+                    repeat,
+                });
+            }
+            Err(error) => return Err(error),
+        }
+        on_progress(BenchProgress::SoFar(&results));
     }
     Ok(results)
 }

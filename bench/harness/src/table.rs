@@ -15,6 +15,7 @@ pub fn render_table(results: &Results) -> String {
     let mut text = heading(results);
     let _ = writeln!(text, "{}", throughput(&summary));
     let _ = writeln!(text, "\nTime of a read, memory\n{}", latency(&summary));
+    text.push_str(&out_of_memory(results));
     text.push_str(&noise(&summary));
     if !summary.means.is_empty() {
         let _ = writeln!(
@@ -24,6 +25,21 @@ pub fn render_table(results: &Results) -> String {
         let _ = writeln!(text, "{}", means(&summary.means));
     }
     text
+}
+
+/// Names the runs for which there was not enough memory; they are in no row.
+fn out_of_memory(results: &Results) -> String {
+    if results.out_of_memory.is_empty() {
+        return String::new();
+    }
+    let names = results.out_of_memory.iter();
+    let names: Vec<String> = names
+        .map(|run| format!("{} {}", run.scenario, run.arm))
+        .collect();
+    format!(
+        "\nOut of memory, the kernel ended a reader: {}.\n",
+        names.join(", ")
+    )
 }
 
 /// A spread from which on a figure should not be trusted to its second digit.

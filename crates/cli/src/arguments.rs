@@ -441,6 +441,9 @@ pub struct BenchRun {
     /// Sleep where a workload computes: in a guest, whose processors take no time
     #[arg(long, hide = true)]
     pub sleep: bool,
+    /// Write the results after each run: a guest that hangs leaves those before
+    #[arg(long, hide = true)]
+    pub each: bool,
     /// Short runs, for a first look; not for publishing
     #[arg(long)]
     pub quick: bool,

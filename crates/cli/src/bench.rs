@@ -176,10 +176,29 @@ pub fn results(arguments: &BenchRun) -> Result<Results, BenchCommandError> {
     let mut plan = plan(arguments)?;
     check_writable([&arguments.json, &arguments.svg])?;
     plan.stop = stop_flag().map_err(BenchCommandError::Prepare)?;
+    let kept = arguments.json.as_deref().filter(|_| arguments.each);
+    let mut unwritten = None;
     let mut screen = Screen::new();
-    let results = ahead_harness::run(&plan, &mut |progress| screen.show(&progress));
+    let results = ahead_harness::run(&plan, &mut |progress| {
+        screen.show(&progress);
+        if let (BenchProgress::SoFar(results), Some(path)) = (progress, kept) {
+            unwritten = unwritten.take().or_else(|| replace(path, results).err());
+        }
+    });
     screen.bar.finish_and_clear();
-    Ok(results?)
+    let results = results?;
+    unwritten.map_or(Ok(results), Err)
+}
+
+/// Writes `results` to `path` in one step: whoever reads it meanwhile has those before.
+fn replace(path: &Path, results: &Results) -> Result<(), BenchCommandError> {
+    let beside = path.with_extension("new");
+    let text = serde_json::to_vec_pretty(results).unwrap_or_default();
+    write(&beside, &text)?;
+    std::fs::rename(&beside, path).map_err(|source| BenchCommandError::Write {
+        path: path.into(),
+        source,
+    })
 }
 
 fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {
@@ -395,14 +414,28 @@ impl Screen {
                 total,
                 record,
             } => {
-                self.bar.set_position(as_u64(number + 1));
-                let line = ended_line(number + 1, *total, record);
-                if self.is_terminal {
-                    self.bar.println(line);
-                } else {
-                    output::to_stderr(&format!("{line}\n"));
-                }
+                self.ended(*number, &ended_line(number + 1, *total, record));
             }
+            BenchProgress::OutOfMemory {
+                number,
+                total,
+                scenario,
+                arm,
+            } => {
+                let what = format!("{:16} {:14}", scenario.to_string(), arm.to_string());
+                let line = format!("[{:>4}/{total}] {what} out of memory", number + 1);
+                self.ended(*number, &line);
+            }
+            BenchProgress::SoFar(_) => {}
+        }
+    }
+
+    fn ended(&self, number: usize, line: &str) {
+        self.bar.set_position(as_u64(number + 1));
+        if self.is_terminal {
+            self.bar.println(line);
+        } else {
+            output::to_stderr(&format!("{line}\n"));
         }
     }
 }

@@ -87,7 +87,7 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
     let stop = studies::stop_flag()?;
     let bar = progress::bar(Shows::Parts, 0);
     if in_lab {
-        let outcomes = lab::outcomes(&plans, None, &stop, &mut |finished, total| {
+        let outcomes = lab::outcomes(&plans, &stop, &mut |finished, total| {
             bar.set_length(total as u64);
             bar.set_position(finished as u64);
         });

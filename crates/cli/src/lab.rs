@@ -11,6 +11,7 @@ mod places;
 mod predict;
 mod programs;
 mod trees;
+mod unfinished;
 
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
@@ -28,7 +29,8 @@ use account::Account;
 pub use error::LabError;
 pub use machine::{GUEST_ARGUMENT, recipe_beside};
 use machine::{guest, recipe, shared_folder, size_of, steered};
-pub use places::{disk_bytes, outcomes};
+pub use places::{PlaceOutcomes, disk_bytes, outcomes, outcomes_and_unfinished};
+pub use unfinished::Unfinished;
 
 /// About as many lines does the compiling of a kernel print.
 const LINES_OF_A_BUILD: u64 = 1900;

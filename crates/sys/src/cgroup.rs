@@ -125,6 +125,18 @@ impl MemoryGroup {
         Ok(Some(anonymous + kernel))
     }
 
+    /// How many of its processes the kernel has ended as there was no memory left. `None` where it does not say, as
+    /// version 1 did not before Linux 4.13.
+    pub fn killed(&self) -> io::Result<Option<u64>> {
+        let file = match self.folder.join("memory.events") {
+            events if events.exists() => events,
+            _ => self.folder.join("memory.oom_control"),
+        };
+        let text = fs::read_to_string(file)?;
+        let killed = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        Ok(killed.and_then(|killed| killed.trim().parse().ok()))
+    }
+
     /// Moves process `pid` into the group.
     pub fn add(&self, pid: u32) -> io::Result<()> {
         fs::write(self.members_file(), pid.to_string())
@@ -185,6 +197,23 @@ mod tests {
         assert_eq!(group.own_bytes().unwrap(), Some(672));
         fs::write(&stat, "cache 9000\nrss 600\n").unwrap();
         assert_eq!(group.own_bytes().unwrap(), None);
+    }
+
+    #[test]
+    fn processes_that_the_kernel_ended_are_counted_in_both_versions() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("cgroup.controllers"), "memory\n").unwrap();
+        let controller = MemoryController::find(root.path()).unwrap();
+        let group = controller.create("g", 4096).unwrap();
+        assert!(group.killed().is_err(), "no file says it");
+        let old = root.path().join("g/memory.oom_control");
+        fs::write(&old, "oom_kill_disable 0\nunder_oom 0\n").unwrap();
+        assert_eq!(group.killed().unwrap(), None);
+        fs::write(&old, "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n").unwrap();
+        assert_eq!(group.killed().unwrap(), Some(2));
+        let events = root.path().join("g/memory.events");
+        fs::write(events, "max 7\noom 5\noom_kill 3\noom_group_kill 0\n").unwrap();
+        assert_eq!(group.killed().unwrap(), Some(3));
     }
 
     #[test]

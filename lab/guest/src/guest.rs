@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use ahead_disk_model::{DiskModel, ModelError, TimeScale};
 use ahead_sys::terminal::{self, Lent};
@@ -88,6 +88,17 @@ pub struct Guest {
     /// Where its console is.
     pub console: Console,
     /// It is ended after so long on the host's clock.
+    pub wall_limit: Duration,
+    /// Of a task with several steps: the limit is one for each.
+    pub steps: Option<Steps>,
+}
+
+/// The steps of a task, which a file in the shared folder tells.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    /// Its name there. It is written anew when a step begins.
+    pub file: &'static str,
+    /// From then on a step may take so long on the host's clock; before the first the guest's own limit counts.
     pub wall_limit: Duration,
 }
 
@@ -265,16 +276,24 @@ impl Guest {
         start: Instant,
         stop: &AtomicBool,
     ) -> Result<ExitStatus, GuestError> {
+        let (mut began, mut limit) = (start, self.wall_limit);
+        let mut step = None;
         loop {
             if let Some(status) = child.try_wait().map_err(GuestError::Start)? {
                 return Ok(status);
             }
-            let hangs = start.elapsed() > self.wall_limit;
+            if let Some(steps) = &self.steps {
+                let now = last_written(&shared.join(steps.file));
+                if now != step {
+                    (step, began, limit) = (now, Instant::now(), steps.wall_limit);
+                }
+            }
+            let hangs = began.elapsed() > limit;
             if hangs || stop.load(Ordering::Relaxed) {
                 end_group(child);
                 return Err(if hangs {
                     GuestError::Hung {
-                        limit: self.wall_limit,
+                        limit,
                         last: last_line(&self.said(shared)),
                     }
                 } else {
@@ -313,6 +332,12 @@ impl StandardFlags {
         let _ = input.map(|flags| fcntl_setfl(io::stdin(), flags));
         let _ = output.map(|flags| fcntl_setfl(io::stdout(), flags));
     }
+}
+
+/// When a file was written; `None` while there is none, and while it is empty.
+fn last_written(path: &Path) -> Option<SystemTime> {
+    let facts = fs::metadata(path).ok().filter(|facts| facts.len() > 0)?;
+    facts.modified().ok()
 }
 
 /// Ends the guest with all its processes, which are processes of the host.

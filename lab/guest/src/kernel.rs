@@ -34,6 +34,10 @@ const PATCHES: &[(&str, &str)] = &[
         "0004-um-turns-without-ticks.patch",
         include_str!("../kernel/patches/0004-um-turns-without-ticks.patch"),
     ),
+    (
+        "0005-um-reclaim-takes-time.patch",
+        include_str!("../kernel/patches/0005-um-reclaim-takes-time.patch"),
+    ),
 ];
 
 /// The patches for adaptive read-ahead, in the order of their numbers; `xtask` says when one is missing here.

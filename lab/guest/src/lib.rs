@@ -24,7 +24,7 @@ pub mod source;
 pub mod sweep;
 pub mod task;
 
-pub use guest::{Console, Guest, GuestDisk, GuestError, GuestRun};
+pub use guest::{Console, Guest, GuestDisk, GuestError, GuestRun, Steps};
 pub use kernel::{Kernel, KernelError};
 pub use requests::LoggedRequest;
 pub use source::{KernelSeries, SourceError};

@@ -34,6 +34,7 @@ use super::window_value;
 mod disk_of;
 mod error;
 mod mix;
+mod proof;
 mod prove;
 mod show;
 mod simulated;

@@ -17,6 +17,8 @@ use crate::disk::DiskCommandError;
 use crate::exit::Exit;
 use crate::size::SizeError;
 
+use super::unfinished::Unfinished;
+
 /// Why a lab command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -57,6 +59,14 @@ pub enum LabError {
     /// The bench inside a guest.
     #[error("in the guest: {0}")]
     Inside(String),
+    /// A run of the bench inside a guest.
+    #[error("in the guest: {what}: {why}")]
+    Unfinished {
+        /// Which.
+        what: String,
+        /// Why it has no figures.
+        why: Unfinished,
+    },
     /// An arm that a guest does not have.
     #[error(
         "--arm: `{0}` is for `ahead bench`; a command in a guest has off, stock:KIB, run, ceiling"

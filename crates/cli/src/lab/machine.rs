@@ -10,7 +10,7 @@ use std::time::Duration;
 use ahead_guest::init::{DISK_FOLDER, SHARED_FOLDER, in_guest};
 use ahead_guest::kernel::{Kernel, Recipe};
 use ahead_guest::source::{self, KernelSeries};
-use ahead_guest::{Console, FileSystem, Guest, GuestDisk, GuestRun, Task};
+use ahead_guest::{Console, FileSystem, Guest, GuestDisk, GuestRun, Steps, Task};
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ const SOURCES: &str = "/usr/src";
 /// What the bench in a guest writes its results to, in the shared folder.
 const RESULTS: &str = "results.json";
 /// A guest that takes longer on the host's clock hangs.
-const WALL_LIMIT: Duration = Duration::from_secs(600);
+pub(super) const WALL_LIMIT: Duration = Duration::from_secs(600);
 
 /// Where the kernel of the command line is built.
 ///
@@ -85,6 +85,7 @@ pub(super) fn guest_of(kernel: &LabKernel, disk: &str) -> Result<Guest, LabError
         task: Task::new(Vec::new()),
         console: Console::Ours,
         wall_limit: WALL_LIMIT,
+        steps: None,
     })
 }
 
@@ -171,6 +172,20 @@ pub(super) fn disk_name(text: &str) -> &str {
 /// The file called `name` in the shared folder, as a guest finds it.
 pub(super) fn in_shared(name: &str) -> PathBuf {
     Path::new(SHARED_FOLDER).join(name)
+}
+
+/// The steps of a [`bench_command`] that has `--each`: its runs.
+pub(super) const fn runs_of_bench(wall_limit: Duration) -> Steps {
+    Steps {
+        file: RESULTS,
+        wall_limit,
+    }
+}
+
+/// What the bench in a guest that did not come to its end had written; `None` where that is nothing.
+pub(super) fn results_so_far<Results: DeserializeOwned>(shared: &TempDir) -> Option<Results> {
+    let text = fs::read(shared.path().join(RESULTS)).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 /// Runs a guest whose command is a [`bench_command`]: also what the bench in it found. `what` begins the

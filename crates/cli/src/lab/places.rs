@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use ahead_disk_model::TimeScale;
 use ahead_guest::source::KernelSeries;
-use ahead_guest::{Console, GuestDisk, Task};
+use ahead_guest::{Console, GuestDisk, GuestError, Task};
 use ahead_harness::Results;
 use ahead_harness::arm::Arm;
 use ahead_harness::results::RunRecord;
@@ -18,7 +19,11 @@ use ahead_study::sweep::CellOutcome;
 use ahead_workload::{Scenario, Workload};
 
 use super::error::LabError;
-use super::machine::{bench_command, bench_in, guest_of, in_shared, shared_folder};
+use super::machine::{
+    WALL_LIMIT, bench_command, bench_in, guest_of, in_shared, results_so_far, runs_of_bench,
+    shared_folder,
+};
+use super::unfinished::Unfinished;
 use crate::arguments::LabKernel;
 
 /// The plan of one place, in the shared folder.
@@ -61,18 +66,62 @@ struct Place<'a> {
     disk: &'a str,
 }
 
-/// All workloads of `plans` in guests: outcomes in the order of the plans, named as the simulator names
-/// its own. The disks take requests of `request_kib` at most, or of what guests' disks mostly take. `on_step` hears how
-/// many places of how many are done.
+impl Place<'_> {
+    fn described(&self) -> String {
+        format!("{}/{}", self.disk, self.name)
+    }
+
+    fn cell(&self, (memory_mib, policy): &Open<'_>) -> Cell {
+        Cell {
+            plan: self.plan.name.clone(),
+            disk: self.disk.to_owned(),
+            memory_mib: *memory_mib,
+            workload: self.name.to_owned(),
+            policy: (*policy).to_owned(),
+        }
+    }
+}
+
+/// What came of plans in guests.
+#[derive(Clone, Debug, Default)]
+pub struct PlaceOutcomes {
+    /// Outcomes in the order of the plans, named as the simulator names its own.
+    pub finished: Vec<CellOutcome>,
+    /// What did not come to its end, and why.
+    pub unfinished: Vec<(Cell, Unfinished)>,
+}
+
+/// All workloads of `plans` in guests. `on_step` hears how many places of how many are done.
 ///
 /// # Errors
-/// A policy that no guest has, a trace, or a guest that did not come to its end.
+/// A policy that no guest has, a trace, or a run that did not come to its end.
 pub fn outcomes(
     plans: &[Plan],
-    request_kib: Option<u32>,
     stop: &AtomicBool,
     on_step: &mut (dyn FnMut(usize, usize) + Send),
 ) -> Result<Vec<CellOutcome>, LabError> {
+    let found = outcomes_and_unfinished(plans, None, WALL_LIMIT, stop, on_step)?;
+    match found.unfinished.into_iter().next() {
+        None => Ok(found.finished),
+        Some((cell, why)) => Err(LabError::Unfinished {
+            what: format!("{}/{}, {}", cell.disk, cell.workload, cell.policy),
+            why,
+        }),
+    }
+}
+
+/// As [`outcomes`], and what does not come to its end does not end the others. The disks take requests of `request_kib`
+/// at most, or of what guests' disks mostly take. A run may take `run_limit` on the host's clock.
+///
+/// # Errors
+/// A policy that no guest has, a trace, or a guest that did not come to its first run.
+pub fn outcomes_and_unfinished(
+    plans: &[Plan],
+    request_kib: Option<u32>,
+    run_limit: Duration,
+    stop: &AtomicBool,
+    on_step: &mut (dyn FnMut(usize, usize) + Send),
+) -> Result<PlaceOutcomes, LabError> {
     let mut places = Vec::new();
     for plan in plans {
         if let Some(trace) = plan.trace.keys().next() {
@@ -93,16 +142,16 @@ pub fn outcomes(
             }));
         }
     }
-    let mut found: Vec<Option<Vec<CellOutcome>>> = places.iter().map(|_| None).collect();
+    let mut found: Vec<Vec<Ended<'_>>> = places.iter().map(|_| Vec::new()).collect();
     let (mut failure, mut finished) = (None, 0);
     parallel::for_each(
         &places,
-        |place| in_guest(place, request_kib, stop),
+        |place| in_guests(place, request_kib, run_limit, stop),
         |index, result| {
             finished += 1;
             on_step(finished, places.len());
             match result {
-                Ok(outcomes) => found[index] = Some(outcomes),
+                Ok(ended) => found[index] = ended,
                 Err(error) => failure = failure.take().or(Some(error)),
             }
             failure.is_none() && !stop.load(Ordering::Relaxed)
@@ -113,7 +162,19 @@ pub fn outcomes(
         None if stop.load(Ordering::Relaxed) => {
             Err(LabError::Guest(ahead_guest::GuestError::Stopped))
         }
-        None => Ok(found.into_iter().flatten().flatten().collect()),
+        None => {
+            let mut all = PlaceOutcomes::default();
+            for (place, ended) in places.iter().zip(found) {
+                for (open, end) in ended {
+                    let cell = place.cell(&open);
+                    match end {
+                        Ok(report) => all.finished.push(CellOutcome { cell, report }),
+                        Err(why) => all.unfinished.push((cell, why)),
+                    }
+                }
+            }
+            Ok(all)
+        }
     }
 }
 
@@ -124,34 +185,79 @@ fn policies(plan: &Plan) -> impl Iterator<Item = &str> {
     [GUEST_KERNEL].into_iter().chain(own).chain([CEILING])
 }
 
+/// A cell of a place: memory in MiB, and the policy.
+type Open<'a> = (u64, &'a str);
+/// How it ended.
+type Ended<'a> = (Open<'a>, Result<WorldReport, Unfinished>);
+
+/// One guest does it all, unless it hangs: then another one does what is left.
+fn in_guests<'a>(
+    place: &Place<'a>,
+    request_kib: Option<u32>,
+    run_limit: Duration,
+    stop: &AtomicBool,
+) -> Result<Vec<Ended<'a>>, LabError> {
+    let plan = place.plan;
+    let sizes = plan.memory_mib.iter();
+    let mut open: Vec<Open<'a>> = sizes
+        .flat_map(|mib| policies(plan).map(|policy| (*mib, policy)))
+        .collect();
+    let mut ended: Vec<Ended<'a>> = Vec::new();
+    while !open.is_empty() {
+        let (results, hung) = in_guest(place, &open, request_kib, run_limit, stop)?;
+        let (now, left) = sort_out(open, hung, |(memory_mib, policy)| {
+            let scenario = Scenario::planned(&plan.name, place.name, *memory_mib);
+            end_of(&results, &scenario, arm(policy).as_ref()?)
+        });
+        ended.extend(now);
+        open = left;
+        if let (None, Some((_, policy))) = (hung, open.first()) {
+            let what = place.described();
+            return Err(LabError::Inside(format!("{what}: no run of {policy}")));
+        }
+    }
+    Ok(ended)
+}
+
+/// Boots a guest for what the first size of memory in `open` has left, and for those that have the same left. Says what
+/// it found, and after how long it hung, if it did.
 fn in_guest(
     place: &Place<'_>,
+    open: &[Open<'_>],
     request_kib: Option<u32>,
+    run_limit: Duration,
     stop: &AtomicBool,
-) -> Result<Vec<CellOutcome>, LabError> {
+) -> Result<(Results, Option<Duration>), LabError> {
     let plan = place.plan;
-    let what = format!("{}/{}", place.disk, place.name);
+    let left_of = |mib: u64| -> Vec<&str> {
+        let left = open.iter().filter(|(size, _)| *size == mib);
+        left.map(|(_, policy)| *policy).collect()
+    };
+    let left = open.first().map_or_else(Vec::new, |(mib, _)| left_of(*mib));
+    let sizes = plan.memory_mib.iter().copied();
+    let memory_mib: Vec<u64> = sizes.filter(|mib| left_of(*mib) == left).collect();
     let file = plan.disk_file(place.disk);
     let file = file.map(|path| path.display().to_string());
     let disk = file.as_deref().unwrap_or(place.disk);
+    let largest_mib = memory_mib.iter().max().copied().unwrap_or(0);
     let single = Plan {
         // The reader is told by name where the files are; a model's file would be another one there.
         disks: vec![ANY_DISK.to_owned()],
         policies: Vec::new(),
+        memory_mib,
         workload: [(place.name.to_owned(), place.workload.clone())].into(),
         ..plan.clone()
     };
     let shared = shared_folder()?;
     fs::write(shared.path().join(PLAN), single.to_toml())?;
-    let arms: Vec<String> = policies(plan)
-        .filter_map(arm)
-        .map(|arm| arm.to_string())
-        .collect();
+    let arms = left.iter().filter_map(|policy| arm(policy));
+    let arms: Vec<String> = arms.map(|arm| arm.to_string()).collect();
     let options = [
         format!("--plan={}", in_shared(PLAN).display()),
         format!("--arm={}", arms.join(",")),
         "--repeat=1".to_owned(),
         "--sleep".to_owned(),
+        "--each".to_owned(),
         // To its own end: years of virtual time, and more than any disk.
         "--seconds=100000000".to_owned(),
         "--bytes=1024T".to_owned(),
@@ -172,33 +278,53 @@ fn in_guest(
         ..guest.disk
     };
     guest.task = Task::new(bench_command("run", disk, options)?);
-    let memory_mib = plan.memory_mib.iter().max().copied().unwrap_or(0);
-    guest.memory_bytes = (memory_mib << 20) + SPARE_BYTES;
+    guest.memory_bytes = (largest_mib << 20) + SPARE_BYTES;
     guest.console = Console::Kept;
-    let (_, results): (_, Results) = bench_in(&guest, &shared, stop, &what)?;
-    let mut outcomes = Vec::new();
-    for &memory_mib in &plan.memory_mib {
-        let scenario = Scenario::planned(&plan.name, place.name, memory_mib);
-        for policy in policies(plan) {
-            let is_it = |run: &&RunRecord| {
-                run.scenario == scenario && Some(&run.arm) == arm(policy).as_ref()
-            };
-            let Some(run) = results.runs.iter().find(is_it) else {
-                return Err(LabError::Inside(format!("{what}: no run of {policy}")));
-            };
-            outcomes.push(CellOutcome {
-                cell: Cell {
-                    plan: plan.name.clone(),
-                    disk: place.disk.to_owned(),
-                    memory_mib,
-                    workload: place.name.to_owned(),
-                    policy: policy.to_owned(),
-                },
-                report: report(run),
-            });
+    guest.steps = Some(runs_of_bench(run_limit));
+    match bench_in(&guest, &shared, stop, &place.described()) {
+        Ok((_, results)) => Ok((results, None)),
+        Err(LabError::Guest(GuestError::Hung { limit, last })) => {
+            let hung = || LabError::Guest(GuestError::Hung { limit, last });
+            let results = results_so_far(&shared).ok_or_else(hung)?;
+            Ok((results, Some(limit)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// How the run of `scenario` under `arm` ended; `None` where it did not.
+fn end_of(
+    results: &Results,
+    scenario: &Scenario,
+    arm: &Arm,
+) -> Option<Result<WorldReport, Unfinished>> {
+    let run = |run: &&RunRecord| run.scenario == *scenario && run.arm == *arm;
+    if let Some(run) = results.runs.iter().find(run) {
+        return Some(Ok(report(run)));
+    }
+    let mut killed = results.out_of_memory.iter();
+    killed
+        .any(|run| run.scenario == *scenario && run.arm == *arm)
+        .then_some(Err(Unfinished::OutOfMemory))
+}
+
+/// What of `open` has ended, and what is left. Where the guest hung after so long, the first that has not ended is why.
+fn sort_out<'a>(
+    open: Vec<Open<'a>>,
+    hung: Option<Duration>,
+    end_of: impl Fn(&Open<'a>) -> Option<Result<WorldReport, Unfinished>>,
+) -> (Vec<Ended<'a>>, Vec<Open<'a>>) {
+    let mut hung = hung.map(|limit| Unfinished::TookTooLong {
+        seconds: limit.as_secs(),
+    });
+    let (mut ended, mut left) = (Vec::new(), Vec::new());
+    for one in open {
+        match end_of(&one).or_else(|| hung.take().map(Err)) {
+            Some(end) => ended.push((one, end)),
+            None => left.push(one),
         }
     }
-    Ok(outcomes)
+    (ended, left)
 }
 
 /// Of a disk that holds the files of `workload`; the bench fills half of the free space of a disk that it did
@@ -226,6 +352,32 @@ fn report(run: &RunRecord) -> WorldReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Eight windows and two sizes of memory: the third hangs, and what comes after it is left for another guest.
+    #[test]
+    fn what_hangs_is_one_cell_and_the_others_are_left_to_do() {
+        let open = vec![(64, "a"), (64, "b"), (64, "c"), (64, "d"), (256, "a")];
+        let end_of = |one: &Open<'_>| match one {
+            (64, "a") => Some(Ok(WorldReport::default())),
+            (64, "b") => Some(Err(Unfinished::OutOfMemory)),
+            _ => None,
+        };
+        let hung = Some(Duration::from_secs(9));
+        let (ended, left) = sort_out(open.clone(), hung, end_of);
+        let ended: Vec<_> = ended
+            .into_iter()
+            .map(|(one, end)| (one.1, end.err()))
+            .collect();
+        let too_long = Unfinished::TookTooLong { seconds: 9 };
+        let killed = Unfinished::OutOfMemory;
+        assert_eq!(
+            ended,
+            [("a", None), ("b", Some(killed)), ("c", Some(too_long))]
+        );
+        assert_eq!(left, [(64, "d"), (256, "a")]);
+        let (ended, left) = sort_out(open, None, end_of);
+        assert_eq!((ended.len(), left.len()), (2, 3), "none is why");
+    }
 
     #[test]
     fn a_policy_of_the_simulator_is_an_arm_where_a_guest_has_it() {

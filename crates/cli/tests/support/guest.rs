@@ -27,6 +27,7 @@ pub(crate) fn bare_guest(model: DiskModel) -> Guest {
         task: Task::new(Vec::new()),
         console: Console::Kept,
         wall_limit: WALL_LIMIT,
+        steps: None,
     }
 }
 

@@ -119,6 +119,12 @@ impl Mix {
         (self.random_permille > 0).then_some(number)
     }
 
+    /// What all programs read together, over a disk of `capacity` bytes.
+    pub(super) fn bytes(&self, capacity: u64) -> u64 {
+        let reads = self.reads(capacity).saturating_mul(self.streams);
+        reads.saturating_mul(self.request_bytes)
+    }
+
     /// Reads of one program, the random ones included.
     fn reads(&self, capacity: u64) -> u64 {
         if self.random_permille >= 1000 {

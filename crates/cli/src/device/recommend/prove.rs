@@ -5,26 +5,25 @@
 //! repeat. On a folder, or on an emulated disk, it is the running kernel in real time, whose noise is in the figures.
 //! The files are those of the recommendation, only that the random places lie in a file that can be written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use ahead_device::measurement::statistics::permille;
 use ahead_disk_model::DiskModel;
 use ahead_harness::arm::Arm;
 use ahead_harness::results::RunRecord;
 use ahead_harness::{DiskChoice, Results};
-use ahead_study::plan::{CEILING, FLOOR, GUEST_KERNEL, Plan};
+use ahead_study::plan::{CEILING, Plan};
 use ahead_study::results::CONTENDER;
-use ahead_study::table;
 use ahead_workload::Workload;
-use serde::Serialize;
 
 use super::error::{RecommendCommandError, range};
 use super::mix::{self, Mix};
-use super::sweep::{ALIKE_PER_CENT, WINDOWS_KIB, name_of as name_of_window};
+use super::proof::{Proof, ProvedRate, policy};
+use super::sweep::WINDOWS_KIB;
 use crate::arguments::BenchRun;
-use crate::figures::{megabytes, per_cent, per_cent_of_permille};
+use crate::lab::Unfinished;
 use crate::progress::{self, Shows};
 use crate::{bench, lab, studies};
 
@@ -35,126 +34,12 @@ pub(super) const LAB: &str = "lab";
 const PROVED_KIB_MIN: u64 = 32;
 /// Real time: how often each window is measured. The median is compared.
 const REPEATS: u32 = 3;
+/// A guest: what a run may take on the host's clock, and what more for each GiB that is read. A GiB takes 5 s there, and a
+/// minute or two on a machine with ten other jobs; who takes so much longer hangs.
+const RUN_SECONDS: u64 = 600;
+const RUN_SECONDS_PER_GIB: u64 = 100;
 const MODEL: &str = "device.toml";
 const NAME: &str = "mix";
-
-/// What one window does, measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct ProvedRate {
-    /// Bytes per second that the programs got; of several runs the median.
-    pub bytes_per_second: u64,
-    /// (Largest − smallest) by the median of the runs, in thousandths; `None` of a single run.
-    pub spread_permille: Option<u64>,
-}
-
-/// A recommendation and what a kernel really does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Proof {
-    /// What was measured, and on what.
-    pub place: String,
-    /// Noise is in the figures.
-    pub is_real_time: bool,
-    /// Window by window, in KiB.
-    pub windows: BTreeMap<u64, ProvedRate>,
-    /// Under `ahead run`.
-    pub ahead_run: Option<ProvedRate>,
-    /// By a reader that knows its future.
-    pub ceiling: Option<ProvedRate>,
-    /// The window that was recommended.
-    pub recommended_kib: u64,
-    /// The fastest of all.
-    pub fastest_kib: u64,
-    /// So much slower is the recommended one, in thousandths.
-    pub loss_permille: u64,
-    /// It is as fast as the fastest, as far as windows are told apart.
-    pub holds: bool,
-}
-
-impl Proof {
-    /// For people.
-    pub(super) fn text(&self) -> String {
-        let best = self.windows.get(&self.fastest_kib);
-        let best = best.map_or(0, |one| one.bytes_per_second);
-        let mut titles = vec!["window", "MB/s", "of best"];
-        titles.extend(self.is_real_time.then_some("spread"));
-        let row = |name: String, one: &ProvedRate| {
-            let spread = per_cent_of_permille(one.spread_permille);
-            let mut cells = vec![
-                name,
-                megabytes(one.bytes_per_second),
-                per_cent(one.bytes_per_second, best),
-            ];
-            cells.extend(self.is_real_time.then_some(spread));
-            cells
-        };
-        let mut rows = table::with_titles(&titles, 1..titles.len());
-        for (kib, one) in &self.windows {
-            let mark = if *kib == self.recommended_kib {
-                " <"
-            } else {
-                ""
-            };
-            rows.add_row(row(name_of_window(*kib) + mark, one));
-        }
-        for (name, one) in [("ahead run", &self.ahead_run), ("ceiling", &self.ceiling)] {
-            if let Some(one) = one {
-                rows.add_row(row(name.to_owned(), one));
-            }
-        }
-        let verdict = if self.holds { "Proved" } else { "Not proved" };
-        let noise = if self.is_real_time {
-            " Real time: what else the machine did is in these figures."
-        } else {
-            ""
-        };
-        format!(
-            "\nMeasured: {}\n\n{rows}\n\n{verdict}: {} is {} slower than the fastest, {}; up to {ALIKE_PER_CENT} % \
-             counts as alike.{noise}\n",
-            self.place,
-            name_of_window(self.recommended_kib),
-            per_cent_of_permille(Some(self.loss_permille)),
-            name_of_window(self.fastest_kib),
-        )
-    }
-
-    fn of(
-        place: String,
-        is_real_time: bool,
-        rates: &BTreeMap<String, ProvedRate>,
-        recommended_kib: u64,
-    ) -> Self {
-        let rate = |name: &str| rates.get(name).copied();
-        let windows: BTreeMap<u64, ProvedRate> = WINDOWS_KIB
-            .into_iter()
-            .filter_map(|kib| Some((kib, rate(&policy(kib))?)))
-            .collect();
-        let fastest = windows.iter().max_by_key(|(_, one)| one.bytes_per_second);
-        let (fastest_kib, best) = fastest.map_or((0, 0), |(kib, one)| (*kib, one.bytes_per_second));
-        let own = windows.get(&recommended_kib);
-        let own = own.map_or(0, |one| one.bytes_per_second);
-        let loss_permille = permille(best, own.max(1)).saturating_sub(1000);
-        Self {
-            place,
-            is_real_time,
-            ahead_run: rate(CONTENDER),
-            ceiling: rate(CEILING),
-            recommended_kib,
-            fastest_kib,
-            loss_permille,
-            holds: u128::from(best) * 100 <= u128::from(own) * u128::from(100 + ALIKE_PER_CENT),
-            windows,
-        }
-    }
-}
-
-/// What the lab calls the kernel with this window.
-fn policy(kib: u64) -> String {
-    match kib {
-        0 => FLOOR.to_owned(),
-        128 => GUEST_KERNEL.to_owned(),
-        _ => format!("{GUEST_KERNEL}:ra_kb={kib}"),
-    }
-}
 
 /// What is read to prove a recommendation, and where.
 #[derive(Debug)]
@@ -162,6 +47,7 @@ pub(super) struct Proving<'a> {
     place: &'a str,
     workload: Workload,
     memory_bytes: u64,
+    run_limit: Duration,
 }
 
 impl<'a> Proving<'a> {
@@ -179,11 +65,12 @@ impl<'a> Proving<'a> {
             let expected = "lab, the name of an emulated disk, or a folder";
             return Err(range("--prove", place, expected));
         }
-        let workload = mix.workload(mix::random_bytes(memory_bytes));
+        let capacity = mix::random_bytes(memory_bytes);
         Ok(Self {
             place,
-            workload,
+            workload: mix.workload(capacity),
             memory_bytes,
+            run_limit: run_limit(mix.bytes(capacity)),
         })
     }
 }
@@ -199,6 +86,7 @@ pub(super) fn prove(
         place,
         workload,
         memory_bytes,
+        run_limit,
     } = proving;
     let folder = tempfile::Builder::new().prefix("ahead-prove-").tempdir();
     let folder = folder.map_err(RecommendCommandError::Folder)?;
@@ -220,7 +108,7 @@ pub(super) fn prove(
         ..Plan::default()
     };
     if place == LAB {
-        return in_lab(plan, request_kib, recommended_kib);
+        return in_lab(plan, request_kib, run_limit, recommended_kib);
     }
     let file = folder.path().join("plan.toml");
     studies::write(&file, plan.to_toml().as_bytes())?;
@@ -257,50 +145,58 @@ fn arm_of(kib: u64) -> Arm {
     }
 }
 
+/// What a run that reads so much may take in a guest.
+fn run_limit(bytes: u64) -> Duration {
+    let gib = bytes.div_ceil(1 << 30);
+    Duration::from_secs(RUN_SECONDS + RUN_SECONDS_PER_GIB.saturating_mul(gib))
+}
+
 fn in_lab(
     plan: Plan,
     request_kib: u64,
+    run_limit: Duration,
     recommended_kib: u64,
 ) -> Result<Proof, RecommendCommandError> {
     let request_kib = u32::try_from(request_kib).ok();
     let stop = studies::stop_flag()?;
     let bar = progress::bar(Shows::Parts, 1);
     bar.set_message("every window, in a guest");
-    let outcomes = lab::outcomes(&[plan], request_kib, &stop, &mut |_, _| bar.inc(1));
+    let plans = [plan];
+    let outcomes =
+        lab::outcomes_and_unfinished(&plans, request_kib, run_limit, &stop, &mut |_, _| {
+            bar.inc(1)
+        });
     bar.finish_and_clear();
-    let rates = outcomes?.into_iter().map(|one| {
-        let rate = ProvedRate {
-            bytes_per_second: one.report.bytes_per_second(),
-            spread_permille: None,
-        };
+    let outcomes = outcomes?;
+    let rates = outcomes.finished.into_iter().map(|one| {
+        let rate = ProvedRate::of(vec![one.report.bytes_per_second()]);
         (one.cell.policy, rate)
     });
+    let unfinished = outcomes.unfinished.into_iter();
+    let rates = rates.chain(unfinished.map(|(cell, why)| (cell.policy, ProvedRate::none(why))));
     let place = "Linux 6.12 in a guest over this model, in virtual time".to_owned();
     Ok(Proof::of(place, false, &rates.collect(), recommended_kib))
 }
 
-/// The median of each arm, by what the lab calls it.
+/// Each arm, by what the lab calls it. One that was out of memory once cannot be relied on.
 fn rates(results: &Results) -> BTreeMap<String, ProvedRate> {
     let mut all: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for run in &results.runs {
-        all.entry(name_of(run)).or_default().push(rate(run));
+        all.entry(name_of(&run.arm)).or_default().push(rate(run));
     }
-    let median = |mut rates: Vec<u64>| {
-        rates.sort_unstable();
-        let middle = rates[rates.len() / 2];
-        let spread = rates[rates.len() - 1] - rates[0];
-        ProvedRate {
-            bytes_per_second: middle,
-            spread_permille: (rates.len() > 1).then(|| permille(spread, middle.max(1))),
-        }
-    };
-    all.into_iter()
-        .map(|(name, rates)| (name, median(rates)))
-        .collect()
+    let killed = results.out_of_memory.iter();
+    let killed: BTreeSet<String> = killed.map(|run| name_of(&run.arm)).collect();
+    let mut rates: BTreeMap<String, ProvedRate> = all
+        .into_iter()
+        .map(|(name, rates)| (name, ProvedRate::of(rates)))
+        .collect();
+    let none = ProvedRate::none(Unfinished::OutOfMemory);
+    rates.extend(killed.into_iter().map(|name| (name, none)));
+    rates
 }
 
-fn name_of(run: &RunRecord) -> String {
-    match &run.arm {
+fn name_of(arm: &Arm) -> String {
+    match arm {
         Arm::Off => policy(0),
         Arm::Stock { kib } => policy(*kib),
         Arm::Ceiling => CEILING.to_owned(),
@@ -317,50 +213,21 @@ fn rate(run: &RunRecord) -> u64 {
 mod tests {
     use super::*;
 
-    fn proof(rates: &[(u64, u64)], recommended_kib: u64) -> Proof {
-        let rate = |(kib, bytes_per_second): &(u64, u64)| {
-            let rate = ProvedRate {
-                bytes_per_second: *bytes_per_second,
-                spread_permille: None,
-            };
-            (policy(*kib), rate)
-        };
-        let rates = rates.iter().map(rate).collect();
-        Proof::of("a test".to_owned(), false, &rates, recommended_kib)
-    }
-
-    #[test]
-    fn three_in_a_hundred_slower_than_the_fastest_holds_and_more_does_not() {
-        let rates = [(128, 500), (512, 1000), (4096, 1030), (8192, 700)];
-        let near = proof(&rates, 512);
-        assert_eq!(
-            (near.holds, near.loss_permille, near.fastest_kib),
-            (true, 30, 4096)
-        );
-        assert!(
-            near.text().contains("Proved: 512 KiB is 3.0 %"),
-            "{}",
-            near.text()
-        );
-        let far = proof(&[(512, 1000), (4096, 1031)], 512);
-        assert!(
-            !far.holds && far.text().contains("Not proved"),
-            "{}",
-            far.text()
-        );
-        assert!(!proof(&rates, 128).holds);
-        assert!(
-            !proof(&rates, 1024).holds,
-            "what was not measured is not proved"
-        );
-    }
-
     /// One that is recommended is measured, however small it is.
     #[test]
     fn small_windows_are_proved_where_they_are_recommended() {
         assert_eq!(windows(16).min(), Some(16));
         assert_eq!(windows(512).min(), Some(32));
         assert_eq!(windows(512).max(), Some(64 << 10));
+    }
+
+    /// A program of 16 MiB and a hundred of them: what hangs is found in minutes, and nobody who is slow is taken for it.
+    #[test]
+    fn a_run_may_take_longer_the_more_it_reads() {
+        assert_eq!(run_limit(16 << 20).as_secs(), 700);
+        assert_eq!(run_limit(1 << 30).as_secs(), 700);
+        assert_eq!(run_limit(16 << 30).as_secs(), 2200);
+        assert!(run_limit(u64::MAX) > run_limit(1 << 40));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use ahead_study::table;
 use serde::Serialize;
 
 use super::mix::Mix;
-use super::prove::Proof;
+use super::proof::Proof;
 use super::sweep::{ALIKE_PER_CENT, Choice, WindowOutcome, name_of};
 use crate::figures::{megabytes, per_cent_of_permille, ratio, seconds, size};
 
