@@ -60,6 +60,7 @@ pub fn policy(data: &[u8]) {
         expected: PageCount::new(feed.number(2)),
         threshold: PageCount::new(feed.number(8)),
         available: PageCount::new(feed.number(4)),
+        kernel_window: PageCount::new(feed.number(2)),
         streams: u32::from(feed.byte()),
         contested: false,
         lone_reads: false,

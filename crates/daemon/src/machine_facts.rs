@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ahead_engine::device::DeviceFacts;
+use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::settings::Settings;
 use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
 use ahead_sys::device_identity;

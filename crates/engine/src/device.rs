@@ -11,11 +11,11 @@ use Ordering::Relaxed;
 
 use ahead_policy::device::{DeviceEstimate, NO_ARM_NS};
 use ahead_policy::stock::first_read;
-use ahead_units::{PAGE_BYTES, PageCount, Timestamp};
+use ahead_units::{PageCount, Timestamp};
 
 use crate::contest::Contest;
+use crate::device_facts::DeviceFacts;
 use crate::estimates::{Estimates, SharedEstimate};
-use crate::settings::Settings;
 use crate::starved::Starved;
 use crate::throughput::{Measured, Throughput};
 use crate::trial::Trial;
@@ -59,57 +59,6 @@ const GUESSED: u32 = 0;
 const MEASURED: u32 = 1;
 const CONFIGURED: u32 = 2;
 
-/// What the host found out about a device when it met it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceFacts {
-    /// What identifies it, also to other processes and after a restart; 0 when that is not known.
-    pub identity: u64,
-    /// Has an arm that seeks; `None` when it is not known.
-    pub rotational: Option<bool>,
-    /// Pages that one call may ask for: the kernel cuts the rest silently. At least 1.
-    pub call_pages_max: u32,
-    /// The configured access time, 0 if none.
-    pub access_ns: u64,
-    /// The configured bandwidth, 0 if none.
-    pub bytes_per_second: u64,
-    /// The configured depth, 0 if none.
-    pub depth: u32,
-}
-
-impl DeviceFacts {
-    /// Nothing was found out: what the settings say, and a call that every kernel takes.
-    #[must_use]
-    pub fn configured(settings: &Settings) -> Self {
-        Self {
-            identity: 0,
-            rotational: None,
-            call_pages_max: 32,
-            access_ns: u64::from(settings.access_us) * 1000,
-            bytes_per_second: u64::from(settings.bandwidth_mb) * 1_000_000,
-            depth: settings.depth,
-        }
-    }
-
-    /// The same in KiB, as sysfs says them; `None` for what it does not say.
-    #[must_use]
-    pub fn with_queue(self, max_sectors_kb: Option<u64>, read_ahead_kb: Option<u64>) -> Self {
-        let pages = |kib: Option<u64>| kib.unwrap_or(0) * 1024 / PAGE_BYTES;
-        self.with_call_limits(pages(max_sectors_kb), pages(read_ahead_kb))
-    }
-
-    /// With the limits of the queue and of the kernel's read-ahead, in pages: a call is cut at the
-    /// larger one. A call for more than 4 MiB would hold the reader for too long.
-    #[must_use]
-    pub fn with_call_limits(self, request_pages_max: u64, ra_pages: u64) -> Self {
-        let pages = request_pages_max.max(ra_pages);
-        let pages = if pages == 0 { 32 } else { pages.min(1024) };
-        Self {
-            call_pages_max: u32::try_from(pages).unwrap_or(1024),
-            ..self
-        }
-    }
-}
-
 /// One device, shared by all threads of a host. All zero is a free place.
 #[derive(Debug, Default)]
 pub struct Device {
@@ -117,6 +66,7 @@ pub struct Device {
     bytes_per_second: AtomicU64,
     depth: AtomicU32,
     call_pages_max: AtomicU32,
+    kernel_window: AtomicU32,
     access_is: AtomicU32,
     bandwidth_is: AtomicU32,
     contest: Contest,
@@ -171,6 +121,7 @@ impl Device {
             bytes_per_second: AtomicU64::new(0),
             depth: AtomicU32::new(0),
             call_pages_max: AtomicU32::new(0),
+            kernel_window: AtomicU32::new(0),
             access_is: AtomicU32::new(GUESSED),
             bandwidth_is: AtomicU32::new(GUESSED),
             contest: Contest::new(),
@@ -213,6 +164,7 @@ impl Device {
             .store(source(facts.bytes_per_second), Relaxed);
         self.call_pages_max
             .store(facts.call_pages_max.max(1), Relaxed);
+        self.kernel_window.store(facts.kernel_window, Relaxed);
         let is_configured = facts.access_ns > 0 || facts.bytes_per_second > 0 || facts.depth > 0;
         let identity = if is_configured { 0 } else { facts.identity };
         self.shared.set_identity(identity, kind);
@@ -316,6 +268,12 @@ impl Device {
             0 => 32,
             pages => u64::from(pages),
         }
+    }
+
+    /// Most that the kernel asks for at once by itself for a scan; 0: that is not known.
+    #[must_use]
+    pub fn kernel_window(&self) -> PageCount {
+        PageCount::new(u64::from(self.kernel_window.load(Relaxed)))
     }
 
     /// Whether others made the device move since the streams asked last.

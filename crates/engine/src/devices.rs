@@ -2,7 +2,8 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering, Ordering::Relaxed};
 
-use crate::device::{Device, DeviceFacts};
+use crate::device::Device;
+use crate::device_facts::DeviceFacts;
 
 /// Devices that are distinguished; further ones share the last place.
 pub const DEVICES_MAX: usize = 16;

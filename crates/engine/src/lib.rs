@@ -10,7 +10,7 @@
 //!   same time (`waiting`)
 //! * [`group`] — what files share: [`budget`], [`expectation`], [`first_runs`], [`range_lists`] and [`guard`];
 //!   [`members`] — the processes of one
-//! * [`devices`], [`device`] — what is believed about each, and of what: who else uses it (`contest`),
+//! * [`devices`], [`device`], [`device_facts`] — what is believed about each, and of what: who else uses it (`contest`),
 //!   what it delivers (`throughput`), and by larger requests (`trial`); [`estimates`] — what processes share of it
 //! * [`mapped_window`] — whether the kernel's window pays where a mapping is read
 //! * [`settings`] — what can be set, and how it travels
@@ -23,6 +23,7 @@ pub mod adviser;
 pub mod budget;
 mod contest;
 pub mod device;
+pub mod device_facts;
 pub mod devices;
 pub mod estimates;
 pub mod evidence;

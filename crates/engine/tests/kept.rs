@@ -3,7 +3,8 @@
 
 use std::sync::atomic::AtomicU64;
 
-use ahead_engine::device::{Device, DeviceFacts};
+use ahead_engine::device::Device;
+use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::estimates::{Estimates, SharedEstimate, words_of};
 use ahead_engine::settings::Settings;
 use ahead_policy::device::DeviceEstimate;

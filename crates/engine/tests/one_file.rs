@@ -1,7 +1,8 @@
 //! The steps of one file through the engine, without a kernel: budget, device, account, feedback.
 
 use ahead_engine::adviser::{Answer, Residency};
-use ahead_engine::device::{Device, DeviceFacts};
+use ahead_engine::device::Device;
+use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::devices::DevicePlace;
 use ahead_engine::file::{Around, FileFacts, FileState, Wait};
 use ahead_engine::group::Group;
@@ -39,6 +40,7 @@ impl World {
             identity: 0,
             rotational: Some(true),
             call_pages_max: 256,
+            kernel_window: 32,
             access_ns: 0,
             bytes_per_second: 0,
             depth: 0,
@@ -142,6 +144,7 @@ fn a_wait_without_a_stream_tells_about_the_device() {
         identity: 0,
         rotational: Some(false),
         call_pages_max: 256,
+        kernel_window: 32,
         access_ns: 0,
         bytes_per_second: 0,
         depth: 0,

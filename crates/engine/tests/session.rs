@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
 
 use ahead_engine::adviser::{Act, Adviser, Answer, Residency};
-use ahead_engine::device::DeviceFacts;
+use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::session::Session;

@@ -24,6 +24,7 @@ fn moment() -> Moment {
         expected: PageCount::new(0),
         threshold: PageCount::new(131_072),
         available: PageCount::new(65_536),
+        kernel_window: PageCount::new(32),
         streams: 1,
         contested: false,
         lone_reads: false,

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use ahead_engine::device::DeviceFacts;
+use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::group::MEMORY_BYTES_UNKNOWN;
 use ahead_engine::report::header;
 use ahead_engine::session::Session;

@@ -72,6 +72,8 @@ fn moment(call: &CoreCall) -> Moment {
         expected: PageCount::new(0),
         threshold: PageCount::new(call.threshold),
         available: PageCount::new(call.available),
+        // In the kernel, whoever the core decides for is not asked for by the stock algorithm.
+        kernel_window: PageCount::new(0),
         streams: call.streams,
         contested: call.contested,
         lone_reads: false,

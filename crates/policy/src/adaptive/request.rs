@@ -128,6 +128,18 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
         wanted
     };
     let wanted = wanted.max(u64::from(need.length));
+    let limit =
+        wanted
+            .min(moment.knobs.request_pages_max.get())
+            .min(room(need, moment, thrash_pages));
+    // Where memory is too short for what the kernel brings by itself, it is left to the kernel: each piece
+    // that is smaller costs a device with an arm an access.
+    let kernel_pages = FIRST_REQUEST_PAGES.get();
+    (limit >= wanted.min(kernel_pages)).then_some(limit)
+}
+
+/// What memory has room for in one request.
+fn room(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
     let mut threshold = moment.threshold.get();
     if thrash_pages > 0 {
         threshold = threshold.min(u64::from(thrash_pages));
@@ -138,14 +150,19 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
         .get()
         .saturating_sub(u64::from(need.length));
     let lead = threshold.saturating_mul(u64::from(moment.knobs.readahead_ratio)) / 100;
-    let limit = wanted
-        .min(moment.knobs.request_pages_max.get())
-        .min(lead / 2)
-        .min(left);
-    // Where memory is too short for what the kernel brings by itself, it is left to the kernel: each piece
-    // that is smaller costs a device with an arm an access.
-    let kernel_pages = FIRST_REQUEST_PAGES.get();
-    (limit >= wanted.min(kernel_pages)).then_some(limit)
+    left.min(lead / 2)
+}
+
+/// Whether the kernel asks by itself for as much as a scan gets at most, `limit`, and memory has room for that. Two that ask for
+/// the same are in each other's way: the kernel's next window begins where a page is missing.
+pub(super) fn is_asked_by_kernel(
+    need: &Need,
+    moment: &Moment,
+    thrash_pages: u32,
+    limit: u64,
+) -> bool {
+    let kernel = moment.kernel_window.get();
+    kernel >= limit && kernel <= room(need, moment, thrash_pages)
 }
 
 /// Most that a reader of this rate can use. It shrinks by halves, so that one pause of a fast
@@ -225,6 +242,7 @@ mod tests {
             expected: PageCount::new(0),
             threshold: PageCount::new(131_072),
             available: PageCount::new(65_536),
+            kernel_window: PageCount::new(32),
             streams,
             contested: streams > 1,
             lone_reads: false,

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 
 use ahead_engine::adviser::Residency;
-use ahead_engine::device::DeviceFacts;
+use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::members::{self, Members};

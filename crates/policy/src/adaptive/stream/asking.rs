@@ -101,6 +101,10 @@ impl Stream {
         };
         let limit = limit.min(most);
         let rest = self.rest(moment, learned.runs);
+        let is_scan = rest == Rest::Unknown && self.shape == Shape::Run && self.is_forward_run();
+        if is_scan && request::is_asked_by_kernel(&need, moment, learned.thrash_pages, limit) {
+            return Asked::nothing(Reason::KernelAsks);
+        }
         let earned = match rest {
             Rest::Pages(_) => u64::MAX,
             Rest::Unknown | Rest::AsFarAgain(_) => self.earned(access, &moment.device),
