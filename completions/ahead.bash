@@ -1063,7 +1063,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__lab__subcmd__bench)
-            opts="-h --kernel --disk --pattern --seconds --bytes --memory --guests --arm --repeat --scale --json --svg --help"
+            opts="-h --kernel --disk --pattern --seconds --bytes --memory --guests --arm --repeat --fs --scale --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1103,6 +1103,10 @@ _ahead() {
                     ;;
                 --repeat)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fs)
+                    COMPREPLY=($(compgen -W "ext4 xfs" -- "${cur}"))
                     return 0
                     ;;
                 --scale)

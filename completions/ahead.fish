@@ -301,6 +301,8 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l guests -d 'Guests at once' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l arm -d 'Arms, comma separated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l repeat -d 'How often each pair of pattern and arm is run' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l fs -d 'File system: ext4, or xfs, which has large folios (needs its mkfs)' -r -f -a "ext4\t''
+xfs\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l scale -d 'Speed of the disk relative to the real one (default: 4 for rotating disks, else 1)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l json -d 'Write the results of each disk as JSON to this folder' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l svg -d 'Write a picture of each disk as SVG to this folder' -r -F

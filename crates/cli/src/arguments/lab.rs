@@ -168,6 +168,9 @@ pub struct LabBench {
     /// How often each pair of pattern and arm is run
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub repeat: u32,
+    /// File system: ext4, or xfs, which has large folios (needs its mkfs)
+    #[arg(long, value_name = "KIND", default_value = "ext4", value_parser = ["ext4", "xfs"])]
+    pub fs: String,
     /// Speed of the disk relative to the real one (default: 4 for rotating disks, else 1)
     #[arg(long, value_name = "N")]
     pub scale: Option<String>,

@@ -5,7 +5,7 @@ use std::fs;
 use ahead_disk_model::TimeScale;
 
 use super::error::LabError;
-use super::machine::disk_name;
+use super::machine::{disk_name, file_system};
 use super::patterns::Sweep;
 use crate::arguments::LabBench;
 use crate::bench;
@@ -15,7 +15,8 @@ pub(super) fn bench(arguments: &LabBench) -> Result<(String, Exit), LabError> {
     let scale = arguments.scale.as_deref().map(str::parse::<TimeScale>);
     let scale = scale.transpose().map_err(LabError::Scale)?;
     let repeat = [format!("--repeat={}", arguments.repeat)];
-    let sweep = Sweep::new(&arguments.patterns, &arguments.arm, repeat, None)?;
+    let mut sweep = Sweep::new(&arguments.patterns, &arguments.arm, repeat, None)?;
+    sweep.file_system = file_system(&arguments.fs);
     for folder in [&arguments.json, &arguments.svg].into_iter().flatten() {
         fs::create_dir_all(folder)?;
     }

@@ -35,6 +35,8 @@ const IMAGE_VERSION: u32 = 1;
 /// system's journal.
 pub(super) struct Sweep<'a> {
     patterns: &'a LabPatterns,
+    /// What the test files are on.
+    pub(super) file_system: FileSystem,
     memory_bytes: u64,
     scenarios: Vec<Scenario>,
     arms: Vec<Arm>,
@@ -62,6 +64,7 @@ impl<'a> Sweep<'a> {
         all.extend(options);
         Ok(Self {
             patterns,
+            file_system: FileSystem::Ext4,
             memory_bytes: size_of("memory", &patterns.memory)?,
             scenarios,
             arms,
@@ -82,15 +85,19 @@ impl Sweep<'_> {
     pub(super) fn image(&self) -> Result<PathBuf, LabError> {
         let options = "--pattern seq4k --arm off --quick --repeat 1";
         let options = options.split(' ').map(String::from);
+        let name = match self.file_system {
+            FileSystem::Ext4 => format!("bench-{IMAGE_VERSION}"),
+            other => format!("bench-{}-{IMAGE_VERSION}", other.on_disk()),
+        };
         let image = Image {
-            name: format!("bench-{IMAGE_VERSION}"),
+            name,
             replaces: None,
             bytes: IMAGE_BYTES,
             about: "the bench's test files",
             command: bench_command("run", MAKING_DISK, options)?,
             environment: Vec::new(),
             kernel: &self.patterns.kernel,
-            file_system: FileSystem::Ext4,
+            file_system: self.file_system,
             memory_bytes: self.memory_bytes,
         };
         image.find(&self.stop)
@@ -191,6 +198,7 @@ impl Sweep<'_> {
         guest.task = Task {
             is_blank: false,
             is_read_only: true,
+            file_system: self.file_system,
             ..Task::new(bench_command("run", disk, options)?)
         };
         let (run, results): (_, Results) =
