@@ -8,6 +8,7 @@ fn device(rotational: bool) -> Device {
         identity: 0,
         rotational: Some(rotational),
         call_pages_max: 256,
+        kernel_window: 32,
         access_ns: 0,
         bytes_per_second: 0,
         depth: 0,
