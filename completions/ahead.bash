@@ -427,7 +427,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__bench__subcmd__run)
-            opts="-h --disk --pattern --plan --arm --repeat --seed --scale --size --model --seconds --bytes --sweep --keep --places --sleep --quick --json --svg --help"
+            opts="-h --disk --pattern --plan --arm --repeat --seed --scale --size --model --seconds --bytes --sweep --keep --places --sleep --each --quick --json --svg --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
