@@ -60,7 +60,7 @@ pub fn policy(data: &[u8]) {
         expected: PageCount::new(feed.number(2)),
         threshold: PageCount::new(feed.number(8)),
         available: PageCount::new(feed.number(4)),
-        kernel_window: PageCount::new(feed.number(2)),
+        kernel_window: PageCount::new(0),
         streams: u32::from(feed.byte()),
         contested: false,
         lone_reads: false,
@@ -88,6 +88,7 @@ pub fn policy(data: &[u8]) {
             7 => {
                 let others = feed.byte();
                 moment.contested = others & 1 > 0;
+                moment.kernel_window = PageCount::new(u64::from(others >> 3) * 64);
                 moment.is_left_alone = others & 6 == 6;
             }
             kind => {
