@@ -131,15 +131,15 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
     let limit =
         wanted
             .min(moment.knobs.request_pages_max.get())
-            .min(room(need, moment, thrash_pages));
+            .min(space(need, moment, thrash_pages));
     // Where memory is too short for what the kernel brings by itself, it is left to the kernel: each piece
     // that is smaller costs a device with an arm an access.
     let kernel_pages = FIRST_REQUEST_PAGES.get();
     (limit >= wanted.min(kernel_pages)).then_some(limit)
 }
 
-/// What memory has room for in one request.
-fn room(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
+/// What memory has space for in one request.
+fn space(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
     let mut threshold = moment.threshold.get();
     if thrash_pages > 0 {
         threshold = threshold.min(u64::from(thrash_pages));
@@ -154,7 +154,7 @@ fn room(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
 }
 
 /// Whether the kernel asks by itself for as much as a scan gets at most, `limit`, and for what one alone needs, and memory has
-/// room for that. Two that ask for the same are in each other's way: the kernel's next window begins where a page is missing.
+/// space for that. Two that ask for the same are in each other's way: the kernel's next window begins where a page is missing.
 pub(super) fn is_asked_by_kernel(
     need: &Need,
     moment: &Moment,
@@ -163,7 +163,7 @@ pub(super) fn is_asked_by_kernel(
 ) -> bool {
     let kernel = moment.kernel_window.get();
     let needed = limit.max(moment.device.pipeline_request().get());
-    kernel >= needed && kernel <= room(need, moment, thrash_pages)
+    kernel >= needed && kernel <= space(need, moment, thrash_pages)
 }
 
 /// Most that a reader of this rate can use. It shrinks by halves, so that one pause of a fast
@@ -291,7 +291,7 @@ mod tests {
         assert!(is_left(2048, 8, 65_536));
         assert!(!is_left(32, 1, 65_536));
         assert!(!is_left(32, 8, 65_536), "all that it may ask for");
-        assert!(!is_left(2048, 1, 1024), "there is no room for its window");
+        assert!(!is_left(2048, 1, 1024), "there is no space for its window");
         assert!(!is_left(0, 1, 65_536), "it asks for nothing");
     }
 
