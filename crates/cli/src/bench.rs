@@ -6,6 +6,7 @@ pub mod programs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ahead_device::whole_file;
 use ahead_harness::arm::{Arm, ParseArmError};
 use ahead_harness::planned::{self, PlannedError};
 use ahead_harness::predict::{PredictError, PredictPlan, Predictions};
@@ -192,10 +193,9 @@ pub fn results(arguments: &BenchRun) -> Result<Results, BenchCommandError> {
 
 /// Writes `results` to `path` in one step: whoever reads it meanwhile has those before.
 fn replace(path: &Path, results: &Results) -> Result<(), BenchCommandError> {
-    let beside = path.with_extension("new");
+    let aside = path.with_extension("new");
     let text = serde_json::to_vec_pretty(results).unwrap_or_default();
-    write(&beside, &text)?;
-    std::fs::rename(&beside, path).map_err(|source| BenchCommandError::Write {
+    whole_file::replace(path, &aside, &text, 0o644).map_err(|source| BenchCommandError::Write {
         path: path.into(),
         source,
     })

@@ -101,7 +101,9 @@ impl Stream {
         };
         let limit = limit.min(most);
         let rest = self.rest(moment, learned.runs);
-        let is_scan = rest == Rest::Unknown && self.shape == Shape::Run && self.is_forward_run();
+        let is_scan = rest == Rest::Unknown
+            && self.shape == Shape::Run
+            && self.direction == Direction::Forward;
         if is_scan && request::is_asked_by_kernel(&need, moment, learned.thrash_pages, limit) {
             return Asked::nothing(Reason::KernelAsks);
         }
