@@ -60,7 +60,7 @@ pub fn policy(data: &[u8]) {
         expected: PageCount::new(feed.number(2)),
         threshold: PageCount::new(feed.number(8)),
         available: PageCount::new(feed.number(4)),
-        kernel_window: PageCount::new(0),
+        kernel_window: PageCount::new(feed.number(2)),
         streams: u32::from(feed.byte()),
         contested: false,
         lone_reads: false,
@@ -105,7 +105,7 @@ pub fn policy(data: &[u8]) {
                     ByteRange::from(access)
                 } else {
                     let inside = at.saturating_mul(PAGE_BYTES).saturating_add(feed.number(2));
-                    ByteRange::of(ByteOffset::new(inside), ByteLength::new(feed.number(3)))
+                    ByteRange::of(ByteOffset::new(inside), ByteLength::new(feed.number(4)))
                 };
                 let access = bytes.pages();
                 if file.on_quick_access(&mut streams, access) != Quick::No {

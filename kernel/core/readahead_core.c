@@ -1118,6 +1118,7 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 					     a->moment->file_pages;
 	u64 start = max_of(stream->frontier, span.start);
 	u8 cached = cached_requests(stream);
+	u8 doublings = cached > 1 ? min_of(cached, PROBE_DOUBLINGS) : 0;
 	u64 reach, end, over;
 
 	/* What the reader wants now goes first, in the same request. */
@@ -1125,7 +1126,7 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 		stream->tail = 0;
 		return false;
 	}
-	reach = pages << min_of(cached, PROBE_DOUBLINGS);
+	reach = pages << doublings;
 	if (rest->kind == REST_PAGES)
 		reach = min_of(reach, rest->pages);
 	end = plus(max_of(start, span.end), reach);
@@ -1274,7 +1275,7 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	struct need need = {
 		.positioned = is_run(stream) && stream->backward,
 		.boosted = stream->served & SERVED_BOOSTED,
-		.length = stream->length,
+		.length = to_u32(length_of(a->access)),
 		.request = stream->request,
 	};
 	bool bound, calm, exact = false, probe = false, first, asked;

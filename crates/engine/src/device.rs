@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use Ordering::Relaxed;
 
 use ahead_policy::device::{DeviceEstimate, NO_ARM_NS};
-use ahead_policy::stock::first_read;
+use ahead_policy::stock::{first_read, scan_window};
 use ahead_units::{PageCount, Timestamp};
 
 use crate::contest::Contest;
@@ -270,10 +270,11 @@ impl Device {
         }
     }
 
-    /// Most that the kernel asks for at once by itself for a scan; 0: that is not known.
+    /// Most that the kernel asks for at once by itself for a scan in reads of `pages`; 0: that is not known.
     #[must_use]
-    pub fn kernel_window(&self) -> PageCount {
-        PageCount::new(u64::from(self.kernel_window.load(Relaxed)))
+    pub fn kernel_window(&self, pages: PageCount) -> PageCount {
+        let window = u64::from(self.kernel_window.load(Relaxed));
+        PageCount::new(scan_window(pages.get(), window, self.call_pages_max()))
     }
 
     /// Whether others made the device move since the streams asked last.

@@ -259,7 +259,7 @@ impl FileState {
             expected: group.expectation.pages(),
             threshold: group.budget.threshold(),
             available: group.budget.available(),
-            kernel_window: device.kernel_window(),
+            kernel_window: device.kernel_window(access.len()),
             streams: group.budget.streams(),
             contested: is_shared || device.is_contested(),
             lone_reads: has_lone_reads || device.has_lone_reads(),

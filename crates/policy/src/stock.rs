@@ -28,6 +28,17 @@ pub fn first_read(pages: u64) -> u64 {
     first_window(pages, KERNEL_PAGES).max(pages)
 }
 
+/// Most that the kernel asks for at once for a scan in reads of `request` pages, of a device with a window of `max` that takes
+/// `call_max` at once: a read that is larger than the window widens it, and the second half of each is asked for ahead
+/// (`page_cache_sync_ra` and `page_cache_async_ra` of mm/readahead.c). All in pages. 0: it asks for nothing.
+#[must_use]
+pub fn scan_window(request: u64, max: u64, call_max: u64) -> u64 {
+    if max == 0 {
+        return 0;
+    }
+    max.max(request.min(call_max))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +48,13 @@ mod tests {
         assert_eq!(first_window(1, 32), 4);
         assert_eq!(first_window(16, 32), 32);
         assert_eq!(first_window(u64::MAX, 32), 32);
+    }
+
+    #[test]
+    fn a_read_that_is_larger_than_the_window_widens_it() {
+        assert_eq!(scan_window(256, 32, 1024), 256);
+        assert_eq!(scan_window(2048, 32, 1024), 1024);
+        assert_eq!(scan_window(1, 2048, 1024), 2048);
+        assert_eq!(scan_window(256, 0, 1024), 0, "switched off");
     }
 }

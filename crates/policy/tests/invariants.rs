@@ -158,6 +158,39 @@ fn a_window_that_becomes_strided_is_not_asked_for_again() {
     live(&[run(1201, 54, -55, 20), run(1099, 57, -58, 10)], 1);
 }
 
+/// A life that the fuzz found: after a request that was in memory, the next one was for twice as much, although only a
+/// probe asks for less than it reaches. 10 880 pages where 8776 were available.
+#[test]
+fn after_one_request_that_was_in_memory_the_next_one_fits_into_what_is_available() {
+    let mut reader = Reader::new(1 << 20);
+    reader.moment.knobs.readahead_ratio = 179;
+    reader.moment.knobs.request_pages_max = PageCount::new(10_094_878);
+    reader.moment.device.access_ns = 2_798_242_077_190_288_043;
+    reader.moment.threshold = PageCount::new(1 << 40);
+    reader.moment.contested = true;
+    reader.read(120, 1087);
+    reader.moment.available = PageCount::new(8776);
+    reader.in_memory = true;
+    reader.read(574, 2611);
+    reader.in_memory = false;
+    reader.read(666, 3308);
+    assert_eq!(reader.requests, 2);
+}
+
+/// The length of a read was kept in 16 bits, and what it brings itself was not taken from what is available.
+#[test]
+fn a_read_longer_than_256_mib_fits_into_what_is_available() {
+    let mut reader = Reader::new(1 << 20);
+    reader.moment.knobs.readahead_ratio = 100;
+    reader.moment.threshold = PageCount::new(1 << 30);
+    reader.moment.available = PageCount::new(140_000);
+    reader.moment.knobs.request_pages_max = PageCount::new(1 << 20);
+    for read in 0..4 {
+        reader.read(read * 100_000, 100_000);
+    }
+    assert!(reader.requests > 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -21,8 +21,8 @@ pub struct Moment {
     pub threshold: PageCount,
     /// Pages of the memory budget that no window uses.
     pub available: PageCount,
-    /// Most that the kernel asks for at once by itself for a reader of the file from front to back; 0: it asks for nothing, or that is not
-    /// known.
+    /// Most that the kernel asks for at once by itself for a reader of the file from front to back in reads like this one; 0: it asks
+    /// for nothing, or that is not known.
     pub kernel_window: PageCount,
     /// Streams that have a window, this one included; at least 1.
     pub streams: u32,

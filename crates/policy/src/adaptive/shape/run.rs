@@ -107,7 +107,7 @@ pub(in crate::adaptive) fn begin_at(window: &mut Window, access: Span) {
 /// How far the next request goes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::adaptive) struct Extent {
-    /// Its size in pages.
+    /// Its size in pages, what the reader wants now not counted.
     pub(in crate::adaptive) pages: u64,
     /// The run is expected to end there.
     pub(in crate::adaptive) is_exact: bool,
@@ -149,15 +149,19 @@ pub(in crate::adaptive) fn extend(
         window.tail = 0;
         return None;
     }
-    let reach = extent.pages << extent.cached.min(PROBE_DOUBLINGS.get());
-    let reach = reach.min(extent.rest);
+    let is_probe = extent.cached > 1;
+    let doublings = if is_probe {
+        extent.cached.min(PROBE_DOUBLINGS.get())
+    } else {
+        0
+    };
+    let reach = (extent.pages << doublings).min(extent.rest);
     let mut end = start.max(access.end).saturating_add(reach);
     if !extent.is_exact {
         end -= end % alignment(reach);
     }
     let end = end.min(extent.end_of_file);
     window.frontier = end;
-    let is_probe = extent.cached > 1;
     let ask = if is_probe {
         // Everything so far was in memory. Look at the far end only: a hole there will show.
         Span {

@@ -11,7 +11,7 @@ use crate::adaptive::pace::Rate;
 use crate::adaptive::request::{self, Need};
 use crate::adaptive::runs::{Rest, RunLengths};
 use crate::adaptive::shape::{Shape, run, strided};
-use crate::adaptive::window::pages16;
+use crate::adaptive::window::{pages16, pages32};
 use crate::decision::Prefetch;
 use crate::device::DeviceEstimate;
 use crate::reason::Reason;
@@ -76,7 +76,7 @@ impl Stream {
         let is_bound = rate.is_some_and(|rate| rate.is_that_of(&moment.device));
         let need = Need {
             is_positioned: self.shape.is_run() && self.direction == Direction::Backward,
-            length: u32::from(self.length),
+            length: pages32(access.len()),
             request: u32::from(self.request),
             is_boosted: self.served.is_boosted() && !is_bound,
             // Of one that has waited it is not its own.
