@@ -61,6 +61,7 @@ pub fn policy(data: &[u8]) {
         threshold: PageCount::new(feed.number(8)),
         available: PageCount::new(feed.number(4)),
         kernel_window: PageCount::new(feed.number(2)),
+        scans_are_left: false,
         streams: u32::from(feed.byte()),
         contested: false,
         lone_reads: false,
@@ -90,6 +91,7 @@ pub fn policy(data: &[u8]) {
                 moment.contested = others & 1 > 0;
                 moment.kernel_window = PageCount::new(u64::from(others >> 3) * 64);
                 moment.is_left_alone = others & 6 == 6;
+                moment.scans_are_left = others & 24 == 24;
             }
             kind => {
                 // Steps as programs make them, or a jump anywhere.

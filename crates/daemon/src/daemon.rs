@@ -302,7 +302,7 @@ impl Daemon {
             // They were told together: between the last telling and this one they lie evenly.
             let now = Timestamp::new(began.get() + between * number);
             let token = match self.session.on_quick_access(place, access.pages()) {
-                Ok((quick @ (Quick::Step(_) | Quick::Calm), token)) => {
+                Ok((quick @ (Quick::Step(_) | Quick::Left(_) | Quick::Calm), token)) => {
                     is_calm = quick == Quick::Calm;
                     Some(token)
                 }

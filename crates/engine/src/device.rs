@@ -16,6 +16,7 @@ use ahead_units::{PageCount, Timestamp};
 use crate::contest::Contest;
 use crate::device_facts::DeviceFacts;
 use crate::estimates::{Estimates, SharedEstimate};
+use crate::scans::{By, Scans};
 use crate::starved::Starved;
 use crate::throughput::{Measured, Throughput};
 use crate::trial::Trial;
@@ -80,6 +81,7 @@ pub struct Device {
     idle_waits: AtomicU32,
     throughput: Throughput,
     trial: Trial,
+    scans: Scans,
     starved: Starved,
     /// What other processes know of it.
     shared: SharedEstimate,
@@ -131,6 +133,7 @@ impl Device {
             idle_waits: AtomicU32::new(0),
             throughput: Throughput::new(),
             trial: Trial::new(),
+            scans: Scans::new(),
             starved: Starved::new(),
             shared: SharedEstimate::new(),
             quick_bits: AtomicU32::new(0),
@@ -214,6 +217,7 @@ impl Device {
     pub fn hear(&self, all: Estimates<'_>, now: Timestamp) {
         if let Some(heard) = self.shared.hear(all, now) {
             self.believe(heard.estimate);
+            self.scans.hear(heard.scans_are_left);
             self.bandwidth_is.store(MEASURED, Relaxed);
             let waits = if heard.was_kept { REFUTING_WAITS } else { 0 };
             self.waits_to_refute.store(waits, Relaxed);
@@ -223,6 +227,7 @@ impl Device {
     /// Tells other processes what was learned. True if that is worth keeping.
     #[must_use]
     pub fn tell(&self, all: Estimates<'_>, now: Timestamp) -> bool {
+        self.shared.set_scans_are_left(self.scans.verdict());
         self.shared.tell(all, self.estimate(), now)
     }
 
@@ -275,6 +280,17 @@ impl Device {
     pub fn kernel_window(&self, pages: PageCount) -> PageCount {
         let window = u64::from(self.kernel_window.load(Relaxed));
         PageCount::new(scan_window(pages.get(), window, self.call_pages_max()))
+    }
+
+    /// Whether the kernel reads scans ahead better by itself here, or that is being found out.
+    #[must_use]
+    pub fn are_scans_left(&self) -> bool {
+        self.scans.are_left()
+    }
+
+    /// Scans have read `pages` more, the newest of them `by` that one.
+    pub(crate) fn on_scan(&self, pages: u64, by: By, now: Timestamp) {
+        self.scans.on_read(pages, by, now);
     }
 
     /// Whether others made the device move since the streams asked last.

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! word 0   identity of the device (0: a free slot)
-//! word 1   access time in ns (26 bits) | depth (8) | bandwidth in kB/s (30)
+//! word 1   access time in ns (26 bits) | scans are left to the kernel (1) | depth (7) | bandwidth in kB/s (30)
 //! word 2   word 1 as it was kept last
 //! word 3   when word 1 was written, in seconds since 1970
 //! ```
@@ -26,7 +26,7 @@ const SLOT_WORDS: usize = 4;
 pub const WORDS: usize = SLOTS * SLOT_WORDS;
 
 /// First word of the file: "ahead", "D" and the layout's version.
-pub const MAGIC: u64 = 0x6168_6561_6444_0001;
+pub const MAGIC: u64 = 0x6168_6561_6444_0002;
 /// Size of the file in bytes.
 pub const FILE_BYTES: usize = (1 + WORDS) * 8;
 
@@ -49,8 +49,10 @@ const ACCESS_NS: (u64, u64) = (1_000, 50_000_000);
 /// From a memory card to a server's memory.
 const KB_PER_SECOND: (u64, u64) = (1_000, (1 << KB_BITS) - 1);
 const KB_BITS: u32 = 30;
-const DEPTH_BITS: u32 = 8;
+const DEPTH_BITS: u32 = 7;
 const DEPTH: (u64, u64) = (1, (1 << DEPTH_BITS) - 1);
+const SCANS_LEFT: u64 = 1 << (KB_BITS + DEPTH_BITS);
+const ACCESS_FROM: u32 = KB_BITS + DEPTH_BITS + 1;
 
 /// The words that processes share; too few are no slots.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,6 +67,8 @@ pub struct Estimates<'a> {
 pub struct Heard {
     /// The newest estimate.
     pub estimate: DeviceEstimate,
+    /// The kernel reads scans ahead better by itself.
+    pub scans_are_left: bool,
     /// No process that runs now needs to have made it: it may be another device by now.
     pub was_kept: bool,
 }
@@ -78,6 +82,8 @@ pub struct SharedEstimate {
     newest: AtomicU64,
     /// Something was heard or told.
     is_known: AtomicBool,
+    /// What is told of it: the kernel reads scans ahead better by itself.
+    scans_are_left: AtomicBool,
 }
 
 impl<'a> Estimates<'a> {
@@ -133,17 +139,18 @@ impl<'a> Estimates<'a> {
         let now_s = self.seconds(now);
         for [whose, what, _, when] in kept.slots() {
             let (identity, when_s) = (whose.load(Relaxed), when.load(Relaxed));
-            let Some(estimate) = from_word(what.load(Relaxed)) else {
+            let word = what.load(Relaxed);
+            if from_word(word).is_none() {
                 continue;
-            };
+            }
             if identity == 0 || age_s(when_s, now_s) > AGED_S || self.find(identity).is_some() {
                 continue;
             }
             let Some([_, own, own_kept, own_when]) = self.claim(identity, now_s) else {
                 continue;
             };
-            own.store(to_word(estimate), Relaxed);
-            own_kept.store(to_word(estimate), Relaxed);
+            own.store(word, Relaxed);
+            own_kept.store(word, Relaxed);
             own_when.store(when_s, Relaxed);
             let place = self.slots().position(|slot| core::ptr::eq(&slot[1], own));
             changed.extend(place);
@@ -209,6 +216,7 @@ impl SharedEstimate {
             identity: AtomicU64::new(0),
             newest: AtomicU64::new(0),
             is_known: AtomicBool::new(false),
+            scans_are_left: AtomicBool::new(false),
         }
     }
 
@@ -250,10 +258,18 @@ impl SharedEstimate {
         let estimate = from_word(word)?;
         self.newest.store(word, Relaxed);
         self.is_known.store(true, Relaxed);
+        let scans_are_left = word & SCANS_LEFT != 0;
+        self.scans_are_left.store(scans_are_left, Relaxed);
         Some(Heard {
             estimate,
+            scans_are_left,
             was_kept: is_first && age_s > LIVE_S,
         })
+    }
+
+    /// Whether it is told from now on that the kernel reads scans ahead better by itself.
+    pub fn set_scans_are_left(&self, scans_are_left: bool) {
+        self.scans_are_left.store(scans_are_left, Relaxed);
     }
 
     /// Tells the others what is believed now. True if it is worth keeping: the host then writes the
@@ -261,7 +277,8 @@ impl SharedEstimate {
     #[must_use]
     pub fn tell(&self, all: Estimates<'_>, estimate: DeviceEstimate, now: Timestamp) -> bool {
         let identity = self.identity.load(Relaxed);
-        let word = to_word(estimate);
+        let scans_are_left = self.scans_are_left.load(Relaxed);
+        let word = to_word(estimate) | if scans_are_left { SCANS_LEFT } else { 0 };
         if identity == 0 || word == self.newest.load(Relaxed) {
             return false;
         }
@@ -274,7 +291,9 @@ impl SharedEstimate {
         let was_s = when.load(Relaxed);
         what.store(word, Relaxed);
         when.store(now_s, Relaxed);
-        let keeps = differs(estimate, from_word(kept.load(Relaxed)))
+        let kept_word = kept.load(Relaxed);
+        let keeps = differs(estimate, from_word(kept_word))
+            || (kept_word ^ word) & SCANS_LEFT != 0
             || was_s / KEPT_AGAIN_S != now_s / KEPT_AGAIN_S;
         if keeps {
             kept.store(word, Relaxed);
@@ -308,18 +327,18 @@ pub fn to_word(estimate: DeviceEstimate) -> u64 {
     let access_ns = within(estimate.access_ns, ACCESS_NS);
     let depth = within(u64::from(estimate.depth), DEPTH);
     let kb = within(estimate.bytes_per_second / 1000, KB_PER_SECOND);
-    access_ns << (DEPTH_BITS + KB_BITS) | depth << KB_BITS | kb
+    access_ns << ACCESS_FROM | depth << KB_BITS | kb
 }
 
-/// The estimate in a word; `None` for 0, and for what [`to_word`] does not make.
+/// The estimate in a word of a slot; `None` for 0, and for what [`SharedEstimate::tell`] does not make.
 #[must_use]
 pub fn from_word(word: u64) -> Option<DeviceEstimate> {
     let estimate = DeviceEstimate {
-        access_ns: word >> (DEPTH_BITS + KB_BITS),
+        access_ns: word >> ACCESS_FROM,
         depth: u32::try_from(word >> KB_BITS & DEPTH.1).unwrap_or(1),
         bytes_per_second: (word & KB_PER_SECOND.1) * 1000,
     };
-    (to_word(estimate) == word).then_some(estimate)
+    (to_word(estimate) == word & !SCANS_LEFT).then_some(estimate)
 }
 
 #[cfg(test)]
@@ -345,7 +364,11 @@ mod tests {
     }
 
     fn heard(estimate: DeviceEstimate, was_kept: bool) -> Option<Heard> {
-        Some(Heard { estimate, was_kept })
+        Some(Heard {
+            estimate,
+            scans_are_left: false,
+            was_kept,
+        })
     }
 
     fn at(seconds: u64) -> Timestamp {
@@ -392,6 +415,29 @@ mod tests {
         let none = Estimates::default();
         assert!(!met(7).tell(none, MEDIUM, at(1)));
         assert_eq!(met(7).hear(none, at(1)), None);
+    }
+
+    #[test]
+    fn who_reads_scans_ahead_is_shared_and_kept_beside_the_estimate() {
+        let words = words();
+        let all = Estimates::new(&words, 0);
+        let (one, two) = (met(7), met(7));
+        assert!(one.tell(all, MEDIUM, at(1)));
+        let _ = two.hear(all, at(1));
+        one.set_scans_are_left(true);
+        assert!(one.tell(all, MEDIUM, at(2)), "worth keeping");
+        let left = Heard {
+            estimate: MEDIUM,
+            scans_are_left: true,
+            was_kept: false,
+        };
+        assert_eq!(two.hear(all, at(2)), Some(left));
+        assert!(!two.tell(all, MEDIUM, at(2)), "what was heard is no news");
+        let later = self::words();
+        let later = Estimates::new(&later, 0);
+        assert_eq!(later.take_over(all, at(3)).len(), 1);
+        let kept = met(7).hear(later, at(60)).unwrap();
+        assert!(kept.scans_are_left && kept.was_kept);
     }
 
     #[test]
@@ -498,7 +544,7 @@ mod tests {
         let bounded = DeviceEstimate {
             access_ns: 50_000_000,
             bytes_per_second: 1_000_000,
-            depth: 255,
+            depth: 127,
         };
         assert_eq!(from_word(to_word(wild)), Some(bounded));
     }

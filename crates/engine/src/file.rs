@@ -16,6 +16,7 @@ use crate::devices::DevicePlace;
 use crate::group::Group;
 use crate::guard::Consumed;
 use crate::range_lists::ListOf;
+use crate::scans::By;
 use crate::waiting::Waiting;
 
 /// What happened to one file since the host took the account last. Additive.
@@ -96,6 +97,8 @@ pub struct FileState {
     tally: Tally,
     published: Published,
     wasted_told: u64,
+    /// Pages read up to the newest word of its scans.
+    scanned: u64,
     /// What the guard knows of the account.
     guarded: Consumed,
     /// When it asked, waited, or was opened last.
@@ -211,7 +214,7 @@ impl FileState {
             let pages = access.len().get();
             self.tally.accesses += 1;
             self.tally.pages += pages;
-            if quick != Quick::Calm {
+            if matches!(quick, Quick::Step(_)) {
                 self.tally.useful += pages;
                 self.tally.covered += 1;
             }
@@ -260,6 +263,7 @@ impl FileState {
             threshold: group.budget.threshold(),
             available: group.budget.available(),
             kernel_window: device.kernel_window(access.len()),
+            scans_are_left: device.are_scans_left(),
             streams: group.budget.streams(),
             contested: is_shared || device.is_contested(),
             lone_reads: has_lone_reads || device.has_lone_reads(),
@@ -286,6 +290,7 @@ impl FileState {
             self.reason = outcome.decision.reason;
         }
         let asks = outcome.decision.prefetch.count > 0;
+        self.tell_scan(&outcome.decision, device, now);
         if asks {
             let pages = outcome.decision.prefetch.pages();
             self.tally.prefetched += pages.get();
@@ -316,6 +321,20 @@ impl FileState {
         }
         self.tell_guard(group, now);
         outcome
+    }
+
+    /// How far a scan has come, and who reads it ahead.
+    fn tell_scan(&mut self, decision: &Decision, device: &Device, now: Timestamp) {
+        let by = match decision.reason {
+            Reason::KernelAsks => By::Kernel,
+            _ if decision.prefetch.count > 0 && decision.pattern == Pattern::Sequential => {
+                By::Requests
+            }
+            _ => return,
+        };
+        let read = self.tally.pages.wrapping_sub(self.scanned);
+        self.scanned = self.tally.pages;
+        device.on_scan(read, by, now);
     }
 
     /// `access` belongs to no stream: it begins a range, which may be one of a list. `run` is the one that was read
@@ -531,6 +550,7 @@ impl FileState {
         };
         self.guarded = self.guarded.since(told);
         self.list.begun = self.list.begun.wrapping_sub(self.tally.pages);
+        self.scanned = self.scanned.wrapping_sub(self.tally.pages);
         (core::mem::take(&mut self.tally), since)
     }
 

@@ -38,6 +38,7 @@ pub mod members;
 pub mod range_lists;
 pub mod recording;
 pub mod report;
+mod scans;
 pub mod session;
 pub mod settings;
 pub mod starved;

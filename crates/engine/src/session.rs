@@ -215,8 +215,9 @@ impl<F: FileTable> Session<F> {
         }
         let (state, many) = entered.state();
         let quick = state.on_quick_access(many, access);
-        if let Quick::Step(stream) = quick {
-            (token.stream, token.covered) = (Some(stream), true);
+        if let Quick::Step(stream) | Quick::Left(stream) = quick {
+            token.stream = Some(stream);
+            token.covered = matches!(quick, Quick::Step(_));
         }
         Ok((quick, token))
     }

@@ -131,7 +131,9 @@ fn session(files: usize, file_pages: u64) -> Session<Table> {
 
 fn read(session: &Session<Table>, file: usize, start: u64, ms: u64, log: &mut Log) {
     let access = PageRange::new(start, start + 16);
-    if let Ok((Quick::Step(_) | Quick::Calm, _)) = session.on_quick_access(file, access) {
+    if let Ok((Quick::Step(_) | Quick::Left(_) | Quick::Calm, _)) =
+        session.on_quick_access(file, access)
+    {
         return;
     }
     session.read(file, access, at(ms), log).unwrap();
@@ -348,7 +350,10 @@ fn vain_in_runs(asked_ns: u64, read_ns: u64) -> u64 {
         for page in (start..end).step_by(16) {
             let access = PageRange::new(page, page + 16);
             let quick = session.on_quick_access(0, access);
-            if !matches!(quick, Ok((Quick::Step(_) | Quick::Calm, _))) {
+            if !matches!(
+                quick,
+                Ok((Quick::Step(_) | Quick::Left(_) | Quick::Calm, _))
+            ) {
                 let mut log = Log::new(65_536 * MIB);
                 let now = Timestamp::new(now_ns);
                 session.read(0, access, now, &mut log).expect("a file");

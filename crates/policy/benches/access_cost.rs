@@ -25,6 +25,7 @@ fn moment() -> Moment {
         threshold: PageCount::new(131_072),
         available: PageCount::new(65_536),
         kernel_window: PageCount::new(32),
+        scans_are_left: false,
         streams: 1,
         contested: false,
         lone_reads: false,

@@ -2,10 +2,10 @@
 
 mod support;
 
-use ahead_policy::adaptive::{FileStreams, STREAMS_FEW, STREAMS_MANY, Stream};
+use ahead_policy::adaptive::{FileStreams, Quick, STREAMS_FEW, STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_units::{ByteLength, ByteOffset, ByteRange};
+use ahead_units::{ByteLength, ByteOffset, ByteRange, PageCount};
 use support::{Numbers, Reader};
 
 const FILE: u64 = 1 << 22;
@@ -194,6 +194,50 @@ fn sparse(percent: u64, pages: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..pages)
         .filter(move |_| numbers.below(100) < percent)
         .map(|page| (page, 1))
+}
+
+/// Each read of `dd` in 4 KiB was decided about anew while the kernel read ahead for it: a tenth of its time from a fast disk.
+#[test]
+fn a_scan_that_is_left_to_the_kernel_is_looked_at_once_a_window_of_the_kernel() {
+    let mut reader = Reader::new(1 << 20);
+    reader.moment.device = DeviceEstimate::FLASH;
+    reader.moment.kernel_window = PageCount::new(2048);
+    let mut looks = 0;
+    for read in 0..20_480 {
+        match reader.read_quickly(read, 1) {
+            Quick::Left(stream) => assert_eq!(reader.ahead(Some(stream)).len().get(), 0),
+            _ => {
+                looks += 1;
+                let outcome = reader.read(read, 1);
+                assert_eq!(outcome.decision.prefetch.count, 0, "{outcome:?}");
+            }
+        }
+    }
+    assert!(looks <= 10 + 4, "{looks}");
+    assert_eq!(reader.unread(), 0);
+    // The administrator makes the window smaller.
+    reader.moment.kernel_window = PageCount::new(32);
+    let asked = (20_480..30_000).find(|&read| {
+        reader.read_quickly(read, 1) == Quick::No
+            && reader.read(read, 1).decision.prefetch.count > 0
+    });
+    assert!(asked.is_some_and(|read| read <= 20_480 + 2048), "{asked:?}");
+}
+
+#[test]
+fn a_read_elsewhere_is_no_step_of_a_scan_that_is_left_to_the_kernel() {
+    let mut reader = Reader::new(1 << 20);
+    reader.moment.device = DeviceEstimate::FLASH;
+    reader.moment.kernel_window = PageCount::new(2048);
+    for read in 0..8 {
+        reader.read(read, 1);
+    }
+    assert!(matches!(reader.read_quickly(8, 1), Quick::Left(_)));
+    assert_eq!(reader.read_quickly(10, 1), Quick::No, "a hole");
+    assert_eq!(reader.read_quickly(9, 4096), Quick::No, "beyond the window");
+    assert_eq!(reader.read(100_000, 1).stream, None);
+    assert_eq!(reader.read_quickly(9, 1), Quick::No, "looked at again");
+    assert_eq!(reader.read(9, 1).decision.reason, Reason::KernelAsks);
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn begin_watched(
             line.set(Entry::Unwatched);
             Begin::Unwatched(Unwatched::begin(line))
         }
-        Ok((Quick::Step(_) | Quick::Calm, read)) => Begin::Quick(Token {
+        Ok((Quick::Step(_) | Quick::Left(_) | Quick::Calm, read)) => Begin::Quick(Token {
             fd,
             line,
             read,

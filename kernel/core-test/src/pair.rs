@@ -74,6 +74,7 @@ fn moment(call: &CoreCall) -> Moment {
         available: PageCount::new(call.available),
         // In the kernel, whoever the core decides for is not asked for by the stock algorithm.
         kernel_window: PageCount::new(0),
+        scans_are_left: false,
         streams: call.streams,
         contested: call.contested,
         lone_reads: false,

@@ -153,8 +153,8 @@ fn space(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
     left.min(lead / 2)
 }
 
-/// Whether the kernel asks by itself for as much as a scan gets at most, `limit`, and for what one alone needs, and memory has
-/// space for that. Two that ask for the same are in each other's way: the kernel's next window begins where a page is missing.
+/// Whether the kernel asks by itself for as much as a scan gets at most, `limit`, and for what one alone needs, or was measured to
+/// do better with less, and memory has space for that. Two that ask for the same are in each other's way: the kernel's next window begins where a page is missing.
 pub(super) fn is_asked_by_kernel(
     need: &Need,
     moment: &Moment,
@@ -163,7 +163,8 @@ pub(super) fn is_asked_by_kernel(
 ) -> bool {
     let kernel = moment.kernel_window.get();
     let needed = limit.max(moment.device.pipeline_request().get());
-    kernel >= needed && kernel <= space(need, moment, thrash_pages)
+    let is_enough = kernel >= needed || moment.scans_are_left && kernel > 0;
+    is_enough && kernel <= space(need, moment, thrash_pages)
 }
 
 /// Most that a reader of this rate can use. It shrinks by halves, so that one pause of a fast
@@ -244,6 +245,7 @@ mod tests {
             threshold: PageCount::new(131_072),
             available: PageCount::new(65_536),
             kernel_window: PageCount::new(32),
+            scans_are_left: false,
             streams,
             contested: streams > 1,
             lone_reads: false,
@@ -293,6 +295,11 @@ mod tests {
         assert!(!is_left(32, 8, 65_536), "all that it may ask for");
         assert!(!is_left(2048, 1, 1024), "there is no space for its window");
         assert!(!is_left(0, 1, 65_536), "it asks for nothing");
+        let moment = Moment {
+            scans_are_left: true,
+            ..moment_among(8, DeviceEstimate::FLASH)
+        };
+        assert!(is_asked_by_kernel(&need_of(1), &moment, 0, 128), "measured");
     }
 
     /// The plan of a hundred slow streams in 32 MiB on hdd took 1.30 of the kernel's time in pieces of four pages

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use ahead_policy::adaptive::{
-    FileStreams, ListedRange, Moment, Observer, Outcome, STREAMS_FEW, STREAMS_MANY, Stream,
+    FileStreams, ListedRange, Moment, Observer, Outcome, Quick, STREAMS_FEW, STREAMS_MANY, Stream,
     StreamId, Transition,
 };
 use ahead_policy::device::DeviceEstimate;
@@ -60,6 +60,7 @@ impl Reader {
                 threshold: PageCount::new(131_072),
                 available: PageCount::new(65_536),
                 kernel_window: PageCount::new(32),
+                scans_are_left: false,
                 streams: 1,
                 contested: false,
                 lone_reads: false,
@@ -85,6 +86,12 @@ impl Reader {
     /// Reads `length` pages from `start`, keeps the books, checks the promises.
     pub fn read(&mut self, start: u64, length: u64) -> Outcome {
         self.read_bytes(PageRange::new(start, start + length).into())
+    }
+
+    /// Whether the quick half answers a read of `length` pages from `start`.
+    pub fn read_quickly(&mut self, start: u64, length: u64) -> Quick {
+        let access = PageRange::new(start, start + length);
+        self.policy.on_quick_access(&mut self.streams, access)
     }
 
     /// Reads `bytes`.

@@ -214,7 +214,7 @@ impl Adaptive {
     pub(super) fn before_read(&self, file: u32, access: ByteRange, now_ns: u64) -> Before {
         match self.session.on_quick_access(file, access.pages()) {
             Ok((Quick::Calm, _)) => Before::Calm,
-            Ok((Quick::Step(_), token)) => Before::Quick(token),
+            Ok((Quick::Step(_) | Quick::Left(_), token)) => Before::Quick(token),
             _ => {
                 let (token, pending) = self.on_access(file, access, now_ns);
                 Before::Slow(token, pending)

@@ -77,6 +77,9 @@ pub struct FileStreams {
     wasted: u64,
     /// A scan from page 0 was seen: its request size, for the next scan.
     scan_request: u32,
+    /// Pages for which the scan of the newest access is left to the kernel, which asks for a window at a time itself; 0: it is
+    /// not.
+    left: u32,
     /// How long runs were.
     runs: RunLengths,
     /// Where they began.
@@ -157,6 +160,7 @@ impl FileStreams {
             return Outcome::default();
         }
         self.tick = self.tick.wrapping_add(1);
+        self.left = 0;
         let arrival = Arrival {
             access,
             now,
@@ -534,6 +538,9 @@ impl FileStreams {
             runs: &self.runs,
         };
         let asked = stream.ask(access, now, moment, &learned);
+        if asked.reason == Reason::KernelAsks {
+            self.left = pages32(moment.kernel_window);
+        }
         if access.start.get() < u64::from(stream.request()) && stream.is_forward_run() {
             self.scan_request = stream.request();
         }

@@ -32,6 +32,8 @@ impl Outcome {
 pub enum Quick {
     /// One more step of this stream, inside its window.
     Step(StreamId),
+    /// One more step of this stream, inside what is left to the kernel.
+    Left(StreamId),
     /// Nothing that needs a look.
     Calm,
     /// Nothing was done: [`FileStreams::on_access`](super::FileStreams::on_access) has to look.

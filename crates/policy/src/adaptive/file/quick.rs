@@ -3,12 +3,13 @@
 use super::FileStreams;
 use super::outcome::Quick;
 use crate::adaptive::stream::Stream;
+use crate::adaptive::window::pages32;
 use ahead_units::PageRange;
 
 impl FileStreams {
     /// The fast path of [`Self::on_access`], for callers that count nanoseconds. It answers what
-    /// asks for nothing: the exact step of a learned stream inside its window, and most reads of
-    /// a file in which nothing waits. [`Quick::No`] has changed nothing.
+    /// asks for nothing: the exact step of a learned stream inside its window, or where the kernel asks for as much, and most
+    /// reads of a file in which nothing waits. [`Quick::No`] has changed nothing.
     #[inline]
     pub fn on_quick_access(&mut self, streams: &mut [Stream], access: PageRange) -> Quick {
         let tick = self.tick.wrapping_add(1);
@@ -18,9 +19,22 @@ impl FileStreams {
         };
         if stream.step(access, tick) {
             self.tick = tick;
-            self.last = hint;
+            if self.last != hint {
+                (self.last, self.left) = (hint, 0);
+            }
             self.unexplained_run = 0;
             return Quick::Step(stream.id(hint));
+        }
+        let pages = pages32(access.len());
+        if self.left > 0
+            && self.left >= pages
+            && hint == self.last
+            && stream.step_left(access, tick)
+        {
+            self.tick = tick;
+            self.left -= pages;
+            self.unexplained_run = 0;
+            return Quick::Left(stream.id(hint));
         }
         // A stream that would have to ask must not be missed.
         if self.is_calm(tick, stream) && !stream.may_fit(access) {

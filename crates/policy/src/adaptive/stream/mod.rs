@@ -218,6 +218,19 @@ impl Stream {
         true
     }
 
+    /// Takes the one step that is almost always taken by a scan that is left to the kernel: exactly where it was expected. False:
+    /// nothing has changed.
+    #[inline]
+    pub(in crate::adaptive) fn step_left(&mut self, access: PageRange, tick: u32) -> bool {
+        if self.shape != Shape::Run || access.start.get() != self.window.next {
+            return false;
+        }
+        self.window.next = access.end.get();
+        self.last_used = tick;
+        self.length = pages16(access.len().get());
+        true
+    }
+
     /// How well `access` continues this stream.
     #[inline]
     pub(in crate::adaptive) fn fit(&self, access: &Access) -> Fit {
