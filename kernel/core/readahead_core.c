@@ -1118,7 +1118,6 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 					     a->moment->file_pages;
 	u64 start = max_of(stream->frontier, span.start);
 	u8 cached = cached_requests(stream);
-	u8 doublings = cached > 1 ? min_of(cached, PROBE_DOUBLINGS) : 0;
 	u64 reach, end, over;
 
 	/* What the reader wants now goes first, in the same request. */
@@ -1126,7 +1125,12 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 		stream->tail = 0;
 		return false;
 	}
-	reach = pages << doublings;
+	/* All was in memory so far: look at the far end only. */
+	*probe = cached > 1;
+	reach = pages << min_of(cached, PROBE_DOUBLINGS);
+	if (!*probe)
+		reach = min_of(reach, minus(a->moment->available,
+					    length_of(a->access)));
 	if (rest->kind == REST_PAGES)
 		reach = min_of(reach, rest->pages);
 	end = plus(max_of(start, span.end), reach);
@@ -1136,8 +1140,6 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 	}
 	end = min_of(end, end_of_file);
 	stream->frontier = end;
-	/* All was in memory so far: look at the far end only. */
-	*probe = cached > 1;
 	ask.start = *probe ? end - min_of(PROBE_PAGES, end - start) : start;
 	ask.end = end;
 	if (end == end_of_file)

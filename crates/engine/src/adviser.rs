@@ -40,6 +40,11 @@ pub trait Adviser {
     /// Acts. A hint: what came of it may be wrong, and must not be waited for.
     fn act(&mut self, act: Act) -> Answer;
 
+    /// How long its calls have held up the reader, in nanoseconds. 0 where others make them, or no time passes meanwhile.
+    fn held_ns(&self) -> u64 {
+        0
+    }
+
     /// The decision was carried out, with this answer. For records and reports.
     fn finish(&mut self, _decision: &Decision, _answer: Answer) {}
 }

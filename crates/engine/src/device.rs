@@ -282,15 +282,22 @@ impl Device {
         PageCount::new(scan_window(pages.get(), window, self.call_pages_max()))
     }
 
-    /// Whether the kernel reads scans ahead better by itself here, or that is being found out.
+    /// Whether the kernel reads scans ahead better by itself here, or that is being found out. Never where an arm seeks.
     #[must_use]
     pub fn are_scans_left(&self) -> bool {
-        self.scans.are_left()
+        self.scans.are_left() && !seeks(&self.estimate())
     }
 
-    /// Scans have read `pages` more, the newest of them `by` that one.
-    pub(crate) fn on_scan(&self, pages: u64, by: By, now: Timestamp) {
-        self.scans.on_read(pages, by, now);
+    /// Calls for pages have held up readers for so long.
+    pub(crate) fn on_held(&self, held_ns: u64) {
+        self.scans.on_held(held_ns);
+    }
+
+    /// Scans have read `pages` more, the newest of them `by` that one, while `unread` pages were asked for and not read yet.
+    pub(crate) fn on_scan(&self, pages: u64, by: By, unread: PageCount, now: Timestamp) {
+        if !seeks(&self.estimate()) {
+            self.scans.on_read(pages, by, unread.get(), now);
+        }
     }
 
     /// Whether others made the device move since the streams asked last.

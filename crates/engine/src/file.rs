@@ -290,7 +290,7 @@ impl FileState {
             self.reason = outcome.decision.reason;
         }
         let asks = outcome.decision.prefetch.count > 0;
-        self.tell_scan(&outcome.decision, device, now);
+        self.tell_scan(&outcome.decision, around);
         if asks {
             let pages = outcome.decision.prefetch.pages();
             self.tally.prefetched += pages.get();
@@ -324,7 +324,7 @@ impl FileState {
     }
 
     /// How far a scan has come, and who reads it ahead.
-    fn tell_scan(&mut self, decision: &Decision, device: &Device, now: Timestamp) {
+    fn tell_scan(&mut self, decision: &Decision, around: &Around<'_>) {
         let by = match decision.reason {
             Reason::KernelAsks => By::Kernel,
             _ if decision.prefetch.count > 0 && decision.pattern == Pattern::Sequential => {
@@ -334,7 +334,8 @@ impl FileState {
         };
         let read = self.tally.pages.wrapping_sub(self.scanned);
         self.scanned = self.tally.pages;
-        device.on_scan(read, by, now);
+        let unread = around.group.budget.unread();
+        around.device.on_scan(read, by, unread, around.now);
     }
 
     /// `access` belongs to no stream: it begins a range, which may be one of a list. `run` is the one that was read

@@ -3,7 +3,8 @@
 //! A page that is asked for by a call is allocated, entered and mapped for the device by itself; of those that the kernel reads
 //! ahead for a scan on its own, many are one (large folios). That costs processor time, and on disks of virtual machines each
 //! piece of a request costs as well: the same file came at 1.2 GB/s in requests of 512 KiB of ours, and at 2.4 GB/s in those of
-//! 128 KiB that the kernel made. Where a page takes long anyway, that is nothing; where it takes little, it may be all.
+//! 128 KiB that the kernel made. So where our calls hold readers up for an eighth of their time, the kernel is tried. That is so
+//! where a page comes within some microseconds; on an arm it never is.
 //!
 //! ```text
 //!            ┌── so much was read ──► trial: the other one, for a period ──┐
@@ -13,25 +14,28 @@
 //! ```
 //!
 //! A trial of what is slower is broken off when it has cost a quarter of a period, and after each in vain the next one is twice as far
-//! on.
+//! on. A period is long beside what windows hold: a reader that finds 8 MiB in memory reads those as fast as memory is.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use ahead_units::Timestamp;
 
-/// Pages of a period: 4 MiB, a millisecond of the disks that this is about. Fewer, and a period is one accident; more, and what
-/// is slower goes on for longer.
+/// Pages of a period, at least: 4 MiB, a millisecond of the disks that this is about. Fewer, and a period is one accident; more,
+/// and what is slower goes on for longer.
 const PERIOD_PAGES: u64 = 1024;
 
-/// Pages read after a turn that belong to neither: 1 MiB. What the other one has asked for has to be read first.
-const SETTLING_PAGES: u64 = 256;
+/// And so many times what has been asked for and not read yet: it was read in part before, and is in part after.
+const PERIOD_WINDOWS: u64 = 4;
 
-/// To ask for a page costs half a microsecond to one. Where a page takes longer than five, the most that can be gained is less
-/// than what periods differ by, and the device transfers meanwhile.
-const FAST_PAGE_NS: u64 = 5_000;
+/// Pages read after a turn that belong to neither: 256 KiB, and what we have asked for by then, which has to be read first.
+const SETTLING_PAGES: u64 = 64;
 
-/// A trial is broken off when it has taken this part of the time of a whole period of the other.
-const BROKEN_OFF: (u64, u64) = (5, 4);
+/// The kernel is tried where our calls hold readers up for one part in so many of their time. Less is less than what periods differ
+/// by, and the device transfers meanwhile.
+const HELD_PARTS: u64 = 8;
+
+/// A trial is broken off when it has cost one part in so many of a period of the other: noise, if it is less.
+const BROKEN_OFF_PARTS: u64 = 4;
 
 /// Faster is what takes at most fifteen of sixteen parts of the time: periods differ by as much without a reason.
 const FASTER: (u64, u64) = (15, 16);
@@ -39,10 +43,10 @@ const FASTER: (u64, u64) = (15, 16);
 /// So many trials in a row turn the verdict.
 const TURNING_TRIALS: u32 = 2;
 
-/// Pages read until the next trial after the first in vain, and after many: 256 MiB, of which a quarter of a period is less than
-/// half a per cent, to 16 GiB.
-const REST_PAGES: u64 = 1 << 16;
-const REST_DOUBLINGS: u32 = 6;
+/// Pages read until the next trial after the first in vain, and after many: 64 MiB to 16 GiB. Of the first gibibyte five trials take
+/// half a per cent.
+const REST_PAGES: u64 = 1 << 14;
+const REST_DOUBLINGS: u32 = 8;
 
 /// Who asks for what a scan reads next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,12 +66,18 @@ pub(crate) struct Scans {
     is_trial: AtomicBool,
     /// Pages read since the newest turn.
     pages: AtomicU64,
+    /// Pages asked for and not read yet then.
+    awaited: AtomicU64,
     /// When so many of them were read as belong to neither, in nanoseconds; 0: they were not yet.
     from_ns: AtomicU64,
     /// Pages of them then.
     from_pages: AtomicU64,
     /// Time of a page by the one that the verdict is for, as measured last; 0: not measured.
     page_ns: AtomicU64,
+    /// Pages of that period.
+    period: AtomicU64,
+    /// How long our calls have held readers up in this one, in nanoseconds.
+    held_ns: AtomicU64,
     /// A trial begins when so many were read since the newest turn.
     rest: AtomicU64,
     /// Trials in a row that the other has won.
@@ -83,9 +93,12 @@ impl Scans {
             is_left: AtomicBool::new(false),
             is_trial: AtomicBool::new(false),
             pages: AtomicU64::new(0),
+            awaited: AtomicU64::new(0),
             from_ns: AtomicU64::new(0),
             from_pages: AtomicU64::new(0),
             page_ns: AtomicU64::new(0),
+            period: AtomicU64::new(0),
+            held_ns: AtomicU64::new(0),
             rest: AtomicU64::new(0),
             won: AtomicU32::new(0),
             lost: AtomicU32::new(0),
@@ -106,15 +119,23 @@ impl Scans {
     pub(crate) fn hear(&self, is_left: bool) {
         if self.is_left.swap(is_left, Relaxed) != is_left {
             self.decide();
+            self.turn(false, 0);
         }
     }
 
-    /// Scans have read `pages` more, the newest `by` that one. Where both are at work, as streams have windows left at a turn,
+    /// Our calls have held readers up for so long.
+    pub(crate) fn on_held(&self, held_ns: u64) {
+        self.held_ns.fetch_add(held_ns, Relaxed);
+    }
+
+    /// Scans have read `pages` more, the newest `by` that one, while `unread` pages were asked for and not read yet. Where both are at work, as streams have windows left at a turn,
     /// only the one whose turn it is counts.
-    pub(crate) fn on_read(&self, pages: u64, by: By, now: Timestamp) {
+    pub(crate) fn on_read(&self, pages: u64, by: By, unread: u64, now: Timestamp) {
         let now_ns = now.get().max(1);
         let read = self.pages.fetch_add(pages, Relaxed) + pages;
-        if self.are_left() != (by == By::Kernel) || read < SETTLING_PAGES {
+        if self.are_left() != (by == By::Kernel)
+            || read < SETTLING_PAGES + self.awaited.load(Relaxed)
+        {
             return;
         }
         let from_ns = self.from_ns.load(Relaxed);
@@ -129,28 +150,30 @@ impl Scans {
             return;
         }
         if self.is_trial.load(Relaxed) {
-            self.on_trial(measured, elapsed_ns);
-        } else if measured >= PERIOD_PAGES {
+            self.on_trial(measured, elapsed_ns, unread);
+        } else if measured >= PERIOD_PAGES.max(unread * PERIOD_WINDOWS) {
+            self.period.store(measured, Relaxed);
             self.page_ns.store((elapsed_ns / measured).max(1), Relaxed);
             self.from_pages.store(read, Relaxed);
             self.from_ns.store(now_ns, Relaxed);
-            if read >= self.rest.load(Relaxed) && self.page_ns.load(Relaxed) < FAST_PAGE_NS {
-                self.turn(true);
+            let held_ns = self.held_ns.swap(0, Relaxed);
+            let may_pay = self.is_left.load(Relaxed) || held_ns >= elapsed_ns / HELD_PARTS;
+            if read >= self.rest.load(Relaxed) && may_pay {
+                self.turn(true, unread);
             }
         }
     }
 
     /// `pages` of a trial were read in `elapsed_ns`.
-    fn on_trial(&self, pages: u64, elapsed_ns: u64) {
-        let other_ns = self.page_ns.load(Relaxed).saturating_mul(PERIOD_PAGES);
-        let (most, of) = BROKEN_OFF;
-        let is_slow = elapsed_ns.saturating_mul(of) > other_ns.saturating_mul(most);
-        if pages < PERIOD_PAGES && !is_slow {
+    fn on_trial(&self, pages: u64, elapsed_ns: u64, unread: u64) {
+        let (other_ns, period) = (self.page_ns.load(Relaxed), self.period.load(Relaxed));
+        let cost_ns = elapsed_ns.saturating_sub(other_ns.saturating_mul(pages));
+        let is_slow = cost_ns > other_ns.saturating_mul(period) / BROKEN_OFF_PARTS;
+        if pages < period && !is_slow {
             return;
         }
         let (least, of) = FASTER;
-        let page_ns = elapsed_ns / pages.max(1);
-        let has_won = !is_slow && page_ns * of <= self.page_ns.load(Relaxed) * least;
+        let has_won = !is_slow && elapsed_ns / pages.max(1) * of <= other_ns * least;
         if !has_won {
             self.won.store(0, Relaxed);
             let lost = self.lost.fetch_add(1, Relaxed).min(REST_DOUBLINGS);
@@ -160,7 +183,7 @@ impl Scans {
             self.is_left.store(is_left, Relaxed);
             self.decide();
         }
-        self.turn(false);
+        self.turn(false, unread);
     }
 
     /// There is a new verdict.
@@ -168,14 +191,15 @@ impl Scans {
         self.won.store(0, Relaxed);
         self.lost.store(0, Relaxed);
         self.rest.store(REST_PAGES, Relaxed);
-        self.turn(false);
     }
 
-    /// To a trial, or back from it.
-    fn turn(&self, is_trial: bool) {
+    /// To a trial, or back from it, while `unread` pages were asked for and not read yet.
+    fn turn(&self, is_trial: bool, unread: u64) {
+        self.awaited.store(unread, Relaxed);
         self.is_trial.store(is_trial, Relaxed);
         self.pages.store(0, Relaxed);
         self.from_ns.store(0, Relaxed);
+        self.held_ns.store(0, Relaxed);
     }
 }
 
@@ -189,6 +213,11 @@ mod tests {
         now_ns: u64,
         requests_ns: u64,
         kernel_ns: u64,
+        /// How long a page of ours holds the reader up.
+        held_ns: u64,
+        /// Pages in front of readers by requests, and those that are left of them.
+        window: u64,
+        unread: u64,
     }
 
     impl Reader {
@@ -198,6 +227,9 @@ mod tests {
                 now_ns: 1,
                 requests_ns,
                 kernel_ns,
+                held_ns: 700,
+                window: 0,
+                unread: 0,
             }
         }
 
@@ -207,12 +239,17 @@ mod tests {
             for _ in 0..mib * 8 {
                 let (by, page_ns) = if self.scans.are_left() {
                     left += 1;
-                    (By::Kernel, self.kernel_ns)
+                    let is_there = self.unread > 0;
+                    self.unread = self.unread.saturating_sub(32);
+                    (By::Kernel, if is_there { 500 } else { self.kernel_ns })
                 } else {
+                    self.unread = self.window;
+                    self.scans.on_held(32 * self.held_ns);
                     (By::Requests, self.requests_ns)
                 };
                 self.now_ns += 32 * page_ns;
-                self.scans.on_read(32, by, Timestamp::new(self.now_ns));
+                self.scans
+                    .on_read(32, by, self.unread, Timestamp::new(self.now_ns));
             }
             left / 8
         }
@@ -241,6 +278,16 @@ mod tests {
         );
     }
 
+    /// Sixty-four scans of flash with a window each: what they had in front of them was read during the trial of the kernel, which
+    /// seemed to be faster, and they took a seventh longer from then on.
+    #[test]
+    fn what_was_asked_for_before_a_trial_is_read_before_it_is_measured() {
+        let mut reader = Reader::of(2_500, 2_900);
+        reader.window = 64 * 256;
+        reader.read(4_000);
+        assert!(!reader.scans.verdict());
+    }
+
     #[test]
     fn what_makes_no_difference_stays_as_it_is() {
         let mut reader = Reader::of(1_000, 980);
@@ -262,9 +309,9 @@ mod tests {
         assert!(!reader.scans.verdict());
     }
 
-    /// An arm, a network volume, flash of 500 MB/s: nothing of this can matter there.
+    /// A network volume, flash of 500 MB/s: nothing of this can matter there.
     #[test]
-    fn where_a_page_takes_long_nothing_is_tried() {
+    fn where_our_calls_hold_nobody_up_nothing_is_tried() {
         let mut reader = Reader::of(8_000, 4_000);
         assert_eq!(reader.read(1_000), 0);
     }
@@ -285,7 +332,7 @@ mod tests {
     fn windows_that_are_left_from_before_a_turn_do_not_count() {
         let scans = Scans::new();
         for read in 0..100 {
-            scans.on_read(1024, By::Kernel, Timestamp::new(read * 1_000));
+            scans.on_read(1024, By::Kernel, 0, Timestamp::new(read * 1_000));
         }
         assert!(!scans.are_left() && scans.page_ns.load(Relaxed) == 0);
     }

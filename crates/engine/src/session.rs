@@ -112,11 +112,14 @@ pub struct Carried {
     stream: Option<StreamId>,
     answer: Answer,
     file_pages: Option<PageCount>,
+    /// How long the calls have held up the reader.
+    held_ns: u64,
 }
 
 impl Pending {
     /// Carries the decision out, call by call.
     pub fn carry_out(&self, adviser: &mut impl Adviser) -> Carried {
+        let held_before_ns = adviser.held_ns();
         let file_pages = adviser.prepare(&self.decision);
         let answer = match file_pages {
             Some(_) => apply(&self.decision.prefetch, &self.calls, adviser),
@@ -127,6 +130,7 @@ impl Pending {
             stream: self.stream,
             answer,
             file_pages,
+            held_ns: adviser.held_ns().saturating_sub(held_before_ns),
         }
     }
 }
@@ -288,6 +292,8 @@ impl<F: FileTable> Session<F> {
                     state.set_file_pages(file_pages);
                 }
                 state.on_answer(many, carried.stream, carried.answer, &self.group);
+                let device = self.devices.get(state.device());
+                device.on_held(carried.held_ns);
                 self.tell(state.device());
                 self.settle(&mut entered, 0);
             }

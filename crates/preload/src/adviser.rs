@@ -29,6 +29,7 @@ pub(crate) struct Direct<'a> {
     pub(crate) position: Option<u64>,
     counts_sectors: bool,
     calls: u64,
+    held_ns: u64,
 }
 
 impl<'a> Direct<'a> {
@@ -47,6 +48,7 @@ impl<'a> Direct<'a> {
             position,
             counts_sectors: false,
             calls: 0,
+            held_ns: 0,
         }
     }
 
@@ -92,7 +94,10 @@ impl Adviser for Direct<'_> {
         match act {
             Act::Prefetch(range) => {
                 self.calls += 1;
-                submit::request(self.fd, range, self.counts_sectors)
+                let began = ticks::now();
+                let answer = submit::request(self.fd, range, self.counts_sectors);
+                self.held_ns += ticks::RATE.ns(ticks::now().saturating_sub(began));
+                answer
             }
             Act::Advise(advice) => {
                 identity::advise(self.fd, advice);
@@ -101,6 +106,10 @@ impl Adviser for Direct<'_> {
             // Nothing else is decided for this host.
             _ => Answer::Refused,
         }
+    }
+
+    fn held_ns(&self) -> u64 {
+        self.held_ns
     }
 
     fn finish(&mut self, decision: &Decision, answer: Answer) {

@@ -109,6 +109,8 @@ pub(in crate::adaptive) fn begin_at(window: &mut Window, access: Span) {
 pub(in crate::adaptive) struct Extent {
     /// Its size in pages, what the reader wants now not counted.
     pub(in crate::adaptive) pages: u64,
+    /// Pages that memory has space for beside what the reader wants now.
+    pub(in crate::adaptive) space: u64,
     /// The run is expected to end there.
     pub(in crate::adaptive) is_exact: bool,
     /// Pages behind the window until the run is expected to end: no probe reaches beyond.
@@ -150,12 +152,10 @@ pub(in crate::adaptive) fn extend(
         return None;
     }
     let is_probe = extent.cached > 1;
-    let doublings = if is_probe {
-        extent.cached.min(PROBE_DOUBLINGS.get())
-    } else {
-        0
-    };
-    let reach = (extent.pages << doublings).min(extent.rest);
+    let reach = extent.pages << extent.cached.min(PROBE_DOUBLINGS.get());
+    // A probe asks for less than it reaches.
+    let space = if is_probe { u64::MAX } else { extent.space };
+    let reach = reach.min(space).min(extent.rest);
     let mut end = start.max(access.end).saturating_add(reach);
     if !extent.is_exact {
         end -= end % alignment(reach);

@@ -195,6 +195,7 @@ impl Stream {
     ) -> Option<(Prefetch, bool)> {
         let extent = run::Extent {
             pages,
+            space: moment.available.get().saturating_sub(access.len().get()),
             is_exact,
             rest: match rest {
                 Rest::Pages(rest) => rest,
