@@ -282,10 +282,10 @@ impl Device {
         PageCount::new(scan_window(pages.get(), window, self.call_pages_max()))
     }
 
-    /// Whether the kernel reads scans ahead better by itself here, or that is being found out. Never where an arm seeks.
+    /// Whether the kernel reads scans ahead better by itself here, or that is being found out.
     #[must_use]
     pub fn are_scans_left(&self) -> bool {
-        self.scans.are_left() && !seeks(&self.estimate())
+        self.scans.are_left()
     }
 
     /// Calls for pages have held up readers for so long.
@@ -295,9 +295,7 @@ impl Device {
 
     /// Scans have read `pages` more, the newest of them `by` that one, while `unread` pages were asked for and not read yet.
     pub(crate) fn on_scan(&self, pages: u64, by: By, unread: PageCount, now: Timestamp) {
-        if !seeks(&self.estimate()) {
-            self.scans.on_read(pages, by, unread.get(), now);
-        }
+        self.scans.on_read(pages, by, unread.get(), now);
     }
 
     /// Whether others made the device move since the streams asked last.
