@@ -76,7 +76,7 @@ pub(crate) struct Scans {
     page_ns: AtomicU64,
     /// Pages of that period.
     period: AtomicU64,
-    /// How long our calls have held readers up in this one, in nanoseconds.
+    /// How long our calls have held readers up since the newest period began, in nanoseconds.
     held_ns: AtomicU64,
     /// A trial begins when so many were read since the newest turn.
     rest: AtomicU64,
@@ -128,8 +128,8 @@ impl Scans {
         self.held_ns.fetch_add(held_ns, Relaxed);
     }
 
-    /// Scans have read `pages` more, the newest `by` that one, while `unread` pages were asked for and not read yet. Where both are at work, as streams have windows left at a turn,
-    /// only the one whose turn it is counts.
+    /// Scans have read `pages` more, the newest `by` that one, while `unread` pages were asked for and not read yet. Where both are
+    /// at work, as streams have windows left at a turn, only the one whose turn it is counts.
     pub(crate) fn on_read(&self, pages: u64, by: By, unread: u64, now: Timestamp) {
         let now_ns = now.get().max(1);
         let read = self.pages.fetch_add(pages, Relaxed) + pages;

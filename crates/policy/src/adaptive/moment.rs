@@ -24,7 +24,8 @@ pub struct Moment {
     /// Most that the kernel asks for at once by itself for a reader of the file from front to back in reads like this one; 0: it asks
     /// for nothing, or that is not known.
     pub kernel_window: PageCount,
-    /// It was measured that the kernel reads scans ahead better by itself here, or that is being measured.
+    /// It was measured that the kernel reads scans ahead better by itself here, or that is being measured. It holds for windows of
+    /// 128 KiB and more.
     pub scans_are_left: bool,
     /// Streams that have a window, this one included; at least 1.
     pub streams: u32,

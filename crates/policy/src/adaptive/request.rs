@@ -17,7 +17,7 @@ use super::moment::Moment;
 use super::pace::Rate;
 use crate::device::REQUEST_PAGES_MIN;
 use crate::steering::steering;
-use crate::stock;
+use crate::stock::{self, KERNEL_PAGES};
 
 steering! {
     /// First request of a stream: 128 KiB, what the kernel has begun with for twenty years. Smaller,
@@ -163,7 +163,9 @@ pub(super) fn is_asked_by_kernel(
 ) -> bool {
     let kernel = moment.kernel_window.get();
     let needed = limit.max(moment.device.pipeline_request().get());
-    let is_enough = kernel >= needed || moment.scans_are_left && kernel > 0;
+    // Measured with the window that it has nearly everywhere, or a larger one: a smaller one is another matter.
+    let was_measured = moment.scans_are_left && kernel >= KERNEL_PAGES;
+    let is_enough = kernel >= needed || was_measured;
     is_enough && kernel <= space(need, moment, thrash_pages)
 }
 
@@ -300,6 +302,11 @@ mod tests {
             ..moment_among(8, DeviceEstimate::FLASH)
         };
         assert!(is_asked_by_kernel(&need_of(1), &moment, 0, 128), "measured");
+        let small = Moment {
+            kernel_window: PageCount::new(8),
+            ..moment
+        };
+        assert!(!is_asked_by_kernel(&need_of(1), &small, 0, 128));
     }
 
     /// The plan of a hundred slow streams in 32 MiB on hdd took 1.30 of the kernel's time in pieces of four pages
