@@ -36,3 +36,8 @@ impl StreamId {
         Self { place, generation }
     }
 }
+
+/// A place in a table as a byte: a table has at most [`STREAMS_MANY`](super::STREAMS_MANY).
+pub(super) fn place8(place: usize) -> u8 {
+    u8::try_from(place).unwrap_or(0)
+}

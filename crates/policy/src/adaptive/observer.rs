@@ -1,7 +1,7 @@
 //! Who wants to see streams change.
 
 use super::direction::Direction;
-use super::id::StreamId;
+use super::id::{StreamId, place8};
 use super::shape::Shape;
 
 /// A stream changed its shape.
@@ -32,4 +32,12 @@ impl Observer for () {}
 pub(super) struct Report<'a, O> {
     pub(super) place: u8,
     pub(super) observer: &'a mut O,
+}
+
+/// An observer of the stream at `place`.
+pub(super) fn report<O>(place: usize, observer: &mut O) -> Report<'_, O> {
+    Report {
+        place: place8(place),
+        observer,
+    }
 }

@@ -13,9 +13,10 @@ use super::access::Access;
 use super::beginnings::{Beginnings, Found, SLACK_PAGES};
 use super::direction::PAGES_MAX;
 use super::hit_rate::Debt;
+use super::id::place8;
 use super::matching::{self, Match};
 use super::moment::Moment;
-use super::observer::{Observer, Report};
+use super::observer::{Observer, Report, report};
 use super::recent::Recent;
 use super::runs::RunLengths;
 use super::shape::fit::Fit;
@@ -96,18 +97,6 @@ struct Arrival<'a, M, O> {
     now: Timestamp,
     moment: M,
     observer: &'a mut O,
-}
-
-/// Places fit in a byte: a table has at most [`matching::STREAMS_MANY`].
-fn place8(place: usize) -> u8 {
-    u8::try_from(place).unwrap_or(0)
-}
-
-fn report<O>(place: usize, observer: &mut O) -> Report<'_, O> {
-    Report {
-        place: place8(place),
-        observer,
-    }
 }
 
 impl FileStreams {
