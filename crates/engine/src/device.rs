@@ -217,7 +217,9 @@ impl Device {
     pub fn hear(&self, all: Estimates<'_>, now: Timestamp) {
         if let Some(heard) = self.shared.hear(all, now) {
             self.believe(heard.estimate);
-            self.scans.hear(heard.scans_are_left);
+            if let Some(are_left) = heard.scans_are_left {
+                self.scans.hear(are_left);
+            }
             self.bandwidth_is.store(MEASURED, Relaxed);
             let waits = if heard.was_kept { REFUTING_WAITS } else { 0 };
             self.waits_to_refute.store(waits, Relaxed);
@@ -243,6 +245,7 @@ impl Device {
             self.waits_to_refute.store(left - 1, Relaxed);
             if left == 1 && guess.access_ns < known {
                 self.believe(guess);
+                self.scans.hear(false);
                 self.bandwidth_is.store(GUESSED, Relaxed);
             }
         } else if waited_ns <= known.saturating_mul(2) {
@@ -295,7 +298,9 @@ impl Device {
 
     /// Scans have read `pages` more, the newest of them `by` that one, while `unread` pages were asked for and not read yet.
     pub(crate) fn on_scan(&self, pages: u64, by: By, unread: PageCount, now: Timestamp) {
-        self.scans.on_read(pages, by, unread.get(), now);
+        if !self.has_been_arm.load(Relaxed) {
+            self.scans.on_read(pages, by, unread.get(), now);
+        }
     }
 
     /// Whether others made the device move since the streams asked last.
@@ -500,6 +505,7 @@ impl Device {
         self.has_been_arm.store(true, Relaxed);
         self.waits_to_refute.store(0, Relaxed);
         self.trial.end();
+        self.scans.hear(false);
     }
 
     /// It is of another kind than was guessed. What was configured stays, and so does what is no guess by

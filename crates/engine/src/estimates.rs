@@ -19,6 +19,9 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use ahead_policy::device::DeviceEstimate;
 use ahead_units::Timestamp;
 
+use crate::estimate_word::SCANS_LEFT;
+pub use crate::estimate_word::{from_word, to_word};
+
 /// Devices that are told apart; a further one takes the slot that was written longest ago.
 pub const SLOTS: usize = 64;
 const SLOT_WORDS: usize = 4;
@@ -44,16 +47,6 @@ const KEPT_AGAIN_S: u64 = 24 * 3600;
 /// difference between two runs on one disk.
 const KEPT_PARTS: u64 = 4;
 
-/// Bounds of what is handed out: an access of 1 µs is one of memory, of 50 ms one of a broken device.
-const ACCESS_NS: (u64, u64) = (1_000, 50_000_000);
-/// From a memory card to a server's memory.
-const KB_PER_SECOND: (u64, u64) = (1_000, (1 << KB_BITS) - 1);
-const KB_BITS: u32 = 30;
-const DEPTH_BITS: u32 = 7;
-const DEPTH: (u64, u64) = (1, (1 << DEPTH_BITS) - 1);
-const SCANS_LEFT: u64 = 1 << (KB_BITS + DEPTH_BITS);
-const ACCESS_FROM: u32 = KB_BITS + DEPTH_BITS + 1;
-
 /// The words that processes share; too few are no slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Estimates<'a> {
@@ -67,8 +60,8 @@ pub struct Estimates<'a> {
 pub struct Heard {
     /// The newest estimate.
     pub estimate: DeviceEstimate,
-    /// The kernel reads scans ahead better by itself.
-    pub scans_are_left: bool,
+    /// Whether the kernel reads scans ahead better by itself, if that is news.
+    pub scans_are_left: Option<bool>,
     /// No process that runs now needs to have made it: it may be another device by now.
     pub was_kept: bool,
 }
@@ -256,10 +249,14 @@ impl SharedEstimate {
             return None;
         }
         let estimate = from_word(word)?;
-        self.newest.store(word, Relaxed);
+        let before = self.newest.swap(word, Relaxed);
         self.is_known.store(true, Relaxed);
-        let scans_are_left = word & SCANS_LEFT != 0;
-        self.scans_are_left.store(scans_are_left, Relaxed);
+        // Who has found it out and not told yet is not told otherwise by another figure.
+        let is_news = (before ^ word) & SCANS_LEFT != 0;
+        let scans_are_left = is_news.then_some(word & SCANS_LEFT != 0);
+        if let Some(scans_are_left) = scans_are_left {
+            self.scans_are_left.store(scans_are_left, Relaxed);
+        }
         Some(Heard {
             estimate,
             scans_are_left,
@@ -320,27 +317,6 @@ fn differs(estimate: DeviceEstimate, kept: Option<DeviceEstimate>) -> bool {
     })
 }
 
-/// An estimate as one word, never 0. What is out of bounds becomes the bound.
-#[must_use]
-pub fn to_word(estimate: DeviceEstimate) -> u64 {
-    let within = |value: u64, (low, high): (u64, u64)| value.clamp(low, high);
-    let access_ns = within(estimate.access_ns, ACCESS_NS);
-    let depth = within(u64::from(estimate.depth), DEPTH);
-    let kb = within(estimate.bytes_per_second / 1000, KB_PER_SECOND);
-    access_ns << ACCESS_FROM | depth << KB_BITS | kb
-}
-
-/// The estimate in a word of a slot; `None` for 0, and for what [`SharedEstimate::tell`] does not make.
-#[must_use]
-pub fn from_word(word: u64) -> Option<DeviceEstimate> {
-    let estimate = DeviceEstimate {
-        access_ns: word >> ACCESS_FROM,
-        depth: u32::try_from(word >> KB_BITS & DEPTH.1).unwrap_or(1),
-        bytes_per_second: (word & KB_PER_SECOND.1) * 1000,
-    };
-    (to_word(estimate) == word & !SCANS_LEFT).then_some(estimate)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,7 +342,7 @@ mod tests {
     fn heard(estimate: DeviceEstimate, was_kept: bool) -> Option<Heard> {
         Some(Heard {
             estimate,
-            scans_are_left: false,
+            scans_are_left: None,
             was_kept,
         })
     }
@@ -428,7 +404,7 @@ mod tests {
         assert!(one.tell(all, MEDIUM, at(2)), "worth keeping");
         let left = Heard {
             estimate: MEDIUM,
-            scans_are_left: true,
+            scans_are_left: Some(true),
             was_kept: false,
         };
         assert_eq!(two.hear(all, at(2)), Some(left));
@@ -437,7 +413,22 @@ mod tests {
         let later = Estimates::new(&later, 0);
         assert_eq!(later.take_over(all, at(3)).len(), 1);
         let kept = met(7).hear(later, at(60)).unwrap();
-        assert!(kept.scans_are_left && kept.was_kept);
+        assert_eq!((kept.scans_are_left, kept.was_kept), (Some(true), true));
+    }
+
+    /// Programs side by side: each told of a bandwidth undid what another had found out and not told yet.
+    #[test]
+    fn another_figure_of_others_says_nothing_of_who_reads_scans_ahead() {
+        let words = words();
+        let all = Estimates::new(&words, 0);
+        let (one, two) = (met(7), met(7));
+        assert!(one.tell(all, MEDIUM, at(1)));
+        let _ = two.hear(all, at(1));
+        two.set_scans_are_left(true);
+        let _ = one.tell(all, slower(2), at(2));
+        assert_eq!(two.hear(all, at(2)), heard(slower(2), false));
+        assert!(two.tell(all, slower(2), at(3)));
+        assert_eq!(one.hear(all, at(3)).unwrap().scans_are_left, Some(true));
     }
 
     #[test]
@@ -529,24 +520,6 @@ mod tests {
         let mut newer = file;
         newer[0] = newer[0].wrapping_add(1);
         assert!(words_of_file(&newer).is_none());
-    }
-
-    #[test]
-    fn an_estimate_goes_through_a_word_and_what_is_out_of_bounds_becomes_the_bound() {
-        for estimate in [DeviceEstimate::ARM, DeviceEstimate::FLASH, MEDIUM] {
-            assert_eq!(from_word(to_word(estimate)), Some(estimate));
-        }
-        let wild = DeviceEstimate {
-            access_ns: u64::MAX,
-            bytes_per_second: 0,
-            depth: 100_000,
-        };
-        let bounded = DeviceEstimate {
-            access_ns: 50_000_000,
-            bytes_per_second: 1_000_000,
-            depth: 127,
-        };
-        assert_eq!(from_word(to_word(wild)), Some(bounded));
     }
 
     /// Whatever is in the words, or in a file that has the right beginning.

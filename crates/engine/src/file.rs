@@ -115,6 +115,8 @@ pub struct FileState {
     expected: bool,
     /// The program said that it reads the file from front to back.
     is_sequential: bool,
+    /// It is copied inside the kernel, without reads.
+    is_copied: bool,
     /// While it is read from its start: all pages before this one were read.
     read_up_to: u64,
     /// Largest request so far, for the account.
@@ -160,7 +162,7 @@ impl FileState {
         self.file_pages = facts.file_pages;
         self.device = facts.device;
         self.knobs = facts.knobs;
-        self.is_sequential = false;
+        (self.is_sequential, self.is_copied) = (false, false);
         self.active = now;
     }
 
@@ -187,6 +189,11 @@ impl FileState {
     /// reads is the host's business: it does not tell of reads that are left to the program.
     pub fn on_advice(&mut self, advice: Advice) {
         self.is_sequential = advice == Advice::Sequential;
+    }
+
+    /// It is copied inside the kernel from now on, without reads.
+    pub fn on_copied(&mut self) {
+        self.is_copied = true;
     }
 
     /// Whether the program said SEQUENTIAL last.
@@ -248,6 +255,12 @@ impl FileState {
             now,
         } = *around;
         let (file_pages, knobs, is_sequential) = (self.file_pages, self.knobs, self.is_sequential);
+        // Copies reach the kernel's read-ahead in pieces of a pipe (`splice_direct_to_actor`).
+        let kernel_reads = if self.is_copied {
+            PageCount::new(0)
+        } else {
+            access.len()
+        };
         let (waiting, listed) = (self.waiting, self.list.listed);
         self.closed = false;
         if access.start.get() == 0 && !self.from_start {
@@ -262,7 +275,7 @@ impl FileState {
             expected: group.expectation.pages(),
             threshold: group.budget.threshold(),
             available: group.budget.available(),
-            kernel_window: device.kernel_window(access.len()),
+            kernel_window: device.kernel_window(kernel_reads),
             scans_are_left: device.are_scans_left(),
             streams: group.budget.streams(),
             contested: is_shared || device.is_contested(),
@@ -290,7 +303,6 @@ impl FileState {
             self.reason = outcome.decision.reason;
         }
         let asks = outcome.decision.prefetch.count > 0;
-        self.tell_scan(&outcome.decision, around);
         if asks {
             let pages = outcome.decision.prefetch.pages();
             self.tally.prefetched += pages.get();
@@ -313,9 +325,11 @@ impl FileState {
         let at_end = access.end.get() >= file_pages.get();
         // What is refused may be held by what this file has read since it asked last.
         let is_refused = outcome.decision.reason == Reason::BudgetUsed;
-        if asks || at_end || is_refused {
+        let is_left = outcome.decision.reason == Reason::KernelAsks;
+        if asks || at_end || is_refused || is_left {
             self.publish(many, group);
         }
+        self.tell_scan(&outcome, at_end, around);
         if at_end {
             self.end_scan(group);
         }
@@ -324,15 +338,21 @@ impl FileState {
     }
 
     /// How far a scan has come, and who reads it ahead.
-    fn tell_scan(&mut self, decision: &Decision, around: &Around<'_>) {
-        let by = match decision.reason {
+    fn tell_scan(&mut self, outcome: &Outcome, at_end: bool, around: &Around<'_>) {
+        if outcome.stream.is_none() {
+            // What is read elsewhere is none.
+            self.scanned = self.tally.pages;
+        }
+        let asks = outcome.is_scan && outcome.decision.prefetch.count > 0;
+        let is_covered =
+            at_end && outcome.covered && outcome.decision.pattern == Pattern::Sequential;
+        let by = match outcome.decision.reason {
             Reason::KernelAsks => By::Kernel,
-            _ if decision.prefetch.count > 0 && decision.pattern == Pattern::Sequential => {
-                By::Requests
-            }
+            _ if asks || is_covered => By::Requests,
             _ => return,
         };
         let read = self.tally.pages.wrapping_sub(self.scanned);
+        let read = read.min(self.file_pages.get());
         self.scanned = self.tally.pages;
         let unread = around.group.budget.unread();
         around.device.on_scan(read, by, unread, around.now);
@@ -466,7 +486,8 @@ impl FileState {
         if !covered {
             if stream.is_none() {
                 device.on_lone_wait(waited_ns, access.len().get(), is_shared, now);
-            } else if !is_shared {
+            } else if !is_shared && self.reason != Reason::KernelAsks {
+                // What the kernel has asked for is in front of those.
                 device.on_first_wait(waited_ns, access.len().get(), now);
             }
             return;

@@ -25,6 +25,7 @@ mod contest;
 pub mod device;
 pub mod device_facts;
 pub mod devices;
+mod estimate_word;
 pub mod estimates;
 pub mod evidence;
 pub mod expectation;

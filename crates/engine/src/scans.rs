@@ -4,7 +4,7 @@
 //! ahead for a scan on its own, many are one (large folios). That costs processor time, and on disks of virtual machines each
 //! piece of a request costs as well: the same file came at 1.2 GB/s in requests of 512 KiB of ours, and at 2.4 GB/s in those of
 //! 128 KiB that the kernel made. So where our calls hold readers up for an eighth of their time, the kernel is tried. That is so
-//! where a page comes within some microseconds; on an arm it never is.
+//! where a page comes within some microseconds; what was seen to be an arm is never tried.
 //!
 //! ```text
 //!            ┌── so much was read ──► trial: the other one, for a period ──┐
@@ -46,6 +46,8 @@ const TURNING_TRIALS: u32 = 2;
 /// Pages read until the next trial after the first in vain, and after many: 64 MiB to 16 GiB. Of the first gibibyte five trials take
 /// half a per cent.
 const REST_PAGES: u64 = 1 << 14;
+/// And at least so many periods, where those are long.
+const REST_PERIODS: u64 = 16;
 const REST_DOUBLINGS: u32 = 8;
 
 /// Who asks for what a scan reads next.
@@ -169,7 +171,9 @@ impl Scans {
         let (other_ns, period) = (self.page_ns.load(Relaxed), self.period.load(Relaxed));
         let cost_ns = elapsed_ns.saturating_sub(other_ns.saturating_mul(pages));
         let is_slow = cost_ns > other_ns.saturating_mul(period) / BROKEN_OFF_PARTS;
-        if pages < period && !is_slow {
+        let is_over = pages >= period || is_slow;
+        // One thread ends it.
+        if !is_over || !self.is_trial.swap(false, Relaxed) {
             return;
         }
         let (least, of) = FASTER;
@@ -177,11 +181,14 @@ impl Scans {
         if !has_won {
             self.won.store(0, Relaxed);
             let lost = self.lost.fetch_add(1, Relaxed).min(REST_DOUBLINGS);
-            self.rest.store(REST_PAGES << lost, Relaxed);
+            let rest = REST_PAGES.max(period.saturating_mul(REST_PERIODS));
+            self.rest.store(rest << lost, Relaxed);
         } else if self.won.fetch_add(1, Relaxed) + 1 >= TURNING_TRIALS {
             let is_left = !self.is_left.load(Relaxed);
             self.is_left.store(is_left, Relaxed);
             self.decide();
+        } else {
+            self.rest.store(0, Relaxed);
         }
         self.turn(false, unread);
     }
@@ -314,6 +321,31 @@ mod tests {
     fn where_our_calls_hold_nobody_up_nothing_is_tried() {
         let mut reader = Reader::of(8_000, 4_000);
         assert_eq!(reader.read(1_000), 0);
+    }
+
+    /// After many trials in vain the second of the two that turn a verdict came 16 GiB after the first.
+    #[test]
+    fn a_trial_that_was_won_is_soon_repeated() {
+        let mut reader = Reader::of(1_000, 2_000);
+        reader.read(5_000);
+        (reader.requests_ns, reader.kernel_ns) = (3_300, 1_700);
+        while reader.scans.won.load(Relaxed) == 0 {
+            reader.read(1);
+        }
+        reader.read(16);
+        assert!(reader.scans.verdict());
+    }
+
+    /// Windows of 64 scans make periods of 256 MiB, and trials of them came after 64 MiB.
+    #[test]
+    fn trials_of_long_periods_are_as_far_apart() {
+        let mut reader = Reader::of(2_500, 5_000);
+        reader.window = 64 * 256;
+        let before_ns = reader.now_ns;
+        reader.read(20_000);
+        let spent_ns = reader.now_ns - before_ns;
+        let least_ns = 20_000 * 256 * 2_500;
+        assert!(spent_ns < least_ns + least_ns / 50, "{spent_ns}");
     }
 
     /// One trial may be an accident of the disk, of the reader or of others.

@@ -1,7 +1,7 @@
 //! The loop, once: what happens around a read, in every host.
 //!
 //! ```text
-//!  before a read   on_quick_access ── Step, Calm ─────────────────────────────┐
+//!  before a read   on_quick_access ── Step, Left, Calm ───────────────────────┐
 //!                    └─ No: on_access ─► Pending ─► carry_out ─► on_carried_out ┤
 //!  the read                                                                     │
 //!  after it        longer than wait_limit_ns? ─► on_wait ◄───────────────────────────────┘
@@ -201,6 +201,13 @@ impl<F: FileTable> Session<F> {
     pub fn on_advice(&self, file: F::File, advice: Advice) {
         if let Ok(mut entered) = self.files.enter(file) {
             entered.state().0.on_advice(advice);
+        }
+    }
+
+    /// `file` is copied inside the kernel from now on: `sendfile`, `copy_file_range`.
+    pub fn on_copied(&self, file: F::File) {
+        if let Ok(mut entered) = self.files.enter(file) {
+            entered.state().0.on_copied();
         }
     }
 

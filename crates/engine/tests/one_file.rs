@@ -90,6 +90,31 @@ impl World {
     }
 }
 
+/// Reads of 1 MiB of a copy come to the kernel's read-ahead in pieces of a pipe, which widen no window.
+#[test]
+fn a_copy_inside_the_kernel_is_not_left_to_it_for_its_length() {
+    for is_copied in [false, true] {
+        let mut world = World::new();
+        world.device.set_facts(&DeviceFacts {
+            identity: 0,
+            rotational: Some(false),
+            call_pages_max: 1024,
+            kernel_window: 32,
+            access_ns: 0,
+            bytes_per_second: 0,
+            depth: 0,
+        });
+        if is_copied {
+            world.file.on_copied();
+        }
+        for read in 0..8 {
+            world.read(read * 256, 256);
+        }
+        let (tally, _) = world.file.take_tally();
+        assert_eq!(tally.prefetched > 0, is_copied);
+    }
+}
+
 #[test]
 fn what_a_scan_has_asked_for_is_in_the_budget_until_nobody_reads() {
     let mut world = World::new();

@@ -95,8 +95,8 @@ in_words! {
         TurnedOff = 13, "turned off by setting";
         /// The kernel does this pattern as well.
         LeftToKernel = 14, "left to the kernel, which reads through the holes";
-        /// The kernel's own window is as large as the scan's would be.
-        KernelAsks = 24, "a scan for which the kernel asks for as much by itself";
+        /// The kernel's own window is as large as the scan's would be, or was measured to do better.
+        KernelAsks = 24, "a scan for which the kernel asks for enough by itself";
         /// The program gives advice of its own.
         ProgramAdvises = 15, "the program gives its own advice: respected";
         /// The file was read from its start before.

@@ -212,6 +212,15 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unw
     }
 }
 
+/// The file of `fd` is copied inside the kernel, without reads.
+pub(crate) fn on_copied(fd: c_int) {
+    if let (Some(host), Some(line)) = (host::get(), line(fd))
+        && let Entry::File(entry) = line.entry()
+    {
+        host.session.on_copied(entry.file);
+    }
+}
+
 /// A read of `length` bytes is about to begin at `position`, or where the descriptor stands.
 /// `None`: it is of no interest.
 pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Option<Token> {

@@ -87,6 +87,7 @@ impl Copy {
 
     /// Makes the copy with `call`, which is given the length of the piece.
     fn run(&self, call: impl Fn(usize) -> ssize_t) -> ssize_t {
+        guarded(|| ops::on_copied(self.source));
         if !self.source_offset.is_null() {
             return self.run_at_offset(call);
         }

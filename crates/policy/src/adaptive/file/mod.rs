@@ -210,11 +210,7 @@ impl FileStreams {
         let (start, end) = stream.places_of(access);
         let Some(pages) = self.stray.on_read(place, self.tick, start, end) else {
             let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
-            return Outcome {
-                decision,
-                stream: Some(stream.id(place)),
-                covered: true,
-            };
+            return Outcome::of(decision, stream.id(place), true);
         };
         self.runs.on_end(stream.run_pages());
         let passed = pages32(stream.jump_to(access, pages));
@@ -387,11 +383,8 @@ impl FileStreams {
         if !covered {
             return self.ask(stream, place8(place), access, now, &moment(), covered);
         }
-        Outcome {
-            decision: Decision::nothing(stream.pattern(), Reason::MarkerNotReached),
-            stream: Some(stream.id(place8(place))),
-            covered,
-        }
+        let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
+        Outcome::of(decision, stream.id(place8(place)), covered)
     }
 
     /// `pages` were asked for in vain.
@@ -405,11 +398,8 @@ impl FileStreams {
     /// Overlapping windows would bring the same pages in twice, so the young one is gone.
     fn follow(&mut self, leader: &Stream, place: u8) -> Outcome {
         self.last = place;
-        Outcome {
-            decision: Decision::nothing(leader.pattern(), Reason::MarkerNotReached),
-            stream: Some(leader.id(place)),
-            covered: false,
-        }
+        let decision = Decision::nothing(leader.pattern(), Reason::MarkerNotReached);
+        Outcome::of(decision, leader.id(place), false)
     }
 
     /// Something continues the access at `start`. If that was an element of a wide stride, the stride was a round
@@ -496,11 +486,7 @@ impl FileStreams {
             }
         }
         let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
-        Outcome {
-            decision,
-            stream: Some(stream.id(place)),
-            covered,
-        }
+        Outcome::of(decision, stream.id(place), covered)
     }
 
     fn ask(
@@ -514,11 +500,7 @@ impl FileStreams {
     ) -> Outcome {
         let pattern = stream.pattern();
         let id = stream.id(place);
-        let outcome = |decision| Outcome {
-            decision,
-            stream: Some(id),
-            covered,
-        };
+        let outcome = |decision| Outcome::of(decision, id, covered);
         if let Some(reason) = self.refusal(stream, moment) {
             return outcome(Decision::nothing(pattern, reason));
         }
@@ -553,11 +535,15 @@ impl FileStreams {
             // The run goes on to there.
             self.beginnings.forget();
         }
-        outcome(Decision {
+        let decision = Decision {
             prefetch: asked.prefetch,
             pattern,
             reason: asked.reason,
-        })
+        };
+        Outcome {
+            is_scan: asked.is_scan,
+            ..outcome(decision)
+        }
     }
 
     /// The begin of the run behind the one that began at page `began`, or of some, as far as `pages` go.

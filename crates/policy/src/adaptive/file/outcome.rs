@@ -13,9 +13,21 @@ pub struct Outcome {
     pub stream: Option<StreamId>,
     /// The access lies inside what was asked for earlier.
     pub covered: bool,
+    /// A scan whose end is not known came to where it asks: its next pages can be left to the kernel.
+    pub is_scan: bool,
 }
 
 impl Outcome {
+    /// What comes of an access of that stream.
+    pub(super) const fn of(decision: Decision, stream: StreamId, covered: bool) -> Self {
+        Self {
+            decision,
+            stream: Some(stream),
+            covered,
+            is_scan: false,
+        }
+    }
+
     /// Whom the answer to this request is for: what was foreseen belongs to no stream yet, and what is listed to none.
     #[must_use]
     pub fn asker(&self) -> Option<StreamId> {

@@ -49,6 +49,8 @@ pub(in crate::adaptive) struct Asked {
     pub(in crate::adaptive) reason: Reason,
     /// Pages that might have been asked for, had the run not been expected to end.
     pub(in crate::adaptive) spare: u64,
+    /// For a scan of which nobody knows how far it goes.
+    pub(in crate::adaptive) is_scan: bool,
 }
 
 impl Asked {
@@ -57,6 +59,7 @@ impl Asked {
             prefetch: Prefetch::default(),
             reason,
             spare: 0,
+            is_scan: false,
         }
     }
 }
@@ -105,6 +108,8 @@ impl Stream {
             && self.shape == Shape::Run
             && self.direction == Direction::Forward;
         if is_scan && request::is_asked_by_kernel(&need, moment, learned.thrash_pages, limit) {
+            // What was asked for before is read first.
+            self.window.tail = 0;
             return Asked::nothing(Reason::KernelAsks);
         }
         let earned = match rest {
@@ -182,6 +187,7 @@ impl Stream {
             prefetch: prefetch.before(moment.file_pages),
             reason,
             spare: 0,
+            is_scan,
         }
     }
 
