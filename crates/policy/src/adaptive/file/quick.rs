@@ -25,16 +25,8 @@ impl FileStreams {
             self.unexplained_run = 0;
             return Quick::Step(stream.id(hint));
         }
-        let pages = pages32(access.len());
-        if self.left > 0
-            && self.left >= pages
-            && hint == self.last
-            && stream.step_left(access, tick)
-        {
-            self.tick = tick;
-            self.left -= pages;
-            self.unexplained_run = 0;
-            return Quick::Left(stream.id(hint));
+        if self.left > 0 && hint == self.last && self.left >= pages32(access.len()) {
+            return self.step_left(stream, access);
         }
         // A stream that would have to ask must not be missed.
         if self.is_calm(tick, stream) && !stream.may_fit(access) {
@@ -42,5 +34,18 @@ impl FileStreams {
             return Quick::Calm;
         }
         Quick::No
+    }
+
+    /// The step of a scan that is left to the kernel for at least as long: exactly where it was expected, or none.
+    #[inline(never)]
+    fn step_left(&mut self, stream: &mut Stream, access: PageRange) -> Quick {
+        let tick = self.tick.wrapping_add(1);
+        if !stream.step_left(access, tick) {
+            return Quick::No;
+        }
+        self.tick = tick;
+        self.left -= pages32(access.len());
+        self.unexplained_run = 0;
+        Quick::Left(stream.id(self.last))
     }
 }
