@@ -25,26 +25,26 @@ impl FileStreams {
             self.unexplained_run = 0;
             return Quick::Step(stream.id(hint));
         }
-        if self.left > 0 && hint == self.last && self.left >= pages32(access.len()) {
-            return self.step_left(stream, access);
-        }
         // A stream that would have to ask must not be missed.
         if self.is_calm(tick, stream) && !stream.may_fit(access) {
             self.tick = tick;
             return Quick::Calm;
         }
+        if self.left > 0 && hint == self.last {
+            return self.step_left(stream, access);
+        }
         Quick::No
     }
 
     /// The step of a scan that is left to the kernel for at least as long: exactly where it was expected, or none.
-    #[inline(never)]
+    #[cold]
     fn step_left(&mut self, stream: &mut Stream, access: PageRange) -> Quick {
         let tick = self.tick.wrapping_add(1);
-        if !stream.step_left(access, tick) {
+        let left = self.left.checked_sub(pages32(access.len()));
+        let Some(left) = left.filter(|_| stream.step_left(access, tick)) else {
             return Quick::No;
-        }
-        self.tick = tick;
-        self.left -= pages32(access.len());
+        };
+        (self.tick, self.left) = (tick, left);
         self.unexplained_run = 0;
         Quick::Left(stream.id(self.last))
     }
