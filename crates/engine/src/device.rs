@@ -229,8 +229,8 @@ impl Device {
     /// Tells other processes what was learned. True if that is worth keeping.
     #[must_use]
     pub fn tell(&self, all: Estimates<'_>, now: Timestamp) -> bool {
-        self.shared.set_scans_are_left(self.scans.verdict());
-        self.shared.tell(all, self.estimate(), now)
+        self.shared
+            .tell(all, self.estimate(), self.scans.verdict(), now)
     }
 
     /// What was kept is confirmed by the first wait that is about as long, and refuted by some in a row

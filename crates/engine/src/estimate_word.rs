@@ -27,7 +27,8 @@ pub fn to_word(estimate: DeviceEstimate) -> u64 {
     access_ns << ACCESS_FROM | depth << KB_BITS | kb
 }
 
-/// The estimate in a word of a slot; `None` for 0, and for what [`SharedEstimate::tell`](crate::estimates::SharedEstimate::tell) does not make.
+/// The estimate in a word of a slot; `None` for 0, and for what
+/// [`SharedEstimate::tell`](crate::estimates::SharedEstimate::tell) does not make.
 #[must_use]
 pub fn from_word(word: u64) -> Option<DeviceEstimate> {
     let estimate = DeviceEstimate {

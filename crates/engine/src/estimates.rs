@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! word 0   identity of the device (0: a free slot)
-//! word 1   access time in ns (26 bits) | scans are left to the kernel (1) | depth (7) | bandwidth in kB/s (30)
+//! word 1   the estimate, and who reads scans ahead (the layout stands in estimate_word.rs)
 //! word 2   word 1 as it was kept last
 //! word 3   when word 1 was written, in seconds since 1970
 //! ```
@@ -75,8 +75,6 @@ pub struct SharedEstimate {
     newest: AtomicU64,
     /// Something was heard or told.
     is_known: AtomicBool,
-    /// What is told of it: the kernel reads scans ahead better by itself.
-    scans_are_left: AtomicBool,
 }
 
 impl<'a> Estimates<'a> {
@@ -209,7 +207,6 @@ impl SharedEstimate {
             identity: AtomicU64::new(0),
             newest: AtomicU64::new(0),
             is_known: AtomicBool::new(false),
-            scans_are_left: AtomicBool::new(false),
         }
     }
 
@@ -254,9 +251,6 @@ impl SharedEstimate {
         // Who has found it out and not told yet is not told otherwise by another figure.
         let is_news = (before ^ word) & SCANS_LEFT != 0;
         let scans_are_left = is_news.then_some(word & SCANS_LEFT != 0);
-        if let Some(scans_are_left) = scans_are_left {
-            self.scans_are_left.store(scans_are_left, Relaxed);
-        }
         Some(Heard {
             estimate,
             scans_are_left,
@@ -264,17 +258,17 @@ impl SharedEstimate {
         })
     }
 
-    /// Whether it is told from now on that the kernel reads scans ahead better by itself.
-    pub fn set_scans_are_left(&self, scans_are_left: bool) {
-        self.scans_are_left.store(scans_are_left, Relaxed);
-    }
-
-    /// Tells the others what is believed now. True if it is worth keeping: the host then writes the
-    /// [file](Estimates::file).
+    /// Tells the others what is believed now, and whether the kernel reads scans ahead better by itself. True if it is worth keeping:
+    /// the host then writes the [file](Estimates::file).
     #[must_use]
-    pub fn tell(&self, all: Estimates<'_>, estimate: DeviceEstimate, now: Timestamp) -> bool {
+    pub fn tell(
+        &self,
+        all: Estimates<'_>,
+        estimate: DeviceEstimate,
+        scans_are_left: bool,
+        now: Timestamp,
+    ) -> bool {
         let identity = self.identity.load(Relaxed);
-        let scans_are_left = self.scans_are_left.load(Relaxed);
         let word = to_word(estimate) | if scans_are_left { SCANS_LEFT } else { 0 };
         if identity == 0 || word == self.newest.load(Relaxed) {
             return false;
@@ -364,11 +358,14 @@ mod tests {
         let all = Estimates::new(&words, 1_000_000);
         let (one, two, other) = (met(7), met(7), met(8));
         assert_eq!(one.hear(all, at(1)), None);
-        assert!(one.tell(all, MEDIUM, at(1)), "the first is worth keeping");
+        assert!(
+            one.tell(all, MEDIUM, false, at(1)),
+            "the first is worth keeping"
+        );
         assert_eq!(two.hear(all, at(2)), heard(MEDIUM, false));
         assert_eq!(other.hear(all, at(2)), None);
-        assert!(!two.tell(all, MEDIUM, at(3)), "nothing new");
-        let _ = two.tell(all, slower(2), at(3));
+        assert!(!two.tell(all, MEDIUM, false, at(3)), "nothing new");
+        let _ = two.tell(all, slower(2), false, at(3));
         assert_eq!(one.hear(all, at(4)), heard(slower(2), false));
         assert_eq!(one.hear(all, at(4)), None, "heard already");
         assert_eq!(all.devices(), 1);
@@ -378,7 +375,7 @@ mod tests {
     fn a_guess_that_no_wait_corrected_is_told_to_nobody() {
         let words = words();
         let all = Estimates::new(&words, 0);
-        assert!(!met(7).tell(all, DeviceEstimate::FLASH, at(1)));
+        assert!(!met(7).tell(all, DeviceEstimate::FLASH, false, at(1)));
         assert_eq!(all.devices(), 0);
     }
 
@@ -386,10 +383,10 @@ mod tests {
     fn a_device_without_identity_is_not_shared() {
         let words = words();
         let all = Estimates::new(&words, 0);
-        assert!(!met(0).tell(all, MEDIUM, at(1)));
+        assert!(!met(0).tell(all, MEDIUM, false, at(1)));
         assert_eq!((all.devices(), met(0).hear(all, at(1))), (0, None));
         let none = Estimates::default();
-        assert!(!met(7).tell(none, MEDIUM, at(1)));
+        assert!(!met(7).tell(none, MEDIUM, false, at(1)));
         assert_eq!(met(7).hear(none, at(1)), None);
     }
 
@@ -398,17 +395,19 @@ mod tests {
         let words = words();
         let all = Estimates::new(&words, 0);
         let (one, two) = (met(7), met(7));
-        assert!(one.tell(all, MEDIUM, at(1)));
+        assert!(one.tell(all, MEDIUM, false, at(1)));
         let _ = two.hear(all, at(1));
-        one.set_scans_are_left(true);
-        assert!(one.tell(all, MEDIUM, at(2)), "worth keeping");
+        assert!(one.tell(all, MEDIUM, true, at(2)), "worth keeping");
         let left = Heard {
             estimate: MEDIUM,
             scans_are_left: Some(true),
             was_kept: false,
         };
         assert_eq!(two.hear(all, at(2)), Some(left));
-        assert!(!two.tell(all, MEDIUM, at(2)), "what was heard is no news");
+        assert!(
+            !two.tell(all, MEDIUM, true, at(2)),
+            "what was heard is no news"
+        );
         let later = self::words();
         let later = Estimates::new(&later, 0);
         assert_eq!(later.take_over(all, at(3)).len(), 1);
@@ -422,12 +421,11 @@ mod tests {
         let words = words();
         let all = Estimates::new(&words, 0);
         let (one, two) = (met(7), met(7));
-        assert!(one.tell(all, MEDIUM, at(1)));
+        assert!(one.tell(all, MEDIUM, false, at(1)));
         let _ = two.hear(all, at(1));
-        two.set_scans_are_left(true);
-        let _ = one.tell(all, slower(2), at(2));
+        let _ = one.tell(all, slower(2), false, at(2));
         assert_eq!(two.hear(all, at(2)), heard(slower(2), false));
-        assert!(two.tell(all, slower(2), at(3)));
+        assert!(two.tell(all, slower(2), true, at(3)));
         assert_eq!(one.hear(all, at(3)).unwrap().scans_are_left, Some(true));
     }
 
@@ -436,25 +434,28 @@ mod tests {
         let words = words();
         let all = Estimates::new(&words, 0);
         let one = met(7);
-        assert!(one.tell(all, MEDIUM, at(1)));
+        assert!(one.tell(all, MEDIUM, false, at(1)));
         let mut kept = 0;
         for step in 1..=100 {
             let drifts = DeviceEstimate {
                 access_ns: MEDIUM.access_ns + step * 7_000,
                 ..MEDIUM
             };
-            kept += u32::from(one.tell(all, drifts, at(1 + step)));
+            kept += u32::from(one.tell(all, drifts, false, at(1 + step)));
         }
         assert_eq!(kept, 3, "from 0.7 to 1.4 ms by a quarter each");
         let a_day_later = at(1 + 100 + DAY_S);
-        assert!(one.tell(all, slower(2), a_day_later) || one.tell(all, MEDIUM, a_day_later));
+        assert!(
+            one.tell(all, slower(2), false, a_day_later)
+                || one.tell(all, MEDIUM, false, a_day_later)
+        );
     }
 
     #[test]
     fn what_was_not_written_for_long_is_not_used_and_neither_is_what_comes_from_the_future() {
         let words = words();
         let all = Estimates::new(&words, 100 * DAY_S);
-        let _ = met(7).tell(all, MEDIUM, at(0));
+        let _ = met(7).tell(all, MEDIUM, false, at(0));
         assert!(met(7).hear(all, at(AGED_S)).is_some());
         assert_eq!(met(7).hear(all, at(AGED_S + 1)), None);
         let earlier = Estimates::new(&words, 99 * DAY_S);
@@ -466,7 +467,7 @@ mod tests {
     #[test]
     fn what_a_clock_wrote_that_is_a_second_ahead_is_new() {
         let words = words();
-        let _ = met(7).tell(Estimates::new(&words, DAY_S + 1), MEDIUM, at(0));
+        let _ = met(7).tell(Estimates::new(&words, DAY_S + 1), MEDIUM, false, at(0));
         let behind = Estimates::new(&words, DAY_S);
         assert_eq!(met(7).hear(behind, at(0)), heard(MEDIUM, false));
     }
@@ -477,7 +478,7 @@ mod tests {
         let all = Estimates::new(&words, 0);
         let slots = u64::try_from(SLOTS).unwrap();
         for identity in 1..=slots + 1 {
-            let _ = met(identity).tell(all, MEDIUM, at(identity));
+            let _ = met(identity).tell(all, MEDIUM, false, at(identity));
         }
         assert_eq!(all.devices(), SLOTS);
         assert_eq!(met(1).hear(all, at(100)), None);
@@ -489,13 +490,13 @@ mod tests {
     fn a_file_brings_back_what_has_not_aged_and_is_not_known_better() {
         let words = words();
         let before = Estimates::new(&words, 0);
-        let _ = met(6).tell(before, MEDIUM, at(0));
-        let _ = met(7).tell(before, MEDIUM, at(AGED_S));
-        let _ = met(8).tell(before, MEDIUM, at(AGED_S));
+        let _ = met(6).tell(before, MEDIUM, false, at(0));
+        let _ = met(7).tell(before, MEDIUM, false, at(AGED_S));
+        let _ = met(8).tell(before, MEDIUM, false, at(AGED_S));
         let kept = words_of_file(&before.file()).unwrap();
         let words = super::tests::words();
         let all = Estimates::new(&words, 0);
-        let _ = met(8).tell(all, slower(3), at(AGED_S));
+        let _ = met(8).tell(all, slower(3), false, at(AGED_S));
         let now = at(AGED_S + 1);
         let changed = all.take_over(Estimates::new(&kept, 0), now);
         assert_eq!((changed.len(), all.devices()), (1, 2));
@@ -552,7 +553,7 @@ mod tests {
                         assert!((1..=255).contains(&heard.depth));
                         assert!(heard.bytes_per_second >= 1_000_000);
                     }
-                    let _ = device.tell(all, MEDIUM, at(1000));
+                    let _ = device.tell(all, MEDIUM, false, at(1000));
                 }
             }
             let fresh = super::tests::words();

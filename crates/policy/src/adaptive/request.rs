@@ -154,7 +154,8 @@ fn space(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
 }
 
 /// Whether the kernel asks by itself for as much as a scan gets at most, `limit`, and for what one alone needs, or was measured to
-/// do better with less, and memory has space for that. Two that ask for the same are in each other's way: the kernel's next window begins where a page is missing.
+/// do better with less, and memory has space for that. Two that ask for the same are in each other's way: the kernel's next window
+/// begins where a page is missing.
 pub(super) fn is_asked_by_kernel(
     need: &Need,
     moment: &Moment,
