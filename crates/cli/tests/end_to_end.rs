@@ -110,3 +110,21 @@ fn decisions_are_explained_line_by_line() {
         "{text}"
     );
 }
+
+/// There the kernel's clock page is not mapped where the kernel says: looking for it ended the program.
+#[test]
+fn a_program_under_valgrind_reads_and_is_seen() {
+    let place = Place::new();
+    let file = place.file("data", vec![7; READS * READ_BYTES]);
+    let mut ahead = place.ahead(&["run", "--json", "--"]);
+    ahead.args(["valgrind", "--tool=none", "--quiet", "--log-file=/dev/null"]);
+    ahead.args(["cat".as_ref(), file.as_os_str()]);
+    let output = ahead.env("AHEAD_PRELOAD", library()).output();
+    let output = output.expect("ahead starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(output.stdout.len(), READS * READ_BYTES);
+    let report: Value = serde_json::from_str(&stderr(&output)).expect("JSON");
+    let files = report["files"].as_array().expect("files");
+    let path = file.to_str().expect("text");
+    assert!(files.iter().any(|one| one["path"] == path), "{report:#}");
+}

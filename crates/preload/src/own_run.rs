@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicU64;
 
 use ahead_engine::estimates::{self, Estimates};
 use ahead_engine::members::{self, Members};
+use ahead_sys::counter::realtime_s;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::Resource;
 
@@ -125,9 +126,7 @@ fn write_into(file: impl AsFd, bytes: &[u8; estimates::FILE_BYTES]) -> Option<()
 
 /// Seconds from 1970 to the zero of the clock by which everything here happens.
 fn clock_s() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    let now_s = u64::try_from(now.tv_sec).unwrap_or(0);
-    now_s.saturating_sub(ticks::monotonic_ns() / 1_000_000_000)
+    realtime_s().saturating_sub(ticks::monotonic_ns() / 1_000_000_000)
 }
 
 #[cfg(test)]

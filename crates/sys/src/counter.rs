@@ -37,14 +37,27 @@ pub fn counter() -> u64 {
 /// Nanoseconds on the monotonic clock.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
+    let time = clock(libc::CLOCK_MONOTONIC);
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
+        + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// Seconds since 1970.
+#[must_use]
+pub fn realtime_s() -> u64 {
+    u64::try_from(clock(libc::CLOCK_REALTIME).tv_sec).unwrap_or(0)
+}
+
+/// What `clock` says. The C library is asked, which knows where the program's clocks are; `rustix` looks for
+/// them by itself, and where the kernel says, under valgrind, they are not.
+fn clock(clock: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the buffer is ours; this clock always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
-        + u64::try_from(time.tv_nsec).unwrap_or(0)
+    // SAFETY: the buffer is ours; both clocks always exist.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time
 }
 
 /// Both clocks at one moment.

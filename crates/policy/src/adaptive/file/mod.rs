@@ -115,7 +115,9 @@ impl FileStreams {
         let is_quiet = |since: u32| tick.wrapping_sub(since) >= CALM_ACCESSES.get();
         is_quiet(self.last_busy)
             && tick & 255 >= 8
-            && (is_quiet(expected.last_used()) || expected.unread().get() == 0)
+            && (expected.is_candidate()
+                || is_quiet(expected.last_used())
+                || expected.unread().get() == 0)
     }
 
     /// The program reads `access`, bytes or whole pages, at `now`. Call before the read, so that what
