@@ -33,7 +33,7 @@ use account::{AccountError, AccountFile};
 use command::{Command, FindError, Visibility};
 use config::ConfigError;
 use explain::{Destination, Explainer};
-use library::{LIBRARY_VARIABLE, Library, LibraryError};
+use library::{LIBRARY_VARIABLE, Library, LibraryError, SANITIZER_VARIABLE, sanitizer_options};
 use record::{RecordError, Recorded, Recording};
 
 /// The settings, as text, for the library in CMD.
@@ -196,12 +196,19 @@ fn preload_into(process: &mut Process, command: &Command) -> Result<(), LibraryE
     let executable = std::env::current_exe().unwrap_or_default();
     let library = Library::find(named.as_deref(), &executable)?;
     match command.visibility {
+        // It would end before its first line. Programs that it starts are not seen either.
+        Visibility::OtherLibrary if named.is_none() => return Ok(()),
         Visibility::Seen(machine) => library.must_fit(&command.binary, machine)?,
         // It may still start programs that the library can be loaded into.
-        Visibility::Static | Visibility::Privileged | Visibility::Unknown => {}
+        Visibility::Static
+        | Visibility::OtherLibrary
+        | Visibility::Privileged
+        | Visibility::Unknown => {}
     }
     let existing: Option<OsString> = std::env::var_os("LD_PRELOAD");
     process.env("LD_PRELOAD", library.preload_list(existing.as_deref()));
+    let options = std::env::var_os(SANITIZER_VARIABLE);
+    process.env(SANITIZER_VARIABLE, sanitizer_options(options.as_deref()));
     Ok(())
 }
 

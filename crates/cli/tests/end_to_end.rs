@@ -2,10 +2,11 @@
 
 mod support;
 
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::{Place, library, stderr, stdout};
+use support::{Place, build_reader, library, stderr, stdout};
 
 const READ_BYTES: usize = 64 * 1024;
 const READS: usize = 256;
@@ -111,6 +112,15 @@ fn decisions_are_explained_line_by_line() {
     );
 }
 
+/// The run was a success, and `file` is in its report.
+fn assert_seen(file: &Path, output: &Output) {
+    assert!(output.status.success(), "{}", stderr(output));
+    let report: Value = serde_json::from_str(&stderr(output)).expect("JSON");
+    let files = report["files"].as_array().expect("files");
+    let path = file.to_str().expect("text");
+    assert!(files.iter().any(|one| one["path"] == path), "{report:#}");
+}
+
 /// There the kernel's clock page is not mapped where the kernel says: looking for it ended the program.
 #[test]
 fn a_program_under_valgrind_reads_and_is_seen() {
@@ -121,10 +131,40 @@ fn a_program_under_valgrind_reads_and_is_seen() {
     ahead.args(["cat".as_ref(), file.as_os_str()]);
     let output = ahead.env("AHEAD_PRELOAD", library()).output();
     let output = output.expect("ahead starts");
-    assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(output.stdout.len(), READS * READ_BYTES);
-    let report: Value = serde_json::from_str(&stderr(&output)).expect("JSON");
-    let files = report["files"].as_array().expect("files");
-    let path = file.to_str().expect("text");
-    assert!(files.iter().any(|one| one["path"] == path), "{report:#}");
+    assert_seen(&file, &output);
+}
+
+/// Whose own library wants to be the first of all, and else ends the program.
+#[test]
+fn a_program_with_an_address_sanitizer_reads_and_is_seen() {
+    let place = Place::new();
+    let file = place.file("data", vec![7; READS * READ_BYTES]);
+    let program = place.path().join("sanitized");
+    build_reader(&program, &["-fsanitize=address"]);
+    let plain = Command::new(&program).arg("forward").arg(&file).output();
+    let mut ahead = place.ahead(&["run", "--json", "--"]);
+    ahead.arg(&program).arg("forward").arg(&file);
+    let output = ahead.env("AHEAD_PRELOAD", library()).output();
+    let output = output.expect("ahead starts");
+    assert_eq!(stdout(&output), stdout(&plain.expect("it starts")));
+    assert_seen(&file, &output);
+}
+
+/// musl's loader ends a program into which it cannot load a library that it finds.
+#[test]
+fn a_program_of_another_c_library_runs_and_the_report_says_that_it_was_not_seen() {
+    let place = Place::new();
+    let source = place.file("other.c", "int main(void) { return 4; }\n");
+    let program = place.path().join("other");
+    let compiled = Command::new("musl-gcc")
+        .arg("-o")
+        .args([&program, &source])
+        .status();
+    assert!(compiled.expect("musl-gcc (`make deps`)").success());
+    let mut ahead = place.ahead(&["run", "--report", "--"]);
+    let output = ahead.arg(&program).env_remove("AHEAD_PRELOAD").output();
+    let output = output.expect("ahead starts");
+    assert_eq!(output.status.code(), Some(4));
+    assert!(stderr(&output).contains("uses musl"), "{}", stderr(&output));
 }

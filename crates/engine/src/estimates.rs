@@ -164,12 +164,17 @@ impl<'a> Estimates<'a> {
     #[must_use]
     pub fn file(self) -> [u8; FILE_BYTES] {
         let mut bytes = [0; FILE_BYTES];
+        self.put_file(&mut bytes);
+        bytes
+    }
+
+    /// Writes the same into `bytes`, for who has a small stack.
+    pub fn put_file(self, bytes: &mut [u8; FILE_BYTES]) {
         let words = self.words.iter().map(|word| word.load(Relaxed));
         let all = core::iter::once(MAGIC).chain(words);
         for (bytes, word) in bytes.chunks_exact_mut(8).zip(all) {
             bytes.copy_from_slice(&word.to_ne_bytes());
         }
-        bytes
     }
 
     /// How many devices have a slot.

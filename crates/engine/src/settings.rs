@@ -145,22 +145,25 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            policy: PolicyChoice::Adaptive,
-            readahead_ratio: 50,
-            readahead_hit_rate: 2,
-            budget_mib: 0,
-            window_mib_max: 8,
-            wait_us: 20,
-            access_us: 0,
-            bandwidth_mb: 0,
-            depth: 0,
-            trees: true,
-        }
+        Self::DEFAULT
     }
 }
 
 impl Settings {
+    /// What holds where nobody says anything.
+    pub const DEFAULT: Self = Self {
+        policy: PolicyChoice::Adaptive,
+        readahead_ratio: 50,
+        readahead_hit_rate: 2,
+        budget_mib: 0,
+        window_mib_max: 8,
+        wait_us: 20,
+        access_us: 0,
+        bandwidth_mb: 0,
+        depth: 0,
+        trees: true,
+    };
+
     /// Sets one value. On an error nothing has changed.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
         let bad = |expected| SettingError::BadValue {

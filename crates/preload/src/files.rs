@@ -92,22 +92,28 @@ pub(crate) struct Inside<'a> {
 }
 
 impl Files {
-    /// An empty table; `None` without address space.
-    pub(crate) fn new(account: Option<Shared>, own_run: OwnRun) -> Option<Self> {
-        // SAFETY: all-zero bytes are valid atomics and a valid (never used) file state, whose
-        // types are plain numbers and enums with a variant 0.
-        let places = unsafe { zeroed_array::<Place>(PLACES)? };
-        // SAFETY: all-zero bytes are vacant streams.
-        let many = unsafe { zeroed_array::<ManyTable>(MANY_TABLES)? };
-        Some(Self {
-            places,
+    /// A table without places: nothing is found in it before [`Self::prepare`].
+    pub(crate) const fn unprepared() -> Self {
+        Self {
+            places: &[],
             used: [const { AtomicU64::new(0) }; PLACES / 64],
-            many,
+            many: &[],
             many_used: AtomicU32::new(0),
             clock: AtomicU64::new(0),
-            account,
-            own_run,
-        })
+            account: None,
+            own_run: OwnRun::alone(),
+        }
+    }
+
+    /// Makes the places, all empty; `None` without address space.
+    pub(crate) fn prepare(&mut self, account: Option<Shared>, own_run: OwnRun) -> Option<()> {
+        // SAFETY: all-zero bytes are valid atomics and a valid (never used) file state, whose
+        // types are plain numbers and enums with a variant 0.
+        self.places = unsafe { zeroed_array::<Place>(PLACES)? };
+        // SAFETY: all-zero bytes are vacant streams.
+        self.many = unsafe { zeroed_array::<ManyTable>(MANY_TABLES)? };
+        (self.account, self.own_run) = (account, own_run);
+        Some(())
     }
 
     /// The place of a file, made for it if it had none: `settle` ends what the file before it was
@@ -427,9 +433,15 @@ mod tests {
         files.find(1, inode, |_| {}).unwrap().0
     }
 
+    fn empty() -> Files {
+        let mut files = Files::unprepared();
+        files.prepare(None, OwnRun::alone()).unwrap();
+        files
+    }
+
     #[test]
     fn a_file_keeps_its_place_and_another_one_gets_another() {
-        let files = Files::new(None, OwnRun::default()).unwrap();
+        let files = empty();
         let first = files.find(1, 100, |_| {}).unwrap();
         assert!(first.1);
         assert_eq!(files.find(1, 100, |_| {}), Some((first.0, false)));
@@ -438,7 +450,7 @@ mod tests {
 
     #[test]
     fn what_is_deferred_while_a_place_is_busy_is_found_by_the_next_one_inside() {
-        let files = Files::new(None, OwnRun::default()).unwrap();
+        let files = empty();
         let file = find(&files, 100);
         let mut inside = files.enter(file).unwrap();
         assert_eq!(files.enter(file).err(), Some(EnterError::Busy));
@@ -455,7 +467,7 @@ mod tests {
     /// Bug 3: the answer to a request was lost when its file was busy.
     #[test]
     fn accesses_that_fill_the_mailbox_leave_a_place_for_an_answer() {
-        let files = Files::new(None, OwnRun::default()).unwrap();
+        let files = empty();
         let file = find(&files, 100);
         let mut inside = files.enter(file).unwrap();
         for page in 0..20 {
@@ -476,7 +488,7 @@ mod tests {
 
     #[test]
     fn used_places_are_found_without_looking_at_the_others() {
-        let files = Files::new(None, OwnRun::default()).unwrap();
+        let files = empty();
         for inode in 0..100 {
             find(&files, inode);
         }
@@ -485,7 +497,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_of_a_file_that_gave_way_is_not_let_in() {
-        let files = Files::new(None, OwnRun::default()).unwrap();
+        let files = empty();
         let file = find(&files, 100);
         let old = FileRef {
             generation: file.generation.wrapping_add(1),
@@ -499,7 +511,7 @@ mod tests {
     /// lose its place.
     #[test]
     fn a_file_that_is_read_all_the_time_keeps_its_place() {
-        let files = Files::new(None, OwnRun::default()).unwrap();
+        let files = empty();
         let busy = find(&files, 100);
         for inode in 101..200_000 {
             drop(files.enter(busy));
@@ -511,7 +523,7 @@ mod tests {
     /// Bug 12: `siglongjmp` out of a hook left its file busy for ever.
     #[test]
     fn a_place_whose_thread_never_comes_back_is_given_up_and_its_file_gets_another() {
-        let files = Files::new(None, OwnRun::default()).unwrap();
+        let files = empty();
         let file = find(&files, 100);
         std::mem::forget(files.enter(file).unwrap());
         let place = files.place(file).unwrap();

@@ -1,11 +1,11 @@
 //! Everything that the library knows in one process, made when a read first waits for a device.
 //!
-//! It lies in memory of the library's own: making it allocates nothing, as it may happen in a signal
-//! handler. If any part cannot be made, there is no host and every hook is a plain call.
+//! It lies in memory of the library's own, and is made there: making it allocates nothing, as it may
+//! happen in a signal handler, and takes little of a stack, which may be a small one. If any part cannot
+//! be made, there is no host and every hook is a plain call.
 
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
-use std::mem::MaybeUninit;
 use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -41,13 +41,19 @@ pub(crate) struct Host {
     pub(crate) refusals: AtomicU32,
 }
 
-struct Place(UnsafeCell<MaybeUninit<Host>>);
+struct Place(UnsafeCell<Host>);
 
-// SAFETY: written once, by the one thread that makes the host, before `HOST` points to it; only
+// SAFETY: changed by the one thread that makes the host, before `HOST` points to it; only
 // read, and changed through atomics, afterwards.
 unsafe impl Sync for Place {}
 
-static PLACE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
+static PLACE: Place = Place(UnsafeCell::new(Host {
+    settings: Settings::DEFAULT,
+    session: Session::new(Files::unprepared()),
+    recorder: None,
+    memory_known: AtomicBool::new(false),
+    refusals: AtomicU32::new(0),
+}));
 static HOST: AtomicPtr<Host> = AtomicPtr::new(null_mut());
 
 /// The host of this process; `None` before it was made, and after the process took away what it
@@ -77,16 +83,13 @@ pub(crate) fn make() {
         aside::keep(account.words_from(header::ASIDES));
     }
     let own_run = OwnRun::join();
-    let Some(files) = Files::new(account, own_run) else {
+    // SAFETY: only one thread makes the host, and no other sees the place before the store below.
+    let host = unsafe { &mut *PLACE.0.get() };
+    if host.session.files.prepare(account, own_run).is_none() {
         return;
-    };
-    let host = Host {
-        settings: settings(),
-        session: Session::new(files),
-        recorder: path(c"AHEAD_RECORD").and_then(Recorder::open),
-        memory_known: AtomicBool::new(false),
-        refusals: AtomicU32::new(0),
-    };
+    }
+    host.settings = settings();
+    host.recorder = path(c"AHEAD_RECORD").and_then(Recorder::open);
     let member = &host.session.group.member;
     member.join(identity::process(), own_run.number);
     let little = PageCount::new(PAGES_BEFORE_LOOKING);
@@ -94,9 +97,7 @@ pub(crate) fn make() {
         .group
         .budget
         .set_limits(little, PageCount::new(0), 100);
-    // SAFETY: only one thread makes the host, and no other sees the place before the store below.
-    let made = unsafe { (*PLACE.0.get()).write(host) };
-    HOST.store(made, Ordering::Release);
+    HOST.store(host, Ordering::Release);
 }
 
 impl Host {

@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicU64;
 use ahead_engine::estimates::{self, Estimates};
 use ahead_engine::members::{self, Members};
 use ahead_sys::counter::realtime_s;
+use ahead_sys::scratch::Scratch;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::Resource;
 
@@ -26,7 +27,7 @@ const ONLY_THIS_RUN: &[u8] = b"run";
 const KEPT: &[u8] = b"/";
 
 /// What is shared.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct OwnRun {
     /// Its number; 0 for a process on its own.
     pub(crate) number: u32,
@@ -37,10 +38,20 @@ pub(crate) struct OwnRun {
 }
 
 impl OwnRun {
+    /// A process on its own: nothing is shared.
+    pub(crate) const fn alone() -> Self {
+        Self {
+            number: 0,
+            members: &[],
+            estimates: Estimates::new(&[], 0),
+            kept: None,
+        }
+    }
+
     /// Joins the run that was handed over, if there is one.
     pub(crate) fn join() -> Self {
         let group = environment::value(c"AHEAD_GROUP");
-        group.and_then(Self::of_group).unwrap_or_default()
+        group.and_then(Self::of_group).unwrap_or(Self::alone())
     }
 
     /// From `NUMBER:PATH`.
@@ -96,7 +107,9 @@ impl OwnRun {
 }
 
 fn write(path: &CStr, estimates: Estimates<'_>) -> Option<()> {
-    let bytes = estimates.file();
+    let mut memory = Scratch::new().ok()?;
+    let bytes = memory.first_chunk_mut()?;
+    estimates.put_file(bytes);
     // A write beyond the limit would end the program.
     let limit = rustix::process::getrlimit(Resource::Fsize).current;
     if limit.is_some_and(|limit| limit < bytes.len() as u64) {
@@ -104,7 +117,7 @@ fn write(path: &CStr, estimates: Estimates<'_>) -> Option<()> {
     }
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let written = write_into(&file, &bytes);
+    let written = write_into(&file, bytes);
     // Dropping the descriptor would call our own hook.
     // SAFETY: the descriptor was opened above and belongs to nothing else.
     unsafe { rustix::io::close(file.into_raw_fd()) };
@@ -176,9 +189,9 @@ mod tests {
             number,
             kept,
             estimates: Estimates::new(&NO_DEVICE, 0),
-            ..OwnRun::default()
+            ..OwnRun::alone()
         };
-        assert_eq!(OwnRun::default().identity(|| panic!("is not looked at")), 0);
+        assert_eq!(OwnRun::alone().identity(|| panic!("is not looked at")), 0);
         let (one, two) = (run(1, None), run(2, None));
         assert_ne!(one.identity(|| Some(5)), two.identity(|| Some(5)));
         let (one, two) = (run(1, Some(c"/x")), run(2, Some(c"/x")));

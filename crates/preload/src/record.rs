@@ -17,6 +17,7 @@ use ahead_engine::recording::{
     header, name_slots, slot, slot_word,
 };
 use ahead_policy::decision::Decision;
+use ahead_sys::scratch::Scratch;
 use ahead_units::PAGE_BYTES;
 
 use crate::files::Place;
@@ -116,8 +117,10 @@ impl Recorder {
 
     /// A descriptor is looked at for the first time: the name of its file, and its opening.
     pub(crate) fn on_open(&self, fd: c_int, device: u64, inode: u64, size: u64) {
-        let mut path = [0; NAME_BYTES_MAX];
-        let length = path_of(fd, &mut path);
+        let Ok(mut path) = Scratch::new() else {
+            return;
+        };
+        let length = path_of(fd, &mut path[..NAME_BYTES_MAX]);
         let path = &path[..length];
         let count = name_slots(length) as u64;
         if let Some(first) = self.take(count + 1) {

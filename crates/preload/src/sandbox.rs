@@ -7,18 +7,15 @@
 //! added, the same number here means the same filters. With more of them, or with any when nothing
 //! was handed over, the library makes no system call of its own.
 //!
-//! The number stands in /proc/self/status. To read it takes `openat`, `read` and `close`, which the
-//! loader has used in this very process.
+//! The number stands in /proc/self/status. To read it takes `openat`, `read`, `close`, `mmap` and
+//! `munmap`, which the loader has used in this very process.
 
 use crate::environment;
+use ahead_sys::scratch::Scratch;
 use rustix::fs::{CWD, Mode, OFlags};
 use std::ffi::CStr;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
-
-/// The beginning of /proc/self/status, far enough for the lines about filters even where the list
-/// of groups before them is long.
-const STATUS_BYTES: usize = 4096;
 
 /// Whether our own system calls are known to be safe in this process. Makes three system calls;
 /// the answer holds until the process announces another sandbox.
@@ -32,8 +29,12 @@ pub(crate) fn is_known_for_trees() -> bool {
 }
 
 fn is_known_by(variable: &CStr) -> bool {
-    let mut status = [0; STATUS_BYTES];
-    let Some(status) = read_status(&mut status) else {
+    // Far enough for the lines about filters even where the list of groups before them is long.
+    let mut memory = Scratch::new().ok();
+    let status = memory
+        .as_mut()
+        .and_then(|memory| read_status(&mut **memory));
+    let Some(status) = status else {
         // Without /proc nothing can be known; and what keeps it away is a sandbox itself.
         return false;
     };

@@ -13,6 +13,7 @@ use ahead_engine::report::{
 };
 use ahead_engine::tree_report::FilesAhead;
 use ahead_policy::decision::Decision;
+use ahead_sys::scratch::Scratch;
 
 /// The mapped account.
 pub(crate) struct Shared {
@@ -97,8 +98,10 @@ impl Shared {
     }
 
     fn write_path(&self, place: RecordPlace, fd: c_int) {
-        let mut path = [0_u8; 4096];
-        let length = path_of(fd, &mut path);
+        let Ok(mut path) = Scratch::new() else {
+            return;
+        };
+        let length = path_of(fd, &mut path[..]);
         // The end of a long path says more than its beginning; one zero byte stays at the end.
         let path = &path[length.saturating_sub(PATH_BYTES - 1)..length];
         for (word, bytes) in path.chunks(8).enumerate() {
@@ -253,7 +256,7 @@ fn map_descriptor(fd: c_int, bytes: usize) -> Option<&'static [AtomicU64]> {
 }
 
 /// Asks the kernel for the path of `fd`. Returns its length; 0 when there is none.
-pub(crate) fn path_of(fd: c_int, path: &mut [u8; 4096]) -> usize {
+pub(crate) fn path_of(fd: c_int, path: &mut [u8]) -> usize {
     let mut link = [0_u8; 32];
     let mut at = b"/proc/self/fd/".len();
     link[..at].copy_from_slice(b"/proc/self/fd/");

@@ -118,3 +118,48 @@ fn other_preloaded_libraries_stay_in_children() {
     assert!(maps.contains("/early"));
     assert_eq!(list, early.display().to_string());
 }
+
+/// The least that a thread can have is 16 KiB; variables of the program and what the loader resolves
+/// take their part of it.
+const STACK_BYTES_MAX: usize = 12 << 10;
+
+/// Making the library's state once took 96 KiB: a thread with less was ended by its first read that waited.
+#[test]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "about the frames of optimised code: run with --release"
+)]
+fn reads_take_little_of_a_small_stack() {
+    let folder = folder();
+    let program = build_with(folder.path(), "small_stacks", &[]);
+    let account = Account::new(folder.path());
+    for variable in ["AHEAD_NOTHING", "AHEAD_SHARED"] {
+        let mut command = with_library(&program);
+        command.arg("measure").env(variable, account.path());
+        let output = succeed(command.current_dir(folder.path()));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (_, used) = text.trim().split_once(' ').expect("two numbers");
+        let used: usize = used.parse().expect("bytes");
+        assert!(used <= STACK_BYTES_MAX, "{used} bytes, {variable}");
+    }
+}
+
+#[test]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "about the frames of optimised code: run with --release"
+)]
+fn threads_with_the_smallest_stack_read_the_right_bytes() {
+    assert_works("small_stacks", &["threads"]);
+    assert_writes_the_same("small_stacks", &["threads"]);
+}
+
+#[test]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "about the frames of optimised code: run with --release"
+)]
+fn a_signal_handler_may_read_on_a_stack_of_two_pages() {
+    assert_works("small_stacks", &["handler"]);
+    assert_writes_the_same("small_stacks", &["handler"]);
+}

@@ -51,9 +51,6 @@ impl std::fmt::Display for DeviceNumber {
     }
 }
 
-/// A number and a newline.
-const VALUE_BYTES_MAX: usize = 32;
-
 /// What the queue of a device says about it; `None` for what cannot be read. Where there is no block
 /// device (NFS, FUSE), only the read-ahead window of the superblock is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,13 +72,13 @@ impl QueueFacts {
             ["queue", "../queue"].into_iter().find_map(|queue| {
                 let mut path = SmallPath::below(sys_root);
                 write!(path, "/dev/block/{device}/{queue}/{name}").ok()?;
-                number(path.read(&mut [0; VALUE_BYTES_MAX]).ok()?)
+                number(path.read().ok()?)
             })
         };
         let of_superblock = || {
             let mut path = SmallPath::below(sys_root);
             write!(path, "/class/bdi/{device}/read_ahead_kb").ok()?;
-            number(path.read(&mut [0; VALUE_BYTES_MAX]).ok()?)
+            number(path.read().ok()?)
         };
         Self {
             rotational: value("rotational").map(|flag| flag != 0),
@@ -202,9 +199,8 @@ impl BlockQueue {
     }
 
     fn number(&self, name: &str) -> io::Result<u64> {
-        let mut buffer = [0; VALUE_BYTES_MAX];
-        let path = SmallPath::below(&self.queue.join(name));
-        number(path.read(&mut buffer)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        let mut path = SmallPath::below(&self.queue.join(name));
+        number(path.read()?).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// The counters now.

@@ -9,7 +9,6 @@
 //! nothing, for a library inside another program.
 
 use std::fmt::Write as _;
-use std::mem::MaybeUninit;
 use std::path::Path;
 
 use rustix::fs::CWD;
@@ -35,7 +34,7 @@ pub fn of_block_device(sys: &Path, proc: &Path, device: DeviceNumber) -> Option<
     };
     let value = |digest: &mut Digest, disk: &str, name: &str| {
         let path = folder(disk, name).ok();
-        path.is_some_and(|path| digest.add_file(name, &path))
+        path.is_some_and(|mut path| digest.add_file(name, &mut path))
     };
     let is_part = value(&mut Digest::new(), "", "partition");
     // A link to the device; behind a partition's is the disk's folder.
@@ -56,9 +55,9 @@ pub fn of_block_device(sys: &Path, proc: &Path, device: DeviceNumber) -> Option<
     }
     let mut path = SmallPath::below(sys);
     write!(path, "/dev/block/{device}").ok()?;
-    let mut buffer = [MaybeUninit::uninit(); VALUE_BYTES_MAX];
-    let (place, _) = rustix::fs::readlinkat_raw(CWD, path.as_c_str().ok()?, &mut buffer).ok()?;
-    let place = &*place;
+    let (link, place) = path.parts().ok()?;
+    let length = rustix::fs::readlinkat_raw(CWD, link, &mut place[..VALUE_BYTES_MAX]).ok()?;
+    let place = &place[..length];
     let end = place.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
     digest.add("place", if is_part { &place[..end] } else { place });
     let is_virtual = place.windows(9).any(|part| part == b"/virtual/");
@@ -104,9 +103,10 @@ impl Digest {
     }
 
     /// Whether there is such a file and it holds anything.
-    fn add_file(&mut self, name: &str, path: &SmallPath) -> bool {
-        let mut buffer = [0; VALUE_BYTES_MAX];
-        let value = path.read(&mut buffer).unwrap_or_default().trim_ascii();
+    fn add_file(&mut self, name: &str, path: &mut SmallPath) -> bool {
+        let value = path.read().unwrap_or_default();
+        let fits = value.len() < VALUE_BYTES_MAX;
+        let value = if fits { value.trim_ascii() } else { &[] };
         if !value.is_empty() {
             self.add(name, value);
         }
@@ -116,7 +116,7 @@ impl Digest {
     fn add_boot(&mut self, proc: &Path) -> Option<()> {
         let mut path = SmallPath::below(proc);
         path.push(b"/sys/kernel/random/boot_id");
-        self.add_file("boot", &path).then_some(())
+        self.add_file("boot", &mut path).then_some(())
     }
 
     fn number(&self) -> u64 {

@@ -124,7 +124,7 @@ fn try_calls() {
         libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, bytes);
         libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE, 0_usize, bytes);
         libc::syscall(libc::SYS_getrusage, libc::RUSAGE_SELF, bytes);
-        libc::syscall(
+        let mapped = libc::syscall(
             libc::SYS_mmap,
             0_usize,
             4096_usize,
@@ -133,6 +133,7 @@ fn try_calls() {
             -1,
             0_usize,
         );
+        libc::syscall(libc::SYS_munmap, mapped, 4096_usize);
     }
 }
 

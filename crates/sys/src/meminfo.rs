@@ -8,9 +8,6 @@ use rustix::io::Errno;
 
 use crate::small_file::{SmallPath, number};
 
-/// The file has some 1600 bytes on today's kernels, and a line more with every other release.
-const TEXT_BYTES_MAX: usize = 4096;
-
 /// What the kernel says. A line that is not there, as in some sandboxes, is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryInfo {
@@ -23,11 +20,8 @@ pub struct MemoryInfo {
 impl MemoryInfo {
     /// Reads it. `proc_root` is normally `/proc`.
     pub fn read(proc_root: &Path) -> Result<Self, Errno> {
-        let mut buffer = [0; TEXT_BYTES_MAX];
-        let text = SmallPath::below(proc_root)
-            .push(b"/meminfo")
-            .read(&mut buffer)?;
-        Ok(Self::parse(text))
+        let mut path = SmallPath::below(proc_root);
+        Ok(Self::parse(path.push(b"/meminfo").read()?))
     }
 
     /// The text of the file.

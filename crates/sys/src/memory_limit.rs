@@ -8,22 +8,14 @@ use std::path::Path;
 
 use crate::small_file::{SmallPath, number};
 
-/// One line for each hierarchy, a dozen with version 1, and 250 bytes in a line are a long name.
-const GROUPS_BYTES_MAX: usize = 4096;
-
-/// A number and a newline, or `max`.
-const LIMIT_BYTES_MAX: usize = 32;
-
 /// The least limit of the groups that this process is in and of all groups above them; `None` when
 /// nothing is limited or nothing can be read. `proc_root` is normally `/proc`, `cgroup_root`
 /// `/sys/fs/cgroup`.
 #[must_use]
 pub fn of_this_process(proc_root: &Path, cgroup_root: &Path) -> Option<u64> {
-    let mut buffer = [0; GROUPS_BYTES_MAX];
-    let groups = SmallPath::below(proc_root)
-        .push(b"/self/cgroup")
-        .read(&mut buffer)
-        .ok()?;
+    let mut path = SmallPath::below(proc_root);
+    // One line for each hierarchy, a dozen with version 1, and 250 bytes in a line are a long name.
+    let groups = path.push(b"/self/cgroup").read().ok()?;
     groups
         .split(|&byte| byte == b'\n')
         .filter_map(|line| of_line(line, cgroup_root))
@@ -50,14 +42,9 @@ pub fn of_line(line: &[u8], cgroup_root: &Path) -> Option<u64> {
     let mut least = None;
     loop {
         // In a container the path may not exist below its own root: then its root has the limit.
-        let mut buffer = [0; LIMIT_BYTES_MAX];
-        let limit = SmallPath::below(cgroup_root)
-            .push(hierarchy)
-            .push(path)
-            .push(file)
-            .read(&mut buffer)
-            .ok()
-            .and_then(number);
+        let mut limit = SmallPath::below(cgroup_root);
+        limit.push(hierarchy).push(path).push(file);
+        let limit = limit.read().ok().and_then(number);
         least = least.into_iter().chain(limit).min();
         match path.iter().rposition(|&byte| byte == b'/') {
             Some(cut) => path = &path[..cut],

@@ -6,18 +6,12 @@ use std::path::Path;
 
 use crate::small_file::{SmallPath, number};
 
-/// Two lines of 60 bytes each.
-const TEXT_BYTES_MAX: usize = 512;
-
 /// Time in which at least one task waited for memory, since the machine started, in nanoseconds; `None` where the kernel
 /// does not say. `proc_root` is normally `/proc`.
 #[must_use]
 pub fn stalled_ns(proc_root: &Path) -> Option<u64> {
-    let mut buffer = [0; TEXT_BYTES_MAX];
-    let text = SmallPath::below(proc_root)
-        .push(b"/pressure/memory")
-        .read(&mut buffer)
-        .ok()?;
+    let mut path = SmallPath::below(proc_root);
+    let text = path.push(b"/pressure/memory").read().ok()?;
     let some = text
         .split(|&byte| byte == b'\n')
         .find_map(|line| line.strip_prefix(b"some "))?;

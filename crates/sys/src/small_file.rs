@@ -1,4 +1,4 @@
-//! `openat`, `read`, `close` - the whole of a small file, into memory of the caller's.
+//! `openat`, `read`, `close` - the whole of a small file, into memory of its own or of the caller's.
 //!
 //! For files of /proc and /sys, which are made when they are read. Nothing is allocated and no
 //! function of the C library is called, so that a library inside another program can read them on
@@ -13,14 +13,19 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// Longest path, with the zero behind it. It lies on the stack of whatever thread reads, which may
-/// be a small one, so it is a quarter of what the kernel takes; paths of /proc and /sys with the
-/// long names that container managers give to groups are a fifth of this.
+use crate::scratch::{SCRATCH_BYTES, Scratch};
+
+/// Longest path, with the zero behind it: a quarter of what the kernel takes. Paths of /proc and
+/// /sys with the long names that container managers give to groups are a fifth of this.
 const PATH_BYTES_MAX: usize = 1024;
+
+/// What [`SmallPath::read`] has for a file, with a byte that stays empty. /proc/meminfo is the
+/// longest: 1600 bytes on today's kernels, and a line more with every other release.
+pub const TEXT_BYTES_MAX: usize = SCRATCH_BYTES - PATH_BYTES_MAX;
 
 /// Reads all of the file into `buffer`. `FBIG` when it does not fit; half a file could end in half
 /// a number. An empty buffer is too small for anything.
-pub fn read_small_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+fn read_small_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let length = read_to_end(&file, buffer);
     // Dropping the descriptor would call the C library's `close`.
@@ -42,9 +47,11 @@ fn read_to_end(file: impl AsFd, buffer: &mut [u8]) -> Result<usize, Errno> {
     Err(Errno::FBIG)
 }
 
-/// A path that is put together in place: a root folder, and what is below it.
+/// A path that is put together in place: a root folder, and what is below it; and then the text of
+/// that file.
 pub struct SmallPath {
-    bytes: [u8; PATH_BYTES_MAX],
+    /// The path in front, the text behind it.
+    memory: Result<Scratch, Errno>,
     length: usize,
     is_too_long: bool,
 }
@@ -54,7 +61,7 @@ impl SmallPath {
     #[must_use]
     pub fn below(root: &Path) -> Self {
         let mut path = Self {
-            bytes: [0; PATH_BYTES_MAX],
+            memory: Scratch::new(),
             length: 0,
             is_too_long: false,
         };
@@ -66,26 +73,37 @@ impl SmallPath {
     pub fn push(&mut self, more: &[u8]) -> &mut Self {
         let end = self.length + more.len();
         // One byte is kept for the zero.
-        if end < PATH_BYTES_MAX {
-            self.bytes[self.length..end].copy_from_slice(more);
+        self.is_too_long |= end >= PATH_BYTES_MAX;
+        if let Ok(memory) = &mut self.memory
+            && !self.is_too_long
+        {
+            memory[self.length..end].copy_from_slice(more);
             self.length = end;
-        } else {
-            self.is_too_long = true;
         }
         self
     }
 
-    /// The path for a call. `NAMETOOLONG` when something did not fit, `INVAL` with a zero inside.
-    pub fn as_c_str(&self) -> Result<&CStr, Errno> {
+    /// The path for a call. `NAMETOOLONG` when something did not fit, `INVAL` with a zero inside,
+    /// `NOMEM` without memory.
+    pub fn as_c_str(&mut self) -> Result<&CStr, Errno> {
+        Ok(self.parts()?.0)
+    }
+
+    /// The path, and space for a text.
+    pub fn parts(&mut self) -> Result<(&CStr, &mut [u8]), Errno> {
+        let memory = self.memory.as_mut().map_err(|error| *error)?;
         if self.is_too_long {
             return Err(Errno::NAMETOOLONG);
         }
-        CStr::from_bytes_with_nul(&self.bytes[..=self.length]).map_err(|_| Errno::INVAL)
+        let (path, text) = memory.split_at_mut(PATH_BYTES_MAX);
+        let path = CStr::from_bytes_with_nul(&path[..=self.length]).map_err(|_| Errno::INVAL)?;
+        Ok((path, text))
     }
 
-    /// [`read_small_file`] of this path.
-    pub fn read<'a>(&self, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
-        read_small_file(self.as_c_str()?, buffer)
+    /// The text of the file: less than [`TEXT_BYTES_MAX`].
+    pub fn read(&mut self) -> Result<&[u8], Errno> {
+        let (path, text) = self.parts()?;
+        read_small_file(path, text)
     }
 }
 
@@ -98,7 +116,9 @@ impl fmt::Write for SmallPath {
 
 impl fmt::Debug for SmallPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_c_str().fmt(f)
+        f.debug_struct("SmallPath")
+            .field("length", &self.length)
+            .finish_non_exhaustive()
     }
 }
 
@@ -123,14 +143,22 @@ mod tests {
     #[test]
     fn a_file_is_read_whole_or_not_at_all() {
         let root = tempfile::tempdir().unwrap();
-        std::fs::write(root.path().join("value"), "128\n").unwrap();
+        let file = root.path().join("value");
+        std::fs::write(&file, "128\n").unwrap();
         let mut path = SmallPath::below(root.path());
         path.push(b"/value");
-        assert_eq!(path.read(&mut [0; 5]), Ok(&b"128\n"[..]));
-        assert_eq!(path.read(&mut [0; 4]), Err(Errno::FBIG));
-        assert_eq!(path.read(&mut []), Err(Errno::FBIG));
+        assert_eq!(path.read(), Ok(&b"128\n"[..]));
+        for (space, read) in [(5, Ok(4)), (4, Err(Errno::FBIG)), (0, Err(Errno::FBIG))] {
+            let text =
+                read_small_file(path.as_c_str().unwrap(), &mut [0; 5][..space]).map(<[u8]>::len);
+            assert_eq!(text, read, "{space}");
+        }
+        std::fs::write(&file, [b'1'; TEXT_BYTES_MAX]).unwrap();
+        assert_eq!(path.read(), Err(Errno::FBIG));
+        std::fs::write(&file, [b'1'; TEXT_BYTES_MAX - 1]).unwrap();
+        assert_eq!(path.read().map(<[u8]>::len), Ok(TEXT_BYTES_MAX - 1));
         path.push(b"/nothing");
-        assert_eq!(path.read(&mut [0; 5]), Err(Errno::NOTDIR));
+        assert_eq!(path.read(), Err(Errno::NOTDIR));
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub enum Visibility {
     Seen(BinaryMachine),
     /// No dynamic loader takes part.
     Static,
+    /// It uses musl, and the library the GNU C library.
+    OtherLibrary,
     /// The file is set-user-id or set-group-id: the loader ignores foreign libraries.
     Privileged,
     /// The binary cannot be read (execute-only): nothing is known.
@@ -152,6 +154,7 @@ fn look_through(path: &Path) -> Result<(PathBuf, Visibility), FindError> {
                 };
                 return Ok((binary, visibility));
             }
+            Ok(Image::Musl(_)) => return Ok((binary, Visibility::OtherLibrary)),
             Ok(Image::Static(_) | Image::Library(_)) => return Ok((binary, Visibility::Static)),
             Ok(Image::Script(interpreter)) => {
                 if let Err(error) = can_execute(&interpreter) {

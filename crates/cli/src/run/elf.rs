@@ -63,6 +63,9 @@ impl std::fmt::Display for BinaryMachine {
 pub enum Image {
     /// An ELF program that names a dynamic loader: `LD_PRELOAD` has a meaning.
     Dynamic(BinaryMachine),
+    /// One whose loader is musl's. It ends the program where it finds a library that was made for the GNU C
+    /// library.
+    Musl(BinaryMachine),
     /// A shared library. As a program: a static position-independent one, nothing can be loaded.
     Library(BinaryMachine),
     /// An ELF file without a dynamic loader: nothing can be loaded into it.
@@ -92,6 +95,12 @@ pub fn image_of(path: &Path) -> io::Result<Image> {
         _ => None,
     };
     Ok(image.unwrap_or(Image::Other))
+}
+
+/// Whether this is musl's loader: `/lib/ld-musl-ARCH.so.1`, by its own convention.
+fn is_musl(loader: &[u8]) -> bool {
+    let name = loader.rsplit(|byte| *byte == b'/').next();
+    name.is_some_and(|name| name.starts_with(b"ld-musl-"))
 }
 
 /// The interpreter that a `#!` line names, up to the first blank as the kernel reads it.
@@ -124,9 +133,13 @@ fn classify<Elf: FileHeader<Endian = Endianness>>(data: &ReadCache<File>) -> Opt
             .iter()
             .any(|segment| segment.p_type(endian) == kind)
     };
+    let loader = segments
+        .iter()
+        .find_map(|segment| segment.interpreter(endian, data).ok()?);
     // A static position-independent program has a dynamic segment but no interpreter; a library
     // has the same shape. Callers know which of the two they are looking at.
     Some(match () {
+        () if loader.is_some_and(is_musl) => Image::Musl(machine),
         () if has(PT_INTERP) => Image::Dynamic(machine),
         () if header.e_type(endian) == ET_DYN && has(PT_DYNAMIC) => Image::Library(machine),
         () => Image::Static(machine),

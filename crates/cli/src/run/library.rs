@@ -149,6 +149,23 @@ impl Library {
     }
 }
 
+/// Where programs that were built with AddressSanitizer find their options.
+pub const SANITIZER_VARIABLE: &str = "ASAN_OPTIONS";
+
+/// The options of such a program: those that it has, and that it may run with a library in front of the
+/// sanitizer's own. Without that it ends before its first line. Its own choice stays.
+#[must_use]
+pub fn sanitizer_options(existing: Option<&OsStr>) -> OsString {
+    const ORDER: &str = "verify_asan_link_order";
+    let mut options = existing.unwrap_or_default().to_owned();
+    let mut words = options.as_bytes().windows(ORDER.len());
+    if !words.any(|word| word == ORDER.as_bytes()) {
+        let between = if options.is_empty() { "" } else { ":" };
+        options.push(format!("{between}{ORDER}=0"));
+    }
+    options
+}
+
 fn is_loadable(path: &Path) -> bool {
     !path
         .as_os_str()
@@ -179,6 +196,17 @@ mod tests {
         assert_eq!(
             library.preload_list(Some(OsStr::new("/b.so:/a/lib.so"))),
             "/a/lib.so:/b.so"
+        );
+    }
+
+    #[test]
+    fn options_of_a_sanitizer_stay_and_its_own_choice_wins() {
+        let options = |text| sanitizer_options(Some(OsStr::new(text)));
+        assert_eq!(sanitizer_options(None), "verify_asan_link_order=0");
+        assert_eq!(options("a=1"), "a=1:verify_asan_link_order=0");
+        assert_eq!(
+            options("verify_asan_link_order=1 a=1"),
+            "verify_asan_link_order=1 a=1"
         );
     }
 

@@ -49,6 +49,10 @@ impl RunReport<'_> {
             Visibility::Static => spots.push(format!(
                 "{binary} is a static binary: no library can be loaded into it, its reads were not seen"
             )),
+            Visibility::OtherLibrary => spots.push(format!(
+                "{binary} uses musl: only a library that AHEAD_PRELOAD names is loaded into it, its reads were \
+                 not seen"
+            )),
             Visibility::Privileged => spots.push(format!(
                 "{binary} is set-user-id: the loader ignores foreign libraries, its reads were not seen"
             )),
