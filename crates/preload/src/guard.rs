@@ -20,13 +20,14 @@ static STEPPED_ASIDE: AtomicBool = AtomicBool::new(false);
 /// Whether a broken invariant ends the process: for tests, which would not notice otherwise.
 static IS_STRICT: AtomicBool = AtomicBool::new(false);
 
-/// Runs `work` with this thread's `errno` kept. `None`: it panicked now or something did before.
+/// Runs `work` with this thread's `errno` kept. `None`: it panicked now or something did before, or this thread has
+/// no `errno`.
 #[inline(never)]
 pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> Option<R> {
     if STEPPED_ASIDE.load(Ordering::Relaxed) {
         return None;
     }
-    let errno = Errno::keep();
+    let errno = Errno::keep()?;
     let result = catch_unwind(AssertUnwindSafe(work));
     errno.put_back();
     match result {

@@ -42,7 +42,9 @@ fn fill(slot: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
         found
     };
     slot.store(found, Ordering::Release);
-    kept.put_back();
+    if let Some(kept) = kept {
+        kept.put_back();
+    }
     found
 }
 
@@ -53,14 +55,20 @@ pub(crate) struct Errno {
 }
 
 impl Errno {
-    /// Takes note of it.
+    /// Takes note of it. `None` in a thread that the C library knows nothing of: one that was made by a raw `clone`
+    /// with a thread pointer to zeros, as a browser does to leave the root folder. It may call what makes a
+    /// system call and nothing else.
     #[inline]
-    pub(crate) fn keep() -> Self {
-        // SAFETY: the location is this thread's own and lives as long as the thread.
+    pub(crate) fn keep() -> Option<Self> {
+        // SAFETY: returns an address; it is only looked at below.
         let location = unsafe { libc::__errno_location() };
-        // SAFETY: as above; only this thread writes it.
+        // From zeros on it lies below zero, where the kernel is.
+        if location.addr().cast_signed() <= 0 {
+            return None;
+        }
+        // SAFETY: the location is this thread's own, and only this thread writes it.
         let value = unsafe { location.read() };
-        Self { location, value }
+        Some(Self { location, value })
     }
 
     /// Which error it was.

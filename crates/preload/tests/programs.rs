@@ -119,6 +119,12 @@ fn other_preloaded_libraries_stay_in_children() {
     assert_eq!(list, early.display().to_string());
 }
 
+#[test]
+fn a_child_that_the_c_library_knows_nothing_of_may_read_and_leave_its_folder() {
+    assert_works("bare_clone", &[]);
+    assert_writes_the_same("bare_clone", &[]);
+}
+
 /// The least that a thread can have is 16 KiB; variables of the program and what the loader resolves
 /// take their part of it.
 const STACK_BYTES_MAX: usize = 12 << 10;

@@ -106,7 +106,7 @@ impl Copy {
 
     /// The first piece met an error and moved nothing: the program gets what the whole would meet.
     fn after_error(&self, result: ssize_t, call: impl Fn(usize) -> ssize_t) -> ssize_t {
-        if is_about_length(Errno::keep().value()) {
+        if Errno::keep().is_some_and(|errno| is_about_length(errno.value())) {
             call(self.length)
         } else {
             result
@@ -170,7 +170,9 @@ impl Copy {
                 break;
             }
         }
-        errno.put_back();
+        if let Some(errno) = errno {
+            errno.put_back();
+        }
         done.cast_signed()
     }
 }
