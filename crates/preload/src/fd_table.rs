@@ -9,7 +9,9 @@
 //! The lines of the first numbers are part of the library's zeroed data; lines of higher ones come
 //! in chunks, when a number of the chunk is first opened or read. Nothing is locked or allocated.
 
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed,
+};
 
 use ahead_units::Advice;
 
@@ -55,6 +57,10 @@ pub(crate) struct FileEntry {
     pub(crate) program_advises: bool,
 }
 
+/// A position that others may move is counted for at most one less than 2 to this, 63 reads. More would gain nothing; who
+/// begins to move it after that is seen that much later, which costs hints.
+const BELIEVED_LOG2_MAX: u8 = 6;
+
 const WATCHED: u64 = 1 << 63;
 const IGNORED: u64 = 1 << 62;
 const SHARES_POSITION: u64 = 1 << 61;
@@ -78,6 +84,10 @@ pub(crate) struct Line {
     openings: AtomicU32,
     /// Whether the program said SEQUENTIAL through it.
     is_sequential: AtomicBool,
+    /// Of a position that others may move: how often in a row they had not, and for how many reads it is believed
+    /// now that they do not.
+    unmoved: AtomicU8,
+    believed_reads: AtomicU8,
     /// By which folder and name it was opened, as the trees know them; 0: not known.
     origin: [AtomicU64; 2],
 }
@@ -93,6 +103,8 @@ impl Line {
             reader: AtomicU64::new(0),
             openings: AtomicU32::new(0),
             is_sequential: AtomicBool::new(false),
+            unmoved: AtomicU8::new(0),
+            believed_reads: AtomicU8::new(0),
             origin: [const { AtomicU64::new(0) }; 2],
         }
     }
@@ -234,6 +246,10 @@ impl Line {
         if self.read_ended.load(Relaxed) != 0 {
             self.read_ended.store(0, Relaxed);
         }
+        if self.unmoved.load(Relaxed) != 0 {
+            self.unmoved.store(0, Relaxed);
+            self.believed_reads.store(0, Relaxed);
+        }
         self.set_advice(Advice::Normal);
     }
 
@@ -265,7 +281,35 @@ impl Line {
         self.age.load(Relaxed) != AGE.load(Relaxed)
     }
 
-    /// The position as we counted it; meaningful for watched files that do not share it.
+    /// Whether the position of a watched file that others may move is believed to be what we counted, for one
+    /// more read. Most never do: `prog < file` has it from a shell that waits.
+    #[inline]
+    pub(crate) fn is_position_believed(&self) -> bool {
+        let left = self.believed_reads.load(Relaxed);
+        if left > 0 {
+            self.believed_reads.store(left - 1, Relaxed);
+        }
+        left > 0
+    }
+
+    /// The kernel was asked for a position that others may move. Who does not move it is believed for twice as
+    /// many reads, from the second time on.
+    pub(crate) fn on_position(&self, position: u64) {
+        let unmoved = if position == self.position() {
+            self.unmoved
+                .load(Relaxed)
+                .saturating_add(1)
+                .min(BELIEVED_LOG2_MAX + 1)
+        } else {
+            0
+        };
+        let believed = (1_u8 << unmoved.saturating_sub(1)) - 1;
+        self.unmoved.store(unmoved, Relaxed);
+        self.believed_reads.store(believed, Relaxed);
+        self.set_position(position);
+    }
+
+    /// The position as we counted it; exact for watched files that do not share it.
     #[inline]
     pub(crate) fn position(&self) -> u64 {
         self.position.load(Relaxed)
@@ -398,6 +442,22 @@ pub(crate) mod tests {
         assert!(line(i32::MAX).is_none());
         forget_range(900_000, u32::MAX);
         assert_eq!(high.entry(), Entry::Unwatched);
+    }
+
+    #[test]
+    fn a_position_that_nobody_moves_is_believed_for_longer_and_longer() {
+        let line = Line::new();
+        let mut believed = || {
+            line.on_position(line.position());
+            (0..).take_while(|_| line.is_position_believed()).count()
+        };
+        let lengths: Vec<usize> = (0..9).map(|_| believed()).collect();
+        assert_eq!(lengths, [0, 1, 3, 7, 15, 31, 63, 63, 63]);
+        line.on_position(4096);
+        assert!(!line.is_position_believed());
+        assert_eq!(line.position(), 4096);
+        line.on_position(4096);
+        assert!(!line.is_position_believed(), "others moved it a moment ago");
     }
 
     #[test]

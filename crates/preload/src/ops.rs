@@ -117,7 +117,11 @@ fn begin_watched(
     }
     let (moves_position, start) = match position {
         Some(position) => (false, position),
-        None if entry.shares_position || line.is_shared() => return Begin::Closer,
+        None if (entry.shares_position || line.is_shared())
+            && (recording::is_on() || !line.is_position_believed()) =>
+        {
+            return Begin::Closer;
+        }
         None => (true, line.position()),
     };
     let access = bytes(start, length).pages();
@@ -231,13 +235,17 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
         Entry::Advised | Entry::Ignored => return None,
         Entry::Unwatched => look_at(host, fd, line)?,
     };
-    let (moves_position, start) = match position {
-        Some(position) => (false, position),
-        None if entry.shares_position || line.is_shared() => (false, identity::position(fd)?),
-        None => (true, line.position()),
+    let moves_position = position.is_none();
+    let (is_exact, start) = match position {
+        Some(position) => (true, position),
+        None if entry.shares_position || line.is_shared() => {
+            line.on_position(identity::position(fd)?);
+            (true, line.position())
+        }
+        None => (false, line.position()),
     };
     let access = bytes(start, length);
-    let counted = moves_position.then_some(start);
+    let counted = (!is_exact).then_some(start);
     let mut adviser = Direct::new(host, line, fd, entry, counted);
     let read = match host
         .session
