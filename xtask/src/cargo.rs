@@ -70,7 +70,7 @@ fn in_tree(path: &Value) -> PathBuf {
 
 /// What makes a release build that of `make test`, as the Makefile says it too: whatever is counted is
 /// counted in that one, also by who did not set it.
-const TESTED_BUILD: [(&str, &str); 2] = [
+pub(crate) const TESTED_BUILD: [(&str, &str); 2] = [
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
     ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
 ];

@@ -192,12 +192,16 @@ pub fn settings_from_files(named: Option<&PathBuf>) -> Result<Settings, ConfigEr
 }
 
 fn preload_into(process: &mut Process, command: &Command) -> Result<(), LibraryError> {
-    let named = std::env::var_os(LIBRARY_VARIABLE);
+    let named = std::env::var_os(LIBRARY_VARIABLE).filter(|named| !named.is_empty());
     let executable = std::env::current_exe().unwrap_or_default();
     let library = Library::find(named.as_deref(), &executable)?;
+    let existing: Option<OsString> = std::env::var_os("LD_PRELOAD");
     match command.visibility {
         // It would end before its first line. Programs that it starts are not seen either.
-        Visibility::OtherLibrary if named.is_none() => return Ok(()),
+        Visibility::OtherLibrary if named.is_none() => {
+            process.env("LD_PRELOAD", library.others(existing.as_deref()));
+            return Ok(());
+        }
         Visibility::Seen(machine) => library.must_fit(&command.binary, machine)?,
         // It may still start programs that the library can be loaded into.
         Visibility::Static
@@ -205,7 +209,6 @@ fn preload_into(process: &mut Process, command: &Command) -> Result<(), LibraryE
         | Visibility::Privileged
         | Visibility::Unknown => {}
     }
-    let existing: Option<OsString> = std::env::var_os("LD_PRELOAD");
     process.env("LD_PRELOAD", library.preload_list(existing.as_deref()));
     let options = std::env::var_os(SANITIZER_VARIABLE);
     process.env(SANITIZER_VARIABLE, sanitizer_options(options.as_deref()));

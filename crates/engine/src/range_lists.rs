@@ -99,7 +99,7 @@ impl RangeLists {
             return None;
         }
         let mut list = place.list.try_lock().ok()?;
-        *list = RangeList::new();
+        *list = EMPTY;
         let owner = self.owners.fetch_add(1, Relaxed).wrapping_add(1).max(1);
         place.owner.store(owner, Relaxed);
         place.used_ns.store(now.get(), Relaxed);
@@ -112,12 +112,15 @@ impl RangeLists {
     }
 }
 
+/// A constant is copied from where it lies: made here it could lie on the stack first, which may be smaller.
+const EMPTY: RangeList = RangeList::new();
+
 impl Place {
     const fn new() -> Self {
         Self {
             owner: AtomicU32::new(0),
             used_ns: AtomicU64::new(0),
-            list: Mutex::new(RangeList::new()),
+            list: Mutex::new(EMPTY),
         }
     }
 }

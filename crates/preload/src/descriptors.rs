@@ -41,7 +41,7 @@ pub(crate) fn on_close_range(first: u32, last: u32) {
 }
 
 /// `new` stands for the same open file as `old`. In the child of a `vfork`, whose memory is its
-/// parent's, that costs the parent another look at `new`, and questions for the position of `old`.
+/// parent's, that costs the parent another look at `new`, and checks of the position of `old`.
 pub(crate) fn on_dup(old: c_int, new: c_int) {
     if old == new {
         return;

@@ -51,14 +51,14 @@ pub(crate) struct FileRef {
 pub(crate) struct FileEntry {
     /// The file.
     pub(crate) file: FileRef,
-    /// Others move the position too: ask the kernel for it.
+    /// Others move the position too, or may: see [`Line::is_position_believed`].
     pub(crate) shares_position: bool,
     /// The program gives advice of its own: no requests through this descriptor.
     pub(crate) program_advises: bool,
 }
 
-/// A position that others may move is counted for at most one less than 2 to this, 63 reads. More would gain nothing; who
-/// begins to move it after that is seen that much later, which costs hints.
+/// A position that others may move is counted for at most one less than 2 to this, 63 reads. More would gain nothing. Who
+/// begins to move it meanwhile, as a process after a fork, is seen that much later: until then reads are taken for others.
 const BELIEVED_LOG2_MAX: u8 = 6;
 
 const WATCHED: u64 = 1 << 63;
@@ -246,10 +246,7 @@ impl Line {
         if self.read_ended.load(Relaxed) != 0 {
             self.read_ended.store(0, Relaxed);
         }
-        if self.unmoved.load(Relaxed) != 0 {
-            self.unmoved.store(0, Relaxed);
-            self.believed_reads.store(0, Relaxed);
-        }
+        self.doubt_position();
         self.set_advice(Advice::Normal);
     }
 
@@ -273,6 +270,7 @@ impl Line {
     /// The number is one of several for one open file, with one position.
     pub(crate) fn share(&self) {
         self.age.store(0, Relaxed);
+        self.doubt_position();
     }
 
     /// Whether others may move the position: a copy of the number, or another process since a fork.
@@ -290,6 +288,14 @@ impl Line {
             self.believed_reads.store(left - 1, Relaxed);
         }
         left > 0
+    }
+
+    /// A position that others may move begins to be one, or was not counted for a while.
+    pub(crate) fn doubt_position(&self) {
+        if self.unmoved.load(Relaxed) != 0 {
+            self.unmoved.store(0, Relaxed);
+            self.believed_reads.store(0, Relaxed);
+        }
     }
 
     /// The kernel was asked for a position that others may move. Who does not move it is believed for twice as
@@ -447,7 +453,7 @@ pub(crate) mod tests {
     #[test]
     fn a_position_that_nobody_moves_is_believed_for_longer_and_longer() {
         let line = Line::new();
-        let mut believed = || {
+        let believed = || {
             line.on_position(line.position());
             (0..).take_while(|_| line.is_position_believed()).count()
         };

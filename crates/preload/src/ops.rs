@@ -371,6 +371,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
         Direct::new(host, line, fd, entry, None).act(act);
     }
     line.set_position(identity::position(fd).unwrap_or(0));
+    line.doubt_position();
     line.set(Entry::File(entry));
     fd_table::note_use(fd);
     if let Some(recorder) = &host.recorder {

@@ -60,15 +60,21 @@ impl Errno {
     /// system call and nothing else.
     #[inline]
     pub(crate) fn keep() -> Option<Self> {
-        // SAFETY: returns an address; it is only looked at below.
+        // SAFETY: returns an address; it is looked at before anything is read there.
         let location = unsafe { libc::__errno_location() };
-        // From zeros on it lies below zero, where the kernel is.
-        if location.addr().cast_signed() <= 0 {
+        if is_near_zero(location.addr()) {
             return None;
         }
         // SAFETY: the location is this thread's own, and only this thread writes it.
         let value = unsafe { location.read() };
         Some(Self { location, value })
+    }
+
+    /// Sets it, where there is one.
+    fn set(value: c_int) {
+        if let Some(errno) = Self::keep() {
+            Self { value, ..errno }.put_back();
+        }
     }
 
     /// Which error it was.
@@ -83,6 +89,13 @@ impl Errno {
         // SAFETY: still this thread's own: the value holds a pointer, so it cannot be sent.
         unsafe { self.location.write(self.value) };
     }
+}
+
+/// Whether a variable of a thread lies where it would with a thread pointer to zeros: a little below zero, as on x86, or
+/// above it, as on Arm. No program has memory at either end.
+const fn is_near_zero(address: usize) -> bool {
+    const NEAR: usize = 1 << 16;
+    address.wrapping_add(NEAR) < 2 * NEAR
 }
 
 /// The result of a raw system call, as the type that the C function returns.
@@ -203,9 +216,23 @@ macro_rules! define_real {
         <$result>::from_raw(libc::syscall($($fallback),*))
     };
     (@absent [$result:ty] ($value:expr)) => {{
-        *libc::__errno_location() = libc::ENOSYS;
+        Errno::set(libc::ENOSYS);
         $value
     }};
 }
 
 table!(define_real);
+
+#[cfg(test)]
+mod tests {
+    use super::is_near_zero;
+
+    #[test]
+    fn variables_of_threads_lie_between_the_ends() {
+        let below = 0_usize.wrapping_sub(0x88);
+        assert!(is_near_zero(below) && is_near_zero(0) && is_near_zero(0x50));
+        for usual in [0x7f48_c7d7_2050, 0xf7ff_0010, 1 << 16] {
+            assert!(!is_near_zero(usual));
+        }
+    }
+}

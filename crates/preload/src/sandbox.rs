@@ -17,29 +17,26 @@ use std::ffi::CStr;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 
-/// Whether our own system calls are known to be safe in this process. Makes three system calls;
-/// the answer holds until the process announces another sandbox.
-pub(crate) fn is_known() -> bool {
+/// Whether our own system calls are known to be safe in this process. Makes five system calls;
+/// the answer holds until the process announces another sandbox. `None`: there was no memory to find out.
+pub(crate) fn is_known() -> Option<bool> {
     is_known_by(c"AHEAD_FILTERS")
 }
 
 /// The same for the calls of the helper that goes ahead through trees, which are tried by themselves.
-pub(crate) fn is_known_for_trees() -> bool {
+pub(crate) fn is_known_for_trees() -> Option<bool> {
     is_known_by(c"AHEAD_TREE_FILTERS")
 }
 
-fn is_known_by(variable: &CStr) -> bool {
+fn is_known_by(variable: &CStr) -> Option<bool> {
     // Far enough for the lines about filters even where the list of groups before them is long.
-    let mut memory = Scratch::new().ok();
-    let status = memory
-        .as_mut()
-        .and_then(|memory| read_status(&mut **memory));
-    let Some(status) = status else {
+    let mut memory = Scratch::new().ok()?;
+    let Some(status) = read_status(&mut *memory) else {
         // Without /proc nothing can be known; and what keeps it away is a sandbox itself.
-        return false;
+        return Some(false);
     };
     let vouched = environment::value(variable).and_then(|text| number(text.to_bytes()));
-    are_vouched_for(filters(status), vouched)
+    Some(are_vouched_for(filters(status), vouched))
 }
 
 fn are_vouched_for(filters: Option<u64>, vouched: Option<u64>) -> bool {

@@ -62,16 +62,16 @@ pub(crate) fn may_act() -> bool {
         CLEARED | AWAKE => true,
         LOADING | OVER => false,
         _ => {
-            if sandbox::is_known() {
+            let is_known = sandbox::is_known();
+            if is_known == Some(true) {
                 // Another thread may be further already.
                 let order = Ordering::Relaxed;
                 let _ = STATE.compare_exchange(ASLEEP, CLEARED, order, order);
-                true
-            } else {
+            } else if is_known == Some(false) {
                 aside::count(Aside::SandboxInherited);
                 never();
-                false
             }
+            is_known == Some(true)
         }
     }
 }

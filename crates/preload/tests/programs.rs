@@ -3,10 +3,12 @@
 
 mod common;
 
+use ahead_engine::recording;
 use common::{
     Account, assert_works, assert_writes_the_same, build_with, folder, library, succeed,
-    with_library,
+    with_library, with_trees,
 };
+use std::path::Path;
 use std::process::Command;
 
 #[test]
@@ -129,6 +131,30 @@ fn a_child_that_the_c_library_knows_nothing_of_may_read_and_leave_its_folder() {
 /// take their part of it.
 const STACK_BYTES_MAX: usize = 12 << 10;
 
+/// Runs the program `small_stacks` as HOW with all of the library, with an account and with a recording. Returns what it wrote.
+fn on_small_stacks(how: &str) -> Vec<String> {
+    let folder = folder();
+    let program = build_with(folder.path(), "small_stacks", &[]);
+    let account = Account::new(folder.path());
+    let ring = folder.path().join("ring");
+    let made = std::fs::File::create(&ring).expect("a ring");
+    made.set_len(recording::FILE_BYTES as u64).expect("space");
+    let ways = [
+        ("AHEAD_NOTHING", &*ring),
+        ("AHEAD_SHARED", account.path()),
+        ("AHEAD_RECORD", &*ring),
+    ];
+    let run = |(variable, path): (&str, &Path)| {
+        let mut command = with_library(&program);
+        with_trees(&mut command).arg(how).env(variable, path);
+        let output = succeed(command.current_dir(folder.path()));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    let written = ways.into_iter().map(run).collect();
+    assert!(account.accesses() > 0, "the library noticed no read");
+    written
+}
+
 /// Making the library's state once took 96 KiB: a thread with less was ended by its first read that waited.
 #[test]
 #[cfg_attr(
@@ -136,17 +162,9 @@ const STACK_BYTES_MAX: usize = 12 << 10;
     ignore = "about the frames of optimised code: run with --release"
 )]
 fn reads_take_little_of_a_small_stack() {
-    let folder = folder();
-    let program = build_with(folder.path(), "small_stacks", &[]);
-    let account = Account::new(folder.path());
-    for variable in ["AHEAD_NOTHING", "AHEAD_SHARED"] {
-        let mut command = with_library(&program);
-        command.arg("measure").env(variable, account.path());
-        let output = succeed(command.current_dir(folder.path()));
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let (_, used) = text.trim().split_once(' ').expect("two numbers");
-        let used: usize = used.parse().expect("bytes");
-        assert!(used <= STACK_BYTES_MAX, "{used} bytes, {variable}");
+    for text in on_small_stacks("measure") {
+        let used: usize = text.parse().expect("bytes");
+        assert!(used <= STACK_BYTES_MAX, "{used} bytes");
     }
 }
 
@@ -156,8 +174,7 @@ fn reads_take_little_of_a_small_stack() {
     ignore = "about the frames of optimised code: run with --release"
 )]
 fn threads_with_the_smallest_stack_read_the_right_bytes() {
-    assert_works("small_stacks", &["threads"]);
-    assert_writes_the_same("small_stacks", &["threads"]);
+    on_small_stacks("threads");
 }
 
 #[test]
@@ -166,6 +183,5 @@ fn threads_with_the_smallest_stack_read_the_right_bytes() {
     ignore = "about the frames of optimised code: run with --release"
 )]
 fn a_signal_handler_may_read_on_a_stack_of_two_pages() {
-    assert_works("small_stacks", &["handler"]);
-    assert_writes_the_same("small_stacks", &["handler"]);
+    on_small_stacks("handler");
 }

@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 
 use ahead_engine::report;
 use ahead_engine::tree_report::TreeReport;
-use common::{Account, build, folder, succeed, with_library};
+use common::{Account, build, folder, own_filters, succeed, with_library, with_trees};
 
 const FOLDERS: usize = 8;
 const FILES: usize = 50;
@@ -54,21 +54,10 @@ fn trees(account: &Account) -> TreeReport {
     report::decode(&bytes).expect("an account").trees
 }
 
-fn filters() -> String {
-    let status = fs::read_to_string("/proc/self/status").expect("the state of this process");
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Seccomp_filters:"));
-    line.unwrap_or("0").trim().to_owned()
-}
-
 /// With the library as `ahead run` loads it, and an account.
 fn helped(program: impl AsRef<OsStr>, account: &Account) -> Command {
     let mut command = with_library(program);
-    command
-        .env("AHEAD_SETTINGS", "trees=on")
-        .env("AHEAD_TREE_FILTERS", filters())
-        .env("AHEAD_SHARED", account.path());
+    with_trees(&mut command).env("AHEAD_SHARED", account.path());
     command
 }
 
@@ -234,7 +223,7 @@ fn files_are_asked_for_only_where_the_helper_passes_all_filters() {
     let folder = folder();
     let root = tree(folder.path());
     let filtered = build(folder.path(), "filtered");
-    let known = filters().parse::<u64>().expect("a number") + 1;
+    let known = own_filters() + 1;
     for (verdict, tried, is_helped) in [
         ("kill", 0, false),
         ("allow", 0, false),

@@ -1,4 +1,4 @@
-//! `openat`, `read`, `close` - the whole of a small file, into memory of its own or of the caller's.
+//! `openat`, `read`, `close` - the whole of a small file, into memory of its own.
 //!
 //! For files of /proc and /sys, which are made when they are read. Nothing is allocated and no
 //! function of the C library is called, so that a library inside another program can read them on
@@ -13,15 +13,11 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::scratch::{SCRATCH_BYTES, Scratch};
+use crate::scratch::Scratch;
 
 /// Longest path, with the zero behind it: a quarter of what the kernel takes. Paths of /proc and
 /// /sys with the long names that container managers give to groups are a fifth of this.
 const PATH_BYTES_MAX: usize = 1024;
-
-/// What [`SmallPath::read`] has for a file, with a byte that stays empty. /proc/meminfo is the
-/// longest: 1600 bytes on today's kernels, and a line more with every other release.
-pub const TEXT_BYTES_MAX: usize = SCRATCH_BYTES - PATH_BYTES_MAX;
 
 /// Reads all of the file into `buffer`. `FBIG` when it does not fit; half a file could end in half
 /// a number. An empty buffer is too small for anything.
@@ -85,7 +81,8 @@ impl SmallPath {
 
     /// The path for a call. `NAMETOOLONG` when something did not fit, `INVAL` with a zero inside,
     /// `NOMEM` without memory.
-    pub fn as_c_str(&mut self) -> Result<&CStr, Errno> {
+    #[cfg(test)]
+    fn as_c_str(&mut self) -> Result<&CStr, Errno> {
         Ok(self.parts()?.0)
     }
 
@@ -100,7 +97,7 @@ impl SmallPath {
         Ok((path, text))
     }
 
-    /// The text of the file: less than [`TEXT_BYTES_MAX`].
+    /// The text of the file: less than 7 KiB, of which /proc/meminfo takes 1600 bytes on today's kernels.
     pub fn read(&mut self) -> Result<&[u8], Errno> {
         let (path, text) = self.parts()?;
         read_small_file(path, text)
@@ -139,6 +136,9 @@ pub fn number(text: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::SCRATCH_BYTES;
+
+    const TEXT_BYTES_MAX: usize = SCRATCH_BYTES - PATH_BYTES_MAX;
 
     #[test]
     fn a_file_is_read_whole_or_not_at_all() {

@@ -23,7 +23,7 @@ use ahead_workload::generated;
 use serde_json::{Map, Value, json};
 
 use self::point::{GENERATED, Point, Times, csv, is_of_trees};
-use crate::cargo::{cargo, root};
+use crate::cargo::{TESTED_BUILD, cargo, root};
 
 /// Where the results are.
 const FOLDER: &str = "docs/results/evidence";
@@ -240,8 +240,7 @@ fn build(root: &Path) -> io::Result<PathBuf> {
         .args(["build", "--release", "--locked", "--package", "ahead-cli"])
         .args(["--features", "evidence", "--target-dir"])
         .arg(&folder)
-        .env("CARGO_PROFILE_RELEASE_LTO", "off")
-        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+        .envs(TESTED_BUILD)
         .current_dir(root)
         .status()?;
     if status.success() {

@@ -146,14 +146,10 @@ fn look_through(path: &Path) -> Result<(PathBuf, Visibility), FindError> {
     let mut binary = path.to_path_buf();
     for _ in 0..=INTERPRETERS_MAX {
         match image_of(&binary) {
-            Ok(Image::Dynamic(machine)) => {
-                let visibility = if is_privileged(&binary) {
-                    Visibility::Privileged
-                } else {
-                    Visibility::Seen(machine)
-                };
-                return Ok((binary, visibility));
+            Ok(Image::Dynamic(_) | Image::Musl(_)) if is_privileged(&binary) => {
+                return Ok((binary, Visibility::Privileged));
             }
+            Ok(Image::Dynamic(machine)) => return Ok((binary, Visibility::Seen(machine))),
             Ok(Image::Musl(_)) => return Ok((binary, Visibility::OtherLibrary)),
             Ok(Image::Static(_) | Image::Library(_)) => return Ok((binary, Visibility::Static)),
             Ok(Image::Script(interpreter)) => {

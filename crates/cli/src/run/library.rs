@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::elf::{BinaryMachine, Image, image_of};
@@ -138,14 +138,23 @@ impl Library {
     #[must_use]
     pub fn preload_list(&self, existing: Option<&OsStr>) -> OsString {
         let mut list = self.path.clone().into_os_string();
-        let existing = existing.map(OsStr::as_bytes).unwrap_or_default();
-        for entry in existing.split(|&byte| byte == b' ' || byte == b':') {
-            if !entry.is_empty() && entry != self.path.as_os_str().as_bytes() {
-                list.push(":");
-                list.push(OsStr::from_bytes(entry));
-            }
+        let others = self.others(existing);
+        if !others.is_empty() {
+            list.push(":");
+            list.push(others);
         }
         list
+    }
+
+    /// What was in `LD_PRELOAD` beside this library, which a run around this one may have put there.
+    #[must_use]
+    pub fn others(&self, existing: Option<&OsStr>) -> OsString {
+        let existing = existing.map(OsStr::as_bytes).unwrap_or_default();
+        let entries = existing.split(|&byte| byte == b' ' || byte == b':');
+        let own = self.path.as_os_str().as_bytes();
+        let others = entries.filter(|entry| !entry.is_empty() && *entry != own);
+        let others: Vec<&[u8]> = others.collect();
+        OsString::from_vec(others.join(&b':'))
     }
 }
 
@@ -197,6 +206,7 @@ mod tests {
             library.preload_list(Some(OsStr::new("/b.so:/a/lib.so"))),
             "/a/lib.so:/b.so"
         );
+        assert_eq!(library.others(Some(OsStr::new("/a/lib.so"))), "");
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl RunReport<'_> {
             Visibility::Static => spots.push(format!(
                 "{binary} is a static binary: no library can be loaded into it, its reads were not seen"
             )),
-            Visibility::OtherLibrary => spots.push(format!(
+            Visibility::OtherLibrary if self.report.processes == 0 => spots.push(format!(
                 "{binary} uses musl: only a library that AHEAD_PRELOAD names is loaded into it, its reads were \
                  not seen"
             )),
@@ -64,7 +64,7 @@ impl RunReport<'_> {
                  container hides the library"
                     .to_owned(),
             ),
-            Visibility::Seen(_) => {}
+            Visibility::Seen(_) | Visibility::OtherLibrary => {}
         }
         if self.report.mappings > 0 {
             let mapped = self.report.files.iter().filter(|file| file.mapped).count();

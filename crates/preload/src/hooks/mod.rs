@@ -12,8 +12,8 @@
 //! thread: nothing is held between the beginning and the end of a real call, and no frame that
 //! lies below one has anything to clean up.
 //!
-//! Left out on purpose: `write` and its family (a descriptor open for both has to be asked for its
-//! position), `aio_read` and `lio_listio` (threads of the C library read there, and the program
+//! Left out on purpose: `write` and its family (the position of a descriptor that is open for both is
+//! checked now and then), `aio_read` and `lio_listio` (threads of the C library read there, and the program
 //! does not wait), `scandir`, `fts`, `ftw` and `glob` (they list folders inside libc), `mremap`/`munmap` (notes about mappings are hints), `pipe`, `socket`
 //! and others that make descriptors which are no files, raw `syscall` and `io_uring`, `preadv` on
 //! 32-bit machines.

@@ -72,6 +72,56 @@ fn read_a_page(fd: &OwnedFd) -> u64 {
     token.position
 }
 
+/// The same as the hooks do it: by the quick path, if that takes it.
+fn read_a_page_quickly(fd: &OwnedFd) -> (u64, bool) {
+    match begin(fd.as_raw_fd(), None, 4096) {
+        Begin::Quick(token) => {
+            let mut page = [0; 4096];
+            let read = rustix::io::read(fd, &mut page).unwrap();
+            after_read(&token, read.cast_signed());
+            (token.position, true)
+        }
+        Begin::Closer => (read_a_page(fd), false),
+        Begin::Ignore | Begin::Unwatched(_) => panic!("it is watched"),
+    }
+}
+
+/// `prog < file` and `dd` took the slow path and an `lseek` for each read.
+#[test]
+fn a_shared_position_is_counted_while_nobody_moves_it_and_found_when_somebody_does() {
+    for flags in [OFlags::RDONLY, OFlags::RDWR] {
+        let (_file, fd) = file(flags);
+        let _copy = copy_of(&fd);
+        let is_believed = || line(fd.as_raw_fd()).is_some_and(Line::is_position_believed);
+        for page in 0..40 {
+            assert_eq!(read_a_page_quickly(&fd).0, page * 4096);
+        }
+        read_a_page(&fd);
+        assert!(is_believed());
+        assert_eq!(tracked_position(fd.as_raw_fd()), None, "it is shared");
+        // Another process moves it, before each read from now on.
+        let mut wrong = 0;
+        for page in (0..64).rev() {
+            rustix::fs::seek(&fd, rustix::fs::SeekFrom::Start(page * 4096)).unwrap();
+            wrong += usize::from(read_a_page_quickly(&fd).0 != page * 4096);
+        }
+        assert!(wrong < 64, "{wrong} of 64 were taken for others");
+        assert!(!is_believed());
+    }
+}
+
+/// A copy makes it shared: what was believed before is not believed any more.
+#[test]
+fn a_copy_ends_what_was_believed_of_a_position() {
+    let (_file, fd) = file(OFlags::RDWR);
+    for _ in 0..40 {
+        read_a_page_quickly(&fd);
+    }
+    let copy = copy_of(&fd);
+    assert_eq!(read_a_page(&copy), 40 * 4096);
+    assert_eq!(read_a_page_quickly(&fd), (41 * 4096, false));
+}
+
 #[test]
 fn a_descriptor_of_its_own_is_counted_without_asking() {
     let (_file, fd) = file(OFlags::RDONLY);

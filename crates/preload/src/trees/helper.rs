@@ -82,7 +82,7 @@ fn is_own_thread() -> bool {
 
 fn try_start() -> Option<()> {
     let host = wake::host()?;
-    if !sandbox::is_known_for_trees() {
+    if sandbox::is_known_for_trees() != Some(true) {
         return None;
     }
     let mut walk = WALK.load(Relaxed);

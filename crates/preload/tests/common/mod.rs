@@ -114,8 +114,15 @@ pub(crate) fn with_library(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
+/// With what goes ahead through trees of files, as `ahead run` sets it.
+pub(crate) fn with_trees(command: &mut Command) -> &mut Command {
+    command
+        .env("AHEAD_SETTINGS", "trees=on")
+        .env("AHEAD_TREE_FILTERS", own_filters().to_string())
+}
+
 /// The filters of system calls that this test runs under: those of a container let ours pass.
-fn own_filters() -> u64 {
+pub(crate) fn own_filters() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("the state of this process");
     let line = status
         .lines()
