@@ -279,6 +279,13 @@ impl Line {
         self.age.load(Relaxed) != AGE.load(Relaxed)
     }
 
+    /// The same for a file that is watched as `entry` says: of one that is open for writing too, what is written is
+    /// not seen.
+    #[inline]
+    pub(crate) fn may_others_move(&self, entry: FileEntry) -> bool {
+        entry.shares_position || self.is_shared()
+    }
+
     /// Whether the position of a watched file that others may move is believed to be what we counted, for one
     /// more read. Most never do: `prog < file` has it from a shell that waits.
     #[inline]
@@ -324,9 +331,7 @@ impl Line {
     /// Where the number stands, if that was counted.
     pub(crate) fn tracked_position(&self) -> Option<u64> {
         match self.entry() {
-            Entry::File(entry) if !entry.shares_position && !self.is_shared() => {
-                Some(self.position())
-            }
+            Entry::File(entry) if !self.may_others_move(entry) => Some(self.position()),
             _ => None,
         }
     }

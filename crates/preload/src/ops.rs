@@ -117,7 +117,7 @@ fn begin_watched(
     }
     let (moves_position, start) = match position {
         Some(position) => (false, position),
-        None if (entry.shares_position || line.is_shared())
+        None if line.may_others_move(entry)
             && (recording::is_on() || !line.is_position_believed()) =>
         {
             return Begin::Closer;
@@ -235,17 +235,14 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
         Entry::Advised | Entry::Ignored => return None,
         Entry::Unwatched => look_at(host, fd, line)?,
     };
+    let is_asked = position.is_none() && line.may_others_move(entry);
+    if is_asked {
+        line.on_position(identity::position(fd)?);
+    }
     let moves_position = position.is_none();
-    let (is_exact, start) = match position {
-        Some(position) => (true, position),
-        None if entry.shares_position || line.is_shared() => {
-            line.on_position(identity::position(fd)?);
-            (true, line.position())
-        }
-        None => (false, line.position()),
-    };
+    let start = position.unwrap_or_else(|| line.position());
     let access = bytes(start, length);
-    let counted = (!is_exact).then_some(start);
+    let counted = (moves_position && !is_asked).then_some(start);
     let mut adviser = Direct::new(host, line, fd, entry, counted);
     let read = match host
         .session

@@ -61,18 +61,20 @@ pub(crate) fn may_act() -> bool {
     match STATE.load(Ordering::Relaxed) {
         CLEARED | AWAKE => true,
         LOADING | OVER => false,
-        _ => {
-            let is_known = sandbox::is_known();
-            if is_known == Some(true) {
+        _ => match sandbox::is_known() {
+            Some(true) => {
                 // Another thread may be further already.
                 let order = Ordering::Relaxed;
                 let _ = STATE.compare_exchange(ASLEEP, CLEARED, order, order);
-            } else if is_known == Some(false) {
+                true
+            }
+            Some(false) => {
                 aside::count(Aside::SandboxInherited);
                 never();
+                false
             }
-            is_known == Some(true)
-        }
+            None => false,
+        },
     }
 }
 

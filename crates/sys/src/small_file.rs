@@ -79,14 +79,8 @@ impl SmallPath {
         self
     }
 
-    /// The path for a call. `NAMETOOLONG` when something did not fit, `INVAL` with a zero inside,
+    /// The path for a call, and space for a text. `NAMETOOLONG` when something did not fit, `INVAL` with a zero inside,
     /// `NOMEM` without memory.
-    #[cfg(test)]
-    fn as_c_str(&mut self) -> Result<&CStr, Errno> {
-        Ok(self.parts()?.0)
-    }
-
-    /// The path, and space for a text.
     pub fn parts(&mut self) -> Result<(&CStr, &mut [u8]), Errno> {
         let memory = self.memory.as_mut().map_err(|error| *error)?;
         if self.is_too_long {
@@ -150,7 +144,7 @@ mod tests {
         assert_eq!(path.read(), Ok(&b"128\n"[..]));
         for (space, read) in [(5, Ok(4)), (4, Err(Errno::FBIG)), (0, Err(Errno::FBIG))] {
             let text =
-                read_small_file(path.as_c_str().unwrap(), &mut [0; 5][..space]).map(<[u8]>::len);
+                read_small_file(path.parts().unwrap().0, &mut [0; 5][..space]).map(<[u8]>::len);
             assert_eq!(text, read, "{space}");
         }
         std::fs::write(&file, [b'1'; TEXT_BYTES_MAX]).unwrap();
@@ -165,7 +159,7 @@ mod tests {
     fn a_path_that_is_too_long_or_has_a_zero_is_an_error_and_not_another_path() {
         let path = |more: &[u8]| {
             let mut path = SmallPath::below(Path::new("/"));
-            path.push(more).as_c_str().map(CStr::to_owned)
+            path.push(more).parts().map(|(path, _)| path.to_owned())
         };
         assert_eq!(path(&[b'a'; PATH_BYTES_MAX]), Err(Errno::NAMETOOLONG));
         assert_eq!(path(b"a\0b"), Err(Errno::INVAL));

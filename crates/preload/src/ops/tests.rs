@@ -65,22 +65,23 @@ fn copy_of(fd: &OwnedFd) -> OwnedFd {
 
 /// Reads a page through `fd` as a program would. Returns where we believe that it began.
 fn read_a_page(fd: &OwnedFd) -> u64 {
-    let token = before_read(fd.as_raw_fd(), None, 4096).expect("a file");
+    read_with(
+        fd,
+        &before_read(fd.as_raw_fd(), None, 4096).expect("a file"),
+    )
+}
+
+fn read_with(fd: &OwnedFd, token: &Token) -> u64 {
     let mut page = [0; 4096];
     let read = rustix::io::read(fd, &mut page).unwrap();
-    after_read(&token, read.cast_signed());
+    after_read(token, read.cast_signed());
     token.position
 }
 
 /// The same as the hooks do it: by the quick path, if that takes it.
 fn read_a_page_quickly(fd: &OwnedFd) -> (u64, bool) {
     match begin(fd.as_raw_fd(), None, 4096) {
-        Begin::Quick(token) => {
-            let mut page = [0; 4096];
-            let read = rustix::io::read(fd, &mut page).unwrap();
-            after_read(&token, read.cast_signed());
-            (token.position, true)
-        }
+        Begin::Quick(token) => (read_with(fd, &token), true),
         Begin::Closer => (read_a_page(fd), false),
         Begin::Ignore | Begin::Unwatched(_) => panic!("it is watched"),
     }
