@@ -5,6 +5,7 @@
 //! requested helps from the next one on.
 
 mod answers;
+mod looks;
 mod service;
 
 use std::num::NonZeroUsize;
@@ -21,14 +22,14 @@ use ahead_observer::observer::WATCHED_MAX;
 use ahead_policy::adaptive::Quick;
 use ahead_policy::reason::Pattern;
 use ahead_sys::block_queue::DeviceNumber;
-use ahead_units::{ByteLength, PageCount, Timestamp};
+use ahead_units::{PageCount, Timestamp};
 use lru::LruCache;
 
 use crate::changes::{Change, Changes};
 use crate::files::{FILES_MAX, Files};
 use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
-use crate::memory::{MemoryFacts, PressedMemory};
+use crate::memory::PressedMemory;
 use crate::narrowed::{NarrowedFiles, SmallWindow};
 use crate::observing::Observing;
 use crate::outside::{Outside, ResidentOutside};
@@ -247,6 +248,7 @@ impl Daemon {
         if self.observer.watch(file).is_err() {
             return;
         }
+        self.session.files.expect_again(file);
         if let Some((other, _)) = self.watched.push(file, now)
             && other != file
         {
@@ -296,7 +298,7 @@ impl Daemon {
         }
         let began = self.note(place, fact);
         let between = fact.time.since(began) / u64::from(fact.count);
-        let mut is_calm = false;
+        let (mut is_calm, mut is_fruitful) = (false, false);
         let mut last = None;
         for (number, access) in (1..).zip(fact.accesses()) {
             // They were told together: between the last telling and this one they lie evenly.
@@ -304,6 +306,7 @@ impl Daemon {
             let token = match self.session.on_quick_access(place, access.pages()) {
                 Ok((quick @ (Quick::Step(_) | Quick::Left(_) | Quick::Calm), token)) => {
                     is_calm = quick == Quick::Calm;
+                    is_fruitful |= matches!(quick, Quick::Step(_));
                     Some(token)
                 }
                 _ => {
@@ -314,14 +317,14 @@ impl Daemon {
                     let may_act =
                         self.service != Service::Observe && !is_held && self.is_meant(place, fact);
                     let reach = self.session.files.reach(place);
-                    let mut outside =
-                        Outside::new(fact.file, fact.process, fact.file_pages, reach, may_act);
+                    let mut outside = Outside::new(fact, reach, may_act);
                     outside.wants_path = self.session.files.wants_path(place);
                     let token = self.session.read(place, access, now, &mut outside).ok();
                     self.session.files.set_reach(place, outside.reach);
                     self.counts.calls += outside.calls;
                     self.counts.decisions += outside.carried;
                     let Outside { asked, path, .. } = outside;
+                    is_fruitful |= asked.is_some();
                     let files = &self.session.files;
                     // What is left alone is no news: the log would be full of it.
                     let is_news = may_act || self.service == Service::Observe;
@@ -350,6 +353,10 @@ impl Daemon {
         }
         if is_calm {
             self.forget(fact.file);
+            return;
+        }
+        if let Some(is_expected) = self.session.files.on_told(place, fact.count, is_fruitful) {
+            self.observer.expect(fact.file, is_expected);
         }
     }
 
@@ -510,16 +517,6 @@ impl Daemon {
         }
     }
 
-    /// Scans have the device's window again where page faults do not starve any more.
-    fn let_go_on(&mut self, now: Timestamp) {
-        let held: Vec<_> = self.narrowed.files_with(SmallWindow::FewPages).collect();
-        for file in held {
-            if !self.starving.is_on(file.device, now) {
-                self.narrowed.widen(file, SmallWindow::FewPages);
-            }
-        }
-    }
-
     fn narrow(&mut self, place: u32, fact: &Observation, window: SmallWindow) -> Option<()> {
         let mut inside = self.session.files.enter(place).ok()?;
         inside.slot().may_narrow(fact, LOOK_NS).then_some(())?;
@@ -548,50 +545,5 @@ impl Daemon {
             .ok()?;
         self.changes.on_deed(&self.session.files, place, fact, deed);
         Some(())
-    }
-
-    fn look_around(&mut self, now: Timestamp) {
-        if self.memory.is_due(now) {
-            self.learn_memory();
-        }
-        if now.since(self.looked) < LOOK_NS {
-            return;
-        }
-        self.looked = now;
-        self.respect_owners();
-        self.narrowed.forget_ended();
-        self.let_go_on(now);
-        while let Some((&file, &told)) = self.watched.peek_lru()
-            && now.since(told) > QUIET_NS
-        {
-            self.forget(file);
-        }
-        // To attach takes milliseconds, in which the first reader is not seen.
-        if self.watched.is_empty() && now.since(self.missed) > QUIET_NS {
-            self.observer.rest();
-        }
-    }
-
-    /// Ends what is done on devices whose window another program has set.
-    fn respect_owners(&mut self) {
-        for change in self.owned.look(window_kib) {
-            self.narrowed.widen_device(change.device);
-            let watched = self.watched.iter().map(|(&file, _)| file);
-            let there = watched.filter(|file| file.device == change.device);
-            for file in there.collect::<Vec<_>>() {
-                self.forget(file);
-            }
-            self.owner_news.push(change);
-        }
-    }
-
-    fn learn_memory(&mut self) {
-        let facts = MemoryFacts::read(Path::new("/proc"), Path::new("/sys/fs/cgroup"));
-        let pages = self
-            .memory
-            .pages(now(), facts, self.settings.readahead_ratio);
-        self.session.group.set_memory(pages, &self.settings);
-        // The rest is for other files.
-        self.file_memory = PageCount::holding(ByteLength::new(facts.bytes / 2));
     }
 }

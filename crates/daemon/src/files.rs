@@ -31,6 +31,10 @@ const DEVICES_MAX: usize = 64;
 /// How often the path of a file is looked for.
 const PATH_LOOKS_MAX: u8 = 8;
 
+/// Accesses in a row that led to nothing, after which nothing is expected of the next ones. Fewer, and a reader with a window
+/// to come is heard of late; more, and a reader of a few places is told at once for all of them.
+const UNEXPECTED: u32 = 32;
+
 /// What is known of one file.
 #[derive(Debug, Default)]
 pub struct Slot {
@@ -59,6 +63,8 @@ pub struct Slot {
     pub is_mapped: bool,
     /// Whether the kernel's window pays there.
     pub mapped_window: MappedWindow,
+    /// Accesses in a row, up to [`UNEXPECTED`], that led to nothing.
+    fruitless: u32,
     /// For which process it was tried last to take it away, and when.
     pub narrowing_tried: Option<(u32, Timestamp)>,
     /// Which process's reads of it were judged last, when, and whether the owner of the machine means them.
@@ -238,6 +244,27 @@ impl Files {
         is_wanted
     }
 
+    /// `file` is watched from now on: as long as it is not known better, its accesses are expected to lead to something.
+    pub fn expect_again(&self, file: FileKey) {
+        if let Some(place) = self.peek(file) {
+            self.slots[at(place)].borrow_mut().fruitless = 0;
+        }
+    }
+
+    /// So many accesses to the file at a place were told, and led to something, or not. Returns whether the next ones are
+    /// expected to, where that is new.
+    pub fn on_told(&self, place: u32, accesses: u32, is_fruitful: bool) -> Option<bool> {
+        let slot = &mut *self.slots.get(at(place))?.borrow_mut();
+        let was_expected = slot.fruitless < UNEXPECTED;
+        slot.fruitless = if is_fruitful {
+            0
+        } else {
+            slot.fruitless.saturating_add(accesses).min(UNEXPECTED)
+        };
+        let is_expected = slot.fruitless < UNEXPECTED;
+        (is_expected != was_expected).then_some(is_expected)
+    }
+
     /// How the file at a place was reached last.
     #[must_use]
     pub fn reach(&self, place: u32) -> Reach {
@@ -370,6 +397,22 @@ mod tests {
         let devices = files.devices();
         assert_eq!(devices.len(), DEVICES_MAX + 1);
         assert_eq!((devices[0].device, devices[0].account.pages), (0, 9));
+    }
+
+    #[test]
+    fn nothing_is_expected_of_a_file_once_many_accesses_led_to_nothing_and_all_once_one_did() {
+        let files = Files::new(NonZeroUsize::MIN);
+        let place = files.take_place(file(1), |_| ());
+        assert_eq!(files.on_told(place, UNEXPECTED - 1, false), None);
+        assert_eq!(files.on_told(place, 1, true), None);
+        assert_eq!(files.on_told(place, UNEXPECTED - 1, false), None);
+        assert_eq!(files.on_told(place, 1, false), Some(false));
+        assert_eq!(files.on_told(place, u32::MAX, false), None, "that is known");
+        assert_eq!(files.on_told(place, 1, true), Some(true));
+        assert_eq!(files.on_told(place, UNEXPECTED, false), Some(false));
+        files.expect_again(file(1));
+        assert_eq!(files.on_told(place, 1, false), None, "it is watched anew");
+        assert_eq!(files.on_told(7, 1, false), None);
     }
 
     #[test]

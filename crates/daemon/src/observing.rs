@@ -89,6 +89,13 @@ impl Observing {
         }
     }
 
+    /// Whether accesses to `file` are expected to lead to anything; where they are not, they may be told later.
+    pub(crate) fn expect(&self, file: FileKey, is_expected: bool) {
+        if let Self::Programs(observer) = self {
+            observer.expect(file, is_expected);
+        }
+    }
+
     /// No file is watched any more.
     pub(crate) fn rest(&mut self) {
         if let Self::Programs(observer) = self {

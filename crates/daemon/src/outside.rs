@@ -8,13 +8,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use ahead_engine::adviser::{Act, Adviser, Answer, Residency};
-use ahead_observer::observation::FileKey;
+use ahead_observer::observation::{FileKey, Observation};
 use ahead_policy::decision::Decision;
 use ahead_sys::cachestat::{CacheStat, cachestat_range};
 use ahead_sys::process_maps::FileMapping;
 use ahead_sys::{process_madvise, readahead};
-use ahead_units::{ByteRange, PageCount, PageRange};
+use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
+use crate::machine_facts::now;
 use crate::reach::{Reach, Reached, reach};
 
 /// Carries out decisions about one file that a process reads.
@@ -23,6 +24,10 @@ pub struct Outside {
     file: FileKey,
     process: u32,
     file_pages: PageCount,
+    /// When the access was told that decisions are about.
+    told: Timestamp,
+    /// How much later the newest one was carried out.
+    late_ns: u64,
     /// How it is reached, as far as is known.
     pub reach: Reach,
     /// It may be acted on; otherwise every decision ends as "not here".
@@ -44,19 +49,15 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// About `file` of `file_pages` pages, which `process` reads.
+    /// About the file that `fact` tells of.
     #[must_use]
-    pub const fn new(
-        file: FileKey,
-        process: u32,
-        file_pages: PageCount,
-        reach: Reach,
-        may_act: bool,
-    ) -> Self {
+    pub const fn new(fact: &Observation, reach: Reach, may_act: bool) -> Self {
         Self {
-            file,
-            process,
-            file_pages,
+            file: fact.file,
+            process: fact.process,
+            file_pages: fact.file_pages,
+            told: fact.time,
+            late_ns: 0,
             reach,
             may_act,
             wants_path: false,
@@ -160,11 +161,16 @@ impl Adviser for Outside {
         }
     }
 
+    fn late_ns(&self) -> u64 {
+        self.late_ns
+    }
+
     fn finish(&mut self, decision: &Decision, answer: Answer) {
         (self.is_reached, self.mapped) = (false, None);
         self.asked = Some((*decision, answer));
         if !matches!(answer, Answer::NotHere | Answer::Refused) {
             self.carried += 1;
+            self.late_ns = now().since(self.told);
         }
     }
 }

@@ -45,6 +45,12 @@ pub trait Adviser {
         0
     }
 
+    /// How much later than the access its calls were done, in nanoseconds, where it heard of that from outside: a reader at the
+    /// end of its window waits as long.
+    fn late_ns(&self) -> u64 {
+        0
+    }
+
     /// The decision was carried out, with this answer. For records and reports.
     fn finish(&mut self, _decision: &Decision, _answer: Answer) {}
 }

@@ -16,6 +16,7 @@ use ahead_units::{PageCount, Timestamp};
 use crate::contest::Contest;
 use crate::device_facts::DeviceFacts;
 use crate::estimates::{Estimates, SharedEstimate};
+use crate::lateness::Lateness;
 use crate::scans::{By, Scans};
 use crate::starved::Starved;
 use crate::throughput::{Measured, Throughput};
@@ -82,6 +83,7 @@ pub struct Device {
     throughput: Throughput,
     trial: Trial,
     scans: Scans,
+    lateness: Lateness,
     starved: Starved,
     /// What other processes know of it.
     shared: SharedEstimate,
@@ -134,6 +136,7 @@ impl Device {
             throughput: Throughput::new(),
             trial: Trial::new(),
             scans: Scans::new(),
+            lateness: Lateness::new(),
             starved: Starved::new(),
             shared: SharedEstimate::new(),
             quick_bits: AtomicU32::new(0),
@@ -263,10 +266,11 @@ impl Device {
         }
     }
 
-    /// What streams ask by: the estimate, or the arm that is tried.
+    /// What streams ask by: the estimate, or the arm that is tried, as it answers to who asks as late as this host.
     #[must_use]
     pub fn estimate_to_ask_by(&self) -> DeviceEstimate {
-        self.trial.estimate().unwrap_or_else(|| self.estimate())
+        let device = self.trial.estimate().unwrap_or_else(|| self.estimate());
+        self.lateness.seen(device)
     }
 
     /// Pages that one call may ask for; 32 before the host said anything.
@@ -291,9 +295,10 @@ impl Device {
         self.scans.are_left()
     }
 
-    /// Calls for pages have held up readers for so long.
-    pub(crate) fn on_held(&self, held_ns: u64) {
-        self.scans.on_held(held_ns);
+    /// Calls for pages have held up readers for so long, and were made so much later than the access.
+    pub(crate) fn on_held(&self, held_ns: u64, late_ns: u64) {
+        self.scans.on_held(held_ns + late_ns);
+        self.lateness.on_request(late_ns);
     }
 
     /// Scans have read `pages` more, the newest of them `by` that one, while `unread` pages were asked for and not read yet.

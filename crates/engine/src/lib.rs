@@ -11,7 +11,8 @@
 //! * [`group`] — what files share: [`budget`], [`expectation`], [`first_runs`], [`range_lists`] and [`guard`];
 //!   [`members`] — the processes of one
 //! * [`devices`], [`device`], [`device_facts`] — what is believed about each, and of what: who else uses it (`contest`),
-//!   what it delivers (`throughput`), and by larger requests (`trial`); [`estimates`] — what processes share of it
+//!   what it delivers (`throughput`), and by larger requests (`trial`), how late this host asks (`lateness`), who reads scans
+//!   ahead (`scans`); [`estimates`] — what processes share of it
 //! * [`mapped_window`] — whether the kernel's window pays where a mapping is read
 //! * [`settings`] — what can be set, and how it travels
 //! * [`report`] — the account of a run
@@ -34,9 +35,10 @@ pub mod first_runs;
 pub mod group;
 pub mod guard;
 pub mod host;
+mod lateness;
 pub mod mapped_window;
 pub mod members;
-pub mod range_lists;
+mod range_lists;
 pub mod recording;
 pub mod report;
 mod scans;

@@ -114,6 +114,8 @@ pub struct Carried {
     file_pages: Option<PageCount>,
     /// How long the calls have held up the reader.
     held_ns: u64,
+    /// How much later than the access they were made.
+    late_ns: u64,
 }
 
 impl Pending {
@@ -131,6 +133,7 @@ impl Pending {
             answer,
             file_pages,
             held_ns: adviser.held_ns().saturating_sub(held_before_ns),
+            late_ns: adviser.late_ns(),
         }
     }
 }
@@ -300,7 +303,7 @@ impl<F: FileTable> Session<F> {
                 }
                 state.on_answer(many, carried.stream, carried.answer, &self.group);
                 let device = self.devices.get(state.device());
-                device.on_held(carried.held_ns);
+                device.on_held(carried.held_ns, carried.late_ns);
                 self.tell(state.device());
                 self.settle(&mut entered, 0);
             }

@@ -81,7 +81,7 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 		record.descriptor = descriptor_of(task);
 	record.ra_pages = ra->ra_pages;
 	record.flags |= FLAG_WINDOW_KNOWN;
-	send(&record);
+	send(&record, true);
 	return 0;
 }
 

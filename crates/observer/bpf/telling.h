@@ -23,6 +23,9 @@
 #define CHUNK_BYTES (128 * 1024)
 /* A slower reader than CHUNK_BYTES in this time is told access by access: it cannot wake the daemon often. */
 #define MILLISECOND 1000000ULL
+/* For a file of which the daemon expects nothing, it is woken once in this time at most. To be woken takes the reader 3 to
+ * 8 us: for each read of a page from flash, that is a tenth of it. */
+#define UNEXPECTED_NS (2 * MILLISECOND)
 #define PAGE_SHIFT 12
 
 /* Of this process nothing is told: the daemon's own; 0: of all. */
@@ -92,6 +95,18 @@ struct {
 	__uint(max_entries, 1 << 20);
 } records SEC(".maps");
 
+/* Watched files of which the daemon expects nothing, as their accesses have led to nothing for long: when it was woken for
+ * them last. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WATCHED_MAX);
+	__type(key, struct file_key);
+	__type(value, __u64);
+} unexpected SEC(".maps");
+
+/* Where the last record ends in the ring for which the daemon was woken. */
+__u64 news_end SEC(".bss.news") = 0;
+
 /* Records that found the ring full. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -100,16 +115,36 @@ struct {
 	__type(value, __u64);
 } overruns SEC(".maps");
 
-static __always_inline void send(struct record *record)
+/* News wakes the daemon, unless it was woken for some that it has not read yet. What is no news it reads with the next. */
+static __always_inline void send(struct record *record, bool is_news)
 {
+	__u64 flags = BPF_RB_NO_WAKEUP;
 	__u32 zero = 0;
 	__u64 *lost;
 
-	if (!bpf_ringbuf_output(&records, record, sizeof(*record), 0))
+	if (is_news && bpf_ringbuf_query(&records, BPF_RB_CONS_POS) >= news_end)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (!bpf_ringbuf_output(&records, record, sizeof(*record), flags)) {
+		if (is_news)
+			news_end = bpf_ringbuf_query(&records, BPF_RB_PROD_POS);
 		return;
+	}
 	lost = bpf_map_lookup_elem(&overruns, &zero);
 	if (lost)
 		*lost += 1;
+}
+
+/* Whether an access to a watched file is worth waking the daemon. */
+static __always_inline bool is_news(struct file_key *key, __u64 now)
+{
+	__u64 *woken_ns = bpf_map_lookup_elem(&unexpected, key);
+
+	if (!woken_ns)
+		return true;
+	if (now - *woken_ns < UNEXPECTED_NS)
+		return false;
+	*woken_ns = now;
+	return true;
 }
 
 static __always_inline bool is_ours(struct task_struct *task)
@@ -190,7 +225,7 @@ static __always_inline void tell(struct run *run, struct file_key *key, __u64 fi
 	run->start += run->step * (run->count - 1);
 	run->count = 0;
 	run->told_ns = now;
-	send(&record);
+	send(&record, is_news(key, now));
 }
 
 /* One access to a watched file. `at_once`: it is told now, as the thread is about to wait. */
@@ -298,7 +333,8 @@ static __always_inline void tell_wait(struct task_struct *task, struct thread *t
 	record.flags = thread->flags;
 	record.waited_ns = thread->waited_ns;
 	thread->waited_ns = 0;
-	send(&record);
+	/* It says what an access took, which can wait for the next one. */
+	send(&record, false);
 }
 
 static __always_inline bool is_same(struct file_key *one, struct file_key *other)

@@ -204,7 +204,7 @@ impl KernelObserver {
             let found = maps.find(|map| map.name() == name).expect("a map of ours");
             MapHandle::try_from(&found).map_err(ObserverError::Refused)
         };
-        let watched = WatchedFiles::new(map("watched")?, map("filter")?);
+        let watched = WatchedFiles::new(map("watched")?, map("filter")?, map("unexpected")?);
         let overruns = map("overruns")?;
         let arrived = Rc::new(RefCell::new(Vec::new()));
         let records = map("records")?;
@@ -269,6 +269,12 @@ impl KernelObserver {
     /// Accesses to `file` are not told any more, its next miss is.
     pub fn forget(&mut self, file: FileKey) {
         self.watched.remove(file);
+    }
+
+    /// Whether accesses to `file`, which is watched, are expected to lead to anything. Where they are not, they are told
+    /// some milliseconds late, many at once: each telling takes a part of what a read from flash takes.
+    pub fn expect(&self, file: FileKey, is_expected: bool) {
+        self.watched.expect(file, is_expected);
     }
 
     /// Detaches what tells of accesses: no file is watched any more.

@@ -26,15 +26,17 @@ const RUN_BYTES: usize = 48;
 pub(crate) struct WatchedFiles {
     runs: MapHandle,
     filter: MapHandle,
+    unexpected: MapHandle,
     files: HashSet<FileKey>,
 }
 
 impl WatchedFiles {
     /// None, in maps that are as they were made.
-    pub(crate) fn new(runs: MapHandle, filter: MapHandle) -> Self {
+    pub(crate) fn new(runs: MapHandle, filter: MapHandle, unexpected: MapHandle) -> Self {
         Self {
             runs,
             filter,
+            unexpected,
             files: HashSet::new(),
         }
     }
@@ -56,10 +58,23 @@ impl WatchedFiles {
     /// It may not have been there.
     pub(crate) fn remove(&mut self, file: FileKey) {
         if self.files.remove(&file) {
+            self.expect(file, true);
             let _ = self.runs.delete(&file.to_bytes());
             // Where this fails, its place sends reads on to the hash, which knows.
             let _ = self.write_filter(place_of(file));
         }
+    }
+
+    /// Whether anything is expected of `file`, which is watched: it is when it was added.
+    pub(crate) fn expect(&self, file: FileKey, is_expected: bool) {
+        let key = file.to_bytes();
+        // Where this fails, the daemon is woken too often, or once in a while only, as before.
+        let _ = if is_expected {
+            self.unexpected.delete(&key)
+        } else {
+            self.unexpected
+                .update(&key, &0_u64.to_ne_bytes(), MapFlags::ANY)
+        };
     }
 
     fn write_filter(&self, place: u32) -> Result<(), libbpf_rs::Error> {

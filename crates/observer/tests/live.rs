@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::KernelObserver;
@@ -138,4 +138,43 @@ fn facts_that_find_the_ring_full_are_counted_and_later_ones_told() {
     }
     assert!(!told(&observer, key).is_empty(), "it goes on");
     assert_eq!(observer.overruns(), before);
+}
+
+/// A reader of random places that pauses after each, as one that waits for flash does: all of its reads are told, and whoever
+/// listens is woken once in two milliseconds, not for each. One that is woken anyway finds what there is.
+#[test]
+fn reads_of_which_nothing_is_expected_are_told_many_at_once() {
+    const READS: u64 = 600;
+    let mut observer = start();
+    let (file, key) = file(1024);
+    observer.watch(key).unwrap();
+    observer.expect(key, false);
+    let began = Instant::now();
+    let reader = std::thread::spawn(move || {
+        for number in 0..READS {
+            read(&file, number * number * 7 % 1024);
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    });
+    let (mut told, mut woken) = (Vec::new(), 0);
+    while !reader.is_finished() {
+        observer
+            .wait(Duration::from_millis(100), &mut told)
+            .unwrap();
+        woken += 1;
+    }
+    reader.join().unwrap();
+    let elapsed = began.elapsed();
+    observer.drain(&mut told).unwrap();
+    told.retain(|fact| fact.file == key);
+    let reads: u64 = told.iter().map(|fact| u64::from(fact.count)).sum();
+    assert!(reads + 2 >= READS, "{reads} told");
+    // Each also if the machine is so busy that it lies two milliseconds behind the one before; and where one was told
+    // between a look and the sleep after it.
+    let most = elapsed.as_millis() / 2 + u128::from(READS / 10);
+    assert!(
+        woken <= most,
+        "woken {woken} times in {elapsed:?}, for {}",
+        told.len()
+    );
 }

@@ -1,5 +1,5 @@
 //! `sched_setscheduler`, `prctl(PR_SET_IO_FLUSHER)`, `mlockall` - what a process needs that serves
-//! a disk in real time.
+//! a disk in real time, or readers without being in their way.
 //!
 //! Each is its own call, and each can be refused; what is worth going on without is the caller's
 //! affair. Threads that are started later inherit the first two.
@@ -12,11 +12,21 @@ const PR_SET_IO_FLUSHER: libc::c_int = 57;
 /// `sched_setscheduler` with `SCHED_FIFO` - this thread runs before all ordinary ones, and its
 /// sleeps end without slack. `priority` is 1 to 99. `EPERM` without `CAP_SYS_NICE`.
 pub fn set_fifo(priority: i32) -> io::Result<()> {
+    set_scheduler(libc::SCHED_FIFO, priority)
+}
+
+/// `sched_setscheduler` with `SCHED_BATCH` - this thread takes no processor from another because it was woken: it begins
+/// when that one waits or has had its turn. Its niceness stays.
+pub fn set_batch() -> io::Result<()> {
+    set_scheduler(libc::SCHED_BATCH, 0)
+}
+
+fn set_scheduler(scheduler: libc::c_int, priority: i32) -> io::Result<()> {
     // SAFETY: all-zero is a valid sched_param, and the kernel only reads it.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority;
     // SAFETY: `parameters` outlives the call; 0 means the calling thread.
-    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    let result = unsafe { libc::sched_setscheduler(0, scheduler, &raw const parameters) };
     if result < 0 {
         Err(io::Error::last_os_error())
     } else {
