@@ -5,7 +5,6 @@
 //! requested helps from the next one on.
 
 mod answers;
-mod looks;
 mod service;
 
 use std::num::NonZeroUsize;
@@ -29,7 +28,7 @@ use crate::changes::{Change, Changes};
 use crate::files::{FILES_MAX, Files};
 use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
-use crate::memory::PressedMemory;
+use crate::memory::{MemoryFacts, PressedMemory};
 use crate::narrowed::{NarrowedFiles, SmallWindow};
 use crate::observing::Observing;
 use crate::outside::{Outside, ResidentOutside};
@@ -353,9 +352,8 @@ impl Daemon {
         }
         if is_calm {
             self.forget(fact.file);
-            return;
-        }
-        if let Some(is_expected) = self.session.files.on_told(place, fact.count, is_fruitful) {
+        } else if let Some(is_expected) = self.session.files.on_told(place, fact.count, is_fruitful)
+        {
             self.observer.expect(fact.file, is_expected);
         }
     }
@@ -517,6 +515,16 @@ impl Daemon {
         }
     }
 
+    /// Scans have the device's window again where page faults do not starve any more.
+    fn let_go_on(&mut self, now: Timestamp) {
+        let held: Vec<_> = self.narrowed.files_with(SmallWindow::FewPages).collect();
+        for file in held {
+            if !self.starving.is_on(file.device, now) {
+                self.narrowed.widen(file, SmallWindow::FewPages);
+            }
+        }
+    }
+
     fn narrow(&mut self, place: u32, fact: &Observation, window: SmallWindow) -> Option<()> {
         let mut inside = self.session.files.enter(place).ok()?;
         inside.slot().may_narrow(fact, LOOK_NS).then_some(())?;
@@ -545,5 +553,48 @@ impl Daemon {
             .ok()?;
         self.changes.on_deed(&self.session.files, place, fact, deed);
         Some(())
+    }
+
+    fn look_around(&mut self, now: Timestamp) {
+        if self.memory.is_due(now) {
+            self.learn_memory();
+        }
+        if now.since(self.looked) < LOOK_NS {
+            return;
+        }
+        self.looked = now;
+        self.respect_owners();
+        self.narrowed.forget_ended();
+        self.let_go_on(now);
+        while let Some((&file, &told)) = self.watched.peek_lru()
+            && now.since(told) > QUIET_NS
+        {
+            self.forget(file);
+        }
+        // To attach takes milliseconds, in which the first reader is not seen.
+        if self.watched.is_empty() && now.since(self.missed) > QUIET_NS {
+            self.observer.rest();
+        }
+    }
+
+    /// Ends what is done on devices whose window another program has set.
+    fn respect_owners(&mut self) {
+        for change in self.owned.look(window_kib) {
+            self.narrowed.widen_device(change.device);
+            let watched = self.watched.iter().map(|(&file, _)| file);
+            let there = watched.filter(|file| file.device == change.device);
+            for file in there.collect::<Vec<_>>() {
+                self.forget(file);
+            }
+            self.owner_news.push(change);
+        }
+    }
+
+    fn learn_memory(&mut self) {
+        let facts = MemoryFacts::of_this_machine();
+        let ratio = self.settings.readahead_ratio;
+        let pages = self.memory.pages(now(), facts, ratio);
+        self.session.group.set_memory(pages, &self.settings);
+        self.file_memory = facts.for_one_file();
     }
 }

@@ -36,6 +36,16 @@ pub(crate) struct MemoryFacts {
 }
 
 impl MemoryFacts {
+    /// As it is now.
+    pub(crate) fn of_this_machine() -> Self {
+        Self::read(Path::new("/proc"), Path::new("/sys/fs/cgroup"))
+    }
+
+    /// What pages of one file can be taken to have; the rest is for other files.
+    pub(crate) const fn for_one_file(self) -> PageCount {
+        PageCount::holding(ByteLength::new(self.bytes / 2))
+    }
+
     /// Reads them. `proc_root` is normally `/proc`, `cgroup_root` `/sys/fs/cgroup`.
     pub(crate) fn read(proc_root: &Path, cgroup_root: &Path) -> Self {
         let available = MemoryInfo::read(proc_root)
