@@ -316,7 +316,7 @@ impl Daemon {
                     let may_act =
                         self.service != Service::Observe && !is_held && self.is_meant(place, fact);
                     let reach = self.session.files.reach(place);
-                    let mut outside = Outside::new(fact, reach, may_act);
+                    let mut outside = Outside::new(fact, now, reach, may_act);
                     outside.wants_path = self.session.files.wants_path(place);
                     let token = self.session.read(place, access, now, &mut outside).ok();
                     self.session.files.set_reach(place, outside.reach);
@@ -352,9 +352,8 @@ impl Daemon {
         }
         if is_calm {
             self.forget(fact.file);
-        } else if let Some(is_expected) = self.session.files.on_told(place, fact.count, is_fruitful)
-        {
-            self.observer.expect(fact.file, is_expected);
+        } else if let Some(pause) = self.session.files.on_told(place, fact.count, is_fruitful) {
+            self.observer.set_pause(fact.file, pause);
         }
     }
 

@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ahead_engine::adviser::Answer;
 use ahead_engine::file::FileState;
@@ -31,9 +32,15 @@ const DEVICES_MAX: usize = 64;
 /// How often the path of a file is looked for.
 const PATH_LOOKS_MAX: u8 = 8;
 
-/// Accesses in a row that led to nothing, after which nothing is expected of the next ones. Fewer, and a reader with a window
-/// to come is heard of late; more, and a reader of a few places is told at once for all of them.
+/// Accesses in a row that led to nothing, after which they are told late. Fewer, and a reader with a window to come is heard of
+/// late; more, and a reader of a few places is told at once for all of them.
 const UNEXPECTED: u32 = 32;
+
+/// How late, in milliseconds, and how often that is doubled with their number. Less, and each second has many moments in which a
+/// busy machine may give the reader's processor to another; more, and a scan of a file that was read at random for an hour
+/// is noticed later still.
+const PAUSE_MS: u64 = 2;
+const PAUSE_DOUBLINGS: u32 = 5;
 
 /// What is known of one file.
 #[derive(Debug, Default)]
@@ -63,7 +70,7 @@ pub struct Slot {
     pub is_mapped: bool,
     /// Whether the kernel's window pays there.
     pub mapped_window: MappedWindow,
-    /// Accesses in a row, up to [`UNEXPECTED`], that led to nothing.
+    /// Accesses in a row that led to nothing.
     fruitless: u32,
     /// For which process it was tried last to take it away, and when.
     pub narrowing_tried: Option<(u32, Timestamp)>,
@@ -141,6 +148,14 @@ pub struct Files {
     places: RefCell<LruCache<FileKey, u32>>,
     /// By the number of the device.
     devices: RefCell<BTreeMap<u64, PageAccount>>,
+}
+
+/// How late accesses may be told after so many that led to nothing.
+fn pause(fruitless: u32) -> Duration {
+    match (fruitless / UNEXPECTED).checked_ilog2() {
+        None => Duration::ZERO,
+        Some(doublings) => Duration::from_millis(PAUSE_MS << doublings.min(PAUSE_DOUBLINGS)),
+    }
 }
 
 /// A file that was entered.
@@ -251,18 +266,18 @@ impl Files {
         }
     }
 
-    /// So many accesses to the file at a place were told, and led to something, or not. Returns whether the next ones are
-    /// expected to, where that is new.
-    pub fn on_told(&self, place: u32, accesses: u32, is_fruitful: bool) -> Option<bool> {
+    /// So many accesses to the file at a place were told, and led to something, or not. Returns how late the next ones may be told,
+    /// where that is new.
+    pub fn on_told(&self, place: u32, accesses: u32, is_fruitful: bool) -> Option<Duration> {
         let slot = &mut *self.slots.get(at(place))?.borrow_mut();
-        let was_expected = slot.fruitless < UNEXPECTED;
+        let before = pause(slot.fruitless);
         slot.fruitless = if is_fruitful {
             0
         } else {
-            slot.fruitless.saturating_add(accesses).min(UNEXPECTED)
+            slot.fruitless.saturating_add(accesses)
         };
-        let is_expected = slot.fruitless < UNEXPECTED;
-        (is_expected != was_expected).then_some(is_expected)
+        let now = pause(slot.fruitless);
+        (now != before).then_some(now)
     }
 
     /// How the file at a place was reached last.
@@ -400,16 +415,20 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_expected_of_a_file_once_many_accesses_led_to_nothing_and_all_once_one_did() {
+    fn accesses_that_lead_to_nothing_are_told_later_and_later_and_at_once_when_one_did() {
         let files = Files::new(NonZeroUsize::MIN);
         let place = files.take_place(file(1), |_| ());
+        let late = |ms| Some(Duration::from_millis(ms));
         assert_eq!(files.on_told(place, UNEXPECTED - 1, false), None);
         assert_eq!(files.on_told(place, 1, true), None);
         assert_eq!(files.on_told(place, UNEXPECTED - 1, false), None);
-        assert_eq!(files.on_told(place, 1, false), Some(false));
-        assert_eq!(files.on_told(place, u32::MAX, false), None, "that is known");
-        assert_eq!(files.on_told(place, 1, true), Some(true));
-        assert_eq!(files.on_told(place, UNEXPECTED, false), Some(false));
+        assert_eq!(files.on_told(place, 1, false), late(2));
+        assert_eq!(files.on_told(place, UNEXPECTED - 1, false), None);
+        assert_eq!(files.on_told(place, 1, false), late(4));
+        assert_eq!(files.on_told(place, u32::MAX, false), late(64));
+        assert_eq!(files.on_told(place, u32::MAX, false), None);
+        assert_eq!(files.on_told(place, 1, true), late(0));
+        assert_eq!(files.on_told(place, UNEXPECTED, false), late(2));
         files.expect_again(file(1));
         assert_eq!(files.on_told(place, 1, false), None, "it is watched anew");
         assert_eq!(files.on_told(7, 1, false), None);

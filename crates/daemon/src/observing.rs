@@ -89,10 +89,10 @@ impl Observing {
         }
     }
 
-    /// Whether accesses to `file` are expected to lead to anything; where they are not, they may be told later.
-    pub(crate) fn expect(&self, file: FileKey, is_expected: bool) {
+    /// Accesses to `file`, which is watched, may be told so late.
+    pub(crate) fn set_pause(&self, file: FileKey, pause: Duration) {
         if let Self::Programs(observer) = self {
-            observer.expect(file, is_expected);
+            observer.set_pause(file, pause);
         }
     }
 

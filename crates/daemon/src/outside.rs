@@ -24,8 +24,8 @@ pub struct Outside {
     file: FileKey,
     process: u32,
     file_pages: PageCount,
-    /// When the access was told that decisions are about.
-    told: Timestamp,
+    /// When the access was that decisions are about.
+    read: Timestamp,
     /// How much later the newest one was carried out.
     late_ns: u64,
     /// How it is reached, as far as is known.
@@ -49,14 +49,14 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// About the file that `fact` tells of.
+    /// About the file that `fact` tells of, because of an access at `read`.
     #[must_use]
-    pub const fn new(fact: &Observation, reach: Reach, may_act: bool) -> Self {
+    pub const fn new(fact: &Observation, read: Timestamp, reach: Reach, may_act: bool) -> Self {
         Self {
             file: fact.file,
             process: fact.process,
             file_pages: fact.file_pages,
-            told: fact.time,
+            read,
             late_ns: 0,
             reach,
             may_act,
@@ -170,7 +170,7 @@ impl Adviser for Outside {
         self.asked = Some((*decision, answer));
         if !matches!(answer, Answer::NotHere | Answer::Refused) {
             self.carried += 1;
-            self.late_ns = now().since(self.told);
+            self.late_ns = now().since(self.read);
         }
     }
 }

@@ -266,11 +266,16 @@ impl Device {
         }
     }
 
-    /// What streams ask by: the estimate, or the arm that is tried, as it answers to who asks as late as this host.
+    /// What one of `streams` asks by: the estimate, or the arm that is tried. One alone has to cover how late this host asks as
+    /// well; of several the others have the device at work meanwhile.
     #[must_use]
-    pub fn estimate_to_ask_by(&self) -> DeviceEstimate {
+    pub fn estimate_to_ask_by(&self, streams: u32) -> DeviceEstimate {
         let device = self.trial.estimate().unwrap_or_else(|| self.estimate());
-        self.lateness.seen(device)
+        if streams > 1 || self.is_contested() {
+            device
+        } else {
+            self.lateness.seen(device)
+        }
     }
 
     /// Pages that one call may ask for; 32 before the host said anything.

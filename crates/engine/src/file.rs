@@ -262,6 +262,7 @@ impl FileState {
             access.len()
         };
         let (waiting, listed) = (self.waiting, self.list.listed);
+        let streams = group.budget.streams();
         self.closed = false;
         if access.start.get() == 0 && !self.from_start {
             (self.from_start, self.read_up_to) = (true, 0);
@@ -270,14 +271,14 @@ impl FileState {
         self.note_progress(access);
         let moment = || Moment {
             knobs,
-            device: device.estimate_to_ask_by(),
+            device: device.estimate_to_ask_by(streams),
             file_pages,
             expected: group.expectation.pages(),
             threshold: group.budget.threshold(),
             available: group.budget.available(),
             kernel_window: device.kernel_window(kernel_reads),
             scans_are_left: device.are_scans_left(),
-            streams: group.budget.streams(),
+            streams,
             contested: is_shared || device.is_contested(),
             lone_reads: has_lone_reads || device.has_lone_reads(),
             starved: device.is_starved(now),
@@ -286,10 +287,10 @@ impl FileState {
             is_sequential,
             is_left_alone: group.guard.is_left_alone(),
         };
-        let streams = table(&mut self.few, many.as_deref_mut());
-        let mut outcome = self.streams.on_access(streams, bytes, now, moment);
+        let table = table(&mut self.few, many.as_deref_mut());
+        let mut outcome = self.streams.on_access(table, bytes, now, moment);
         if outcome.stream.is_none() {
-            let run = self.streams.newest_run(streams);
+            let run = self.streams.newest_run(table);
             self.on_range(access, run, &mut outcome, around, moment);
         }
         self.tally.accesses += 1;

@@ -12,8 +12,8 @@ use ahead_policy::device::DeviceEstimate;
 /// became busy is noticed late.
 const NEWEST: u64 = 8;
 
-/// Counts at most: half a millisecond. Who is later has no processor, and larger windows give it none.
-const LATE_NS_MAX: u64 = 500_000;
+/// Counts at most: 2 ms, so that a thread that has lost its processor once is not taken for one that is always late.
+const LATE_NS_MAX: u64 = 2_000_000;
 
 /// The mean. All zero: requests are made by the reader itself.
 #[derive(Debug, Default)]
@@ -36,17 +36,9 @@ impl Lateness {
         self.late_ns.store(sum / NEWEST, Relaxed);
     }
 
-    /// The device as it answers to who is as late: its access takes longer. It does not become one that is slow to access by that.
+    /// The device as it answers to who is as late.
     pub(crate) fn seen(&self, device: DeviceEstimate) -> DeviceEstimate {
-        let seen = DeviceEstimate {
-            access_ns: device.access_ns.saturating_add(self.late_ns.load(Relaxed)),
-            ..device
-        };
-        if seen.is_slow_to_access() {
-            device
-        } else {
-            seen
-        }
+        device.asked_later(self.late_ns.load(Relaxed))
     }
 }
 
@@ -72,8 +64,8 @@ mod tests {
         assert_eq!(pages(&late(100, 150_000)), 256);
         assert_eq!(
             pages(&late(100, u64::MAX)),
-            512,
-            "never for more than it can be late"
+            2048,
+            "what flash gives in 2 ms, twice"
         );
         assert_eq!(pages(&late(1, 150_000)), 128, "one is an accident");
     }
@@ -82,10 +74,7 @@ mod tests {
     fn nothing_becomes_an_arm_by_it_and_an_arm_stays_as_it_is() {
         let lateness = late(100, u64::MAX);
         assert_eq!(lateness.seen(DeviceEstimate::ARM), DeviceEstimate::ARM);
-        let volume = DeviceEstimate {
-            access_ns: 1_800_000,
-            ..DeviceEstimate::FLASH
-        };
-        assert_eq!(lateness.seen(volume), volume);
+        let seen = lateness.seen(DeviceEstimate::FLASH);
+        assert!(!seen.is_slow_to_access(), "{seen:?}");
     }
 }

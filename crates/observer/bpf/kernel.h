@@ -28,7 +28,7 @@ enum bpf_map_type {
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 enum { BPF_F_NO_PREALLOC = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
-enum { BPF_RB_CONS_POS = 2, BPF_RB_PROD_POS = 3 };
+enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_CONS_POS = 2, BPF_RB_PROD_POS = 3 };
 /* Of the kernel's; the value is found when the programs are loaded. */
 enum pageflags { PG_head = 6 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };

@@ -267,6 +267,8 @@ int BPF_PROG(on_read_function, struct kiocb *request, void *to, long before, lon
 
 /* Longer reads come in pieces, the first of which is told soon. */
 #define WAITING_BYTES_MAX (16 * 1024 * 1024)
+/* A scan with holes leaves out so many at most: a read that is rounded up to them brings them along. */
+#define LEFT_OUT_PAGES_MAX 16
 
 /* The thread is about to wait in a read of the file that it is known for. It is told before, as nothing else tells it where
  * the pages were requested already: told afterwards, the daemon would hear that the reader is at a window when all of
@@ -295,12 +297,26 @@ static __always_inline void tell_waiting_read(struct task_struct *task, struct t
 		return;
 	start = read.has_offset ? read.offset : file->f_pos;
 	page = start >> PAGE_SHIFT;
-	/* One that goes on where the last one ended. Others have their next window requested further ahead, and each would be told
-	 * by itself. */
-	if (page != thread->end && page + 1 != thread->end)
+	/* One that goes on where the last one ended, or leaves out a few pages. Others have their next window requested further ahead,
+	 * and each would be told by itself. */
+	if (page + 1 < thread->end || page > thread->end + LEFT_OUT_PAGES_MAX)
 		return;
 	touch(task, inode, &key, run, page,
 	      (start + read.bytes + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT, 0, true);
+}
+
+/* The same for a page fault: at the end of a window a scan waits for all of the next request, and is through it before what is told
+ * then has been acted on. */
+static __always_inline void tell_waiting_fault(struct task_struct *task, struct thread *thread)
+{
+	struct file_key key = thread->file;
+	struct run *run;
+
+	if (!(thread->flags & FLAG_MAPPED) || !thread->goes_on)
+		return;
+	run = bpf_map_lookup_elem(&watched, &key);
+	if (run && run->thread == (__u32)task->pid)
+		tell(run, &key, thread->file_bytes, task, 0, bpf_ktime_get_ns());
 }
 
 /* How long threads wait for devices: only those that touched a watched file have a state. */
@@ -313,6 +329,7 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct *before, struct task_
 		thread = bpf_task_storage_get(&threads, before, 0, 0);
 		if (thread) {
 			tell_waiting_read(before, thread);
+			tell_waiting_fault(before, thread);
 			thread->out_ns = bpf_ktime_get_ns();
 		}
 	}

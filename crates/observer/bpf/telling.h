@@ -23,9 +23,8 @@
 #define CHUNK_BYTES (128 * 1024)
 /* A slower reader than CHUNK_BYTES in this time is told access by access: it cannot wake the daemon often. */
 #define MILLISECOND 1000000ULL
-/* For a file of which the daemon expects nothing, it is woken once in this time at most. To be woken takes the reader 3 to
- * 8 us: for each read of a page from flash, that is a tenth of it. */
-#define UNEXPECTED_NS (2 * MILLISECOND)
+/* Bytes of the ring. A quarter of them unread is news, whatever they are about. */
+#define RING_BYTES (1 << 20)
 #define PAGE_SHIFT 12
 
 /* Of this process nothing is told: the daemon's own; 0: of all. */
@@ -62,6 +61,10 @@ struct thread {
 	__u64 end;
 	__u32 flags;
 	__u32 is_told;
+	/* It begins where the one before ended. */
+	__u32 goes_on;
+	/* Length of the file, in bytes. */
+	__u64 file_bytes;
 	/* Pages that were mapped around a fault: told with the next fact, unless that is the fault itself. */
 	__u64 around_start;
 	__u64 around_end;
@@ -92,16 +95,22 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, RING_BYTES);
 } records SEC(".maps");
 
-/* Watched files of which the daemon expects nothing, as their accesses have led to nothing for long: when it was woken for
- * them last. */
+/* Watched files of which the daemon expects nothing, as their accesses have led to nothing for long: it is woken for them once in
+ * `pause_ns` at most. To wake it takes the reader 3 to 8 us, a tenth of a read of a page from flash; and where programs compute
+ * on all processors, one of them may have that of the reader afterwards, for some milliseconds. */
+struct unexpected {
+	__u64 woken_ns;
+	__u64 pause_ns;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, WATCHED_MAX);
 	__type(key, struct file_key);
-	__type(value, __u64);
+	__type(value, struct unexpected);
 } unexpected SEC(".maps");
 
 /* Where the last record ends in the ring for which the daemon was woken. */
@@ -122,6 +131,8 @@ static __always_inline void send(struct record *record, bool is_news)
 	__u32 zero = 0;
 	__u64 *lost;
 
+	if (!is_news)
+		is_news = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) > RING_BYTES / 4;
 	if (is_news && bpf_ringbuf_query(&records, BPF_RB_CONS_POS) >= news_end)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (!bpf_ringbuf_output(&records, record, sizeof(*record), flags)) {
@@ -137,13 +148,13 @@ static __always_inline void send(struct record *record, bool is_news)
 /* Whether an access to a watched file is worth waking the daemon. */
 static __always_inline bool is_news(struct file_key *key, __u64 now)
 {
-	__u64 *woken_ns = bpf_map_lookup_elem(&unexpected, key);
+	struct unexpected *file = bpf_map_lookup_elem(&unexpected, key);
 
-	if (!woken_ns)
+	if (!file)
 		return true;
-	if (now - *woken_ns < UNEXPECTED_NS)
+	if (now - file->woken_ns < file->pause_ns)
 		return false;
-	*woken_ns = now;
+	file->woken_ns = now;
 	return true;
 }
 
@@ -374,6 +385,8 @@ static __always_inline void touch(struct task_struct *task, struct inode *inode,
 		return;
 	waited_ns = thread->waited_ns;
 	thread->waited_ns = 0;
+	thread->goes_on = is_same(&thread->file, key) && start == thread->end;
+	thread->file_bytes = file_bytes;
 	thread->file = *key;
 	thread->start = start;
 	thread->end = end;

@@ -271,10 +271,10 @@ impl KernelObserver {
         self.watched.remove(file);
     }
 
-    /// Whether accesses to `file`, which is watched, are expected to lead to anything. Where they are not, they are told
-    /// some milliseconds late, many at once: each telling takes a part of what a read from flash takes.
-    pub fn expect(&self, file: FileKey, is_expected: bool) {
-        self.watched.expect(file, is_expected);
+    /// For accesses to `file`, which is watched, [`wait`](Self::wait) ends once in `pause` at most: they are told that late, many at
+    /// once. For files of which nothing is expected. Zero, as when it was watched first: at once.
+    pub fn set_pause(&self, file: FileKey, pause: Duration) {
+        self.watched.set_pause(file, pause);
     }
 
     /// Detaches what tells of accesses: no file is watched any more.
@@ -297,12 +297,12 @@ impl KernelObserver {
         timeout: Duration,
         observations: &mut Vec<Observation>,
     ) -> Result<(), libbpf_rs::Error> {
-        let polled = self.ring.poll(timeout);
-        observations.append(&mut self.arrived.borrow_mut());
-        match polled {
-            Err(error) if error.kind() == libbpf_rs::ErrorKind::Interrupted => Ok(()),
-            polled => polled,
+        match self.ring.poll(timeout) {
+            Err(error) if error.kind() == libbpf_rs::ErrorKind::Interrupted => {}
+            polled => polled?,
         }
+        // What was no news is not polled for.
+        self.drain(observations)
     }
 
     /// Appends what was told to `observations`, without waiting.

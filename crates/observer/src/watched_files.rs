@@ -6,6 +6,7 @@
 //! the hash.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
@@ -58,22 +59,24 @@ impl WatchedFiles {
     /// It may not have been there.
     pub(crate) fn remove(&mut self, file: FileKey) {
         if self.files.remove(&file) {
-            self.expect(file, true);
+            self.set_pause(file, Duration::ZERO);
             let _ = self.runs.delete(&file.to_bytes());
             // Where this fails, its place sends reads on to the hash, which knows.
             let _ = self.write_filter(place_of(file));
         }
     }
 
-    /// Whether anything is expected of `file`, which is watched: it is when it was added.
-    pub(crate) fn expect(&self, file: FileKey, is_expected: bool) {
+    /// For `file`, which is watched, whoever listens is woken once in `pause` at most. None when it is added.
+    pub(crate) fn set_pause(&self, file: FileKey, pause: Duration) {
         let key = file.to_bytes();
-        // Where this fails, the daemon is woken too often, or once in a while only, as before.
-        let _ = if is_expected {
+        let pause_ns = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
+        // Where this fails, it is woken as before.
+        let _ = if pause_ns == 0 {
             self.unexpected.delete(&key)
         } else {
-            self.unexpected
-                .update(&key, &0_u64.to_ne_bytes(), MapFlags::ANY)
+            let woken_ns = [0; 8];
+            let unexpected = [woken_ns, pause_ns.to_ne_bytes()].concat();
+            self.unexpected.update(&key, &unexpected, MapFlags::ANY)
         };
     }
 

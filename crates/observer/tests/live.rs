@@ -141,14 +141,14 @@ fn facts_that_find_the_ring_full_are_counted_and_later_ones_told() {
 }
 
 /// A reader of random places that pauses after each, as one that waits for flash does: all of its reads are told, and whoever
-/// listens is woken once in two milliseconds, not for each. One that is woken anyway finds what there is.
+/// listens is woken once in the pause, not for each. One that is woken anyway finds what there is.
 #[test]
 fn reads_of_which_nothing_is_expected_are_told_many_at_once() {
     const READS: u64 = 600;
     let mut observer = start();
     let (file, key) = file(1024);
     observer.watch(key).unwrap();
-    observer.expect(key, false);
+    observer.set_pause(key, Duration::from_millis(2));
     let began = Instant::now();
     let reader = std::thread::spawn(move || {
         for number in 0..READS {

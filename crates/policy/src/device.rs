@@ -70,6 +70,17 @@ impl DeviceEstimate {
         self.access_ns >= SLOW_ACCESS_NS
     }
 
+    /// The device as it answers to who asks `late_ns` later than the reader got there: its access takes longer. It does not become
+    /// one that is slow to access by that.
+    #[must_use]
+    pub fn asked_later(self, late_ns: u64) -> Self {
+        let most = self.access_ns.max(SLOW_ACCESS_NS - 1);
+        Self {
+            access_ns: self.access_ns.saturating_add(late_ns).min(most),
+            ..self
+        }
+    }
+
     /// Whether a request costs more than it takes to cover an access: the device positions for each, as an arm does,
     /// however fast it is.
     #[must_use]

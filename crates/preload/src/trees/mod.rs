@@ -314,7 +314,7 @@ fn tell(folder: c_int, path: &[u8], opened: Option<c_int>, is_folder: bool) {
         None => VisitKind::Stat,
     };
     events::push_visit(Visit { key, hash, kind });
-    state::wake();
+    state::wake_for_visit();
     // Allocators open files of these folders, with their locks held.
     let is_of_system = [&b"/proc/"[..], b"/sys/", b"/etc/", b"/dev/"]
         .iter()

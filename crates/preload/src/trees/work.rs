@@ -13,7 +13,7 @@ use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 
 use super::events::{self, Note, VisitKind};
 use super::folders::FOLDERS;
-use super::state::{State, sleep, state};
+use super::state::{State, on_look, sleep, state};
 use super::walk::{Tally, Walk};
 use super::{ahead, disk, readers};
 use crate::fd_table::line;
@@ -69,9 +69,13 @@ impl Helper {
         let bytes = budget.available().bytes().get() / 2;
         self.walk.begin(bytes.min(OUTSTANDING_BYTES_MAX.get()));
         events::forget_keys();
+        on_look(true);
         while state() == State::Running {
             let heard = self.take_in();
             let acted = self.act();
+            if heard {
+                on_look(acted);
+            }
             self.tell();
             if !heard && !acted && !sleep() {
                 break;
