@@ -25,7 +25,7 @@ use ahead_units::{PageCount, Timestamp};
 use lru::LruCache;
 
 use crate::changes::{Change, Changes};
-use crate::files::{FILES_MAX, Files};
+use crate::files::{FILES_MAX, Files, Led};
 use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
@@ -48,6 +48,9 @@ const LOOK_NS: u64 = 1_000_000_000;
 
 /// Threads whose last access is remembered, for its wait.
 const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
+
+/// Accesses that are told together lie within so much time, unless their reader paused: `MILLISECOND` of the programs.
+const TOGETHER_NS: u64 = 1_000_000;
 
 /// Shortest wait that counts; below, it was not a device.
 const WAIT_NS_MIN: u64 = 20_000;
@@ -295,9 +298,10 @@ impl Daemon {
         if let Some(told) = self.watched.get_mut(&fact.file) {
             *told = fact.time;
         }
-        let began = self.note(place, fact);
+        let began = self.session.files.note(place, fact, &mut self.readers);
+        let is_told_at_once = self.session.files.is_told_at_once(place);
         let between = fact.time.since(began) / u64::from(fact.count);
-        let (mut is_calm, mut is_fruitful) = (false, false);
+        let (mut is_calm, mut led) = (false, Led::Nowhere);
         let mut last = None;
         for (number, access) in (1..).zip(fact.accesses()) {
             // They were told together: between the last telling and this one they lie evenly.
@@ -305,7 +309,9 @@ impl Daemon {
             let token = match self.session.on_quick_access(place, access.pages()) {
                 Ok((quick @ (Quick::Step(_) | Quick::Left(_) | Quick::Calm), token)) => {
                     is_calm = quick == Quick::Calm;
-                    is_fruitful |= matches!(quick, Quick::Step(_));
+                    if matches!(quick, Quick::Left(_)) && led == Led::Nowhere {
+                        led = Led::ToTheKernel;
+                    }
                     Some(token)
                 }
                 _ => {
@@ -316,14 +322,19 @@ impl Daemon {
                     let may_act =
                         self.service != Service::Observe && !is_held && self.is_meant(place, fact);
                     let reach = self.session.files.reach(place);
-                    let mut outside = Outside::new(fact, now, reach, may_act);
+                    // Before a pause of the reader nothing was late.
+                    let earliest = fact.time.get().saturating_sub(TOGETHER_NS);
+                    let read = is_told_at_once.then(|| now.max(Timestamp::new(earliest)));
+                    let mut outside = Outside::new(fact, read, reach, may_act);
                     outside.wants_path = self.session.files.wants_path(place);
                     let token = self.session.read(place, access, now, &mut outside).ok();
                     self.session.files.set_reach(place, outside.reach);
                     self.counts.calls += outside.calls;
                     self.counts.decisions += outside.carried;
                     let Outside { asked, path, .. } = outside;
-                    is_fruitful |= asked.is_some();
+                    if asked.is_some() {
+                        led = Led::ToRequests;
+                    }
                     let files = &self.session.files;
                     // What is left alone is no news: the log would be full of it.
                     let is_news = may_act || self.service == Service::Observe;
@@ -335,6 +346,9 @@ impl Daemon {
                     token
                 }
             };
+            if token.as_ref().is_some_and(|token| token.covered) {
+                led = Led::ToRequests;
+            }
             last = token.or(last);
         }
         if let Some(token) = last {
@@ -352,34 +366,8 @@ impl Daemon {
         }
         if is_calm {
             self.forget(fact.file);
-        } else if let Some(pause) = self.session.files.on_told(place, fact.count, is_fruitful) {
+        } else if let Some(pause) = self.session.files.on_told(place, fact.count, led) {
             self.observer.set_pause(fact.file, pause);
-        }
-    }
-
-    /// Notes who reads; when the last fact of the file was told, but not before the reader's pause.
-    fn note(&mut self, place: u32, fact: &Observation) -> Timestamp {
-        if let Some(number) = fact.descriptor {
-            let process = fact.process;
-            let reach = Reach::Descriptor { process, number };
-            self.session.files.set_reach(place, reach);
-        }
-        let Ok(mut inside) = self.session.files.enter(place) else {
-            return fact.time;
-        };
-        let slot = inside.slot();
-        if std::mem::replace(&mut slot.reader, fact.process) != fact.process {
-            let reader = self.readers.get(fact);
-            slot.owner = reader.owner;
-            slot.name.clone_from(&reader.name);
-            slot.cgroup = reader.cgroups.last().cloned();
-        }
-        slot.is_mapped = fact.is_mapped;
-        let before = std::mem::replace(&mut slot.told, fact.time);
-        if before == Timestamp::default() {
-            fact.time
-        } else {
-            before.min(fact.time)
         }
     }
 

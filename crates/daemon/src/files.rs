@@ -20,6 +20,7 @@ use lru::LruCache;
 
 use crate::history::{Deed, History};
 use crate::reach::Reach;
+use crate::readers::Readers;
 use crate::status::{DeviceStatus, FileStatus, PageAccount};
 
 /// Files that are known at once. Fewer, and a machine that reads many forgets the streams of those that come back;
@@ -150,6 +151,17 @@ pub struct Files {
     devices: RefCell<BTreeMap<u64, PageAccount>>,
 }
 
+/// What accesses that were told together have led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Led {
+    /// Something was requested, or they found what had been.
+    ToRequests,
+    /// They are those of a scan that is left to the kernel: how fast it is has to be known soon.
+    ToTheKernel,
+    /// To nothing.
+    Nowhere,
+}
+
 /// How late accesses may be told after so many that led to nothing.
 fn pause(fruitless: u32) -> Duration {
     match (fruitless / UNEXPECTED).checked_ilog2() {
@@ -266,18 +278,51 @@ impl Files {
         }
     }
 
-    /// So many accesses to the file at a place were told, and led to something, or not. Returns how late the next ones may be told,
+    /// Notes who reads the file at a place; when the last fact of it was told, but not before the reader's pause.
+    pub(crate) fn note(&self, place: u32, fact: &Observation, readers: &mut Readers) -> Timestamp {
+        if let Some(number) = fact.descriptor {
+            let process = fact.process;
+            self.set_reach(place, Reach::Descriptor { process, number });
+        }
+        let Ok(mut inside) = self.enter(place) else {
+            return fact.time;
+        };
+        let slot = inside.slot();
+        if std::mem::replace(&mut slot.reader, fact.process) != fact.process {
+            let reader = readers.get(fact);
+            slot.owner = reader.owner;
+            slot.name.clone_from(&reader.name);
+            slot.cgroup = reader.cgroups.last().cloned();
+        }
+        slot.is_mapped = fact.is_mapped;
+        let before = std::mem::replace(&mut slot.told, fact.time);
+        if before == Timestamp::default() {
+            fact.time
+        } else {
+            before.min(fact.time)
+        }
+    }
+
+    /// So many accesses to the file at a place were told, and have `led` to this. Returns how late the next ones may be told,
     /// where that is new.
-    pub fn on_told(&self, place: u32, accesses: u32, is_fruitful: bool) -> Option<Duration> {
+    pub fn on_told(&self, place: u32, accesses: u32, led: Led) -> Option<Duration> {
         let slot = &mut *self.slots.get(at(place))?.borrow_mut();
         let before = pause(slot.fruitless);
-        slot.fruitless = if is_fruitful {
-            0
-        } else {
-            slot.fruitless.saturating_add(accesses)
+        let more = slot.fruitless.saturating_add(accesses);
+        slot.fruitless = match led {
+            Led::ToRequests => 0,
+            Led::ToTheKernel => more.min(UNEXPECTED),
+            Led::Nowhere => more,
         };
         let now = pause(slot.fruitless);
         (now != before).then_some(now)
+    }
+
+    /// Whether accesses to the file at a place are told at once.
+    #[must_use]
+    pub fn is_told_at_once(&self, place: u32) -> bool {
+        let slot = self.slots.get(at(place));
+        slot.is_some_and(|slot| slot.borrow().fruitless < UNEXPECTED)
     }
 
     /// How the file at a place was reached last.
@@ -419,19 +464,22 @@ mod tests {
         let files = Files::new(NonZeroUsize::MIN);
         let place = files.take_place(file(1), |_| ());
         let late = |ms| Some(Duration::from_millis(ms));
-        assert_eq!(files.on_told(place, UNEXPECTED - 1, false), None);
-        assert_eq!(files.on_told(place, 1, true), None);
-        assert_eq!(files.on_told(place, UNEXPECTED - 1, false), None);
-        assert_eq!(files.on_told(place, 1, false), late(2));
-        assert_eq!(files.on_told(place, UNEXPECTED - 1, false), None);
-        assert_eq!(files.on_told(place, 1, false), late(4));
-        assert_eq!(files.on_told(place, u32::MAX, false), late(64));
-        assert_eq!(files.on_told(place, u32::MAX, false), None);
-        assert_eq!(files.on_told(place, 1, true), late(0));
-        assert_eq!(files.on_told(place, UNEXPECTED, false), late(2));
+        assert_eq!(files.on_told(place, UNEXPECTED - 1, Led::Nowhere), None);
+        assert_eq!(files.on_told(place, 1, Led::ToRequests), None);
+        assert_eq!(files.on_told(place, UNEXPECTED - 1, Led::Nowhere), None);
+        assert!(files.is_told_at_once(place));
+        assert_eq!(files.on_told(place, 1, Led::Nowhere), late(2));
+        assert!(!files.is_told_at_once(place));
+        assert_eq!(files.on_told(place, UNEXPECTED - 1, Led::Nowhere), None);
+        assert_eq!(files.on_told(place, 1, Led::Nowhere), late(4));
+        assert_eq!(files.on_told(place, u32::MAX, Led::Nowhere), late(64));
+        assert_eq!(files.on_told(place, u32::MAX, Led::Nowhere), None);
+        assert_eq!(files.on_told(place, u32::MAX, Led::ToTheKernel), late(2));
+        assert_eq!(files.on_told(place, 1, Led::ToRequests), late(0));
+        assert_eq!(files.on_told(place, UNEXPECTED, Led::Nowhere), late(2));
         files.expect_again(file(1));
-        assert_eq!(files.on_told(place, 1, false), None, "it is watched anew");
-        assert_eq!(files.on_told(7, 1, false), None);
+        assert_eq!(files.on_told(place, 1, Led::Nowhere), None, "watched anew");
+        assert_eq!(files.on_told(7, 1, Led::Nowhere), None);
     }
 
     #[test]

@@ -24,10 +24,10 @@ pub struct Outside {
     file: FileKey,
     process: u32,
     file_pages: PageCount,
-    /// When the access was that decisions are about.
-    read: Timestamp,
-    /// How much later the newest one was carried out.
-    late_ns: u64,
+    /// When the access was that decisions are about; `None` where it was told late because nothing was expected of it.
+    read: Option<Timestamp>,
+    /// How much later the newest request was made.
+    late_ns: Option<u64>,
     /// How it is reached, as far as is known.
     pub reach: Reach,
     /// It may be acted on; otherwise every decision ends as "not here".
@@ -49,15 +49,20 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// About the file that `fact` tells of, because of an access at `read`.
+    /// About the file that `fact` tells of, because of an access at `read`: `None` where how late that is says nothing.
     #[must_use]
-    pub const fn new(fact: &Observation, read: Timestamp, reach: Reach, may_act: bool) -> Self {
+    pub const fn new(
+        fact: &Observation,
+        read: Option<Timestamp>,
+        reach: Reach,
+        may_act: bool,
+    ) -> Self {
         Self {
             file: fact.file,
             process: fact.process,
             file_pages: fact.file_pages,
             read,
-            late_ns: 0,
+            late_ns: None,
             reach,
             may_act,
             wants_path: false,
@@ -161,7 +166,7 @@ impl Adviser for Outside {
         }
     }
 
-    fn late_ns(&self) -> u64 {
+    fn late_ns(&self) -> Option<u64> {
         self.late_ns
     }
 
@@ -170,7 +175,9 @@ impl Adviser for Outside {
         self.asked = Some((*decision, answer));
         if !matches!(answer, Answer::NotHere | Answer::Refused) {
             self.carried += 1;
-            self.late_ns = now().since(self.read);
+        }
+        if matches!(answer, Answer::OnItsWay | Answer::Unknown) {
+            self.late_ns = self.read.map(|read| now().since(read));
         }
     }
 }

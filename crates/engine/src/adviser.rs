@@ -45,10 +45,10 @@ pub trait Adviser {
         0
     }
 
-    /// How much later than the access its calls were done, in nanoseconds, where it heard of that from outside: a reader at the
-    /// end of its window waits as long.
-    fn late_ns(&self) -> u64 {
-        0
+    /// How much later than the access the newest request was made, in nanoseconds, where that is heard of from outside: a reader
+    /// at the end of its window waits as long. `None` where the reader asks itself, or nothing came of the request.
+    fn late_ns(&self) -> Option<u64> {
+        None
     }
 
     /// The decision was carried out, with this answer. For records and reports.

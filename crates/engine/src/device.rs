@@ -267,7 +267,7 @@ impl Device {
     }
 
     /// What one of `streams` asks by: the estimate, or the arm that is tried. One alone has to cover how late this host asks as
-    /// well; of several the others have the device at work meanwhile.
+    /// well; of several, which may be on other devices too, the others have the device at work meanwhile.
     #[must_use]
     pub fn estimate_to_ask_by(&self, streams: u32) -> DeviceEstimate {
         let device = self.trial.estimate().unwrap_or_else(|| self.estimate());
@@ -300,10 +300,10 @@ impl Device {
         self.scans.are_left()
     }
 
-    /// Calls for pages have held up readers for so long, and were made so much later than the access.
-    pub(crate) fn on_held(&self, held_ns: u64, late_ns: u64) {
-        self.scans.on_held(held_ns + late_ns);
-        self.lateness.on_request(late_ns);
+    /// Calls for pages have held up a reader for so long, and were made so much later than its access.
+    pub(crate) fn on_held(&self, held_ns: u64, late_ns: Option<u64>) {
+        let late_ns = late_ns.map(|late_ns| self.lateness.on_request(late_ns));
+        self.scans.on_held(held_ns + late_ns.unwrap_or(0));
     }
 
     /// Scans have read `pages` more, the newest of them `by` that one, while `unread` pages were asked for and not read yet.

@@ -29,11 +29,14 @@ impl Lateness {
         }
     }
 
-    /// A request was made so much later than its access. Threads that tell it at the same time may lose one of both.
-    pub(crate) fn on_request(&self, late_ns: u64) {
+    /// A request was made so much later than its access; returns how much of that counts. Threads that tell it at the same time may
+    /// lose one of both.
+    pub(crate) fn on_request(&self, late_ns: u64) -> u64 {
+        let late_ns = late_ns.min(LATE_NS_MAX);
         let mean = self.late_ns.load(Relaxed);
-        let sum = mean * (NEWEST - 1) + late_ns.min(LATE_NS_MAX);
+        let sum = mean * (NEWEST - 1) + late_ns;
         self.late_ns.store(sum / NEWEST, Relaxed);
+        late_ns
     }
 
     /// The device as it answers to who is as late.

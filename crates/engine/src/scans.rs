@@ -2,7 +2,7 @@
 //!
 //! A page that is asked for by a call is allocated, entered and mapped for the device by itself; of those that the kernel reads
 //! ahead for a scan on its own, many are one (large folios). That costs processor time, and on disks of virtual machines each
-//! piece of a request costs as well: the same file came at 1.2 GB/s in requests of 512 KiB of ours, and at 2.4 GB/s in those of
+//! piece of a request costs as well (and calls from outside come late): the same file came at 1.2 GB/s in requests of 512 KiB of ours, and at 2.4 GB/s in those of
 //! 128 KiB that the kernel made. So where our calls hold readers up for an eighth of their time, the kernel is tried. That is so
 //! where a page comes within some microseconds; what was seen to be an arm is never tried.
 //!

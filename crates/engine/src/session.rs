@@ -114,8 +114,8 @@ pub struct Carried {
     file_pages: Option<PageCount>,
     /// How long the calls have held up the reader.
     held_ns: u64,
-    /// How much later than the access they were made.
-    late_ns: u64,
+    /// How much later than the access they were made, where that is known.
+    late_ns: Option<u64>,
 }
 
 impl Pending {

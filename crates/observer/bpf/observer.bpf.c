@@ -5,8 +5,8 @@
  * (`page_cache_sync_ra`, `page_cache_async_ra`, `page_cache_ra_order`), never for a read from memory. What they
  * find in a file that is not watched is one record, and the daemon decides whether it watches the file. *Accesses*
  * are attached while any file is watched: `mm_filemap_get_pages` for each read (it runs after the read has waited),
- * `mm_filemap_fault` and `mm_filemap_map_pages` for page faults, `sched_switch` for how long was waited, and for reads that
- * are about to wait. Reads of files that are not watched leave them after one look into an array.
+ * `mm_filemap_fault` and `mm_filemap_map_pages` for page faults, `sched_switch` for how long was waited, and for reads and faults
+ * that are about to wait. Reads of files that are not watched leave them after one look into an array.
  *
  * Why these: a kernel with tracepoints alone (no kprobes, no fentry by policy) has them, and each is where the fact is
  * known exactly. System-call tracepoints would slow every call of every program down.
@@ -201,6 +201,7 @@ static __always_inline int map_around(struct inode *inode, __u64 start, __u64 la
 	if (!is_same(&thread->file, &key)) {
 		thread->file = key;
 		thread->start = thread->end = 0;
+		thread->goes_on = 0;
 	}
 	thread->flags = FLAG_MAPPED;
 	thread->around_start = start;
@@ -267,7 +268,8 @@ int BPF_PROG(on_read_function, struct kiocb *request, void *to, long before, lon
 
 /* Longer reads come in pieces, the first of which is told soon. */
 #define WAITING_BYTES_MAX (16 * 1024 * 1024)
-/* A scan with holes leaves out so many at most: a read that is rounded up to them brings them along. */
+/* A scan with holes leaves out so many at most. Fewer, and one of every other page is told when its window has come; more, and
+ * strides are told one by one. */
 #define LEFT_OUT_PAGES_MAX 16
 
 /* The thread is about to wait in a read of the file that it is known for. It is told before, as nothing else tells it where

@@ -113,7 +113,7 @@ struct {
 	__type(value, struct unexpected);
 } unexpected SEC(".maps");
 
-/* Where the last record ends in the ring for which the daemon was woken. */
+/* Where the last record ends in the ring for which the daemon was woken. Not in .bss, which is `own_process` alone for who writes it. */
 __u64 news_end SEC(".bss.news") = 0;
 
 /* Records that found the ring full. */
@@ -124,25 +124,30 @@ struct {
 	__type(value, __u64);
 } overruns SEC(".maps");
 
-/* News wakes the daemon, unless it was woken for some that it has not read yet. What is no news it reads with the next. */
-static __always_inline void send(struct record *record, bool is_news)
+/* A record that `wakes` wakes the daemon, unless it was woken for one that it has not read yet. Others it reads with the next, or
+ * when it has waited for long. The daemon cannot read on behind a record that is reserved: so one that finds `news_end` ahead of
+ * the daemon is read by who was woken for it, or is about to be. */
+static __always_inline void send(struct record *record, bool wakes)
 {
+	struct record *place = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
 	__u64 flags = BPF_RB_NO_WAKEUP;
 	__u32 zero = 0;
 	__u64 *lost;
 
-	if (!is_news)
-		is_news = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) > RING_BYTES / 4;
-	if (is_news && bpf_ringbuf_query(&records, BPF_RB_CONS_POS) >= news_end)
-		flags = BPF_RB_FORCE_WAKEUP;
-	if (!bpf_ringbuf_output(&records, record, sizeof(*record), flags)) {
-		if (is_news)
-			news_end = bpf_ringbuf_query(&records, BPF_RB_PROD_POS);
+	if (!place) {
+		lost = bpf_map_lookup_elem(&overruns, &zero);
+		if (lost)
+			*lost += 1;
 		return;
 	}
-	lost = bpf_map_lookup_elem(&overruns, &zero);
-	if (lost)
-		*lost += 1;
+	*place = *record;
+	if (!wakes)
+		wakes = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) > RING_BYTES / 4;
+	if (wakes && bpf_ringbuf_query(&records, BPF_RB_CONS_POS) >= news_end) {
+		news_end = bpf_ringbuf_query(&records, BPF_RB_PROD_POS);
+		flags = BPF_RB_FORCE_WAKEUP;
+	}
+	bpf_ringbuf_submit(place, flags);
 }
 
 /* Whether an access to a watched file is worth waking the daemon. */
@@ -405,6 +410,7 @@ static __always_inline void begin_access(struct thread *thread, struct file_key 
 	thread->end = end;
 	thread->flags = flags;
 	thread->is_told = is_told;
+	thread->goes_on = 0;
 	thread->waited_ns = 0;
 	thread->around_end = 0;
 }

@@ -271,8 +271,8 @@ impl KernelObserver {
         self.watched.remove(file);
     }
 
-    /// For accesses to `file`, which is watched, [`wait`](Self::wait) ends once in `pause` at most: they are told that late, many at
-    /// once. For files of which nothing is expected. Zero, as when it was watched first: at once.
+    /// Accesses to `file`, which is watched, end [`wait`](Self::wait) once in `pause` at most: the others are told with the next
+    /// that do, or at its timeout. For files of which nothing is expected. Zero, as when it was watched first: each ends it.
     pub fn set_pause(&self, file: FileKey, pause: Duration) {
         self.watched.set_pause(file, pause);
     }
@@ -288,7 +288,8 @@ impl KernelObserver {
         !self.accesses.is_empty()
     }
 
-    /// Waits until something was told, or for `timeout`, and appends all that was told to `observations`.
+    /// Waits until there is news, or for `timeout`, and appends all that was told to `observations`. No news is what an access has
+    /// waited, and what a pause is for.
     ///
     /// # Errors
     /// The kernel's. A signal ends the wait without one.

@@ -42,9 +42,10 @@ impl WatchedFiles {
         }
     }
 
-    /// Adds `file`; what the programs had not told of it yet is left out, if it was there.
+    /// Adds `file`, without a pause; what the programs had not told of it yet is left out, if it was there.
     pub(crate) fn add(&mut self, file: FileKey) -> Result<(), libbpf_rs::Error> {
         let is_new = self.files.insert(file);
+        let _ = self.unexpected.delete(&file.to_bytes());
         // First the filter: a file that is in the hash alone is not found.
         let added = self.write_filter(place_of(file)).and_then(|()| {
             self.runs
@@ -59,15 +60,18 @@ impl WatchedFiles {
     /// It may not have been there.
     pub(crate) fn remove(&mut self, file: FileKey) {
         if self.files.remove(&file) {
-            self.set_pause(file, Duration::ZERO);
+            let _ = self.unexpected.delete(&file.to_bytes());
             let _ = self.runs.delete(&file.to_bytes());
             // Where this fails, its place sends reads on to the hash, which knows.
             let _ = self.write_filter(place_of(file));
         }
     }
 
-    /// For `file`, which is watched, whoever listens is woken once in `pause` at most. None when it is added.
+    /// For `file` whoever listens is woken once in `pause` at most; zero: always. Nothing happens to one that is not watched.
     pub(crate) fn set_pause(&self, file: FileKey, pause: Duration) {
+        if !self.files.contains(&file) {
+            return;
+        }
         let key = file.to_bytes();
         let pause_ns = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
         // Where this fails, it is woken as before.

@@ -178,3 +178,33 @@ fn reads_of_which_nothing_is_expected_are_told_many_at_once() {
         told.len()
     );
 }
+
+/// A pause belongs to a file that is watched: one that is forgotten has none when it is watched again, whatever was said of it
+/// meanwhile.
+#[test]
+fn a_file_that_is_watched_again_has_no_pause() {
+    const READS: u64 = 64;
+    let mut observer = start();
+    let (file, key) = file(1024);
+    let hour = Duration::from_secs(3600);
+    observer.watch(key).unwrap();
+    observer.set_pause(key, hour);
+    observer.forget(key);
+    observer.set_pause(key, hour);
+    observer.watch(key).unwrap();
+    let _ = all_told(&observer);
+    let reader = std::thread::spawn(move || {
+        for number in 0..READS {
+            read(&file, number * number * 7 % 1024);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    });
+    let mut woken = 0;
+    while !reader.is_finished() {
+        let mut told = Vec::new();
+        observer.wait(Duration::from_secs(1), &mut told).unwrap();
+        woken += u32::from(!told.is_empty());
+    }
+    reader.join().unwrap();
+    assert!(woken > 8, "woken {woken} times for {READS} reads");
+}

@@ -71,10 +71,11 @@ impl Helper {
         events::forget_keys();
         on_look(true);
         while state() == State::Running {
+            let used = self.walk.tally.used;
             let heard = self.take_in();
             let acted = self.act();
             if heard {
-                on_look(acted);
+                on_look(acted || self.walk.tally.used > used);
             }
             self.tell();
             if !heard && !acted && !sleep() {
