@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,6 +28,38 @@ fn a_static_program_that_reads_backward_is_steered() {
     );
     assert!(helped.requests * 4 < alone.requests, "{helped:?} {alone:?}");
     assert!(helped.seeks * 4 < alone.seeks, "{helped:?} {alone:?}");
+}
+
+/// On flash, where to be heard of at each read takes an eighth of the reader's time, and on a busy machine many times as much.
+#[test]
+fn a_reader_of_random_places_seldom_wakes_the_daemon_and_a_scan_after_it_is_steered() {
+    const READS: u64 = 1500;
+    let ground = Ground::at_real_speed("seldom", "ssd", "400M", FILE_BYTES);
+    let alone = ground.read("backward");
+    ground.evict("file");
+    let daemon = DaemonProcess::start(&[]);
+    let file = fs::File::open(ground.path("file")).expect("it was written");
+    let read_at_random = |begin: u64, reads: u64| {
+        let mut page = [0; 4096];
+        for number in begin..begin + reads {
+            // No step is like the one before.
+            let place = number * number * 7919 % (FILE_BYTES / 4096);
+            file.read_exact_at(&mut page, place * 4096).expect("inside");
+        }
+    };
+    read_at_random(0, 2 * READS);
+    let before = daemon.used().sleeps;
+    read_at_random(2 * READS, READS);
+    let woken = daemon.used().sleeps - before;
+    ground.evict("file");
+    let helped = ground.read("backward");
+    daemon.end();
+    assert!(woken <= READS / 4, "woken {woken} times by {READS} reads");
+    assert_eq!(helped.sum, alone.sum, "the same bytes");
+    assert!(
+        helped.requests * 3 < alone.requests * 2,
+        "{helped:?} {alone:?}"
+    );
 }
 
 /// What a library in the process can never see.

@@ -38,7 +38,7 @@ pub mod host;
 mod lateness;
 pub mod mapped_window;
 pub mod members;
-mod range_lists;
+pub mod range_lists;
 pub mod recording;
 pub mod report;
 mod scans;

@@ -85,11 +85,17 @@ impl DaemonProcess {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.expect("its memory").trim().trim_end_matches(" kB");
+        let switches = |line: &'_ str| {
+            line.strip_prefix("voluntary_ctxt_switches:")
+                .map(str::to_owned)
+        };
+        let sleeps = status.lines().find_map(switches).expect("its sleeps");
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
         let behind = stat.rsplit(") ").next().expect("its fields");
         let times = behind.split(' ').skip(11).take(2);
         Used {
             kib: kib.parse().expect("a number"),
+            sleeps: sleeps.trim().parse().expect("a number"),
             descriptors: fs::read_dir(format!("/proc/{pid}/fd"))
                 .expect("it runs")
                 .count(),
@@ -110,6 +116,8 @@ impl DaemonProcess {
 /// What a daemon has used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used {
+    /// How often it had nothing to do.
+    pub(crate) sleeps: u64,
     /// Resident memory.
     pub(crate) kib: u64,
     pub(crate) descriptors: usize,
@@ -123,6 +131,7 @@ impl fmt::Display for Used {
             kib,
             descriptors,
             cpu_ticks,
+            ..
         } = self;
         let (seconds, rest) = (cpu_ticks / 100, cpu_ticks % 100);
         write!(
