@@ -25,7 +25,7 @@ use ahead_units::{PageCount, Timestamp};
 use lru::LruCache;
 
 use crate::changes::{Change, Changes};
-use crate::files::{FILES_MAX, Files, Led};
+use crate::files::{FILES_MAX, Files, Told};
 use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
@@ -301,17 +301,16 @@ impl Daemon {
         let began = self.session.files.note(place, fact, &mut self.readers);
         let is_told_at_once = self.session.files.is_told_at_once(place);
         let between = fact.time.since(began) / u64::from(fact.count);
-        let (mut is_calm, mut led) = (false, Led::Nowhere);
+        let (mut is_calm, mut told) = (false, Told::default());
         let mut last = None;
         for (number, access) in (1..).zip(fact.accesses()) {
             // They were told together: between the last telling and this one they lie evenly.
             let now = Timestamp::new(began.get() + between * number);
+            let mut has_asked = false;
             let token = match self.session.on_quick_access(place, access.pages()) {
                 Ok((quick @ (Quick::Step(_) | Quick::Left(_) | Quick::Calm), token)) => {
                     is_calm = quick == Quick::Calm;
-                    if matches!(quick, Quick::Left(_)) && led == Led::Nowhere {
-                        led = Led::ToTheKernel;
-                    }
+                    told.is_left |= matches!(quick, Quick::Left(_));
                     Some(token)
                 }
                 _ => {
@@ -331,10 +330,8 @@ impl Daemon {
                     self.session.files.set_reach(place, outside.reach);
                     self.counts.calls += outside.calls;
                     self.counts.decisions += outside.carried;
+                    has_asked = outside.carried > 0;
                     let Outside { asked, path, .. } = outside;
-                    if asked.is_some() {
-                        led = Led::ToRequests;
-                    }
                     let files = &self.session.files;
                     // What is left alone is no news: the log would be full of it.
                     let is_news = may_act || self.service == Service::Observe;
@@ -346,9 +343,7 @@ impl Daemon {
                     token
                 }
             };
-            if token.as_ref().is_some_and(|token| token.covered) {
-                led = Led::ToRequests;
-            }
+            told.add(token.is_some_and(|token| token.covered), has_asked);
             last = token.or(last);
         }
         if let Some(token) = last {
@@ -366,7 +361,7 @@ impl Daemon {
         }
         if is_calm {
             self.forget(fact.file);
-        } else if let Some(pause) = self.session.files.on_told(place, fact.count, led) {
+        } else if let Some(pause) = self.session.files.on_told(place, &told) {
             self.observer.set_pause(fact.file, pause);
         }
     }

@@ -33,9 +33,13 @@ const DEVICES_MAX: usize = 64;
 /// How often the path of a file is looked for.
 const PATH_LOOKS_MAX: u8 = 8;
 
-/// Accesses in a row that led to nothing, after which they are told late. Fewer, and a reader with a window to come is heard of
+/// Accesses that led to nothing, after which they are told late. Fewer, and a reader with a window to come is heard of
 /// late; more, and a reader of a few places is told at once for all of them.
 const UNEXPECTED: u32 = 32;
+
+/// Accesses in a row that found what had been requested, after which all are told at once. Fewer, and a reader of random places of
+/// a small file, for which something is requested by chance, is told at once for all of them; more, and a scan has to wait.
+const SERVED_MIN: u32 = 4;
 
 /// How late, in milliseconds, and how often that is doubled with their number. Less, and each second has many moments in which a
 /// busy machine may give the reader's processor to another; more, and a scan of a file that was read at random for an hour
@@ -71,8 +75,10 @@ pub struct Slot {
     pub is_mapped: bool,
     /// Whether the kernel's window pays there.
     pub mapped_window: MappedWindow,
-    /// Accesses in a row that led to nothing.
+    /// Accesses that led to nothing since some in a row did.
     fruitless: u32,
+    /// Accesses in a row that found what had been requested, up to [`SERVED_MIN`].
+    served: u32,
     /// For which process it was tried last to take it away, and when.
     pub narrowing_tried: Option<(u32, Timestamp)>,
     /// Which process's reads of it were judged last, when, and whether the owner of the machine means them.
@@ -152,14 +158,28 @@ pub struct Files {
 }
 
 /// What accesses that were told together have led to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Led {
-    /// Something was requested, or they found what had been.
-    ToRequests,
-    /// They are those of a scan that is left to the kernel: how fast it is has to be known soon.
-    ToTheKernel,
-    /// To nothing.
-    Nowhere,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// So many led to nothing: nothing was requested because of them, or had been.
+    pub in_vain: u32,
+    /// So many of the last ones, in a row, found what had been requested.
+    pub served: u32,
+    /// There were others before those.
+    pub is_broken: bool,
+    /// Some are those of a scan that is left to the kernel: how fast it is has to be known soon.
+    pub is_left: bool,
+}
+
+impl Told {
+    /// One more access, which `was_served` what had been requested, or has `asked` for something.
+    pub const fn add(&mut self, was_served: bool, asked: bool) {
+        if was_served {
+            self.served += 1;
+        } else {
+            (self.served, self.is_broken) = (0, true);
+            self.in_vain += !asked as u32;
+        }
+    }
 }
 
 /// How late accesses may be told after so many that led to nothing.
@@ -274,7 +294,8 @@ impl Files {
     /// `file` is watched from now on: as long as it is not known better, its accesses are expected to lead to something.
     pub fn expect_again(&self, file: FileKey) {
         if let Some(place) = self.peek(file) {
-            self.slots[at(place)].borrow_mut().fruitless = 0;
+            let slot = &mut *self.slots[at(place)].borrow_mut();
+            (slot.fruitless, slot.served) = (0, 0);
         }
     }
 
@@ -303,16 +324,19 @@ impl Files {
         }
     }
 
-    /// So many accesses to the file at a place were told, and have `led` to this. Returns how late the next ones may be told,
-    /// where that is new.
-    pub fn on_told(&self, place: u32, accesses: u32, led: Led) -> Option<Duration> {
+    /// Accesses to the file at a place were told. Returns how late the next ones may be, where that is new.
+    pub fn on_told(&self, place: u32, told: &Told) -> Option<Duration> {
         let slot = &mut *self.slots.get(at(place))?.borrow_mut();
         let before = pause(slot.fruitless);
-        let more = slot.fruitless.saturating_add(accesses);
-        slot.fruitless = match led {
-            Led::ToRequests => 0,
-            Led::ToTheKernel => more.min(UNEXPECTED),
-            Led::Nowhere => more,
+        let row = if told.is_broken { 0 } else { slot.served };
+        slot.served = row.saturating_add(told.served).min(SERVED_MIN);
+        let more = slot.fruitless.saturating_add(told.in_vain);
+        slot.fruitless = if slot.served >= SERVED_MIN {
+            0
+        } else if told.is_left {
+            more.min(UNEXPECTED)
+        } else {
+            more
         };
         let now = pause(slot.fruitless);
         (now != before).then_some(now)
@@ -459,27 +483,65 @@ mod tests {
         assert_eq!((devices[0].device, devices[0].account.pages), (0, 9));
     }
 
+    fn in_vain(accesses: u32) -> Told {
+        Told {
+            in_vain: accesses,
+            is_broken: true,
+            ..Told::default()
+        }
+    }
+
+    fn served(accesses: u32) -> Told {
+        Told {
+            served: accesses,
+            ..Told::default()
+        }
+    }
+
     #[test]
-    fn accesses_that_lead_to_nothing_are_told_later_and_later_and_at_once_when_one_did() {
+    fn accesses_that_lead_to_nothing_are_told_later_and_later_and_at_once_when_some_in_a_row_did() {
         let files = Files::new(NonZeroUsize::MIN);
         let place = files.take_place(file(1), |_| ());
         let late = |ms| Some(Duration::from_millis(ms));
-        assert_eq!(files.on_told(place, UNEXPECTED - 1, Led::Nowhere), None);
-        assert_eq!(files.on_told(place, 1, Led::ToRequests), None);
-        assert_eq!(files.on_told(place, UNEXPECTED - 1, Led::Nowhere), None);
+        assert_eq!(files.on_told(place, &in_vain(UNEXPECTED - 1)), None);
         assert!(files.is_told_at_once(place));
-        assert_eq!(files.on_told(place, 1, Led::Nowhere), late(2));
+        assert_eq!(files.on_told(place, &in_vain(1)), late(2));
         assert!(!files.is_told_at_once(place));
-        assert_eq!(files.on_told(place, UNEXPECTED - 1, Led::Nowhere), None);
-        assert_eq!(files.on_told(place, 1, Led::Nowhere), late(4));
-        assert_eq!(files.on_told(place, u32::MAX, Led::Nowhere), late(64));
-        assert_eq!(files.on_told(place, u32::MAX, Led::Nowhere), None);
-        assert_eq!(files.on_told(place, u32::MAX, Led::ToTheKernel), late(2));
-        assert_eq!(files.on_told(place, 1, Led::ToRequests), late(0));
-        assert_eq!(files.on_told(place, UNEXPECTED, Led::Nowhere), late(2));
+        assert_eq!(files.on_told(place, &in_vain(UNEXPECTED - 1)), None);
+        assert_eq!(files.on_told(place, &in_vain(1)), late(4));
+        assert_eq!(files.on_told(place, &in_vain(u32::MAX)), late(64));
+        assert_eq!(files.on_told(place, &in_vain(u32::MAX)), None);
+        let left = Told {
+            is_left: true,
+            ..in_vain(1)
+        };
+        assert_eq!(files.on_told(place, &left), late(2));
+        assert_eq!(files.on_told(place, &served(SERVED_MIN)), late(0));
+        assert_eq!(files.on_told(place, &in_vain(UNEXPECTED)), late(2));
         files.expect_again(file(1));
-        assert_eq!(files.on_told(place, 1, Led::Nowhere), None, "watched anew");
-        assert_eq!(files.on_told(7, 1, Led::Nowhere), None);
+        assert_eq!(files.on_told(place, &in_vain(1)), None, "watched anew");
+        assert_eq!(files.on_told(7, &in_vain(1)), None);
+    }
+
+    /// A reader of random places of a small file, where windows are requested and met by chance.
+    #[test]
+    fn some_that_find_a_window_by_chance_do_not_end_a_pause() {
+        let files = Files::new(NonZeroUsize::MIN);
+        let place = files.take_place(file(1), |_| ());
+        files.on_told(place, &in_vain(UNEXPECTED));
+        for _ in 0..100 {
+            files.on_told(place, &served(SERVED_MIN - 1));
+            let mut told = Told::default();
+            told.add(false, true);
+            files.on_told(place, &told);
+        }
+        assert!(!files.is_told_at_once(place));
+        files.on_told(place, &served(SERVED_MIN - 1));
+        files.on_told(place, &served(1));
+        assert!(
+            files.is_told_at_once(place),
+            "a row goes on from one telling to the next"
+        );
     }
 
     #[test]
