@@ -295,11 +295,18 @@ fn the_capabilities_of_the_unit_are_enough() {
         let bytes = known["requested"].as_u64().expect("a number") * 4096;
         assert!(bytes > 8 << 20, "{pattern}: {known}");
         // Whether pages were there is told to who could own the file.
-        let history = known["history"].to_string();
-        assert!(
-            !history.contains("refused") && !history.contains("not carried"),
-            "{history}"
-        );
+        for decision in known["history"].as_array().expect("decisions") {
+            let what = decision["what"].as_str().expect("text");
+            assert!(!what.contains("refused"), "{what}");
+            // At the beginning of the file, which comes last, the reader may have ended by then.
+            let place = what
+                .split(" at ")
+                .nth(1)
+                .and_then(|at| at.split(' ').next());
+            let at_kib = place.and_then(|kib| kib.parse::<u64>().ok());
+            let may_have_ended = at_kib.is_some_and(|kib| kib < 4096);
+            assert!(!what.contains("not carried") || may_have_ended, "{what}");
+        }
     }
     let status =
         fs::read_to_string(format!("/proc/{}/status", daemon.child.id())).expect("it runs");
