@@ -25,7 +25,7 @@ use ahead_units::{PageCount, Timestamp};
 use lru::LruCache;
 
 use crate::changes::{Change, Changes};
-use crate::files::{FILES_MAX, Files, Told};
+use crate::files::{FILES_MAX, Files};
 use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
@@ -33,6 +33,7 @@ use crate::narrowed::{NarrowedFiles, SmallWindow};
 use crate::observing::Observing;
 use crate::outside::{Outside, ResidentOutside};
 use crate::owned::{OwnedDevices, OwnersWindow};
+use crate::pause::Told;
 use crate::reach::Reach;
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};

@@ -19,6 +19,7 @@ use ahead_units::Timestamp;
 use lru::LruCache;
 
 use crate::history::{Deed, History};
+use crate::pause::{Pause, Told};
 use crate::reach::Reach;
 use crate::readers::Readers;
 use crate::status::{DeviceStatus, FileStatus, PageAccount};
@@ -32,20 +33,6 @@ const DEVICES_MAX: usize = 64;
 
 /// How often the path of a file is looked for.
 const PATH_LOOKS_MAX: u8 = 8;
-
-/// Accesses that led to nothing, after which they are told late. Fewer, and a reader with a window to come is heard of
-/// late; more, and a reader of a few places is told at once for all of them.
-const UNEXPECTED: u32 = 32;
-
-/// Accesses in a row that found what had been requested, after which all are told at once. Fewer, and a reader of random places of
-/// a small file, for which something is requested by chance, is told at once for all of them; more, and a scan has to wait.
-const SERVED_MIN: u32 = 4;
-
-/// How late, in milliseconds, and how often that is doubled with their number. Less, and each second has many moments in which a
-/// busy machine may give the reader's processor to another; more, and a scan of a file that was read at random for an hour
-/// is noticed later still.
-const PAUSE_MS: u64 = 2;
-const PAUSE_DOUBLINGS: u32 = 5;
 
 /// What is known of one file.
 #[derive(Debug, Default)]
@@ -75,10 +62,8 @@ pub struct Slot {
     pub is_mapped: bool,
     /// Whether the kernel's window pays there.
     pub mapped_window: MappedWindow,
-    /// Accesses that led to nothing since some in a row did.
-    fruitless: u32,
-    /// Accesses in a row that found what had been requested, up to [`SERVED_MIN`].
-    served: u32,
+    /// How late its accesses may be told.
+    pause: Pause,
     /// For which process it was tried last to take it away, and when.
     pub narrowing_tried: Option<(u32, Timestamp)>,
     /// Which process's reads of it were judged last, when, and whether the owner of the machine means them.
@@ -155,39 +140,6 @@ pub struct Files {
     places: RefCell<LruCache<FileKey, u32>>,
     /// By the number of the device.
     devices: RefCell<BTreeMap<u64, PageAccount>>,
-}
-
-/// What accesses that were told together have led to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    /// So many led to nothing: nothing was requested because of them, or had been.
-    pub in_vain: u32,
-    /// So many of the last ones, in a row, found what had been requested.
-    pub served: u32,
-    /// There were others before those.
-    pub is_broken: bool,
-    /// Some are those of a scan that is left to the kernel: how fast it is has to be known soon.
-    pub is_left: bool,
-}
-
-impl Told {
-    /// One more access, which `was_served` what had been requested, or has `asked` for something.
-    pub const fn add(&mut self, was_served: bool, asked: bool) {
-        if was_served {
-            self.served += 1;
-        } else {
-            (self.served, self.is_broken) = (0, true);
-            self.in_vain += !asked as u32;
-        }
-    }
-}
-
-/// How late accesses may be told after so many that led to nothing.
-fn pause(fruitless: u32) -> Duration {
-    match (fruitless / UNEXPECTED).checked_ilog2() {
-        None => Duration::ZERO,
-        Some(doublings) => Duration::from_millis(PAUSE_MS << doublings.min(PAUSE_DOUBLINGS)),
-    }
 }
 
 /// A file that was entered.
@@ -294,12 +246,11 @@ impl Files {
     /// `file` is watched from now on: as long as it is not known better, its accesses are expected to lead to something.
     pub fn expect_again(&self, file: FileKey) {
         if let Some(place) = self.peek(file) {
-            let slot = &mut *self.slots[at(place)].borrow_mut();
-            (slot.fruitless, slot.served) = (0, 0);
+            self.slots[at(place)].borrow_mut().pause = Pause::default();
         }
     }
 
-    /// Notes who reads the file at a place; when the last fact of it was told, but not before the reader's pause.
+    /// Notes who reads the file at a place, how, and that `fact` was told. Returns when the one before was.
     pub(crate) fn note(&self, place: u32, fact: &Observation, readers: &mut Readers) -> Timestamp {
         if let Some(number) = fact.descriptor {
             let process = fact.process;
@@ -326,27 +277,14 @@ impl Files {
 
     /// Accesses to the file at a place were told. Returns how late the next ones may be, where that is new.
     pub fn on_told(&self, place: u32, told: &Told) -> Option<Duration> {
-        let slot = &mut *self.slots.get(at(place))?.borrow_mut();
-        let before = pause(slot.fruitless);
-        let row = if told.is_broken { 0 } else { slot.served };
-        slot.served = row.saturating_add(told.served).min(SERVED_MIN);
-        let more = slot.fruitless.saturating_add(told.in_vain);
-        slot.fruitless = if slot.served >= SERVED_MIN {
-            0
-        } else if told.is_left {
-            more.min(UNEXPECTED)
-        } else {
-            more
-        };
-        let now = pause(slot.fruitless);
-        (now != before).then_some(now)
+        self.slots.get(at(place))?.borrow_mut().pause.on_told(told)
     }
 
     /// Whether accesses to the file at a place are told at once.
     #[must_use]
     pub fn is_told_at_once(&self, place: u32) -> bool {
         let slot = self.slots.get(at(place));
-        slot.is_some_and(|slot| slot.borrow().fruitless < UNEXPECTED)
+        slot.is_some_and(|slot| slot.borrow().pause.length().is_zero())
     }
 
     /// How the file at a place was reached last.
@@ -483,65 +421,23 @@ mod tests {
         assert_eq!((devices[0].device, devices[0].account.pages), (0, 9));
     }
 
-    fn in_vain(accesses: u32) -> Told {
-        Told {
-            in_vain: accesses,
+    #[test]
+    fn a_pause_ends_when_the_file_is_watched_again_and_is_that_of_the_file() {
+        let files = Files::new(NonZeroUsize::new(2).unwrap());
+        let place = files.take_place(file(1), |_| ());
+        let other = files.take_place(file(2), |_| ());
+        let told = Told {
+            in_vain: 1000,
             is_broken: true,
             ..Told::default()
-        }
-    }
-
-    fn served(accesses: u32) -> Told {
-        Told {
-            served: accesses,
-            ..Told::default()
-        }
-    }
-
-    #[test]
-    fn accesses_that_lead_to_nothing_are_told_later_and_later_and_at_once_when_some_in_a_row_did() {
-        let files = Files::new(NonZeroUsize::MIN);
-        let place = files.take_place(file(1), |_| ());
-        let late = |ms| Some(Duration::from_millis(ms));
-        assert_eq!(files.on_told(place, &in_vain(UNEXPECTED - 1)), None);
-        assert!(files.is_told_at_once(place));
-        assert_eq!(files.on_told(place, &in_vain(1)), late(2));
-        assert!(!files.is_told_at_once(place));
-        assert_eq!(files.on_told(place, &in_vain(UNEXPECTED - 1)), None);
-        assert_eq!(files.on_told(place, &in_vain(1)), late(4));
-        assert_eq!(files.on_told(place, &in_vain(u32::MAX)), late(64));
-        assert_eq!(files.on_told(place, &in_vain(u32::MAX)), None);
-        let left = Told {
-            is_left: true,
-            ..in_vain(1)
         };
-        assert_eq!(files.on_told(place, &left), late(2));
-        assert_eq!(files.on_told(place, &served(SERVED_MIN)), late(0));
-        assert_eq!(files.on_told(place, &in_vain(UNEXPECTED)), late(2));
+        assert!(files.on_told(place, &told).is_some());
+        assert!(!files.is_told_at_once(place) && files.is_told_at_once(other));
         files.expect_again(file(1));
-        assert_eq!(files.on_told(place, &in_vain(1)), None, "watched anew");
-        assert_eq!(files.on_told(7, &in_vain(1)), None);
-    }
-
-    /// A reader of random places of a small file, where windows are requested and met by chance.
-    #[test]
-    fn some_that_find_a_window_by_chance_do_not_end_a_pause() {
-        let files = Files::new(NonZeroUsize::MIN);
-        let place = files.take_place(file(1), |_| ());
-        files.on_told(place, &in_vain(UNEXPECTED));
-        for _ in 0..100 {
-            files.on_told(place, &served(SERVED_MIN - 1));
-            let mut told = Told::default();
-            told.add(false, true);
-            files.on_told(place, &told);
-        }
-        assert!(!files.is_told_at_once(place));
-        files.on_told(place, &served(SERVED_MIN - 1));
-        files.on_told(place, &served(1));
-        assert!(
-            files.is_told_at_once(place),
-            "a row goes on from one telling to the next"
-        );
+        assert!(files.is_told_at_once(place));
+        let one = Told { in_vain: 1, ..told };
+        assert_eq!(files.on_told(place, &one), None, "watched anew");
+        assert_eq!(files.on_told(7, &told), None);
     }
 
     #[test]

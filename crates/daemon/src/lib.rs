@@ -12,7 +12,7 @@
 //! which page faults starve; that is written down before ([`narrowed`]).
 //!
 //! * [`observing`] — where facts come from; [`daemon`] — facts in, decisions carried out
-//! * [`files`] — the files that are known
+//! * [`files`] — the files that are known; [`pause`] — how late accesses to one may be told
 //! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
 //! * [`scope`] — for which files and processes
 //! * [`history`], [`changes`] — what was decided about a file, and which of that is news
@@ -35,6 +35,7 @@ pub mod narrowed;
 pub mod observing;
 pub mod outside;
 pub mod owned;
+pub mod pause;
 pub mod protocol;
 pub mod reach;
 mod readers;

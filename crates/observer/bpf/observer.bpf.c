@@ -284,7 +284,7 @@ static __always_inline void tell_waiting_read(struct task_struct *task, struct t
 	struct run *run;
 	__u64 start, page;
 
-	if (thread->flags & FLAG_MAPPED || !bpf_rdonly_cast)
+	if (!bpf_rdonly_cast)
 		return;
 	run = bpf_map_lookup_elem(&watched, &key);
 	if (!run || !read_call_of(task, &read) || !read.bytes || read.bytes > WAITING_BYTES_MAX)
@@ -314,7 +314,7 @@ static __always_inline void tell_waiting_fault(struct task_struct *task, struct 
 	struct file_key key = thread->file;
 	struct run *run;
 
-	if (!(thread->flags & FLAG_MAPPED) || !thread->goes_on)
+	if (!thread->goes_on)
 		return;
 	run = bpf_map_lookup_elem(&watched, &key);
 	if (run && run->thread == (__u32)task->pid)
@@ -330,8 +330,10 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct *before, struct task_
 	if (BPF_CORE_READ_BITFIELD(before, in_iowait)) {
 		thread = bpf_task_storage_get(&threads, before, 0, 0);
 		if (thread) {
-			tell_waiting_read(before, thread);
-			tell_waiting_fault(before, thread);
+			if (thread->flags & FLAG_MAPPED)
+				tell_waiting_fault(before, thread);
+			else
+				tell_waiting_read(before, thread);
 			thread->out_ns = bpf_ktime_get_ns();
 		}
 	}

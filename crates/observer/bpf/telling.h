@@ -100,7 +100,8 @@ struct {
 
 /* Watched files of which the daemon expects nothing, as their accesses have led to nothing for long: it is woken for them once in
  * `pause_ns` at most. To wake it takes the reader 3 to 8 us, a tenth of a read of a page from flash; and where programs compute
- * on all processors, one of them may have that of the reader afterwards, for some milliseconds. */
+ * on all processors, one of them may have that of the reader afterwards, for some milliseconds. Beside `watched`, as the daemon
+ * writes it while programs write the run. */
 struct unexpected {
 	__u64 woken_ns;
 	__u64 pause_ns;

@@ -45,7 +45,9 @@ impl WatchedFiles {
     /// Adds `file`, without a pause; what the programs had not told of it yet is left out, if it was there.
     pub(crate) fn add(&mut self, file: FileKey) -> Result<(), libbpf_rs::Error> {
         let is_new = self.files.insert(file);
-        let _ = self.unexpected.delete(&file.to_bytes());
+        if !is_new {
+            self.set_pause(file, Duration::ZERO);
+        }
         // First the filter: a file that is in the hash alone is not found.
         let added = self.write_filter(place_of(file)).and_then(|()| {
             self.runs
@@ -59,8 +61,8 @@ impl WatchedFiles {
 
     /// It may not have been there.
     pub(crate) fn remove(&mut self, file: FileKey) {
+        self.set_pause(file, Duration::ZERO);
         if self.files.remove(&file) {
-            let _ = self.unexpected.delete(&file.to_bytes());
             let _ = self.runs.delete(&file.to_bytes());
             // Where this fails, its place sends reads on to the hash, which knows.
             let _ = self.write_filter(place_of(file));

@@ -83,19 +83,17 @@ impl DaemonProcess {
     pub(crate) fn used(&self) -> Used {
         let pid = self.child.id();
         let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.expect("its memory").trim().trim_end_matches(" kB");
-        let switches = |line: &'_ str| {
-            line.strip_prefix("voluntary_ctxt_switches:")
-                .map(str::to_owned)
+        let number = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let text = line.expect(name).trim().trim_end_matches(" kB");
+            text.parse::<u64>().expect("a number")
         };
-        let sleeps = status.lines().find_map(switches).expect("its sleeps");
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
         let behind = stat.rsplit(") ").next().expect("its fields");
         let times = behind.split(' ').skip(11).take(2);
         Used {
-            kib: kib.parse().expect("a number"),
-            sleeps: sleeps.trim().parse().expect("a number"),
+            kib: number("VmRSS:"),
+            sleeps: number("voluntary_ctxt_switches:"),
             descriptors: fs::read_dir(format!("/proc/{pid}/fd"))
                 .expect("it runs")
                 .count(),

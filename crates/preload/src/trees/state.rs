@@ -12,6 +12,13 @@ use crate::ticks;
 /// longer; shorter, and a program that thinks for a while pays for a thread again.
 const IDLE_NS: i64 = 500_000_000;
 
+/// Looks in a row that led to nothing, after which nothing is expected of the next visits. Fewer, and a program that
+/// begins its walk late is followed later; more, and one that opens files in no order pays for each of them for longer.
+const UNEXPECTED: u32 = 32;
+/// The helper is woken for visits of which nothing is expected once in this time at most, in microseconds. Waking takes 16 us
+/// of the program's, and flash has opened and read a small file in 200.
+const UNEXPECTED_US: u64 = 2000;
+
 /// What there is of the helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -40,6 +47,10 @@ static STATE: AtomicU32 = AtomicU32::new(State::Off as u32);
 /// Grows with each reason to look.
 static BELL: AtomicU32 = AtomicU32::new(0);
 static IS_ASLEEP: AtomicBool = AtomicBool::new(false);
+/// Looks in a row that led to nothing.
+static FRUITLESS: AtomicU32 = AtomicU32::new(0);
+/// When it was woken last for a visit of which nothing was expected, in ticks.
+static WOKEN: AtomicU64 = AtomicU64::new(0);
 
 #[inline]
 pub(super) fn state() -> State {
@@ -106,18 +117,6 @@ pub(super) fn after_fork_in_child() {
     IS_ASLEEP.store(false, Relaxed);
 }
 
-/// Looks in a row that led to nothing, after which nothing is expected of the next visits. Fewer, and a program that
-/// begins its walk late is followed later; more, and one that opens files in no order pays for each of them for longer.
-const UNEXPECTED: u32 = 32;
-/// The helper is woken for visits of which nothing is expected once in this time at most, in microseconds. Waking takes 16 us
-/// of the program's, and flash has opened and read a small file in 200.
-const UNEXPECTED_US: u64 = 2000;
-
-/// Looks in a row that led to nothing.
-static FRUITLESS: AtomicU32 = AtomicU32::new(0);
-/// When it was woken last for a visit of which nothing was expected, in ticks.
-static WOKEN: AtomicU64 = AtomicU64::new(0);
-
 /// The helper has looked at what there was, and `is_fruitful`: found something to fetch, or that what it had fetched is used.
 pub(super) fn on_look(is_fruitful: bool) {
     let fruitless = if is_fruitful {
@@ -131,8 +130,7 @@ pub(super) fn on_look(is_fruitful: bool) {
 /// There is something to look at: a visit, which may lead to nothing as those before did.
 #[inline]
 pub(super) fn wake_for_visit() {
-    std::sync::atomic::fence(Ordering::SeqCst);
-    if IS_ASLEEP.load(Ordering::SeqCst) && is_due() {
+    if is_asleep() && is_due() {
         ring();
     }
 }
@@ -154,10 +152,16 @@ fn is_due() -> bool {
 /// There is something to look at.
 #[inline]
 pub(super) fn wake() {
-    std::sync::atomic::fence(Ordering::SeqCst);
-    if IS_ASLEEP.load(Ordering::SeqCst) {
+    if is_asleep() {
         ring();
     }
+}
+
+/// Whether the helper sleeps, or is about to and does not see what was said before.
+#[inline]
+fn is_asleep() -> bool {
+    std::sync::atomic::fence(Ordering::SeqCst);
+    IS_ASLEEP.load(Ordering::SeqCst)
 }
 
 #[cold]
