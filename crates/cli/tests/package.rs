@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::daemon_process::{DaemonProcess, alone};
+use support::daemon_process::{DaemonProcess, alone, requested_kib};
 use support::read_file::ReadFile;
 use support::{Place, library, stderr, stdout};
 
@@ -299,12 +299,7 @@ fn the_capabilities_of_the_unit_are_enough() {
             let what = decision["what"].as_str().expect("text");
             assert!(!what.contains("refused"), "{what}");
             // At the beginning of the file, which comes last, the reader may have ended by then.
-            let place = what
-                .split(" at ")
-                .nth(1)
-                .and_then(|at| at.split(' ').next());
-            let at_kib = place.and_then(|kib| kib.parse::<u64>().ok());
-            let may_have_ended = at_kib.is_some_and(|kib| kib < 4096);
+            let may_have_ended = requested_kib(what).is_some_and(|(_, place)| place < 4096);
             assert!(!what.contains("not carried") || may_have_ended, "{what}");
         }
     }

@@ -111,6 +111,13 @@ impl DaemonProcess {
     }
 }
 
+/// Length and place of a request, in KiB, as a history tells it: `8192 KiB at 70400 KiB (...)`.
+pub(crate) fn requested_kib(what: &str) -> Option<(u64, u64)> {
+    let (length, rest) = what.split_once(" KiB at ")?;
+    let (place, _) = rest.split_once(' ')?;
+    Some((length.parse().ok()?, place.parse().ok()?))
+}
+
 /// What a daemon has used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used {
