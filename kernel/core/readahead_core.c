@@ -903,6 +903,8 @@ static void advance_run(struct ra_stream *stream, struct ra_range access)
 			u8 disorder = plus_u8(stream->disorder, LATE_COUNTS);
 
 			stream->disorder = min_of(disorder, DISORDER_MAX);
+			/* The holes are filled: they are no stride. */
+			stream->regular = 0;
 			count_density(stream, length, 0);
 			stream->shape = kind_of_run(stream);
 		}
@@ -1042,7 +1044,7 @@ static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 	u64 efficient = efficient_request(device);
 	u64 pipeline = pipeline_request(device);
 	u64 threshold = moment->threshold;
-	u64 wanted, limit;
+	u64 wanted, limit, stock;
 
 	if (moment->contested) {
 		/* A request that is cut in two costs the device two. */
@@ -1069,8 +1071,11 @@ static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 	limit = min_of(limit, moment->request_max);
 	limit = min_of(limit, minus(moment->available, need->length));
 	limit = min_of(limit, wanted);
-	/* Pieces smaller than stock's are left to it. */
-	return limit >= min_of(wanted, FIRST_REQUEST_PAGES) ? limit : 0;
+	/* Pieces smaller than stock's are left to it: at least what is read. */
+	stock = max_of(FIRST_REQUEST_PAGES,
+		       efficient > pipeline ? min_of(need->length,
+						     moment->request_max) : 0);
+	return limit >= min_of(wanted, stock) ? limit : 0;
 }
 
 static u32 next_size(u64 pages, u64 limit)
@@ -1079,6 +1084,34 @@ static u32 next_size(u64 pages, u64 limit)
 						     GROWTH_LARGE;
 
 	return to_u32(min_of(pages * growth, limit));
+}
+
+/* The same for who has all that the device gives, or does not wait. */
+static u32 next_size_of_content(const struct ra_stream *stream, u64 pages,
+				u64 limit)
+{
+	u64 earned = run_pages(stream) / SATURATED_PARTS;
+
+	return min_of(next_size(pages, limit), to_u32(max_of(earned, pages)));
+}
+
+/*
+ * The limit of a run that has earned more by waiting and is not to get more:
+ * it keeps what it has. Requests that become smaller and larger in turn leave
+ * the device idle while the larger ones are read.
+ */
+static u64 limit_kept(const struct ra_stream *stream, const struct need *need,
+		      const struct ra_moment *moment, u32 thrash_pages)
+{
+	u64 limit = limit_of(need, moment, thrash_pages);
+	struct need boosted = *need;
+
+	if (!limit || need->boosted || !(stream->served & SERVED_BOOSTED) ||
+	    !is_run(stream))
+		return limit;
+	boosted.boosted = true;
+	return max_of(limit, min_of(limit_of(&boosted, moment, thrash_pages),
+				    stream->tail));
 }
 
 /* Reading through the holes of a run pays. */
@@ -1293,10 +1326,18 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 		times(transfer_ns(&moment->device, need.rate_pages), 4) >=
 			times(need.rate_ns, 3);
 	need.boosted = need.boosted && !bound;
+	/* What waits have made of the next request is taken back. */
+	if (bound && is_forward_run(stream) && !moment->contested &&
+	    stream->tail) {
+		u32 most = next_size_of_content(stream, stream->tail, UNBOUNDED);
+
+		need.request = min_of(need.request, most);
+		stream->request = need.request;
+	}
 	/* The rate of one that has waited is not its own. */
 	need.has_rate = need.has_rate && is_run(stream) &&
 			!(stream->served & SERVED_WAITED);
-	limit = limit_of(&need, moment, a->file->thrash_pages);
+	limit = limit_kept(stream, &need, moment, a->file->thrash_pages);
 	if (!limit) {
 		decision->reason = RA_MEMORY_SHORT;
 		return;
@@ -1341,15 +1382,13 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 		asked = extend_strided(stream, a, pages, limit);
 	else
 		asked = extend_run(stream, a, pages, &rest, exact, &probe);
-	next = next_size(pages, limit);
 	/* Who has all that the device gives, or does not wait. */
 	calm = moment->streams <= 1 && !cached &&
 	       !(stream->served & SERVED_WAITED);
-	if ((bound || calm) && is_forward_run(stream) && !moment->contested) {
-		u64 earned = run_pages(stream) / SATURATED_PARTS;
-
-		next = min_of(next, to_u32(max_of(earned, pages)));
-	}
+	if ((bound || calm) && is_forward_run(stream) && !moment->contested)
+		next = next_size_of_content(stream, pages, limit);
+	else
+		next = next_size(pages, limit);
 	stream->request = to_u16(next);
 	if (!asked)
 		return;

@@ -193,12 +193,43 @@ fn who_gets_what_the_device_gives_asks_for_no_more_by_waiting() {
     assert_eq!(largest_request(16_384, 2, true), 2 * pipeline);
 }
 
-/// Generated 5024 on hdd: all of a run came at 100 MB/s, whatever was asked for, and 2 MiB more than that.
+/// Generated 5024 on hdd: all of a run came at 100 MB/s, whatever was asked for, and 2 MiB more than that. Generated 980490
+/// on hdd, whose runs are 512 KiB: each wait for the transfer doubled the next request, and it took 1.30 of the kernel's time.
 #[test]
 fn requests_of_a_scan_that_gets_all_that_the_device_gives_grow_with_the_run() {
     assert!(largest_request(1024, 4, false) <= 1024 / 4);
+    assert!(largest_request(1024, 4, true) <= 1024 / 4, "it waits");
     assert!(largest_request(1024, 2, false) <= 1024 / 8, "nothing waits");
     assert!(largest_request(1024, 2, true) >= 256);
+}
+
+/// Generated 980134 on hdd, read about as fast as the disk is: requests of 4 and 2 MiB in turn, as it was a little slower and a
+/// little faster, and the disk had nothing to do while the larger ones were read: 1.24 of the kernel's time.
+#[test]
+fn requests_that_waits_have_earned_become_no_smaller_when_the_reader_gets_what_the_device_gives() {
+    let mut reader = Reader::new(FILE);
+    let mut requests = Vec::new();
+    for page in (0..65_536).step_by(16) {
+        let is_bound = page > 32_768 && requests.len() % 2 == 0;
+        let parts = if is_bound { 4 } else { 2 };
+        let transfer_ns = reader.moment.device.transfer_ns(PageCount::new(16));
+        reader.now = Timestamp::new(reader.now.get() + transfer_ns * 4 / parts);
+        let outcome = reader.read(page, 16);
+        if outcome.decision.prefetch.count > 0 {
+            requests.push(outcome.decision.prefetch.pages().get());
+            if !is_bound {
+                reader.wait(page, 16, &outcome);
+            }
+        }
+    }
+    let largest = requests.iter().max().copied();
+    let grown = requests.iter().position(|pages| Some(*pages) == largest);
+    let since = &requests[grown.unwrap_or(0)..requests.len() - 1];
+    assert!(since.len() > 16, "{requests:?}");
+    assert!(
+        since.iter().all(|pages| Some(*pages) == largest),
+        "{requests:?}"
+    );
 }
 
 /// Where reading ahead did not pay, a run gets a sixteenth of what it has read: nothing in the first two

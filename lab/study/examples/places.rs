@@ -2,10 +2,11 @@
 //! the policy and wants to see two states of it on the same places.
 //!
 //! ```text
-//! cargo run --release -p ahead-study --example places FROM..TO DISKS MEMORY_MIB POLICIES > places.csv
+//! cargo run --release -p ahead-study --example places WORKLOADS DISKS MEMORY_MIB POLICIES > places.csv
 //! ```
 //!
-//! `places 0..100 hdd,ssd 64,1024 adaptive,linux-6.18` prints a row for each seed, disk, memory and policy.
+//! `places 0..100 hdd,ssd 64,1024 adaptive,linux-6.18` prints a row for each seed, disk, memory and policy. In place
+//! of seeds stand workloads by name: `places 'server:shuffle=2;sparse:percent=65' hdd 64 adaptive`.
 
 use ahead_study::plan::Cell;
 use ahead_study::typed::{self, Words};
@@ -13,17 +14,19 @@ use ahead_study::{parallel, sweep};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [seeds, disks, memory, policies] = words.as_slice() else {
-        eprintln!("places FROM..TO DISKS MEMORY_MIB POLICIES");
+    let [workloads, disks, memory, policies] = words.as_slice() else {
+        eprintln!("places FROM..TO|WORKLOAD;WORKLOAD… DISKS MEMORY_MIB POLICIES");
         std::process::exit(2);
     };
-    let (from, to) = seeds.split_once("..").expect("FROM..TO");
     let number = |text: &str| text.parse::<u64>().expect("a number");
     let disks = typed::list(disks);
     let memory_mib: Vec<u64> = typed::list(memory).iter().map(|m| number(m)).collect();
     let plan = typed::plan(&Words {
         policies: typed::list(policies),
-        workloads: (number(from)..number(to)).map(typed::generated).collect(),
+        workloads: match workloads.split_once("..") {
+            Some((from, to)) => (number(from)..number(to)).map(typed::generated).collect(),
+            None => workloads.split(';').map(str::to_owned).collect(),
+        },
         disks,
         memory_mib,
         ..Words::default()

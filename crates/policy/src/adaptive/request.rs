@@ -133,8 +133,13 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
             .min(moment.knobs.request_pages_max.get())
             .min(space(need, moment, thrash_pages));
     // Where memory is too short for what the kernel brings by itself, it is left to the kernel: each piece
-    // that is smaller costs a device with an arm an access.
-    let kernel_pages = FIRST_REQUEST_PAGES.get();
+    // that is smaller costs a device with an arm an access. It brings at least what is read, the longest reads in many.
+    let read = if device.is_positioned_for() {
+        u64::from(need.length).min(moment.knobs.request_pages_max.get())
+    } else {
+        0
+    };
+    let kernel_pages = FIRST_REQUEST_PAGES.get().max(read);
     (limit >= wanted.min(kernel_pages)).then_some(limit)
 }
 
@@ -323,6 +328,23 @@ mod tests {
         };
         assert_eq!(limit_in(32), None, "one page is that which is read now");
         assert_eq!(limit_in(33), Some(32));
+    }
+
+    /// Fifty-six readers of 512 KiB at a time in 64 MiB: requests of half a read cost each read of an array two accesses, and all
+    /// 2.1 of the kernel's time.
+    #[test]
+    fn where_memory_is_short_of_a_whole_read_an_arm_is_not_asked_for_half_of_one() {
+        let limit_in = |threshold, device| {
+            let moment = Moment {
+                threshold: PageCount::new(threshold),
+                ..moment_among(56, device)
+            };
+            limit(&need_of(128), &moment, 0)
+        };
+        assert_eq!(limit_in(4 * 127, DeviceEstimate::ARM), None);
+        assert_eq!(limit_in(4 * 128, DeviceEstimate::ARM), Some(128));
+        let flash = DeviceEstimate::FLASH;
+        assert_eq!(limit_in(4 * 127, flash), Some(127), "no arm moves for it");
     }
 
     #[test]

@@ -75,8 +75,14 @@ impl Stream {
         learned: &Learned<'_>,
     ) -> Asked {
         let rate = self.rate(now);
-        // Who gets what the device can give gets no more by asking for more.
+        // Who gets what the device can give gets no more by asking for more: what waits have made of the next request is
+        // taken back.
         let is_bound = rate.is_some_and(|rate| rate.is_that_of(&moment.device));
+        let newest = u64::from(self.window.tail);
+        if is_bound && self.is_forward_run() && !moment.contested && newest > 0 {
+            let most = request::next_size_of_content(newest, u64::MAX, self.run_pages());
+            self.request = self.request.min(pages16(u64::from(most)));
+        }
         let need = Need {
             is_positioned: self.shape.is_run() && self.direction == Direction::Backward,
             length: pages32(access.len()),
@@ -85,7 +91,7 @@ impl Stream {
             // Of one that has waited it is not its own.
             rate: rate.filter(|_| self.shape.is_run() && !self.served.has_waited()),
         };
-        let Some(limit) = request::limit(&need, moment, learned.thrash_pages) else {
+        let Some(limit) = self.limit(&need, moment, learned.thrash_pages) else {
             return Asked::nothing(Reason::BudgetUsed);
         };
         if access.start.get() >= moment.file_pages.get() {
@@ -189,6 +195,21 @@ impl Stream {
             spare: 0,
             is_scan,
         }
+    }
+
+    /// Most that may be asked for at once. A run that has earned more by waiting keeps what it has where it is not to get more:
+    /// requests that become smaller and larger in turn leave the device idle while the larger ones are read.
+    fn limit(&self, need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u64> {
+        let limit = request::limit(need, moment, thrash_pages)?;
+        if need.is_boosted || !self.served.is_boosted() || !self.shape.is_run() {
+            return Some(limit);
+        }
+        let boosted = Need {
+            is_boosted: true,
+            ..*need
+        };
+        let earned = request::limit(&boosted, moment, thrash_pages)?;
+        Some(limit.max(earned.min(u64::from(self.window.tail))))
     }
 
     fn extend_run(

@@ -365,6 +365,8 @@ impl Stream {
             let touches = span.start == old || span.end == old;
             if length > 1 || self.length != length || !touches {
                 self.disorder.on_late();
+                // The holes are filled: they are no stride.
+                self.regular = 0;
                 self.density.count(u64::from(length), 0);
                 self.become_kind_of_run(report);
             }
