@@ -110,7 +110,8 @@ pub struct Pending {
 #[derive(Clone, Copy, Debug)]
 pub struct Carried {
     stream: Option<StreamId>,
-    answer: Answer,
+    /// What the calls came to.
+    pub answer: Answer,
     file_pages: Option<PageCount>,
     /// How long the calls have held up the reader.
     held_ns: u64,

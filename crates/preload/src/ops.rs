@@ -229,11 +229,15 @@ pub(crate) fn on_copied(fd: c_int) {
 /// `None`: it is of no interest.
 pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Option<Token> {
     let (host, line) = (wake::host()?, line(fd)?);
+    let mut is_fresh = false;
     let entry = match line.entry() {
         Entry::File(entry) if entry.program_advises => return None,
         Entry::File(entry) => entry,
         Entry::Advised | Entry::Ignored => return None,
-        Entry::Unwatched => look_at(host, fd, line)?,
+        Entry::Unwatched => {
+            is_fresh = true;
+            look_at(host, fd, line)?
+        }
     };
     let is_asked = position.is_none() && line.may_others_move(entry);
     if is_asked {
@@ -255,6 +259,10 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
             session::Token::new(entry.file, access.pages())
         }
     };
+    if is_fresh && read.covered {
+        // A server opens its file for each request: nothing waits because we are there.
+        watch::stay_alert();
+    }
     Some(Token {
         fd,
         line,

@@ -6,7 +6,7 @@ use ahead_sim::algorithm::Policy;
 use ahead_sim::queue::{Done, QueueSettings};
 use ahead_sim::world::{Costs, Machine, World, WorldObserver};
 use ahead_units::PageCount;
-use ahead_workload::Workload;
+use ahead_workload::{Draw, Workload};
 
 /// The longest run of pages that arrived together.
 #[derive(Default)]
@@ -16,6 +16,22 @@ impl WorldObserver for Longest {
     fn on_arrived(&mut self, _now_ns: u64, done: &Done) {
         self.0 = self.0.max(done.pages);
     }
+}
+
+/// The library stopped looking inside windows of 256 requests: 447 requests to the disk, not 117.
+#[test]
+fn a_server_that_opens_its_file_for_each_request_is_seen_to_its_end() {
+    let machine = Machine::modern(DiskModel::hdd(), PageCount::new(1 << 16));
+    let policy: Policy = "adaptive".parse().unwrap();
+    let workload = Workload::Server {
+        file_mib: 256,
+        daemons: 8,
+        read_kib: 32,
+        shuffle: 8,
+        draw: Draw::default(),
+    };
+    let report = ahead_sim::simulate(&machine, &policy, &workload.job(1)).unwrap();
+    assert!(report.device.requests <= 160, "{:?}", report.device);
 }
 
 #[test]

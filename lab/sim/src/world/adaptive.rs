@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 
-use ahead_engine::adviser::Residency;
+use ahead_engine::adviser::{Answer, Residency};
 use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
@@ -190,8 +190,13 @@ impl Adaptive {
         {
             return false;
         }
-        self.fresh_left.set(FRESH_LOOKED_AT);
+        self.stay_alert();
         true
+    }
+
+    /// Something waited, or was fetched from the disk: fresh descriptors are of interest.
+    pub(super) fn stay_alert(&self) {
+        self.fresh_left.set(FRESH_LOOKED_AT);
     }
 
     /// The longest that a read of so many pages takes without waiting.
@@ -250,6 +255,9 @@ impl Adaptive {
 
     /// A decision was carried out.
     pub(super) fn on_carried_out(&self, file: u32, carried: &Carried) {
+        if carried.answer == Answer::OnItsWay {
+            self.stay_alert();
+        }
         self.session.on_carried_out(file, carried);
     }
 
@@ -262,7 +270,7 @@ impl Adaptive {
         now_ns: u64,
     ) {
         if elapsed_ns > self.settings.wait_limit_ns(token.access.len()) {
-            self.fresh_left.set(FRESH_LOOKED_AT);
+            self.stay_alert();
             let file = token.file;
             let residency = Shadows { file, evicted };
             let now = Timestamp::new(now_ns);
