@@ -417,6 +417,12 @@ impl FileState {
         (self.from_start, self.expected) = (false, false);
     }
 
+    /// Whether something that its streams asked for is not read yet.
+    pub fn has_unread(&mut self, many: Many<'_>) -> bool {
+        let (unread, _) = self.streams.unread(table(&mut self.few, many));
+        unread.get() > 0
+    }
+
     /// Says to the budget what the windows of this file hold now.
     fn publish(&mut self, many: Many<'_>, group: &Group) {
         let (unread, windows) = self.streams.unread(table(&mut self.few, many));

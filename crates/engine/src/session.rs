@@ -341,6 +341,20 @@ impl<F: FileTable> Session<F> {
         Ok(token)
     }
 
+    /// Whether `read`, the first one through its descriptor, found what was asked for before, and there is more of it to be read:
+    /// nothing waits because we are there, and the descriptors that follow are worth a look too. A file that is
+    /// only read again is not.
+    pub fn is_read_ahead(&self, read: &Token<F::File>) -> bool {
+        if !read.covered {
+            return false;
+        }
+        let Ok(mut entered) = self.files.enter(read.file) else {
+            return false;
+        };
+        let (state, many) = entered.state();
+        state.has_unread(many)
+    }
+
     fn take_in_deferred(&self, file: F::File, now: Timestamp, adviser: &mut impl Adviser) {
         for _ in 0..DEFERRED_MAX {
             let Ok(mut entered) = self.files.enter(file) else {

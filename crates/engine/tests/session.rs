@@ -139,6 +139,27 @@ fn read(session: &Session<Table>, file: usize, start: u64, ms: u64, log: &mut Lo
     session.read(file, access, at(ms), log).unwrap();
 }
 
+/// A server that opens its file for each request is worth looking at as long as something that was asked for is read; a
+/// program that opens the same small file in memory again and again is not.
+#[test]
+fn what_was_asked_for_and_not_read_yet_is_read_ahead_and_a_file_read_again_is_not() {
+    let session = session(2, 64);
+    let mut log = Log::new(64);
+    let read = |file, start, log: &mut Log| {
+        let access = PageRange::new(start, start + 16);
+        session.read(file, access, at(start), log).unwrap()
+    };
+    for file in 0..2 {
+        assert!(!session.is_read_ahead(&read(file, 0, &mut log)));
+        assert!(!session.is_read_ahead(&read(file, 16, &mut log)));
+        assert!(session.is_read_ahead(&read(file, 32, &mut log)));
+        let last = read(file, 48, &mut log);
+        assert!(last.covered && !session.is_read_ahead(&last));
+        let again = read(file, 0, &mut log);
+        assert!(!session.is_read_ahead(&again));
+    }
+}
+
 /// Bug 1: after some 300 files of 4 MiB, each read to its end, the budget was used up by windows
 /// that could not be given back, and nothing was asked for any more.
 #[test]

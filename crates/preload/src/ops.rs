@@ -259,8 +259,8 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
             session::Token::new(entry.file, access.pages())
         }
     };
-    if is_fresh && read.covered {
-        // A server opens its file for each request: nothing waits because we are there.
+    if is_fresh && host.session.is_read_ahead(&read) {
+        // A server opens its file for each request.
         watch::stay_alert();
     }
     Some(Token {

@@ -27,7 +27,7 @@ const READS_TIMED: u32 = 1024;
 
 static FRESH_LEFT: AtomicU32 = AtomicU32::new(0);
 
-/// Something waited, or was fetched from a device: fresh descriptors are of interest.
+/// Something waited, was fetched from a device, or was there because it had been: fresh descriptors are of interest.
 pub(crate) fn stay_alert() {
     if FRESH_LEFT.load(Relaxed) != FRESH_LOOKED_AT {
         FRESH_LEFT.store(FRESH_LOOKED_AT, Relaxed);

@@ -176,24 +176,6 @@ fn a_wait_that_is_reported_afterwards_is_counted() {
     assert_eq!(inside.state().0.take_tally().0.waits, 1);
 }
 
-/// A file server on hdd, which opens its file for each request: 256 of them passed inside one window, the library stopped
-/// looking after 64, found its reader again far ahead and took that for the end of a run: 1.08 of the best kernel's time.
-#[test]
-fn a_descriptor_whose_first_read_was_asked_for_keeps_the_library_alert() {
-    let (file, fd) = file(OFlags::RDONLY);
-    for page in 0..4 {
-        let token = before_read(fd.as_raw_fd(), Some(page * 4096), 4096).unwrap();
-        after_read(&token, 4096);
-    }
-    let next = rustix::fs::open(file.0.path(), OFlags::RDONLY, Mode::empty()).unwrap();
-    on_open(next.as_raw_fd());
-    let fresh = line(next.as_raw_fd()).unwrap();
-    while watch::is_of_interest(fresh) {}
-    let token = before_read(next.as_raw_fd(), Some(4 * 4096), 4096).unwrap();
-    assert!(token.read.covered);
-    assert!(watch::is_alert());
-}
-
 /// Bug 8: the first look at a device opened files of sysfs with the standard library, which
 /// allocates and can deadlock in a signal handler.
 #[test]

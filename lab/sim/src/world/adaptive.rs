@@ -194,8 +194,15 @@ impl Adaptive {
         true
     }
 
-    /// Something waited, or was fetched from the disk: fresh descriptors are of interest.
-    pub(super) fn stay_alert(&self) {
+    /// The first read through a descriptor was looked at.
+    pub(super) fn after_fresh(&self, read: Option<&Token<u32>>) {
+        if read.is_some_and(|read| self.session.is_read_ahead(read)) {
+            self.stay_alert();
+        }
+    }
+
+    /// Something waited, was fetched from the disk, or was there because it had been: fresh descriptors are of interest.
+    fn stay_alert(&self) {
         self.fresh_left.set(FRESH_LOOKED_AT);
     }
 

@@ -139,7 +139,6 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             let access = ByteRange::new(read.start, read.end);
             answer = host.before_read(file.0, access, self.now_ns);
         }
-        let was_fresh = was == Watch::Fresh;
         let (token, pending, is_timed) = match answer {
             Before::Calm => {
                 open.watch = Watch::Unwatched;
@@ -148,8 +147,8 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             Before::Quick(token) => (Some(token), None, open.clock.start(task)),
             Before::Slow(token, pending) => (Some(token), pending, true),
         };
-        if was_fresh && token.as_ref().is_some_and(|token| token.covered) {
-            host.stay_alert();
+        if was == Watch::Fresh {
+            host.after_fresh(token.as_ref());
         }
         self.charge(Work::User, process, self.kernel.costs.library_ns);
         if let Some(pending) = pending {
