@@ -1326,9 +1326,12 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 		times(transfer_ns(&moment->device, need.rate_pages), 4) >=
 			times(need.rate_ns, 3);
 	need.boosted = need.boosted && !bound;
-	/* What waits have made of the next request is taken back. */
+	/*
+	 * What waits have made of the next request is taken back. The newest
+	 * one of what is in memory is a probe of some pages.
+	 */
 	if (bound && is_forward_run(stream) && !moment->contested &&
-	    stream->tail) {
+	    stream->tail && !cached) {
 		u32 most = next_size_of_content(stream, stream->tail, UNBOUNDED);
 
 		need.request = min_of(need.request, most);

@@ -203,6 +203,19 @@ fn requests_of_a_scan_that_gets_all_that_the_device_gives_grow_with_the_run() {
     assert!(largest_request(1024, 2, true) >= 256);
 }
 
+/// 2 GiB in memory, read as fast as memory is: the newest request of such a scan is a probe of some pages, and one that grew
+/// no faster than that cost three times as many calls.
+#[test]
+fn a_scan_of_what_is_in_memory_asks_seldom_however_fast_it_is() {
+    let mut reader = Reader::new(FILE);
+    reader.in_memory = true;
+    for page in (0..524_288).step_by(16) {
+        reader.now = Timestamp::new(reader.now.get() + 16_000);
+        reader.read(page, 16);
+    }
+    assert!(reader.requests <= 16, "{}", reader.requests);
+}
+
 /// Generated 980134 on hdd, read about as fast as the disk is: requests of 4 and 2 MiB in turn, as it was a little slower and a
 /// little faster, and the disk had nothing to do while the larger ones were read: 1.24 of the kernel's time.
 #[test]

@@ -76,10 +76,11 @@ impl Stream {
     ) -> Asked {
         let rate = self.rate(now);
         // Who gets what the device can give gets no more by asking for more: what waits have made of the next request is
-        // taken back.
+        // taken back. The newest one of what is in memory is a probe of some pages.
         let is_bound = rate.is_some_and(|rate| rate.is_that_of(&moment.device));
         let newest = u64::from(self.window.tail);
-        if is_bound && self.is_forward_run() && !moment.contested && newest > 0 {
+        let has_asked = newest > 0 && self.served.cached() == 0;
+        if is_bound && has_asked && self.is_forward_run() && !moment.contested {
             let most = request::next_size_of_content(newest, u64::MAX, self.run_pages());
             self.request = self.request.min(pages16(u64::from(most)));
         }
