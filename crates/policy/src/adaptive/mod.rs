@@ -24,8 +24,8 @@
 //! does not wait, grow with the run alone. A run of which is not known
 //! how far it goes asks at once for no more than it has read, unless an arm has to be sent there for each
 //! request. Elements of a stride that lie further apart than one access reaches are asked for as the
-//! device serves them. Where memory is too short for what the kernel brings by itself, nothing is
-//! asked for.
+//! device serves them. Where memory is too short for what the kernel brings by itself, which on an arm is at
+//! least the read, nothing is asked for.
 //!
 //! **Runs end** (`runs`) **and begin again** (`beginnings`). How long the runs of a file were bounds how
 //! much is asked for in front of a new one. A run has ended when another begins and it has not moved for
