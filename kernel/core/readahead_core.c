@@ -1098,7 +1098,7 @@ static u32 next_size_of_content(const struct ra_stream *stream, u64 pages,
 /*
  * The limit of a run that has earned more by waiting and is not to get more:
  * it keeps what it has. Requests that become smaller and larger in turn leave
- * the device idle while the larger ones are read.
+ * an arm idle while the larger ones are read.
  */
 static u64 limit_kept(const struct ra_stream *stream, const struct need *need,
 		      const struct ra_moment *moment, u32 thrash_pages)
@@ -1107,7 +1107,9 @@ static u64 limit_kept(const struct ra_stream *stream, const struct need *need,
 	struct need boosted = *need;
 
 	if (!limit || need->boosted || !(stream->served & SERVED_BOOSTED) ||
-	    !is_run(stream))
+	    !is_run(stream) ||
+	    efficient_request(&moment->device) <=
+		    pipeline_request(&moment->device))
 		return limit;
 	boosted.boosted = true;
 	return max_of(limit, min_of(limit_of(&boosted, moment, thrash_pages),
