@@ -62,6 +62,41 @@ fn a_reader_of_random_places_seldom_wakes_the_daemon_and_a_scan_after_it_is_stee
     );
 }
 
+/// Where nothing can be won nothing is paid: a scan is heard of at its markers, and small files, which the kernel brings whole,
+/// not at all.
+#[test]
+fn scans_and_small_files_seldom_wake_the_daemon() {
+    const SMALL_FILES: u64 = 300;
+    let ground = Ground::at_real_speed("steady", "ssd", "400M", FILE_BYTES);
+    let small = |number: u64| format!("small{number}");
+    for number in 0..SMALL_FILES {
+        ground.write_long(&small(number), 100 << 10);
+    }
+    rustix::fs::sync();
+    let daemon = DaemonProcess::start(&[]);
+    let woken_by = |name: &str| {
+        let before = daemon.used().sleeps;
+        let file = fs::File::open(ground.path(name)).expect("it was written");
+        let mut piece = vec![0; 16 << 10];
+        let mut place = 0;
+        while let Ok(length @ 1..) = file.read_at(&mut piece, place) {
+            place += length as u64;
+        }
+        daemon.used().sleeps - before
+    };
+    ground.evict("file");
+    let by_scan = woken_by("file");
+    (0..SMALL_FILES).for_each(|number| ground.evict(&small(number)));
+    let by_small: u64 = (0..SMALL_FILES)
+        .map(|number| woken_by(&small(number)))
+        .sum();
+    daemon.end();
+    // Told in pieces of 128 KiB.
+    let pieces = FILE_BYTES / (128 << 10);
+    assert!(by_scan < pieces / 3, "woken {by_scan} times by a scan");
+    assert!(by_small < SMALL_FILES / 3, "{by_small} by small files");
+}
+
 /// What a library in the process can never see.
 #[test]
 fn page_faults_of_a_mapping_that_is_read_backward_are_steered() {
@@ -214,8 +249,12 @@ fn what_is_excluded_is_untouched() {
     let text = format!("[daemon.exclude]\npaths = ['{file}']\n");
     let config = ground.place.file("ahead.toml", &text);
     let mut daemon = DaemonProcess::start(&["--config", config.to_str().expect("text")]);
+    let before = daemon.used().sleeps;
     let excluded = ground.read("backward");
     assert_eq!(excluded.seeks, alone.seeks);
+    // 1536 misses, each of which could wake it.
+    let woken = daemon.used().sleeps - before;
+    assert!(woken < 1536 / 4, "woken {woken} times");
 
     fs::write(&config, "[daemon]\nmode = 'advise'\n").expect("our file");
     daemon.read_again("the settings were read again\n");

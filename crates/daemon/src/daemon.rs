@@ -47,6 +47,10 @@ const QUIET_NS: u64 = 5_000_000_000;
 /// Idle files, ended processes and windows of devices are looked at this often.
 const LOOK_NS: u64 = 1_000_000_000;
 
+/// So long nothing is told of a file that is left alone. Less, and its misses wake the daemon more often; more, and another reader
+/// of it, who is meant, waits for its first request: 100 ms were promised.
+const IGNORED_NS: u64 = 50_000_000;
+
 /// Threads whose last access is remembered, for its wait.
 const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
@@ -231,10 +235,12 @@ impl Daemon {
         let reader = self.readers.get(fact);
         let is_left = fact.advised_random || reader.has_library;
         if is_left || self.owned.is_owned(fact.file.device) {
-            return;
+            return self.ignore(fact);
         }
-        if self.session.files.find(fact.file).is_none() {
-            self.meet(fact);
+        let known = self.session.files.find(fact.file);
+        let place = known.unwrap_or_else(|| self.meet(fact));
+        if !self.is_meant(place, fact) {
+            return self.ignore(fact);
         }
         let is_first = !self.watched.contains(&fact.file);
         if is_first {
@@ -245,6 +251,12 @@ impl Daemon {
         if fact.is_early && (is_first || !fact.is_mapped) {
             self.on_accesses(fact);
         }
+    }
+
+    /// What reads the file now is left alone: to be told of each miss would cost it time for nothing.
+    fn ignore(&self, fact: &Observation) {
+        let until = fact.time.get().saturating_add(IGNORED_NS);
+        self.observer.ignore(fact.file, Timestamp::new(until));
     }
 
     fn watch(&mut self, file: FileKey, now: Timestamp) {
@@ -264,8 +276,8 @@ impl Daemon {
         self.observer.forget(file);
     }
 
-    /// A file that was not known.
-    fn meet(&mut self, fact: &Observation) {
+    /// A file that was not known, and has a place now.
+    fn meet(&mut self, fact: &Observation) -> u32 {
         let group = &self.session.group;
         let place = self.session.files.take_place(fact.file, |left| {
             let (state, many) = left.state();
@@ -283,6 +295,7 @@ impl Daemon {
             fact.time,
             || device_facts(file.device, fact.window, &settings),
         );
+        place
     }
 
     fn on_accesses(&mut self, fact: &Observation) {
@@ -362,8 +375,11 @@ impl Daemon {
         }
         if is_calm {
             self.forget(fact.file);
-        } else if let Some(pause) = self.session.files.on_told(place, &told) {
-            self.observer.set_pause(fact.file, pause);
+        } else {
+            let stream = last.and_then(|token| token.stream);
+            if let Some(quiet) = self.session.files.on_told(place, &told, stream) {
+                self.observer.set_quiet(fact.file, &quiet);
+            }
         }
     }
 

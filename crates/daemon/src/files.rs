@@ -6,16 +6,16 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use ahead_engine::adviser::Answer;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::mapped_window::{MappedNeed, MappedWindow, WindowPrice};
 use ahead_observer::observation::{FileKey, Observation};
-use ahead_policy::adaptive::{STREAMS_MANY, Stream};
+use ahead_observer::quiet::{Quiet, SETTLED_MAX};
+use ahead_policy::adaptive::{STREAMS_MANY, Stream, StreamId};
 use ahead_policy::decision::Decision;
-use ahead_units::Timestamp;
+use ahead_units::{ByteRange, Timestamp};
 use lru::LruCache;
 
 use crate::history::{Deed, History};
@@ -64,6 +64,8 @@ pub struct Slot {
     pub mapped_window: MappedWindow,
     /// How late its accesses may be told.
     pause: Pause,
+    /// Which of them wake nobody.
+    quiet: Quiet,
     /// For which process it was tried last to take it away, and when.
     pub narrowing_tried: Option<(u32, Timestamp)>,
     /// Which process's reads of it were judged last, when, and whether the owner of the machine means them.
@@ -151,6 +153,12 @@ impl InsideSlot<'_> {
     pub fn slot(&mut self) -> &mut Slot {
         &mut self.0
     }
+}
+
+/// Whether `rest` is what is left of `span` when its reader has gone on, in whichever direction.
+fn ends_as(rest: ByteRange, span: ByteRange) -> bool {
+    let is_inside = span.start <= rest.start && rest.end <= span.end;
+    rest.start < rest.end && is_inside && (rest.start == span.start || rest.end == span.end)
 }
 
 fn at(place: u32) -> usize {
@@ -246,7 +254,8 @@ impl Files {
     /// `file` is watched from now on: as long as it is not known better, its accesses are expected to lead to something.
     pub fn expect_again(&self, file: FileKey) {
         if let Some(place) = self.peek(file) {
-            self.slots[at(place)].borrow_mut().pause = Pause::default();
+            let slot = &mut *self.slots[at(place)].borrow_mut();
+            (slot.pause, slot.quiet) = Default::default();
         }
     }
 
@@ -275,9 +284,22 @@ impl Files {
         }
     }
 
-    /// Accesses to the file at a place were told. Returns how late the next ones may be, where that is new.
-    pub fn on_told(&self, place: u32, told: &Told) -> Option<Duration> {
-        self.slots.get(at(place))?.borrow_mut().pause.on_told(told)
+    /// Accesses to the file at a place were told, the newest one of `stream`. Returns which of the next ones need to wake nobody,
+    /// where that is new.
+    pub fn on_told(&self, place: u32, told: &Told, stream: Option<StreamId>) -> Option<Quiet> {
+        let slot = &mut *self.slots.get(at(place))?.borrow_mut();
+        let before = slot.quiet;
+        slot.pause.on_told(told);
+        slot.quiet.pause = slot.pause.length();
+        if let Some(StreamId { place, .. }) = stream {
+            let settled = slot.state.settled(slot.many.as_deref_mut(), place);
+            let settled = settled.map_or_else(ByteRange::default, Into::into);
+            let span = &mut slot.quiet.settled[usize::from(place) % SETTLED_MAX];
+            if !ends_as(settled, *span) {
+                *span = settled;
+            }
+        }
+        (slot.quiet != before).then_some(slot.quiet)
     }
 
     /// Whether accesses to the file at a place are told at once.
@@ -374,6 +396,8 @@ impl EnteredFile for InsideSlot<'_> {
 
 #[cfg(test)]
 mod tests {
+    use ahead_units::PageRange;
+
     use super::*;
 
     fn file(inode: u64) -> FileKey {
@@ -431,13 +455,33 @@ mod tests {
             is_broken: true,
             ..Told::default()
         };
-        assert!(files.on_told(place, &told).is_some());
+        let told_of = |place, told| files.on_told(place, told, None);
+        assert!(told_of(place, &told).is_some());
         assert!(!files.is_told_at_once(place) && files.is_told_at_once(other));
         files.expect_again(file(1));
         assert!(files.is_told_at_once(place));
         let one = Told { in_vain: 1, ..told };
-        assert_eq!(files.on_told(place, &one), None, "watched anew");
-        assert_eq!(files.on_told(7, &told), None);
+        assert_eq!(told_of(place, &one), None, "watched anew");
+        assert_eq!(told_of(7, &told), None);
+    }
+
+    /// Each change is a call.
+    #[test]
+    fn what_is_settled_is_said_again_only_when_its_far_end_moves() {
+        let bytes = |start, end| ByteRange::from(PageRange::new(start, end));
+        let said = bytes(100, 200);
+        for (now, is_the_same) in [
+            (bytes(100, 200), true),
+            (bytes(150, 200), true),
+            (bytes(100, 150), true),
+            (bytes(150, 250), false),
+            (bytes(50, 150), false),
+            (bytes(120, 180), false),
+            (ByteRange::default(), false),
+            (bytes(300, 400), false),
+        ] {
+            assert_eq!(ends_as(now, said), is_the_same, "{now:?}");
+        }
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::time::Duration;
 use ahead_observer::observation::{FileKey, Observation};
 use ahead_observer::observer::{KernelObserver, ObserverError};
 use ahead_observer::positions::{self, PositionObserver};
+use ahead_observer::quiet::Quiet;
 use ahead_observer::self_test::{self, SelfTestError};
+use ahead_units::Timestamp;
 use rustix::thread::CapabilitySet;
 
 use crate::machine_facts::now;
@@ -89,10 +91,17 @@ impl Observing {
         }
     }
 
-    /// Accesses to `file`, which is watched, may be told so late.
-    pub(crate) fn set_pause(&self, file: FileKey, pause: Duration) {
+    /// Accesses to `file`, which is watched, may be told late where `quiet` has it.
+    pub(crate) fn set_quiet(&self, file: FileKey, quiet: &Quiet) {
         if let Self::Programs(observer) = self {
-            observer.set_pause(file, pause);
+            observer.set_quiet(file, quiet);
+        }
+    }
+
+    /// Misses of `file` are not told before `until`.
+    pub(crate) fn ignore(&self, file: FileKey, until: Timestamp) {
+        if let Self::Programs(observer) = self {
+            observer.ignore(file, until);
         }
     }
 

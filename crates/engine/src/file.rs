@@ -17,62 +17,8 @@ use crate::group::Group;
 use crate::guard::Consumed;
 use crate::range_lists::ListOf;
 use crate::scans::By;
+use crate::tally::Tally;
 use crate::waiting::Waiting;
-
-/// What happened to one file since the host took the account last. Additive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Reads.
-    pub accesses: u64,
-    /// Pages read.
-    pub pages: u64,
-    /// Pages asked for.
-    pub prefetched: u64,
-    /// Pages read inside a window.
-    pub useful: u64,
-    /// Pages read inside a window that had to be waited for.
-    pub late: u64,
-    /// Pages evicted before use.
-    pub thrashed: u64,
-    /// Reads that waited.
-    pub waits: u64,
-    /// Reads inside a window.
-    pub covered: u64,
-    /// Of those, reads that waited all the same.
-    pub covered_waits: u64,
-}
-
-impl Tally {
-    /// Reads inside a window that did not wait.
-    #[must_use]
-    pub fn waits_avoided(&self) -> u64 {
-        self.covered.saturating_sub(self.covered_waits)
-    }
-
-    /// This, and what happened after it.
-    pub fn add(&mut self, later: &Self) {
-        let Self {
-            accesses,
-            pages,
-            prefetched,
-            useful,
-            late,
-            thrashed,
-            waits,
-            covered,
-            covered_waits,
-        } = self;
-        *accesses += later.accesses;
-        *pages += later.pages;
-        *prefetched += later.prefetched;
-        *useful += later.useful;
-        *late += later.late;
-        *thrashed += later.thrashed;
-        *waits += later.waits;
-        *covered += later.covered;
-        *covered_waits += later.covered_waits;
-    }
-}
 
 /// A read that had to wait for the device.
 #[derive(Clone, Copy, Debug)]
@@ -228,6 +174,17 @@ impl FileState {
             self.note_progress(access);
         }
         quick
+    }
+
+    /// Pages whose reads by the stream in this place change nothing that is asked for: between the newest read and the marker.
+    /// A host that hears of reads late need not be told of these before others are; it does hear of the end of the file.
+    #[must_use]
+    pub fn settled(&mut self, many: Many<'_>, place: u8) -> Option<PageRange> {
+        let stream = table(&mut self.few, many).get(usize::from(place))?;
+        let pages = stream.settled()?;
+        let last = self.file_pages.get().saturating_sub(1);
+        let range = PageRange::new(pages.start.get(), pages.end.get().min(last));
+        (range.start < range.end).then_some(range)
     }
 
     #[inline]

@@ -45,6 +45,7 @@ mod scans;
 pub mod session;
 pub mod settings;
 pub mod starved;
+pub mod tally;
 mod throughput;
 pub mod tree_report;
 mod trial;

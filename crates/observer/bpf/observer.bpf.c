@@ -46,6 +46,17 @@ static __always_inline unsigned int mode_of(struct file_ra_state *ra)
 	return file->f_mode;
 }
 
+/* Files of so many bytes and less: no more than the daemon's first request. */
+#define SMALL_FILE_BYTES (128 * 1024)
+
+/* Whether the kernel brings all of a small file by itself: it is read from its start, or further ahead at a marker. To be told of
+ * it would cost the readers of trees of such files 20 us for each, and nothing could be won. */
+static __always_inline bool is_brought_whole(struct inode *inode, __u64 index, struct file_ra_state *ra, __u32 flags)
+{
+	return inode->i_size <= SMALL_FILE_BYTES && ra->ra_pages && !(flags & FLAG_MAPPED) &&
+	       (!index || !(flags & FLAG_EARLY));
+}
+
 /* The kernel reads from a device for this thread, through an open file of this mode, whose state is `ra`. */
 static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra_state *ra, unsigned int mode,
 				__u64 pages, __u32 flags)
@@ -55,6 +66,7 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 	struct record record;
 	struct thread *thread;
 	struct run *run;
+	__u64 now, *until;
 
 	if (is_ours(task))
 		return 0;
@@ -64,10 +76,16 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 	if (run) {
 		/* A read-ahead in the background says where the reader is, which its read says too. */
 		if (flags & FLAG_EARLY)
-			touch(task, inode, &key, run, index, index + pages, flags & ~FLAG_EARLY, true);
+			touch(task, inode, &key, run, index, index + pages, flags & ~FLAG_EARLY, BEFORE_MISS);
 		return 0;
 	}
-	record = record_of(RECORD_MISS, &key, inode->i_size, task, bpf_ktime_get_ns());
+	if (is_brought_whole(inode, index, ra, flags))
+		return 0;
+	now = bpf_ktime_get_ns();
+	until = bpf_map_lookup_elem(&ignored, &key);
+	if (until && now < *until)
+		return 0;
+	record = record_of(RECORD_MISS, &key, inode->i_size, task, now);
 	record.start = index << PAGE_SHIFT;
 	record.length = pages << PAGE_SHIFT;
 	record.count = 1;
@@ -154,7 +172,7 @@ static __always_inline int fault(struct inode *inode, __u64 index)
 		return 0;
 	run = bpf_map_lookup_elem(&watched, &key);
 	if (run) {
-		touch(task, inode, &key, run, index, index + 1, FLAG_MAPPED, false);
+		touch(task, inode, &key, run, index, index + 1, FLAG_MAPPED, LATER);
 		return 0;
 	}
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -244,7 +262,7 @@ static __always_inline int read_pages(struct inode *inode, __u64 index, __u64 en
 	key = key_of(inode);
 	run = bpf_map_lookup_elem(&watched, &key);
 	if (run)
-		touch(task, inode, &key, run, index, end, 0, false);
+		touch(task, inode, &key, run, index, end, 0, LATER);
 	return 0;
 }
 
@@ -304,7 +322,7 @@ static __always_inline void tell_waiting_read(struct task_struct *task, struct t
 	if (page + 1 < thread->end || page > thread->end + LEFT_OUT_PAGES_MAX)
 		return;
 	touch(task, inode, &key, run, page,
-	      (start + read.bytes + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT, 0, true);
+	      (start + read.bytes + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT, 0, BEFORE_WAIT);
 }
 
 /* The same for a page fault: at the end of a window a scan waits for all of the next request, and is through it before what is told
@@ -318,7 +336,7 @@ static __always_inline void tell_waiting_fault(struct task_struct *task, struct 
 		return;
 	run = bpf_map_lookup_elem(&watched, &key);
 	if (run && run->thread == (__u32)task->pid)
-		tell(run, &key, thread->file_bytes, task, 0, bpf_ktime_get_ns());
+		tell(run, &key, thread->file_bytes, task, 0, false, bpf_ktime_get_ns());
 }
 
 /* How long threads wait for devices: only those that touched a watched file have a state. */

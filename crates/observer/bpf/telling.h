@@ -98,24 +98,43 @@ struct {
 	__uint(max_entries, RING_BYTES);
 } records SEC(".maps");
 
-/* Watched files of which the daemon expects nothing, as their accesses have led to nothing for long: it is woken for them once in
- * `pause_ns` at most. To wake it takes the reader 3 to 8 us, a tenth of a read of a page from flash; and where programs compute
- * on all processors, one of them may have that of the reader afterwards, for some milliseconds. Beside `watched`, as the daemon
- * writes it while programs write the run. */
-struct unexpected {
+/* Bytes `start` to `end` (exclusive) of a file. */
+struct span {
+	__u64 start;
+	__u64 end;
+};
+
+/* Spans of a file that are settled, at most: one for each of as many streams. */
+#define SETTLED_MAX 4
+
+/* For which accesses to a watched file the daemon is not woken, as it would do nothing. To wake it takes the reader 3 to 13 us, a
+ * tenth of a read of a page from flash; and where programs compute on all processors, one of them may have that of the
+ * reader afterwards, for some milliseconds. Beside `watched`, as the daemon writes it while programs write the run. */
+struct quiet {
+	/* Where accesses have led to nothing for long, it is woken once in `pause_ns` at most. */
 	__u64 woken_ns;
 	__u64 pause_ns;
+	/* What lies between a reader and its marker was asked for: it is woken for who leaves that, or misses something there. */
+	struct span settled[SETTLED_MAX];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, WATCHED_MAX);
 	__type(key, struct file_key);
-	__type(value, struct unexpected);
-} unexpected SEC(".maps");
+	__type(value, struct quiet);
+} quiet SEC(".maps");
 
 /* Where the last record ends in the ring for which the daemon was woken. Not in .bss, which is `own_process` alone for who writes it. */
 __u64 news_end SEC(".bss.news") = 0;
+
+/* Files whose misses are not told before this time: their readers are left alone, and each miss would wake the daemon. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, WATCHED_MAX);
+	__type(key, struct file_key);
+	__type(value, __u64);
+} ignored SEC(".maps");
 
 /* Records that found the ring full. */
 struct {
@@ -151,13 +170,16 @@ static __always_inline void send(struct record *record, bool wakes)
 	bpf_ringbuf_submit(place, flags);
 }
 
-/* Whether an access to a watched file is worth waking the daemon. */
-static __always_inline bool is_news(struct file_key *key, __u64 now)
+/* Whether accesses to bytes `start` to `end` (exclusive) of a watched file are worth waking the daemon. */
+static __always_inline bool is_news(struct file_key *key, __u64 start, __u64 end, bool is_missed, __u64 now)
 {
-	struct unexpected *file = bpf_map_lookup_elem(&unexpected, key);
+	struct quiet *file = bpf_map_lookup_elem(&quiet, key);
 
 	if (!file)
 		return true;
+	for (int place = 0; place < SETTLED_MAX && !is_missed; place++)
+		if (start >= file->settled[place].start && end <= file->settled[place].end)
+			return false;
 	if (now - file->woken_ns < file->pause_ns)
 		return false;
 	file->woken_ns = now;
@@ -212,11 +234,13 @@ static __always_inline struct record record_of(__u32 kind, struct file_key *key,
 	return record;
 }
 
-/* Tells the accesses of `run` that were not told. The last one waited `waited_ns`. */
+/* Tells the accesses of `run` that were not told. The last one waited `waited_ns`, and `is_missed`: for pages that nobody had
+ * asked for. */
 static __always_inline void tell(struct run *run, struct file_key *key, __u64 file_bytes,
-				 struct task_struct *task, __u64 waited_ns, __u64 now)
+				 struct task_struct *task, __u64 waited_ns, bool is_missed, __u64 now)
 {
 	struct file *opened = NULL;
+	__u64 first = run->start, last;
 	struct record record;
 
 	if (!run->count)
@@ -242,13 +266,28 @@ static __always_inline void tell(struct run *run, struct file_key *key, __u64 fi
 	run->start += run->step * (run->count - 1);
 	run->count = 0;
 	run->told_ns = now;
-	send(&record, is_news(key, now));
+	last = run->start;
+	if (run->step < 0) {
+		last = first;
+		first = run->start;
+	}
+	send(&record, is_news(key, first, last + run->length, is_missed, now));
 }
 
-/* One access to a watched file. `at_once`: it is told now, as the thread is about to wait. */
+/* When an access is told. */
+enum urgency {
+	/* With the others of its run. */
+	LATER,
+	/* Now, as the thread is about to wait. */
+	BEFORE_WAIT,
+	/* The same, for pages that nobody has asked for. */
+	BEFORE_MISS,
+};
+
+/* One access to a watched file. */
 static __always_inline void add(struct run *run, struct file_key *key, __u64 file_bytes,
 				struct task_struct *task, __u64 start, __u64 length, __u32 flags,
-				__u64 waited_ns, bool at_once)
+				__u64 waited_ns, enum urgency when)
 {
 	__u64 now = bpf_ktime_get_ns();
 	__u32 thread = task->pid;
@@ -259,7 +298,7 @@ static __always_inline void add(struct run *run, struct file_key *key, __u64 fil
 		step = start - (run->start + run->step * (run->count - 1));
 		if (run->thread != thread || run->length != length || run->flags != flags ||
 		    (run->count > 1 && run->step != step)) {
-			tell(run, key, file_bytes, task, 0, now);
+			tell(run, key, file_bytes, task, 0, false, now);
 		} else {
 			run->step = step;
 			run->count++;
@@ -274,9 +313,9 @@ static __always_inline void add(struct run *run, struct file_key *key, __u64 fil
 		run->flags = flags;
 		run->descriptor = flags & FLAG_MAPPED ? -1 : descriptor_of(task);
 	}
-	if (at_once || waited_ns || run->count * run->length >= CHUNK_BYTES ||
+	if (when != LATER || waited_ns || run->count * run->length >= CHUNK_BYTES ||
 	    now - run->told_ns > MILLISECOND)
-		tell(run, key, file_bytes, task, waited_ns, now);
+		tell(run, key, file_bytes, task, waited_ns, when == BEFORE_MISS, now);
 }
 
 /* Pages of a mapping that were mapped without a look at the device, and what the thread touches next: `next_start` to
@@ -325,7 +364,7 @@ static __always_inline void add_around(struct task_struct *task, struct thread *
 	thread->start = start;
 	thread->end = end;
 	add(run, &key, file_bytes, task, start << PAGE_SHIFT, (end - start) << PAGE_SHIFT, FLAG_MAPPED, 0,
-	    false);
+	    LATER);
 }
 
 /* What the thread waited belongs to an access that was told before: the daemon hears of it. */
@@ -342,7 +381,7 @@ static __always_inline void tell_wait(struct task_struct *task, struct thread *t
 	/* The access comes before its wait. */
 	run = bpf_map_lookup_elem(&watched, &key);
 	if (run)
-		tell(run, &key, file_bytes, task, 0, now);
+		tell(run, &key, file_bytes, task, 0, false, now);
 	record = record_of(RECORD_WAIT, &key, file_bytes, task, now);
 	record.start = thread->start << PAGE_SHIFT;
 	record.length = (thread->end - thread->start) << PAGE_SHIFT;
@@ -361,7 +400,7 @@ static __always_inline bool is_same(struct file_key *one, struct file_key *other
 
 /* The thread touches pages `start` to `end` (exclusive) of a file that is watched. */
 static __always_inline void touch(struct task_struct *task, struct inode *inode, struct file_key *key,
-				  struct run *run, __u64 start, __u64 end, __u32 flags, bool at_once)
+				  struct run *run, __u64 start, __u64 end, __u32 flags, enum urgency when)
 {
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 waited_ns = 0, file_bytes = inode->i_size;
@@ -397,9 +436,9 @@ static __always_inline void touch(struct task_struct *task, struct inode *inode,
 	thread->start = start;
 	thread->end = end;
 	thread->flags = flags;
-	thread->is_told = at_once || (flags & FLAG_MAPPED);
+	thread->is_told = when != LATER || (flags & FLAG_MAPPED);
 	add(run, key, file_bytes, task, start << PAGE_SHIFT, (end - start) << PAGE_SHIFT, flags, waited_ns,
-	    at_once);
+	    when);
 }
 
 /* The thread's last access is this one, in a file that is not watched: nothing was waited for it yet. */

@@ -8,11 +8,13 @@
 //! * [`observation`] — what is told, decoded
 //! * [`observer`] — the programs: loaded, attached, drained
 //! * [`positions`] — what can be told without them, by where descriptors stand
+//! * [`quiet`] — which of it wakes nobody
 //! * [`self_test`] — whether they tell the truth on this kernel
 #![forbid(unsafe_code)]
 
 pub mod observation;
 pub mod observer;
 pub mod positions;
+pub mod quiet;
 pub mod self_test;
 mod watched_files;

@@ -14,7 +14,10 @@ use libbpf_rs::{
 };
 use libbpf_rs::{RingBufferBuilder, set_print};
 
+use ahead_units::Timestamp;
+
 use crate::observation::{FileKey, Observation};
+use crate::quiet::Quiet;
 use crate::watched_files::WatchedFiles;
 
 /// The compiled programs, where the loader can read them in place.
@@ -204,7 +207,7 @@ impl KernelObserver {
             let found = maps.find(|map| map.name() == name).expect("a map of ours");
             MapHandle::try_from(&found).map_err(ObserverError::Refused)
         };
-        let watched = WatchedFiles::new(map("watched")?, map("filter")?, map("unexpected")?);
+        let watched = WatchedFiles::new(map)?;
         let overruns = map("overruns")?;
         let arrived = Rc::new(RefCell::new(Vec::new()));
         let records = map("records")?;
@@ -271,10 +274,15 @@ impl KernelObserver {
         self.watched.remove(file);
     }
 
-    /// Accesses to `file`, which is watched, end [`wait`](Self::wait) once in `pause` at most: the others are told with the next
-    /// that do, or at its timeout. For files of which nothing is expected. Zero, as when it was watched first: each ends it.
-    pub fn set_pause(&self, file: FileKey, pause: Duration) {
-        self.watched.set_pause(file, pause);
+    /// Accesses to `file`, which is watched, end [`wait`](Self::wait) only where `quiet` has it: the others are told with the next
+    /// that do, or at its timeout. By default, as when it was watched first, each ends it.
+    pub fn set_quiet(&self, file: FileKey, quiet: &Quiet) {
+        self.watched.set_quiet(file, quiet);
+    }
+
+    /// Nothing is told of `file` before `until`, unless it is watched.
+    pub fn ignore(&self, file: FileKey, until: Timestamp) {
+        self.watched.ignore(file, until);
     }
 
     /// Detaches what tells of accesses: no file is watched any more.

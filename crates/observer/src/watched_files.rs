@@ -6,11 +6,12 @@
 //! the hash.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
 use crate::observation::FileKey;
+use crate::quiet::Quiet;
+use ahead_units::Timestamp;
 
 /// `FILTER_BITS` of the programs: the array has two to the power of it places.
 const FILTER_BITS: u32 = 14;
@@ -27,26 +28,31 @@ const RUN_BYTES: usize = 48;
 pub(crate) struct WatchedFiles {
     runs: MapHandle,
     filter: MapHandle,
-    unexpected: MapHandle,
+    quiet: MapHandle,
+    ignored: MapHandle,
     files: HashSet<FileKey>,
 }
 
 impl WatchedFiles {
-    /// None, in maps that are as they were made.
-    pub(crate) fn new(runs: MapHandle, filter: MapHandle, unexpected: MapHandle) -> Self {
-        Self {
-            runs,
-            filter,
-            unexpected,
+    /// None, in the maps of the programs by their names, as they were made.
+    ///
+    /// # Errors
+    /// Those of `map`.
+    pub(crate) fn new<E>(map: impl Fn(&str) -> Result<MapHandle, E>) -> Result<Self, E> {
+        Ok(Self {
+            runs: map("watched")?,
+            filter: map("filter")?,
+            quiet: map("quiet")?,
+            ignored: map("ignored")?,
             files: HashSet::new(),
-        }
+        })
     }
 
-    /// Adds `file`, without a pause; what the programs had not told of it yet is left out, if it was there.
+    /// Adds `file`, all of whose accesses wake; what the programs had not told of it yet is left out, if it was there.
     pub(crate) fn add(&mut self, file: FileKey) -> Result<(), libbpf_rs::Error> {
         let is_new = self.files.insert(file);
         if !is_new {
-            self.set_pause(file, Duration::ZERO);
+            self.set_quiet(file, &Quiet::default());
         }
         // First the filter: a file that is in the hash alone is not found.
         let added = self.write_filter(place_of(file)).and_then(|()| {
@@ -61,7 +67,7 @@ impl WatchedFiles {
 
     /// It may not have been there.
     pub(crate) fn remove(&mut self, file: FileKey) {
-        self.set_pause(file, Duration::ZERO);
+        self.set_quiet(file, &Quiet::default());
         if self.files.remove(&file) {
             let _ = self.runs.delete(&file.to_bytes());
             // Where this fails, its place sends reads on to the hash, which knows.
@@ -69,21 +75,26 @@ impl WatchedFiles {
         }
     }
 
-    /// For `file` whoever listens is woken once in `pause` at most; zero: always. Nothing happens to one that is not watched.
-    pub(crate) fn set_pause(&self, file: FileKey, pause: Duration) {
+    /// For `file` whoever listens is woken once in `quiet.pause` at most, and for nothing in `quiet.settled`. Nothing happens to one
+    /// that is not watched.
+    pub(crate) fn set_quiet(&self, file: FileKey, quiet: &Quiet) {
         if !self.files.contains(&file) {
             return;
         }
-        let key = file.to_bytes();
-        let pause_ns = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
         // Where this fails, it is woken as before.
-        let _ = if pause_ns == 0 {
-            self.unexpected.delete(&key)
+        let _ = if *quiet == Quiet::default() {
+            self.quiet.delete(&file.to_bytes())
         } else {
-            let woken_ns = [0; 8];
-            let unexpected = [woken_ns, pause_ns.to_ne_bytes()].concat();
-            self.unexpected.update(&key, &unexpected, MapFlags::ANY)
+            let value = quiet.to_bytes();
+            self.quiet.update(&file.to_bytes(), &value, MapFlags::ANY)
         };
+    }
+
+    /// Misses of `file` are not told before `until`, while it is not watched.
+    pub(crate) fn ignore(&self, file: FileKey, until: Timestamp) {
+        let until = until.get().to_ne_bytes();
+        // Where this fails, they are told.
+        let _ = self.ignored.update(&file.to_bytes(), &until, MapFlags::ANY);
     }
 
     fn write_filter(&self, place: u32) -> Result<(), libbpf_rs::Error> {

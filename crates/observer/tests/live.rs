@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::KernelObserver;
+use ahead_observer::quiet::Quiet;
 use ahead_observer::self_test;
 use ahead_sys::mapped_file::MappedFile;
+use ahead_units::{PageRange, Timestamp};
 
 /// On the file system that this is built on.
 const FOLDER: &str = env!("CARGO_TARGET_TMPDIR");
@@ -46,6 +48,13 @@ fn told(observer: &KernelObserver, of: FileKey) -> Vec<Observation> {
     let mut told = all_told(observer);
     told.retain(|fact| fact.file == of);
     told
+}
+
+fn paused(pause: Duration) -> Quiet {
+    Quiet {
+        pause,
+        ..Quiet::default()
+    }
 }
 
 fn start() -> KernelObserver {
@@ -148,7 +157,7 @@ fn reads_of_which_nothing_is_expected_are_told_many_at_once() {
     let mut observer = start();
     let (file, key) = file(1024);
     observer.watch(key).unwrap();
-    observer.set_pause(key, Duration::from_millis(2));
+    observer.set_quiet(key, &paused(Duration::from_millis(2)));
     let began = Instant::now();
     let reader = std::thread::spawn(move || {
         for number in 0..READS {
@@ -188,9 +197,9 @@ fn a_file_that_is_watched_again_has_no_pause() {
     let (file, key) = file(1024);
     let hour = Duration::from_secs(3600);
     observer.watch(key).unwrap();
-    observer.set_pause(key, hour);
+    observer.set_quiet(key, &paused(hour));
     observer.forget(key);
-    observer.set_pause(key, hour);
+    observer.set_quiet(key, &paused(hour));
     observer.watch(key).unwrap();
     let _ = all_told(&observer);
     let reader = std::thread::spawn(move || {
@@ -207,4 +216,84 @@ fn a_file_that_is_watched_again_has_no_pause() {
     }
     reader.join().unwrap();
     assert!(woken > 8, "woken {woken} times for {READS} reads");
+}
+
+/// Reads `reads` times inside the first half of a file, and once behind it. Returns how often whoever listens was woken, and how
+/// many reads were told.
+fn woken_by(observer: &KernelObserver, (file, key): (File, FileKey), reads: u64) -> (u32, u64) {
+    let _ = all_told(observer);
+    let reader = std::thread::spawn(move || {
+        for number in 0..reads {
+            read(&file, number * number * 7 % 512);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        read(&file, 700);
+    });
+    let (mut told, mut woken) = (Vec::new(), 0);
+    while !reader.is_finished() {
+        observer.wait(Duration::from_secs(1), &mut told).unwrap();
+        woken += 1;
+    }
+    reader.join().unwrap();
+    observer.drain(&mut told).unwrap();
+    told.retain(|fact| fact.file == key);
+    (woken, told.iter().map(|fact| u64::from(fact.count)).sum())
+}
+
+/// All of them are told all the same, with the first that is not settled.
+#[test]
+fn reads_of_what_is_settled_wake_nobody() {
+    const READS: u64 = 256;
+    let mut observer = start();
+    let (file, key) = file(1024);
+    observer.watch(key).unwrap();
+    let (woken, _) = woken_by(&observer, (file.try_clone().unwrap(), key), READS);
+    assert!(u64::from(woken) > READS / 2, "nothing is: {woken}");
+    let mut quiet = Quiet::default();
+    quiet.settled[2] = PageRange::new(0, 512).into();
+    observer.set_quiet(key, &quiet);
+    let (woken, told) = woken_by(&observer, (file.try_clone().unwrap(), key), READS);
+    assert!(told > READS, "{told} told");
+    // Misses of others wake too.
+    assert!(u64::from(woken) < READS / 4, "woken {woken} times");
+    // One edge outside is outside.
+    quiet.settled[2] = PageRange::new(1, 2).into();
+    observer.set_quiet(key, &quiet);
+    let (woken, _) = woken_by(&observer, (file, key), READS);
+    assert!(u64::from(woken) > READS / 2, "{woken}");
+}
+
+#[test]
+fn misses_of_a_file_that_is_ignored_are_not_told_until_then() {
+    let observer = start();
+    let (file, key) = file(1024);
+    let misses = |page: u64| {
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
+        read(&file, page);
+        told(&observer, key).len()
+    };
+    assert!(misses(500) > 0);
+    observer.ignore(key, Timestamp::new(u64::MAX));
+    assert_eq!(misses(600), 0);
+    observer.ignore(key, Timestamp::new(1));
+    assert!(misses(700) > 0);
+}
+
+/// The kernel brings the first window and the next one by itself; what is read from behind is told.
+#[test]
+fn a_small_file_is_told_only_where_the_kernel_does_not_bring_all_of_it() {
+    let observer = start();
+    for (pages, order, is_told) in [
+        (32, [0, 1, 2, 3], false),
+        (33, [0, 1, 2, 3], true),
+        (32, [31, 20, 10, 0], true),
+    ] {
+        let (file, key) = file(pages);
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
+        for page in order {
+            read(&file, page);
+        }
+        let told = told(&observer, key).len();
+        assert_eq!(told > 0, is_told, "{pages} pages, {order:?}: {told}");
+    }
 }

@@ -6,7 +6,7 @@ mod support;
 use ahead_policy::adaptive::{Direction, Shape, StreamId};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::Reason;
-use ahead_units::{PageCount, Timestamp};
+use ahead_units::{PageCount, PageRange, Timestamp};
 use support::Reader;
 
 const FILE: u64 = 1 << 22;
@@ -277,4 +277,35 @@ fn a_strided_reader_earns_larger_requests_by_waiting() {
     let page_ns = DeviceEstimate::ARM.transfer_ns(PageCount::new(1));
     assert_eq!(strided_requests_for_waiting(page_ns), 0);
     assert!(strided_requests_for_waiting(page_ns * 4) > 4);
+}
+
+/// A host may hear late of reads that are settled: it would have asked for nothing.
+#[test]
+fn what_is_settled_asks_for_nothing_while_its_reader_goes_on() {
+    // Length, from one to the next, and whether the last one is read first.
+    let readers = [
+        (4, 4, false),
+        (4, 4, true),
+        (1, 2, false),
+        (3, 40, false),
+        (3, 40, true),
+    ];
+    for reader @ (length, step, is_backward) in readers {
+        let mut file = Reader::new(1 << 22);
+        let (mut settled, mut inside, mut asked) = (None::<PageRange>, 0, 0);
+        for number in 0..2000 {
+            let place = if is_backward { 2000 - number } else { number };
+            let start = place * step;
+            let is_settled = settled
+                .is_some_and(|all| all.start.get() <= start && start + length <= all.end.get());
+            let outcome = file.read(start, length);
+            let asks = outcome.decision.prefetch.count > 0;
+            assert!(!(is_settled && asks), "{reader:?}, read {number}");
+            inside += u32::from(is_settled);
+            asked += u32::from(asks);
+            settled = outcome.stream.and_then(|stream| file.settled(stream));
+        }
+        assert!(asked > 2, "{reader:?} asked {asked} times");
+        assert!(inside > 1500, "{reader:?}: {inside} settled");
+    }
 }

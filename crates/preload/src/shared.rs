@@ -6,11 +6,11 @@
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ahead_engine::file::Tally;
 use ahead_engine::report::{
     DEVICE_WORDS, DEVICES_MAX, EVENT_WORDS, EVENTS_MAX, FILE_BYTES, FILES_MAX, HEADER_WORDS, MAGIC,
     PATH_BYTES, RECORD_WORDS, device, event, header, record,
 };
+use ahead_engine::tally::Tally;
 use ahead_engine::tree_report::FilesAhead;
 use ahead_policy::decision::Decision;
 use ahead_sys::scratch::Scratch;

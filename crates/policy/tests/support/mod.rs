@@ -94,6 +94,11 @@ impl Reader {
         self.policy.on_quick_access(&mut self.streams, access)
     }
 
+    /// What is settled for this stream.
+    pub fn settled(&self, stream: StreamId) -> Option<PageRange> {
+        self.streams[usize::from(stream.place)].settled()
+    }
+
     /// Reads `bytes`.
     pub fn read_bytes(&mut self, access: ByteRange) -> Outcome {
         let pages = access.pages();

@@ -68,6 +68,12 @@ pub(in crate::adaptive) fn marker_crossed(window: &Window) -> bool {
     window.next > marker(window)
 }
 
+/// From the reader to the marker; `None`: nothing lies there.
+pub(in crate::adaptive) fn settled(window: &Window) -> Option<Span> {
+    let (start, end) = (window.next, marker(window));
+    (start < end).then_some(Span { start, end })
+}
+
 /// Whether `access` lies in what has been asked for (judged before the stream moves).
 pub(in crate::adaptive) fn covers(window: &Window, access: Span) -> bool {
     access.end <= window.frontier && access.start.saturating_add(REORDER_PAGES.get()) > window.next

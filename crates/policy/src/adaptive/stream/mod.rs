@@ -431,6 +431,21 @@ impl Stream {
         }
     }
 
+    /// Pages between the newest access and the marker: accesses to them ask for nothing, in whatever order they come. `None`:
+    /// there are none, or the stream is not known for long.
+    #[must_use]
+    pub fn settled(&self) -> Option<PageRange> {
+        if self.hits < ESTABLISHED_HITS.get() {
+            return None;
+        }
+        let span = match self.shape {
+            Shape::Vacant | Shape::Candidate => None,
+            Shape::Run | Shape::Shuffled | Shape::Sparse => run::settled(&self.window),
+            Shape::Strided => strided::settled(&self.window, &self.grid()),
+        };
+        span.map(|span| self.direction.pages(span))
+    }
+
     /// Whether `access` lies in what has been asked for (judged before the stream moves).
     pub(in crate::adaptive) fn covers(&self, access: &Access) -> bool {
         match self.shape {
