@@ -3,7 +3,8 @@
  *
  * Two sets of programs. *Misses* are always attached: they run where the kernel goes to a device
  * (`page_cache_sync_ra`, `page_cache_async_ra`, `page_cache_ra_order`), never for a read from memory. What they
- * find in a file that is not watched is one record, and the daemon decides whether it watches the file. *Accesses*
+ * find in a file that is not watched is one record, and the daemon decides whether it watches the file; nothing is told of small
+ * files that the kernel brings whole, nor of files that the daemon leaves alone for now (`ignored`). *Accesses*
  * are attached while any file is watched: `mm_filemap_get_pages` for each read (it runs after the read has waited),
  * `mm_filemap_fault` and `mm_filemap_map_pages` for page faults, `sched_switch` for how long was waited, and for reads and faults
  * that are about to wait. Reads of files that are not watched leave them after one look into an array.
