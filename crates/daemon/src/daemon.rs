@@ -47,8 +47,8 @@ const QUIET_NS: u64 = 5_000_000_000;
 /// Idle files, ended processes and windows of devices are looked at this often.
 const LOOK_NS: u64 = 1_000_000_000;
 
-/// So long nothing is told of a file that is left alone. Less, and its misses wake the daemon more often; more, and another reader
-/// of it, who is meant, waits for its first request: 100 ms were promised.
+/// So long nothing is told of a reader that is left alone. Less, and its misses wake the daemon more often; more, and it waits for its
+/// first request when it is meant after all.
 const IGNORED_NS: u64 = 50_000_000;
 
 /// Threads whose last access is remembered, for its wait.
@@ -239,6 +239,7 @@ impl Daemon {
         }
         let known = self.session.files.find(fact.file);
         let place = known.unwrap_or_else(|| self.meet(fact));
+        self.session.files.note_reach(place, fact);
         if !self.is_meant(place, fact) {
             return self.ignore(fact);
         }
@@ -255,8 +256,8 @@ impl Daemon {
 
     /// What reads the file now is left alone: to be told of each miss would cost it time for nothing.
     fn ignore(&self, fact: &Observation) {
-        let until = fact.time.get().saturating_add(IGNORED_NS);
-        self.observer.ignore(fact.file, Timestamp::new(until));
+        let until = Timestamp::new(fact.time.get().saturating_add(IGNORED_NS));
+        self.observer.ignore(fact.file, fact.process, until);
     }
 
     fn watch(&mut self, file: FileKey, now: Timestamp) {

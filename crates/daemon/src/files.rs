@@ -259,12 +259,17 @@ impl Files {
         }
     }
 
-    /// Notes who reads the file at a place, how, and that `fact` was told. Returns when the one before was.
-    pub(crate) fn note(&self, place: u32, fact: &Observation, readers: &mut Readers) -> Timestamp {
+    /// Notes by which descriptor the file at a place is read.
+    pub(crate) fn note_reach(&self, place: u32, fact: &Observation) {
         if let Some(number) = fact.descriptor {
             let process = fact.process;
             self.set_reach(place, Reach::Descriptor { process, number });
         }
+    }
+
+    /// Notes who reads the file at a place, how, and that `fact` was told. Returns when the one before was.
+    pub(crate) fn note(&self, place: u32, fact: &Observation, readers: &mut Readers) -> Timestamp {
+        self.note_reach(place, fact);
         let Ok(mut inside) = self.enter(place) else {
             return fact.time;
         };

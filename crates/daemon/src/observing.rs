@@ -98,10 +98,10 @@ impl Observing {
         }
     }
 
-    /// Misses of `file` are not told before `until`.
-    pub(crate) fn ignore(&self, file: FileKey, until: Timestamp) {
+    /// Misses of `file` by `process` are not told before `until`.
+    pub(crate) fn ignore(&self, file: FileKey, process: u32, until: Timestamp) {
         if let Self::Programs(observer) = self {
-            observer.ignore(file, until);
+            observer.ignore(file, process, until);
         }
     }
 
@@ -149,5 +149,6 @@ fn programs(folder: &Path, me: u32) -> Result<KernelObserver, ObservingError> {
     let mut observer = KernelObserver::start()?;
     self_test::run(&mut observer, folder)?;
     observer.leave_out(me).map_err(ObserverError::Refused)?;
+    observer.leave_small().map_err(ObserverError::Refused)?;
     Ok(observer)
 }

@@ -50,12 +50,27 @@ static __always_inline unsigned int mode_of(struct file_ra_state *ra)
 /* Files of so many bytes and less: no more than the daemon's first request. */
 #define SMALL_FILE_BYTES (128 * 1024)
 
+/* Whether small files that the kernel brings whole are not told: for who only wants to read ahead. */
+__u32 leaves_small SEC(".bss.small") = 0;
+
 /* Whether the kernel brings all of a small file by itself: it is read from its start, or further ahead at a marker. To be told of
- * it would cost the readers of trees of such files 20 us for each, and nothing could be won. */
+ * it would cost the readers of trees of such files 20 us for each, and little could be won. */
 static __always_inline bool is_brought_whole(struct inode *inode, __u64 index, struct file_ra_state *ra, __u32 flags)
 {
-	return inode->i_size <= SMALL_FILE_BYTES && ra->ra_pages && !(flags & FLAG_MAPPED) &&
+	return leaves_small && inode->i_size <= SMALL_FILE_BYTES &&
+	       (__u64)ra->ra_pages << PAGE_SHIFT >= inode->i_size && !(flags & FLAG_MAPPED) &&
 	       (!index || !(flags & FLAG_EARLY));
+}
+
+/* Whether nothing is told of a miss: what reads the file is left alone for now. */
+static __always_inline bool is_ignored(struct file_key *key, struct task_struct *task, __u64 now)
+{
+	struct file_key reader = *key;
+	__u64 *until;
+
+	reader.zero = task->tgid;
+	until = bpf_map_lookup_elem(&ignored, &reader);
+	return until && now < *until;
 }
 
 /* The kernel reads from a device for this thread, through an open file of this mode, whose state is `ra`. */
@@ -67,7 +82,8 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 	struct record record;
 	struct thread *thread;
 	struct run *run;
-	__u64 now, *until;
+	bool is_told;
+	__u64 now;
 
 	if (is_ours(task))
 		return 0;
@@ -80,22 +96,20 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 			touch(task, inode, &key, run, index, index + pages, flags & ~FLAG_EARLY, BEFORE_MISS);
 		return 0;
 	}
-	if (is_brought_whole(inode, index, ra, flags))
-		return 0;
 	now = bpf_ktime_get_ns();
-	until = bpf_map_lookup_elem(&ignored, &key);
-	if (until && now < *until)
+	is_told = !is_brought_whole(inode, index, ra, flags) && !is_ignored(&key, task, now);
+	thread = bpf_task_storage_get(&threads, task, 0, is_told ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (thread && (flags & FLAG_EARLY)) {
+		/* Its wait belongs to this access, should the file be watched by then, and in no case to the one before. */
+		begin_access(thread, &key, index, index + pages, flags & ~FLAG_EARLY, true);
+	}
+	if (!is_told)
 		return 0;
 	record = record_of(RECORD_MISS, &key, inode->i_size, task, now);
 	record.start = index << PAGE_SHIFT;
 	record.length = pages << PAGE_SHIFT;
 	record.count = 1;
 	record.flags = flags;
-	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (thread && (flags & FLAG_EARLY)) {
-		/* Its wait belongs to this access, should the file be watched by then. */
-		begin_access(thread, &key, index, index + pages, flags & ~FLAG_EARLY, true);
-	}
 	if (!(flags & FLAG_MAPPED))
 		record.descriptor = descriptor_of(task);
 	record.ra_pages = ra->ra_pages;

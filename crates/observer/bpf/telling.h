@@ -128,7 +128,8 @@ struct {
 /* Where the last record ends in the ring for which the daemon was woken. Not in .bss, which is `own_process` alone for who writes it. */
 __u64 news_end SEC(".bss.news") = 0;
 
-/* Files whose misses are not told before this time: their readers are left alone, and each miss would wake the daemon. */
+/* Files, and processes in `zero`, whose misses of them are not told before this time: they are left alone, and each miss would
+ * wake the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, WATCHED_MAX);
@@ -170,16 +171,21 @@ static __always_inline void send(struct record *record, bool wakes)
 	bpf_ringbuf_submit(place, flags);
 }
 
-/* Whether accesses to bytes `start` to `end` (exclusive) of a watched file are worth waking the daemon. */
-static __always_inline bool is_news(struct file_key *key, __u64 start, __u64 end, bool is_missed, __u64 now)
+/* Whether accesses to bytes `start` to `end` (exclusive) of a watched file are worth waking the daemon. A miss ends the span that it
+ * lies in, until the daemon sets another: what follows it there was not asked for either. Page faults do not say whether they missed. */
+static __always_inline bool is_news(struct file_key *key, __u64 start, __u64 end, bool is_mapped, bool is_missed, __u64 now)
 {
 	struct quiet *file = bpf_map_lookup_elem(&quiet, key);
 
 	if (!file)
 		return true;
-	for (int place = 0; place < SETTLED_MAX && !is_missed; place++)
-		if (start >= file->settled[place].start && end <= file->settled[place].end)
+	for (int place = 0; place < SETTLED_MAX && !is_mapped; place++) {
+		if (start < file->settled[place].start || end > file->settled[place].end)
+			continue;
+		if (!is_missed)
 			return false;
+		file->settled[place].end = 0;
+	}
 	if (now - file->woken_ns < file->pause_ns)
 		return false;
 	file->woken_ns = now;
@@ -271,7 +277,7 @@ static __always_inline void tell(struct run *run, struct file_key *key, __u64 fi
 		last = first;
 		first = run->start;
 	}
-	send(&record, is_news(key, first, last + run->length, is_missed, now));
+	send(&record, is_news(key, first, last + run->length, run->flags & FLAG_MAPPED, is_missed, now));
 }
 
 /* When an access is told. */

@@ -257,6 +257,17 @@ impl KernelObserver {
         variables.update(&0_u32.to_ne_bytes(), &process.to_ne_bytes(), MapFlags::ANY)
     }
 
+    /// Nothing is told any more of files of up to 128 KiB that the kernel brings whole by itself, as they are read from their start.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn leave_small(&self) -> Result<(), libbpf_rs::Error> {
+        let mut maps = self.object.maps();
+        let variable = maps.find(|map| map.name() == ".bss.small");
+        let variable = variable.expect("a variable of ours");
+        variable.update(&0_u32.to_ne_bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY)
+    }
+
     /// Accesses to `file` are told from now on. Attaches what that needs, if this is the first.
     ///
     /// # Errors
@@ -280,9 +291,9 @@ impl KernelObserver {
         self.watched.set_quiet(file, quiet);
     }
 
-    /// Nothing is told of `file` before `until`, unless it is watched.
-    pub fn ignore(&self, file: FileKey, until: Timestamp) {
-        self.watched.ignore(file, until);
+    /// Nothing is told of what `process` reads of `file` before `until`, unless it is watched.
+    pub fn ignore(&self, file: FileKey, process: u32, until: Timestamp) {
+        self.watched.ignore(file, process, until);
     }
 
     /// Detaches what tells of accesses: no file is watched any more.

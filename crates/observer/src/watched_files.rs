@@ -7,11 +7,11 @@
 
 use std::collections::HashSet;
 
+use ahead_units::Timestamp;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
 use crate::observation::FileKey;
 use crate::quiet::Quiet;
-use ahead_units::Timestamp;
 
 /// `FILTER_BITS` of the programs: the array has two to the power of it places.
 const FILTER_BITS: u32 = 14;
@@ -90,11 +90,13 @@ impl WatchedFiles {
         };
     }
 
-    /// Misses of `file` are not told before `until`, while it is not watched.
-    pub(crate) fn ignore(&self, file: FileKey, until: Timestamp) {
+    /// Misses of `file` by `process` are not told before `until`, while it is not watched.
+    pub(crate) fn ignore(&self, file: FileKey, process: u32, until: Timestamp) {
+        let mut key = file.to_bytes();
+        key[12..].copy_from_slice(&process.to_ne_bytes());
         let until = until.get().to_ne_bytes();
         // Where this fails, they are told.
-        let _ = self.ignored.update(&file.to_bytes(), &until, MapFlags::ANY);
+        let _ = self.ignored.update(&key, &until, MapFlags::ANY);
     }
 
     fn write_filter(&self, place: u32) -> Result<(), libbpf_rs::Error> {

@@ -273,9 +273,11 @@ fn misses_of_a_file_that_is_ignored_are_not_told_until_then() {
         told(&observer, key).len()
     };
     assert!(misses(500) > 0);
-    observer.ignore(key, Timestamp::new(u64::MAX));
+    observer.ignore(key, std::process::id() + 1, Timestamp::new(u64::MAX));
+    assert!(misses(550) > 0, "another process");
+    observer.ignore(key, std::process::id(), Timestamp::new(u64::MAX));
     assert_eq!(misses(600), 0);
-    observer.ignore(key, Timestamp::new(1));
+    observer.ignore(key, std::process::id(), Timestamp::new(1));
     assert!(misses(700) > 0);
 }
 
@@ -284,6 +286,7 @@ fn misses_of_a_file_that_is_ignored_are_not_told_until_then() {
 fn a_small_file_is_told_only_where_the_kernel_does_not_bring_all_of_it() {
     let observer = start();
     for (pages, order, is_told) in [
+        (32, [0, 1, 2, 3], true),
         (32, [0, 1, 2, 3], false),
         (33, [0, 1, 2, 3], true),
         (32, [31, 20, 10, 0], true),
@@ -295,5 +298,28 @@ fn a_small_file_is_told_only_where_the_kernel_does_not_bring_all_of_it() {
         }
         let told = told(&observer, key).len();
         assert_eq!(told > 0, is_told, "{pages} pages, {order:?}: {told}");
+        // The first one is told to who has not said otherwise: a recording.
+        observer.leave_small().unwrap();
     }
+}
+
+/// Otherwise a reader of a watched file that is in memory would look as if it had waited.
+#[test]
+fn a_wait_for_a_file_that_is_not_told_is_not_that_of_the_file_before() {
+    let mut observer = start();
+    observer.leave_small().unwrap();
+    let ((file, key), (small, _)) = (file(1024), self::file(32));
+    observer.watch(key).unwrap();
+    let _ = all_told(&observer);
+    for number in 0..64 {
+        read(&file, number * number * 7 % 1024);
+        rustix::fs::fadvise(&small, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
+        read(&small, 0);
+    }
+    read(&file, 3);
+    let waits = told(&observer, key)
+        .iter()
+        .filter(|fact| fact.waited_ns > 0)
+        .count();
+    assert_eq!(waits, 0);
 }

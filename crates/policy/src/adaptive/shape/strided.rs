@@ -10,7 +10,7 @@
 use super::candidate::YOUNG_GAP_PAGES;
 use super::fit::Fit;
 use crate::adaptive::access::Access;
-use crate::adaptive::direction::{Direction, Span};
+use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::window::Window;
 use crate::decision::Prefetch;
@@ -190,30 +190,10 @@ pub(in crate::adaptive) fn begin(window: &mut Window, grid: &Grid, place: u64, u
     window.tail = u32::try_from(elements - elements / 2).unwrap_or(u32::MAX);
 }
 
-/// The place of the marker.
-fn marker(window: &Window, grid: &Grid) -> u64 {
-    let tail = u64::from(window.tail).saturating_mul(grid.period);
-    window.frontier.saturating_sub(tail)
-}
-
 /// Whether the reader has crossed the marker.
 pub(in crate::adaptive) fn marker_crossed(window: &Window, grid: &Grid) -> bool {
-    window.next > marker(window, grid)
-}
-
-/// Whole pages from the next element to the last one before the marker; `None`: nothing lies there.
-pub(in crate::adaptive) fn settled(window: &Window, grid: &Grid) -> Option<Span> {
-    let marker = marker(window, grid);
-    // Places are those of first bytes: in the mirror an element lies in front of its place.
-    let (start, end) = match grid.direction {
-        Direction::Forward => (window.next, marker),
-        Direction::Backward => (
-            window.next.saturating_sub(grid.length),
-            marker.saturating_sub(grid.period),
-        ),
-    };
-    let (start, end) = (start / PAGE_BYTES, end / PAGE_BYTES);
-    (start < end).then_some(Span { start, end })
+    let tail = u64::from(window.tail).saturating_mul(grid.period);
+    window.next > window.frontier.saturating_sub(tail)
 }
 
 /// Whether an access at `place` was asked for (judged before the stream moves).

@@ -431,19 +431,14 @@ impl Stream {
         }
     }
 
-    /// Pages between the newest access and the marker: accesses to them ask for nothing, in whatever order they come. `None`:
-    /// there are none, or the stream is not known for long.
+    /// Pages between the newest access and the marker: as long as the reader goes on there, nothing is asked for. `None`: there are
+    /// none, the stream is not known for long, or it strides: others may read between its elements.
     #[must_use]
     pub fn settled(&self) -> Option<PageRange> {
-        if self.hits < ESTABLISHED_HITS.get() {
+        if self.hits < ESTABLISHED_HITS.get() || !self.shape.is_run() {
             return None;
         }
-        let span = match self.shape {
-            Shape::Vacant | Shape::Candidate => None,
-            Shape::Run | Shape::Shuffled | Shape::Sparse => run::settled(&self.window),
-            Shape::Strided => strided::settled(&self.window, &self.grid()),
-        };
-        span.map(|span| self.direction.pages(span))
+        run::settled(&self.window).map(|span| self.direction.pages(span))
     }
 
     /// Whether `access` lies in what has been asked for (judged before the stream moves).
