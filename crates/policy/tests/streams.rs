@@ -283,7 +283,7 @@ fn a_strided_reader_earns_larger_requests_by_waiting() {
 #[test]
 fn what_is_settled_asks_for_nothing_while_its_reader_goes_on() {
     // Length, from one to the next, and whether the last one is read first.
-    let readers = [(4, 4, false), (4, 4, true), (1, 2, false)];
+    let readers = [(4, 4, false), (4, 4, true), (1, 1, true), (16, 16, false)];
     for reader @ (length, step, is_backward) in readers {
         let mut file = Reader::new(1 << 22);
         let (mut settled, mut inside, mut asked) = (None::<PageRange>, 0, 0);
