@@ -280,7 +280,7 @@ impl KernelObserver {
         self.watched.add(file).map_err(ObserverError::Refused)
     }
 
-    /// Accesses to `file` are not told any more, its next miss is.
+    /// Accesses to `file` are not told any more, its next miss is, unless it is [small](Self::leave_small) or [ignored](Self::ignore).
     pub fn forget(&mut self, file: FileKey) {
         self.watched.remove(file);
     }
@@ -308,7 +308,7 @@ impl KernelObserver {
     }
 
     /// Waits until there is news, or for `timeout`, and appends all that was told to `observations`. No news is what an access has
-    /// waited, and what a pause is for.
+    /// waited, and what [`Quiet`] has.
     ///
     /// # Errors
     /// The kernel's. A signal ends the wait without one.
