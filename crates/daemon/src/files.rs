@@ -64,8 +64,8 @@ pub struct Slot {
     pub mapped_window: MappedWindow,
     /// How late its accesses may be told.
     pause: Pause,
-    /// Which of them wake nobody.
-    quiet: Quiet,
+    /// What is settled in it, said to the programs: for one stream each.
+    settled: [ByteRange; SETTLED_MAX],
     /// For which process it was tried last to take it away, and when.
     pub narrowing_tried: Option<(u32, Timestamp)>,
     /// Which process's reads of it were judged last, when, and whether the owner of the machine means them.
@@ -77,6 +77,14 @@ impl Slot {
     #[must_use]
     pub const fn key(&self) -> Option<FileKey> {
         self.key
+    }
+
+    /// Which of its accesses wake nobody.
+    fn quiet(&self) -> Quiet {
+        Quiet {
+            pause: self.pause.length(),
+            settled: self.settled,
+        }
     }
 
     /// Whether the kernel's window pays at this price, after these faults.
@@ -255,7 +263,7 @@ impl Files {
     pub fn expect_again(&self, file: FileKey) {
         if let Some(place) = self.peek(file) {
             let slot = &mut *self.slots[at(place)].borrow_mut();
-            (slot.pause, slot.quiet) = Default::default();
+            (slot.pause, slot.settled) = Default::default();
         }
     }
 
@@ -293,18 +301,18 @@ impl Files {
     /// where that is new.
     pub fn on_told(&self, place: u32, told: &Told, stream: Option<StreamId>) -> Option<Quiet> {
         let slot = &mut *self.slots.get(at(place))?.borrow_mut();
-        let before = slot.quiet;
+        let before = slot.quiet();
         slot.pause.on_told(told);
-        slot.quiet.pause = slot.pause.length();
-        if let Some(StreamId { place, .. }) = stream {
-            let settled = slot.state.settled(slot.many.as_deref_mut(), place);
+        if let Some(stream) = stream {
+            let settled = slot.state.settled(slot.many.as_deref_mut(), stream.place);
             let settled = settled.map_or_else(ByteRange::default, Into::into);
-            let span = &mut slot.quiet.settled[usize::from(place) % SETTLED_MAX];
+            let span = &mut slot.settled[usize::from(stream.place) % SETTLED_MAX];
             if !ends_as(settled, *span) {
                 *span = settled;
             }
         }
-        (slot.quiet != before).then_some(slot.quiet)
+        let quiet = slot.quiet();
+        (quiet != before).then_some(quiet)
     }
 
     /// Whether accesses to the file at a place are told at once.

@@ -65,11 +65,13 @@ static __always_inline bool is_brought_whole(struct inode *inode, __u64 index, s
 /* Whether nothing is told of a miss: what reads the file is left alone for now. */
 static __always_inline bool is_ignored(struct file_key *key, struct task_struct *task, __u64 now)
 {
-	struct file_key reader = *key;
-	__u64 *until;
+	struct reader_key reader = {
+		.inode = key->inode,
+		.device = key->device,
+		.process = task->tgid,
+	};
+	__u64 *until = bpf_map_lookup_elem(&ignored, &reader);
 
-	reader.zero = task->tgid;
-	until = bpf_map_lookup_elem(&ignored, &reader);
 	return until && now < *until;
 }
 

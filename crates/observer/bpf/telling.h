@@ -128,12 +128,18 @@ struct {
 /* Where the last record ends in the ring for which the daemon was woken. Not in .bss, which is `own_process` alone for who writes it. */
 __u64 news_end SEC(".bss.news") = 0;
 
-/* Files, and processes in `zero`, whose misses of them are not told before this time: they are left alone, and each miss would
- * wake the daemon. */
+/* A process that reads a file. */
+struct reader_key {
+	__u64 inode;
+	__u32 device;
+	__u32 process;
+};
+
+/* Whose misses are not told before this time: they are left alone, and each miss would wake the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, WATCHED_MAX);
-	__type(key, struct file_key);
+	__type(key, struct reader_key);
 	__type(value, __u64);
 } ignored SEC(".maps");
 

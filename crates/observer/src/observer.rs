@@ -251,10 +251,16 @@ impl KernelObserver {
     /// # Errors
     /// The kernel's.
     pub fn leave_out(&self, process: u32) -> Result<(), libbpf_rs::Error> {
+        self.set_variable(".bss", process)
+    }
+
+    /// Sets the variable that the programs have alone in this section.
+    fn set_variable(&self, section: &str, value: u32) -> Result<(), libbpf_rs::Error> {
         let mut maps = self.object.maps();
-        let variables = maps.find(|map| map.name().to_string_lossy().ends_with(".bss"));
-        let variables = variables.expect("a variable of ours");
-        variables.update(&0_u32.to_ne_bytes(), &process.to_ne_bytes(), MapFlags::ANY)
+        // The name of the object may stand in front.
+        let variable = maps.find(|map| map.name().to_string_lossy().ends_with(section));
+        let variable = variable.expect("a variable of ours");
+        variable.update(&0_u32.to_ne_bytes(), &value.to_ne_bytes(), MapFlags::ANY)
     }
 
     /// Nothing is told any more of files of up to 128 KiB that the kernel brings whole by itself, as they are read from their start.
@@ -262,10 +268,7 @@ impl KernelObserver {
     /// # Errors
     /// The kernel's.
     pub fn leave_small(&self) -> Result<(), libbpf_rs::Error> {
-        let mut maps = self.object.maps();
-        let variable = maps.find(|map| map.name() == ".bss.small");
-        let variable = variable.expect("a variable of ours");
-        variable.update(&0_u32.to_ne_bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY)
+        self.set_variable(".bss.small", 1)
     }
 
     /// Accesses to `file` are told from now on. Attaches what that needs, if this is the first.

@@ -15,7 +15,7 @@ const QUIET_BYTES: usize = 16 * (1 + SETTLED_MAX);
 pub struct Quiet {
     /// One access in such a time wakes; zero: each does.
     pub pause: Duration,
-    /// Accesses inside one of these do not wake, unless the kernel had to go to the device for them.
+    /// Reads inside one of these do not wake, unless the kernel had to go to the device for them. Page faults do.
     pub settled: [ByteRange; SETTLED_MAX],
 }
 

@@ -92,6 +92,7 @@ impl WatchedFiles {
 
     /// Misses of `file` by `process` are not told before `until`, while it is not watched.
     pub(crate) fn ignore(&self, file: FileKey, process: u32, until: Timestamp) {
+        // As that of a file, with the process where nothing is.
         let mut key = file.to_bytes();
         key[12..].copy_from_slice(&process.to_ne_bytes());
         let until = until.get().to_ne_bytes();

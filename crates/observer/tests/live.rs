@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ahead_observer::observation::{FactKind, FileKey, Observation};
@@ -38,6 +39,10 @@ fn read(file: &File, page: u64) {
         .expect("inside");
 }
 
+fn evict(file: &File) {
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
+}
+
 fn all_told(observer: &KernelObserver) -> Vec<Observation> {
     let mut told = Vec::new();
     observer.wait(Duration::ZERO, &mut told).expect("a ring");
@@ -48,6 +53,25 @@ fn told(observer: &KernelObserver, of: FileKey) -> Vec<Observation> {
     let mut told = all_told(observer);
     told.retain(|fact| fact.file == of);
     told
+}
+
+/// What is told of a file while `reader` runs, and how often whoever listens was woken, or had waited for 100 ms.
+fn told_while(
+    observer: &KernelObserver,
+    of: FileKey,
+    reader: JoinHandle<()>,
+) -> (Vec<Observation>, u32) {
+    let (mut told, mut woken) = (Vec::new(), 0);
+    while !reader.is_finished() {
+        observer
+            .wait(Duration::from_millis(100), &mut told)
+            .unwrap();
+        woken += 1;
+    }
+    reader.join().unwrap();
+    observer.drain(&mut told).unwrap();
+    told.retain(|fact| fact.file == of);
+    (told, woken)
 }
 
 fn paused(pause: Duration) -> Quiet {
@@ -96,7 +120,7 @@ fn a_mapping_that_is_walked_is_told_as_all_of_its_pages() {
     const PAGES: u64 = 8192;
     let mut observer = start();
     let (file, key) = file(PAGES);
-    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    evict(&file);
     let mapped = MappedFile::map(&file).unwrap();
     observer.watch(key).unwrap();
     let _ = told(&observer, key);
@@ -165,24 +189,15 @@ fn reads_of_which_nothing_is_expected_are_told_many_at_once() {
             std::thread::sleep(Duration::from_micros(50));
         }
     });
-    let (mut told, mut woken) = (Vec::new(), 0);
-    while !reader.is_finished() {
-        observer
-            .wait(Duration::from_millis(100), &mut told)
-            .unwrap();
-        woken += 1;
-    }
-    reader.join().unwrap();
+    let (told, woken) = told_while(&observer, key, reader);
     let elapsed = began.elapsed();
-    observer.drain(&mut told).unwrap();
-    told.retain(|fact| fact.file == key);
     let reads: u64 = told.iter().map(|fact| u64::from(fact.count)).sum();
     assert!(reads + 2 >= READS, "{reads} told");
     // Each also if the machine is so busy that it lies two milliseconds behind the one before; and where one was told
     // between a look and the sleep after it.
     let most = elapsed.as_millis() / 2 + u128::from(READS / 10);
     assert!(
-        woken <= most,
+        u128::from(woken) <= most,
         "woken {woken} times in {elapsed:?}, for {}",
         told.len()
     );
@@ -229,14 +244,7 @@ fn woken_by(observer: &KernelObserver, (file, key): (File, FileKey), reads: u64)
         }
         read(&file, 700);
     });
-    let (mut told, mut woken) = (Vec::new(), 0);
-    while !reader.is_finished() {
-        observer.wait(Duration::from_secs(1), &mut told).unwrap();
-        woken += 1;
-    }
-    reader.join().unwrap();
-    observer.drain(&mut told).unwrap();
-    told.retain(|fact| fact.file == key);
+    let (told, woken) = told_while(observer, key, reader);
     (woken, told.iter().map(|fact| u64::from(fact.count)).sum())
 }
 
@@ -268,7 +276,7 @@ fn misses_of_a_file_that_is_ignored_are_not_told_until_then() {
     let observer = start();
     let (file, key) = file(1024);
     let misses = |page: u64| {
-        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
+        evict(&file);
         read(&file, page);
         told(&observer, key).len()
     };
@@ -292,7 +300,7 @@ fn a_small_file_is_told_only_where_the_kernel_does_not_bring_all_of_it() {
         (32, [31, 20, 10, 0], true),
     ] {
         let (file, key) = file(pages);
-        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
+        evict(&file);
         for page in order {
             read(&file, page);
         }
@@ -313,7 +321,7 @@ fn a_wait_for_a_file_that_is_not_told_is_not_that_of_the_file_before() {
     let _ = all_told(&observer);
     for number in 0..64 {
         read(&file, number * number * 7 % 1024);
-        rustix::fs::fadvise(&small, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
+        evict(&small);
         read(&small, 0);
     }
     read(&file, 3);
