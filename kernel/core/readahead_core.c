@@ -1884,6 +1884,25 @@ void ra_core_catch_up(struct ra_history *file, struct ra_stream *streams,
 	}
 }
 
+/*
+ * The file is read from its start again. Runs that reached its end are over:
+ * they have not stopped, and what follows is looked at even if nothing waited.
+ */
+static void retire_finished(struct arrival *a)
+{
+	unsigned int place;
+
+	for (place = 0; place < a->places; place++) {
+		struct ra_stream *stream = &a->streams[place];
+
+		if (!is_forward_run(stream) ||
+		    stream->next < a->moment->file_pages)
+			continue;
+		vacate(stream, place);
+		a->file->last_busy = a->file->tick;
+	}
+}
+
 /**
  * ra_core_access - the program reads pages of a file
  * @file: what is known of the file
@@ -1912,6 +1931,8 @@ void ra_core_access(struct ra_history *file, struct ra_stream *streams,
 	int found, around;
 
 	*decision = (struct ra_decision){ .stream = RA_NO_STREAM };
+	if (!access.start)
+		retire_finished(&a);
 	if (access.end > RA_PAGES_MAX || access.start > access.end)
 		return;
 	file->tick++;

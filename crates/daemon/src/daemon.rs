@@ -232,25 +232,24 @@ impl Daemon {
         self.counts.misses += 1;
         self.missed = fact.time;
         // A program that gives advice of its own is left to it, as is one that has the library.
-        let reader = self.readers.get(fact);
-        let is_left = fact.advised_random || reader.has_library;
+        let is_left = fact.advised_random || self.readers.get(fact).has_library;
         if is_left || self.owned.is_owned(fact.file.device) {
             return self.ignore(fact);
         }
-        let known = self.session.files.find(fact.file);
-        let place = known.unwrap_or_else(|| self.meet(fact));
+        let place = self.session.files.find(fact.file);
+        let place = place.unwrap_or_else(|| self.meet(fact));
         self.session.files.note_reach(place, fact);
         if !self.is_meant(place, fact) {
             return self.ignore(fact);
         }
         let is_first = !self.watched.contains(&fact.file);
-        if is_first {
-            self.watch(fact.file, fact.time);
-        }
-        // Later faults came before the file was watched, and those between them, of pages that the kernel had brought
-        // along, were not told: a scan would look like a stride of windows.
+        is_first.then(|| self.watch(fact.file, fact.time));
+        // Later faults came before the file was watched, and those between them, of pages that the kernel had brought along, were not
+        // told: a scan would look like a stride of windows.
         if fact.is_early && (is_first || !fact.is_mapped) {
             self.on_accesses(fact);
+        } else if let Some(untold) = self.session.files.untold(place, fact) {
+            self.on_accesses(&untold);
         }
     }
 

@@ -23,6 +23,7 @@ use crate::pause::{Pause, Told};
 use crate::reach::Reach;
 use crate::readers::Readers;
 use crate::status::{DeviceStatus, FileStatus, PageAccount};
+use crate::untold::Newest;
 
 /// Files that are known at once. Fewer, and a machine that reads many forgets the streams of those that come back;
 /// more is memory.
@@ -46,6 +47,8 @@ pub struct Slot {
     pub history: History,
     /// When its newest fact was told.
     pub told: Timestamp,
+    /// The newest access that was told.
+    newest: Newest,
     /// Process that read it last.
     pub reader: u32,
     /// The user of that process.
@@ -289,12 +292,22 @@ impl Files {
             slot.cgroup = reader.cgroups.last().cloned();
         }
         slot.is_mapped = fact.is_mapped;
+        slot.newest.on_told(fact);
+        if let Some(window) = fact.window {
+            slot.state.set_kernel_window(window);
+        }
         let before = std::mem::replace(&mut slot.told, fact.time);
         if before == Timestamp::default() {
             fact.time
         } else {
             before.min(fact.time)
         }
+    }
+
+    /// What was read between the newest access to the file at a place that was told, and `miss`.
+    #[must_use]
+    pub fn untold(&self, place: u32, miss: &Observation) -> Option<Observation> {
+        self.slots.get(at(place))?.borrow().newest.until(miss)
     }
 
     /// Accesses to the file at a place were told, the newest one of `stream`. Returns which of the next ones need to wake nobody,

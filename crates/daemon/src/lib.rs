@@ -13,6 +13,7 @@
 //!
 //! * [`observing`] — where facts come from; [`daemon`] — facts in, decisions carried out
 //! * [`files`] — the files that are known; [`pause`] — how late accesses to one may be told
+//! * `untold` — what a scan read between two misses, of which nothing is told
 //! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
 //! * [`scope`] — for which files and processes
 //! * [`history`], [`changes`] — what was decided about a file, and which of that is news
@@ -42,3 +43,4 @@ mod readers;
 pub mod scope;
 mod starving;
 pub mod status;
+mod untold;

@@ -287,10 +287,12 @@ impl Device {
         }
     }
 
-    /// Most that the kernel asks for at once by itself for a scan in reads of `pages`; 0: that is not known.
+    /// Most that the kernel asks for at once by itself for a scan in reads of `pages`, where the open file has a window of its own if
+    /// that is known; 0: that is not known, or nothing.
     #[must_use]
-    pub fn kernel_window(&self, pages: PageCount) -> PageCount {
-        let window = u64::from(self.kernel_window.load(Relaxed));
+    pub fn kernel_window(&self, pages: PageCount, of_file: Option<PageCount>) -> PageCount {
+        let of_device = u64::from(self.kernel_window.load(Relaxed));
+        let window = of_file.map_or(of_device, PageCount::get);
         PageCount::new(scan_window(pages.get(), window, self.call_pages_max()))
     }
 

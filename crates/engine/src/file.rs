@@ -63,6 +63,8 @@ pub struct FileState {
     is_sequential: bool,
     /// It is copied inside the kernel, without reads.
     is_copied: bool,
+    /// The kernel's window of its open file; `None`: that of the device.
+    kernel_window: Option<PageCount>,
     /// While it is read from its start: all pages before this one were read.
     read_up_to: u64,
     /// Largest request so far, for the account.
@@ -109,6 +111,7 @@ impl FileState {
         self.device = facts.device;
         self.knobs = facts.knobs;
         (self.is_sequential, self.is_copied) = (false, false);
+        self.kernel_window = None;
         self.active = now;
     }
 
@@ -142,6 +145,12 @@ impl FileState {
         self.is_copied = true;
     }
 
+    /// The kernel's window of its open file, where the host sees it: it is not that of the device after advice of the program, or
+    /// when that of the device was changed since.
+    pub fn set_kernel_window(&mut self, window: PageCount) {
+        self.kernel_window = Some(window);
+    }
+
     /// Whether the program said SEQUENTIAL last.
     #[must_use]
     pub fn is_sequential(&self) -> bool {
@@ -156,8 +165,8 @@ impl FileState {
     /// The quick half of [`Self::on_access`]. [`Quick::No`] has changed nothing.
     #[inline]
     pub fn on_quick_access(&mut self, many: Many<'_>, access: PageRange) -> Quick {
-        if access.end.get() >= self.file_pages.get() {
-            // The end of a file says something about the next ones.
+        if access.end.get() >= self.file_pages.get() || self.is_start(access) {
+            // The end of a file says something about the next ones, and its start about the end.
             return Quick::No;
         }
         let quick = self
@@ -185,6 +194,12 @@ impl FileState {
         let last = self.file_pages.get().saturating_sub(1);
         let range = PageRange::new(pages.start.get(), pages.end.get().min(last));
         (range.start < range.end).then_some(range)
+    }
+
+    /// Whether the file begins to be read with `access`, or begins again after its end.
+    #[inline]
+    fn is_start(&self, access: PageRange) -> bool {
+        access.start.get() == 0 && !self.from_start
     }
 
     #[inline]
@@ -219,9 +234,11 @@ impl FileState {
             access.len()
         };
         let (waiting, listed) = (self.waiting, self.list.listed);
+        let window_of_file = self.kernel_window;
         let streams = group.budget.streams();
         self.closed = false;
-        if access.start.get() == 0 && !self.from_start {
+        let is_start = self.is_start(access);
+        if is_start {
             (self.from_start, self.read_up_to) = (true, 0);
             group.expectation.on_begun();
         }
@@ -233,7 +250,7 @@ impl FileState {
             expected: group.expectation.pages(),
             threshold: group.budget.threshold(),
             available: group.budget.available(),
-            kernel_window: device.kernel_window(kernel_reads),
+            kernel_window: device.kernel_window(kernel_reads, window_of_file),
             scans_are_left: device.are_scans_left(),
             streams,
             contested: is_shared || device.is_contested(),
@@ -245,6 +262,9 @@ impl FileState {
             is_left_alone: group.guard.is_left_alone(),
         };
         let table = table(&mut self.few, many.as_deref_mut());
+        if is_start {
+            self.streams.on_start(table, file_pages);
+        }
         let mut outcome = self.streams.on_access(table, bytes, now, moment);
         if outcome.stream.is_none() {
             let run = self.streams.newest_run(table);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What is known of watched files and of threads, and how their accesses become records.
  *
- * Accesses of equal length and step are told as one record, once they make CHUNK_BYTES or something waited, or when
- * MILLISECOND has passed since the last one of the file. */
+ * Accesses of equal length and step are told as one record, once they make CHUNK_BYTES or something waited, when
+ * MILLISECOND has passed since the last one of the file, or at its end: nothing may follow, and who reads the file next is another. */
 #ifndef AHEAD_TELLING_H
 #define AHEAD_TELLING_H
 
@@ -111,8 +111,7 @@ struct span {
  * tenth of a read of a page from flash; and where programs compute on all processors, one of them may have that of the
  * reader afterwards, for some milliseconds. Beside `watched`, as the daemon writes it while programs write the run. */
 struct quiet {
-	/* Where accesses have led to nothing for long, it is woken once in `pause_ns` at most. */
-	__u64 woken_ns;
+	/* Where accesses have led to nothing for long, it is woken only if nothing has woken it for so long. */
 	__u64 pause_ns;
 	/* What lies between a reader and its marker was asked for: it is woken for who leaves that, or misses something there. */
 	struct span settled[SETTLED_MAX];
@@ -127,6 +126,8 @@ struct {
 
 /* Where the last record ends in the ring for which the daemon was woken. Not in .bss, which is `own_process` alone for who writes it. */
 __u64 news_end SEC(".bss.news") = 0;
+/* And when. */
+__u64 woken_ns SEC(".bss.news") = 0;
 
 /* A process that reads a file. */
 struct reader_key {
@@ -172,6 +173,7 @@ static __always_inline void send(struct record *record, bool wakes)
 		wakes = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) > RING_BYTES / 4;
 	if (wakes && bpf_ringbuf_query(&records, BPF_RB_CONS_POS) >= news_end) {
 		news_end = bpf_ringbuf_query(&records, BPF_RB_PROD_POS);
+		woken_ns = record->time_ns;
 		flags = BPF_RB_FORCE_WAKEUP;
 	}
 	bpf_ringbuf_submit(place, flags);
@@ -192,10 +194,8 @@ static __always_inline bool is_news(struct file_key *key, __u64 start, __u64 end
 			return false;
 		file->settled[place].end = 0;
 	}
-	if (now - file->woken_ns < file->pause_ns)
-		return false;
-	file->woken_ns = now;
-	return true;
+	/* Others that have woken it had it read what this file had told. */
+	return now - woken_ns >= file->pause_ns;
 }
 
 static __always_inline bool is_ours(struct task_struct *task)
@@ -254,6 +254,7 @@ static __always_inline void tell(struct run *run, struct file_key *key, __u64 fi
 	struct file *opened = NULL;
 	__u64 first = run->start, last;
 	struct record record;
+	bool is_end;
 
 	if (!run->count)
 		return;
@@ -283,7 +284,9 @@ static __always_inline void tell(struct run *run, struct file_key *key, __u64 fi
 		last = first;
 		first = run->start;
 	}
-	send(&record, is_news(key, first, last + run->length, run->flags & FLAG_MAPPED, is_missed, now));
+	/* Who has read the end of a file asks for nothing more of it. */
+	is_end = last + run->length >= file_bytes && !(run->flags & FLAG_MAPPED) && !waited_ns && !is_missed;
+	send(&record, !is_end && is_news(key, first, last + run->length, run->flags & FLAG_MAPPED, is_missed, now));
 }
 
 /* When an access is told. */
@@ -326,7 +329,7 @@ static __always_inline void add(struct run *run, struct file_key *key, __u64 fil
 		run->descriptor = flags & FLAG_MAPPED ? -1 : descriptor_of(task);
 	}
 	if (when != LATER || waited_ns || run->count * run->length >= CHUNK_BYTES ||
-	    now - run->told_ns > MILLISECOND)
+	    start + length >= file_bytes || now - run->told_ns > MILLISECOND)
 		tell(run, key, file_bytes, task, waited_ns, when == BEFORE_MISS, now);
 }
 

@@ -107,6 +107,10 @@ impl File {
             Outcome::default()
         } else {
             let now = Timestamp::new(call.now_ns);
+            if call.start == 0 {
+                let file_pages = moment(call).file_pages;
+                self.policy.on_start(&mut self.streams, file_pages);
+            }
             self.policy
                 .on_access(&mut self.streams, bytes, now, || moment(call))
         };

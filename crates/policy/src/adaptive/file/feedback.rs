@@ -5,6 +5,7 @@
 
 use super::FileStreams;
 use crate::adaptive::id::StreamId;
+use crate::adaptive::observer::report;
 use crate::adaptive::stream::Stream;
 use crate::adaptive::window::pages32;
 use crate::steering::steering;
@@ -47,6 +48,18 @@ fn find(streams: &mut [Stream], id: Option<StreamId>) -> Option<&mut Stream> {
 }
 
 impl FileStreams {
+    /// The first page of a file of `file_pages` is about to be read. Runs that reached its end are over then: they have not stopped, so
+    /// they say nothing about how far this one goes; and what made one of them go through the file may have it read again, so that the
+    /// next accesses are looked at even if nothing has waited for long.
+    pub fn on_start(&mut self, streams: &mut [Stream], file_pages: PageCount) {
+        for (place, stream) in streams.iter_mut().enumerate() {
+            if stream.has_reached(file_pages) {
+                stream.vacate(&mut report(place, &mut ()));
+                self.last_busy = self.tick;
+            }
+        }
+    }
+
     /// The read of `access`, which [`Self::on_access`] gave to `stream`, had to wait for the device.
     pub fn on_wait(
         &mut self,

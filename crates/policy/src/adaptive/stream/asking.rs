@@ -16,7 +16,7 @@ use crate::decision::Prefetch;
 use crate::device::DeviceEstimate;
 use crate::reason::Reason;
 use crate::steering::steering;
-use ahead_units::{PageRange, Timestamp};
+use ahead_units::{PageCount, PageRange, Timestamp};
 
 steering! {
     /// Least next request after pages were evicted. Smaller, and a stream in short memory asks for
@@ -111,9 +111,9 @@ impl Stream {
         };
         let limit = limit.min(most);
         let rest = self.rest(moment, learned.runs);
-        let is_scan = rest == Rest::Unknown
-            && self.shape == Shape::Run
-            && self.direction == Direction::Forward;
+        let is_scan = self.shape == Shape::Run
+            && self.direction == Direction::Forward
+            && self.may_reach_end(rest, moment.file_pages);
         if is_scan && request::is_asked_by_kernel(&need, moment, learned.thrash_pages, limit) {
             // What was asked for before is read first.
             self.window.tail = 0;
@@ -271,6 +271,18 @@ impl Stream {
             Rest::Unknown => Rest::Unknown,
             Rest::AsFarAgain(pages) => Rest::AsFarAgain(pages.saturating_sub(asked)),
             Rest::Pages(pages) => Rest::Pages(pages.saturating_sub(asked)),
+        }
+    }
+
+    /// Whether a forward run may go on to the end of the file, so that nothing is read in vain beyond its own.
+    fn may_reach_end(&self, rest: Rest, file_pages: PageCount) -> bool {
+        match rest {
+            Rest::Unknown => true,
+            Rest::AsFarAgain(_) => false,
+            Rest::Pages(pages) => {
+                let asked = self.window.next.max(self.window.frontier);
+                asked.saturating_add(pages) >= file_pages.get()
+            }
         }
     }
 

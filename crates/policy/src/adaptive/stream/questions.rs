@@ -1,6 +1,8 @@
 //! What a stream is to those who decide about it.
 
 use super::{DOUBTFUL_HITS, ESTABLISHED_HITS, REGULAR_STEPS, STRIDED_HITS, Stream};
+use ahead_units::PageCount;
+
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
@@ -57,6 +59,11 @@ impl Stream {
     /// Whether this is a run towards the end of the file.
     pub(in crate::adaptive) fn is_forward_run(&self) -> bool {
         self.shape.is_run() && self.direction == Direction::Forward
+    }
+
+    /// A run towards the end of the file that got there.
+    pub(in crate::adaptive) fn has_reached(&self, end: PageCount) -> bool {
+        self.is_forward_run() && self.window.next >= end.get()
     }
 
     /// A stride that could be several evenly spaced streams read in turn.

@@ -1,0 +1,124 @@
+//! What a scan read while nobody told of it.
+//!
+//! Before a file is watched, and after it was left, only what misses is told. Without the reads between, a scan would look like
+//! two, of which one has stopped, and runs of such a file would not be believed to go on.
+
+use ahead_observer::observation::Observation;
+use ahead_units::ByteRange;
+
+/// Windows of the kernel that a scan reads between two misses at most: the one that it is in, and the one that was read ahead.
+const WINDOWS_UNTOLD: u64 = 2;
+
+/// The newest access to a file that was told. The default: none was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Newest {
+    process: u32,
+    access: ByteRange,
+}
+
+impl Newest {
+    /// Accesses were told.
+    pub(crate) fn on_told(&mut self, fact: &Observation) {
+        self.process = fact.process;
+        self.access = fact.accesses().last().unwrap_or(self.access);
+    }
+
+    /// What was read since, up to `miss`, where the kernel reads ahead of a scan by itself: the marker at which it does so lies in a
+    /// window that it has read in one piece. Accesses are taken to be as long as the newest one. `None`: that was not told.
+    #[must_use]
+    pub(crate) fn until(&self, miss: &Observation) -> Option<Observation> {
+        let length = self.access.len().get();
+        let window = miss.window?.bytes().get();
+        let bytes = miss.first.start.get().checked_sub(self.access.end.get())?;
+        let count = bytes.checked_div(length)?;
+        let is_scan = !miss.is_early && !miss.is_mapped && self.process == miss.process;
+        let is_near = count > 0 && bytes <= window.saturating_mul(WINDOWS_UNTOLD);
+        (is_scan && is_near).then(|| Observation {
+            first: ByteRange::of(self.access.end, self.access.len()),
+            step: i64::try_from(length).unwrap_or(i64::MAX),
+            count: u32::try_from(count).unwrap_or(u32::MAX),
+            ..*miss
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ahead_observer::observation::{FactKind, FileKey};
+    use ahead_units::{PageCount, PageRange, Timestamp};
+
+    use super::*;
+
+    fn miss(page: u64) -> Observation {
+        Observation {
+            kind: FactKind::Miss,
+            time: Timestamp::new(1),
+            file: FileKey {
+                device: 1,
+                inode: 1,
+            },
+            file_pages: PageCount::new(4096),
+            first: PageRange::new(page, page + 1).into(),
+            step: 0,
+            count: 1,
+            waited_ns: 0,
+            process: 7,
+            thread: 7,
+            programs: 0,
+            descriptor: None,
+            is_mapped: false,
+            advised_random: false,
+            is_early: false,
+            window: Some(PageCount::new(32)),
+        }
+    }
+
+    fn starts(newest: Newest, miss: &Observation) -> Option<Vec<u64>> {
+        let untold = newest.until(miss)?;
+        let starts = untold.accesses().map(|read| read.pages().start.get());
+        Some(starts.collect())
+    }
+
+    #[test]
+    fn between_two_misses_of_a_scan_all_was_read() {
+        let mut newest = Newest::default();
+        assert_eq!(starts(newest, &miss(4)), None, "nothing was told");
+        newest.on_told(&miss(0));
+        assert_eq!(starts(newest, &miss(4)), Some(vec![1, 2, 3]));
+        assert_eq!(starts(newest, &miss(1)), None, "none between them");
+        assert_eq!(starts(newest, &miss(0)), None);
+        assert!(starts(newest, &miss(65)).is_some());
+        assert_eq!(starts(newest, &miss(66)), None, "farther than two windows");
+        let longer = Observation {
+            first: PageRange::new(4, 8).into(),
+            ..miss(4)
+        };
+        newest.on_told(&longer);
+        assert_eq!(starts(newest, &miss(18)), Some(vec![8, 12]), "16 KiB each");
+    }
+
+    #[test]
+    fn a_miss_that_is_no_marker_says_nothing_about_what_was_read() {
+        let mut newest = Newest::default();
+        newest.on_told(&miss(0));
+        let early = Observation {
+            is_early: true,
+            ..miss(4)
+        };
+        let mapped = Observation {
+            is_mapped: true,
+            ..miss(4)
+        };
+        let other = Observation {
+            process: 8,
+            ..miss(4)
+        };
+        let unseen = Observation {
+            window: None,
+            ..miss(4)
+        };
+        for miss in [early, mapped, other, unseen] {
+            assert_eq!(starts(newest, &miss), None, "{miss:?}");
+        }
+    }
+}
