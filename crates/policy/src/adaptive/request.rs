@@ -158,8 +158,8 @@ fn space(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
     left.min(lead / 2)
 }
 
-/// Whether the kernel asks by itself for as much as a scan gets at most, `limit`, and for what one alone needs, or was measured to
-/// do better with less, and memory has space for that. Two that ask for the same are in each other's way: the kernel's next window
+/// Whether the kernel asks by itself for as much as a scan gets at most, `limit`, and for what one alone needs, or for more than `limit`,
+/// or was measured to do better with less; and memory has space for that. Two that ask for the same are in each other's way: the kernel's next window
 /// begins where a page is missing.
 pub(super) fn is_asked_by_kernel(
     need: &Need,
@@ -171,7 +171,7 @@ pub(super) fn is_asked_by_kernel(
     let needed = limit.max(moment.device.pipeline_request().get());
     // Measured with the window that it has nearly everywhere, or a larger one: a smaller one is another matter.
     let was_measured = moment.scans_are_left && kernel >= KERNEL_PAGES;
-    let is_enough = kernel >= needed || was_measured;
+    let is_enough = kernel >= needed || kernel > limit || was_measured;
     is_enough && kernel <= space(need, moment, thrash_pages)
 }
 
@@ -285,7 +285,7 @@ mod tests {
 
     /// `dd` in 4 KiB from a disk of 3 GB/s with a window of 8 MiB took 1.7 times as long beside windows of 512 KiB as without.
     /// Eight scans of flash beside the kernel's 128 KiB, which is all that each of them may ask for, took 1.25 times as long when
-    /// they were left to it.
+    /// they were left to it. Twelve beside the 256 KiB that it has after SEQUENTIAL took as much longer when they were not.
     #[test]
     fn a_scan_is_left_to_the_kernel_where_its_window_is_as_large_as_one_alone_needs() {
         let is_left = |kernel, streams, available| {
@@ -301,6 +301,7 @@ mod tests {
         assert!(is_left(2048, 8, 65_536));
         assert!(!is_left(32, 1, 65_536));
         assert!(!is_left(32, 8, 65_536), "all that it may ask for");
+        assert!(is_left(64, 12, 65_536), "more than that");
         assert!(!is_left(2048, 1, 1024), "there is no space for its window");
         assert!(!is_left(0, 1, 65_536), "it asks for nothing");
         let moment = Moment {
