@@ -75,7 +75,7 @@ impl WatchedFiles {
         }
     }
 
-    /// For `file` whoever listens is woken once in `quiet.pause` at most, and for nothing in `quiet.settled`. Nothing happens to one
+    /// For `file` whoever listens is woken if nothing has woken it for `quiet.pause`, and for nothing in `quiet.settled`. Nothing happens to one
     /// that is not watched.
     pub(crate) fn set_quiet(&self, file: FileKey, quiet: &Quiet) {
         if !self.files.contains(&file) {
