@@ -231,11 +231,11 @@ fn files_of_which_nothing_is_expected_share_a_pause() {
     let key = files[0].1;
     let began = Instant::now();
     let reader = std::thread::spawn(move || {
-        for number in 0..400 {
+        for number in 0..600 {
             for (file, _) in &files {
                 read(file, number * number * 7 % 1024);
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(2));
         }
     });
     let (_, woken) = told_while(&observer, key, reader);
