@@ -75,8 +75,8 @@ impl WatchedFiles {
         }
     }
 
-    /// For `file` whoever listens is woken if nothing has woken it for `quiet.pause`, and for nothing in `quiet.settled`. Nothing happens to one
-    /// that is not watched.
+    /// For `file` whoever listens is woken if nothing has woken it for `quiet.pause`, and for nothing in `quiet.settled`. Nothing happens to
+    /// one that is not watched.
     pub(crate) fn set_quiet(&self, file: FileKey, quiet: &Quiet) {
         if !self.files.contains(&file) {
             return;
