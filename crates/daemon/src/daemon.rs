@@ -218,8 +218,7 @@ impl Daemon {
         self.counts.facts += 1;
         // Of a scan that is not watched its misses are told, and each is a turn as well.
         if fact.waited_ns > WAIT_NS_MIN || fact.kind == FactKind::Miss {
-            let FileKey { device, inode } = fact.file;
-            self.starving.on_turn(device, inode, fact.time);
+            self.starving.on_turn(fact.file, fact.time);
         }
         match fact.kind {
             FactKind::Miss => self.on_miss(fact),
@@ -236,14 +235,16 @@ impl Daemon {
         if is_left || self.owned.is_owned(fact.file.device) {
             return self.ignore(fact);
         }
-        let place = self.session.files.find(fact.file);
-        let place = place.unwrap_or_else(|| self.meet(fact));
+        let known = self.session.files.find(fact.file);
+        let place = known.unwrap_or_else(|| self.meet(fact));
         self.session.files.note_reach(place, fact);
         if !self.is_meant(place, fact) {
             return self.ignore(fact);
         }
         let is_first = !self.watched.contains(&fact.file);
-        is_first.then(|| self.watch(fact.file, fact.time));
+        if is_first {
+            self.watch(fact.file, fact.time);
+        }
         // Later faults came before the file was watched, and those between them, of pages that the kernel had brought along, were not
         // told: a scan would look like a stride of windows.
         if fact.is_early && (is_first || !fact.is_mapped) {

@@ -23,7 +23,7 @@ use crate::pause::{Pause, Told};
 use crate::reach::Reach;
 use crate::readers::Readers;
 use crate::status::{DeviceStatus, FileStatus, PageAccount};
-use crate::untold::Newest;
+use crate::untold::untold;
 
 /// Files that are known at once. Fewer, and a machine that reads many forgets the streams of those that come back;
 /// more is memory.
@@ -48,7 +48,7 @@ pub struct Slot {
     /// When its newest fact was told.
     pub told: Timestamp,
     /// The newest access that was told.
-    newest: Newest,
+    newest: ByteRange,
     /// Process that read it last.
     pub reader: u32,
     /// The user of that process.
@@ -292,7 +292,7 @@ impl Files {
             slot.cgroup = reader.cgroups.last().cloned();
         }
         slot.is_mapped = fact.is_mapped;
-        slot.newest.on_told(fact);
+        slot.newest = fact.accesses().last().unwrap_or(slot.newest);
         if let Some(window) = fact.window {
             slot.state.set_kernel_window(window);
         }
@@ -307,7 +307,8 @@ impl Files {
     /// What was read between the newest access to the file at a place that was told, and `miss`.
     #[must_use]
     pub fn untold(&self, place: u32, miss: &Observation) -> Option<Observation> {
-        self.slots.get(at(place))?.borrow().newest.until(miss)
+        let slot = self.slots.get(at(place))?.borrow();
+        untold(slot.reader, slot.newest, miss)
     }
 
     /// Accesses to the file at a place were told, the newest one of `stream`. Returns which of the next ones need to wake nobody,

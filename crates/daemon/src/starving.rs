@@ -10,6 +10,7 @@
 use std::num::NonZeroUsize;
 
 use ahead_engine::starved::Starved;
+use ahead_observer::observation::FileKey;
 use ahead_units::Timestamp;
 use lru::LruCache;
 
@@ -69,11 +70,12 @@ impl StarvingFaults {
         self.0.get_or_insert_mut(device, OneDevice::default)
     }
 
-    /// `device` has answered a reader of file `inode`, or is asked for it.
-    pub(crate) fn on_turn(&mut self, device: u64, inode: u64, now: Timestamp) {
+    /// The device of `file` has answered a reader of it, or is asked for it.
+    pub(crate) fn on_turn(&mut self, file: FileKey, now: Timestamp) {
+        let FileKey { device, inode } = file;
         let one = self.of(device);
-        if let Some((file, before)) = one.served.replace((inode, now))
-            && file != inode
+        if let Some((other, before)) = one.served.replace((inode, now))
+            && other != inode
         {
             let turn_ns = now.since(before).min(TURN_NS_MAX);
             let known = one.turns.min(TURNS - 1);
@@ -116,12 +118,16 @@ mod tests {
         Timestamp::new(us * 1000)
     }
 
+    fn file(inode: u64) -> FileKey {
+        FileKey { device: 1, inode }
+    }
+
     /// Four scans that are answered in turn, one each `turn_us`, and a fault behind each eight of them.
     fn starves(turn_us: u64, files: u64) -> bool {
         let mut faults = StarvingFaults::new();
         for turn in 1..100 {
             let now = at(turn * turn_us);
-            faults.on_turn(1, turn % files, now);
+            faults.on_turn(file(turn % files), now);
             faults.on_scan(1, now);
             if turn % 8 == 0 {
                 faults.on_lone_fault(1, turn_us * 8000, now);
@@ -143,7 +149,7 @@ mod tests {
         let mut faults = StarvingFaults::new();
         for turn in 1..100 {
             let now = at(turn * 1000);
-            faults.on_turn(1, turn % 4, now);
+            faults.on_turn(file(turn % 4), now);
             if turn % 8 == 0 {
                 faults.on_lone_fault(1, 8_000_000, now);
                 assert!(!faults.is_on(1, now));

@@ -9,37 +9,23 @@ use ahead_units::ByteRange;
 /// Windows of the kernel that a scan reads between two misses at most: the one that it is in, and the one that was read ahead.
 const WINDOWS_UNTOLD: u64 = 2;
 
-/// The newest access to a file that was told. The default: none was.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Newest {
-    process: u32,
-    access: ByteRange,
-}
-
-impl Newest {
-    /// Accesses were told.
-    pub(crate) fn on_told(&mut self, fact: &Observation) {
-        self.process = fact.process;
-        self.access = fact.accesses().last().unwrap_or(self.access);
-    }
-
-    /// What was read since, up to `miss`, where the kernel reads ahead of a scan by itself: the marker at which it does so lies in a
-    /// window that it has read in one piece. Accesses are taken to be as long as the newest one. `None`: that was not told.
-    #[must_use]
-    pub(crate) fn until(&self, miss: &Observation) -> Option<Observation> {
-        let length = self.access.len().get();
-        let window = miss.window?.bytes().get();
-        let bytes = miss.first.start.get().checked_sub(self.access.end.get())?;
-        let count = bytes.checked_div(length)?;
-        let is_scan = !miss.is_early && !miss.is_mapped && self.process == miss.process;
-        let is_near = count > 0 && bytes <= window.saturating_mul(WINDOWS_UNTOLD);
-        (is_scan && is_near).then(|| Observation {
-            first: ByteRange::of(self.access.end, self.access.len()),
-            step: i64::try_from(length).unwrap_or(i64::MAX),
-            count: u32::try_from(count).unwrap_or(u32::MAX),
-            ..*miss
-        })
-    }
+/// What `reader` read after `newest`, its newest access that was told, up to `miss`, where the kernel reads ahead of a scan by itself:
+/// the marker at which it does so lies in a window that it has read in one piece. Accesses are taken to be as long as that one. `None`:
+/// nothing is known of what was read there.
+#[must_use]
+pub(crate) fn untold(reader: u32, newest: ByteRange, miss: &Observation) -> Option<Observation> {
+    let length = newest.len().get();
+    let window = miss.window?.bytes().get();
+    let bytes = miss.first.start.get().checked_sub(newest.end.get())?;
+    let count = bytes.checked_div(length)?;
+    let is_scan = !miss.is_early && !miss.is_mapped && reader == miss.process;
+    let is_near = count > 0 && bytes <= window.saturating_mul(WINDOWS_UNTOLD);
+    (is_scan && is_near).then(|| Observation {
+        first: ByteRange::of(newest.end, newest.len()),
+        step: i64::try_from(length).unwrap_or(i64::MAX),
+        count: u32::try_from(count).unwrap_or(u32::MAX),
+        ..*miss
+    })
 }
 
 #[cfg(test)]
@@ -73,34 +59,29 @@ mod tests {
         }
     }
 
-    fn starts(newest: Newest, miss: &Observation) -> Option<Vec<u64>> {
-        let untold = newest.until(miss)?;
+    fn starts(newest: ByteRange, miss: &Observation) -> Option<Vec<u64>> {
+        let untold = untold(7, newest, miss)?;
         let starts = untold.accesses().map(|read| read.pages().start.get());
         Some(starts.collect())
     }
 
     #[test]
     fn between_two_misses_of_a_scan_all_was_read() {
-        let mut newest = Newest::default();
+        let newest = ByteRange::default();
         assert_eq!(starts(newest, &miss(4)), None, "nothing was told");
-        newest.on_told(&miss(0));
+        let newest = miss(0).first;
         assert_eq!(starts(newest, &miss(4)), Some(vec![1, 2, 3]));
         assert_eq!(starts(newest, &miss(1)), None, "none between them");
         assert_eq!(starts(newest, &miss(0)), None);
         assert!(starts(newest, &miss(65)).is_some());
         assert_eq!(starts(newest, &miss(66)), None, "farther than two windows");
-        let longer = Observation {
-            first: PageRange::new(4, 8).into(),
-            ..miss(4)
-        };
-        newest.on_told(&longer);
-        assert_eq!(starts(newest, &miss(18)), Some(vec![8, 12]), "16 KiB each");
+        let longer = PageRange::new(4, 8).into();
+        assert_eq!(starts(longer, &miss(18)), Some(vec![8, 12]), "16 KiB each");
     }
 
     #[test]
     fn a_miss_that_is_no_marker_says_nothing_about_what_was_read() {
-        let mut newest = Newest::default();
-        newest.on_told(&miss(0));
+        let newest = miss(0).first;
         let early = Observation {
             is_early: true,
             ..miss(4)

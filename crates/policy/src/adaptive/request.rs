@@ -158,9 +158,9 @@ fn space(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
     left.min(lead / 2)
 }
 
-/// Whether the kernel asks by itself for as much as a scan gets at most, `limit`, and for what one alone needs, or for more than `limit`,
-/// or was measured to do better with less; and memory has space for that. Two that ask for the same are in each other's way: the kernel's next window
-/// begins where a page is missing.
+/// Whether the kernel asks by itself for more than a scan gets at most, `limit`, or for as much where that is what one alone needs, or
+/// was measured to do better with less; and memory has space for that. Two that ask for the same are in each other's way: the
+/// kernel's next window begins where a page is missing.
 pub(super) fn is_asked_by_kernel(
     need: &Need,
     moment: &Moment,
@@ -168,10 +168,10 @@ pub(super) fn is_asked_by_kernel(
     limit: u64,
 ) -> bool {
     let kernel = moment.kernel_window.get();
-    let needed = limit.max(moment.device.pipeline_request().get());
+    let alone = moment.device.pipeline_request().get();
     // Measured with the window that it has nearly everywhere, or a larger one: a smaller one is another matter.
     let was_measured = moment.scans_are_left && kernel >= KERNEL_PAGES;
-    let is_enough = kernel >= needed || kernel > limit || was_measured;
+    let is_enough = kernel > limit || kernel == limit && kernel >= alone || was_measured;
     is_enough && kernel <= space(need, moment, thrash_pages)
 }
 

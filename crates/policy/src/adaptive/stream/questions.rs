@@ -1,14 +1,13 @@
 //! What a stream is to those who decide about it.
 
 use super::{DOUBTFUL_HITS, ESTABLISHED_HITS, REGULAR_STEPS, STRIDED_HITS, Stream};
-use ahead_units::PageCount;
-
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
 use crate::reason::Pattern;
+use ahead_units::PageCount;
 
 impl Stream {
     /// What the accesses look like, for reports.
