@@ -217,6 +217,35 @@ fn the_end_of_a_file_is_told() {
     assert_eq!(pages, 40, "{told:?}");
 }
 
+/// Nor is anything to be asked for behind it.
+#[test]
+fn the_end_of_a_file_wakes_nobody() {
+    const READINGS: u32 = 64;
+    let mut observer = start();
+    let (file, key) = file(20);
+    observer.watch(key).unwrap();
+    let woken_by_readings_up_to = |end: u64| {
+        let _ = all_told(&observer);
+        let file = file.try_clone().unwrap();
+        let reader = std::thread::spawn(move || {
+            for _ in 0..READINGS {
+                for page in 0..end {
+                    read(&file, page);
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let (told, woken) = told_while(&observer, key, reader);
+        assert!(told.len() + 2 >= READINGS as usize, "{} facts", told.len());
+        woken
+    };
+    let woken = woken_by_readings_up_to(19);
+    assert!(woken > READINGS / 2, "one page before it: {woken}");
+    let woken = woken_by_readings_up_to(20);
+    // Misses of others wake too.
+    assert!(woken < READINGS / 4, "woken {woken} times");
+}
+
 /// A merge reads many files in turn: one wake-up has all of them read.
 #[test]
 fn files_of_which_nothing_is_expected_share_a_pause() {

@@ -18,7 +18,7 @@ impl DiskModel {
                 let half_turn_ns = 30_000_000_000 / arm.rotation_rpm.max(1);
                 u64::midpoint(arm.seek_us_min, arm.seek_us_max) * 1_000 + half_turn_ns
             }
-            Self::Flash(flash) => flash.page_us * 1_000,
+            Self::Flash(flash) => (flash.latency_us + flash.page_us) * 1_000,
             Self::Volume(volume) => volume.latency_us * 1_000,
             Self::Fixed(fixed) => fixed.access_us * 1_000,
             Self::Drive(drive) => drive_access_ns(drive),

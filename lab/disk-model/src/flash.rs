@@ -3,7 +3,8 @@
 //! A request is cut at flash-page borders, and each piece takes one page time on the channel that is
 //! free first. That is one queue with several servers. A real disk fixes the channel when the page
 //! is *written*; with that, results would depend on where a file happens to lie, and the purpose
-//! here is a disk that is exactly known. A page read in part costs a whole page.
+//! here is a disk that is exactly known. A page read in part costs a whole page. What a request spends
+//! on the way to the channels and back comes on top and is pipelined.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +12,7 @@ use std::collections::BinaryHeap;
 use ahead_units::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{ModelError, within};
+use crate::limits::{ModelError, within, within_us};
 use crate::mechanism::{Busy, Completion, Mechanism, Request};
 use crate::time_scale::TimeScale;
 
@@ -25,6 +26,9 @@ pub struct FlashModel {
     pub page_us: u64,
     /// Bytes in a flash page.
     pub page_bytes: u64,
+    /// Microseconds that every request spends on the way; any number may be on the way at once.
+    #[serde(default)]
+    pub latency_us: u64,
 }
 
 impl FlashModel {
@@ -37,7 +41,8 @@ impl FlashModel {
             512,
             1 << 30,
             "from 512 to 2^30",
-        )
+        )?;
+        within_us("latency_us", self.latency_us)
     }
 }
 
@@ -46,6 +51,7 @@ impl FlashModel {
 pub struct Flash {
     page_ns: u64,
     page_bytes: u64,
+    latency_ns: u64,
     /// When each channel is free again.
     channels_free_ns: BinaryHeap<Reverse<u64>>,
     /// Ordered by end, then by arrival: (end, sequence, id, arrival).
@@ -60,6 +66,7 @@ impl Flash {
         Self {
             page_ns: scale.apply(model.page_us.saturating_mul(1_000)),
             page_bytes: model.page_bytes.max(1),
+            latency_ns: scale.apply(model.latency_us.saturating_mul(1_000)),
             channels_free_ns: (0..model.channels.max(1)).map(|_| Reverse(0)).collect(),
             in_service: BinaryHeap::new(),
             sequence: 0,
@@ -83,6 +90,7 @@ impl Mechanism for Flash {
             }
         }
         self.busy.cover(now_ns, done_ns);
+        let done_ns = done_ns.saturating_add(self.latency_ns);
         self.in_service
             .push(Reverse((done_ns, self.sequence, request.id, now_ns)));
         self.sequence += 1;
@@ -143,6 +151,26 @@ mod tests {
         flash.submit(0, read(1 << 20, 4096));
         flash.finish_one();
         assert_eq!(flash.next_event_ns(), Some(160_000));
+    }
+
+    #[test]
+    fn what_a_request_spends_on_the_way_holds_up_no_other() {
+        let DiskModel::Flash(model) = DiskModel::ssd() else {
+            unreachable!("the ssd preset is flash")
+        };
+        let far = FlashModel {
+            latency_us: 20,
+            ..model
+        };
+        let mut flash = Flash::new(&far, TimeScale::REAL);
+        for _ in 0..2 {
+            flash.submit(0, read(0, 128 << 10));
+        }
+        let ends = std::iter::from_fn(|| flash.finish_one()).map(|done| done.completed_at);
+        assert_eq!(
+            ends.collect::<Vec<_>>(),
+            [Timestamp::new(100_000), Timestamp::new(180_000)]
+        );
     }
 
     #[test]

@@ -75,6 +75,7 @@ impl DiskModel {
             channels: 8,
             page_us: 80,
             page_bytes: 16_384,
+            latency_us: 0,
         })
     }
 

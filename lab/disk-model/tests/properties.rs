@@ -63,13 +63,16 @@ fn arms() -> impl Strategy<Value = ArmModel> {
 }
 
 fn models() -> impl Strategy<Value = DiskModel> {
-    let flash = (1..32_u32, 1..500_u64, 9..20_u32).prop_map(|(channels, page_us, shift)| {
-        DiskModel::Flash(FlashModel {
-            channels,
-            page_us,
-            page_bytes: 1 << shift,
-        })
-    });
+    let flash = (1..32_u32, 1..500_u64, 9..20_u32, 0..200_u64).prop_map(
+        |(channels, page_us, shift, latency_us)| {
+            DiskModel::Flash(FlashModel {
+                channels,
+                page_us,
+                page_bytes: 1 << shift,
+                latency_us,
+            })
+        },
+    );
     let volume = (0..5_000_u64, 1..100_000_u64, 1_000_000..1_000_000_000_u64).prop_map(
         |(latency_us, requests_per_s, bytes_per_s)| {
             DiskModel::Volume(VolumeModel {
@@ -215,7 +218,8 @@ fn shortest_ns(model: &DiskModel, scale: TimeScale, length: u64) -> u64 {
         DiskModel::Arm(arm) => rate(arm.media_bytes_per_s),
         DiskModel::Flash(flash) => {
             let pages = length.div_ceil(flash.page_bytes);
-            pages.div_ceil(flash.channels.into()) * flash.page_us * 1_000
+            let rounds = pages.div_ceil(flash.channels.into());
+            (rounds * flash.page_us + flash.latency_us) * 1_000
         }
         DiskModel::Volume(volume) => rate(volume.bytes_per_s)
             .max(1_000_000_000 / volume.requests_per_s)

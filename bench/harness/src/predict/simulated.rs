@@ -309,7 +309,10 @@ pub(super) fn at_scale(model: &DiskModel, scale: TimeScale) -> DiskModel {
                 *age_ms_max = us(*age_ms_max * 1_000) / 1_000;
             }
         }
-        DiskModel::Flash(flash) => flash.page_us = us(flash.page_us),
+        DiskModel::Flash(flash) => {
+            flash.page_us = us(flash.page_us);
+            flash.latency_us = us(flash.latency_us);
+        }
         DiskModel::Volume(volume) => {
             volume.latency_us = us(volume.latency_us);
             volume.requests_per_s = rate(volume.requests_per_s);

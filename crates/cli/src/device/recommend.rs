@@ -227,6 +227,7 @@ fn ahead_run(
     // Its windows are its own: what they took is known, and not what they could take.
     Ok(sweep::WindowOutcome {
         window_bytes: outcome.unread_bytes,
+        fills_memory: false,
         ..outcome
     })
 }

@@ -4,12 +4,17 @@
 //! Three figures do not say of which kind a device is, but the curve and the depths do: an arm gains little from
 //! depth, flash reads up to its channels in the time of one page, a volume has a gate and a way. So each kind is
 //! built from the figures, measured in virtual time with the same steps, and the nearest is taken.
+//!
+//! What is served at once is the most per second times the access time, of which a part is the way to the disk and
+//! back. With flash the channels alone decide whether a request fits them, and they come in powers of two: that many are
+//! tried, too.
 
 use ahead_device::measurement::fit::FittedFigures;
 use ahead_device::measurement::plan::{MeasureBounds, StepPurpose};
 use ahead_device::measurement::report::Measurement;
 use ahead_device::measurement::statistics::{StepResult, permille};
 use ahead_disk_model::{ArmModel, ArrayModel, DiskModel, FlashModel, ServiceOrder, VolumeModel};
+use ahead_units::PAGE_BYTES;
 
 use crate::device::virtual_disk;
 
@@ -19,6 +24,8 @@ const HALF_TURN_NS: u64 = 4_166_667;
 const SHORTEST_SEEK_PERMILLE: u64 = 374;
 /// The mean of sqrt(distance) over two random places is 8/15.
 const MEAN_ROOT: (u64, u64) = (8, 15);
+/// Of the most per second at a smaller depth: less is no spread of some dozen requests.
+const AGED_PER_CENT: u64 = 90;
 /// Chunk of an array whose chunk is not known: the usual one of md since 2010 is 512 KiB, of controllers 64.
 const CHUNK_BYTES: u64 = 64 << 10;
 /// The simulated disk is no smaller: of a small file that was measured all would be in memory after a while. A
@@ -35,6 +42,8 @@ struct Figures {
     bytes_per_second: u64,
     depth: u32,
     requests_per_second: u64,
+    /// What waits for so long is served before what lies near; `None` where nothing waited for so long.
+    age_ms_max: Option<u64>,
 }
 
 /// A device as a model.
@@ -54,12 +63,14 @@ pub(super) struct ModelledDevice {
 /// The model of what was measured; `None` where no model can have these figures.
 pub(super) fn of(measurement: &Measurement) -> Option<ModelledDevice> {
     let figures = &measurement.figures;
+    let age_ms_max = age_ms_max(&measurement.steps);
     let capacity = measurement.target.size_bytes.max(CAPACITY_MIN);
     let at = |access_ns: u64, bytes_per_second: u64| Figures {
         access_ns,
         bytes_per_second,
         depth: figures.depth,
         requests_per_second: figures.requests_per_second_max,
+        age_ms_max,
     };
     let (access, rate) = (&figures.access_ns, &figures.bytes_per_second);
     let as_measured = at(access.value, rate.value);
@@ -67,21 +78,37 @@ pub(super) fn of(measurement: &Measurement) -> Option<ModelledDevice> {
     let fast = at(access.low, rate.high);
     let nearest = KINDS.into_iter().filter_map(|build| {
         let model = checked(build(&as_measured))?;
-        let off_permille = off(&model, measurement)?;
-        Some((off_permille, build, model))
+        let off = off(&model, measurement)?;
+        Some((off, build, model))
     });
-    let (off_permille, build, model) = nearest.min_by_key(|(off_permille, ..)| *off_permille)?;
+    let (off, build, model) = nearest.min_by_key(|(off, ..)| *off)?;
     Some(ModelledDevice {
         slow: checked(build(&slow)).unwrap_or_else(|| model.clone()),
         fast: checked(build(&fast)).unwrap_or_else(|| model.clone()),
         model,
-        off_permille,
+        off_permille: off.of_most,
         capacity,
     })
 }
 
+/// An arm answers more per second with more that wait, as the next one lies nearer. Where it answers less again, it serves
+/// what has waited for longest, whose wait is the limit.
+fn age_ms_max(steps: &[StepResult]) -> Option<u64> {
+    let of_depth = |step: &&StepResult| step.step.purpose == StepPurpose::Depth;
+    let rates = steps.iter().filter(of_depth);
+    let mut most = 0;
+    for step in rates {
+        let rate = step.requests_per_second();
+        if rate * 100 < most * AGED_PER_CENT {
+            return Some((step.median_ns.value / 1_000_000).max(1));
+        }
+        most = most.max(rate);
+    }
+    None
+}
+
 type Build = fn(&Figures) -> DiskModel;
-const KINDS: [Build; 4] = [arm, flash, volume, array];
+const KINDS: [Build; 5] = [arm, flash, flash_of_a_power_of_two, volume, array];
 
 fn checked(model: DiskModel) -> Option<DiskModel> {
     model.check().is_ok().then_some(model)
@@ -97,18 +124,38 @@ fn arm(figures: &Figures) -> DiskModel {
         seek_us_min,
         seek_us_max: seek_us_min + (seek_us - seek_us_min) * whole / part,
         rotation_rpm: 30_000_000_000 / half_turn_ns,
-        order: ServiceOrder::C_LOOK,
+        order: figures
+            .age_ms_max
+            .map_or(ServiceOrder::C_LOOK, |age_ms_max| ServiceOrder::CLook {
+                age_ms_max,
+            }),
     })
 }
 
 fn flash(figures: &Figures) -> DiskModel {
-    let channels = figures.depth.max(1);
-    let bytes = u128::from(figures.bytes_per_second) * u128::from(figures.access_ns);
-    let page_bytes = bytes / 1_000_000_000 / u128::from(channels);
+    flash_of_channels(figures.depth.max(1), figures)
+}
+
+fn flash_of_a_power_of_two(figures: &Figures) -> DiskModel {
+    flash_of_channels(1 << figures.depth.max(1).ilog2(), figures)
+}
+
+/// A small read takes a page of a channel, so the bytes per second are so many pages for each one that is answered. They
+/// lie on whole pages of memory: a request that fits the channels does not touch one more. What is left of an access is
+/// the way.
+fn flash_of_channels(channels: u32, figures: &Figures) -> DiskModel {
+    let of_memory = figures.bytes_per_second / figures.requests_per_second.max(1);
+    let pages = (of_memory + PAGE_BYTES / 2) / PAGE_BYTES;
+    let page_bytes = pages.max(1) * PAGE_BYTES;
+    let bytes_at_once = u128::from(channels) * u128::from(page_bytes);
+    let page_ns = bytes_at_once * 1_000_000_000 / u128::from(figures.bytes_per_second.max(1));
+    let page_ns = u64::try_from(page_ns).map_or(figures.access_ns, |ns| ns.min(figures.access_ns));
+    let page_us = (page_ns + 500) / 1000;
     DiskModel::Flash(FlashModel {
         channels,
-        page_us: (figures.access_ns + 500) / 1000,
-        page_bytes: u64::try_from(page_bytes).unwrap_or(u64::MAX),
+        page_us,
+        page_bytes,
+        latency_us: ((figures.access_ns + 500) / 1000).saturating_sub(page_us),
     })
 }
 
@@ -139,9 +186,18 @@ fn array(figures: &Figures) -> DiskModel {
     })
 }
 
-/// How far the medians and rates of `model` lie from the measured ones: the median over all steps, in
-/// thousandths.
-fn off(model: &DiskModel, measurement: &Measurement) -> Option<u64> {
+/// How far the medians and rates of a model lie from the measured ones, in thousandths. Of models that are as near in most
+/// steps, the nearest in all is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Off {
+    /// The mean of all steps but the farthest quarter: a median would not see what only depths show.
+    of_most: u64,
+    /// The mean of all.
+    of_all: u64,
+}
+
+/// `None` where nothing was measured.
+fn off(model: &DiskModel, measurement: &Measurement) -> Option<Off> {
     let bounds = MeasureBounds {
         time_ns: TIME_NS,
         bytes: BYTES,
@@ -169,11 +225,14 @@ fn off(model: &DiskModel, measurement: &Measurement) -> Option<u64> {
         })
         .collect();
     offs.sort_unstable();
-    // The mean of all but the farthest quarter: a median would not see what only depths show.
-    let counting = &offs[..(offs.len() * 3).div_ceil(4)];
-    let count = counting.len() as u64;
-    let sum = counting.iter().fold(0_u64, |a, b| a.saturating_add(*b));
-    sum.checked_div(count)
+    let mean = |of: &[u64]| {
+        let sum = of.iter().fold(0_u64, |a, b| a.saturating_add(*b));
+        sum.checked_div(of.len() as u64)
+    };
+    Some(Off {
+        of_most: mean(&offs[..(offs.len() * 3).div_ceil(4)])?,
+        of_all: mean(&offs)?,
+    })
 }
 
 /// The figures in words.
@@ -230,5 +289,54 @@ mod tests {
             assert_eq!(device.model.kind(), kind, "{name}: {device:?}");
             assert!(device.off_permille <= 30, "{name}: {device:?}");
         }
+    }
+
+    /// An emulated disk four times as fast as real: with 64 reads at once it answered 489 per second instead of 635, each after
+    /// 131 ms. With the limit of one as fast as real, 0.5 s, 64 streams were simulated at three times their rate.
+    #[test]
+    fn how_long_an_arm_lets_reads_wait_is_seen() {
+        let arm = |age_ms_max| {
+            DiskModel::Arm(ArmModel {
+                media_bytes_per_s: 400_000_000,
+                seek_us_min: 375,
+                seek_us_max: 1_550,
+                rotation_rpm: 28_800,
+                order: ServiceOrder::CLook { age_ms_max },
+            })
+        };
+        for (age_ms_max, found) in [(125, 119..=131), (500, 500..=500)] {
+            let device = of(&measured(&arm(age_ms_max))).expect("a model");
+            let DiskModel::Arm(model) = &device.model else {
+                unreachable!("{device:?}")
+            };
+            let ServiceOrder::CLook { age_ms_max } = model.order else {
+                unreachable!("{device:?}")
+            };
+            assert!(found.contains(&age_ms_max), "{device:?}");
+        }
+    }
+
+    /// Emulated flash of 8 channels and 640 µs at 98 µs from the program: nine are served at once, and with nine channels
+    /// 64 streams in windows of 128 KiB were simulated to be a tenth slower than they are.
+    #[test]
+    fn channels_of_flash_at_some_distance_are_counted() {
+        let far = FlashModel {
+            channels: 8,
+            page_us: 640,
+            page_bytes: 16_384,
+            latency_us: 98,
+        };
+        let measurement = measured(&DiskModel::Flash(far.clone()));
+        assert_eq!(measurement.figures.depth, 9);
+        let device = of(&measurement).expect("a model");
+        let DiskModel::Flash(found) = &device.model else {
+            unreachable!("{device:?}")
+        };
+        assert_eq!(found.channels, far.channels, "{device:?}");
+        assert!(found.page_us.abs_diff(far.page_us) <= 6, "{device:?}");
+        assert!(
+            found.page_bytes.abs_diff(far.page_bytes) <= 163,
+            "{device:?}"
+        );
     }
 }

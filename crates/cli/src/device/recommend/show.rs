@@ -208,7 +208,12 @@ impl Recommendation {
     /// For people.
     pub(super) fn text(&self) -> String {
         let mut text = self.head.text();
-        let fastest_ns = self.outcome(self.choice.fastest_kib).elapsed_ns;
+        let fastest_ns = self
+            .curve
+            .iter()
+            .map(|one| one.elapsed_ns)
+            .min()
+            .unwrap_or(0);
         let mut rows = table::with_titles(&self.head.titles(), 1..8);
         for one in &self.curve {
             let mark = match one.window_kib {
@@ -252,6 +257,13 @@ impl Recommendation {
                 text,
                 "As good within {ALIKE_PER_CENT} %: {}. The smallest of 128 KiB and more costs others the least.",
                 names.join(", ")
+            );
+        }
+        if let Some(first) = self.curve.iter().find(|one| one.fills_memory) {
+            let _ = writeln!(
+                text,
+                "Left out: {} and more, whose windows fill the memory: how much of them is read twice is chance.",
+                name_of(first.window_kib)
             );
         }
         let now = &self.now;
