@@ -71,6 +71,10 @@ pub trait FileTable {
     /// What is shared of a device has changed by so much that it is worth keeping for later runs.
     fn keep_estimates(&self) {}
 
+    /// The budget left nothing for a request. A host that has not looked at its memory yet looks now: what others hold may be more
+    /// than all that it has allowed itself until then.
+    fn on_refused(&self) {}
+
     /// What is believed of the device with this number now. For hosts that report.
     fn note_device(&self, _number: u64, _estimate: DeviceEstimate) {}
 

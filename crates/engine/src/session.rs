@@ -263,6 +263,9 @@ impl<F: FileTable> Session<F> {
         drop(entered);
         (token.stream, token.covered) = (outcome.stream, outcome.covered);
         let out_of_memory = outcome.decision.reason == Reason::BudgetUsed;
+        if out_of_memory {
+            self.files.on_refused();
+        }
         if pending.is_some() || out_of_memory {
             self.give_back_idle_windows(now);
         }

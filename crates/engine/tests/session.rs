@@ -8,6 +8,7 @@ use ahead_engine::adviser::{Act, Adviser, Answer, Residency};
 use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::file::FileState;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
+use ahead_engine::members::Outstanding;
 use ahead_engine::session::Session;
 use ahead_engine::settings::Settings;
 use ahead_policy::adaptive::{Quick, Stream};
@@ -24,7 +25,11 @@ struct Plain {
     busy: Cell<bool>,
 }
 
-struct Table(Vec<Plain>);
+struct Table {
+    files: Vec<Plain>,
+    /// How often the budget left nothing.
+    refused: Cell<u32>,
+}
 
 struct Entered<'a>(RefMut<'a, FileState>, &'a Plain);
 
@@ -37,7 +42,7 @@ impl FileTable for Table {
     }
 
     fn enter(&self, file: usize) -> Result<Entered<'_>, EnterError> {
-        let plain = self.0.get(file).ok_or(EnterError::Gone)?;
+        let plain = self.files.get(file).ok_or(EnterError::Gone)?;
         if plain.busy.get() {
             return Err(EnterError::Busy);
         }
@@ -45,11 +50,15 @@ impl FileTable for Table {
     }
 
     fn defer(&self, file: usize, deferred: Deferred) {
-        self.0[file].deferred.borrow_mut().push_back(deferred);
+        self.files[file].deferred.borrow_mut().push_back(deferred);
+    }
+
+    fn on_refused(&self) {
+        self.refused.set(self.refused.get() + 1);
     }
 
     fn visit(&self, mut visit: impl FnMut(&mut Entered<'_>)) {
-        for plain in &self.0 {
+        for plain in &self.files {
             visit(&mut Entered(plain.state.borrow_mut(), plain));
         }
     }
@@ -115,7 +124,10 @@ fn at(ms: u64) -> Timestamp {
 
 /// A session over `files` files of `file_pages` pages, with a budget of 256 MiB.
 fn session(files: usize, file_pages: u64) -> Session<Table> {
-    let session = Session::new(Table((0..files).map(|_| Plain::default()).collect()));
+    let session = Session::new(Table {
+        files: (0..files).map(|_| Plain::default()).collect(),
+        refused: Cell::new(0),
+    });
     let settings = Settings::default();
     session.group.set_memory(PageCount::new(1 << 22), &settings);
     for file in 0..files {
@@ -236,6 +248,31 @@ fn the_child_of_a_fork_has_its_whole_budget() {
     assert_eq!(session.group.budget.unread().get(), 0);
 }
 
+/// Before its first request a process allows itself 16 MiB, of which others may hold more. Of 64 readers on an arm that the library
+/// was loaded into half got no window: who was refused never made a first request, and so did not look at its memory.
+#[test]
+fn who_is_refused_before_the_memory_was_looked_at_is_told() {
+    let session = session(1, 64 * MIB);
+    let budget = &session.group.budget;
+    budget.set_limits(PageCount::new(4096), PageCount::new(0), 100);
+    budget.set_others(Outstanding {
+        unread: PageCount::new(5000),
+        windows: 3,
+        lone_reads: false,
+    });
+    let mut log = Log::new(64 * MIB);
+    for start in [0, 16] {
+        read(&session, 0, start, start, &mut log);
+    }
+    assert!(log.asked.is_empty(), "{:?}", log.asked);
+    assert_eq!(session.files.refused.get(), 1);
+    // So that it looks.
+    (session.group).set_memory(PageCount::new(1 << 22), &Settings::default());
+    read(&session, 0, 32, 32, &mut log);
+    assert!(!log.asked.is_empty());
+    assert_eq!(session.files.refused.get(), 1);
+}
+
 /// Bug 3: a window that was not submitted counted as asked for.
 #[test]
 fn what_could_not_be_asked_for_is_asked_for_again() {
@@ -267,9 +304,9 @@ fn an_answer_to_a_busy_file_is_taken_in_by_the_next_read() {
     let (_, pending) = session.on_access(0, access, at(0)).unwrap();
     log.answer = Answer::Refused;
     let carried = pending.expect("a second read asks").carry_out(&mut log);
-    session.files.0[0].busy.set(true);
+    session.files.files[0].busy.set(true);
     session.on_carried_out(0, &carried);
-    session.files.0[0].busy.set(false);
+    session.files.files[0].busy.set(false);
     assert!(session.group.budget.unread().get() > 0, "not known yet");
     let mut log = Log::new(64 * MIB);
     read(&session, 0, 32, 0, &mut log);
@@ -281,9 +318,9 @@ fn a_read_of_a_busy_file_is_taken_in_by_the_next_one() {
     let session = session(1, 64 * MIB);
     let mut log = Log::new(64 * MIB);
     read(&session, 0, 0, 0, &mut log);
-    session.files.0[0].busy.set(true);
+    session.files.files[0].busy.set(true);
     read(&session, 0, 16, 0, &mut log);
-    session.files.0[0].busy.set(false);
+    session.files.files[0].busy.set(false);
     assert!(log.asked.is_empty());
     read(&session, 0, 32, 0, &mut log);
     assert!(!log.asked.is_empty(), "three reads in a row are a stream");
@@ -338,7 +375,7 @@ fn a_wait_inside_a_window_is_late_and_grows_it() {
     assert!(token.covered);
     assert!(8_000_000 > Settings::default().wait_limit_ns(access.len()));
     session.on_wait(&token, 8_000_000, at(8), &NothingEvicted);
-    let (tally, _) = session.files.0[0].state.borrow_mut().take_tally();
+    let (tally, _) = session.files.files[0].state.borrow_mut().take_tally();
     assert_eq!((tally.waits, tally.late), (1, 16));
 }
 

@@ -22,6 +22,7 @@ use ahead_policy::device::DeviceEstimate;
 
 use crate::deferred_word::{pack, unpack};
 use crate::fd_table::FileRef;
+use crate::host;
 use crate::memory::zeroed_array;
 use crate::own_run::OwnRun;
 use crate::shared::{RecordPlace, Shared};
@@ -257,6 +258,12 @@ impl FileTable for Files {
             return Err(EnterError::Gone);
         }
         Ok(inside)
+    }
+
+    fn on_refused(&self) {
+        if let Some(host) = host::get() {
+            host.learn_memory();
+        }
     }
 
     fn members(&self) -> Members<'_> {
