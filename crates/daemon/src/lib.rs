@@ -4,7 +4,7 @@
 //! ```text
 //!   observer ──facts──> Daemon ──accesses, waits──> Session (engine) ──decisions──> Outside
 //!                                                                                     │
-//!            a duplicate of the process's own descriptor, for one call  <─────────────┘
+//!            a duplicate of the process's own descriptor, for a moment  <─────────────┘
 //! ```
 //!
 //! A program need not be started anew, nor know of it; page faults of mappings count like reads. Nothing is read from

@@ -2,7 +2,7 @@
 //!
 //! What is asked for arrives in the page cache, which all processes share. The file is reached for one call and let go
 //! of after it, so that no file system stays busy because of us: a decision may be several calls, each of which allocates
-//! pages and waits for its place in the queue.
+//! pages and waits for its place in the queue. Calls that are small, as those for the elements of a stride, are as one.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -17,6 +17,20 @@ use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::machine_facts::now;
 use crate::reach::{Reach, Reached, reach};
+
+/// Pages that are asked for of a file before it is let go of: 1 MiB, what most disks take as one request. To reach it is five of
+/// the seven system calls that bring in one element of a stride.
+const PAGES_OF_ONE_REACH: u64 = 256;
+
+/// A call for less takes as long as one for so many.
+const PAGES_OF_A_CALL: u64 = 16;
+
+/// An open file that was reached, and the pages that may still be asked for through it.
+#[derive(Debug)]
+struct Duplicate {
+    opened: OwnedFd,
+    left: u64,
+}
 
 /// Carries out decisions about one file that a process reads.
 #[derive(Debug)]
@@ -38,6 +52,8 @@ pub struct Outside {
     pub path: Option<PathBuf>,
     /// It can be acted on now.
     is_reached: bool,
+    /// As which open file, for a moment.
+    duplicate: Option<Duplicate>,
     /// Where its process has mapped it, which keeps no file system busy.
     mapped: Option<(OwnedFd, Vec<FileMapping>)>,
     /// Calls that were made.
@@ -68,6 +84,7 @@ impl Outside {
             wants_path: false,
             path: None,
             is_reached: false,
+            duplicate: None,
             mapped: None,
             calls: 0,
             carried: 0,
@@ -75,23 +92,36 @@ impl Outside {
         }
     }
 
-    fn request(&self, range: PageRange) -> Answer {
+    fn request(&mut self, range: PageRange) -> Answer {
         let bytes = ByteRange::from(range);
         if let Some((process, mappings)) = &self.mapped {
             return request_mapped(process, mappings, bytes);
         }
-        let reached = self
-            .is_reached
-            .then(|| reach(self.file, self.process, self.reach))
-            .flatten();
-        match reached {
-            // Its process has closed it, or ended, since the last call.
-            None => Answer::NotHere,
-            Some((Reached::File(opened, _), _)) => request_of(&opened, range, bytes),
-            Some((Reached::Mapped(process, mappings), _)) => {
-                request_mapped(&process, &mappings, bytes)
+        if self.duplicate.is_none() && self.is_reached {
+            match reach(self.file, self.process, self.reach) {
+                Some((Reached::File(opened, _), _)) => self.keep(opened),
+                Some((Reached::Mapped(process, mappings), _)) => {
+                    return request_mapped(&process, &mappings, bytes);
+                }
+                None => {}
             }
         }
+        // Its process has closed it, or ended, since it was reached.
+        let Some(mut duplicate) = self.duplicate.take() else {
+            return Answer::NotHere;
+        };
+        let answer = request_of(&duplicate.opened, range, bytes);
+        let pages = range.len().get().max(PAGES_OF_A_CALL);
+        duplicate.left = duplicate.left.saturating_sub(pages);
+        self.duplicate = Some(duplicate).filter(|duplicate| duplicate.left > 0);
+        answer
+    }
+
+    fn keep(&mut self, opened: OwnedFd) {
+        self.duplicate = Some(Duplicate {
+            opened,
+            left: PAGES_OF_ONE_REACH,
+        });
     }
 }
 
@@ -144,15 +174,17 @@ impl Adviser for Outside {
         if !self.may_act {
             return None;
         }
-        let pages = match &reached {
-            Reached::File(_, pages) => *pages,
-            Reached::Mapped(..) => self.file_pages,
-        };
         self.is_reached = true;
-        if let Reached::Mapped(process, mappings) = reached {
-            self.mapped = Some((process, mappings));
+        match reached {
+            Reached::File(opened, pages) => {
+                self.keep(opened);
+                Some(pages)
+            }
+            Reached::Mapped(process, mappings) => {
+                self.mapped = Some((process, mappings));
+                Some(self.file_pages)
+            }
         }
-        Some(pages)
     }
 
     fn act(&mut self, act: Act) -> Answer {
@@ -171,7 +203,7 @@ impl Adviser for Outside {
     }
 
     fn finish(&mut self, decision: &Decision, answer: Answer) {
-        (self.is_reached, self.mapped) = (false, None);
+        (self.is_reached, self.duplicate, self.mapped) = (false, None, None);
         self.asked = Some((*decision, answer));
         if !matches!(answer, Answer::NotHere | Answer::Refused) {
             self.carried += 1;

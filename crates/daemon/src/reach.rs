@@ -1,7 +1,7 @@
 //! How a file that another process reads is reached: a duplicate of its own descriptor, or its mapping.
 //!
 //! A duplicate stands for the same open file, so what is asked through it is asked of the file that the process reads,
-//! in whatever namespace or container that is. It is taken for one call and dropped. Between the fact and the
+//! in whatever namespace or container that is. It is taken for a moment and dropped. Between the fact and the
 //! decision the number may have been closed and used again: device and inode of what was duplicated are compared, and
 //! only regular files are used.
 
@@ -45,7 +45,7 @@ pub enum Reach {
     },
 }
 
-/// A file of another process, for one call.
+/// A file of another process, for a moment.
 #[derive(Debug)]
 pub enum Reached {
     /// Its open file, and its length.
