@@ -73,8 +73,8 @@
 #define STALE_ROUNDS		16U
 #define STALE_ROUNDS_STRIDED	2U
 
-/* Steps that need not be shown: a stream is not stale before it is shown. */
-#define QUIET_STEPS		STALE_ROUNDS
+/* Most steps that need not be shown: a stream is not stale before it is shown. */
+#define QUIET_STEPS		(RA_STREAMS_FEW * STALE_ROUNDS)
 
 /* Shuffled and sparse runs. */
 #define LATE_COUNTS		2U
@@ -1817,6 +1817,22 @@ bool ra_core_quick(struct ra_history *file, struct ra_stream *streams,
 	return false;
 }
 
+/*
+ * Steps of a stream that need not be shown. While it is not looked at, others
+ * that are as fast take as many each, and none of them may make it stale.
+ */
+static u32 quiet_steps(const struct ra_stream *streams, unsigned int places)
+{
+	unsigned int place;
+	u32 used = 0;
+
+	if (places > RA_STREAMS_FEW)
+		return STALE_ROUNDS;
+	for (place = 0; place < places; place++)
+		used += streams[place].shape != RA_VACANT;
+	return used ? places * STALE_ROUNDS / used : 0;
+}
+
 /**
  * ra_core_quiet - how far the reader may go on without being looked at
  * @file: what is known of the file
@@ -1842,7 +1858,8 @@ u64 ra_core_quiet(const struct ra_history *file,
 	    stream->last_used != file->tick || stream->next != access.end)
 		return 0;
 	return min_of(marker_of(stream),
-		      stream->next + (u64)stream->length * QUIET_STEPS);
+		      stream->next + (u64)stream->length *
+					     quiet_steps(streams, places));
 }
 
 /**
