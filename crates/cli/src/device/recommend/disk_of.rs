@@ -316,8 +316,8 @@ mod tests {
         }
     }
 
-    /// Emulated flash of 8 channels and 640 µs at 98 µs from the program: nine are served at once, and with nine channels
-    /// 64 streams in windows of 128 KiB were simulated to be a tenth slower than they are.
+    /// Emulated flash of 8 channels and 640 µs at 98 µs from the program: nine are served at once, and with nine channels reads of
+    /// 512 KiB took a tenth longer in the model than they do.
     #[test]
     fn channels_of_flash_at_some_distance_are_counted() {
         let far = FlashModel {

@@ -23,7 +23,7 @@ const READS_ONLY_RANDOM: u64 = 2_000;
 /// What a program has without the buffer of its reads: tables of pages, stack, data of its libraries. The bench's
 /// readers have that: of 64 with reads of 128 KiB a guest counted 24 MiB. A larger program leaves less to the cache.
 const PROGRAM_BYTES: u64 = 256 << 10;
-/// File systems with space begin large files at such a multiple (ext4, XFS). At any page, a read of 128 KiB would touch a page
+/// A file system with space begins large files at such a multiple, as ext4 does. At any page, a read of 128 KiB would touch a page
 /// of flash more than it fills, and 64 streams of flash were simulated a tenth slower than they are.
 const FILE_ALIGNMENT: u64 = 128 << 10;
 /// Where the programs' places come from.
