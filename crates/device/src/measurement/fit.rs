@@ -3,7 +3,8 @@
 //! * **access time**: the median of isolated small reads. On most disks it is also where the line
 //!   *t = a + bytes/b* begins; on a volume that lets so many requests per second pass it is longer, and on
 //!   flash that reads its pages at once there is no such line.
-//! * **bandwidth**: of the long read at the start.
+//! * **bandwidth**: of the long read at the start, or of the largest requests where these bring more: a disk that another
+//!   machine lends may serve a request in parts that it reads at once.
 //! * **line**: least squares of *t = a + bytes/b* over the medians of all sizes. Errors count relative to the
 //!   time, so that 4 KiB weigh as much as 16 MiB. The line through two of the points whose median deviation is
 //!   the least says which points count: those within 2.5 standard deviations of it (reweighted least squares
@@ -54,7 +55,7 @@ pub struct LineFit {
 pub struct FittedFigures {
     /// Time of an isolated small read, in nanoseconds, and of the parts of its step.
     pub access_ns: Spanned,
-    /// Bytes per second of a long read, and of the parts of its step.
+    /// Bytes per second of a long read, or of large requests, and of the parts of its step.
     pub bytes_per_second: Spanned,
     /// Requests that are served at the same time with gain, at least 1.
     pub depth: u32,
@@ -77,7 +78,14 @@ impl FittedFigures {
                 .filter(move |one| one.step.purpose == purpose && one.requests > 0)
         };
         let access_ns = with(StepPurpose::Access).next()?.median_ns;
-        let bytes_per_second = with(StepPurpose::Sequential).next()?.bytes_per_second;
+        let long = with(StepPurpose::Sequential).next()?.bytes_per_second;
+        let of_sizes = with(StepPurpose::Size).map(|one| one.bytes_per_second);
+        let bytes_per_second = of_sizes.fold(
+            long,
+            |most, one| {
+                if one.value > most.value { one } else { most }
+            },
+        );
         let ladder: Vec<(u32, u64)> = with(StepPurpose::Depth)
             .map(|one| (one.step.depth, one.requests_per_second()))
             .collect();
