@@ -71,7 +71,7 @@ pub trait FileTable {
     /// What is shared of a device has changed by so much that it is worth keeping for later runs.
     fn keep_estimates(&self) {}
 
-    /// The budget left nothing for a request. A host that has not looked at its memory yet looks now: what others hold may be more
+    /// The budget left nothing for a request. A host that has not looked at its memory yet has to, now: what others hold may be more
     /// than all that it has allowed itself until then.
     fn on_refused(&self) {}
 

@@ -232,18 +232,21 @@ fn the_end_of_a_file_wakes_nobody() {
                 for page in 0..end {
                     read(&file, page);
                 }
-                std::thread::sleep(Duration::from_millis(1));
+                // One that comes a millisecond after the last is told by itself.
+                std::thread::sleep(Duration::from_micros(200));
             }
         });
         let (told, woken) = told_while(&observer, key, reader);
         assert!(told.len() + 2 >= READINGS as usize, "{} facts", told.len());
-        woken
+        let whole = told.iter().filter(|fact| u64::from(fact.count) == end);
+        (woken, u32::try_from(told.len() - whole.count()).unwrap())
     };
-    let woken = woken_by_readings_up_to(19);
+    let (woken, _) = woken_by_readings_up_to(19);
     assert!(woken > READINGS / 2, "one page before it: {woken}");
-    let woken = woken_by_readings_up_to(20);
+    let (woken, parts) = woken_by_readings_up_to(20);
     // Misses of others wake too.
-    assert!(woken < READINGS / 4, "woken {woken} times");
+    let most = READINGS / 4 + parts;
+    assert!(woken < most, "woken {woken} times, {parts} parts");
 }
 
 /// A merge reads many files in turn: one wake-up has all of them read.

@@ -22,7 +22,6 @@ use ahead_policy::device::DeviceEstimate;
 
 use crate::deferred_word::{pack, unpack};
 use crate::fd_table::FileRef;
-use crate::host;
 use crate::memory::zeroed_array;
 use crate::own_run::OwnRun;
 use crate::shared::{RecordPlace, Shared};
@@ -80,6 +79,8 @@ pub(crate) struct Files {
     many: &'static [ManyTable],
     many_used: AtomicU32,
     clock: AtomicU64,
+    /// The budget left nothing for a request since that was asked last.
+    refused: AtomicBool,
     /// Where what happens to files is added up, if anyone reads it.
     pub(crate) account: Option<Shared>,
     /// What is shared with the other processes of the run.
@@ -101,9 +102,15 @@ impl Files {
             many: &[],
             many_used: AtomicU32::new(0),
             clock: AtomicU64::new(0),
+            refused: AtomicBool::new(false),
             account: None,
             own_run: OwnRun::alone(),
         }
+    }
+
+    /// Whether the budget left nothing for a request since this was asked last.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.refused.load(Relaxed) && self.refused.swap(false, Relaxed)
     }
 
     /// Makes the places, all empty; `None` without address space.
@@ -261,9 +268,7 @@ impl FileTable for Files {
     }
 
     fn on_refused(&self) {
-        if let Some(host) = host::get() {
-            host.learn_memory();
-        }
+        self.refused.store(true, Relaxed);
     }
 
     fn members(&self) -> Members<'_> {

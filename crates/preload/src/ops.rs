@@ -259,6 +259,9 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
             session::Token::new(entry.file, access.pages())
         }
     };
+    if host.session.files.was_refused() {
+        host.learn_memory();
+    }
     if is_fresh && host.session.is_read_ahead(&read) {
         // A server opens its file for each request.
         watch::stay_alert();
