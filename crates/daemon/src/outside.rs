@@ -32,6 +32,15 @@ struct Duplicate {
     left: u64,
 }
 
+impl Duplicate {
+    const fn new(opened: OwnedFd) -> Self {
+        Self {
+            opened,
+            left: PAGES_OF_ONE_REACH,
+        }
+    }
+}
+
 /// Carries out decisions about one file that a process reads.
 #[derive(Debug)]
 pub struct Outside {
@@ -50,9 +59,7 @@ pub struct Outside {
     pub wants_path: bool,
     /// It, as far as it can be seen.
     pub path: Option<PathBuf>,
-    /// It can be acted on now.
-    is_reached: bool,
-    /// As which open file, for a moment.
+    /// As which open file it is acted on, for a moment.
     duplicate: Option<Duplicate>,
     /// Where its process has mapped it, which keeps no file system busy.
     mapped: Option<(OwnedFd, Vec<FileMapping>)>,
@@ -83,7 +90,6 @@ impl Outside {
             may_act,
             wants_path: false,
             path: None,
-            is_reached: false,
             duplicate: None,
             mapped: None,
             calls: 0,
@@ -97,31 +103,22 @@ impl Outside {
         if let Some((process, mappings)) = &self.mapped {
             return request_mapped(process, mappings, bytes);
         }
-        if self.duplicate.is_none() && self.is_reached {
-            match reach(self.file, self.process, self.reach) {
-                Some((Reached::File(opened, _), _)) => self.keep(opened),
+        let mut duplicate = match self.duplicate.take() {
+            Some(duplicate) => duplicate,
+            None => match reach(self.file, self.process, self.reach) {
+                Some((Reached::File(opened, _), _)) => Duplicate::new(opened),
                 Some((Reached::Mapped(process, mappings), _)) => {
                     return request_mapped(&process, &mappings, bytes);
                 }
-                None => {}
-            }
-        }
-        // Its process has closed it, or ended, since it was reached.
-        let Some(mut duplicate) = self.duplicate.take() else {
-            return Answer::NotHere;
+                // Its process has closed it, or ended, since it was reached.
+                None => return Answer::NotHere,
+            },
         };
         let answer = request_of(&duplicate.opened, range, bytes);
         let pages = range.len().get().max(PAGES_OF_A_CALL);
         duplicate.left = duplicate.left.saturating_sub(pages);
         self.duplicate = Some(duplicate).filter(|duplicate| duplicate.left > 0);
         answer
-    }
-
-    fn keep(&mut self, opened: OwnedFd) {
-        self.duplicate = Some(Duplicate {
-            opened,
-            left: PAGES_OF_ONE_REACH,
-        });
     }
 }
 
@@ -174,10 +171,9 @@ impl Adviser for Outside {
         if !self.may_act {
             return None;
         }
-        self.is_reached = true;
         match reached {
             Reached::File(opened, pages) => {
-                self.keep(opened);
+                self.duplicate = Some(Duplicate::new(opened));
                 Some(pages)
             }
             Reached::Mapped(process, mappings) => {
@@ -203,7 +199,7 @@ impl Adviser for Outside {
     }
 
     fn finish(&mut self, decision: &Decision, answer: Answer) {
-        (self.is_reached, self.duplicate, self.mapped) = (false, None, None);
+        (self.duplicate, self.mapped) = (None, None);
         self.asked = Some((*decision, answer));
         if !matches!(answer, Answer::NotHere | Answer::Refused) {
             self.carried += 1;

@@ -73,7 +73,7 @@ pub trait FileTable {
 
     /// The budget left nothing for a request. A host that has not looked at its memory yet has to, now: what others hold may be more
     /// than all that it has allowed itself until then.
-    fn on_refused(&self) {}
+    fn on_budget_used(&self) {}
 
     /// What is believed of the device with this number now. For hosts that report.
     fn note_device(&self, _number: u64, _estimate: DeviceEstimate) {}

@@ -264,7 +264,7 @@ impl<F: FileTable> Session<F> {
         (token.stream, token.covered) = (outcome.stream, outcome.covered);
         let out_of_memory = outcome.decision.reason == Reason::BudgetUsed;
         if out_of_memory {
-            self.files.on_refused();
+            self.files.on_budget_used();
         }
         if pending.is_some() || out_of_memory {
             self.give_back_idle_windows(now);

@@ -28,7 +28,7 @@ struct Plain {
 struct Table {
     files: Vec<Plain>,
     /// How often the budget left nothing.
-    refused: Cell<u32>,
+    budget_used: Cell<u32>,
 }
 
 struct Entered<'a>(RefMut<'a, FileState>, &'a Plain);
@@ -53,8 +53,8 @@ impl FileTable for Table {
         self.files[file].deferred.borrow_mut().push_back(deferred);
     }
 
-    fn on_refused(&self) {
-        self.refused.set(self.refused.get() + 1);
+    fn on_budget_used(&self) {
+        self.budget_used.set(self.budget_used.get() + 1);
     }
 
     fn visit(&self, mut visit: impl FnMut(&mut Entered<'_>)) {
@@ -126,7 +126,7 @@ fn at(ms: u64) -> Timestamp {
 fn session(files: usize, file_pages: u64) -> Session<Table> {
     let session = Session::new(Table {
         files: (0..files).map(|_| Plain::default()).collect(),
-        refused: Cell::new(0),
+        budget_used: Cell::new(0),
     });
     let settings = Settings::default();
     session.group.set_memory(PageCount::new(1 << 22), &settings);
@@ -265,12 +265,12 @@ fn who_is_refused_before_the_memory_was_looked_at_is_told() {
         read(&session, 0, start, start, &mut log);
     }
     assert!(log.asked.is_empty(), "{:?}", log.asked);
-    assert_eq!(session.files.refused.get(), 1);
+    assert_eq!(session.files.budget_used.get(), 1);
     // So that it looks.
     (session.group).set_memory(PageCount::new(1 << 22), &Settings::default());
     read(&session, 0, 32, 32, &mut log);
     assert!(!log.asked.is_empty());
-    assert_eq!(session.files.refused.get(), 1);
+    assert_eq!(session.files.budget_used.get(), 1);
 }
 
 /// Bug 3: a window that was not submitted counted as asked for.

@@ -80,7 +80,7 @@ pub(crate) struct Files {
     many_used: AtomicU32,
     clock: AtomicU64,
     /// The budget left nothing for a request since that was asked last.
-    refused: AtomicBool,
+    budget_used: AtomicBool,
     /// Where what happens to files is added up, if anyone reads it.
     pub(crate) account: Option<Shared>,
     /// What is shared with the other processes of the run.
@@ -102,15 +102,15 @@ impl Files {
             many: &[],
             many_used: AtomicU32::new(0),
             clock: AtomicU64::new(0),
-            refused: AtomicBool::new(false),
+            budget_used: AtomicBool::new(false),
             account: None,
             own_run: OwnRun::alone(),
         }
     }
 
     /// Whether the budget left nothing for a request since this was asked last.
-    pub(crate) fn was_refused(&self) -> bool {
-        self.refused.load(Relaxed) && self.refused.swap(false, Relaxed)
+    pub(crate) fn was_budget_used(&self) -> bool {
+        self.budget_used.load(Relaxed) && self.budget_used.swap(false, Relaxed)
     }
 
     /// Makes the places, all empty; `None` without address space.
@@ -267,8 +267,8 @@ impl FileTable for Files {
         Ok(inside)
     }
 
-    fn on_refused(&self) {
-        self.refused.store(true, Relaxed);
+    fn on_budget_used(&self) {
+        self.budget_used.store(true, Relaxed);
     }
 
     fn members(&self) -> Members<'_> {

@@ -259,7 +259,7 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
             session::Token::new(entry.file, access.pages())
         }
     };
-    if host.session.files.was_refused() {
+    if host.session.files.was_budget_used() {
         host.learn_memory();
     }
     if is_fresh && host.session.is_read_ahead(&read) {

@@ -80,12 +80,8 @@ impl FittedFigures {
         let access_ns = with(StepPurpose::Access).next()?.median_ns;
         let long = with(StepPurpose::Sequential).next()?.bytes_per_second;
         let of_sizes = with(StepPurpose::Size).map(|one| one.bytes_per_second);
-        let bytes_per_second = of_sizes.fold(
-            long,
-            |most, one| {
-                if one.value > most.value { one } else { most }
-            },
-        );
+        let rates = of_sizes.chain([long]);
+        let bytes_per_second = rates.max_by_key(|rate| rate.value)?;
         let ladder: Vec<(u32, u64)> = with(StepPurpose::Depth)
             .map(|one| (one.step.depth, one.requests_per_second()))
             .collect();

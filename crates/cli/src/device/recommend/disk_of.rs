@@ -42,8 +42,8 @@ struct Figures {
     bytes_per_second: u64,
     depth: u32,
     requests_per_second: u64,
-    /// What waits for so long is served before what lies near; `None` where nothing waited for so long.
-    age_ms_max: Option<u64>,
+    /// In which order an arm serves what waits.
+    order: ServiceOrder,
 }
 
 /// A device as a model.
@@ -54,7 +54,7 @@ pub(super) struct ModelledDevice {
     /// As slow, and as fast, as the parts of the steps allow.
     pub(super) slow: DiskModel,
     pub(super) fast: DiskModel,
-    /// How far the model's curve lies from the measured one, the median, in thousandths.
+    /// How far the model's curve lies from the measured one, the mean of most steps, in thousandths.
     pub(super) off_permille: u64,
     /// Size of the simulated disk.
     pub(super) capacity: u64,
@@ -63,14 +63,14 @@ pub(super) struct ModelledDevice {
 /// The model of what was measured; `None` where no model can have these figures.
 pub(super) fn of(measurement: &Measurement) -> Option<ModelledDevice> {
     let figures = &measurement.figures;
-    let age_ms_max = age_ms_max(&measurement.steps);
+    let order = order_of(&measurement.steps);
     let capacity = measurement.target.size_bytes.max(CAPACITY_MIN);
     let at = |access_ns: u64, bytes_per_second: u64| Figures {
         access_ns,
         bytes_per_second,
         depth: figures.depth,
         requests_per_second: figures.requests_per_second_max,
-        age_ms_max,
+        order,
     };
     let (access, rate) = (&figures.access_ns, &figures.bytes_per_second);
     let as_measured = at(access.value, rate.value);
@@ -93,18 +93,18 @@ pub(super) fn of(measurement: &Measurement) -> Option<ModelledDevice> {
 
 /// An arm answers more per second with more that wait, as the next one lies nearer. Where it answers less again, it serves
 /// what has waited for longest, whose wait is the limit.
-fn age_ms_max(steps: &[StepResult]) -> Option<u64> {
+fn order_of(steps: &[StepResult]) -> ServiceOrder {
     let of_depth = |step: &&StepResult| step.step.purpose == StepPurpose::Depth;
-    let rates = steps.iter().filter(of_depth);
     let mut most = 0;
-    for step in rates {
+    for step in steps.iter().filter(of_depth) {
         let rate = step.requests_per_second();
         if rate * 100 < most * AGED_PER_CENT {
-            return Some((step.median_ns.value / 1_000_000).max(1));
+            let age_ms_max = (step.median_ns.value / 1_000_000).max(1);
+            return ServiceOrder::CLook { age_ms_max };
         }
         most = most.max(rate);
     }
-    None
+    ServiceOrder::C_LOOK
 }
 
 type Build = fn(&Figures) -> DiskModel;
@@ -124,11 +124,7 @@ fn arm(figures: &Figures) -> DiskModel {
         seek_us_min,
         seek_us_max: seek_us_min + (seek_us - seek_us_min) * whole / part,
         rotation_rpm: 30_000_000_000 / half_turn_ns,
-        order: figures
-            .age_ms_max
-            .map_or(ServiceOrder::C_LOOK, |age_ms_max| ServiceOrder::CLook {
-                age_ms_max,
-            }),
+        order: figures.order,
     })
 }
 
@@ -150,19 +146,24 @@ fn flash_of_channels(channels: u32, figures: &Figures) -> DiskModel {
     let bytes_at_once = u128::from(channels) * u128::from(page_bytes);
     let page_ns = bytes_at_once * 1_000_000_000 / u128::from(figures.bytes_per_second.max(1));
     let page_ns = u64::try_from(page_ns).map_or(figures.access_ns, |ns| ns.min(figures.access_ns));
-    let page_us = (page_ns + 500) / 1000;
+    let page_us = microseconds(page_ns);
     DiskModel::Flash(FlashModel {
         channels,
         page_us,
         page_bytes,
-        latency_us: ((figures.access_ns + 500) / 1000).saturating_sub(page_us),
+        latency_us: microseconds(figures.access_ns).saturating_sub(page_us),
     })
+}
+
+/// Rounded.
+fn microseconds(ns: u64) -> u64 {
+    (ns + 500) / 1000
 }
 
 fn volume(figures: &Figures) -> DiskModel {
     let gate_ns = 1_000_000_000 / figures.requests_per_second.max(1);
     DiskModel::Volume(VolumeModel {
-        latency_us: (figures.access_ns.saturating_sub(gate_ns) + 500) / 1000,
+        latency_us: microseconds(figures.access_ns.saturating_sub(gate_ns)),
         requests_per_s: figures.requests_per_second,
         bytes_per_s: figures.bytes_per_second,
     })
