@@ -47,6 +47,7 @@
 #define WAIT_FACTOR		2U
 #define SEQUENTIAL_FACTOR	2U
 #define SATURATED_PARTS		8U
+#define SATURATED_PARTS_OF_ARM	32U
 
 /* What a device needs: see efficient_request() and pipeline_request(). */
 #define TRANSFER_PARTS		9U
@@ -329,6 +330,12 @@ static u64 pipeline_request(const struct ra_device *device)
 	u64 pages = times(pages_per_access(device), PIPELINE_ACCESSES);
 
 	return power_of_two_at_least(max_of(pages, REQUEST_PAGES_MIN));
+}
+
+/* A request costs more than it takes to cover an access, as with an arm. */
+static bool is_positioned_for(const struct ra_device *device)
+{
+	return efficient_request(device) > pipeline_request(device);
 }
 
 static u64 transfer_ns(const struct ra_device *device, u64 pages)
@@ -1035,6 +1042,21 @@ static u64 usable(const struct need *need, const struct ra_device *device)
 	return max_of(max_of(pages, REQUEST_PAGES_MIN), need->request / 2);
 }
 
+/*
+ * About as many pages in whole pieces of what most devices are asked for at
+ * once: the rest would be a request of its own, of which a device that is
+ * shared has only so many a second.
+ */
+static u64 in_whole_pieces(u64 pages, u64 most)
+{
+	u64 below = pages / FIRST_REQUEST_PAGES * FIRST_REQUEST_PAGES;
+	u64 nearest = (pages + FIRST_REQUEST_PAGES / 2) / FIRST_REQUEST_PAGES *
+		      FIRST_REQUEST_PAGES;
+
+	return max_of(nearest <= most ? nearest : below,
+		      min_of(pages, FIRST_REQUEST_PAGES));
+}
+
 /* The largest single request now, or 0 when memory is too short for one. */
 static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 		    u32 thrash_pages)
@@ -1044,7 +1066,7 @@ static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 	u64 efficient = efficient_request(device);
 	u64 pipeline = pipeline_request(device);
 	u64 threshold = moment->threshold;
-	u64 wanted, limit, stock;
+	u64 wanted, limit, most, stock;
 
 	if (moment->contested) {
 		/* A request that is cut in two costs the device two. */
@@ -1052,7 +1074,8 @@ static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 			    FIRST_REQUEST_PAGES * FIRST_REQUEST_PAGES;
 		u64 part = div64_u64(pipeline, max_of(moment->streams, 1));
 
-		wanted = max_of(efficient > pipeline ? efficient : part, whole);
+		wanted = max_of(is_positioned_for(device) ? efficient : part,
+				whole);
 	} else if (need->positioned) {
 		wanted = max_of(efficient, pipeline);
 	} else {
@@ -1067,14 +1090,16 @@ static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 	wanted = max_of(wanted, need->length);
 	if (thrash_pages)
 		threshold = min_of(threshold, thrash_pages);
-	limit = div64_u64(times(threshold, moment->ratio), 100) / 2;
-	limit = min_of(limit, moment->request_max);
-	limit = min_of(limit, minus(moment->available, need->length));
-	limit = min_of(limit, wanted);
+	most = div64_u64(times(threshold, moment->ratio), 100) / 2;
+	most = min_of(most, moment->request_max);
+	most = min_of(most, minus(moment->available, need->length));
+	limit = min_of(most, wanted);
+	if (moment->contested && !is_positioned_for(device))
+		limit = in_whole_pieces(limit, most);
 	/* Pieces smaller than stock's are left to it: at least what is read. */
 	stock = max_of(FIRST_REQUEST_PAGES,
-		       efficient > pipeline ? min_of(need->length,
-						     moment->request_max) : 0);
+		       is_positioned_for(device) ?
+			       min_of(need->length, moment->request_max) : 0);
 	return limit >= min_of(wanted, stock) ? limit : 0;
 }
 
@@ -1088,9 +1113,11 @@ static u32 next_size(u64 pages, u64 limit)
 
 /* The same for who has all that the device gives, or does not wait. */
 static u32 next_size_of_content(const struct ra_stream *stream, u64 pages,
-				u64 limit)
+				u64 limit, const struct ra_device *device)
 {
-	u64 earned = run_pages(stream) / SATURATED_PARTS;
+	u64 earned = run_pages(stream) / (is_positioned_for(device) ?
+					  SATURATED_PARTS_OF_ARM :
+					  SATURATED_PARTS);
 
 	return min_of(next_size(pages, limit), to_u32(max_of(earned, pages)));
 }
@@ -1108,12 +1135,19 @@ static u64 limit_kept(const struct ra_stream *stream, const struct need *need,
 
 	if (!limit || need->boosted || !(stream->served & SERVED_BOOSTED) ||
 	    !is_run(stream) ||
-	    efficient_request(&moment->device) <=
-		    pipeline_request(&moment->device))
+	    !is_positioned_for(&moment->device))
 		return limit;
 	boosted.boosted = true;
 	return max_of(limit, min_of(limit_of(&boosted, moment, thrash_pages),
 				    stream->tail));
+}
+
+/* A hole of so many pages costs less than half a request of its own. */
+static bool is_worth_reading(u64 hole, const struct ra_moment *moment)
+{
+	return times(hole, HOLE_PARTS) <=
+	       (moment->contested ? pages_per_request(&moment->device) :
+				    pages_per_access(&moment->device));
 }
 
 /* Reading through the holes of a run pays. */
@@ -1121,15 +1155,13 @@ static bool holes_pay(const struct ra_stream *stream,
 		      const struct ra_moment *moment)
 {
 	u64 held = stream->held, spanned = stream->spanned;
-	u64 accesses, worth;
+	u64 accesses;
 
 	if (times(held, moment->hit_rate) < spanned)
 		return false;
 	accesses = max_of(div64_u64(held, max_of(stream->length, 1)), 1);
-	worth = moment->contested ? pages_per_request(&moment->device) :
-				    pages_per_access(&moment->device);
-	return times(div64_u64(minus(spanned, held), accesses), HOLE_PARTS) <=
-	       worth;
+	return is_worth_reading(div64_u64(minus(spanned, held), accesses),
+				moment);
 }
 
 /* What a request for so many pages ends on a multiple of. */
@@ -1144,6 +1176,19 @@ static u64 alignment_of(u64 pages)
 	return power;
 }
 
+/*
+ * Where a request ends that reaches up to end: at the end of the file, if what
+ * lies between is no more than half of it.
+ */
+static u64 end_in_file(u64 start, u64 end, u64 reach, u64 space,
+		       u64 end_of_file)
+{
+	if (minus(end_of_file, end) <= reach / 2 &&
+	    minus(end_of_file, start) <= space)
+		return end_of_file;
+	return min_of(end, end_of_file);
+}
+
 /* Extends the window of a run. False: it reaches the end of the file. */
 static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 		       const struct rest *rest, bool exact, bool *probe)
@@ -1153,7 +1198,7 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 					     a->moment->file_pages;
 	u64 start = max_of(stream->frontier, span.start);
 	u8 cached = cached_requests(stream);
-	u64 reach, end, over;
+	u64 first = max_of(start, span.end), space, reach, end, over;
 
 	/* What the reader wants now goes first, in the same request. */
 	if (start >= end_of_file) {
@@ -1162,18 +1207,22 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 	}
 	/* All was in memory so far: look at the far end only. */
 	*probe = cached > 1;
-	reach = pages << min_of(cached, PROBE_DOUBLINGS);
-	if (!*probe)
-		reach = min_of(reach, minus(a->moment->available,
-					    length_of(a->access)));
+	space = min_of(minus(a->moment->available, length_of(a->access)),
+		       a->moment->request_max);
+	if (*probe)
+		space = UNBOUNDED;
 	if (rest->kind == REST_PAGES)
-		reach = min_of(reach, rest->pages);
-	end = plus(max_of(start, span.end), reach);
+		space = min_of(space, rest->pages);
+	reach = min_of(pages << min_of(cached, PROBE_DOUBLINGS), space);
+	end = plus(first, reach);
 	if (!exact) {
 		div64_u64_rem(end, alignment_of(reach), &over);
 		end -= over;
 	}
-	end = min_of(end, end_of_file);
+	if (*probe || exact)
+		end = min_of(end, end_of_file);
+	else
+		end = end_in_file(first, end, reach, space, end_of_file);
 	stream->frontier = end;
 	ask.start = *probe ? end - min_of(PROBE_PAGES, end - start) : start;
 	ask.end = end;
@@ -1197,6 +1246,30 @@ static u64 elements_at_once(u64 period, const struct ra_device *device)
 	return max_of(served_at_once(device), ELEMENTS_MIN);
 }
 
+/*
+ * The holes cost less than half a request each, and are not more than is
+ * allowed to be read in vain.
+ */
+static bool is_read_through(u64 period, u64 element,
+			    const struct ra_moment *moment)
+{
+	return period <= times(element, moment->hit_rate) &&
+	       is_worth_reading(minus(period, element), moment);
+}
+
+/* One range from the first to the last, what lies between included. */
+static void join_ranges(struct ra_decision *decision)
+{
+	s64 way = decision->period * (s64)(decision->count - 1);
+
+	if (way < 0)
+		decision->first.start = minus(decision->first.start, -way);
+	else
+		decision->first.end = plus(decision->first.end, way);
+	decision->period = 0;
+	decision->count = min_of(decision->count, 1);
+}
+
 /* Extends the window of a stride. False: no further elements in the file. */
 static bool extend_strided(struct ra_stream *stream, struct arrival *a,
 			   u64 pages, u64 limit)
@@ -1206,7 +1279,8 @@ static bool extend_strided(struct ra_stream *stream, struct arrival *a,
 	u64 element = max_of(stream->began, 1);
 	u64 place = place_of(stream->backward, a->access.start);
 	u64 first = stream->next > stream->frontier ? place : stream->frontier;
-	u64 last, start, cheap, fewest, count, in_file = 0;
+	bool through = is_read_through(period, element, moment);
+	u64 last, start, cheap, fewest, most, count, in_file = 0;
 
 	/* Only whole elements: all ranges of a request are equally long. */
 	last = stream->backward ? RA_PAGES_MAX :
@@ -1219,7 +1293,10 @@ static bool extend_strided(struct ra_stream *stream, struct arrival *a,
 			max_of(cheap, ELEMENTS_FEWEST));
 	count = max_of(div64_u64(pages, period), fewest);
 	count = min_of(count, ELEMENTS_MAX);
-	count = min_of(count, max_of(div64_u64(limit, element), 1));
+	/* One page more where it begins and ends inside of pages. */
+	most = through ? div64_u64(minus(limit, 1), period) :
+			 div64_u64(limit, element);
+	count = min_of(count, max_of(most, 1));
 	count = min_of(count, in_file);
 	start = place_of(stream->backward, first);
 	if (!count || start >= moment->file_pages) {
@@ -1233,6 +1310,8 @@ static bool extend_strided(struct ra_stream *stream, struct arrival *a,
 					moment->file_pages);
 	a->decision->period = stream->backward ? -(s64)period : (s64)period;
 	a->decision->count = count;
+	if (through)
+		join_ranges(a->decision);
 	return true;
 }
 
@@ -1282,8 +1361,7 @@ static u64 as_far_as_it_came(const struct ra_stream *stream, u64 length,
 {
 	bool positioned = (stream->backward || moment->contested ||
 			   moment->streams > 1) &&
-			  efficient_request(&moment->device) >
-				  pipeline_request(&moment->device);
+			  is_positioned_for(&moment->device);
 
 	if (stream->shape != RA_RUN || positioned || moment->sequential ||
 	    stream->hits == 1)
@@ -1302,6 +1380,20 @@ static u8 reason_of(const struct ra_stream *stream, bool first, u8 cached,
 	if (cached > 1)
 		return RA_ALREADY_CACHED;
 	return boosted ? RA_READER_WAITED : RA_MARKER_CROSSED;
+}
+
+/*
+ * Whether a reader is about as fast as the device delivers. Between one request
+ * and the next, which come as wholes, it seems up to a third less; the bandwidth
+ * of an arm is often a guess, and who waits for one that is positioned gets far
+ * less.
+ */
+static bool is_rate_of(const struct ra_device *device, u32 pages, u64 time_ns)
+{
+	bool arm = is_positioned_for(device);
+
+	return times(transfer_ns(device, pages), arm ? 9 : 4) >=
+	       times(time_ns, arm ? 5 : 3);
 }
 
 /* Asks for the next request of a stream. */
@@ -1325,8 +1417,7 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 				&need.rate_ns);
 	/* Who gets what the device can give gets no more by asking for more. */
 	bound = need.has_rate &&
-		times(transfer_ns(&moment->device, need.rate_pages), 4) >=
-			times(need.rate_ns, 3);
+		is_rate_of(&moment->device, need.rate_pages, need.rate_ns);
 	need.boosted = need.boosted && !bound;
 	/*
 	 * What waits have made of the next request is taken back. The newest
@@ -1334,7 +1425,8 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	 */
 	if (bound && is_forward_run(stream) && !moment->contested &&
 	    stream->tail && !cached) {
-		u32 most = next_size_of_content(stream, stream->tail, UNBOUNDED);
+		u32 most = next_size_of_content(stream, stream->tail, UNBOUNDED,
+						&moment->device);
 
 		need.request = min_of(need.request, most);
 		stream->request = need.request;
@@ -1391,7 +1483,8 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	calm = moment->streams <= 1 && !cached &&
 	       !(stream->served & SERVED_WAITED);
 	if ((bound || calm) && is_forward_run(stream) && !moment->contested)
-		next = next_size_of_content(stream, pages, limit);
+		next = next_size_of_content(stream, pages, limit,
+					    &moment->device);
 	else
 		next = next_size(pages, limit);
 	stream->request = to_u16(next);

@@ -49,6 +49,22 @@ impl Prefetch {
             .fold(PageCount::new(0), |sum, range| sum + range.len())
     }
 
+    /// One range from the first of the ranges to the last, what lies between included.
+    #[must_use]
+    pub fn with_holes(self) -> Self {
+        let way = self.period.saturating_mul(i64::from(self.count) - 1);
+        let ByteRange { start, end } = self.first;
+        let last = |place: ByteOffset| ByteOffset::new(place.get().saturating_add_signed(way));
+        Self {
+            first: ByteRange {
+                start: start.min(last(start)),
+                end: end.max(last(end)),
+            },
+            period: 0,
+            count: self.count.min(1),
+        }
+    }
+
     /// The ranges one by one, in the order in which they will be read.
     pub fn ranges(&self) -> impl Iterator<Item = PageRange> + use<> {
         let Self {

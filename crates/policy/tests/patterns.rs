@@ -89,11 +89,50 @@ fn strides_of_any_period_and_length_are_covered_and_cost_only_their_own_pages() 
                 assert!(share >= 97, "{what}: {share} %");
                 if !nearly_sequential {
                     let in_holes = reader.asked.iter().filter(|page| *page % period >= length);
-                    let spare = in_holes.count();
-                    assert!(spare <= 200, "{what}: {spare} pages of holes");
+                    let spare = u64::try_from(in_holes.count()).unwrap();
+                    // A hole that is no longer than its element is read through, where a request costs more.
+                    let allowed = if period <= 2 * length {
+                        reader.asked_total / 2
+                    } else {
+                        200
+                    };
+                    assert!(spare <= allowed, "{what}: {spare} pages of holes");
                 }
             }
         }
+    }
+}
+
+/// Generated 970030: files of 549 KiB in reads of 92, of which the last 8 KiB were a request of their own.
+#[test]
+fn a_request_that_would_leave_little_of_the_file_goes_to_its_end() {
+    let mut reader = Reader::new(138);
+    reader.moment.device = DeviceEstimate::FLASH;
+    for page in (0..138).step_by(23) {
+        reader.read(page, 23);
+    }
+    assert_eq!(reader.requests, 2);
+    assert_eq!(reader.asked.last(), Some(&137));
+}
+
+/// Generated 970060 on cloud: 80 pages of every second one, each a request of its own for a volume that serves 3000 a second.
+#[test]
+fn holes_that_cost_less_than_a_request_are_read_through_where_as_much_may_be_in_vain() {
+    for (length, period, is_one_range) in [(1, 2, true), (3, 6, true), (1, 3, false), (4, 8, false)]
+    {
+        let mut reader = Reader::new(FILE);
+        reader.moment.device = DeviceEstimate::FLASH;
+        reader.moment.contested = true;
+        let counts = (0..32).map(|element| {
+            let outcome = reader.read(element * period, length);
+            outcome.decision.prefetch.count
+        });
+        let most = counts.max().unwrap_or(0);
+        assert_eq!(
+            most == 1,
+            is_one_range,
+            "{length} of every {period}: {most}"
+        );
     }
 }
 

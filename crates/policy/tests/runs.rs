@@ -189,7 +189,7 @@ fn largest_request(pages: u64, parts: u64, waits: bool) -> u64 {
 #[test]
 fn who_gets_what_the_device_gives_asks_for_no_more_by_waiting() {
     let pipeline = DeviceEstimate::ARM.pipeline_request().get();
-    assert_eq!(largest_request(16_384, 4, true), pipeline);
+    assert_eq!(largest_request(32_768, 4, true), pipeline);
     assert_eq!(largest_request(16_384, 2, true), 2 * pipeline);
 }
 
@@ -201,6 +201,26 @@ fn requests_of_a_scan_that_gets_all_that_the_device_gives_grow_with_the_run() {
     assert!(largest_request(1024, 4, true) <= 1024 / 4, "it waits");
     assert!(largest_request(1024, 2, false) <= 1024 / 8, "nothing waits");
     assert!(largest_request(1024, 2, true) >= 256);
+}
+
+/// Generated 970398 on hdd: 100 MB/s believed to be 120, of which between one request and the next, twice as large, 68 came. It
+/// waited for each of them, and 6 MiB behind a run of 14 were read in vain: 1.39 of the kernel's time.
+#[test]
+fn who_gets_what_an_arm_gives_is_not_taken_for_one_that_waits_for_it_by_the_size_of_its_requests() {
+    let mut reader = Reader::new(FILE);
+    let mut ahead = 0;
+    for (step, page) in (0..3584).step_by(16).enumerate() {
+        let transfer_ns = reader.moment.device.transfer_ns(PageCount::new(16));
+        let parts = if step % 8 < 4 { 57 } else { 83 };
+        reader.now = Timestamp::new(reader.now.get() + transfer_ns * 100 / parts);
+        let outcome = reader.read(page, 16);
+        let asked = reader.asked.last().map_or(0, |last| last + 1);
+        ahead = asked.saturating_sub(page + 16);
+        if outcome.decision.prefetch.count > 0 {
+            reader.wait(page, 16, &outcome);
+        }
+    }
+    assert!(ahead <= 3584 / 8, "{ahead} pages behind a run of 3584");
 }
 
 /// 2 GiB in memory, read as fast as memory is: the newest request of such a scan is a probe of some pages, and one that grew
@@ -235,9 +255,11 @@ fn requests_that_waits_have_earned_become_no_smaller_when_the_reader_gets_what_t
             }
         }
     }
+    // The last one goes to the end of the file.
+    requests.pop();
     let largest = requests.iter().max().copied();
     let grown = requests.iter().position(|pages| Some(*pages) == largest);
-    let since = &requests[grown.unwrap_or(0)..requests.len() - 1];
+    let since = &requests[grown.unwrap_or(0)..];
     assert!(since.len() > 16, "{requests:?}");
     assert!(
         since.iter().all(|pages| Some(*pages) == largest),

@@ -64,10 +64,17 @@ impl Pace {
 }
 
 impl Rate {
-    /// Whether this is about as fast as the device delivers: who waits then waits for its bandwidth.
+    /// Whether this is about as fast as the device delivers: who waits then waits for its bandwidth. Between one request and
+    /// the next, which come as wholes, it seems up to a third less. The bandwidth of an arm is often a guess, and who has to
+    /// wait for one that is positioned gets far less.
     pub(super) fn is_that_of(self, device: &DeviceEstimate) -> bool {
         let transfer_ns = device.transfer_ns(PageCount::new(u64::from(self.pages)));
-        transfer_ns.saturating_mul(4) >= self.time_ns.saturating_mul(3)
+        let (parts, of) = if device.is_positioned_for() {
+            (5, 9)
+        } else {
+            (3, 4)
+        };
+        transfer_ns.saturating_mul(of) >= self.time_ns.saturating_mul(parts)
     }
 
     /// Pages of one request that this reader can use: what it consumes in some access times.

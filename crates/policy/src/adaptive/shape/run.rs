@@ -115,7 +115,7 @@ pub(in crate::adaptive) fn begin_at(window: &mut Window, access: Span) {
 pub(in crate::adaptive) struct Extent {
     /// Its size in pages, what the reader wants now not counted.
     pub(in crate::adaptive) pages: u64,
-    /// Pages that memory has space for beside what the reader wants now.
+    /// Pages that memory has space for beside what the reader wants now, and that one request may have.
     pub(in crate::adaptive) space: u64,
     /// The run is expected to end there.
     pub(in crate::adaptive) is_exact: bool,
@@ -144,6 +144,17 @@ fn alignment(pages: u64) -> u64 {
     (pages / 8).checked_ilog2().map_or(1, |bits| 1 << bits)
 }
 
+/// Where a request from `start` ends that reaches up to `end` for `reach` pages: at the end of the file, if what lies between is
+/// no more than half of it. A request of its own would cost the device more than that.
+fn end_in_file(start: u64, end: u64, reach: u64, extent: &Extent) -> u64 {
+    let left = extent.end_of_file.saturating_sub(end);
+    let has_space = extent.end_of_file.saturating_sub(start) <= extent.space.min(extent.rest);
+    if !extent.is_exact && left <= reach / 2 && has_space {
+        return extent.end_of_file;
+    }
+    end.min(extent.end_of_file)
+}
+
 /// Extends the window by the next request; `access` is what the reader wants now. `None`: the
 /// window reaches the end of the file.
 pub(in crate::adaptive) fn extend(
@@ -162,11 +173,16 @@ pub(in crate::adaptive) fn extend(
     // A probe asks for less than it reaches.
     let space = if is_probe { u64::MAX } else { extent.space };
     let reach = reach.min(space).min(extent.rest);
-    let mut end = start.max(access.end).saturating_add(reach);
+    let first = start.max(access.end);
+    let mut end = first.saturating_add(reach);
     if !extent.is_exact {
         end -= end % alignment(reach);
     }
-    let end = end.min(extent.end_of_file);
+    let end = if is_probe {
+        end.min(extent.end_of_file)
+    } else {
+        end_in_file(first, end, reach, &extent)
+    };
     window.frontier = end;
     let ask = if is_probe {
         // Everything so far was in memory. Look at the far end only: a hole there will show.

@@ -59,13 +59,17 @@ impl Density {
             return false;
         }
         let accesses = (held / u64::from(length.max(1))).max(1);
-        // A reader that is alone waits for one access after the other, whatever the device could serve at once.
-        let hole_worth_reading = if moment.contested {
-            moment.device.hole_worth_reading()
-        } else {
-            moment.device.pages_per_access()
-        };
-        let hole = spanned.saturating_sub(held) / accesses;
-        hole.saturating_mul(HOLE_PARTS) <= hole_worth_reading.get()
+        is_worth_reading(spanned.saturating_sub(held) / accesses, moment)
     }
+}
+
+/// Whether a hole of so many pages costs less than half a request of its own.
+pub(in crate::adaptive) fn is_worth_reading(hole: u64, moment: &Moment) -> bool {
+    // A reader that is alone waits for one access after the other, whatever the device could serve at once.
+    let passed_by = if moment.contested {
+        moment.device.hole_worth_reading()
+    } else {
+        moment.device.pages_per_access()
+    };
+    hole.saturating_mul(HOLE_PARTS) <= passed_by.get()
 }

@@ -9,6 +9,7 @@
 
 use super::candidate::YOUNG_GAP_PAGES;
 use super::fit::Fit;
+use super::sparse;
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
@@ -251,6 +252,13 @@ pub(in crate::adaptive) fn is_left_to_program(grid: &Grid, moment: &Moment) -> b
     is_positioned(grid.period, &moment.device) && moment.unserved() == 0
 }
 
+/// Whether the holes cost less than half a request each, and are not more than is allowed to be read in vain.
+fn is_read_through(grid: &Grid, moment: &Moment) -> bool {
+    let hole = grid.period.saturating_sub(grid.length) / PAGE_BYTES;
+    let allowed = (grid.length).saturating_mul(u64::from(moment.knobs.readahead_hit_rate));
+    grid.period <= allowed && sparse::is_worth_reading(hole, moment)
+}
+
 /// Extends the window by the next request; the reader is at the element at `place`. `None`: there
 /// are no further elements in the file.
 pub(in crate::adaptive) fn extend(
@@ -276,7 +284,14 @@ pub(in crate::adaptive) fn extend(
         .map_or(0, |span| span / period + 1);
     let cheap = pages.max(ELEMENTS_MIN_PAGES.get()) / grid.pages_max();
     let fewest = elements_at_once(period, moment).min(cheap.max(ELEMENTS_FEWEST));
-    let affordable = (limit / grid.pages_max()).max(1);
+    let is_read_through = is_read_through(grid, moment);
+    let affordable = if is_read_through {
+        // One page more where it begins and ends inside of pages.
+        limit.saturating_sub(1) / period.div_ceil(PAGE_BYTES)
+    } else {
+        limit / grid.pages_max()
+    };
+    let affordable = affordable.max(1);
     let count = (pages.saturating_mul(PAGE_BYTES) / period)
         .max(fewest)
         .min(ELEMENTS_MAX.get())
@@ -291,10 +306,15 @@ pub(in crate::adaptive) fn extend(
     window.tail = count32;
     window.frontier = first.saturating_add(count.saturating_mul(period));
     let end = start.saturating_add(length).min(file_bytes);
-    Some(Prefetch {
+    let elements = Prefetch {
         first: ByteRange::new(start, end),
         period: direction.signed(period),
         count: count32,
+    };
+    Some(if is_read_through {
+        elements.with_holes()
+    } else {
+        elements
     })
 }
 

@@ -81,7 +81,8 @@ impl Stream {
         let newest = u64::from(self.window.tail);
         let has_asked = newest > 0 && self.served.cached() == 0;
         if is_bound && has_asked && self.is_forward_run() && !moment.contested {
-            let most = request::next_size_of_content(newest, u64::MAX, self.run_pages());
+            let most =
+                request::next_size_of_content(newest, u64::MAX, self.run_pages(), &moment.device);
             self.request = self.request.min(pages16(u64::from(most)));
         }
         let need = Need {
@@ -169,7 +170,7 @@ impl Stream {
         // what lies beyond the end of the run costs it.
         let is_calm = moment.streams <= 1 && !self.served.has_waited() && cached == 0;
         let next = if (is_bound || is_calm) && self.is_forward_run() && !moment.contested {
-            request::next_size_of_content(pages, limit, self.run_pages())
+            request::next_size_of_content(pages, limit, self.run_pages(), &moment.device)
         } else {
             request::next_size(pages, limit)
         };
@@ -225,7 +226,8 @@ impl Stream {
     ) -> Option<(Prefetch, bool)> {
         let extent = run::Extent {
             pages,
-            space: moment.available.get().saturating_sub(access.len().get()),
+            space: (moment.available.get().saturating_sub(access.len().get()))
+                .min(moment.knobs.request_pages_max.get()),
             is_exact,
             rest: match rest {
                 Rest::Pages(rest) => rest,
