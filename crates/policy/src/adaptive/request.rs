@@ -92,11 +92,12 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
         device.efficient_request().get(),
         device.pipeline_request().get(),
     );
+    let is_positioned_for = device.is_positioned_for();
     let model = if moment.contested {
         let part = pipeline / u64::from(moment.streams.max(1));
         // A request that is cut in two costs the device two.
         let whole = u64::from(need.length).next_multiple_of(FIRST_REQUEST_PAGES.get());
-        if device.is_positioned_for() {
+        if is_positioned_for {
             efficient.max(whole)
         } else {
             part.max(whole)
@@ -135,14 +136,14 @@ pub(super) fn limit(need: &Need, moment: &Moment, thrash_pages: u32) -> Option<u
     let wanted = wanted.max(u64::from(need.length));
     let most = (moment.knobs.request_pages_max.get()).min(space(need, moment, thrash_pages));
     let limit = wanted.min(most);
-    let limit = if moment.contested && !device.is_positioned_for() {
+    let limit = if moment.contested && !is_positioned_for {
         in_whole_pieces(limit, most)
     } else {
         limit
     };
     // Where memory is too short for what the kernel brings by itself, it is left to the kernel: each piece
     // that is smaller costs a device with an arm an access. It brings at least what is read, the longest reads in many.
-    let read = if device.is_positioned_for() {
+    let read = if is_positioned_for {
         u64::from(need.length).min(moment.knobs.request_pages_max.get())
     } else {
         0
