@@ -208,15 +208,15 @@ fn the_quick_half_counts_like_the_whole() {
 #[test]
 fn an_evicted_window_is_counted_and_asked_for_again() {
     let mut world = World::new();
-    for i in 0..400 {
+    for i in 0..1600 {
         world.read(i * 16, 16);
     }
-    let outcome = world.read(6400, 16);
+    let outcome = world.read(25_600, 16);
     assert!(outcome.covered);
-    world.wait(6400, &outcome, 40);
+    world.wait(25_600, &outcome, 40);
     let (tally, _) = world.file.take_tally();
     assert_eq!((tally.thrashed, tally.late), (40, 16));
-    let again = world.read(6416, 16);
+    let again = world.read(25_616, 16);
     assert!(again.decision.prefetch.count > 0, "{again:?}");
 }
 

@@ -219,7 +219,7 @@ fn a_file_that_is_refused_gives_back_what_it_has_read_since() {
     for start in (0..16 * MIB).step_by(16) {
         read(&session, 0, start, 0, &mut log);
     }
-    memory(1024);
+    memory(448);
     assert_eq!(session.group.budget.available().get(), 0);
     let mut log = Log::new(64 * MIB);
     for start in (16 * MIB..32 * MIB).step_by(16) {

@@ -344,14 +344,19 @@ fn the_ceiling_serves_first_who_ends_last_and_reads_no_block_twice() {
 
 /// generated:seed=16014, 200 files of 371 KiB by a reader that computes 128 us for each 4 KiB: brought whole in one
 /// request each, it waited for all of a file on hdd where it could have computed, and took 1.27 of the kernel's
-/// time. In pieces it takes 1.09.
+/// time. In pieces it takes 1.01. 60045, 200 files of 65 KiB in reads of 8: 1.24 and 1.09.
 #[test]
 fn a_small_file_does_not_arrive_with_its_last_page() {
     let machine = Machine::modern(DiskModel::hdd(), PageCount::new(1024 << 8));
-    let job = generated(16014).job(16014);
-    let [adaptive, kernel] =
-        ["adaptive", "linux-6.18"].map(|policy| run(&machine, policy, &job).elapsed_ns);
-    assert!(adaptive * 100 <= kernel * 112, "{adaptive} beside {kernel}");
+    for (seed, most) in [(16014, 103), (60045, 111)] {
+        let job = generated(seed).job(seed);
+        let [adaptive, kernel] =
+            ["adaptive", "linux-6.18"].map(|policy| run(&machine, policy, &job).elapsed_ns);
+        assert!(
+            adaptive * 100 <= kernel * most,
+            "{seed}: {adaptive} beside {kernel}"
+        );
+    }
 }
 
 /// The first 1 MiB of 500 files of 4 MiB, each opened and closed. Without what the files before it showed, the third
