@@ -176,9 +176,15 @@ impl Device {
         self.shared.set_identity(identity, kind);
     }
 
+    /// Whether the device says that it has an arm: a first guess, as virtual disks say so too.
+    #[must_use]
+    pub fn says_arm(&self) -> bool {
+        self.says_arm.load(Relaxed)
+    }
+
     /// The estimate by what the device says of itself.
     fn guess(&self) -> DeviceEstimate {
-        if self.says_arm.load(Relaxed) {
+        if self.says_arm() {
             DeviceEstimate::ARM
         } else {
             DeviceEstimate::FLASH
@@ -378,7 +384,7 @@ impl Device {
     /// arm is as likely in each part of its way and its turn: within an eighth of its access time one time in eight. One answer
     /// may be of the disk's own memory; and two reads in a row that took as long as one of an arm, behind nothing, were one's.
     fn try_arm(&self, waited_ns: u64, pages: u64, is_behind: bool) {
-        let is_said = self.says_arm.load(Relaxed) && !self.has_been_arm.load(Relaxed);
+        let is_said = self.says_arm() && !self.has_been_arm.load(Relaxed);
         if !is_said || !seeks(&self.estimate()) {
             return;
         }

@@ -24,6 +24,7 @@ use ahead_policy::steering::steering;
 use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Act, Adviser, Answer, Calls, Residency, apply};
+use crate::device::Device;
 use crate::device_facts::DeviceFacts;
 use crate::devices::{DevicePlace, Devices};
 use crate::file::{Around, FileFacts, Wait};
@@ -50,11 +51,15 @@ const SWEEP_EVERY_NS: u64 = 100_000_000;
 /// Reads between two additions to a host's account.
 const ACCOUNT_EVERY: u64 = 4096;
 
-/// First piece of a small file that is brought whole, 32 KiB at least. Less, and files of 20 KiB become two requests each
-/// (half as long again on a network volume); more, and a reader that computes between its reads waits for what it could have
-/// computed beside (generated seeds 16014 and 60045 on hdd: files of 65 KiB in reads of 8 took 1.24 of the kernel's time, and
-/// take 1.09).
-const FIRST_PIECE_PAGES: PageCount = PageCount::new(8);
+/// First piece of a small file that is brought whole, 128 KiB at least: what the kernel lets a reader wait for at most. Less, and
+/// files of 20 KiB become two requests each (half as long again on a network volume); all at once, and a reader that computes
+/// between its reads waits for what it could have computed beside (generated seed 16014 on hdd: 1.27 of the kernel's time).
+const FIRST_PIECE_PAGES: PageCount = PageCount::new(32);
+
+/// The same of what says that it has an arm: 32 KiB. It takes longer to transfer, and files that lie in a row are one request
+/// for it, however fast it seems by them (generated seed 60045: files of 65 KiB in reads of 8 took 1.24 of the kernel's time,
+/// and take 1.09; on flash as small pieces cost 1.02).
+const FIRST_PIECE_PAGES_OF_ARM: PageCount = PageCount::new(8);
 
 /// Deferred facts that are taken in at once. Other threads may keep leaving more.
 const DEFERRED_MAX: usize = 8;
@@ -140,12 +145,11 @@ impl Pending {
 }
 
 /// Pages of the first piece of a request, at least, where a reader is not to wait for all of it: where runs
-/// end and begin often; where a small file is brought whole, which ends with the first piece for most; and where a stream that
-/// has an arm to itself begins, which moves for one request as for several in a row.
-fn first_piece(knows_runs: bool, reason: Reason, has_arm_alone: bool) -> Option<PageCount> {
+/// end and begin often, and where a small file is brought whole, which ends with the first piece for most.
+fn first_piece(knows_runs: bool, reason: Reason, device: &Device) -> Option<PageCount> {
     match reason {
+        Reason::ExpectedWhole if device.says_arm() => Some(FIRST_PIECE_PAGES_OF_ARM),
         Reason::ExpectedWhole => Some(FIRST_PIECE_PAGES),
-        Reason::StreamBegan if has_arm_alone => Some(PageCount::new(0)),
         _ if knows_runs => Some(PageCount::new(0)),
         _ => None,
     }
@@ -287,10 +291,6 @@ impl<F: FileTable> Session<F> {
         let around = self.around(state.device(), now);
         let outcome = state.on_access(many, access, &around, asker);
         let asks = outcome.decision.prefetch.count > 0;
-        let has_arm_alone = || {
-            let is_alone = !around.is_shared && !around.device.is_contested();
-            is_alone && around.device.estimate().is_positioned_for()
-        };
         let pending = asks.then(|| Pending {
             decision: outcome.decision,
             stream: outcome.asker(),
@@ -300,7 +300,7 @@ impl<F: FileTable> Session<F> {
                 first_piece: first_piece(
                     state.knows_runs(),
                     outcome.decision.reason,
-                    has_arm_alone(),
+                    around.device,
                 ),
             },
         });
