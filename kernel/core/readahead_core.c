@@ -1219,7 +1219,8 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 		div64_u64_rem(end, alignment_of(reach), &over);
 		end -= over;
 	}
-	if (*probe || exact)
+	/* Few go backward to the begin of a file. */
+	if (*probe || exact || stream->backward)
 		end = min_of(end, end_of_file);
 	else
 		end = end_in_file(first, end, reach, space, end_of_file);
@@ -1248,12 +1249,13 @@ static u64 elements_at_once(u64 period, const struct ra_device *device)
 
 /*
  * The holes cost less than half a request each, and are not more than is
- * allowed to be read in vain.
+ * allowed to be read in vain. Under an arm they pass by, read or not.
  */
 static bool is_read_through(u64 period, u64 element,
 			    const struct ra_moment *moment)
 {
-	return period <= times(element, moment->hit_rate) &&
+	return !is_positioned_for(&moment->device) &&
+	       period <= times(element, moment->hit_rate) &&
 	       is_worth_reading(minus(period, element), moment);
 }
 
@@ -1383,17 +1385,16 @@ static u8 reason_of(const struct ra_stream *stream, bool first, u8 cached,
 }
 
 /*
- * Whether a reader is about as fast as the device delivers. Between one request
- * and the next, which come as wholes, it seems up to a third less; the bandwidth
- * of an arm is often a guess, and who waits for one that is positioned gets far
- * less.
+ * Whether a reader is about as fast as the device delivers. Who has an arm
+ * alone, and reads on where that is, seems up to a third slower between one
+ * request and the next, which come as wholes, and the bandwidth of an arm is
+ * often a guess; who waits until it is positioned gets far less.
  */
-static bool is_rate_of(const struct ra_device *device, u32 pages, u64 time_ns)
+static bool is_rate_of(const struct ra_device *device, u32 pages, u64 time_ns,
+		       bool arm_alone)
 {
-	bool arm = is_positioned_for(device);
-
-	return times(transfer_ns(device, pages), arm ? 9 : 4) >=
-	       times(time_ns, arm ? 5 : 3);
+	return times(transfer_ns(device, pages), arm_alone ? 9 : 4) >=
+	       times(time_ns, arm_alone ? 5 : 3);
 }
 
 /* Asks for the next request of a stream. */
@@ -1407,6 +1408,7 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 		.length = to_u32(length_of(a->access)),
 		.request = stream->request,
 	};
+	bool alone = is_forward_run(stream) && !moment->contested;
 	bool bound, calm, exact = false, probe = false, first, asked;
 	u8 cached = cached_requests(stream);
 	u64 limit, size, pages, least = 0;
@@ -1417,14 +1419,14 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 				&need.rate_ns);
 	/* Who gets what the device can give gets no more by asking for more. */
 	bound = need.has_rate &&
-		is_rate_of(&moment->device, need.rate_pages, need.rate_ns);
+		is_rate_of(&moment->device, need.rate_pages, need.rate_ns,
+			   alone && is_positioned_for(&moment->device));
 	need.boosted = need.boosted && !bound;
 	/*
 	 * What waits have made of the next request is taken back. The newest
 	 * one of what is in memory is a probe of some pages.
 	 */
-	if (bound && is_forward_run(stream) && !moment->contested &&
-	    stream->tail && !cached) {
+	if (bound && alone && stream->tail && !cached) {
 		u32 most = next_size_of_content(stream, stream->tail, UNBOUNDED,
 						&moment->device);
 
@@ -1482,7 +1484,7 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	/* Who has all that the device gives, or does not wait. */
 	calm = moment->streams <= 1 && !cached &&
 	       !(stream->served & SERVED_WAITED);
-	if ((bound || calm) && is_forward_run(stream) && !moment->contested)
+	if ((bound || calm) && alone)
 		next = next_size_of_content(stream, pages, limit,
 					    &moment->device);
 	else

@@ -64,16 +64,12 @@ impl Pace {
 }
 
 impl Rate {
-    /// Whether this is about as fast as the device delivers: who waits then waits for its bandwidth. Between one request and
-    /// the next, which come as wholes, it seems up to a third less. The bandwidth of an arm is often a guess, and who has to
-    /// wait for one that is positioned gets far less.
-    pub(super) fn is_that_of(self, device: &DeviceEstimate) -> bool {
+    /// Whether this is about as fast as the device delivers: who waits then waits for its bandwidth. Who `has_arm_alone`, and
+    /// reads on where that is, seems up to a third slower between one request and the next, which come as wholes, and the
+    /// bandwidth of an arm is often a guess; who has to wait until it is positioned gets far less.
+    pub(super) fn is_that_of(self, device: &DeviceEstimate, has_arm_alone: bool) -> bool {
         let transfer_ns = device.transfer_ns(PageCount::new(u64::from(self.pages)));
-        let (parts, of) = if device.is_positioned_for() {
-            (5, 9)
-        } else {
-            (3, 4)
-        };
+        let (parts, of) = if has_arm_alone { (5, 9) } else { (3, 4) };
         transfer_ns.saturating_mul(of) >= self.time_ns.saturating_mul(parts)
     }
 

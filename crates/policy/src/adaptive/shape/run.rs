@@ -121,6 +121,8 @@ pub(in crate::adaptive) struct Extent {
     pub(in crate::adaptive) is_exact: bool,
     /// Pages behind the window until the run is expected to end: no probe reaches beyond.
     pub(in crate::adaptive) rest: u64,
+    /// A request may be half as long again to reach the end of the file.
+    pub(in crate::adaptive) takes_the_rest: bool,
     /// Requests in a row that were found in memory.
     pub(in crate::adaptive) cached: u8,
     /// The first place behind the file.
@@ -149,7 +151,7 @@ fn alignment(pages: u64) -> u64 {
 fn end_in_file(start: u64, end: u64, reach: u64, extent: &Extent) -> u64 {
     let left = extent.end_of_file.saturating_sub(end);
     let has_space = extent.end_of_file.saturating_sub(start) <= extent.space.min(extent.rest);
-    if !extent.is_exact && left <= reach / 2 && has_space {
+    if extent.takes_the_rest && left <= reach / 2 && has_space {
         return extent.end_of_file;
     }
     end.min(extent.end_of_file)

@@ -252,8 +252,12 @@ pub(in crate::adaptive) fn is_left_to_program(grid: &Grid, moment: &Moment) -> b
     is_positioned(grid.period, &moment.device) && moment.unserved() == 0
 }
 
-/// Whether the holes cost less than half a request each, and are not more than is allowed to be read in vain.
+/// Whether the holes cost less than half a request each, and are not more than is allowed to be read in vain. Under an arm
+/// they pass by, read or not.
 fn is_read_through(grid: &Grid, moment: &Moment) -> bool {
+    if moment.device.is_positioned_for() {
+        return false;
+    }
     let hole = grid.period.saturating_sub(grid.length) / PAGE_BYTES;
     let allowed = (grid.length).saturating_mul(u64::from(moment.knobs.readahead_hit_rate));
     grid.period <= allowed && sparse::is_worth_reading(hole, moment)

@@ -77,10 +77,12 @@ impl Stream {
         let rate = self.rate(now);
         // Who gets what the device can give gets no more by asking for more: what waits have made of the next request is
         // taken back. The newest one of what is in memory is a probe of some pages.
-        let is_bound = rate.is_some_and(|rate| rate.is_that_of(&moment.device));
+        let is_scan_alone = self.is_forward_run() && !moment.contested;
+        let has_arm_alone = is_scan_alone && moment.device.is_positioned_for();
+        let is_bound = rate.is_some_and(|rate| rate.is_that_of(&moment.device, has_arm_alone));
         let newest = u64::from(self.window.tail);
         let has_asked = newest > 0 && self.served.cached() == 0;
-        if is_bound && has_asked && self.is_forward_run() && !moment.contested {
+        if is_bound && has_asked && is_scan_alone {
             let most =
                 request::next_size_of_content(newest, u64::MAX, self.run_pages(), &moment.device);
             self.request = self.request.min(pages16(u64::from(most)));
@@ -169,7 +171,7 @@ impl Stream {
         // A scan that gets all that the device gives, and one that does not wait, get no more by asking for more, and
         // what lies beyond the end of the run costs it.
         let is_calm = moment.streams <= 1 && !self.served.has_waited() && cached == 0;
-        let next = if (is_bound || is_calm) && self.is_forward_run() && !moment.contested {
+        let next = if (is_bound || is_calm) && is_scan_alone {
             request::next_size_of_content(pages, limit, self.run_pages(), &moment.device)
         } else {
             request::next_size(pages, limit)
@@ -229,6 +231,8 @@ impl Stream {
             space: (moment.available.get().saturating_sub(access.len().get()))
                 .min(moment.knobs.request_pages_max.get()),
             is_exact,
+            // What lies in front of a backward run is the begin of a file, to which few go.
+            takes_the_rest: !is_exact && self.direction == Direction::Forward,
             rest: match rest {
                 Rest::Pages(rest) => rest,
                 Rest::AsFarAgain(_) | Rest::Unknown => u64::MAX,
