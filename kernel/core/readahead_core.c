@@ -1063,6 +1063,7 @@ static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 {
 	const struct ra_device *device = &moment->device;
 	bool slow = is_slow_to_access(device);
+	bool arm = is_positioned_for(device);
 	u64 efficient = efficient_request(device);
 	u64 pipeline = pipeline_request(device);
 	u64 threshold = moment->threshold;
@@ -1074,8 +1075,7 @@ static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 			    FIRST_REQUEST_PAGES * FIRST_REQUEST_PAGES;
 		u64 part = div64_u64(pipeline, max_of(moment->streams, 1));
 
-		wanted = max_of(is_positioned_for(device) ? efficient : part,
-				whole);
+		wanted = max_of(arm ? efficient : part, whole);
 	} else if (need->positioned) {
 		wanted = max_of(efficient, pipeline);
 	} else {
@@ -1094,12 +1094,11 @@ static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 	most = min_of(most, moment->request_max);
 	most = min_of(most, minus(moment->available, need->length));
 	limit = min_of(most, wanted);
-	if (moment->contested && !is_positioned_for(device))
+	if (moment->contested && !arm)
 		limit = in_whole_pieces(limit, most);
 	/* Pieces smaller than stock's are left to it: at least what is read. */
 	stock = max_of(FIRST_REQUEST_PAGES,
-		       is_positioned_for(device) ?
-			       min_of(need->length, moment->request_max) : 0);
+		       arm ? min_of(need->length, moment->request_max) : 0);
 	return limit >= min_of(wanted, stock) ? limit : 0;
 }
 
@@ -1113,11 +1112,10 @@ static u32 next_size(u64 pages, u64 limit)
 
 /* The same for who has all that the device gives, or does not wait. */
 static u32 next_size_of_content(const struct ra_stream *stream, u64 pages,
-				u64 limit, const struct ra_device *device)
+				u64 limit, bool arm_alone)
 {
-	u64 earned = run_pages(stream) / (is_positioned_for(device) ?
-					  SATURATED_PARTS_OF_ARM :
-					  SATURATED_PARTS);
+	u64 earned = run_pages(stream) / (arm_alone ? SATURATED_PARTS_OF_ARM :
+						      SATURATED_PARTS);
 
 	return min_of(next_size(pages, limit), to_u32(max_of(earned, pages)));
 }
@@ -1409,6 +1407,7 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 		.request = stream->request,
 	};
 	bool alone = is_forward_run(stream) && !moment->contested;
+	bool arm_alone = alone && is_positioned_for(&moment->device);
 	bool bound, calm, exact = false, probe = false, first, asked;
 	u8 cached = cached_requests(stream);
 	u64 limit, size, pages, least = 0;
@@ -1420,7 +1419,7 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	/* Who gets what the device can give gets no more by asking for more. */
 	bound = need.has_rate &&
 		is_rate_of(&moment->device, need.rate_pages, need.rate_ns,
-			   alone && is_positioned_for(&moment->device));
+			   arm_alone);
 	need.boosted = need.boosted && !bound;
 	/*
 	 * What waits have made of the next request is taken back. The newest
@@ -1428,7 +1427,7 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	 */
 	if (bound && alone && stream->tail && !cached) {
 		u32 most = next_size_of_content(stream, stream->tail, UNBOUNDED,
-						&moment->device);
+						arm_alone);
 
 		need.request = min_of(need.request, most);
 		stream->request = need.request;
@@ -1485,8 +1484,7 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	calm = moment->streams <= 1 && !cached &&
 	       !(stream->served & SERVED_WAITED);
 	if ((bound || calm) && alone)
-		next = next_size_of_content(stream, pages, limit,
-					    &moment->device);
+		next = next_size_of_content(stream, pages, limit, arm_alone);
 	else
 		next = next_size(pages, limit);
 	stream->request = to_u16(next);

@@ -157,6 +157,22 @@ mod tests {
         );
     }
 
+    #[test]
+    fn with_their_holes_ranges_are_one_from_the_first_to_the_last_in_both_directions() {
+        let whole = |start, end, period, count| {
+            let strided = Prefetch {
+                first: PageRange::new(start, end).into(),
+                period,
+                count,
+            };
+            strided.with_holes().ranges().collect::<Vec<_>>()
+        };
+        assert_eq!(whole(10, 12, 4 << 12, 3), [PageRange::new(10, 20)]);
+        assert_eq!(whole(18, 20, -(4 << 12), 3), [PageRange::new(10, 20)]);
+        assert_eq!(whole(10, 12, 4 << 12, 1), [PageRange::new(10, 12)]);
+        assert_eq!(whole(10, 12, 4 << 12, 0), []);
+    }
+
     /// 800 385 bytes every 9 604 620: columns of a Parquet file, as DuckDB reads them.
     #[test]
     fn ranges_that_are_no_pages_are_rounded_outwards_one_by_one() {

@@ -15,7 +15,7 @@
 
 use super::moment::Moment;
 use super::pace::Rate;
-use crate::device::{DeviceEstimate, REQUEST_PAGES_MIN};
+use crate::device::REQUEST_PAGES_MIN;
 use crate::steering::steering;
 use crate::stock::{self, KERNEL_PAGES};
 
@@ -158,11 +158,8 @@ fn in_whole_pieces(pages: u64, most: u64) -> u64 {
     let piece = FIRST_REQUEST_PAGES.get();
     let below = pages - pages % piece;
     let nearest = (pages + piece / 2) / piece * piece;
-    if nearest <= most {
-        nearest.max(pages.min(piece))
-    } else {
-        below.max(pages.min(piece))
-    }
+    let whole = if nearest <= most { nearest } else { below };
+    whole.max(pages.min(piece))
 }
 
 /// What memory has space for in one request.
@@ -236,9 +233,9 @@ pub(super) fn next_size_of_content(
     pages: u64,
     limit: u64,
     run_pages: u32,
-    device: &DeviceEstimate,
+    has_arm_alone: bool,
 ) -> u32 {
-    let parts = if device.is_positioned_for() {
+    let parts = if has_arm_alone {
         SATURATED_PARTS_OF_ARM.get()
     } else {
         SATURATED_PARTS.get()
@@ -262,6 +259,7 @@ pub(super) fn kernel_first_window(pages: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::adaptive::ListedRange;
+    use crate::device::DeviceEstimate;
     use crate::knobs::Knobs;
     use ahead_units::PageCount;
 

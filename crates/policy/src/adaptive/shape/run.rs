@@ -146,15 +146,14 @@ fn alignment(pages: u64) -> u64 {
     (pages / 8).checked_ilog2().map_or(1, |bits| 1 << bits)
 }
 
-/// Where a request from `start` ends that reaches up to `end` for `reach` pages: at the end of the file, if what lies between is
-/// no more than half of it. A request of its own would cost the device more than that.
-fn end_in_file(start: u64, end: u64, reach: u64, extent: &Extent) -> u64 {
-    let left = extent.end_of_file.saturating_sub(end);
-    let has_space = extent.end_of_file.saturating_sub(start) <= extent.space.min(extent.rest);
-    if extent.takes_the_rest && left <= reach / 2 && has_space {
-        return extent.end_of_file;
+/// Where a request from `start` ends that reaches up to `end` for `reach` pages, of `space`: at the end of the file, if what lies
+/// between is no more than half of it. A request of its own would cost the device more than that.
+fn end_in_file(start: u64, end: u64, reach: u64, space: u64, end_of_file: u64) -> u64 {
+    let left = end_of_file.saturating_sub(end);
+    if left <= reach / 2 && end_of_file.saturating_sub(start) <= space {
+        return end_of_file;
     }
-    end.min(extent.end_of_file)
+    end.min(end_of_file)
 }
 
 /// Extends the window by the next request; `access` is what the reader wants now. `None`: the
@@ -173,17 +172,17 @@ pub(in crate::adaptive) fn extend(
     let is_probe = extent.cached > 1;
     let reach = extent.pages << extent.cached.min(PROBE_DOUBLINGS.get());
     // A probe asks for less than it reaches.
-    let space = if is_probe { u64::MAX } else { extent.space };
-    let reach = reach.min(space).min(extent.rest);
+    let space = if is_probe { u64::MAX } else { extent.space }.min(extent.rest);
+    let reach = reach.min(space);
     let first = start.max(access.end);
     let mut end = first.saturating_add(reach);
     if !extent.is_exact {
         end -= end % alignment(reach);
     }
-    let end = if is_probe {
-        end.min(extent.end_of_file)
+    let end = if extent.takes_the_rest && !is_probe {
+        end_in_file(first, end, reach, space, extent.end_of_file)
     } else {
-        end_in_file(first, end, reach, &extent)
+        end.min(extent.end_of_file)
     };
     window.frontier = end;
     let ask = if is_probe {

@@ -84,7 +84,7 @@ impl Stream {
         let has_asked = newest > 0 && self.served.cached() == 0;
         if is_bound && has_asked && is_scan_alone {
             let most =
-                request::next_size_of_content(newest, u64::MAX, self.run_pages(), &moment.device);
+                request::next_size_of_content(newest, u64::MAX, self.run_pages(), has_arm_alone);
             self.request = self.request.min(pages16(u64::from(most)));
         }
         let need = Need {
@@ -172,7 +172,7 @@ impl Stream {
         // what lies beyond the end of the run costs it.
         let is_calm = moment.streams <= 1 && !self.served.has_waited() && cached == 0;
         let next = if (is_bound || is_calm) && is_scan_alone {
-            request::next_size_of_content(pages, limit, self.run_pages(), &moment.device)
+            request::next_size_of_content(pages, limit, self.run_pages(), has_arm_alone)
         } else {
             request::next_size(pages, limit)
         };
