@@ -31,6 +31,7 @@ use crate::ticks;
 /// those that they used longest ago.
 const PLACES: usize = 8192;
 const WAYS: usize = 8;
+const _: () = assert!(64 % WAYS == 0, "bits of one bucket lie in one word");
 
 /// Large stream tables that are lent to files with many streams. Each has 3.5 KiB.
 const MANY_TABLES: usize = 1024;
@@ -137,6 +138,9 @@ impl Files {
             .wrapping_mul(0xd6e8_feb8_6659_fd93);
         let bucket = usize::try_from(hash >> 40).unwrap_or(0) % (PLACES / WAYS) * WAYS;
         let ways = &self.places[bucket..bucket + WAYS];
+        // What never held a file is no memory yet, and does not become any by being looked at.
+        let used = self.used[bucket / 64].load(Relaxed) >> (bucket % 64);
+        let is_used = |way: usize| used & 1 << way != 0;
         let now = self.clock.fetch_add(1, Relaxed) + 1;
         let reference = |way: usize, place: &Place| {
             Some(FileRef {
@@ -145,12 +149,20 @@ impl Files {
             })
         };
         for (way, place) in ways.iter().enumerate() {
-            if place.last_used.load(Relaxed) != 0 && place.is(device, inode) {
+            if is_used(way) && place.is(device, inode) {
                 place.last_used.store(now, Relaxed);
                 return Some((reference(way, place)?, false));
             }
         }
-        let way = victim(ways, now)?;
+        let unused = (0..WAYS).find(|way| !is_used(*way));
+        let way = unused.or_else(|| victim(ways))?;
+        // A file that is read all the time is looked up only once: what was entered since the last time was used until now.
+        for (_, place) in ways.iter().enumerate().filter(|(way, _)| is_used(*way)) {
+            if place.entered.load(Relaxed) {
+                place.entered.store(false, Relaxed);
+                place.last_used.store(now, Relaxed);
+            }
+        }
         let place = ways.get(way)?;
         let mut inside = self.enter_any(place)?;
         settle(&mut inside);
@@ -223,25 +235,16 @@ impl Files {
 }
 
 /// The way that gives way to a new file: the one used longest ago among those that were not entered
-/// since the last time. A file that is read all the time is looked up only once.
-fn victim(ways: &[Place], now: u64) -> Option<usize> {
-    let candidates = || {
+/// since the last time, or of all if all were.
+fn victim(ways: &[Place]) -> Option<usize> {
+    let oldest = |quiet: bool| {
         let ways = ways.iter().enumerate();
         ways.filter(|(_, place)| !place.abandoned.load(Relaxed))
-    };
-    let oldest = |quiet: bool| {
-        candidates()
             .filter(|(_, place)| !quiet || !place.entered.load(Relaxed))
             .min_by_key(|(_, place)| place.last_used.load(Relaxed))
             .map(|(way, _)| way)
     };
-    let way = oldest(true).or_else(|| oldest(false))?;
-    for (_, place) in candidates() {
-        if place.entered.swap(false, Relaxed) {
-            place.last_used.store(now, Relaxed);
-        }
-    }
-    Some(way)
+    oldest(true).or_else(|| oldest(false))
 }
 
 impl FileTable for Files {
@@ -440,6 +443,7 @@ mod tests {
     use ahead_units::PageRange;
 
     use super::*;
+    use crate::memory::faults_of_this_thread;
 
     fn find(files: &Files, inode: u64) -> FileRef {
         files.find(1, inode, |_| {}).unwrap().0
@@ -505,6 +509,20 @@ mod tests {
             find(&files, inode);
         }
         assert_eq!(files.used().count(), 100);
+    }
+
+    /// `xargs -P 8 -n 20 cksum` over 4000 small files of flash: all eight places of its bucket were looked at for each file, and
+    /// became memory by that, 2.6 pages a file.
+    #[test]
+    fn a_new_file_makes_memory_of_its_own_place_only() {
+        let files = empty();
+        let before = faults_of_this_thread();
+        for inode in 0..200 {
+            find(&files, inode);
+        }
+        let faults = faults_of_this_thread() - before;
+        // A place lies on two pages once in five times.
+        assert!(faults <= 300, "{faults}");
     }
 
     #[test]

@@ -82,20 +82,21 @@ pub(crate) fn is_on() -> bool {
     state::state() != State::Off
 }
 
-/// A read waited for a device.
-pub(crate) fn on_wait_of_read() {
+/// A read waited for a device, for so many ticks.
+pub(crate) fn on_wait_of_read(elapsed: u64) {
     if !READ_HAS_WAITED.load(Relaxed) {
         READ_HAS_WAITED.store(true, Relaxed);
         state::count_waits_at_hand();
     }
-    on_wait();
+    on_wait(elapsed);
 }
 
-/// Something waited for a device.
-fn on_wait() {
+/// Something waited for a device, for so many ticks.
+fn on_wait(elapsed: u64) {
     match state::state() {
         State::Idle => {
-            state::count_wait();
+            ticks::RATE.settle();
+            state::count_wait(ticks::RATE.ns(elapsed));
             HAS_WAITED.store(true, Relaxed);
             want_if_it_is_a_walk();
         }
@@ -106,7 +107,7 @@ fn on_wait() {
 }
 
 fn want_if_it_is_a_walk() {
-    if state::has_waited_enough() && IS_WALK.load(Relaxed) {
+    if IS_WALK.load(Relaxed) && state::has_waited_enough() {
         state::want();
     }
 }
@@ -184,7 +185,7 @@ fn on_long_call(elapsed: u64, fd: c_int) {
         if only_asks && was_at_hand(elapsed, fd) == Some(true) {
             state::count_wait_at_hand();
         } else {
-            on_wait();
+            on_wait(elapsed);
         }
     }
 }

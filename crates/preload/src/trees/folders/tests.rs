@@ -2,7 +2,7 @@
 
 use super::following::Following;
 use super::*;
-use crate::memory::zeroed_array;
+use crate::memory::{faults_of_this_thread, zeroed_array};
 use std::mem::MaybeUninit;
 
 fn folders() -> &'static mut Folders {
@@ -172,4 +172,14 @@ fn a_folder_is_found_by_the_keys_of_the_one_above() {
     // Only the newest ones are handed on.
     assert_eq!(folders.find_key(below(1)), None);
     assert_eq!(folders.find_key(101), Some(root));
+}
+
+/// Programs of twenty files, each with a helper: 192 pages were zeroed that had never been written.
+#[test]
+fn what_was_never_filled_is_not_cleared() {
+    let folders = folders();
+    let before = faults_of_this_thread();
+    folders.clear();
+    folders.clear();
+    assert!(faults_of_this_thread() - before < 8);
 }
