@@ -37,6 +37,8 @@ pub(crate) fn device_facts(
     DeviceFacts {
         identity: identity.unwrap_or(0),
         rotational: queue.rotational,
-        ..DeviceFacts::configured(settings).with_queue(queue.max_sectors_kb, window_kib)
+        ..DeviceFacts::configured(settings)
+            .with_queue(queue.max_sectors_kb, window_kib)
+            .with_stripes(queue.minimum_io_size, queue.optimal_io_size)
     }
 }

@@ -91,8 +91,8 @@ pub struct Device {
     quick_bits: AtomicU32,
     /// The newest wait was as long as one of an arm.
     was_slow: AtomicBool,
-    /// It says that it has an arm.
-    says_arm: AtomicBool,
+    /// Arms that it says it has.
+    arms_said: AtomicU32,
     /// It has been seen to have one.
     has_been_arm: AtomicBool,
     /// Waits that would refute what was kept; 0 when that was confirmed, or nothing was kept.
@@ -141,7 +141,7 @@ impl Device {
             shared: SharedEstimate::new(),
             quick_bits: AtomicU32::new(0),
             was_slow: AtomicBool::new(false),
-            says_arm: AtomicBool::new(false),
+            arms_said: AtomicU32::new(0),
             has_been_arm: AtomicBool::new(false),
             waits_to_refute: AtomicU32::new(0),
         }
@@ -149,21 +149,15 @@ impl Device {
 
     /// Takes what the host found out.
     pub fn set_facts(&self, facts: &DeviceFacts) {
-        self.says_arm.store(facts.rotational == Some(true), Relaxed);
+        self.arms_said.store(facts.arms(), Relaxed);
         let kind = self.guess();
         let or = |configured: u64, kind: u64| if configured > 0 { configured } else { kind };
         self.access_ns
             .store(or(facts.access_ns, kind.access_ns), Relaxed);
         self.bytes_per_second
             .store(or(facts.bytes_per_second, kind.bytes_per_second), Relaxed);
-        self.depth.store(
-            if facts.depth > 0 {
-                facts.depth
-            } else {
-                kind.depth
-            },
-            Relaxed,
-        );
+        let configured = Some(facts.depth).filter(|depth| *depth > 0);
+        self.depth.store(configured.unwrap_or(kind.depth), Relaxed);
         let source = |configured: u64| if configured > 0 { CONFIGURED } else { GUESSED };
         self.access_is.store(source(facts.access_ns), Relaxed);
         self.bandwidth_is
@@ -179,15 +173,17 @@ impl Device {
     /// Whether the device says that it has an arm: a first guess, as virtual disks say so too.
     #[must_use]
     pub fn says_arm(&self) -> bool {
-        self.says_arm.load(Relaxed)
+        self.arms_said.load(Relaxed) > 0
     }
 
     /// The estimate by what the device says of itself.
     fn guess(&self) -> DeviceEstimate {
-        if self.says_arm() {
-            DeviceEstimate::ARM
-        } else {
-            DeviceEstimate::FLASH
+        match self.arms_said.load(Relaxed) {
+            0 => DeviceEstimate::FLASH,
+            depth => DeviceEstimate {
+                depth,
+                ..DeviceEstimate::ARM
+            },
         }
     }
 
@@ -406,7 +402,7 @@ impl Device {
             self.quick_bits.store(0, Relaxed);
             let access_ns = waited_ns.max(DeviceEstimate::FLASH.access_ns);
             self.access_ns.store(access_ns, Relaxed);
-            self.is_no(arm, DeviceEstimate::FLASH);
+            self.is_no(self.guess(), DeviceEstimate::FLASH);
         }
     }
 

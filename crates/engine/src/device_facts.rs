@@ -4,6 +4,12 @@ use ahead_units::PAGE_BYTES;
 
 use crate::settings::Settings;
 
+/// A chunk is no smaller: sectors and pages are what single disks call the smallest request.
+const CHUNK_BYTES_MIN: u64 = 16 << 10;
+
+/// More disks in a row are a figure of something else: a USB bridge says 65 535 sectors.
+const STRIPES_MAX: u64 = 64;
+
 /// What the host found out about a device when it met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceFacts {
@@ -11,6 +17,8 @@ pub struct DeviceFacts {
     pub identity: u64,
     /// Has an arm that seeks; `None` when it is not known.
     pub rotational: Option<bool>,
+    /// Disks that it deals its data out to, where it says so; else 1.
+    pub stripes: u32,
     /// Pages that one call may ask for: the kernel cuts the rest silently. At least 1.
     pub call_pages_max: u32,
     /// Most pages that the kernel asks for at once by itself for a scan; 0: it is not known.
@@ -30,11 +38,37 @@ impl DeviceFacts {
         Self {
             identity: 0,
             rotational: None,
+            stripes: 1,
             call_pages_max: 32,
             kernel_window: 0,
             access_ns: u64::from(settings.access_us) * 1000,
             bytes_per_second: u64::from(settings.bandwidth_mb) * 1_000_000,
             depth: settings.depth,
+        }
+    }
+
+    /// Arms that it says it has.
+    #[must_use]
+    pub fn arms(&self) -> u32 {
+        if self.rotational == Some(true) {
+            self.stripes.max(1)
+        } else {
+            0
+        }
+    }
+
+    /// With what sysfs says of stripes, in bytes: md, dm and the controllers of arrays call a chunk the smallest request, and a row
+    /// of them, one on each disk with data, the best one (`md_init_stacking_limits`, `stripe_io_hints`). Single disks say all kinds
+    /// of things, which are no such pair.
+    #[must_use]
+    pub fn with_stripes(self, minimum_io: Option<u64>, optimal_io: Option<u64>) -> Self {
+        let (chunk, row) = (minimum_io.unwrap_or(0), optimal_io.unwrap_or(0));
+        let disks = row.checked_div(chunk).unwrap_or(0);
+        let is_row = chunk >= CHUNK_BYTES_MIN && row == chunk * disks && disks <= STRIPES_MAX;
+        let stripes = if is_row { disks.max(1) } else { 1 };
+        Self {
+            stripes: u32::try_from(stripes).unwrap_or(1),
+            ..self
         }
     }
 
@@ -56,5 +90,35 @@ impl DeviceFacts {
             kernel_window: u32::try_from(ra_pages).unwrap_or(u32::MAX),
             ..self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_says_how_many_disks_a_row_has_and_nothing_else_does() {
+        let facts = DeviceFacts {
+            rotational: Some(true),
+            ..DeviceFacts::configured(&Settings::default())
+        };
+        let arms =
+            |minimum: u64, optimal: u64| facts.with_stripes(Some(minimum), Some(optimal)).arms();
+        assert_eq!(arms(512 << 10, 2 << 20), 4, "md, RAID 5 of five disks");
+        assert_eq!(arms(64 << 10, 320 << 10), 5, "a volume of five stripes");
+        assert_eq!(arms(4096, 0), 1, "a disk");
+        assert_eq!(arms(512, 33_553_920), 1, "a USB bridge");
+        assert_eq!(arms(4096, 16_773_120), 1, "a SAS disk");
+        assert_eq!(arms(65_536, 100_000), 1, "no whole row");
+        assert_eq!(arms(16_384, 1 << 30), 1);
+        assert_eq!(arms(16_384, u64::MAX), 1);
+        assert_eq!(arms(0, 0), 1);
+        assert_eq!(facts.with_stripes(None, None).arms(), 1);
+        let flash = DeviceFacts {
+            rotational: Some(false),
+            ..facts.with_stripes(Some(65_536), Some(262_144))
+        };
+        assert_eq!(flash.arms(), 0);
     }
 }

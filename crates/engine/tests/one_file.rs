@@ -39,6 +39,7 @@ impl World {
         device.set_facts(&DeviceFacts {
             identity: 0,
             rotational: Some(true),
+            stripes: 1,
             call_pages_max: 256,
             kernel_window: 32,
             access_ns: 0,
@@ -98,6 +99,7 @@ fn a_copy_inside_the_kernel_is_not_left_to_it_for_its_length() {
         world.device.set_facts(&DeviceFacts {
             identity: 0,
             rotational: Some(false),
+            stripes: 1,
             call_pages_max: 1024,
             kernel_window: 32,
             access_ns: 0,
@@ -226,6 +228,7 @@ fn a_wait_without_a_stream_tells_about_the_device() {
     world.device.set_facts(&DeviceFacts {
         identity: 0,
         rotational: Some(false),
+        stripes: 1,
         call_pages_max: 256,
         kernel_window: 32,
         access_ns: 0,

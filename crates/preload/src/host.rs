@@ -134,6 +134,7 @@ impl Host {
             rotational: queue.rotational,
             ..DeviceFacts::configured(&self.settings)
                 .with_queue(queue.max_sectors_kb, queue.read_ahead_kb)
+                .with_stripes(queue.minimum_io_size, queue.optimal_io_size)
         }
     }
 }

@@ -61,6 +61,10 @@ pub struct QueueFacts {
     pub read_ahead_kb: Option<u64>,
     /// Largest request that the block layer builds, in KiB.
     pub max_sectors_kb: Option<u64>,
+    /// Bytes of the smallest request that wastes nothing: a chunk of an array.
+    pub minimum_io_size: Option<u64>,
+    /// Bytes of the best request: a row of an array; 0 where it does not say.
+    pub optimal_io_size: Option<u64>,
 }
 
 impl QueueFacts {
@@ -84,6 +88,8 @@ impl QueueFacts {
             rotational: value("rotational").map(|flag| flag != 0),
             read_ahead_kb: value("read_ahead_kb").or_else(of_superblock),
             max_sectors_kb: value("max_sectors_kb"),
+            minimum_io_size: value("minimum_io_size"),
+            optimal_io_size: value("optimal_io_size"),
         }
     }
 }
@@ -279,10 +285,14 @@ mod tests {
         let root = small_sysfs();
         let queue = root.path().join("devices/disk0/queue");
         fs::write(queue.join("rotational"), "1\n").unwrap();
+        fs::write(queue.join("minimum_io_size"), "65536\n").unwrap();
+        fs::write(queue.join("optimal_io_size"), "327680\n").unwrap();
         let known = QueueFacts {
             rotational: Some(true),
             read_ahead_kb: Some(128),
             max_sectors_kb: None,
+            minimum_io_size: Some(65_536),
+            optimal_io_size: Some(327_680),
         };
         for minor in [0, 1] {
             let device = DeviceNumber { major: 8, minor };

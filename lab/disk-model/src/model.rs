@@ -88,6 +88,16 @@ impl DiskModel {
         }
     }
 
+    /// Bytes of a chunk and of a row of chunks with data: what the kernel is told of an array as `minimum_io_size` and
+    /// `optimal_io_size`, by md and by today's controllers; `None` for what is no array.
+    #[must_use]
+    pub const fn stripes(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Array(array) => Some((array.chunk_bytes, array.chunk_bytes * array.data_disks())),
+            _ => None,
+        }
+    }
+
     /// What it is, in two words.
     #[must_use]
     pub const fn kind(&self) -> &'static str {

@@ -7,6 +7,7 @@ fn device(rotational: bool) -> Device {
     device.set_facts(&DeviceFacts {
         identity: 0,
         rotational: Some(rotational),
+        stripes: 1,
         call_pages_max: 256,
         kernel_window: 32,
         access_ns: 0,

@@ -37,6 +37,8 @@ const DEVICE: u64 = 1;
 pub(super) struct Facts {
     /// The disk has an arm.
     pub(super) rotational: bool,
+    /// Bytes of a chunk and of a row of them, where it is an array.
+    pub(super) stripes: Option<(u64, u64)>,
     /// Largest request of the queue, and read-ahead limit of the kernel, in pages.
     pub(super) request_pages_max: u64,
     pub(super) ra_pages: u64,
@@ -154,10 +156,12 @@ impl Adaptive {
         session.group.member.join(process + 1, 1);
         let memory = PageCount::new(facts.memory_pages);
         session.group.set_memory(memory, settings);
+        let (chunk, row) = facts.stripes.unzip();
         let device = DeviceFacts {
             rotational: Some(facts.rotational),
             ..DeviceFacts::configured(settings)
                 .with_call_limits(facts.request_pages_max, facts.ra_pages)
+                .with_stripes(chunk, row)
         };
         Self {
             session,
@@ -324,6 +328,7 @@ mod tests {
     fn a_descriptor_is_watched_from_its_first_wait_and_fresh_ones_behind_it_at_once() {
         let facts = Facts {
             rotational: true,
+            stripes: None,
             request_pages_max: 256,
             ra_pages: 32,
             memory_pages: 1 << 18,

@@ -181,6 +181,7 @@ impl<A: ReadAhead + Clone, O: WorldObserver> World<A, O> {
             } => {
                 let facts = Facts {
                     rotational: machine.disk.is_rotational() != *is_misled,
+                    stripes: machine.disk.stripes(),
                     request_pages_max: machine.queue.request_pages_max,
                     ra_pages: *ra_pages,
                     memory_pages: machine.memory_pages,
