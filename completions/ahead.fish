@@ -228,7 +228,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subco
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -l json -d 'Print JSON, with every single run'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from overhead" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l program -d 'Programs, comma separated; `sqlite` means all that begin with `sqlite-`' -r
-complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l list -d 'Programs and their data from this TOML file, instead of our own list; `trees`: programs that go through trees of 4000 small files, 100 000 tiny and 500 large ones, as written at once and as grown; `mapped`: programs that map the files that they read' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l list -d 'Programs and their data from this TOML file, instead of our own list; `trees`: programs that go through trees of 4000 small files, 100 000 tiny and 500 large ones, as written at once and as grown; `mapped`: programs that map the files that they read; `unnamed`: programs that nothing was tuned on' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l data -d 'Only programs that read one of these data, comma separated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand bench; and __fish_seen_subcommand_from programs" -l cache -d 'What is in memory when a program starts: nothing (cold), or what fits of its data (warm)' -r -f -a "cold\t''
 warm\t''"
@@ -336,7 +336,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 xfs\t''
 btrfs\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l program -d 'Programs, comma separated; `sqlite` means all that begin with `sqlite-`' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l list -d 'Programs and their data from this TOML file, instead of our own list; `trees`: programs that go through trees of 4000 small files, 100 000 tiny and 500 large ones, as written at once and as grown; `mapped`: programs that map the files that they read' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l list -d 'Programs and their data from this TOML file, instead of our own list; `trees`: programs that go through trees of 4000 small files, 100 000 tiny and 500 large ones, as written at once and as grown; `mapped`: programs that map the files that they read; `unnamed`: programs that nothing was tuned on' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l data -d 'Only programs that read one of these data, comma separated' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l cache -d 'What is in memory when a program starts: nothing (cold), or what fits of its data (warm)' -r -f -a "cold\t''
 warm\t''"

@@ -1,6 +1,6 @@
 //! The list of programs and of the data that they read, as TOML; `bench/harness/programs.toml` is ours,
-//! `bench/harness/trees.toml` that of programs that go through trees, and `bench/harness/mapped.toml` that of programs
-//! that map what they read.
+//! `bench/harness/trees.toml` that of programs that go through trees, `bench/harness/mapped.toml` that of programs
+//! that map what they read, and `bench/harness/unnamed.toml` that of programs which nothing was tuned on.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,8 @@ const OURS: &str = include_str!("../../programs.toml");
 const TREES: &str = include_str!("../../trees.toml");
 /// The list that is called `mapped`.
 const MAPPED: &str = include_str!("../../mapped.toml");
+/// The list that is called `unnamed`.
+const UNNAMED: &str = include_str!("../../unnamed.toml");
 
 /// Programs, and what they need.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -23,7 +25,11 @@ const MAPPED: &str = include_str!("../../mapped.toml");
 pub struct ProgramList {
     /// One line on the whole of it, for the picture.
     pub about: String,
+    /// Its programs read data of our own list, too.
+    #[serde(default)]
+    pub with_our_data: bool,
     /// What is made on the disk, in an order in which it can be made.
+    #[serde(default)]
     pub data: Vec<ProgramData>,
     /// What is measured.
     #[serde(rename = "program")]
@@ -222,6 +228,7 @@ impl ProgramList {
         let text = match name {
             "trees" => TREES,
             "mapped" => MAPPED,
+            "unnamed" => UNNAMED,
             _ => return None,
         };
         Some(Self::from_toml(text, &format!("'{name}' of ahead")))
@@ -255,6 +262,9 @@ impl ProgramList {
             });
             wrong(format!("line {line}: {}", error.message()))
         })?;
+        if list.with_our_data {
+            list.data.splice(0..0, Self::ours()?.data);
+        }
         let programs = list.programs.into_iter();
         list.programs = programs.flat_map(BenchProgram::expanded).collect();
         let mut made = BTreeSet::new();
@@ -285,6 +295,9 @@ impl ProgramList {
         }
         if names.is_empty() {
             return Err(wrong("there is no program in it".to_owned()));
+        }
+        if list.with_our_data {
+            list.keep_needed_data();
         }
         Ok(list)
     }
@@ -451,6 +464,17 @@ mod tests {
         ] {
             assert!(names.contains(&wanted), "{wanted}: {names:?}");
         }
+    }
+
+    #[test]
+    fn a_list_may_read_the_data_of_ours() {
+        let list = ProgramList::named("unnamed").unwrap().unwrap();
+        let names: Vec<_> = list.data.iter().map(|one| &*one.name).collect();
+        assert_eq!(names, ["log", "parts", "tree", "pair"]);
+        assert!(!list.programs.is_empty());
+        let text = "about = 'x'\nwith-our-data = true\n[[data]]\nname = 'log'\nabout = 'x'\nmake = 'x'\n\
+                    [[program]]\nname = 'x'\nabout = 'x'\ndata = ['log']\nrun = 'x'";
+        assert!(refused(text).contains("'log' is there twice"), "{text}");
     }
 
     fn refused(text: &str) -> String {

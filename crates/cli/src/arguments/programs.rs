@@ -12,7 +12,7 @@ pub struct ProgramChoice {
     pub program: Option<String>,
     /// Programs and their data from this TOML file, instead of our own list; `trees`: programs that go through trees
     /// of 4000 small files, 100 000 tiny and 500 large ones, as written at once and as grown; `mapped`: programs that map
-    /// the files that they read
+    /// the files that they read; `unnamed`: programs that nothing was tuned on
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub list: Option<PathBuf>,
     /// Only programs that read one of these data, comma separated
