@@ -58,7 +58,7 @@ impl DeviceFacts {
     }
 
     /// With what sysfs says of stripes, in bytes: md, dm and the controllers of arrays call a chunk the smallest request, and a row
-    /// of them, one on each disk with data, the best one (`md_init_stacking_limits`, `stripe_io_hints`). Single disks say all kinds
+    /// of them, one on each disk with data, the best one (`raid0_set_limits`, `raid5_set_limits`, `stripe_io_hints`). Single disks say all kinds
     /// of things, which are no such pair.
     #[must_use]
     pub fn with_stripes(self, minimum_io: Option<u64>, optimal_io: Option<u64>) -> Self {

@@ -3,11 +3,15 @@
 use super::*;
 
 fn device(rotational: bool) -> Device {
+    device_of(rotational, 1)
+}
+
+fn device_of(rotational: bool, stripes: u32) -> Device {
     let device = Device::default();
     device.set_facts(&DeviceFacts {
         identity: 0,
         rotational: Some(rotational),
-        stripes: 1,
+        stripes,
         call_pages_max: 256,
         kernel_window: 32,
         access_ns: 0,
@@ -149,6 +153,23 @@ fn flash_that_says_it_is_an_arm_is_found_out() {
 }
 
 /// Eight threads begin to read from a network volume: the last waits for all others.
+/// 800 generated places on an array of five disks: over 2 % slower than the kernel in 118 of them as one arm, in 71 as five.
+#[test]
+fn an_array_begins_with_an_arm_for_each_disk_and_flash_that_says_so_is_found_out() {
+    let array = device_of(true, 5);
+    assert_eq!((array.estimate().depth, array.says_arm()), (5, true));
+    assert!(seeks(&array.estimate()));
+    let one = arm().estimate().efficient_request();
+    assert!(array.estimate().efficient_request() < one);
+    for _ in 0..16 {
+        lone_wait(&array, 100_000, 1);
+    }
+    let found = array.estimate();
+    assert!(!seeks(&found), "{found:?}");
+    assert_eq!(found.depth, DeviceEstimate::FLASH.depth);
+    assert_eq!(device_of(false, 5).estimate(), DeviceEstimate::FLASH);
+}
+
 #[test]
 fn waits_at_the_same_time_are_a_queue_and_no_arm() {
     let volume = device(false);
