@@ -195,7 +195,7 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unw
         return;
     };
     watch::stay_alert();
-    trees::on_wait_of_read(elapsed);
+    trees::on_wait_of_read();
     let stood = || identity::position(fd)?.checked_sub(length as u64);
     let Some(start) = position.or_else(stood) else {
         return;
@@ -315,7 +315,7 @@ pub(crate) fn after_wait(token: &Token) {
     let elapsed = ticks::now().saturating_sub(token.timer.began());
     ticks::RATE.settle();
     watch::stay_alert();
-    trees::on_wait_of_read(elapsed);
+    trees::on_wait_of_read();
     let resident = Resident { fd: token.fd };
     host.session.on_wait(
         &token.read,

@@ -34,7 +34,6 @@ pub mod process_smaps;
 pub mod process_status;
 pub mod readahead;
 pub mod real_time;
-pub mod run_delay;
 pub mod scratch;
 pub mod shared_counter;
 pub mod small_file;

@@ -82,21 +82,20 @@ pub(crate) fn is_on() -> bool {
     state::state() != State::Off
 }
 
-/// A read waited for a device, for so many ticks.
-pub(crate) fn on_wait_of_read(elapsed: u64) {
+/// A read waited for a device.
+pub(crate) fn on_wait_of_read() {
     if !READ_HAS_WAITED.load(Relaxed) {
         READ_HAS_WAITED.store(true, Relaxed);
         state::count_waits_at_hand();
     }
-    on_wait(elapsed);
+    on_wait();
 }
 
-/// Something waited for a device, for so many ticks.
-fn on_wait(elapsed: u64) {
+/// Something waited for a device.
+fn on_wait() {
     match state::state() {
         State::Idle => {
-            ticks::RATE.settle();
-            state::count_wait(ticks::RATE.ns(elapsed));
+            state::count_wait();
             HAS_WAITED.store(true, Relaxed);
             want_if_it_is_a_walk();
         }
@@ -107,7 +106,7 @@ fn on_wait(elapsed: u64) {
 }
 
 fn want_if_it_is_a_walk() {
-    if IS_WALK.load(Relaxed) && state::has_waited_enough() {
+    if state::has_waited_enough() && IS_WALK.load(Relaxed) {
         state::want();
     }
 }
@@ -185,7 +184,7 @@ fn on_long_call(elapsed: u64, fd: c_int) {
         if only_asks && was_at_hand(elapsed, fd) == Some(true) {
             state::count_wait_at_hand();
         } else {
-            on_wait(elapsed);
+            on_wait();
         }
     }
 }

@@ -1,10 +1,8 @@
 //! What there is of the helper, and how it is woken.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 
 use ahead_policy::file_order::limits::HELPER_WAITS_MIN;
-use ahead_sys::run_delay;
 use rustix::thread::futex;
 
 use super::events;
@@ -39,17 +37,10 @@ pub(super) enum State {
 /// Times as many waits after which a helper is wanted where the last ones were of no use, at most. Fewer, and a database that opens its tables by name has one again
 /// and again; more, and what it does after that is hardly ever helped.
 const TIMES_MAX: u32 = 1 << 10;
-/// How long a program has waited when a helper is wanted: about what making one and listing a folder takes of the processors,
-/// so that at worst it pays for twice what it has waited. Less, and a program that opens twenty files on flash and ends pays
-/// more than it gains (200 of them beside each other: 0.75 of plain); more, and a small tree is half read.
-const WAITED_NS_MIN: u64 = 3_000_000;
 static WAITS: AtomicU32 = AtomicU32::new(0);
-static WAITED_NS: AtomicU64 = AtomicU64::new(0);
-/// How long the thread that was asked last had been without a processor by then.
-static DELAYED_NS: AtomicU64 = AtomicU64::new(0);
 /// Waits that count once a read has waited too.
 static WAITS_AT_HAND: AtomicU32 = AtomicU32::new(0);
-/// Waits after which a helper is wanted, in [`HELPER_WAITS_MIN`], and how long they were, in [`WAITED_NS_MIN`].
+/// Waits after which a helper is wanted, in [`HELPER_WAITS_MIN`].
 static TIMES_NEEDED: AtomicU32 = AtomicU32::new(1);
 
 static STATE: AtomicU32 = AtomicU32::new(State::Off as u32);
@@ -87,10 +78,9 @@ pub(super) fn want() {
     change(State::Idle, State::Wanted);
 }
 
-/// Something waited for so long while there was no helper.
-pub(super) fn count_wait(waited_ns: u64) {
+/// Something waited while there was no helper.
+pub(super) fn count_wait() {
     WAITS.fetch_add(1, Relaxed);
-    WAITED_NS.fetch_add(waited_ns, Relaxed);
 }
 
 /// A program that only asks so far waited for what the disk had at hand.
@@ -105,23 +95,7 @@ pub(super) fn count_waits_at_hand() {
 
 /// Whether enough waits were counted for a helper to be worth its making.
 pub(super) fn has_waited_enough() -> bool {
-    are_waits_enough()
-        && has_waited_enough_without(run_delay::of_this_thread(Path::new("/proc")).unwrap_or(0))
-}
-
-/// The same of a thread that was without a processor for `delayed_ns` since it began: who waits for one gains nothing by another
-/// thread, so what came since this was asked last does not count.
-fn has_waited_enough_without(delayed_ns: u64) -> bool {
-    let more = delayed_ns.saturating_sub(DELAYED_NS.swap(delayed_ns, Relaxed));
-    let waited_ns = WAITED_NS.load(Relaxed).saturating_sub(more);
-    WAITED_NS.store(waited_ns, Relaxed);
-    are_waits_enough()
-}
-
-fn are_waits_enough() -> bool {
-    let times = TIMES_NEEDED.load(Relaxed);
-    WAITS.load(Relaxed) >= HELPER_WAITS_MIN.get() * times
-        && WAITED_NS.load(Relaxed) >= WAITED_NS_MIN * u64::from(times)
+    WAITS.load(Relaxed) >= HELPER_WAITS_MIN.get() * TIMES_NEEDED.load(Relaxed)
 }
 
 /// A helper ends: what the program wants next it has to wait for again, much longer where the helper was of no use.
@@ -133,7 +107,6 @@ pub(super) fn on_end(was_of_use: bool) {
     };
     TIMES_NEEDED.store(needed, Relaxed);
     WAITS.store(0, Relaxed);
-    WAITED_NS.store(0, Relaxed);
 }
 
 /// The child of a fork has no helper.
@@ -215,29 +188,4 @@ pub(super) fn sleep() -> bool {
     }
     IS_ASLEEP.store(false, Ordering::SeqCst);
     goes_on
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `xargs -P 8 -n 20 cksum` over 4000 small files of flash, on two processors: each process had a helper after six files,
-    /// for which there was no processor; 0.70 of plain.
-    #[test]
-    fn waits_for_a_processor_and_short_ones_are_no_reason_for_a_helper() {
-        for _ in 0..HELPER_WAITS_MIN.get() {
-            count_wait(100_000);
-        }
-        assert!(!are_waits_enough(), "six times 100 us on flash");
-        count_wait(WAITED_NS_MIN);
-        assert!(!has_waited_enough_without(2_000_000));
-        count_wait(1_400_000);
-        assert!(has_waited_enough_without(2_000_000), "counted before");
-        on_end(false);
-        assert!(!has_waited_enough_without(2_000_000));
-        for _ in 0..4 * HELPER_WAITS_MIN.get() {
-            count_wait(WAITED_NS_MIN);
-        }
-        assert!(has_waited_enough_without(2_000_000), "four times as much");
-    }
 }
