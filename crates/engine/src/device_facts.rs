@@ -17,7 +17,7 @@ pub struct DeviceFacts {
     pub identity: u64,
     /// Has an arm that seeks; `None` when it is not known.
     pub rotational: Option<bool>,
-    /// Disks that it deals its data out to, where it says so; else 1.
+    /// Disks that it deals its data out to, where it says so; else 1, never 0.
     pub stripes: u32,
     /// Pages that one call may ask for: the kernel cuts the rest silently. At least 1.
     pub call_pages_max: u32,
@@ -51,23 +51,24 @@ impl DeviceFacts {
     #[must_use]
     pub fn arms(&self) -> u32 {
         if self.rotational == Some(true) {
-            self.stripes.max(1)
+            self.stripes
         } else {
             0
         }
     }
 
-    /// With what sysfs says of stripes, in bytes: md, dm and the controllers of arrays call a chunk the smallest request, and a row
-    /// of them, one on each disk with data, the best one (`raid0_set_limits`, `raid5_set_limits`, `stripe_io_hints`). Single disks say all kinds
-    /// of things, which are no such pair.
+    /// With what sysfs says of stripes, in bytes: md, dm and the controllers of arrays call a chunk the smallest request, and a
+    /// row of them, one on each disk with data, the best one (`raid0_set_limits`, `raid5_set_limits`, `stripe_io_hints`).
+    /// Single disks say all kinds of things, which are no such pair.
     #[must_use]
     pub fn with_stripes(self, minimum_io: Option<u64>, optimal_io: Option<u64>) -> Self {
         let (chunk, row) = (minimum_io.unwrap_or(0), optimal_io.unwrap_or(0));
         let disks = row.checked_div(chunk).unwrap_or(0);
-        let is_row = chunk >= CHUNK_BYTES_MIN && row == chunk * disks && disks <= STRIPES_MAX;
-        let stripes = if is_row { disks.max(1) } else { 1 };
+        let is_row =
+            chunk >= CHUNK_BYTES_MIN && row == chunk * disks && (1..=STRIPES_MAX).contains(&disks);
+        let stripes = u32::try_from(disks).ok().filter(|_| is_row);
         Self {
-            stripes: u32::try_from(stripes).unwrap_or(1),
+            stripes: stripes.unwrap_or(1),
             ..self
         }
     }

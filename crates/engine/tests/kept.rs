@@ -42,7 +42,6 @@ impl Machine {
         device.set_facts(&DeviceFacts {
             identity: IDENTITY,
             rotational: Some(rotational),
-            stripes: 1,
             ..DeviceFacts::configured(&Settings::default())
         });
         device.hear(self.estimates(), self.now());

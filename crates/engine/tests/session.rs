@@ -133,7 +133,6 @@ fn session(files: usize, file_pages: u64) -> Session<Table> {
     for file in 0..files {
         let find = || DeviceFacts {
             rotational: Some(true),
-            stripes: 1,
             ..DeviceFacts::configured(&settings)
         };
         let pages = PageCount::new(file_pages);

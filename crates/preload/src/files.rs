@@ -440,10 +440,10 @@ impl Drop for Inside<'_> {
 mod tests {
     use ahead_engine::adviser::Answer;
     use ahead_policy::adaptive::StreamId;
+    use ahead_sys::own_usage::own_thread_usage;
     use ahead_units::PageRange;
 
     use super::*;
-    use crate::memory::faults_of_this_thread;
 
     fn find(files: &Files, inode: u64) -> FileRef {
         files.find(1, inode, |_| {}).unwrap().0
@@ -516,11 +516,11 @@ mod tests {
     #[test]
     fn a_new_file_makes_memory_of_its_own_place_only() {
         let files = empty();
-        let before = faults_of_this_thread();
+        let before = own_thread_usage().page_faults;
         for inode in 0..200 {
             find(&files, inode);
         }
-        let faults = faults_of_this_thread() - before;
+        let faults = own_thread_usage().page_faults - before;
         // A place lies on two pages once in five times.
         assert!(faults <= 300, "{faults}");
     }

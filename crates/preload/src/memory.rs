@@ -20,14 +20,3 @@ pub(crate) unsafe fn zeroed_array<T>(count: usize) -> Option<&'static [T]> {
     // SAFETY: page-aligned, `bytes` long, zeroed, never unmapped; the caller vouches for `T`.
     Some(unsafe { std::slice::from_raw_parts(address.cast::<T>(), count) })
 }
-
-/// Page faults of the calling thread so far.
-#[cfg(test)]
-pub(crate) fn faults_of_this_thread() -> i64 {
-    // SAFETY: plain integers, filled by the call.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-        usage.ru_minflt
-    }
-}

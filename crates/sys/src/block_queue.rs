@@ -61,9 +61,10 @@ pub struct QueueFacts {
     pub read_ahead_kb: Option<u64>,
     /// Largest request that the block layer builds, in KiB.
     pub max_sectors_kb: Option<u64>,
-    /// Bytes of the smallest request that wastes nothing: a chunk of an array.
+    /// Bytes of the smallest request that wastes nothing: a chunk of an array. Only read of what says that it has an arm, as
+    /// this is the start of every process that waits.
     pub minimum_io_size: Option<u64>,
-    /// Bytes of the best request: a row of an array; 0 where it does not say.
+    /// Bytes of the best request: a row of an array; 0 where it does not say. Only read with the one above.
     pub optimal_io_size: Option<u64>,
 }
 
@@ -84,12 +85,14 @@ impl QueueFacts {
             write!(path, "/class/bdi/{device}/read_ahead_kb").ok()?;
             number(path.read().ok()?)
         };
+        let rotational = value("rotational").map(|flag| flag != 0);
+        let of_arm = |name| rotational.filter(|flag| *flag).and_then(|_| value(name));
         Self {
-            rotational: value("rotational").map(|flag| flag != 0),
+            rotational,
             read_ahead_kb: value("read_ahead_kb").or_else(of_superblock),
             max_sectors_kb: value("max_sectors_kb"),
-            minimum_io_size: value("minimum_io_size"),
-            optimal_io_size: value("optimal_io_size"),
+            minimum_io_size: of_arm("minimum_io_size"),
+            optimal_io_size: of_arm("optimal_io_size"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `getrusage` - what this process has used, as far as it shows whether it waited for a device.
+//! `getrusage` - what this process has used, as far as it shows whether it waited for a device, and what it touched.
 //!
 //! The raw call, as it is made inside other programs.
 
@@ -9,6 +9,8 @@ pub struct OwnUsage {
     pub sectors_read: u64,
     /// Times that a thread gave up the processor to wait for something.
     pub waits: u64,
+    /// Pages that became memory, or were found in it, when they were first touched.
+    pub page_faults: u64,
 }
 
 /// Usage of this process so far.
@@ -31,6 +33,7 @@ fn usage(who: libc::c_int) -> OwnUsage {
     OwnUsage {
         sectors_read: u64::try_from(usage.ru_inblock).unwrap_or(0),
         waits: u64::try_from(usage.ru_nvcsw).unwrap_or(0),
+        page_faults: u64::try_from(usage.ru_minflt).unwrap_or(0),
     }
 }
 

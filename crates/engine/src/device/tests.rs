@@ -152,7 +152,6 @@ fn flash_that_says_it_is_an_arm_is_found_out() {
     assert_eq!(arm.estimate().depth, 1, "and it was a mistake");
 }
 
-/// Eight threads begin to read from a network volume: the last waits for all others.
 /// 800 generated places on an array of five disks: over 2 % slower than the kernel in 118 of them as one arm, in 71 as five.
 #[test]
 fn an_array_begins_with_an_arm_for_each_disk_and_flash_that_says_so_is_found_out() {
@@ -170,6 +169,7 @@ fn an_array_begins_with_an_arm_for_each_disk_and_flash_that_says_so_is_found_out
     assert_eq!(device_of(false, 5).estimate(), DeviceEstimate::FLASH);
 }
 
+/// Eight threads begin to read from a network volume: the last waits for all others.
 #[test]
 fn waits_at_the_same_time_are_a_queue_and_no_arm() {
     let volume = device(false);

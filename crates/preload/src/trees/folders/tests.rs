@@ -2,7 +2,8 @@
 
 use super::following::Following;
 use super::*;
-use crate::memory::{faults_of_this_thread, zeroed_array};
+use crate::memory::zeroed_array;
+use ahead_sys::own_usage::own_thread_usage;
 use std::mem::MaybeUninit;
 
 fn folders() -> &'static mut Folders {
@@ -178,8 +179,8 @@ fn a_folder_is_found_by_the_keys_of_the_one_above() {
 #[test]
 fn what_was_never_filled_is_not_cleared() {
     let folders = folders();
-    let before = faults_of_this_thread();
+    let before = own_thread_usage().page_faults;
     folders.clear();
     folders.clear();
-    assert!(faults_of_this_thread() - before < 8);
+    assert!(own_thread_usage().page_faults - before < 8);
 }
