@@ -81,8 +81,8 @@ begin
 echo go >&3
 wait $reader
 end undone mapped-random 0
-# A file keeps its window until enough was touched, where a window seems to cost hardly more than a page: the smaller it is, the
-# less like an arm the disk has to look. What it is like the daemon learns from the passes before.
+# Where a window seems to cost hardly more than a page, a file keeps it until enough of the file was touched. Of a large one
+# that would take too long, so it is not tried. What a window costs the daemon has learned from the passes before.
 for copy in 1 2 3 4 5 6 7; do cat /disk/file; done > /disk/long
 sync
 one alone mapped-strided long
@@ -112,8 +112,13 @@ say journal $(cat /run/ahead/daemon/narrowed.json)
 poweroff -f
 "#;
 
-/// Held while a machine runs whose waits are measured.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Runs `machine` while no other one of these tests does: what a window costs is measured in it, and another one beside it would be
+/// in every wait.
+fn run_alone(machine: &Machine) -> String {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    machine.start()
+}
 
 /// What one reader cost the disk.
 #[derive(Debug)]
@@ -135,11 +140,9 @@ fn costs<'a>(lines: &[&'a str]) -> BTreeMap<(&'a str, &'a str), Cost> {
 }
 
 fn a_daemon_on(kernel: &str, release: &str) {
-    // What a window costs is measured in the machine: another one beside it is in every wait.
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let machine = Machine::new(kernel, &format!("{COMMON}{INIT}"), 2048);
     support::build_reader(&machine.root().join("bin/reader"), &["-static"]);
-    let console = machine.start();
+    let console = run_alone(&machine);
     let said = said(&console);
     let is_said = |line: &str| {
         let found = said.iter().any(|one| one.starts_with(line));
@@ -208,9 +211,8 @@ fn linux_6_1_is_steered_by_functions_alone() {
 /// written tells all.
 #[test]
 fn a_kernel_that_is_locked_down_for_confidentiality_is_left_to_positions_with_one_line() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let machine = Machine::new(LINUX_6_12, &format!("{COMMON}{LOCKED}"), 64);
-    let console = machine.start();
+    let console = run_alone(&machine);
     let said = said(&console);
     let after = |begin: &str| {
         let found = said.iter().find_map(|line| line.strip_prefix(begin));
