@@ -196,20 +196,25 @@ fn preload_into(process: &mut Process, command: &Command) -> Result<(), LibraryE
     let executable = std::env::current_exe().unwrap_or_default();
     let library = Library::find(named.as_deref(), &executable)?;
     let existing: Option<OsString> = std::env::var_os("LD_PRELOAD");
-    match command.visibility {
-        // It would end before its first line. Programs that it starts are not seen either.
-        Visibility::OtherLibrary if named.is_none() => {
-            process.env("LD_PRELOAD", library.others(existing.as_deref()));
-            return Ok(());
+    let own = match command.visibility {
+        // Whoever names a library for such a program has one that it can load.
+        Visibility::OtherLibrary if named.is_some() => Some(library.path.clone()),
+        // It would end before its first line if it found the library.
+        Visibility::OtherLibrary => library.path_for_gnu(),
+        Visibility::Seen(machine) => {
+            library.must_fit(&command.binary, machine)?;
+            Some(library.path_for_all())
         }
-        Visibility::Seen(machine) => library.must_fit(&command.binary, machine)?,
         // It may still start programs that the library can be loaded into.
-        Visibility::Static
-        | Visibility::OtherLibrary
-        | Visibility::Privileged
-        | Visibility::Unknown => {}
-    }
-    process.env("LD_PRELOAD", library.preload_list(existing.as_deref()));
+        Visibility::Static | Visibility::Privileged | Visibility::Unknown => {
+            Some(library.path_for_all())
+        }
+    };
+    let Some(own) = own else {
+        process.env("LD_PRELOAD", library.others(existing.as_deref()));
+        return Ok(());
+    };
+    process.env("LD_PRELOAD", library.preload_list(own, existing.as_deref()));
     let options = std::env::var_os(SANITIZER_VARIABLE);
     process.env(SANITIZER_VARIABLE, sanitizer_options(options.as_deref()));
     Ok(())

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -151,17 +151,27 @@ fn a_program_with_an_address_sanitizer_reads_and_is_seen() {
     assert_seen(&file, &output);
 }
 
-/// musl's loader ends a program into which it cannot load a library that it finds.
-#[test]
-fn a_program_of_another_c_library_runs_and_the_report_says_that_it_was_not_seen() {
-    let place = Place::new();
-    let source = place.file("other.c", "int main(void) { return 4; }\n");
+/// A program of musl that executes its arguments, or ends with 4 where it has none.
+fn build_other(place: &Place) -> PathBuf {
+    let source = place.file(
+        "other.c",
+        "#include <unistd.h>\n\
+         int main(int count, char **words) { if (count > 1) execvp(words[1], words + 1); return 4; }\n",
+    );
     let program = place.path().join("other");
     let compiled = Command::new("musl-gcc")
         .arg("-o")
         .args([&program, &source])
         .status();
     assert!(compiled.expect("musl-gcc (`make deps`)").success());
+    program
+}
+
+/// musl's loader ends a program into which it cannot load a library that it finds.
+#[test]
+fn a_program_of_another_c_library_runs_and_the_report_says_that_it_was_not_seen() {
+    let place = Place::new();
+    let program = build_other(&place);
     let report = |mut ahead: Command| {
         let output = ahead.arg(&program).env("AHEAD_PRELOAD", "").output();
         let output = output.expect("ahead starts");
@@ -173,4 +183,19 @@ fn a_program_of_another_c_library_runs_and_the_report_says_that_it_was_not_seen(
     // A run around it has put the library where such a program would find it.
     let nested = place.ahead(&["run", "--", env!("CARGO_BIN_EXE_ahead"), "run", "--"]);
     assert_eq!(report(nested), "");
+}
+
+/// They ended with 127, and whoever was started by one was not seen.
+#[test]
+fn programs_of_another_c_library_run_below_others_and_what_they_start_is_seen() {
+    let place = Place::new();
+    let file = place.file("data", vec![7; READS * READ_BYTES]);
+    let mut ahead = place.ahead(&["run", "--json", "--", "sh", "-c"]);
+    ahead.arg("\"$0\"; echo $?; \"$0\" cat \"$1\" | wc -c");
+    ahead.args([&build_other(&place), &file]);
+    let output = ahead.env("AHEAD_PRELOAD", library()).output();
+    let output = output.expect("ahead starts");
+    let expected = format!("4\n{}\n", READS * READ_BYTES);
+    assert_eq!(stdout(&output), expected, "{}", stderr(&output));
+    assert_seen(&file, &output);
 }

@@ -13,6 +13,9 @@ pub const LIBRARY_NAME: &str = "libahead_preload.so";
 /// Environment variable that names the library when it is in none of the usual places.
 pub const LIBRARY_VARIABLE: &str = "AHEAD_PRELOAD";
 
+/// The loader of the GNU C library puts the folder of the machine's libraries in its place: `lib64`, `lib/x86_64-linux-gnu`.
+const LOADER_TOKEN: &str = "$LIB";
+
 /// Why no library can be preloaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
@@ -134,10 +137,10 @@ impl Library {
         })
     }
 
-    /// The value of `LD_PRELOAD`: this library first, then what was there, each once.
+    /// The value of `LD_PRELOAD`: `own`, a path of this library, first, then what was there, each once.
     #[must_use]
-    pub fn preload_list(&self, existing: Option<&OsStr>) -> OsString {
-        let mut list = self.path.clone().into_os_string();
+    pub fn preload_list(&self, own: PathBuf, existing: Option<&OsStr>) -> OsString {
+        let mut list = own.into_os_string();
         let others = self.others(existing);
         if !others.is_empty() {
             list.push(":");
@@ -146,13 +149,40 @@ impl Library {
         list
     }
 
+    /// Its path as the loader of the GNU C library finds it and that of musl does not, which would end every program that is
+    /// started below this one: it replaces no tokens, and goes on without what it does not find. `None`: the machine's
+    /// libraries lie where no such path leads here.
+    #[must_use]
+    pub fn path_for_gnu(&self) -> Option<PathBuf> {
+        let of_machine = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
+        let folders = [of_machine.as_str(), "lib64", "lib"];
+        let has_libc = |folder: &&str| Path::new("/usr").join(folder).join("libc.so.6").exists();
+        let folder = folders.into_iter().find(has_libc)?;
+        let leads_here = self.through(folder).exists();
+        leads_here.then(|| self.through(LOADER_TOKEN))
+    }
+
+    /// The same where there is such a path, else its path as it is.
+    #[must_use]
+    pub fn path_for_all(&self) -> PathBuf {
+        self.path_for_gnu().unwrap_or_else(|| self.path.clone())
+    }
+
+    /// The same file by way of `folder` below /usr, one or two deep: above the root is the root.
+    fn through(&self, folder: &str) -> PathBuf {
+        let mut path = OsString::from(format!("/usr/{folder}/../../.."));
+        path.push(&self.path);
+        path.into()
+    }
+
     /// What was in `LD_PRELOAD` beside this library, which a run around this one may have put there.
     #[must_use]
     pub fn others(&self, existing: Option<&OsStr>) -> OsString {
         let existing = existing.map(OsStr::as_bytes).unwrap_or_default();
         let entries = existing.split(|&byte| byte == b' ' || byte == b':');
-        let own = self.path.as_os_str().as_bytes();
-        let others = entries.filter(|entry| !entry.is_empty() && *entry != own);
+        let own = [self.path.clone(), self.through(LOADER_TOKEN)];
+        let is_own = |entry: &[u8]| own.iter().any(|path| path.as_os_str().as_bytes() == entry);
+        let others = entries.filter(|entry| !entry.is_empty() && !is_own(entry));
         let others: Vec<&[u8]> = others.collect();
         OsString::from_vec(others.join(&b':'))
     }
@@ -197,15 +227,15 @@ mod tests {
     #[test]
     fn entries_that_were_there_stay_and_a_second_run_adds_nothing() {
         let library = library("/a/lib.so");
-        assert_eq!(library.preload_list(None), "/a/lib.so");
-        assert_eq!(
-            library.preload_list(Some(OsStr::new("/b.so /c.so"))),
-            "/a/lib.so:/b.so:/c.so"
-        );
-        assert_eq!(
-            library.preload_list(Some(OsStr::new("/b.so:/a/lib.so"))),
-            "/a/lib.so:/b.so"
-        );
+        let list = |existing| {
+            let existing: Option<&str> = existing;
+            library.preload_list("/own.so".into(), existing.map(OsStr::new))
+        };
+        assert_eq!(list(None), "/own.so");
+        assert_eq!(list(Some("/b.so /c.so")), "/own.so:/b.so:/c.so");
+        assert_eq!(list(Some("/b.so:/a/lib.so")), "/own.so:/b.so");
+        let nested = "/usr/$LIB/../../../a/lib.so:/b.so";
+        assert_eq!(list(Some(nested)), "/own.so:/b.so");
         assert_eq!(library.others(Some(OsStr::new("/a/lib.so"))), "");
     }
 
