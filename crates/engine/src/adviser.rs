@@ -2,7 +2,7 @@
 //! [table of files](crate::host).
 
 use ahead_policy::decision::{Decision, Prefetch};
-use ahead_policy::stock::first_read;
+use ahead_policy::stock::{KERNEL_PAGES, first_read};
 use ahead_units::{Advice, PageCount, PageRange};
 
 /// One thing to do about an open file.
@@ -61,6 +61,12 @@ pub trait Residency {
     fn evicted(&self, range: PageRange) -> Option<PageCount>;
 }
 
+/// A request whose first pages are waited for comes in so many pieces, if they are not to be smaller than the kernel's own window or
+/// larger than 256 KiB: the reader computes while the next one is transferred. Doubled without an end, the last pages of a small
+/// file came with most of it (62143, files of 600 KiB: 1.07 of the kernel's time on hdd).
+const PIECES_MIN: u64 = 4;
+const PIECE_PAGES_MAX: u64 = 64;
+
 /// How a decision is cut into calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calls {
@@ -74,14 +80,20 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Pages of the first call for `range`. Where it begins with what the reader wants now, that
-    /// arrives with all of its call: then it is no more than the kernel would let it wait for.
-    fn first(&self, range: PageRange) -> u64 {
+    /// Pages of the first call for `range`, and most pages of one behind it. Where it begins with what the reader wants now,
+    /// that arrives with all of its call: then it is no more than the kernel would let it wait for.
+    fn pieces(&self, range: PageRange) -> (u64, u64) {
         match self.first_piece {
-            Some(least) if range.start == self.access.start => first_read(self.access.len().get())
-                .max(least.get())
-                .min(self.pages_max),
-            _ => self.pages_max,
+            Some(least) if range.start == self.access.start => {
+                let first = first_read(self.access.len().get()).max(least.get());
+                let part = range.len().get().div_ceil(PIECES_MIN).next_power_of_two();
+                let most = part
+                    .clamp(KERNEL_PAGES, PIECE_PAGES_MAX)
+                    .max(first)
+                    .min(self.pages_max);
+                (first.min(most), most)
+            }
+            _ => (self.pages_max, self.pages_max),
         }
     }
 }
@@ -92,7 +104,7 @@ pub(crate) fn apply(prefetch: &Prefetch, calls: &Calls, adviser: &mut impl Advis
     let mut summary = Answer::Unknown;
     for range in prefetch.ranges() {
         let mut start = range.start.get();
-        let mut pages = calls.first(range);
+        let (mut pages, most) = calls.pieces(range);
         while start < range.end.get() {
             let end = start.saturating_add(pages.max(1)).min(range.end.get());
             match adviser.act(Act::Prefetch(PageRange::new(start, end))) {
@@ -103,7 +115,7 @@ pub(crate) fn apply(prefetch: &Prefetch, calls: &Calls, adviser: &mut impl Advis
             }
             start = end;
             // Each piece is there before the one in front of it has been read.
-            pages = pages.saturating_mul(2).min(calls.pages_max);
+            pages = pages.saturating_mul(2).min(most);
         }
     }
     summary
@@ -150,8 +162,8 @@ mod tests {
         let mut log = Log(Vec::new(), Answer::OnItsWay);
         let window = Prefetch::range(PageRange::new(10, 910));
         assert_eq!(apply(&window, &calls(10), &mut log), Answer::OnItsWay);
-        assert_eq!(log.0[..3], [(10, 18), (18, 34), (34, 66)]);
-        assert_eq!(log.0[6..], [(514, 770), (770, 910)]);
+        assert_eq!(log.0[..4], [(10, 18), (18, 34), (34, 66), (66, 130)]);
+        assert_eq!(log.0[4..6], [(130, 194), (194, 258)]);
         let mut log = Log(Vec::new(), Answer::OnItsWay);
         let whole = Calls {
             first_piece: None,
