@@ -196,19 +196,17 @@ fn preload_into(process: &mut Process, command: &Command) -> Result<(), LibraryE
     let executable = std::env::current_exe().unwrap_or_default();
     let library = Library::find(named.as_deref(), &executable)?;
     let existing: Option<OsString> = std::env::var_os("LD_PRELOAD");
-    let own = match command.visibility {
-        // Whoever names a library for such a program has one that it can load.
-        Visibility::OtherLibrary if named.is_some() => Some(library.path.clone()),
+    if let Visibility::Seen(machine) = command.visibility {
+        library.must_fit(&command.binary, machine)?;
+    }
+    let is_of_other_library = command.visibility == Visibility::OtherLibrary;
+    let own = match (is_of_other_library, named) {
+        // What the library cannot be loaded into may still start programs that it can.
+        (false, _) => Some(library.path_for_all()),
         // It would end before its first line if it found the library.
-        Visibility::OtherLibrary => library.path_for_gnu(),
-        Visibility::Seen(machine) => {
-            library.must_fit(&command.binary, machine)?;
-            Some(library.path_for_all())
-        }
-        // It may still start programs that the library can be loaded into.
-        Visibility::Static | Visibility::Privileged | Visibility::Unknown => {
-            Some(library.path_for_all())
-        }
+        (true, None) => library.path_for_gnu(),
+        // Whoever names a library for such a program has one that it can load.
+        (true, Some(_)) => Some(library.path.clone()),
     };
     let Some(own) = own else {
         process.env("LD_PRELOAD", library.others(existing.as_deref()));

@@ -164,6 +164,7 @@ mod tests {
         assert_eq!(apply(&window, &calls(10), &mut log), Answer::OnItsWay);
         assert_eq!(log.0[..4], [(10, 18), (18, 34), (34, 66), (66, 130)]);
         assert_eq!(log.0[4..6], [(130, 194), (194, 258)]);
+        assert_eq!(log.0.last(), Some(&(898, 910)));
         let mut log = Log(Vec::new(), Answer::OnItsWay);
         let whole = Calls {
             first_piece: None,
@@ -178,6 +179,19 @@ mod tests {
         };
         assert_eq!(apply(&window, &large, &mut log), Answer::OnItsWay);
         assert_eq!(log.0[..2], [(10, 42), (42, 106)]);
+    }
+
+    /// Generated 62143: the 472 KiB behind the first read of a small file.
+    #[test]
+    fn the_rest_of_a_small_file_comes_in_four_pieces() {
+        let mut log = Log(Vec::new(), Answer::OnItsWay);
+        let window = Prefetch::range(PageRange::new(32, 150));
+        let reads_of_32 = Calls {
+            access: PageRange::new(32, 64),
+            ..calls(32)
+        };
+        assert_eq!(apply(&window, &reads_of_32, &mut log), Answer::OnItsWay);
+        assert_eq!(log.0, [(32, 64), (64, 96), (96, 128), (128, 150)]);
     }
 
     #[test]
