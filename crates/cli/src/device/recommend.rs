@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use ahead_device::machine::MachineTree;
+use ahead_device::measurement::ladder::LadderPoint;
 use ahead_device::measurement::report::{MEASUREMENT_BYTES_MAX, Measurement};
 use ahead_device::target;
 use ahead_device::window;
@@ -39,6 +40,7 @@ mod prove;
 mod show;
 mod simulated;
 mod sweep;
+mod through_cache;
 
 use disk_of::ModelledDevice;
 pub use error::RecommendCommandError;
@@ -47,7 +49,8 @@ use mix::Mix;
 use prove::Proving;
 use show::{Recommendation, WhatIf};
 use simulated::{SharedMemory, SimulatedMachine};
-use sweep::SweepPlace;
+use sweep::{SweepPlace, SweptDisk};
+use through_cache::Correction;
 
 /// The kernel's own window, where no other is known.
 const DEFAULT_KIB: u64 = 128;
@@ -122,9 +125,17 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
         machine,
     };
     let now_kib = source.window_kib().unwrap_or(DEFAULT_KIB);
+    // What a trace reads, and at which pace, the ladder does not say.
+    let ladder = match &arguments.trace {
+        None if mix.is_read_in_streams() => source.ladder(),
+        _ => &[],
+    };
+    let swept = |model| swept_disk(&place, model, ladder);
+    let disk = swept(&device.model)?;
     let head = show::Head {
         source: source.described(&device),
         machine: place.machine.described(),
+        corrected_permille: disk.correction.rungs().clone(),
         mix: arguments.trace.is_none().then_some(mix),
         trace: arguments.trace.clone(),
         memory_bytes,
@@ -133,15 +144,11 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
         target: source.target(),
     };
     if let Some(kib) = what_if_kib {
-        let run = |kib| {
-            let kernel = place.machine.kernel(kib, &device.model);
-            sweep::run(&place, &device.model, &kernel, kib)
-        };
         let what_if = WhatIf {
             head,
-            before: run(now_kib)?,
-            after: run(kib)?,
-            ahead_run: ahead_run(&place, &device.model, now_kib)?,
+            before: sweep::at_window(&place, &disk, now_kib)?,
+            after: sweep::at_window(&place, &disk, kib)?,
+            ahead_run: sweep::under_ahead_run(&place, &disk, now_kib)?,
         };
         let text = if arguments.json {
             to_json(&what_if)
@@ -150,7 +157,14 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
         };
         return Ok((text, Exit::Fine));
     }
-    let mut recommendation = recommended(&place, &device, head, source.doubt())?;
+    let mut disks = vec![disk];
+    for model in [&device.slow, &device.fast] {
+        if *model != device.model {
+            disks.push(swept(model)?);
+        }
+    }
+    let sureness = (device.off_permille, source.doubt());
+    let mut recommendation = recommended(&place, &disks, head, sureness)?;
     if let (Some(proving), Some(kib)) = (proving, recommendation.choice.window_kib) {
         recommendation.proof = Some(prove::prove(
             proving,
@@ -171,40 +185,39 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
     Ok((text, if holds { Exit::Fine } else { Exit::Failed }))
 }
 
+/// A disk with what `ladder` says of it.
+fn swept_disk<'a>(
+    place: &SweepPlace,
+    model: &'a DiskModel,
+    ladder: &[LadderPoint],
+) -> Result<SweptDisk<'a>, RecommendCommandError> {
+    let correction = Correction::of(ladder, place.streams, &place.machine, model, place.capacity)?;
+    Ok(SweptDisk { model, correction })
+}
+
+/// From the device as measured, which is the first of `disks`, and at both ends of what was measured; `sureness` is how far
+/// the model lies from the measurement, and why that is not to be relied on.
 fn recommended(
     place: &SweepPlace,
-    device: &ModelledDevice,
+    disks: &[SweptDisk<'_>],
     head: show::Head,
-    doubt: Option<String>,
+    (off_permille, doubt): (u64, Option<String>),
 ) -> Result<Recommendation, RecommendCommandError> {
-    let mut disks = vec![&device.model];
-    disks.extend(
-        [&device.slow, &device.fast]
-            .into_iter()
-            .filter(|it| **it != device.model),
-    );
     let bar = progress::bar(
         Shows::Parts,
         (disks.len() * sweep::WINDOWS_KIB.len()) as u64,
     );
-    let rows = sweep::all(place, &disks, &|| bar.inc(1))?;
+    let rows = sweep::all(place, disks, &|| bar.inc(1))?;
     bar.finish_and_clear();
     let choice = sweep::choose(&rows[0], head.limit_ns);
     let others = rows[1..].iter();
     let others: Vec<_> = others
         .map(|row| sweep::choose(row, head.limit_ns))
         .collect();
-    let kernel = place.machine.kernel(head.now_kib, &device.model);
-    let now = sweep::run(place, &device.model, &kernel, head.now_kib)?;
-    let ahead_run = ahead_run(place, &device.model, head.now_kib)?;
-    let confidence = show::Confidence::of(
-        &choice,
-        &rows,
-        &others,
-        head.limit_ns,
-        device.off_permille,
-        doubt,
-    );
+    let now = sweep::at_window(place, &disks[0], head.now_kib)?;
+    let ahead_run = sweep::under_ahead_run(place, &disks[0], head.now_kib)?;
+    let confidence =
+        show::Confidence::of(&choice, &rows, &others, head.limit_ns, off_permille, doubt);
     Ok(Recommendation {
         head,
         choice,
@@ -213,22 +226,6 @@ fn recommended(
         ahead_run,
         curve: rows.into_iter().next().unwrap_or_default(),
         proof: None,
-    })
-}
-
-/// The same under `ahead run`, over a kernel with this window.
-fn ahead_run(
-    place: &SweepPlace,
-    disk: &DiskModel,
-    window_kib: u64,
-) -> Result<sweep::WindowOutcome, RecommendCommandError> {
-    let policy = place.machine.library(window_kib, disk);
-    let outcome = sweep::run(place, disk, &policy, window_kib)?;
-    // Its windows are its own: what they took is known, and not what they could take.
-    Ok(sweep::WindowOutcome {
-        window_bytes: outcome.unread_bytes,
-        fills_memory: false,
-        ..outcome
     })
 }
 
@@ -387,6 +384,14 @@ impl Source {
         match self {
             Self::Model(..) => None,
             Self::Measured(measurement) => measurement.target.read_ahead_kb,
+        }
+    }
+
+    /// What streams through the page cache had, by window.
+    fn ladder(&self) -> &[LadderPoint] {
+        match self {
+            Self::Model(..) => &[],
+            Self::Measured(measurement) => &measurement.ladder,
         }
     }
 

@@ -23,7 +23,7 @@ use super::plan::SMALL_BYTES;
 use super::statistics::{Spanned, quantile};
 
 /// One read of a stream.
-const STREAM_READ_BYTES: u64 = 128 << 10;
+pub const STREAM_READ_BYTES: u64 = 128 << 10;
 /// Windows of a stream that are in memory at most: the one that is read and the next one.
 const WINDOWS_AT_ONCE: u64 = 2;
 /// Part of a run in which all windows have to be full.

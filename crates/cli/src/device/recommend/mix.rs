@@ -106,6 +106,11 @@ impl Mix {
         workload.job_over(files, SEED)
     }
 
+    /// Whether how fast streams are read decides when it ends: not where they rest, and not where there are none.
+    pub(super) const fn is_read_in_streams(&self) -> bool {
+        self.random_permille < 1000 && self.bytes_per_second_max.is_none()
+    }
+
     /// What the programs have for themselves, of the memory that they share with the page cache.
     pub(super) fn own_bytes(&self) -> u64 {
         (self.request_bytes + PROGRAM_BYTES).saturating_mul(self.streams)

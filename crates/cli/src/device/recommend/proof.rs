@@ -1,11 +1,13 @@
 //! What was measured of a recommendation, and whether it holds.
 //!
 //! A window under which the programs do not come to their end cannot be used: it counts as the slowest. In real time
-//! runs differ by more than windows do, at times; then two windows are told apart only where their runs are.
+//! runs differ by more than windows do, at times, and the fastest of a dozen is so partly by luck. Where the runs of the
+//! recommended window reach those of the fastest, both are run again in turn, and only these runs decide.
 
 use std::collections::BTreeMap;
 
 use ahead_device::measurement::statistics::permille;
+use ahead_harness::statistics::{Interval, median, median_interval};
 use ahead_study::plan::{CEILING, FLOOR, GUEST_KERNEL};
 use ahead_study::results::CONTENDER;
 use ahead_study::table;
@@ -64,11 +66,6 @@ impl ProvedRate {
         }
     }
 
-    /// Its runs differ by more than windows that are told apart.
-    fn is_noisy(&self) -> bool {
-        self.spread_permille > Some(ALIKE_PER_CENT * 10)
-    }
-
     /// Its fastest run is as fast as the slowest of `other`.
     fn reaches(&self, other: &Self) -> bool {
         let (Some((_, high)), Some((low, _))) = (self.range, other.range) else {
@@ -78,8 +75,39 @@ impl ProvedRate {
     }
 }
 
+/// The window that was the fastest and the recommended one, run again in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Duel {
+    /// Runs of each.
+    pub runs: usize,
+    /// How many times as fast the other one is as the recommended one, the median of pairs that ran one after the other.
+    pub ratio: f64,
+    /// Where that median lies in 95 of 100 repetitions.
+    pub interval: Interval,
+}
+
+impl Duel {
+    /// Of rates of the recommended window and of the other one, pair by pair; `None` without any.
+    pub(super) fn of(pairs: &[(u64, u64)]) -> Option<Self> {
+        let ratios = pairs.iter().filter(|(own, _)| *own > 0);
+        let ratios: Vec<f64> = ratios
+            .map(|(own, other)| *other as f64 / *own as f64)
+            .collect();
+        Some(Self {
+            runs: ratios.len(),
+            ratio: median(&ratios)?.value,
+            interval: median_interval(&ratios)?,
+        })
+    }
+
+    /// The recommended window is as fast, as far as windows are told apart.
+    fn is_near(&self) -> bool {
+        self.ratio * 100.0 <= (100 + ALIKE_PER_CENT) as f64
+    }
+}
+
 /// A recommendation and what a kernel really does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Proof {
     /// What was measured, and on what.
     pub place: String,
@@ -97,8 +125,9 @@ pub(super) struct Proof {
     pub fastest_kib: u64,
     /// So much slower is the recommended one, in thousandths.
     pub loss_permille: u64,
-    /// The runs of one of both differ by more than windows that are told apart: it is judged by whether they overlap.
-    pub is_judged_by_overlap: bool,
+    /// Both again in turn, where the runs of all windows did not tell them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duel: Option<Duel>,
     /// It is as fast as the fastest, as far as windows are told apart.
     pub holds: bool,
 }
@@ -123,7 +152,6 @@ impl Proof {
         let (own_rate, best_rate) = (own.bytes_per_second, best.bytes_per_second);
         let is_near =
             u128::from(best_rate) * 100 <= u128::from(own_rate) * u128::from(100 + ALIKE_PER_CENT);
-        let is_judged_by_overlap = own.is_noisy() || best.is_noisy();
         let is_measured = windows.contains_key(&recommended_kib) && own.unfinished.is_none();
         Self {
             place,
@@ -133,9 +161,25 @@ impl Proof {
             recommended_kib,
             fastest_kib,
             loss_permille: permille(best_rate, own_rate.max(1)).saturating_sub(1000),
-            is_judged_by_overlap,
-            holds: is_measured && (is_near || (is_judged_by_overlap && own.reaches(&best))),
+            duel: None,
+            holds: is_measured && is_near,
             windows,
+        }
+    }
+
+    /// Whether the runs of the recommended window, which is slower by their median, reach those of the fastest.
+    pub(super) fn is_undecided(&self) -> bool {
+        let of = |kib| self.windows.get(kib);
+        let both = of(&self.recommended_kib).zip(of(&self.fastest_kib));
+        !self.holds && both.is_some_and(|(own, best)| own.reaches(best))
+    }
+
+    /// Decided by running both again.
+    pub(super) fn decided_by(self, duel: Duel) -> Self {
+        Self {
+            holds: duel.is_near(),
+            duel: Some(duel),
+            ..self
         }
     }
 
@@ -196,8 +240,6 @@ impl Proof {
     fn verdict(&self) -> String {
         let own = self.windows.get(&self.recommended_kib);
         let own = own.copied().unwrap_or_default();
-        let best = self.windows.get(&self.fastest_kib);
-        let best = best.copied().unwrap_or_default();
         let verdict = if self.holds { "Proved" } else { "Not proved" };
         let (name, fastest) = (name_of(self.recommended_kib), name_of(self.fastest_kib));
         if own.unfinished.is_some() {
@@ -207,16 +249,15 @@ impl Proof {
             "{verdict}: {name} is {} slower than the fastest, {fastest}; up to {ALIKE_PER_CENT} % counts as alike.",
             per_cent_of_permille(Some(self.loss_permille)),
         );
-        if self.is_judged_by_overlap && self.recommended_kib != self.fastest_kib {
-            let [own_spread, best_spread] =
-                [own, best].map(|one| per_cent_of_permille(one.spread_permille));
-            let overlap = if own.reaches(&best) {
-                "overlap, so they are not told apart"
-            } else {
-                "do not overlap"
-            };
+        if let Some(Duel {
+            runs,
+            ratio,
+            interval: Interval { low, high },
+        }) = self.duel
+        {
             text += &format!(
-                " Runs of the one differ by {own_spread}, of the other by {best_spread}, and {overlap}."
+                " Runs of both overlap, so they were run again, {runs} times in turn, which decides: {fastest} is ×{ratio:.3} as \
+                 fast ({low:.3} to {high:.3})."
             );
         }
         if self.is_real_time {
@@ -308,29 +349,42 @@ mod tests {
         assert!(!proof_of(nothing, false, 512).holds, "nothing is as slow");
     }
 
-    /// Real time: runs that differ by more than 3 % tell windows apart only where they do not overlap.
+    fn in_real_time(own: [u64; 3], best: [u64; 3]) -> Proof {
+        let rates = vec![
+            (128, ProvedRate::of(own.to_vec())),
+            (4096, ProvedRate::of(best.to_vec())),
+        ];
+        proof_of(rates, true, 128)
+    }
+
     #[test]
-    fn windows_whose_runs_differ_are_judged_by_whether_they_overlap() {
-        let against = |own: [u64; 3], best: [u64; 3]| {
-            let rates = vec![
-                (128, ProvedRate::of(own.to_vec())),
-                (4096, ProvedRate::of(best.to_vec())),
-            ];
-            proof_of(rates, true, 128)
+    fn windows_whose_runs_overlap_are_undecided_and_others_are_not() {
+        let apart = in_real_time([900, 905, 910], [1000, 1005, 1010]);
+        assert!(!apart.holds && !apart.is_undecided(), "{apart:?}");
+        let mixed = in_real_time([900, 905, 990], [980, 1005, 1010]);
+        assert!(!mixed.holds && mixed.is_undecided(), "{mixed:?}");
+        let near = in_real_time([980, 1000, 1001], [1000, 1005, 1010]);
+        assert!(near.holds && !near.is_undecided(), "{near:?}");
+        assert!(!proof(&[(512, 1000), (4096, 1031)], 512).is_undecided());
+    }
+
+    /// The fastest of a dozen is so partly by luck: that it was is no part of what decides.
+    #[test]
+    fn what_is_undecided_is_decided_by_runs_in_turn_alone() {
+        let decided = |pairs: &[(u64, u64)]| {
+            let mixed = in_real_time([900, 905, 990], [980, 1005, 1010]);
+            mixed.decided_by(Duel::of(pairs).expect("pairs"))
         };
-        let apart = against([900, 905, 910], [1000, 1005, 1010]);
-        assert!(!apart.holds && !apart.is_judged_by_overlap, "{apart:?}");
-        let mixed = against([900, 905, 990], [980, 1005, 1010]);
-        assert!(mixed.holds && mixed.is_judged_by_overlap, "{mixed:?}");
-        let line = "Runs of the one differ by 9.9 %, of the other by 2.9 %, and overlap, so they are not told apart.";
-        assert!(mixed.text().contains(line), "{}", mixed.text());
-        let noisy = against([800, 905, 910], [980, 1005, 1010]);
+        let alike = decided(&[(1000, 1010), (990, 1000), (1010, 1000)]);
+        assert!(alike.holds, "{alike:?}");
+        let line =
+            "run again, 3 times in turn, which decides: 4 MiB is ×1.010 as fast (0.990 to 1.010).";
+        assert!(alike.text().contains(line), "{}", alike.text());
+        let slower = decided(&[(1000, 1040), (990, 1030), (1010, 1000)]);
         assert!(
-            !noisy.holds && noisy.text().contains("do not overlap"),
-            "{}",
-            noisy.text()
+            !slower.holds && slower.text().contains("Not proved"),
+            "{slower:?}"
         );
-        let near = against([980, 1000, 1001], [1000, 1005, 1010]);
-        assert!(near.holds && !near.is_judged_by_overlap, "{near:?}");
+        assert_eq!(Duel::of(&[]), None);
     }
 }

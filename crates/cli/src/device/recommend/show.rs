@@ -1,5 +1,6 @@
 //! What is recommended, as text, as JSON and as a picture.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -24,6 +25,10 @@ pub(super) struct Head {
     pub source: String,
     /// What stands around it.
     pub machine: String,
+    /// What streams through the page cache had of what is simulated of them, in thousandths, by window in KiB; what is said of
+    /// rates and of the whole time is corrected by it. Empty where nothing is off.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub corrected_permille: BTreeMap<u64, u64>,
     /// What is read; `None` for a trace.
     pub mix: Option<Mix>,
     /// The trace that is read instead.
@@ -128,6 +133,17 @@ pub(super) struct WhatIf {
 impl Head {
     fn text(&self) -> String {
         let mut text = format!("{}\nSimulated: {}\n", self.source, self.machine);
+        let rungs = self.corrected_permille.iter();
+        let rungs: Vec<_> = rungs
+            .map(|(kib, off)| format!("{} at {}", per_cent_of_permille(Some(*off)), name_of(*kib)))
+            .collect();
+        if !rungs.is_empty() {
+            let _ = writeln!(
+                text,
+                "Corrected by the ladder through the page cache, which had {} of what is simulated",
+                rungs.join(", ")
+            );
+        }
         match (&self.mix, &self.trace) {
             (Some(mix), _) => {
                 let _ = write!(

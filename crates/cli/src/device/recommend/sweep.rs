@@ -12,6 +12,7 @@ use ahead_workload::Job;
 use serde::Serialize;
 
 use super::simulated::{SharedMemory, SimulatedMachine};
+use super::through_cache::Correction;
 use crate::figures::size;
 
 /// The windows, in KiB: none, and powers of two up to 64 MiB, the largest that kernels and images set.
@@ -48,6 +49,12 @@ pub(super) struct SweepPlace {
     pub(super) machine: SimulatedMachine,
 }
 
+/// A disk, and how far streams through the page cache of its machine are from what is simulated of them.
+pub(super) struct SweptDisk<'a> {
+    pub(super) model: &'a DiskModel,
+    pub(super) correction: Correction,
+}
+
 /// What one window does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct WindowOutcome {
@@ -74,7 +81,37 @@ pub(super) struct WindowOutcome {
     pub fills_memory: bool,
 }
 
-/// Runs the job once under `policy`.
+/// Runs the job once under the kernel's algorithm with this window, corrected.
+pub(super) fn at_window(
+    place: &SweepPlace,
+    disk: &SweptDisk<'_>,
+    window_kib: u64,
+) -> Result<WindowOutcome, WorldError> {
+    let kernel = place.machine.kernel(window_kib, disk.model);
+    let outcome = run(place, disk.model, &kernel, window_kib)?;
+    Ok(disk.correction.of_outcome(outcome, window_kib))
+}
+
+/// The same under `ahead run`, over a kernel with this window. Its own windows are those that its streams had on the way at
+/// most, two for each.
+pub(super) fn under_ahead_run(
+    place: &SweepPlace,
+    disk: &SweptDisk<'_>,
+    window_kib: u64,
+) -> Result<WindowOutcome, WorldError> {
+    let library = place.machine.library(window_kib, disk.model);
+    let outcome = run(place, disk.model, &library, window_kib)?;
+    let own_kib = (outcome.unread_bytes >> 10) / (place.streams.max(1) * WINDOWS_AT_ONCE);
+    let outcome = disk.correction.of_outcome(outcome, own_kib);
+    // What they took is known, and not what they could take.
+    Ok(WindowOutcome {
+        window_bytes: outcome.unread_bytes,
+        fills_memory: false,
+        ..outcome
+    })
+}
+
+/// Runs the job once under `policy`, as it is simulated.
 pub(super) fn run(
     place: &SweepPlace,
     disk: &DiskModel,
@@ -111,15 +148,15 @@ pub(super) fn run(
 /// disk.
 pub(super) fn all(
     place: &SweepPlace,
-    disks: &[&DiskModel],
+    disks: &[SweptDisk<'_>],
     done: &(dyn Fn() + Sync),
 ) -> Result<Vec<Vec<WindowOutcome>>, WorldError> {
-    let cells: Vec<(&DiskModel, u64)> = disks
+    let cells: Vec<(&SweptDisk<'_>, u64)> = disks
         .iter()
-        .flat_map(|disk| WINDOWS_KIB.map(|kib| (*disk, kib)))
+        .flat_map(|disk| WINDOWS_KIB.map(|kib| (disk, kib)))
         .collect();
     let outcomes = parallel::map(&cells, |(disk, kib)| {
-        let outcome = run(place, disk, &place.machine.kernel(*kib, disk), *kib);
+        let outcome = at_window(place, disk, *kib);
         done();
         outcome
     });

@@ -1,0 +1,267 @@
+//! How far streams through the page cache really come, by the ladder of a measurement, beside what is simulated of them.
+//!
+//! The simulation has the disk that was measured, and of what the kernel and a virtual machine add to each request only
+//! what is usual. Where a disk brings gigabytes per second that addition is most of the time of a small window: one stream
+//! under 128 KiB was simulated at 3.0 GB/s and had 2.0, and under 8 MiB at 4.2 and had 3.6, so that a window was
+//! recommended with which it was a fifth slower than with another. The ladder has read so; each of its points says by how
+//! much the simulation is off at that window, and what lies between two of them is taken to lie between.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use ahead_device::measurement::ladder::{LadderPoint, LadderWork, STREAM_READ_BYTES};
+use ahead_device::measurement::statistics::{Spanned, permille};
+use ahead_disk_model::DiskModel;
+use ahead_sim::world::WorldError;
+use ahead_study::parallel;
+use serde::Serialize;
+
+use super::mix::Mix;
+use super::simulated::{SharedMemory, SimulatedMachine};
+use super::sweep::{self, SweepPlace, WindowOutcome};
+
+/// Memory beside what the streams read: the ladder runs in that of the whole machine.
+const SPARE_BYTES: u64 = 1 << 30;
+
+/// One stream count at one window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rung {
+    window_kib: u64,
+    streams: u32,
+    measured: Spanned,
+}
+
+/// Measured by simulated rates, in thousandths, by window in KiB. Empty: as simulated.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(super) struct Correction {
+    permille: BTreeMap<u64, u64>,
+}
+
+impl Correction {
+    /// For so many streams over `disk`.
+    ///
+    /// # Errors
+    /// They cannot be simulated.
+    pub(super) fn of(
+        ladder: &[LadderPoint],
+        streams: u64,
+        machine: &SimulatedMachine,
+        disk: &DiskModel,
+        capacity: u64,
+    ) -> Result<Self, WorldError> {
+        let rungs = nearest(ladder, streams);
+        let rates = parallel::map(&rungs, |rung| simulated(rung, machine, disk, capacity));
+        let rates: Vec<u64> = rates.into_iter().collect::<Result<_, _>>()?;
+        Ok(Self::between(rungs.iter().zip(rates)))
+    }
+
+    /// Of rungs with what is simulated of them. What lies within the spread of the measurement is not off.
+    fn between<'a>(rungs: impl Iterator<Item = (&'a Rung, u64)>) -> Self {
+        let permille = rungs.map(|(rung, simulated)| {
+            let Spanned { value, low, high } = rung.measured;
+            let off = if (low..=high).contains(&simulated) {
+                1000
+            } else {
+                permille(value, simulated.max(1)).max(1)
+            };
+            (rung.window_kib, off)
+        });
+        let permille: BTreeMap<u64, u64> = permille.collect();
+        if permille.values().all(|off| *off == 1000) {
+            return Self::default();
+        }
+        Self { permille }
+    }
+
+    /// At this window: as on the nearest rung beyond the ends, and between two of them by the steps from the one to the
+    /// other, in which a window doubles.
+    fn permille_at(&self, window_kib: u64) -> u64 {
+        let below = self.permille.range(..=window_kib).next_back();
+        let above = self.permille.range(window_kib..).next();
+        match (below, above) {
+            (Some((low_kib, low)), Some((high_kib, high))) if low_kib < high_kib => {
+                let doubled = |to: u64| u64::from(to.max(1).ilog2() - low_kib.max(&1).ilog2());
+                let (steps, all) = (doubled(window_kib), doubled(*high_kib).max(1));
+                (low * all.saturating_sub(steps) + high * steps) / all
+            }
+            (Some((_, off)), _) | (None, Some((_, off))) => *off,
+            (None, None) => 1000,
+        }
+    }
+
+    /// What was simulated of this window, as it would be measured. The times of single reads stay as simulated.
+    pub(super) fn of_outcome(&self, outcome: WindowOutcome, window_kib: u64) -> WindowOutcome {
+        let off = u128::from(self.permille_at(window_kib));
+        let scaled = |value: u64, by: u128, of: u128| {
+            u64::try_from(u128::from(value) * by / of).unwrap_or(u64::MAX)
+        };
+        WindowOutcome {
+            elapsed_ns: scaled(outcome.elapsed_ns, 1000, off),
+            bytes_per_second: scaled(outcome.bytes_per_second, off, 1000),
+            ..outcome
+        }
+    }
+
+    /// By window in KiB, ascending; empty where nothing is off.
+    pub(super) const fn rungs(&self) -> &BTreeMap<u64, u64> {
+        &self.permille
+    }
+}
+
+/// Of each window the point whose number of streams is the nearest: many streams are not measured under large windows, as
+/// these would not be full in time.
+fn nearest(ladder: &[LadderPoint], streams: u64) -> Vec<Rung> {
+    let mut rungs: BTreeMap<u64, Rung> = BTreeMap::new();
+    let distance = |rung: &Rung| {
+        let (one, other) = (u64::from(rung.streams).max(1), streams.max(1));
+        permille(one.max(other), one.min(other))
+    };
+    for point in ladder {
+        let LadderWork::Streams(streams) = point.work else {
+            continue;
+        };
+        let rung = Rung {
+            window_kib: point.window_kib,
+            streams,
+            measured: point.bytes_per_second,
+        };
+        let known = rungs.entry(point.window_kib).or_insert(rung);
+        if distance(&rung) < distance(known) {
+            *known = rung;
+        }
+    }
+    rungs.into_values().collect()
+}
+
+/// Bytes per second of a rung, simulated.
+fn simulated(
+    rung: &Rung,
+    machine: &SimulatedMachine,
+    disk: &DiskModel,
+    capacity: u64,
+) -> Result<u64, WorldError> {
+    let mix = Mix {
+        streams: rung.streams.into(),
+        random_permille: 0,
+        request_bytes: STREAM_READ_BYTES,
+        bytes_per_second_max: None,
+    };
+    let place = SweepPlace {
+        job: Mutex::new(mix.job(capacity)),
+        random_file: None,
+        streams: mix.streams,
+        memory: SharedMemory {
+            bytes: mix.own_bytes() + mix.bytes(capacity) + SPARE_BYTES,
+            own_bytes: mix.own_bytes(),
+        },
+        capacity,
+        machine: machine.clone(),
+    };
+    let kernel = machine.kernel(rung.window_kib, disk);
+    Ok(sweep::run(&place, disk, &kernel, rung.window_kib)?.bytes_per_second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(window_kib: u64, work: LadderWork, megabytes: [u64; 3]) -> LadderPoint {
+        let [low, value, high] = megabytes.map(|one| one * 1_000_000);
+        LadderPoint {
+            window_kib,
+            work,
+            bytes_per_second: Spanned { value, low, high },
+            p50_ns: 0,
+            p99_ns: 0,
+        }
+    }
+
+    /// Of the disk of a virtual machine, as measured on 2026-11-26.
+    fn ladder() -> Vec<LadderPoint> {
+        vec![
+            point(128, LadderWork::Streams(1), [1823, 1980, 2073]),
+            point(128, LadderWork::Streams(8), [2908, 2962, 3010]),
+            point(128, LadderWork::Streams(64), [3019, 3150, 3182]),
+            point(128, LadderWork::Random(4096), [74, 79, 79]),
+            point(1024, LadderWork::Streams(1), [2703, 2922, 2958]),
+            point(1024, LadderWork::Streams(8), [3507, 3569, 3617]),
+            point(8192, LadderWork::Streams(1), [3053, 3639, 3710]),
+        ]
+    }
+
+    #[test]
+    fn each_window_is_corrected_by_the_nearest_number_of_streams() {
+        let of = |streams| {
+            let rungs = nearest(&ladder(), streams).into_iter();
+            rungs.map(|one| one.streams).collect::<Vec<_>>()
+        };
+        assert_eq!(of(1), [1, 1, 1]);
+        assert_eq!(of(6), [8, 8, 1]);
+        assert_eq!(of(1000), [64, 8, 1]);
+        assert!(nearest(&[], 1).is_empty());
+    }
+
+    #[test]
+    fn between_two_rungs_it_is_between_and_beyond_them_as_at_the_end() {
+        let rungs = nearest(&ladder(), 1);
+        let found =
+            Correction::between(
+                rungs
+                    .iter()
+                    .zip([3_960_000_000, 3_896_000_000, 3_639_000_000]),
+            );
+        assert_eq!(
+            found.rungs().clone(),
+            [(128, 500), (1024, 750), (8192, 1000)].into()
+        );
+        for (kib, off) in [
+            (0, 500),
+            (4, 500),
+            (128, 500),
+            (256, 583),
+            (512, 666),
+            (1024, 750),
+        ] {
+            assert_eq!(found.permille_at(kib), off, "{kib}");
+        }
+        assert_eq!(
+            (found.permille_at(2048), found.permille_at(65536)),
+            (833, 1000)
+        );
+        assert_eq!(found.permille_at(200), 500, "no whole step from 128");
+    }
+
+    /// A disk that is simulated well: noise is not put into what is recommended.
+    #[test]
+    fn what_lies_within_the_spread_is_left_as_simulated() {
+        let rungs = nearest(&ladder(), 1);
+        let found =
+            Correction::between(
+                rungs
+                    .iter()
+                    .zip([1_830_000_000, 2_957_000_000, 3_100_000_000]),
+            );
+        assert_eq!(found, Correction::default());
+        assert_eq!(found.permille_at(128), 1000);
+    }
+
+    #[test]
+    fn an_outcome_takes_longer_and_its_reads_do_not() {
+        let correction = Correction {
+            permille: [(128, 500)].into(),
+        };
+        let outcome = WindowOutcome {
+            elapsed_ns: 1000,
+            bytes_per_second: 4000,
+            p99_ns: 7,
+            ..WindowOutcome::default()
+        };
+        let found = correction.of_outcome(outcome, 64);
+        assert_eq!(
+            (found.elapsed_ns, found.bytes_per_second, found.p99_ns),
+            (2000, 2000, 7)
+        );
+        assert_eq!(Correction::default().of_outcome(outcome, 64), outcome);
+    }
+}
