@@ -71,6 +71,43 @@ fn a_file_that_is_deleted_while_it_is_read_is_steered_to_its_end() {
     assert!(helped.seeks * 4 < alone.seeks, "{helped:?} {alone:?}");
 }
 
+/// A new file of ext4 mostly has the inode of the one that was removed last. What was read of that one is no part of its account, nor
+/// is its path.
+#[test]
+fn a_file_with_the_inode_of_a_removed_one_is_another() {
+    let ground = Ground::new("inode");
+    let daemon = DaemonProcess::start(&[]);
+    let known_of = |name: &str| -> serde_json::Value {
+        let path = ground.mount.join(name).display().to_string();
+        let output = ground.place.output(&["explain", &path, "--json"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let all: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(all[0]["path"], path, "{all}");
+        all[0].clone()
+    };
+    let inode_of = |name: &str| {
+        fs::metadata(ground.mount.join(name))
+            .expect("our file")
+            .ino()
+    };
+    ground.read("backward");
+    let (inode, removed) = (inode_of("file"), known_of("file"));
+    fs::remove_file(ground.mount.join("file")).expect("our file");
+    ground.write("other");
+    assert_eq!(inode_of("other"), inode, "as ext4 does");
+    ground.evict("other");
+    ground.read_of("other", "backward");
+    let other = known_of("other");
+    println!("inode: {}", daemon.used());
+    daemon.end();
+    let accesses = |of: &serde_json::Value| of["accesses"].as_u64().expect("a number");
+    assert!(accesses(&removed) > 100, "{removed}");
+    assert!(
+        accesses(&other) * 10 < accesses(&removed) * 15,
+        "{other} {removed}"
+    );
+}
+
 /// What is asked for behind the end of a file that has become shorter is refused by the kernel, and that is all.
 #[test]
 fn a_file_that_becomes_shorter_while_it_is_read_does_no_harm() {

@@ -5,6 +5,7 @@
 //! requested helps from the next one on.
 
 mod answers;
+mod meeting;
 mod service;
 
 use std::num::NonZeroUsize;
@@ -46,10 +47,6 @@ const QUIET_NS: u64 = 5_000_000_000;
 
 /// Idle files, ended processes and windows of devices are looked at this often.
 const LOOK_NS: u64 = 1_000_000_000;
-
-/// So long nothing is told of a reader that is left alone. Less, and its misses wake the daemon more often; more, and it waits for its
-/// first request when it is meant after all.
-const IGNORED_NS: u64 = 50_000_000;
 
 /// Threads whose last access is remembered, for its wait.
 const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
@@ -220,6 +217,7 @@ impl Daemon {
         if fact.waited_ns > WAIT_NS_MIN || fact.kind == FactKind::Miss {
             self.starving.on_turn(fact.file, fact.time);
         }
+        self.notice_replaced(fact);
         match fact.kind {
             FactKind::Miss => self.on_miss(fact),
             FactKind::Accesses => self.on_accesses(fact),
@@ -252,51 +250,6 @@ impl Daemon {
         } else if let Some(untold) = self.session.files.untold(place, fact) {
             self.on_accesses(&untold);
         }
-    }
-
-    /// What reads the file now is left alone: to be told of each miss would cost it time for nothing.
-    fn ignore(&self, fact: &Observation) {
-        let until = Timestamp::new(fact.time.get().saturating_add(IGNORED_NS));
-        self.observer.ignore(fact.file, fact.process, until);
-    }
-
-    fn watch(&mut self, file: FileKey, now: Timestamp) {
-        if self.observer.watch(file).is_err() {
-            return;
-        }
-        self.session.files.expect_again(file);
-        if let Some((other, _)) = self.watched.push(file, now)
-            && other != file
-        {
-            self.observer.forget(other);
-        }
-    }
-
-    fn forget(&mut self, file: FileKey) {
-        self.watched.pop(&file);
-        self.observer.forget(file);
-    }
-
-    /// A file that was not known, and has a place now.
-    fn meet(&mut self, fact: &Observation) -> u32 {
-        let group = &self.session.group;
-        let place = self.session.files.take_place(fact.file, |left| {
-            let (state, many) = left.state();
-            state.on_idle(many, group);
-        });
-        let settings = self.settings;
-        let file = fact.file;
-        self.owned.meet(file.device, window_kib);
-        // What would be done at once is what `policy = off` asks for, which is not offered here.
-        let _ = self.session.on_open(
-            place,
-            file.device,
-            fact.file_pages,
-            &self.settings,
-            fact.time,
-            || device_facts(file.device, fact.window, &settings),
-        );
-        place
     }
 
     fn on_accesses(&mut self, fact: &Observation) {

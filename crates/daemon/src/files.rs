@@ -39,6 +39,8 @@ const PATH_LOOKS_MAX: u8 = 8;
 #[derive(Debug, Default)]
 pub struct Slot {
     key: Option<FileKey>,
+    /// Which of the files that had its inode one after another.
+    generation: Option<u32>,
     state: FileState,
     many: Option<Box<[Stream]>>,
     /// What happened to it since it is known.
@@ -236,6 +238,12 @@ impl Files {
             places.pop_lru().map_or(0, |(_, place)| place)
         };
         places.put(file, place);
+        self.begin(place, file, leave);
+        place
+    }
+
+    /// The place is that of `file` now, of which nothing is known.
+    fn begin(&self, place: u32, file: FileKey, leave: impl FnOnce(&mut InsideSlot<'_>)) {
         let mut inside = InsideSlot(self.slots[at(place)].borrow_mut());
         if inside.0.key.is_some() {
             leave(&mut inside);
@@ -246,7 +254,26 @@ impl Files {
             ..Slot::default()
         };
         self.reaches[at(place)].set(Reach::default());
-        place
+    }
+
+    /// Whether what is told of the file at a place is of another one, which has its inode after it. Where that is not known, it is
+    /// the same.
+    #[must_use]
+    pub fn is_replaced(&self, place: u32, generation: Option<u32>) -> bool {
+        let Some(slot) = self.slots.get(at(place)) else {
+            return false;
+        };
+        let known = &mut slot.borrow_mut().generation;
+        let both = known.zip(generation);
+        *known = generation.or(*known);
+        both.is_some_and(|(before, now)| before != now)
+    }
+
+    /// The file at a place was replaced: nothing is known of the one that has its inode now. `leave` is called with what had it before.
+    pub fn renew(&self, place: u32, leave: impl FnOnce(&mut InsideSlot<'_>)) {
+        if let Some(file) = self.key(place) {
+            self.begin(place, file, leave);
+        }
     }
 
     /// Whether the path of the file at a place is to be looked for: it is not known, and was not looked for in vain
@@ -442,6 +469,24 @@ mod tests {
         assert_eq!((left, third), (Some(file(2)), second));
         assert_eq!(files.find(file(2)), None);
         assert_eq!(files.key(second), Some(file(3)));
+    }
+
+    #[test]
+    fn a_file_that_has_the_inode_of_a_removed_one_is_another() {
+        let files = Files::new(NonZeroUsize::MIN);
+        let place = files.take_place(file(1), |_| panic!("free"));
+        assert!(!files.is_replaced(place, None));
+        assert!(!files.is_replaced(place, Some(7)));
+        assert!(!files.is_replaced(place, Some(7)));
+        assert!(!files.is_replaced(place, None), "not known is no other");
+        files.enter(place).unwrap().slot().path = Some("/a".into());
+        assert!(files.is_replaced(place, Some(8)));
+        let mut left = None;
+        files.renew(place, |inside| left = inside.slot().path.take());
+        assert_eq!(left, Some("/a".into()));
+        assert_eq!(files.find(file(1)), Some(place));
+        assert_eq!(files.enter(place).unwrap().slot().path, None);
+        assert!(!files.is_replaced(place, Some(8)));
     }
 
     #[test]

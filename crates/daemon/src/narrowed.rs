@@ -263,6 +263,17 @@ impl NarrowedFiles {
         self.widen_where(|one| one.file() == file && one.window == window);
     }
 
+    /// `file` was removed: nothing of it is open any more. It is not given back, as the number may be that of a file which has its
+    /// inode now.
+    pub fn forget(&mut self, file: FileKey) {
+        let before = self.noted.files.len();
+        self.noted.files.retain(|one| one.file() != file);
+        if self.noted.files.len() != before {
+            // What the journal still has is given a window that it has.
+            let _ = self.write();
+        }
+    }
+
     /// Gives all open files of `device` its window again.
     pub fn widen_device(&mut self, device: u64) {
         self.widen_where(|one| one.device == device);

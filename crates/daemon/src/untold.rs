@@ -43,6 +43,7 @@ mod tests {
                 device: 1,
                 inode: 1,
             },
+            generation: None,
             file_pages: PageCount::new(4096),
             first: PageRange::new(page, page + 1).into(),
             step: 0,

@@ -47,6 +47,7 @@ struct inode {
 	struct super_block *i_sb;
 	struct address_space *i_mapping;
 	unsigned long i_ino;
+	__u32 i_generation;
 	__s64 i_size;
 };
 

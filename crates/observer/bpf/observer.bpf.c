@@ -108,6 +108,7 @@ static __always_inline int miss(struct inode *inode, __u64 index, struct file_ra
 	if (!is_told)
 		return 0;
 	record = record_of(RECORD_MISS, &key, inode->i_size, task, now);
+	record.generation = inode->i_generation;
 	record.start = index << PAGE_SHIFT;
 	record.length = pages << PAGE_SHIFT;
 	record.count = 1;

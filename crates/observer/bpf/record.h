@@ -51,7 +51,8 @@ struct record {
 	__u32 ra_pages;
 	/* Programs that the process has executed: another number is another program. */
 	__u32 programs;
-	__u32 unused;
+	/* Which of the files that had this inode one after another; 0: not known. */
+	__u32 generation;
 };
 
 #endif

@@ -47,6 +47,9 @@ struct run {
 	__u32 thread;
 	__u32 flags;
 	__s32 descriptor;
+	/* Of the inode when it was touched last. */
+	__u32 generation;
+	__u32 unused;
 };
 
 /* What is known of a thread. */
@@ -266,6 +269,7 @@ static __always_inline void tell(struct run *run, struct file_key *key, __u64 fi
 	record.count = run->count;
 	record.flags = run->flags;
 	record.descriptor = run->descriptor;
+	record.generation = run->generation;
 	record.waited_ns = waited_ns;
 	if (run->thread == (__u32)task->pid)
 		opened = opened_as(task, run->descriptor);
@@ -451,6 +455,7 @@ static __always_inline void touch(struct task_struct *task, struct inode *inode,
 	thread->start = start;
 	thread->end = end;
 	thread->flags = flags;
+	run->generation = inode->i_generation;
 	thread->is_told = when != LATER || (flags & FLAG_MAPPED);
 	add(run, key, file_bytes, task, start << PAGE_SHIFT, (end - start) << PAGE_SHIFT, flags, waited_ns,
 	    when);

@@ -57,6 +57,8 @@ pub struct Observation {
     pub time: Timestamp,
     /// Of which file.
     pub file: FileKey,
+    /// Which of the files that had this inode one after another; `None`: not known, or the file system does not count.
+    pub generation: Option<u32>,
     /// Length of the file.
     pub file_pages: PageCount,
     /// The first of `count` accesses, whole pages.
@@ -118,6 +120,7 @@ impl Observation {
             kind,
             time: Timestamp::new(word(layout::TIME_NS)?),
             file: FileKey::new(half(layout::DEVICE)?, word(layout::INODE)?),
+            generation: Some(half(layout::GENERATION)?).filter(|generation| *generation != 0),
             file_pages: PageCount::holding(ByteLength::new(word(layout::FILE_BYTES)?)),
             first,
             step: word(layout::STEP)?.cast_signed(),
@@ -153,6 +156,7 @@ mod layout {
     pub(super) const DESCRIPTOR: usize = 80;
     pub(super) const RA_PAGES: usize = 84;
     pub(super) const PROGRAMS: usize = 88;
+    pub(super) const GENERATION: usize = 92;
 
     pub(super) const MISS: u32 = 1;
     pub(super) const ACCESSES: u32 = 2;
@@ -195,7 +199,7 @@ mod tests {
             ("descriptor", layout::DESCRIPTOR),
             ("ra_pages", layout::RA_PAGES),
             ("programs", layout::PROGRAMS),
-            ("unused", BYTES - 4),
+            ("generation", layout::GENERATION),
         ];
         let there: Vec<(String, usize)> = record
             .iter()

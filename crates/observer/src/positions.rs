@@ -187,6 +187,7 @@ impl PositionObserver {
                     kind: FactKind::Miss,
                     time: now,
                     file: followed.file,
+                    generation: None,
                     file_pages,
                     first,
                     step,

@@ -21,7 +21,7 @@ const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 const SPREAD_AGAIN: u64 = 0xD134_2543_DE82_EF95;
 
 /// Bytes of `struct run`, the value of a watched file. All zero: nothing was told of it.
-const RUN_BYTES: usize = 48;
+const RUN_BYTES: usize = 56;
 
 /// The watched files, and their maps.
 #[derive(Debug)]

@@ -129,6 +129,7 @@ mod tests {
                 device: 1,
                 inode: 2,
             },
+            generation: None,
             file_pages: PageCount::new(100),
             first: ByteRange::from(PageRange::new(page, page + 1)),
             step: 4096,
