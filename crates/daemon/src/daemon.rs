@@ -5,7 +5,6 @@
 //! requested helps from the next one on.
 
 mod answers;
-mod meeting;
 mod service;
 
 use std::num::NonZeroUsize;
@@ -25,8 +24,8 @@ use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{PageCount, Timestamp};
 use lru::LruCache;
 
-use crate::changes::{Change, Changes};
-use crate::files::{FILES_MAX, Files};
+use crate::changes::Changes;
+use crate::files::{FILES_MAX, Files, InsideSlot};
 use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
@@ -47,6 +46,10 @@ const QUIET_NS: u64 = 5_000_000_000;
 
 /// Idle files, ended processes and windows of devices are looked at this often.
 const LOOK_NS: u64 = 1_000_000_000;
+
+/// So long nothing is told of a reader that is left alone. Less, and its misses wake the daemon more often; more, and it waits for its
+/// first request when it is meant after all.
+const IGNORED_NS: u64 = 50_000_000;
 
 /// Threads whose last access is remembered, for its wait.
 const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
@@ -135,27 +138,6 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Why no programs tell of reads here, so that only positions of descriptors are followed.
-    #[must_use]
-    pub fn without_programs(&self) -> Option<&str> {
-        self.observer.without_programs()
-    }
-
-    /// What cannot be told here.
-    #[must_use]
-    pub fn lost(&self) -> &[&'static str] {
-        self.observer.lost()
-    }
-
-    /// What was seen and done.
-    #[must_use]
-    pub fn counts(&self) -> DaemonCounts {
-        DaemonCounts {
-            overruns: self.observer.overruns(),
-            ..self.counts
-        }
-    }
-
     /// Goes so far from now on. What was narrowed is put back.
     pub fn set_service(&mut self, service: Service) {
         self.service = service;
@@ -177,16 +159,6 @@ impl Daemon {
             .files
             .visit(|inside| inside.slot().meant = None);
         self.narrowed.widen_all();
-    }
-
-    /// Changes of mind that are to be told, and how many were left out before them.
-    pub fn changes(&mut self) -> (Vec<Change>, u64) {
-        self.changes.take()
-    }
-
-    /// Devices on which nothing is steered any more, since this was asked last.
-    pub fn owner_news(&mut self) -> Vec<OwnersWindow> {
-        std::mem::take(&mut self.owner_news)
     }
 
     /// Waits for facts, at most for `timeout`, and acts on all of them.
@@ -250,6 +222,75 @@ impl Daemon {
         } else if let Some(untold) = self.session.files.untold(place, fact) {
             self.on_accesses(&untold);
         }
+    }
+
+    /// What reads the file now is left alone: to be told of each miss would cost it time for nothing.
+    fn ignore(&self, fact: &Observation) {
+        let until = Timestamp::new(fact.time.get().saturating_add(IGNORED_NS));
+        self.observer.ignore(fact.file, fact.process, until);
+    }
+
+    fn watch(&mut self, file: FileKey, now: Timestamp) {
+        if self.observer.watch(file).is_err() {
+            return;
+        }
+        self.session.files.expect_again(file);
+        if let Some((other, _)) = self.watched.push(file, now)
+            && other != file
+        {
+            self.observer.forget(other);
+        }
+    }
+
+    fn forget(&mut self, file: FileKey) {
+        self.watched.pop(&file);
+        self.observer.forget(file);
+    }
+
+    /// A file that was not known, and has a place now.
+    fn meet(&mut self, fact: &Observation) -> u32 {
+        let group = &self.session.group;
+        let leave = |left: &mut InsideSlot<'_>| {
+            let (state, many) = left.state();
+            state.on_idle(many, group);
+        };
+        let place = self.session.files.take_place(fact.file, leave);
+        self.open(place, fact);
+        place
+    }
+
+    /// A file was removed, and another one has its inode: what was known of it says nothing of this one.
+    fn notice_replaced(&mut self, fact: &Observation) {
+        let Some(place) = self.session.files.peek(fact.file) else {
+            return;
+        };
+        if !self.session.files.is_replaced(place, fact.generation) {
+            return;
+        }
+        let group = &self.session.group;
+        self.session.files.renew(place, |left| {
+            let (state, many) = left.state();
+            state.on_idle(many, group);
+        });
+        self.narrowed.forget(fact.file);
+        self.open(place, fact);
+        // From its next miss on, as any other.
+        self.forget(fact.file);
+    }
+
+    fn open(&mut self, place: u32, fact: &Observation) {
+        let settings = self.settings;
+        let file = fact.file;
+        self.owned.meet(file.device, window_kib);
+        // What would be done at once is what `policy = off` asks for, which is not offered here.
+        let _ = self.session.on_open(
+            place,
+            file.device,
+            fact.file_pages,
+            &self.settings,
+            fact.time,
+            || device_facts(file.device, fact.window, &settings),
+        );
     }
 
     fn on_accesses(&mut self, fact: &Observation) {

@@ -50,7 +50,6 @@ use prove::Proving;
 use show::{Recommendation, WhatIf};
 use simulated::{SharedMemory, SimulatedMachine};
 use sweep::{SweepPlace, SweptDisk};
-use through_cache::Correction;
 
 /// The kernel's own window, where no other is known.
 const DEFAULT_KIB: u64 = 128;
@@ -87,7 +86,8 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
         None if source.is_model() => {
             let workload = mix.workload(mix::random_bytes(memory_bytes));
             capacity = lab::disk_bytes(&workload);
-            (mix::job_in_order(&workload), mix.random_file())
+            let job = mix::job_in_guest(&workload, capacity);
+            (job, mix.random_file())
         }
         None => (mix.job(capacity), mix.random_file()),
         Some(path) => {
@@ -130,7 +130,7 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
         None if mix.is_read_in_streams() => source.ladder(),
         _ => &[],
     };
-    let swept = |model| swept_disk(&place, model, ladder);
+    let swept = |model| sweep::disk_of_ladder(&place, model, ladder);
     let disk = swept(&device.model)?;
     let head = show::Head {
         source: source.described(&device),
@@ -183,16 +183,6 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
     };
     let holds = recommendation.proof.is_none_or(|proof| proof.holds);
     Ok((text, if holds { Exit::Fine } else { Exit::Failed }))
-}
-
-/// A disk with what `ladder` says of it.
-fn swept_disk<'a>(
-    place: &SweepPlace,
-    model: &'a DiskModel,
-    ladder: &[LadderPoint],
-) -> Result<SweptDisk<'a>, RecommendCommandError> {
-    let correction = Correction::of(ladder, place.streams, &place.machine, model, place.capacity)?;
-    Ok(SweptDisk { model, correction })
 }
 
 /// From the device as measured, which is the first of `disks`, and at both ends of what was measured; `sureness` is how far

@@ -5,12 +5,45 @@ use std::cmp::Reverse;
 use ahead_engine::host::FileTable as _;
 use ahead_observer::observation::FileKey;
 
-use super::{Daemon, now};
+use super::{Daemon, DaemonCounts, now};
+use crate::changes::Change;
 use crate::control::Asker;
+use crate::owned::OwnersWindow;
 use crate::protocol::Question;
 use crate::status::{DaemonStatus, FileStatus, STATUS_FILES_MAX};
 
 impl Daemon {
+    /// Why no programs tell of reads here, so that only positions of descriptors are followed.
+    #[must_use]
+    pub fn without_programs(&self) -> Option<&str> {
+        self.observer.without_programs()
+    }
+
+    /// What cannot be told here.
+    #[must_use]
+    pub fn lost(&self) -> &[&'static str] {
+        self.observer.lost()
+    }
+
+    /// What was seen and done.
+    #[must_use]
+    pub fn counts(&self) -> DaemonCounts {
+        DaemonCounts {
+            overruns: self.observer.overruns(),
+            ..self.counts
+        }
+    }
+
+    /// Changes of mind that are to be told, and how many were left out before them.
+    pub fn changes(&mut self) -> (Vec<Change>, u64) {
+        self.changes.take()
+    }
+
+    /// Devices on which nothing is steered any more, since this was asked last.
+    pub fn owner_news(&mut self) -> Vec<OwnersWindow> {
+        std::mem::take(&mut self.owner_news)
+    }
+
     /// What `asker` is told: of all files, or of those that own processes read.
     #[must_use]
     pub fn status(&self, asker: Asker, question: &Question) -> DaemonStatus {

@@ -2,12 +2,13 @@
 //!
 //! Each program reads a file of its own from start to end, and in between, evenly spread, so many of its reads go
 //! to random places. Of a disk that was measured these are anywhere, and the files lie evenly over it too; in a guest,
-//! which a model is simulated as, files lie one behind the other, the one with the random places last. A mix has an end, which comes
+//! which a model is simulated as, files lie where its ext4 puts them, the one with the random places last. A mix has an end, which comes
 //! when the last program has read its file: how soon is what windows are compared by.
 
+use ahead_sim::trees::Ext4;
 use ahead_units::PAGE_BYTES;
 use ahead_workload::random::below;
-use ahead_workload::{Job, Layout, Workload};
+use ahead_workload::{Job, Layout, Piece, Workload};
 use serde::Serialize;
 
 /// Sequential bytes of all programs together: enough for windows of 64 MiB to be a part of it, and simulated
@@ -42,13 +43,22 @@ pub(super) fn random_bytes(memory_bytes: u64) -> u64 {
         .clamp(least, most)
 }
 
-/// `workload` over files that lie one behind the other, as a file system with space places what is written in turn.
-pub(super) fn job_in_order(workload: &Workload) -> Job {
+/// `workload` over files that were written one after another to a guest's disk of so many bytes. A request of flash that begins at
+/// an odd page touches one of its pages more: with all files at even ones, 16 streams were simulated at 1638 MB/s and had 1565.
+pub(super) fn job_in_guest(workload: &Workload, disk_bytes: u64) -> Job {
     let mut files = workload.files();
-    let mut offset = 0;
+    let mut disk = Ext4::made(disk_bytes);
     for file in &mut files {
-        file.layout = Layout::At { offset };
-        offset += file.bytes.next_multiple_of(PAGE_BYTES);
+        let Some(pieces) = disk.place_whole(file.bytes) else {
+            continue;
+        };
+        let pieces = pieces.into_iter().map(|(block, blocks)| Piece {
+            pages: blocks,
+            offset: block * PAGE_BYTES,
+        });
+        file.layout = Layout::Pieces {
+            pieces: pieces.collect(),
+        };
     }
     workload.job_over(files, SEED)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use ahead_device::measurement::ladder::{LadderPoint, STREAM_READ_BYTES};
 use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::Policy;
 use ahead_sim::simulate_before;
@@ -11,8 +12,9 @@ use ahead_units::PAGE_BYTES;
 use ahead_workload::Job;
 use serde::Serialize;
 
+use super::mix::Mix;
 use super::simulated::{SharedMemory, SimulatedMachine};
-use super::through_cache::Correction;
+use super::through_cache::{Correction, Rung};
 use crate::figures::size;
 
 /// The windows, in KiB: none, and powers of two up to 64 MiB, the largest that kernels and images set.
@@ -89,7 +91,7 @@ pub(super) fn at_window(
 ) -> Result<WindowOutcome, WorldError> {
     let kernel = place.machine.kernel(window_kib, disk.model);
     let outcome = run(place, disk.model, &kernel, window_kib)?;
-    Ok(disk.correction.of_outcome(outcome, window_kib))
+    Ok(corrected(outcome, disk.correction.permille_at(window_kib)))
 }
 
 /// The same under `ahead run`, over a kernel with this window. Its own windows are those that its streams had on the way at
@@ -102,7 +104,7 @@ pub(super) fn under_ahead_run(
     let library = place.machine.library(window_kib, disk.model);
     let outcome = run(place, disk.model, &library, window_kib)?;
     let own_kib = (outcome.unread_bytes >> 10) / (place.streams.max(1) * WINDOWS_AT_ONCE);
-    let outcome = disk.correction.of_outcome(outcome, own_kib);
+    let outcome = corrected(outcome, disk.correction.permille_at(own_kib));
     // What they took is known, and not what they could take.
     Ok(WindowOutcome {
         window_bytes: outcome.unread_bytes,
@@ -111,8 +113,56 @@ pub(super) fn under_ahead_run(
     })
 }
 
+/// What was simulated, as it would be measured: so many thousandths of its rate. The times of single reads stay as simulated.
+fn corrected(outcome: WindowOutcome, permille: u64) -> WindowOutcome {
+    let scaled = |value: u64, by: u64, of: u64| {
+        let scaled = u128::from(value) * u128::from(by) / u128::from(of.max(1));
+        u64::try_from(scaled).unwrap_or(u64::MAX)
+    };
+    WindowOutcome {
+        elapsed_ns: scaled(outcome.elapsed_ns, 1000, permille),
+        bytes_per_second: scaled(outcome.bytes_per_second, permille, 1000),
+        ..outcome
+    }
+}
+
+/// Memory beside what the streams of a ladder read: it runs in that of the whole machine.
+const SPARE_BYTES: u64 = 1 << 30;
+
+/// A disk in the machine of `place`, and what `ladder` says of so many streams there.
+pub(super) fn disk_of_ladder<'a>(
+    place: &SweepPlace,
+    model: &'a DiskModel,
+    ladder: &[LadderPoint],
+) -> Result<SweptDisk<'a>, WorldError> {
+    let simulate = |rung: &Rung| {
+        let mix = Mix {
+            streams: rung.streams.into(),
+            random_permille: 0,
+            request_bytes: STREAM_READ_BYTES,
+            bytes_per_second_max: None,
+        };
+        let own_bytes = mix.own_bytes();
+        let streams = SweepPlace {
+            job: Mutex::new(mix.job(place.capacity)),
+            random_file: None,
+            streams: mix.streams,
+            memory: SharedMemory {
+                bytes: own_bytes + mix.bytes(place.capacity) + SPARE_BYTES,
+                own_bytes,
+            },
+            capacity: place.capacity,
+            machine: place.machine.clone(),
+        };
+        let kernel = streams.machine.kernel(rung.window_kib, model);
+        Ok(run(&streams, model, &kernel, rung.window_kib)?.bytes_per_second)
+    };
+    let correction = Correction::of(ladder, place.streams, simulate)?;
+    Ok(SweptDisk { model, correction })
+}
+
 /// Runs the job once under `policy`, as it is simulated.
-pub(super) fn run(
+fn run(
     place: &SweepPlace,
     disk: &DiskModel,
     policy: &Policy,
@@ -279,6 +329,20 @@ mod tests {
         assert_eq!(choice.window_kib, Some(1024));
         assert_eq!(choice.fastest_kib, 1024);
         assert!(choice.alternatives_kib.is_empty() && !choice.is_conflict);
+    }
+
+    #[test]
+    fn a_corrected_outcome_takes_longer_and_its_reads_do_not() {
+        let outcome = WindowOutcome {
+            elapsed_ns: 1000,
+            bytes_per_second: 4000,
+            p99_ns: 7,
+            ..WindowOutcome::default()
+        };
+        let found = corrected(outcome, 500);
+        let figures = (found.elapsed_ns, found.bytes_per_second, found.p99_ns);
+        assert_eq!(figures, (2000, 2000, 7));
+        assert_eq!(corrected(outcome, 1000), outcome);
     }
 
     /// Reads of 128 KiB are read whole under any window.

@@ -7,27 +7,17 @@
 //! much the simulation is off at that window, and what lies between two of them is taken to lie between.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
-use ahead_device::measurement::ladder::{LadderPoint, LadderWork, STREAM_READ_BYTES};
+use ahead_device::measurement::ladder::{LadderPoint, LadderWork};
 use ahead_device::measurement::statistics::{Spanned, permille};
-use ahead_disk_model::DiskModel;
-use ahead_sim::world::WorldError;
 use ahead_study::parallel;
 use serde::Serialize;
 
-use super::mix::Mix;
-use super::simulated::{SharedMemory, SimulatedMachine};
-use super::sweep::{self, SweepPlace, WindowOutcome};
-
-/// Memory beside what the streams read: the ladder runs in that of the whole machine.
-const SPARE_BYTES: u64 = 1 << 30;
-
-/// One stream count at one window.
+/// One number of streams at one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rung {
-    window_kib: u64,
-    streams: u32,
+pub(super) struct Rung {
+    pub(super) window_kib: u64,
+    pub(super) streams: u32,
     measured: Spanned,
 }
 
@@ -39,20 +29,19 @@ pub(super) struct Correction {
 }
 
 impl Correction {
-    /// For so many streams over `disk`.
+    /// For so many streams; `simulate` says at which rate those of a rung are simulated, in bytes per second.
     ///
     /// # Errors
-    /// They cannot be simulated.
-    pub(super) fn of(
+    /// Those of `simulate`.
+    pub(super) fn of<E: Send>(
         ladder: &[LadderPoint],
         streams: u64,
-        machine: &SimulatedMachine,
-        disk: &DiskModel,
-        capacity: u64,
-    ) -> Result<Self, WorldError> {
+        simulate: impl Fn(&Rung) -> Result<u64, E> + Sync,
+    ) -> Result<Self, E> {
         let rungs = nearest(ladder, streams);
-        let rates = parallel::map(&rungs, |rung| simulated(rung, machine, disk, capacity));
-        let rates: Vec<u64> = rates.into_iter().collect::<Result<_, _>>()?;
+        let rates: Vec<u64> = parallel::map(&rungs, simulate)
+            .into_iter()
+            .collect::<Result<_, _>>()?;
         Ok(Self::between(rungs.iter().zip(rates)))
     }
 
@@ -76,7 +65,7 @@ impl Correction {
 
     /// At this window: as on the nearest rung beyond the ends, and between two of them by the steps from the one to the
     /// other, in which a window doubles.
-    fn permille_at(&self, window_kib: u64) -> u64 {
+    pub(super) fn permille_at(&self, window_kib: u64) -> u64 {
         let below = self.permille.range(..=window_kib).next_back();
         let above = self.permille.range(window_kib..).next();
         match (below, above) {
@@ -87,19 +76,6 @@ impl Correction {
             }
             (Some((_, off)), _) | (None, Some((_, off))) => *off,
             (None, None) => 1000,
-        }
-    }
-
-    /// What was simulated of this window, as it would be measured. The times of single reads stay as simulated.
-    pub(super) fn of_outcome(&self, outcome: WindowOutcome, window_kib: u64) -> WindowOutcome {
-        let off = u128::from(self.permille_at(window_kib));
-        let scaled = |value: u64, by: u128, of: u128| {
-            u64::try_from(u128::from(value) * by / of).unwrap_or(u64::MAX)
-        };
-        WindowOutcome {
-            elapsed_ns: scaled(outcome.elapsed_ns, 1000, off),
-            bytes_per_second: scaled(outcome.bytes_per_second, off, 1000),
-            ..outcome
         }
     }
 
@@ -132,34 +108,6 @@ fn nearest(ladder: &[LadderPoint], streams: u64) -> Vec<Rung> {
         }
     }
     rungs.into_values().collect()
-}
-
-/// Bytes per second of a rung, simulated.
-fn simulated(
-    rung: &Rung,
-    machine: &SimulatedMachine,
-    disk: &DiskModel,
-    capacity: u64,
-) -> Result<u64, WorldError> {
-    let mix = Mix {
-        streams: rung.streams.into(),
-        random_permille: 0,
-        request_bytes: STREAM_READ_BYTES,
-        bytes_per_second_max: None,
-    };
-    let place = SweepPlace {
-        job: Mutex::new(mix.job(capacity)),
-        random_file: None,
-        streams: mix.streams,
-        memory: SharedMemory {
-            bytes: mix.own_bytes() + mix.bytes(capacity) + SPARE_BYTES,
-            own_bytes: mix.own_bytes(),
-        },
-        capacity,
-        machine: machine.clone(),
-    };
-    let kernel = machine.kernel(rung.window_kib, disk);
-    Ok(sweep::run(&place, disk, &kernel, rung.window_kib)?.bytes_per_second)
 }
 
 #[cfg(test)]
@@ -244,24 +192,5 @@ mod tests {
             );
         assert_eq!(found, Correction::default());
         assert_eq!(found.permille_at(128), 1000);
-    }
-
-    #[test]
-    fn an_outcome_takes_longer_and_its_reads_do_not() {
-        let correction = Correction {
-            permille: [(128, 500)].into(),
-        };
-        let outcome = WindowOutcome {
-            elapsed_ns: 1000,
-            bytes_per_second: 4000,
-            p99_ns: 7,
-            ..WindowOutcome::default()
-        };
-        let found = correction.of_outcome(outcome, 64);
-        assert_eq!(
-            (found.elapsed_ns, found.bytes_per_second, found.p99_ns),
-            (2000, 2000, 7)
-        );
-        assert_eq!(Correction::default().of_outcome(outcome, 64), outcome);
     }
 }
