@@ -140,6 +140,50 @@ fn random_reads_cost_no_more_under_a_large_window() {
     assert!(after.1 <= 1002, "{after:?}");
 }
 
+/// A point of a ladder.
+fn rung(window_kib: u64, streams: u64, megabytes: u64) -> Value {
+    let rate = megabytes * 1_000_000;
+    json!({"window_kib": window_kib, "work": {"streams": streams}, "p50_ns": 1, "p99_ns": 1,
+        "bytes_per_second": {"value": rate, "low": rate, "high": rate}})
+}
+
+/// The disk of a virtual machine, simulated as fast under 128 KiB as under 8 MiB, had half as much under 128 KiB when it was read
+/// through its page cache. Also at the ends of what a ladder can have.
+#[test]
+fn the_ladder_corrects_what_is_simulated_of_streams() {
+    let place = Place::new();
+    let with = |ladder: Value, more: &[&str]| {
+        let mut value = measurement();
+        value["ladder"] = ladder;
+        let path = place.file("m.json", value.to_string());
+        answer(&place, &[&[path.to_str().expect("text")], more].concat())
+    };
+    let rate = |said: &Value, kib: u64| {
+        let curve = said["curve"].as_array().expect("a curve").iter();
+        let mut found = curve.filter(|one| one["window_kib"] == kib);
+        number(&found.next().expect("a point")["bytes_per_second"])
+    };
+    let plain = with(json!([]), &[]);
+    assert!(plain["head"]["corrected_permille"].is_null());
+    let simulated = [128, 8192].map(|kib| rate(&plain, kib));
+    let halved = rung(128, 8, simulated[0] / 2_000_000);
+    let whole = rung(8192, 8, simulated[1] / 1_000_000 + 1);
+    let said = with(json!([halved, whole]), &["--sequential-streams", "8"]);
+    let streams = with(json!([]), &["--sequential-streams", "8"]);
+    let found = number(&said["head"]["corrected_permille"]["128"]);
+    let share = rate(&said, 128) * 1000 / rate(&streams, 128);
+    assert!(
+        found < 1000 && share.abs_diff(found) <= 1,
+        "{found} {share}"
+    );
+    let paced = with(json!([halved]), &["--reader-rate", "1M"]);
+    assert!(paced["head"]["corrected_permille"].is_null());
+    let random = with(json!([halved]), &["--random-share", "1"]);
+    assert!(random["head"]["corrected_permille"].is_null());
+    let wide = with(json!([rung(1 << 20, 1024, 1), rung(1, 1, 0)]), &[]);
+    assert!(number(&wide["head"]["corrected_permille"]["1"]) >= 1);
+}
+
 /// As `--json` of `measure` writes it, but short.
 fn measurement() -> Value {
     let spanned = |value: u64| json!({"value": value, "low": value, "high": value});
@@ -276,6 +320,18 @@ fn what_cannot_be_used_is_one_line_and_wrong_usage() {
                 it["figures"]["bytes_per_second"]["value"] = json!(u64::MAX);
             }),
             "which no device has",
+        ),
+        (
+            changed("streams.json", &|it| {
+                it["ladder"] = json!([rung(128, 0, 1)])
+            }),
+            "number of streams in the ladder is 0",
+        ),
+        (
+            changed("window.json", &|it| {
+                it["ladder"] = json!([rung(1 << 40, 1, 1)])
+            }),
+            "window of the ladder in KiB is 1099511627776",
         ),
     ] {
         assert_refused(&recommend(&place, &[&path]), 2, &[part]);

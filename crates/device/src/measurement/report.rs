@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::fit::FittedFigures;
-use super::ladder::LadderPoint;
+use super::ladder::{LadderPoint, LadderWork};
 use super::plan::TARGET_BYTES_MIN;
 use super::statistics::StepResult;
 
@@ -20,6 +20,9 @@ const RATE: RangeInclusive<u64> = 1..=1_000_000_000_000;
 const DEPTH: RangeInclusive<u64> = 1..=4096;
 const SIZE: RangeInclusive<u64> = TARGET_BYTES_MIN..=1 << 60;
 const WINDOW: RangeInclusive<u64> = 0..=1 << 32;
+/// What a ladder can have: `recommend` simulates its points.
+const LADDER_WINDOW: RangeInclusive<u64> = 1..=1 << 20;
+const LADDER_STREAMS: RangeInclusive<u64> = 1..=1024;
 
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,7 +112,21 @@ impl Measurement {
         let read: Self = serde_json::from_value(value).map_err(MeasurementError::Form)?;
         let (figures, target) = (&read.figures, &read.target);
         let (access, rate) = (&figures.access_ns, &figures.bytes_per_second);
-        for (what, value, possible) in [
+        let points = read.ladder.iter().flat_map(|point| {
+            let streams = match point.work {
+                LadderWork::Streams(streams) => streams.into(),
+                LadderWork::Random(_) => 1,
+            };
+            [
+                (
+                    "window of the ladder in KiB",
+                    point.window_kib,
+                    LADDER_WINDOW,
+                ),
+                ("number of streams in the ladder", streams, LADDER_STREAMS),
+            ]
+        });
+        let one_by_one = [
             ("access time in ns", access.low, ACCESS_NS),
             ("access time in ns", access.value, ACCESS_NS),
             ("access time in ns", access.high, ACCESS_NS),
@@ -125,7 +142,8 @@ impl Measurement {
                 target.max_sectors_kb.unwrap_or(4),
                 WINDOW,
             ),
-        ] {
+        ];
+        for (what, value, possible) in one_by_one.into_iter().chain(points) {
             if !possible.contains(&value) {
                 return Err(MeasurementError::Range(what, value));
             }
