@@ -85,7 +85,7 @@ fn busy_time_and_seeks_are_those_of_the_model() {
         let stats = ahead_disk_emulator::stats("t-busy-time").unwrap();
         let (busy_ns, seeks) =
             modelled(&options.model, options.time_scale, info.size_bytes, &reads);
-        assert_eq!(stats.reads, reads.len() as u64);
+        assert_eq!(stats.reads, reads.len() as u64, "{stats:?}");
         assert_eq!(
             (stats.busy_ns, stats.seeks),
             (busy_ns, seeks),

@@ -1,5 +1,6 @@
 //! Putting the layers on top of each other. What fails is taken apart by the caller.
 
+use std::ffi::CStr;
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -9,6 +10,7 @@ use std::process::{Command, Stdio};
 use ahead_device::undo::NotedSetting;
 use ahead_sys::block_queue::BlockQueue;
 use ahead_sys::loop_device;
+use rustix::io::Errno;
 use rustix::mount::MountFlags;
 
 use super::checks::mkfs;
@@ -169,16 +171,23 @@ fn make_file_system(record: &Record) -> Result<(), CreateError> {
     Err(failed(io::Error::other(text)))
 }
 
+/// Tables are never initialised in the background, and bitmaps are read when something is written: a read beside those of a
+/// program would be read as load. Linux before 5.9 does not know the second, and reads no bitmaps by itself.
+const MOUNT_OPTIONS: [&CStr; 2] = [c"noinit_itable,no_prefetch_block_bitmaps", c"noinit_itable"];
+
 fn mount(record: &Record) -> Result<(), CreateError> {
     let flags = MountFlags::NOATIME | MountFlags::NODEV | MountFlags::NOSUID;
-    let mounted = rustix::mount::mount(
-        device_node(record),
-        &record.mount_dir,
-        "ext4",
-        flags,
-        // Tables are never initialised in the background, where it would be read as load.
-        c"noinit_itable",
-    );
+    let mounted = MOUNT_OPTIONS.into_iter().find_map(|options| {
+        let mounted = rustix::mount::mount(
+            device_node(record),
+            &record.mount_dir,
+            "ext4",
+            flags,
+            options,
+        );
+        (mounted != Err(Errno::INVAL)).then_some(mounted)
+    });
+    let mounted = mounted.unwrap_or(Err(Errno::INVAL));
     mounted.map_err(|errno| CreateError::MountPoint {
         path: record.mount_dir.clone(),
         reason: errno.to_string(),
