@@ -25,7 +25,7 @@ use ahead_units::{PageCount, Timestamp};
 use lru::LruCache;
 
 use crate::changes::Changes;
-use crate::files::{FILES_MAX, Files, InsideSlot};
+use crate::files::{FILES_MAX, Files};
 use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
@@ -250,11 +250,7 @@ impl Daemon {
     /// A file that was not known, and has a place now.
     fn meet(&mut self, fact: &Observation) -> u32 {
         let group = &self.session.group;
-        let leave = |left: &mut InsideSlot<'_>| {
-            let (state, many) = left.state();
-            state.on_idle(many, group);
-        };
-        let place = self.session.files.take_place(fact.file, leave);
+        let place = (self.session.files).take_place(fact.file, |left| left.leave(group));
         self.open(place, fact);
         place
     }
@@ -268,10 +264,7 @@ impl Daemon {
             return;
         }
         let group = &self.session.group;
-        self.session.files.renew(place, |left| {
-            let (state, many) = left.state();
-            state.on_idle(many, group);
-        });
+        (self.session.files).renew(place, |left| left.leave(group));
         self.narrowed.forget(fact.file);
         self.open(place, fact);
         // From its next miss on, as any other.

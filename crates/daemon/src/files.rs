@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use ahead_engine::adviser::Answer;
 use ahead_engine::file::FileState;
+use ahead_engine::group::Group;
 use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::mapped_window::{MappedNeed, MappedWindow, WindowPrice};
 use ahead_observer::observation::{FileKey, Observation};
@@ -165,6 +166,12 @@ impl InsideSlot<'_> {
     /// All that is known of it.
     pub fn slot(&mut self) -> &mut Slot {
         &mut self.0
+    }
+
+    /// It has its place no longer: what it had on the way is no part of the budget of `group`.
+    pub fn leave(&mut self, group: &Group) {
+        let (state, many) = self.state();
+        state.on_idle(many, group);
     }
 }
 

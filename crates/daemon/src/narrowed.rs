@@ -260,36 +260,31 @@ impl NarrowedFiles {
 
     /// Gives all open files of `file` that have this one the device's window again.
     pub fn widen(&mut self, file: FileKey, window: SmallWindow) {
-        self.widen_where(|one| one.file() == file && one.window == window);
+        let is_it = |one: &Narrowed| one.file() == file && one.window == window;
+        self.remove_where(is_it, Narrowed::put_back);
     }
 
     /// `file` was removed: nothing of it is open any more. It is not given back, as the number may be that of a file which has its
     /// inode now.
     pub fn forget(&mut self, file: FileKey) {
-        let before = self.noted.files.len();
-        self.noted.files.retain(|one| one.file() != file);
-        if self.noted.files.len() != before {
-            // What the journal still has is given a window that it has.
-            let _ = self.write();
-        }
+        self.remove_where(|one| one.file() == file, |_| ());
     }
 
     /// Gives all open files of `device` its window again.
     pub fn widen_device(&mut self, device: u64) {
-        self.widen_where(|one| one.device == device);
+        self.remove_where(|one| one.device == device, Narrowed::put_back);
     }
 
-    fn widen_where(&mut self, is_meant: impl Fn(&Narrowed) -> bool) {
-        let mut changed = false;
+    fn remove_where(&mut self, is_meant: impl Fn(&Narrowed) -> bool, leave: impl Fn(&Narrowed)) {
+        let before = self.noted.files.len();
         self.noted.files.retain(|one| {
             let is_it = is_meant(one);
             if is_it {
-                one.put_back();
-                changed = true;
+                leave(one);
             }
             !is_it
         });
-        if changed {
+        if self.noted.files.len() != before {
             // What is put back twice is as it was.
             let _ = self.write();
         }

@@ -30,6 +30,8 @@ pub(super) const ALIKE_PER_CENT: u64 = 3;
 const USUAL_KIB: u64 = 128;
 /// Windows of a stream that are in memory at most: the one that is read and the next one.
 const WINDOWS_AT_ONCE: u64 = 2;
+/// Memory beside what the streams of a ladder read: it runs in that of the whole machine.
+const SPARE_BYTES: u64 = 1 << 30;
 
 /// A window as tables name it.
 pub(super) fn name_of(window_kib: u64) -> String {
@@ -125,9 +127,6 @@ fn corrected(outcome: WindowOutcome, permille: u64) -> WindowOutcome {
         ..outcome
     }
 }
-
-/// Memory beside what the streams of a ladder read: it runs in that of the whole machine.
-const SPARE_BYTES: u64 = 1 << 30;
 
 /// A disk in the machine of `place`, and what `ladder` says of so many streams there.
 pub(super) fn disk_of_ladder<'a>(

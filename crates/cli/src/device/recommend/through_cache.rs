@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use ahead_device::measurement::ladder::{LadderPoint, LadderWork};
 use ahead_device::measurement::statistics::{Spanned, permille};
 use ahead_study::parallel;
-use serde::Serialize;
 
 /// A point whose repeats differ by more than a quarter of their median says nothing: the rates of two windows differ by less. In memory
 /// that a virtual machine had given back to its host, runs of one stream under 8 MiB differed by 1.9 times their median.
@@ -26,8 +25,7 @@ pub(super) struct Rung {
 }
 
 /// Measured by simulated rates, in thousandths, by window in KiB. Empty: as simulated.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Correction {
     permille: BTreeMap<u64, u64>,
 }
@@ -97,10 +95,8 @@ fn nearest(ladder: &[LadderPoint], streams: u64) -> Vec<Rung> {
         let (one, other) = (u64::from(rung.streams).max(1), streams.max(1));
         permille(one.max(other), one.min(other))
     };
-    let is_sure = |point: &&LadderPoint| {
-        let rates: &Spanned = &point.bytes_per_second;
-        rates.spread_permille() <= SPREAD_PERMILLE_MAX
-    };
+    let is_sure =
+        |point: &&LadderPoint| point.bytes_per_second.spread_permille() <= SPREAD_PERMILLE_MAX;
     for point in ladder.iter().filter(is_sure) {
         let LadderWork::Streams(streams) = point.work else {
             continue;
@@ -146,6 +142,12 @@ mod tests {
         ]
     }
 
+    /// One stream of it, where so many MB/s are simulated.
+    fn beside_one_stream(megabytes: [u64; 3]) -> Correction {
+        let rungs = nearest(&ladder(), 1);
+        Correction::between(rungs.iter().zip(megabytes.map(|one| one * 1_000_000)))
+    }
+
     #[test]
     fn each_window_is_corrected_by_the_nearest_number_of_streams() {
         let of = |streams| {
@@ -170,13 +172,7 @@ mod tests {
 
     #[test]
     fn between_two_rungs_it_is_between_and_beyond_them_as_at_the_end() {
-        let rungs = nearest(&ladder(), 1);
-        let found =
-            Correction::between(
-                rungs
-                    .iter()
-                    .zip([3_960_000_000, 3_896_000_000, 3_639_000_000]),
-            );
+        let found = beside_one_stream([3960, 3896, 3639]);
         assert_eq!(
             found.rungs().clone(),
             [(128, 500), (1024, 750), (8192, 1000)].into()
@@ -201,13 +197,7 @@ mod tests {
     /// A disk that is simulated well: noise is not put into what is recommended.
     #[test]
     fn what_lies_within_the_spread_is_left_as_simulated() {
-        let rungs = nearest(&ladder(), 1);
-        let found =
-            Correction::between(
-                rungs
-                    .iter()
-                    .zip([1_830_000_000, 2_957_000_000, 3_100_000_000]),
-            );
+        let found = beside_one_stream([1830, 2957, 3100]);
         assert_eq!(found, Correction::default());
         assert_eq!(found.permille_at(128), 1000);
     }
