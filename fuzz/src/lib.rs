@@ -169,7 +169,7 @@ fn estimates(data: &[u8]) {
                     "{heard:?}"
                 );
             }
-            let _ = device.tell(known, DeviceEstimate::ARM, false, now);
+            let _ = device.tell(known, DeviceEstimate::ARM, None, now);
         }
     }
 }

@@ -233,7 +233,7 @@ mod tests {
         let _ = device.tell(
             Estimates::new(&kept.words, kept.now_s),
             measured,
-            false,
+            None,
             Timestamp::new(0),
         );
         assert_eq!(kept.timing(&machine, &stack), Some(timing(777_000, true)));

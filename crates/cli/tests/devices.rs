@@ -146,7 +146,7 @@ fn believe(kept: &Path, estimate: DeviceEstimate) {
     let all = Estimates::new(&fresh, now_s() - 3600);
     let device = SharedEstimate::new();
     device.set_identity(identity, DeviceEstimate::FLASH);
-    assert!(device.tell(all, estimate, false, Timestamp::new(0)));
+    assert!(device.tell(all, estimate, None, Timestamp::new(0)));
     fs::write(kept, all.file()).expect("a file");
 }
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ahead_sys::small_file;
+use ahead_sys::{large_folios, small_file};
 use serde::Serialize;
 
 /// Longest file that is read. Values of sysfs are a page at most; a list of mounts can be long.
@@ -70,14 +70,7 @@ impl MachineTree {
     #[must_use]
     pub fn kernel(&self) -> Option<(u32, u32)> {
         let release = fs::read_to_string(self.proc().join("sys/kernel/osrelease")).ok()?;
-        Self::release(&release)
-    }
-
-    /// The two numbers of a kernel's release: 6 and 12 of `6.12.48-cloud`.
-    #[must_use]
-    pub fn release(text: &str) -> Option<(u32, u32)> {
-        let mut parts = text.trim().split(['.', '-', '+']);
-        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+        large_folios::release(&release)
     }
 
     /// Which start of the machine this is: a text that no other start has; empty where that is not said.

@@ -13,6 +13,9 @@ pub enum Act {
     Prefetch(PageRange),
     /// Tell the kernel how the file is going to be read.
     Advise(Advice),
+    /// Let the kernel's own window of this open file be twice that of the device, unless the program has said itself how it reads
+    /// it. A host that cannot, or has done so, answers [`Answer::Refused`].
+    Widen,
 }
 
 /// What is known right after acting.

@@ -168,6 +168,7 @@ impl Device {
         let is_configured = facts.access_ns > 0 || facts.bytes_per_second > 0 || facts.depth > 0;
         let identity = if is_configured { 0 } else { facts.identity };
         self.shared.set_identity(identity, kind);
+        self.scans.set_large_folios(facts.has_large_folios);
     }
 
     /// Whether the device says that it has an arm: a first guess, as virtual disks say so too.
@@ -298,10 +299,9 @@ impl Device {
         PageCount::new(scan_window(pages.get(), window, self.call_pages_max()))
     }
 
-    /// Whether the kernel reads scans ahead better by itself here, or that is being found out.
-    #[must_use]
-    pub fn are_scans_left(&self) -> bool {
-        self.scans.are_left()
+    /// Who reads scans ahead here, and what was found out about it.
+    pub(crate) fn scans(&self) -> &Scans {
+        &self.scans
     }
 
     /// Calls for pages have held up a reader for so long, and were made so much later than its access.
@@ -347,7 +347,9 @@ impl Device {
     pub fn on_ask(&self, ask: &Ask) {
         self.contest.on_ask(ask.asker, ask.is_first);
         self.trial.on_ask();
-        self.measure(ask);
+        if !self.scans.opening().is_settling(ask.now) {
+            self.measure(ask);
+        }
         self.expect(ask.pages, ask.now);
     }
 
@@ -392,6 +394,7 @@ impl Device {
             let is_slow = seen.is_slow_to_access() && !is_behind;
             let before = self.was_slow.swap(is_slow, Relaxed);
             self.has_been_arm.store(before && is_slow, Relaxed);
+            self.scans.opening().close_if(before && is_slow);
             return;
         }
         self.was_slow.store(false, Relaxed);

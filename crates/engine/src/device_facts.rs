@@ -23,6 +23,8 @@ pub struct DeviceFacts {
     pub call_pages_max: u32,
     /// Most pages that the kernel asks for at once by itself for a scan; 0: it is not known.
     pub kernel_window: u32,
+    /// Its file system keeps files in folios of many pages, and the host can tell what it [delivers](crate::host::FileTable::delivered).
+    pub has_large_folios: bool,
     /// The configured access time, 0 if none.
     pub access_ns: u64,
     /// The configured bandwidth, 0 if none.
@@ -41,6 +43,7 @@ impl DeviceFacts {
             stripes: 1,
             call_pages_max: 32,
             kernel_window: 0,
+            has_large_folios: false,
             access_ns: u64::from(settings.access_us) * 1000,
             bytes_per_second: u64::from(settings.bandwidth_mb) * 1_000_000,
             depth: settings.depth,

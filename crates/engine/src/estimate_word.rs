@@ -1,7 +1,7 @@
 //! A device estimate as one word, so that it is always one that some process had (see [`estimates`](crate::estimates)).
 //!
 //! ```text
-//! access time in ns (26 bits) | scans are left to the kernel (1) | depth (7) | bandwidth in kB/s (30)
+//! access time in ns (26 bits) | who reads scans ahead (2) | depth (7) | bandwidth in kB/s (29)
 //! ```
 
 use ahead_policy::device::DeviceEstimate;
@@ -10,12 +10,16 @@ use ahead_policy::device::DeviceEstimate;
 const ACCESS_NS: (u64, u64) = (1_000, 50_000_000);
 /// From a memory card to a server's memory.
 const KB_PER_SECOND: (u64, u64) = (1_000, (1 << KB_BITS) - 1);
-const KB_BITS: u32 = 30;
+const KB_BITS: u32 = 29;
 const DEPTH_BITS: u32 = 7;
 const DEPTH: (u64, u64) = (1, (1 << DEPTH_BITS) - 1);
-/// Set where the kernel reads scans ahead better by itself.
-pub(crate) const SCANS_LEFT: u64 = 1 << (KB_BITS + DEPTH_BITS);
-const ACCESS_FROM: u32 = KB_BITS + DEPTH_BITS + 1;
+/// Set where it was found out that the kernel reads scans ahead better by itself.
+const SCANS_LEFT: u64 = 1 << (KB_BITS + DEPTH_BITS);
+/// Set where it was found out that our requests do.
+const SCANS_OURS: u64 = SCANS_LEFT << 1;
+/// Both: of these bits at most one is set.
+pub(crate) const SCANS: u64 = SCANS_LEFT | SCANS_OURS;
+const ACCESS_FROM: u32 = KB_BITS + DEPTH_BITS + 2;
 
 /// An estimate as one word, never 0. What is out of bounds becomes the bound.
 #[must_use]
@@ -36,7 +40,25 @@ pub fn from_word(word: u64) -> Option<DeviceEstimate> {
         depth: u32::try_from(word >> KB_BITS & DEPTH.1).unwrap_or(1),
         bytes_per_second: (word & KB_PER_SECOND.1) * 1000,
     };
-    (to_word(estimate) == word & !SCANS_LEFT).then_some(estimate)
+    (to_word(estimate) == word & !SCANS && word & SCANS != SCANS).then_some(estimate)
+}
+
+/// Whether scans are left to the kernel, as the bits that say so; none where that was not found out.
+pub(crate) fn scans_to_bits(are_left: Option<bool>) -> u64 {
+    match are_left {
+        None => 0,
+        Some(true) => SCANS_LEFT,
+        Some(false) => SCANS_OURS,
+    }
+}
+
+/// The other way round.
+pub(crate) fn scans_from_bits(word: u64) -> Option<bool> {
+    match word & SCANS {
+        SCANS_LEFT => Some(true),
+        SCANS_OURS => Some(false),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

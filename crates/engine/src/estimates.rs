@@ -19,7 +19,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use ahead_policy::device::DeviceEstimate;
 use ahead_units::Timestamp;
 
-use crate::estimate_word::SCANS_LEFT;
+use crate::estimate_word::{SCANS, scans_from_bits, scans_to_bits};
 pub use crate::estimate_word::{from_word, to_word};
 
 /// Devices that are told apart; a further one takes the slot that was written longest ago.
@@ -29,7 +29,7 @@ const SLOT_WORDS: usize = 4;
 pub const WORDS: usize = SLOTS * SLOT_WORDS;
 
 /// First word of the file: "ahead", "D" and the layout's version.
-pub const MAGIC: u64 = 0x6168_6561_6444_0002;
+pub const MAGIC: u64 = 0x6168_6561_6444_0003;
 /// Size of the file in bytes.
 pub const FILE_BYTES: usize = (1 + WORDS) * 8;
 
@@ -60,7 +60,7 @@ pub struct Estimates<'a> {
 pub struct Heard {
     /// The newest estimate.
     pub estimate: DeviceEstimate,
-    /// Whether the kernel reads scans ahead better by itself, if that is news.
+    /// Whether the kernel reads scans ahead better by itself, if that was found out and is news.
     pub scans_are_left: Option<bool>,
     /// No process that runs now needs to have made it: it may be another device by now.
     pub was_kept: bool,
@@ -254,8 +254,8 @@ impl SharedEstimate {
         let before = self.newest.swap(word, Relaxed);
         self.is_known.store(true, Relaxed);
         // Who has found it out and not told yet is not told otherwise by another figure.
-        let is_news = (before ^ word) & SCANS_LEFT != 0;
-        let scans_are_left = is_news.then_some(word & SCANS_LEFT != 0);
+        let is_news = (before ^ word) & SCANS != 0;
+        let scans_are_left = scans_from_bits(word).filter(|_| is_news);
         Some(Heard {
             estimate,
             scans_are_left,
@@ -263,25 +263,29 @@ impl SharedEstimate {
         })
     }
 
-    /// Tells the others what is believed now, and whether the kernel reads scans ahead better by itself. True if it is worth keeping:
-    /// the host then writes the [file](Estimates::file).
+    /// Tells the others what is believed now, and whether the kernel reads scans ahead better by itself, if that was found out here:
+    /// else what others have found out stands. True if it is worth keeping: the host then writes the [file](Estimates::file).
     #[must_use]
     pub fn tell(
         &self,
         all: Estimates<'_>,
         estimate: DeviceEstimate,
-        scans_are_left: bool,
+        scans_are_left: Option<bool>,
         now: Timestamp,
     ) -> bool {
         let identity = self.identity.load(Relaxed);
-        let word = to_word(estimate) | if scans_are_left { SCANS_LEFT } else { 0 };
-        if identity == 0 || word == self.newest.load(Relaxed) {
+        let own = to_word(estimate) | scans_to_bits(scans_are_left);
+        let newest = self.newest.load(Relaxed);
+        let is_heard = scans_are_left.is_none() && own == newest & !SCANS;
+        if identity == 0 || own == newest || is_heard {
             return false;
         }
         let now_s = all.seconds(now);
         let Some([_, what, kept, when]) = all.claim(identity, now_s) else {
             return false;
         };
+        let others = scans_from_bits(what.load(Relaxed));
+        let word = own | scans_to_bits(scans_are_left.or(others));
         self.newest.store(word, Relaxed);
         self.is_known.store(true, Relaxed);
         let was_s = when.load(Relaxed);
@@ -289,7 +293,7 @@ impl SharedEstimate {
         when.store(now_s, Relaxed);
         let kept_word = kept.load(Relaxed);
         let keeps = differs(estimate, from_word(kept_word))
-            || (kept_word ^ word) & SCANS_LEFT != 0
+            || (kept_word ^ word) & SCANS != 0
             || was_s / KEPT_AGAIN_S != now_s / KEPT_AGAIN_S;
         if keeps {
             kept.store(word, Relaxed);
@@ -364,13 +368,13 @@ mod tests {
         let (one, two, other) = (met(7), met(7), met(8));
         assert_eq!(one.hear(all, at(1)), None);
         assert!(
-            one.tell(all, MEDIUM, false, at(1)),
+            one.tell(all, MEDIUM, None, at(1)),
             "the first is worth keeping"
         );
         assert_eq!(two.hear(all, at(2)), heard(MEDIUM, false));
         assert_eq!(other.hear(all, at(2)), None);
-        assert!(!two.tell(all, MEDIUM, false, at(3)), "nothing new");
-        let _ = two.tell(all, slower(2), false, at(3));
+        assert!(!two.tell(all, MEDIUM, None, at(3)), "nothing new");
+        let _ = two.tell(all, slower(2), None, at(3));
         assert_eq!(one.hear(all, at(4)), heard(slower(2), false));
         assert_eq!(one.hear(all, at(4)), None, "heard already");
         assert_eq!(all.devices(), 1);
@@ -380,7 +384,7 @@ mod tests {
     fn a_guess_that_no_wait_corrected_is_told_to_nobody() {
         let words = words();
         let all = Estimates::new(&words, 0);
-        assert!(!met(7).tell(all, DeviceEstimate::FLASH, false, at(1)));
+        assert!(!met(7).tell(all, DeviceEstimate::FLASH, None, at(1)));
         assert_eq!(all.devices(), 0);
     }
 
@@ -388,10 +392,10 @@ mod tests {
     fn a_device_without_identity_is_not_shared() {
         let words = words();
         let all = Estimates::new(&words, 0);
-        assert!(!met(0).tell(all, MEDIUM, false, at(1)));
+        assert!(!met(0).tell(all, MEDIUM, None, at(1)));
         assert_eq!((all.devices(), met(0).hear(all, at(1))), (0, None));
         let none = Estimates::default();
-        assert!(!met(7).tell(none, MEDIUM, false, at(1)));
+        assert!(!met(7).tell(none, MEDIUM, None, at(1)));
         assert_eq!(met(7).hear(none, at(1)), None);
     }
 
@@ -400,9 +404,9 @@ mod tests {
         let words = words();
         let all = Estimates::new(&words, 0);
         let (one, two) = (met(7), met(7));
-        assert!(one.tell(all, MEDIUM, false, at(1)));
+        assert!(one.tell(all, MEDIUM, None, at(1)));
         let _ = two.hear(all, at(1));
-        assert!(one.tell(all, MEDIUM, true, at(2)), "worth keeping");
+        assert!(one.tell(all, MEDIUM, Some(true), at(2)), "worth keeping");
         let left = Heard {
             estimate: MEDIUM,
             scans_are_left: Some(true),
@@ -410,7 +414,7 @@ mod tests {
         };
         assert_eq!(two.hear(all, at(2)), Some(left));
         assert!(
-            !two.tell(all, MEDIUM, true, at(2)),
+            !two.tell(all, MEDIUM, Some(true), at(2)),
             "what was heard is no news"
         );
         let later = self::words();
@@ -426,11 +430,11 @@ mod tests {
         let words = words();
         let all = Estimates::new(&words, 0);
         let (one, two) = (met(7), met(7));
-        assert!(one.tell(all, MEDIUM, false, at(1)));
+        assert!(one.tell(all, MEDIUM, None, at(1)));
         let _ = two.hear(all, at(1));
-        let _ = one.tell(all, slower(2), false, at(2));
+        let _ = one.tell(all, slower(2), None, at(2));
         assert_eq!(two.hear(all, at(2)), heard(slower(2), false));
-        assert!(two.tell(all, slower(2), true, at(3)));
+        assert!(two.tell(all, slower(2), Some(true), at(3)));
         assert_eq!(one.hear(all, at(3)).unwrap().scans_are_left, Some(true));
     }
 
@@ -439,20 +443,19 @@ mod tests {
         let words = words();
         let all = Estimates::new(&words, 0);
         let one = met(7);
-        assert!(one.tell(all, MEDIUM, false, at(1)));
+        assert!(one.tell(all, MEDIUM, None, at(1)));
         let mut kept = 0;
         for step in 1..=100 {
             let drifts = DeviceEstimate {
                 access_ns: MEDIUM.access_ns + step * 7_000,
                 ..MEDIUM
             };
-            kept += u32::from(one.tell(all, drifts, false, at(1 + step)));
+            kept += u32::from(one.tell(all, drifts, None, at(1 + step)));
         }
         assert_eq!(kept, 3, "from 0.7 to 1.4 ms by a quarter each");
         let a_day_later = at(1 + 100 + DAY_S);
         assert!(
-            one.tell(all, slower(2), false, a_day_later)
-                || one.tell(all, MEDIUM, false, a_day_later)
+            one.tell(all, slower(2), None, a_day_later) || one.tell(all, MEDIUM, None, a_day_later)
         );
     }
 
@@ -460,7 +463,7 @@ mod tests {
     fn what_was_not_written_for_long_is_not_used_and_neither_is_what_comes_from_the_future() {
         let words = words();
         let all = Estimates::new(&words, 100 * DAY_S);
-        let _ = met(7).tell(all, MEDIUM, false, at(0));
+        let _ = met(7).tell(all, MEDIUM, None, at(0));
         assert!(met(7).hear(all, at(AGED_S)).is_some());
         assert_eq!(met(7).hear(all, at(AGED_S + 1)), None);
         let earlier = Estimates::new(&words, 99 * DAY_S);
@@ -472,7 +475,7 @@ mod tests {
     #[test]
     fn what_a_clock_wrote_that_is_a_second_ahead_is_new() {
         let words = words();
-        let _ = met(7).tell(Estimates::new(&words, DAY_S + 1), MEDIUM, false, at(0));
+        let _ = met(7).tell(Estimates::new(&words, DAY_S + 1), MEDIUM, None, at(0));
         let behind = Estimates::new(&words, DAY_S);
         assert_eq!(met(7).hear(behind, at(0)), heard(MEDIUM, false));
     }
@@ -483,7 +486,7 @@ mod tests {
         let all = Estimates::new(&words, 0);
         let slots = u64::try_from(SLOTS).unwrap();
         for identity in 1..=slots + 1 {
-            let _ = met(identity).tell(all, MEDIUM, false, at(identity));
+            let _ = met(identity).tell(all, MEDIUM, None, at(identity));
         }
         assert_eq!(all.devices(), SLOTS);
         assert_eq!(met(1).hear(all, at(100)), None);
@@ -495,13 +498,13 @@ mod tests {
     fn a_file_brings_back_what_has_not_aged_and_is_not_known_better() {
         let words = words();
         let before = Estimates::new(&words, 0);
-        let _ = met(6).tell(before, MEDIUM, false, at(0));
-        let _ = met(7).tell(before, MEDIUM, false, at(AGED_S));
-        let _ = met(8).tell(before, MEDIUM, false, at(AGED_S));
+        let _ = met(6).tell(before, MEDIUM, None, at(0));
+        let _ = met(7).tell(before, MEDIUM, None, at(AGED_S));
+        let _ = met(8).tell(before, MEDIUM, None, at(AGED_S));
         let kept = words_of_file(&before.file()).unwrap();
         let words = super::tests::words();
         let all = Estimates::new(&words, 0);
-        let _ = met(8).tell(all, slower(3), false, at(AGED_S));
+        let _ = met(8).tell(all, slower(3), None, at(AGED_S));
         let now = at(AGED_S + 1);
         let changed = all.take_over(Estimates::new(&kept, 0), now);
         assert_eq!((changed.len(), all.devices()), (1, 2));
@@ -558,7 +561,7 @@ mod tests {
                         assert!((1..=255).contains(&heard.depth));
                         assert!(heard.bytes_per_second >= 1_000_000);
                     }
-                    let _ = device.tell(all, MEDIUM, false, at(1000));
+                    let _ = device.tell(all, MEDIUM, None, at(1000));
                 }
             }
             let fresh = super::tests::words();

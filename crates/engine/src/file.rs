@@ -151,6 +151,12 @@ impl FileState {
         self.kernel_window = Some(window);
     }
 
+    /// Whether the kernel's window of its open file is that of the device, as far as that is known.
+    #[must_use]
+    pub fn has_window_of_device(&self) -> bool {
+        self.kernel_window.is_none() && !self.is_sequential
+    }
+
     /// Whether the program said SEQUENTIAL last.
     #[must_use]
     pub fn is_sequential(&self) -> bool {
@@ -251,7 +257,7 @@ impl FileState {
             threshold: group.budget.threshold(),
             available: group.budget.available(),
             kernel_window: device.kernel_window(kernel_reads, window_of_file),
-            scans_are_left: device.are_scans_left(),
+            scans_are_left: device.scans().are_left(),
             streams,
             contested: is_shared || device.is_contested(),
             lone_reads: has_lone_reads || device.has_lone_reads(),
@@ -307,7 +313,7 @@ impl FileState {
         if asks || at_end || is_refused || is_left {
             self.publish(many, group);
         }
-        self.tell_scan(&outcome, at_end, around);
+        self.tell_scan(access, &outcome, at_end, around);
         if at_end {
             self.end_scan(group);
         }
@@ -316,7 +322,13 @@ impl FileState {
     }
 
     /// How far a scan has come, and who reads it ahead.
-    fn tell_scan(&mut self, outcome: &Outcome, at_end: bool, around: &Around<'_>) {
+    fn tell_scan(
+        &mut self,
+        access: PageRange,
+        outcome: &Outcome,
+        at_end: bool,
+        around: &Around<'_>,
+    ) {
         if outcome.stream.is_none() {
             // What is read elsewhere is none.
             self.scanned = self.tally.pages;
@@ -332,6 +344,10 @@ impl FileState {
         let read = self.tally.pages.wrapping_sub(self.scanned);
         let read = read.min(self.file_pages.get());
         self.scanned = self.tally.pages;
+        if by == By::Kernel {
+            let opening = around.device.scans().opening();
+            opening.on_read(access, read, around.now);
+        }
         let unread = around.group.budget.unread();
         around.device.on_scan(read, by, unread, around.now);
     }
@@ -470,8 +486,10 @@ impl FileState {
         if !covered {
             if stream.is_none() {
                 device.on_lone_wait(waited_ns, access.len().get(), is_shared, now);
-            } else if !is_shared && self.reason != Reason::KernelAsks {
+            } else if self.reason == Reason::KernelAsks {
                 // What the kernel has asked for is in front of those.
+                device.scans().opening().on_wait(access, waited_ns);
+            } else if !is_shared {
                 device.on_first_wait(waited_ns, access.len().get(), now);
             }
             return;

@@ -7,7 +7,7 @@
 
 use ahead_policy::adaptive::{Stream, StreamId};
 use ahead_policy::device::DeviceEstimate;
-use ahead_units::ByteRange;
+use ahead_units::{ByteLength, ByteRange};
 
 use crate::adviser::Answer;
 use crate::estimates::Estimates;
@@ -77,6 +77,11 @@ pub trait FileTable {
 
     /// What is believed of the device with this number now. For hosts that report.
     fn note_device(&self, _number: u64, _estimate: DeviceEstimate) {}
+
+    /// Bytes that the device with this number has delivered to everybody since it is there; `None` where that cannot be seen.
+    fn delivered(&self, _number: u64) -> Option<ByteLength> {
+        None
+    }
 
     /// The account of this file may be taken, if at least `accesses_min` reads are new in it. For
     /// hosts that report.

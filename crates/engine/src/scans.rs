@@ -14,11 +14,18 @@
 //! ```
 //!
 //! A trial of what is slower is broken off when it has cost a quarter of a period, and after each in vain the next one is twice as far
-//! on. A period is long beside what windows hold: a reader that finds 8 MiB in memory reads those as fast as memory is.
+//! on, unless a page comes to take a quarter longer than it did then. A period is long beside what windows hold: a reader that finds 8 MiB in memory reads those as fast as memory is.
+//!
+//! What stands before all trials where files are kept in large folios is an [`Opening`]. A trial says something to who has the device to
+//! himself. Of several programs the one that asks for more gets more, and takes it from the others: eight of them preferred requests,
+//! one after the other, to what the kernel brought them, and all eight took 1.3 times as long. So it is looked first whose pages the device
+//! delivers, and where they are not ours for the most part, the device is opened again instead.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use ahead_units::Timestamp;
+use ahead_units::{ByteLength, PageCount, Timestamp};
+
+use crate::opening::Opening;
 
 /// Pages of a period, at least: 4 MiB, a millisecond of the disks that this is about. Fewer, and a period is one accident; more,
 /// and what is slower goes on for longer.
@@ -50,6 +57,13 @@ const REST_PAGES: u64 = 1 << 14;
 const REST_PERIODS: u64 = 16;
 const REST_DOUBLINGS: u32 = 8;
 
+/// A page that takes one part in so many longer than at the newest trial in vain is reason for another: disks of virtual machines
+/// have moods.
+const SLOWER_PARTS: u64 = 4;
+
+/// A device is ours if one part in so many, at least, of what it delivers is.
+const OWN_PARTS: u64 = 2;
+
 /// Who asks for what a scan reads next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
@@ -62,8 +76,11 @@ pub(crate) enum By {
 /// What scans of one device did, and who reads them ahead. All zero: we do, and nothing was found out.
 #[derive(Debug, Default)]
 pub(crate) struct Scans {
+    opening: Opening,
     /// The verdict: scans are left to the kernel.
     is_left: AtomicBool,
+    /// It was found out, here or by others.
+    is_found: AtomicBool,
     /// The other one is being tried.
     is_trial: AtomicBool,
     /// Pages read since the newest turn.
@@ -78,8 +95,17 @@ pub(crate) struct Scans {
     page_ns: AtomicU64,
     /// Pages of that period.
     period: AtomicU64,
+    /// The same time at the newest trial in vain; 0: there was none.
+    tried_ns: AtomicU64,
     /// How long our calls have held readers up since the newest period began, in nanoseconds.
     held_ns: AtomicU64,
+    /// What the device does for others can be seen.
+    sees_others: AtomicBool,
+    /// It is time to look at it.
+    is_due: AtomicBool,
+    /// What it had delivered at the newest look, in bytes, and what was read then since the newest turn; 0: there was none.
+    delivered: AtomicU64,
+    pages_then: AtomicU64,
     /// A trial begins when so many were read since the newest turn.
     rest: AtomicU64,
     /// Trials in a row that the other has won.
@@ -92,7 +118,9 @@ impl Scans {
     /// Nothing was found out.
     pub(crate) const fn new() -> Self {
         Self {
+            opening: Opening::new(),
             is_left: AtomicBool::new(false),
+            is_found: AtomicBool::new(false),
             is_trial: AtomicBool::new(false),
             pages: AtomicU64::new(0),
             awaited: AtomicU64::new(0),
@@ -100,28 +128,91 @@ impl Scans {
             from_pages: AtomicU64::new(0),
             page_ns: AtomicU64::new(0),
             period: AtomicU64::new(0),
+            tried_ns: AtomicU64::new(0),
             held_ns: AtomicU64::new(0),
+            sees_others: AtomicBool::new(false),
+            is_due: AtomicBool::new(false),
+            delivered: AtomicU64::new(0),
+            pages_then: AtomicU64::new(0),
             rest: AtomicU64::new(0),
             won: AtomicU32::new(0),
             lost: AtomicU32::new(0),
         }
     }
 
+    /// Where files are kept in large folios they are left to the kernel until something was found out, by what the host sees of the
+    /// device.
+    pub(crate) fn set_large_folios(&self, has_them: bool) {
+        self.sees_others.store(has_them, Relaxed);
+        if has_them {
+            self.opening.open();
+        }
+    }
+
     /// Whether scans are left to the kernel now, be it for a trial.
     pub(crate) fn are_left(&self) -> bool {
-        self.is_left.load(Relaxed) != self.is_trial.load(Relaxed)
+        self.opening.is_open() || self.is_left.load(Relaxed) != self.is_trial.load(Relaxed)
     }
 
-    /// The verdict, trials left out.
-    pub(crate) fn verdict(&self) -> bool {
-        self.is_left.load(Relaxed)
+    /// Whether they were found to be better left to it, and nothing else is being tried.
+    pub(crate) fn are_better_left(&self) -> bool {
+        self.verdict() == Some(true) && self.are_left()
     }
 
-    /// Takes over what others have found out.
+    /// Whether they are left to it, trials left out; `None` as long as that was not found out.
+    pub(crate) fn verdict(&self) -> Option<bool> {
+        let is_left = self.is_left.load(Relaxed);
+        self.is_found.load(Relaxed).then_some(is_left)
+    }
+
+    /// Takes over what was found out elsewhere.
     pub(crate) fn hear(&self, is_left: bool) {
+        self.opening.close();
+        self.is_found.store(true, Relaxed);
         if self.is_left.swap(is_left, Relaxed) != is_left {
             self.decide();
-            self.turn(false, 0);
+        }
+        self.turn(false, 0);
+    }
+
+    /// What is known before anything was found out.
+    pub(crate) fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
+    /// Whether it is time to [look](Self::look) at the device.
+    pub(crate) fn is_look_due(&self) -> bool {
+        self.opening.is_due() || self.is_due.load(Relaxed)
+    }
+
+    /// The device has `delivered` so much to everybody since it is there, if that is known.
+    pub(crate) fn look(&self, now: Timestamp, delivered: Option<ByteLength>) {
+        self.is_due.store(false, Relaxed);
+        if self.opening.is_open() {
+            if let Some(is_left) = self.opening.look(now, delivered) {
+                self.hear(is_left);
+            }
+            return;
+        }
+        let Some(delivered) = delivered else {
+            self.sees_others.store(false, Relaxed);
+            return;
+        };
+        let pages = self.pages.load(Relaxed);
+        let pages_then = self.pages_then.swap(pages, Relaxed);
+        let before = self.delivered.swap(delivered.get(), Relaxed);
+        if before == 0 {
+            return;
+        }
+        let own = PageCount::new(pages.saturating_sub(pages_then)).bytes();
+        let all = delivered.get().saturating_sub(before);
+        let unread = self.awaited.load(Relaxed);
+        if own.get().saturating_mul(OWN_PARTS) >= all {
+            self.turn(true, unread);
+        } else {
+            self.rest_again();
+            self.turn(false, unread);
+            self.opening.open();
         }
     }
 
@@ -133,6 +224,9 @@ impl Scans {
     /// Scans have read `pages` more, the newest `by` that one, while `unread` pages were asked for and not read yet. Where both are
     /// at work, as streams have windows left at a turn, only the one whose turn it is counts.
     pub(crate) fn on_read(&self, pages: u64, by: By, unread: u64, now: Timestamp) {
+        if self.opening.is_open() {
+            return;
+        }
         let now_ns = now.get().max(1);
         let read = self.pages.fetch_add(pages, Relaxed) + pages;
         if self.are_left() != (by == By::Kernel)
@@ -155,12 +249,21 @@ impl Scans {
             self.on_trial(measured, elapsed_ns, unread);
         } else if measured >= PERIOD_PAGES.max(unread * PERIOD_WINDOWS) {
             self.period.store(measured, Relaxed);
-            self.page_ns.store((elapsed_ns / measured).max(1), Relaxed);
+            let page_ns = (elapsed_ns / measured).max(1);
+            self.page_ns.store(page_ns, Relaxed);
             self.from_pages.store(read, Relaxed);
             self.from_ns.store(now_ns, Relaxed);
             let held_ns = self.held_ns.swap(0, Relaxed);
             let may_pay = self.is_left.load(Relaxed) || held_ns >= elapsed_ns / HELD_PARTS;
-            if read >= self.rest.load(Relaxed) && may_pay {
+            let tried_ns = self.tried_ns.load(Relaxed);
+            let is_slower = tried_ns > 0 && page_ns > tried_ns + tried_ns / SLOWER_PARTS;
+            if read < self.rest.load(Relaxed) && !is_slower || !may_pay {
+                return;
+            }
+            if self.sees_others.load(Relaxed) {
+                self.awaited.store(unread, Relaxed);
+                self.is_due.store(true, Relaxed);
+            } else {
                 self.turn(true, unread);
             }
         }
@@ -180,12 +283,11 @@ impl Scans {
         let has_won = !is_slow && elapsed_ns / pages.max(1) * of <= other_ns * least;
         if !has_won {
             self.won.store(0, Relaxed);
-            let lost = self.lost.fetch_add(1, Relaxed).min(REST_DOUBLINGS);
-            let rest = REST_PAGES.max(period.saturating_mul(REST_PERIODS));
-            self.rest.store(rest << lost, Relaxed);
+            self.rest_again();
         } else if self.won.fetch_add(1, Relaxed) + 1 >= TURNING_TRIALS {
             let is_left = !self.is_left.load(Relaxed);
             self.is_left.store(is_left, Relaxed);
+            self.is_found.store(true, Relaxed);
             self.decide();
         } else {
             self.rest.store(0, Relaxed);
@@ -193,8 +295,18 @@ impl Scans {
         self.turn(false, unread);
     }
 
+    /// The next trial comes twice as late.
+    fn rest_again(&self) {
+        self.tried_ns.store(self.page_ns.load(Relaxed), Relaxed);
+        let lost = self.lost.fetch_add(1, Relaxed).min(REST_DOUBLINGS);
+        let period = self.period.load(Relaxed);
+        let rest = REST_PAGES.max(period.saturating_mul(REST_PERIODS));
+        self.rest.store(rest << lost, Relaxed);
+    }
+
     /// There is a new verdict.
     fn decide(&self) {
+        self.tried_ns.store(0, Relaxed);
         self.won.store(0, Relaxed);
         self.lost.store(0, Relaxed);
         self.rest.store(REST_PAGES, Relaxed);
@@ -207,11 +319,14 @@ impl Scans {
         self.pages.store(0, Relaxed);
         self.from_ns.store(0, Relaxed);
         self.held_ns.store(0, Relaxed);
+        self.delivered.store(0, Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ahead_units::PageRange;
+
     use super::*;
 
     /// Reads of 128 KiB by whoever's turn it is: pages take so many nanoseconds by requests, and by the kernel.
@@ -225,6 +340,9 @@ mod tests {
         /// Pages in front of readers by requests, and those that are left of them.
         window: u64,
         unread: u64,
+        /// Readers that do the same in other programs, and what the device has delivered to all of them.
+        others: u64,
+        delivered: u64,
     }
 
     impl Reader {
@@ -237,6 +355,8 @@ mod tests {
                 held_ns: 700,
                 window: 0,
                 unread: 0,
+                others: 0,
+                delivered: 0,
             }
         }
 
@@ -255,8 +375,18 @@ mod tests {
                     (By::Requests, self.requests_ns)
                 };
                 self.now_ns += 32 * page_ns;
-                self.scans
-                    .on_read(32, by, self.unread, Timestamp::new(self.now_ns));
+                let now = Timestamp::new(self.now_ns);
+                if by == By::Kernel {
+                    let (access, waited_ns) = (PageRange::new(64, 96), 32 * (page_ns - 300));
+                    self.scans.opening().on_read(access, 32, now);
+                    self.scans.opening().on_wait(access, waited_ns);
+                }
+                self.scans.on_read(32, by, self.unread, now);
+                self.delivered += 32 * 4096 * (1 + self.others);
+                if self.scans.is_look_due() {
+                    let delivered = ByteLength::new(self.delivered);
+                    self.scans.look(now, Some(delivered));
+                }
             }
             left / 8
         }
@@ -267,7 +397,7 @@ mod tests {
     fn what_the_kernel_does_better_is_left_to_it_after_twenty_mebibytes() {
         let mut reader = Reader::of(3_300, 1_700);
         reader.read(24);
-        assert!(reader.scans.verdict());
+        assert_eq!(reader.scans.verdict(), Some(true));
         assert!(reader.read(10_000) > 9_900, "and it is tried again seldom");
     }
 
@@ -276,7 +406,7 @@ mod tests {
         let mut reader = Reader::of(1_000, 2_000);
         let before_ns = reader.now_ns;
         reader.read(10_000);
-        assert!(!reader.scans.verdict());
+        assert_ne!(reader.scans.verdict(), Some(true));
         let spent_ns = reader.now_ns - before_ns;
         let least_ns = 10_000 * 256 * 1_000;
         assert!(
@@ -292,28 +422,28 @@ mod tests {
         let mut reader = Reader::of(2_500, 2_900);
         reader.window = 64 * 256;
         reader.read(4_000);
-        assert!(!reader.scans.verdict());
+        assert_ne!(reader.scans.verdict(), Some(true));
     }
 
     #[test]
     fn what_makes_no_difference_stays_as_it_is() {
         let mut reader = Reader::of(1_000, 980);
         reader.read(10_000);
-        assert!(!reader.scans.verdict());
+        assert_ne!(reader.scans.verdict(), Some(true));
         reader.scans.hear(true);
         (reader.requests_ns, reader.kernel_ns) = (980, 1_000);
         reader.read(10_000);
-        assert!(reader.scans.verdict());
+        assert_eq!(reader.scans.verdict(), Some(true));
     }
 
     #[test]
     fn a_verdict_turns_with_the_device() {
         let mut reader = Reader::of(3_300, 1_700);
         reader.read(100);
-        assert!(reader.scans.verdict());
+        assert_eq!(reader.scans.verdict(), Some(true));
         (reader.requests_ns, reader.kernel_ns) = (1_000, 4_000);
         reader.read(1_000);
-        assert!(!reader.scans.verdict());
+        assert_ne!(reader.scans.verdict(), Some(true));
     }
 
     /// A network volume, flash of 500 MB/s: nothing of this can matter there.
@@ -333,7 +463,20 @@ mod tests {
             reader.read(1);
         }
         reader.read(16);
-        assert!(reader.scans.verdict());
+        assert_eq!(reader.scans.verdict(), Some(true));
+    }
+
+    /// An emulated disk of 1.6 GB/s brought the kernel's windows at that rate, and a moment later at half of it, for seconds.
+    #[test]
+    fn what_becomes_slower_is_tried_again_at_once() {
+        let mut reader = Reader::of(2_600, 2_600);
+        reader.scans.hear(true);
+        reader.read(5_000);
+        assert_eq!(reader.scans.verdict(), Some(true));
+        reader.kernel_ns = 5_000;
+        let left = reader.read(100);
+        assert!(left < 40, "{left} MiB");
+        assert_eq!(reader.scans.verdict(), Some(false));
     }
 
     /// Windows of 64 scans make periods of 256 MiB, and trials of them came after 64 MiB.
@@ -357,7 +500,32 @@ mod tests {
         }
         reader.kernel_ns = 2_000;
         reader.read(1_000);
-        assert!(!reader.scans.verdict());
+        assert_ne!(reader.scans.verdict(), Some(true));
+    }
+
+    /// Eight programs that read a disk of 4 GB/s: the one that tried requests had more of it, and the others less. All of them tried.
+    #[test]
+    fn what_is_faster_as_it_takes_from_others_is_not() {
+        let mut reader = Reader::of(4_000, 8_000);
+        reader.others = 7;
+        reader.scans.set_large_folios(true);
+        assert_eq!(reader.read(10_000), 10_000);
+        assert_eq!(reader.scans.verdict(), Some(true));
+        reader.others = 0;
+        reader.read(10_000);
+        assert_eq!(reader.scans.verdict(), Some(false), "alone it is");
+    }
+
+    /// Flash of 500 MB/s is known by its first windows, an arm by one; a reader by calls loses nothing after that.
+    #[test]
+    fn what_is_slow_is_left_to_the_kernel_for_some_windows() {
+        for (requests_ns, kernel_ns) in [(8_000, 10_700), (41_000, 300_000)] {
+            let mut reader = Reader::of(requests_ns, kernel_ns);
+            reader.held_ns = 0;
+            reader.scans.set_large_folios(true);
+            assert!(reader.read(1_000) <= 2, "mebibytes");
+            assert_eq!(reader.scans.verdict(), Some(false));
+        }
     }
 
     #[test]

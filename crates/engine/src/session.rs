@@ -31,6 +31,7 @@ use crate::file::{Around, FileFacts, Wait};
 use crate::group::Group;
 use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
 use crate::settings::{PolicyChoice, Settings};
+use crate::widening::widened;
 
 steering! {
     /// A reader that has neither asked nor waited for so long is believed to be gone. Shorter, and a
@@ -94,6 +95,8 @@ pub struct Token<F> {
     pub stream: Option<StreamId>,
     /// It lies inside what was asked for earlier.
     pub covered: bool,
+    /// The window that the kernel is better to have of the open file, if that is another one.
+    pub widened: Option<PageCount>,
 }
 
 impl<F> Token<F> {
@@ -104,6 +107,7 @@ impl<F> Token<F> {
             access,
             stream: None,
             covered: false,
+            widened: None,
         }
     }
 }
@@ -278,7 +282,13 @@ impl<F: FileTable> Session<F> {
             Err(gone) => return Err(gone),
         };
         let (outcome, pending) = self.decide(&mut entered, file, access, now);
+        let (state, _) = entered.state();
+        let device = state.device();
+        if state.has_window_of_device() {
+            token.widened = widened(&outcome, self.devices.get(device), &self.group.budget);
+        }
         drop(entered);
+        self.look_at_scans(device, now);
         (token.stream, token.covered) = (outcome.stream, outcome.covered);
         let out_of_memory = outcome.decision.reason == Reason::BudgetUsed;
         if out_of_memory {
@@ -313,6 +323,19 @@ impl<F: FileTable> Session<F> {
             },
         });
         (outcome, pending)
+    }
+
+    /// Looks who reads scans of a device ahead better, if it is time to, and tells others.
+    fn look_at_scans(&self, place: DevicePlace, now: Timestamp) {
+        let device = self.devices.get(place);
+        if !device.scans().is_look_due() {
+            return;
+        }
+        let delivered = self.files.delivered(self.devices.number(place));
+        device.scans().look(now, delivered);
+        if device.tell(self.files.estimates(), now) {
+            self.files.keep_estimates();
+        }
     }
 
     /// A decision was carried out.
@@ -354,6 +377,12 @@ impl<F: FileTable> Session<F> {
         // What other threads left came before this read.
         self.take_in_deferred(file, now, adviser);
         let (token, pending) = self.on_access(file, access, now)?;
+        if let Some(window) = token.widened
+            && adviser.act(Act::Widen) != Answer::Refused
+            && let Ok(mut entered) = self.files.enter(file)
+        {
+            entered.state().0.set_kernel_window(window);
+        }
         if let Some(pending) = pending {
             let carried = pending.carry_out(adviser);
             self.on_carried_out(file, &carried);

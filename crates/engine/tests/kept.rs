@@ -142,7 +142,7 @@ fn an_arm_where_something_between_was_is_known_by_its_second_access() {
     };
     let seed = SharedEstimate::new();
     seed.set_identity(IDENTITY, DeviceEstimate::FLASH);
-    assert!(seed.tell(machine.estimates(), between, false, machine.now()));
+    assert!(seed.tell(machine.estimates(), between, None, machine.now()));
     machine.an_hour_passes();
     let device = machine.meet(false);
     assert_eq!(device.estimate(), between);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use ahead_engine::adviser::{Act, Adviser, Answer};
 use ahead_engine::report::{Aside, header};
 use ahead_policy::decision::Decision;
-use ahead_units::PageCount;
+use ahead_units::{Advice, PageCount};
 
 use crate::fd_table::{Entry, FileEntry, FileRef, Line};
 use crate::host::{self, Host};
@@ -101,6 +101,10 @@ impl Adviser for Direct<'_> {
             }
             Act::Advise(advice) => {
                 identity::advise(self.fd, advice);
+                Answer::Unknown
+            }
+            Act::Widen if self.line.may_widen() => {
+                identity::advise(self.fd, Advice::Sequential);
                 Answer::Unknown
             }
             // Nothing else is decided for this host.

@@ -46,16 +46,17 @@ pub(crate) fn on_dup(old: c_int, new: c_int) {
     if old == new {
         return;
     }
-    let origin = line(old).map_or([0; 2], |line| {
-        line.share();
-        line.origin()
-    });
+    let old = line(old);
+    if let Some(old) = old {
+        old.share();
+    }
     if let Some(line) = line(new) {
         line.forget();
         line.share();
         line.begin_opening();
-        if origin[0] != 0 {
-            line.set_origin(origin);
+        if let Some(old) = old {
+            line.copy_said(old);
+            line.copy_origin(old);
         }
     }
 }

@@ -9,9 +9,7 @@
 //! The lines of the first numbers are part of the library's zeroed data; lines of higher ones come
 //! in chunks, when a number of the chunk is first opened or read. Nothing is locked or allocated.
 
-use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed,
-};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 
 use ahead_units::Advice;
 
@@ -66,6 +64,20 @@ const IGNORED: u64 = 1 << 62;
 const SHARES_POSITION: u64 = 1 << 61;
 const PROGRAM_ADVISES: u64 = 1 << 60;
 
+/// What was said last of how a number is read; RANDOM is an [`Entry`].
+#[repr(u8)]
+enum Said {
+    /// Not known: others opened it.
+    Unknown = 0,
+    Nothing,
+    /// The program: SEQUENTIAL.
+    Sequential,
+    /// The program: something else.
+    Other,
+    /// The library: SEQUENTIAL.
+    ByUs,
+}
+
 /// One number, in a cache line of its own. All zero: never seen, inherited from whoever started the
 /// program.
 #[repr(align(64))]
@@ -82,8 +94,8 @@ pub(crate) struct Line {
     pub(crate) reader: AtomicU64,
     /// How often the number was opened: a folder is meant by both.
     openings: AtomicU32,
-    /// Whether the program said SEQUENTIAL through it.
-    is_sequential: AtomicBool,
+    /// What was said of how it is read, a [`Said`].
+    said: AtomicU8,
     /// Of a position that others may move: how often in a row they had not, and for how many reads it is believed
     /// now that they do not.
     unmoved: AtomicU8,
@@ -102,7 +114,7 @@ impl Line {
             timed_reads: AtomicU32::new(0),
             reader: AtomicU64::new(0),
             openings: AtomicU32::new(0),
-            is_sequential: AtomicBool::new(false),
+            said: AtomicU8::new(Said::Unknown as u8),
             unmoved: AtomicU8::new(0),
             believed_reads: AtomicU8::new(0),
             origin: [const { AtomicU64::new(0) }; 2],
@@ -210,6 +222,7 @@ impl Line {
     /// The number was opened by this process: no other has its position.
     pub(crate) fn on_open(&self) {
         self.forget();
+        self.set_said(Said::Nothing);
         self.age.store(AGE.load(Relaxed), Relaxed);
         self.begin_opening();
     }
@@ -226,6 +239,14 @@ impl Line {
     /// By which folder and name it was opened.
     pub(crate) fn origin(&self) -> [u64; 2] {
         [0, 1].map(|word: usize| self.origin[word].load(Relaxed))
+    }
+
+    /// The number is a copy of `old`, which was opened so.
+    pub(crate) fn copy_origin(&self, old: &Line) {
+        let origin = old.origin();
+        if origin[0] != 0 {
+            self.set_origin(origin);
+        }
     }
 
     /// Sets it.
@@ -247,12 +268,12 @@ impl Line {
             self.read_ended.store(0, Relaxed);
         }
         self.doubt_position();
-        self.set_advice(Advice::Normal);
+        self.set_said(Said::Unknown);
     }
 
     /// What the program said last about how it reads through the number; RANDOM is an [`Entry`].
     pub(crate) fn advice(&self) -> Advice {
-        if self.is_sequential.load(Relaxed) {
+        if self.said.load(Relaxed) == Said::Sequential as u8 {
             Advice::Sequential
         } else {
             Advice::Normal
@@ -261,9 +282,30 @@ impl Line {
 
     /// The program said how it reads through the number.
     pub(crate) fn set_advice(&self, advice: Advice) {
-        let is_sequential = advice == Advice::Sequential;
-        if self.is_sequential.load(Relaxed) != is_sequential {
-            self.is_sequential.store(is_sequential, Relaxed);
+        self.set_said(match advice {
+            Advice::Sequential => Said::Sequential,
+            _ => Said::Other,
+        });
+    }
+
+    /// The number is a copy of `old`, through which it was said how both are read.
+    pub(crate) fn copy_said(&self, old: &Line) {
+        self.said.store(old.said.load(Relaxed), Relaxed);
+    }
+
+    /// Whether it is we who say SEQUENTIAL now, once: this process has opened it, and said nothing.
+    pub(crate) fn may_widen(&self) -> bool {
+        let may = self.said.load(Relaxed) == Said::Nothing as u8;
+        if may {
+            self.set_said(Said::ByUs);
+        }
+        may
+    }
+
+    fn set_said(&self, said: Said) {
+        let said = said as u8;
+        if self.said.load(Relaxed) != said {
+            self.said.store(said, Relaxed);
         }
     }
 
@@ -453,6 +495,26 @@ pub(crate) mod tests {
         assert!(line(i32::MAX).is_none());
         forget_range(900_000, u32::MAX);
         assert_eq!(high.entry(), Entry::Unwatched);
+    }
+
+    /// What was inherited is read by others too, and what the program has said stands.
+    #[test]
+    fn the_library_says_sequential_once_of_what_this_process_opened_and_nobody_spoke_of() {
+        let (inherited, opened, copy) = (Line::new(), Line::new(), Line::new());
+        assert!(!inherited.may_widen());
+        opened.on_open();
+        copy.copy_said(&opened);
+        assert!(opened.may_widen() && !opened.may_widen());
+        assert_eq!(opened.advice(), Advice::Normal, "the program said nothing");
+        assert!(copy.may_widen(), "`dd` reads through a copy");
+        opened.forget();
+        assert!(!opened.may_widen());
+        for advice in [Advice::Sequential, Advice::Normal] {
+            opened.on_open();
+            opened.set_advice(advice);
+            assert!(!opened.may_widen());
+            assert_eq!(opened.advice(), advice);
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! for good and the file gets another.
 
 use std::cell::UnsafeCell;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 
 use ahead_engine::estimates::{Estimates, to_word};
@@ -19,6 +20,8 @@ use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
 use ahead_engine::members::Members;
 use ahead_policy::adaptive::{STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
+use ahead_sys::block_queue::{BlockStat, DeviceNumber};
+use ahead_units::ByteLength;
 
 use crate::deferred_word::{pack, unpack};
 use crate::fd_table::FileRef;
@@ -284,6 +287,11 @@ impl FileTable for Files {
 
     fn keep_estimates(&self) {
         self.own_run.keep();
+    }
+
+    fn delivered(&self, number: u64) -> Option<ByteLength> {
+        let stat = BlockStat::read(Path::new("/sys"), DeviceNumber::from_dev(number))?;
+        Some(ByteLength::new(stat.read_bytes))
     }
 
     fn note_device(&self, number: u64, estimate: DeviceEstimate) {

@@ -5,7 +5,7 @@
 //! be made, there is no host and every hook is a plain call.
 
 use std::cell::UnsafeCell;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -120,8 +120,8 @@ impl Host {
         self.session.group.set_memory(memory, &self.settings);
     }
 
-    /// What sysfs says about a device, its own folder or that of the disk it is a part of.
-    pub(crate) fn device_facts(&self, seen: SeenDevice) -> DeviceFacts {
+    /// What sysfs says about a device, its own folder or that of the disk it is a part of, and the file system of `fd` on it.
+    pub(crate) fn device_facts(&self, seen: SeenDevice, fd: c_int) -> DeviceFacts {
         let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
         let device = DeviceNumber::from_dev(seen.number);
         let identity = || match device.major {
@@ -132,6 +132,7 @@ impl Host {
         DeviceFacts {
             identity: self.session.files.own_run.identity(identity),
             rotational: queue.rotational,
+            has_large_folios: device.major != 0 && identity::has_large_folios(fd),
             ..DeviceFacts::configured(&self.settings)
                 .with_queue(queue.max_sectors_kb, queue.read_ahead_kb)
                 .with_stripes(queue.minimum_io_size, queue.optimal_io_size)

@@ -3,9 +3,11 @@
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 
 use ahead_engine::adviser::Residency;
 use ahead_sys::cachestat::cachestat_range;
+use ahead_sys::large_folios;
 use ahead_units::{Advice, ByteLength, PageCount, PageRange};
 use rustix::fs::{FileType, OFlags};
 
@@ -121,8 +123,21 @@ pub(crate) fn look(fd: c_int) -> Option<Identity> {
 
 /// The kind of file system; `None` for one whose files are memory already.
 fn reads_from_somewhere(fd: BorrowedFd<'_>) -> Option<u64> {
-    let magic = rustix::fs::fstatfs(fd).ok()?.f_type;
+    let magic = kind_of_file_system(fd)?;
     (!WITHOUT_DEVICE.contains(&magic)).then_some(magic.cast_unsigned())
+}
+
+fn kind_of_file_system(fd: BorrowedFd<'_>) -> Option<i64> {
+    rustix::fs::fstatfs(fd).ok().map(|system| system.f_type)
+}
+
+/// Whether `fd` lies on a file system that keeps files in large folios.
+pub(crate) fn has_large_folios(fd: c_int) -> bool {
+    let release = || large_folios::running_release(Path::new("/proc"));
+    borrowed(fd)
+        .and_then(kind_of_file_system)
+        .zip(release())
+        .is_some_and(|(magic, release)| large_folios::has_them(magic, release))
 }
 
 /// Where `fd` stands.

@@ -365,7 +365,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
         shares_position: seen.flags.contains(OFlags::RDWR),
         program_advises: false,
     };
-    let find = || host.device_facts(seen.device);
+    let find = || host.device_facts(seen.device, fd);
     let act = session.on_open(
         file,
         seen.device.number,

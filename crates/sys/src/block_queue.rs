@@ -214,14 +214,24 @@ impl BlockQueue {
 
     /// The counters now.
     pub fn stat(&self) -> io::Result<BlockStat> {
-        let text = fs::read_to_string(self.folder.join("stat"))?;
+        let text = fs::read(self.folder.join("stat"))?;
+        BlockStat::parse(&text).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+impl BlockStat {
+    /// The counters of a device now; `None` where it is no block device, or does not say. Allocates nothing.
+    #[must_use]
+    pub fn read(sys_root: &Path, device: DeviceNumber) -> Option<Self> {
+        let mut path = SmallPath::below(sys_root);
+        write!(path, "/dev/block/{device}/stat").ok()?;
+        Self::parse(path.read().ok()?)
+    }
+
+    fn parse(text: &[u8]) -> Option<Self> {
+        let text = str::from_utf8(text).ok()?;
         let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
-        let mut field = |skip: usize| {
-            fields
-                .nth(skip)
-                .and_then(Result::ok)
-                .ok_or(io::ErrorKind::InvalidData)
-        };
+        let mut field = |skip: usize| fields.nth(skip).and_then(Result::ok);
         // reads, reads merged, sectors read, ms reading, writes, writes merged, sectors written,
         // ms writing, in flight, …
         let reads = field(0)?;
@@ -229,11 +239,11 @@ impl BlockQueue {
         let writes = field(1)?;
         let written_sectors = field(1)?;
         let in_flight = field(1)?;
-        Ok(BlockStat {
+        Some(Self {
             reads,
-            read_bytes: sectors * SECTOR_BYTES,
+            read_bytes: sectors.saturating_mul(SECTOR_BYTES),
             writes,
-            written_bytes: written_sectors * SECTOR_BYTES,
+            written_bytes: written_sectors.saturating_mul(SECTOR_BYTES),
             in_flight,
         })
     }

@@ -78,7 +78,7 @@ pub(crate) fn believe(identity: u64, estimate: DeviceEstimate) -> io::Result<Pat
     let tell = |words: &[AtomicU64]| {
         let all = Estimates::new(words, minute_ago);
         let device = SharedEstimate::without_guess(identity);
-        let _ = device.tell(all, estimate, false, Timestamp::new(0));
+        let _ = device.tell(all, estimate, None, Timestamp::new(0));
         all.file()
     };
     file.set_len(FILE_BYTES as u64)?;
@@ -191,7 +191,7 @@ mod tests {
             let all = Estimates::new(&words, now.unwrap().as_secs());
             let device = SharedEstimate::new();
             device.set_identity(7, DeviceEstimate::FLASH);
-            assert!(device.tell(all, DeviceEstimate::ARM, false, Timestamp::new(0)));
+            assert!(device.tell(all, DeviceEstimate::ARM, None, Timestamp::new(0)));
             all.file()
         }
     }

@@ -14,6 +14,7 @@ fn device_of(rotational: bool, stripes: u32) -> Device {
         stripes,
         call_pages_max: 256,
         kernel_window: 32,
+        has_large_folios: false,
         access_ns: 0,
         bytes_per_second: 0,
         depth: 0,

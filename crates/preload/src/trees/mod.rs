@@ -193,7 +193,7 @@ fn on_long_call(elapsed: u64, fd: c_int) {
 fn was_at_hand(elapsed: u64, fd: c_int) -> Option<bool> {
     let host = wake::host()?;
     let device = identity::device_of(fd)?;
-    let find = || host.device_facts(device);
+    let find = || host.device_facts(device, fd);
     let place = host.session.meet(device.number, ticks::timestamp(), find);
     let access_ns = host.session.devices.get(place).estimate().access_ns;
     ticks::RATE.settle();

@@ -4,7 +4,6 @@
 //! many wait, how a window of this kernel becomes pages, and that the memory has a limit which windows in flight do
 //! not exceed. `--memory` is a container's, so the limit is that of a control group.
 
-use ahead_device::machine::MachineTree;
 use ahead_device::measurement::report::MeasuredTarget;
 use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::Policy;
@@ -12,6 +11,7 @@ use ahead_sim::queue::{DeadlineRules, LOOP_DEPTH, QueueSettings, Scheduler};
 use ahead_sim::world::{FOLIO_ORDER_MAX, Machine};
 use ahead_study::circumstances::ReclaimChoice;
 use ahead_study::plan::{GUEST_KERNEL, KERNEL};
+use ahead_sys::large_folios;
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 
 use crate::figures::size;
@@ -20,10 +20,6 @@ use crate::figures::size;
 const REQUEST_KIB_MAX: u64 = 1024;
 /// From this release on a kernel reads ahead as the replica of 6.18; before, as that of 6.12.
 const NEW_READ_AHEAD: (u32, u32) = (6, 18);
-/// From this release on ext4 has folios of more than a page.
-const EXT4_FOLIOS: (u32, u32) = (6, 16);
-/// Since when XFS has them.
-const XFS_FOLIOS: (u32, u32) = (5, 18);
 
 /// Memory of the programs and the page cache together, and what the programs have of it.
 #[derive(Clone, Copy, Debug)]
@@ -55,13 +51,10 @@ impl SimulatedMachine {
     /// The machine of a measurement, whose disk is like `model`. What it does not say is as Linux sets it up by itself,
     /// and a file system that is not known is ext4.
     pub(super) fn measured(kernel: &str, target: &MeasuredTarget, model: &DiskModel) -> Self {
-        let release = MachineTree::release(kernel);
+        let release = large_folios::release(kernel);
         let is_from = |first| release.is_none_or(|release| release >= first);
-        let has_folios = match target.file_system.as_deref() {
-            Some("xfs") => is_from(XFS_FOLIOS),
-            Some("ext4") | None => is_from(EXT4_FOLIOS),
-            Some(_) => false,
-        };
+        let file_system = target.file_system.as_deref().unwrap_or("ext4");
+        let has_folios = large_folios::since(file_system).is_some_and(is_from);
         Self {
             kernel: if is_from(NEW_READ_AHEAD) {
                 KERNEL
