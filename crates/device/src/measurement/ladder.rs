@@ -2,7 +2,9 @@
 //!
 //! Each run opens its files anew, as a file keeps the window that it was opened with, and forgets what is cached
 //! of the target first, when what was read ahead for the run before has arrived. Streams read parts of the target that do not overlap; a stream that comes to the end of
-//! its part begins again with a run of its own, so no run reads what it has read before.
+//! its part begins again with a run of its own, so no run reads what it has read before. What a stream has read it forgets, as a
+//! small memory does: the pages that come next are those that went. Of a virtual machine a page that nobody has touched may have to be
+//! fetched from its host, and a run through many of those measures that.
 //! What counts is the second half of a run: in the first the windows grow. Streams whose windows fill no sooner
 //! than in a quarter of a run are left out, as they would show the filling. Who sets the windows
 //! and puts them back is the caller.
@@ -10,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::num::NonZero;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -26,6 +29,11 @@ use super::statistics::{Spanned, quantile};
 pub const STREAM_READ_BYTES: u64 = 128 << 10;
 /// Windows of a stream that are in memory at most: the one that is read and the next one.
 const WINDOWS_AT_ONCE: u64 = 2;
+/// Bytes that all streams together have behind them before each forgets its part. More, and they go through more memory than a small
+/// one has.
+const BEHIND_BYTES: u64 = 32 << 20;
+/// And each of them at least: less, and it does little else.
+const BEHIND_BYTES_MIN: u64 = 1 << 20;
 /// Part of a run in which all windows have to be full.
 const FILLING_PARTS: u64 = 4;
 /// Repeats of every run.
@@ -210,6 +218,10 @@ fn run(
         let mut places = Reads::new(work, number * part, part, repeat);
         let mut buffer = vec![0; usize::try_from(places.bytes).unwrap_or(0)];
         let mut latencies_ns = Vec::new();
+        let mut behind = Behind {
+            most: (BEHIND_BYTES / readers).max(BEHIND_BYTES_MIN),
+            start: None,
+        };
         loop {
             let (now, so_far) = (Instant::now(), bytes.load(Ordering::Relaxed));
             if now >= began + half || so_far >= plan.run_bytes_max / 2 {
@@ -227,6 +239,9 @@ fn run(
             let took = now.elapsed().as_nanos();
             latencies_ns.push(u64::try_from(took).unwrap_or(u64::MAX));
             bytes.fetch_add(places.bytes, Ordering::Relaxed);
+            if matches!(work, LadderWork::Streams(_)) {
+                behind.forget(&file, offset, offset + places.bytes)?;
+            }
         }
     };
     let parts: Vec<io::Result<Vec<u64>>> = std::thread::scope(|scope| {
@@ -252,6 +267,27 @@ fn run(
         all.latencies_ns.extend(part?);
     }
     Ok(all)
+}
+
+/// What a stream has read and not forgotten yet.
+struct Behind {
+    /// Bytes before it forgets them.
+    most: u64,
+    start: Option<u64>,
+}
+
+impl Behind {
+    /// The stream has read from `start` to `end`, exclusive.
+    fn forget(&mut self, file: &File, start: u64, end: u64) -> io::Result<()> {
+        let from = *self.start.get_or_insert(start);
+        if let Some(length) = NonZero::new(end.saturating_sub(from))
+            && length.get() >= self.most
+        {
+            rustix::fs::fadvise(file, from, Some(length), Advice::DontNeed)?;
+            self.start = Some(end);
+        }
+        Ok(())
+    }
 }
 
 /// Places of one reader: `None` when its part is at its end.
