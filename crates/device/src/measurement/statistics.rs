@@ -50,6 +50,16 @@ impl Spanned {
         }
     }
 
+    /// How far the median is from the nearer of both ends, in thousandths of it: of three parts those two agree.
+    #[must_use]
+    pub fn nearer_end_permille(&self) -> u64 {
+        let nearer = self
+            .value
+            .abs_diff(self.low)
+            .min(self.high.abs_diff(self.value));
+        permille(nearer, self.value)
+    }
+
     /// (largest − smallest) / median, in thousandths.
     #[must_use]
     pub fn spread_permille(&self) -> u64 {
