@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use ahead_engine::estimates::{Estimates, FILE_BYTES, SharedEstimate, words_of, words_of_file};
+use ahead_engine::estimates::{
+    self, Estimates, FILE_BYTES, SharedEstimate, words_of, words_of_file,
+};
 use ahead_policy::device::DeviceEstimate;
 use ahead_units::Timestamp;
 use serde_json::Value;
@@ -75,7 +77,11 @@ impl User {
 
     /// What the processes of a machine that was started `start` share.
     fn shared(&self, start: &str) -> Vec<AtomicU64> {
-        let shared = self.place.path().join(start).join("ahead-members");
+        let shared = self
+            .place
+            .path()
+            .join(start)
+            .join(format!("ahead-members.{}", estimates::VERSION));
         words_of(&fs::read(shared).expect("a file")[KEPT])
     }
 

@@ -28,8 +28,10 @@ const SLOT_WORDS: usize = 4;
 /// Words of all slots. All zero is no device.
 pub const WORDS: usize = SLOTS * SLOT_WORDS;
 
-/// First word of the file: "ahead", "D" and the layout's version.
-pub const MAGIC: u64 = 0x6168_6561_6444_0003;
+/// Version of the layout of a slot. Words of another one say something else.
+pub const VERSION: u64 = 3;
+/// First word of the file: "ahead", "D" and the version.
+pub const MAGIC: u64 = 0x6168_6561_6444_0000 | VERSION;
 /// Size of the file in bytes.
 pub const FILE_BYTES: usize = (1 + WORDS) * 8;
 

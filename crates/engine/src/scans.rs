@@ -14,7 +14,8 @@
 //! ```
 //!
 //! A trial of what is slower is broken off when it has cost a quarter of a period, and after each in vain the next one is twice as far
-//! on, unless a page comes to take a quarter longer than it did then. A period is long beside what windows hold: a reader that finds 8 MiB in memory reads those as fast as memory is.
+//! on, unless a page comes to take a quarter longer than it did then. A period is long beside what windows hold: a reader that finds
+//! 8 MiB in memory reads those as fast as memory is.
 //!
 //! What stands before all trials where files are kept in large folios is an [`Opening`]. A trial says something to who has the device to
 //! himself. Of several programs the one that asks for more gets more, and takes it from the others: eight of them preferred requests,

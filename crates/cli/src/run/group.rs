@@ -52,9 +52,14 @@ fn path(runtime_folder: Option<PathBuf>) -> PathBuf {
             && found.is_ok_and(|it| it.is_dir() && it.uid() == own_id() && it.mode() & 0o022 == 0)
     };
     match runtime_folder.filter(is_own) {
-        Some(folder) => folder.join("ahead-members"),
-        None => Path::new(SHARED_MEMORY).join(format!("ahead-members-{}", own_id())),
+        Some(folder) => folder.join(name()),
+        None => Path::new(SHARED_MEMORY).join(format!("{}-{}", name(), own_id())),
     }
+}
+
+/// Its name. It stays until the machine starts again: what an older version of `ahead` has written there would be read wrongly.
+fn name() -> String {
+    format!("ahead-members.{}", estimates::VERSION)
 }
 
 /// The file of the run that `variable` names, or of the one that this process belongs to.
@@ -115,7 +120,7 @@ mod tests {
     fn a_folder_that_others_can_write_to_is_passed_over() {
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().to_owned();
-        assert_eq!(path(Some(own.clone())), own.join("ahead-members"));
+        assert_eq!(path(Some(own.clone())), own.join(name()));
         fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).unwrap();
         let fallback = path(None);
         assert_eq!(path(Some(own)), fallback);
