@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ahead_sys::{large_folios, small_file};
+use ahead_sys::{kernel_release, small_file};
 use serde::Serialize;
 
 /// Longest file that is read. Values of sysfs are a page at most; a list of mounts can be long.
@@ -69,8 +69,7 @@ impl MachineTree {
     /// Version of the kernel: the first two numbers of its release.
     #[must_use]
     pub fn kernel(&self) -> Option<(u32, u32)> {
-        let release = fs::read_to_string(self.proc().join("sys/kernel/osrelease")).ok()?;
-        large_folios::release(&release)
+        kernel_release::read(&self.proc())
     }
 
     /// Which start of the machine this is: a text that no other start has; empty where that is not said.

@@ -129,12 +129,15 @@ impl Opening {
 
     /// Whether it is time to [look](Self::look).
     pub(crate) fn is_due(&self) -> bool {
+        if !self.is_open() {
+            return false;
+        }
         let pages = self.pages.load(Relaxed);
         let is_first = self.from_ns.load(Relaxed) == 0;
         let doubts = self.doubts.load(Relaxed);
         let waits = self.waited_ns.load(Relaxed) >= WAITED_NS << doubts;
         let is_enough = waits || pages >= PAGES << doubts;
-        self.is_open() && pages > 0 && (is_first || is_enough)
+        pages > 0 && (is_first || is_enough)
     }
 
     /// Whether scans are left to the kernel, once that is found out. The device has `delivered` so much to everybody since it is

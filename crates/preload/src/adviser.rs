@@ -103,7 +103,7 @@ impl Adviser for Direct<'_> {
                 identity::advise(self.fd, advice);
                 Answer::Unknown
             }
-            Act::Widen if self.line.may_widen() => {
+            Act::Widen if self.line.claim_widening() => {
                 identity::advise(self.fd, Advice::Sequential);
                 Answer::Unknown
             }

@@ -241,18 +241,18 @@ impl Line {
         [0, 1].map(|word: usize| self.origin[word].load(Relaxed))
     }
 
+    /// Sets it.
+    pub(crate) fn set_origin(&self, origin: [u64; 2]) {
+        for (word, value) in self.origin.iter().zip(origin) {
+            word.store(value, Relaxed);
+        }
+    }
+
     /// The number is a copy of `old`, which was opened so.
     pub(crate) fn copy_origin(&self, old: &Line) {
         let origin = old.origin();
         if origin[0] != 0 {
             self.set_origin(origin);
-        }
-    }
-
-    /// Sets it.
-    pub(crate) fn set_origin(&self, origin: [u64; 2]) {
-        for (word, value) in self.origin.iter().zip(origin) {
-            word.store(value, Relaxed);
         }
     }
 
@@ -293,8 +293,8 @@ impl Line {
         self.said.store(old.said.load(Relaxed), Relaxed);
     }
 
-    /// Whether it is we who say SEQUENTIAL now, once: this process has opened it, and said nothing.
-    pub(crate) fn may_widen(&self) -> bool {
+    /// Whether it is we who say SEQUENTIAL now, once: this process has opened it, and said nothing. From now on we have.
+    pub(crate) fn claim_widening(&self) -> bool {
         let may = self.said.load(Relaxed) == Said::Nothing as u8;
         if may {
             self.set_said(Said::ByUs);
@@ -501,18 +501,18 @@ pub(crate) mod tests {
     #[test]
     fn the_library_says_sequential_once_of_what_this_process_opened_and_nobody_spoke_of() {
         let (inherited, opened, copy) = (Line::new(), Line::new(), Line::new());
-        assert!(!inherited.may_widen());
+        assert!(!inherited.claim_widening());
         opened.on_open();
         copy.copy_said(&opened);
-        assert!(opened.may_widen() && !opened.may_widen());
+        assert!(opened.claim_widening() && !opened.claim_widening());
         assert_eq!(opened.advice(), Advice::Normal, "the program said nothing");
-        assert!(copy.may_widen(), "`dd` reads through a copy");
+        assert!(copy.claim_widening(), "`dd` reads through a copy");
         opened.forget();
-        assert!(!opened.may_widen());
+        assert!(!opened.claim_widening());
         for advice in [Advice::Sequential, Advice::Normal] {
             opened.on_open();
             opened.set_advice(advice);
-            assert!(!opened.may_widen());
+            assert!(!opened.claim_widening());
             assert_eq!(opened.advice(), advice);
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ahead_engine::adviser::Residency;
 use ahead_sys::cachestat::cachestat_range;
-use ahead_sys::large_folios;
+use ahead_sys::{kernel_release, large_folios};
 use ahead_units::{Advice, ByteLength, PageCount, PageRange};
 use rustix::fs::{FileType, OFlags};
 
@@ -133,11 +133,9 @@ fn kind_of_file_system(fd: BorrowedFd<'_>) -> Option<i64> {
 
 /// Whether `fd` lies on a file system that keeps files in large folios.
 pub(crate) fn has_large_folios(fd: c_int) -> bool {
-    let release = || large_folios::running_release(Path::new("/proc"));
-    borrowed(fd)
-        .and_then(kind_of_file_system)
-        .zip(release())
-        .is_some_and(|(magic, release)| large_folios::has_them(magic, release))
+    let kind = borrowed(fd).and_then(kind_of_file_system);
+    let is_there = |since| kernel_release::read(Path::new("/proc")) >= Some(since);
+    kind.and_then(large_folios::since_of).is_some_and(is_there)
 }
 
 /// Where `fd` stands.

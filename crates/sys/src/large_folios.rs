@@ -3,13 +3,7 @@
 //! The kernel's own read-ahead makes them; a call for pages (`readahead`, `POSIX_FADV_WILLNEED`) brings single ones, which take
 //! several times the processor time.
 
-use std::fmt::Write as _;
-use std::path::Path;
-
-use crate::small_file::SmallPath;
-
-/// The first two numbers of a kernel's release.
-pub type Release = (u32, u32);
+use crate::kernel_release::Release;
 
 struct FileSystem {
     name: &'static str,
@@ -34,31 +28,18 @@ const WITH_LARGE_FOLIOS: [FileSystem; 2] = [
 /// Since when the file system called `name` has them; `None`: it has none.
 #[must_use]
 pub fn since(name: &str) -> Option<Release> {
-    let mut all = WITH_LARGE_FOLIOS.iter();
-    all.find(|system| system.name == name)
-        .map(|found| found.since)
+    since_where(|system| system.name == name)
 }
 
-/// Whether the file system with this magic number has them in a kernel of that release.
+/// The same of the file system with this magic number.
 #[must_use]
-pub fn has_them(magic: i64, release: Release) -> bool {
-    let is_it = |system: &FileSystem| system.magic == magic && release >= system.since;
-    WITH_LARGE_FOLIOS.iter().any(is_it)
+pub fn since_of(magic: i64) -> Option<Release> {
+    since_where(|system| system.magic == magic)
 }
 
-/// The two numbers of a kernel's release: 6 and 12 of `6.12.48-cloud`.
-#[must_use]
-pub fn release(text: &str) -> Option<Release> {
-    let mut parts = text.trim().split(['.', '-', '+']);
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
-/// The release of the running kernel, whose /proc is at `proc_root`. Allocates nothing.
-#[must_use]
-pub fn running_release(proc_root: &Path) -> Option<Release> {
-    let mut path = SmallPath::below(proc_root);
-    write!(path, "/sys/kernel/osrelease").ok()?;
-    release(str::from_utf8(path.read().ok()?).ok()?)
+fn since_where(is_it: impl Fn(&FileSystem) -> bool) -> Option<Release> {
+    let found = WITH_LARGE_FOLIOS.iter().find(|system| is_it(system));
+    found.map(|system| system.since)
 }
 
 #[cfg(test)]
@@ -67,20 +48,12 @@ mod tests {
 
     #[test]
     fn ext4_has_them_since_6_16_and_others_not() {
+        let has_them = |magic, release| since_of(magic).is_some_and(|since| release >= since);
         assert!(!has_them(libc::EXT4_SUPER_MAGIC, (6, 12)));
         assert!(has_them(libc::EXT4_SUPER_MAGIC, (6, 18)));
         assert!(has_them(libc::XFS_SUPER_MAGIC, (6, 1)));
         assert!(!has_them(libc::BTRFS_SUPER_MAGIC, (7, 0)));
         assert_eq!(since("xfs"), Some((5, 18)));
         assert_eq!(since("ext3"), None);
-    }
-
-    #[test]
-    fn a_release_begins_with_two_numbers() {
-        assert_eq!(release("6.12.48-cloud\n"), Some((6, 12)));
-        assert_eq!(release("6.18+"), Some((6, 18)));
-        assert_eq!(release("next"), None);
-        assert!(running_release(Path::new("/proc")).is_some_and(|release| release > (4, 0)));
-        assert_eq!(running_release(Path::new("/nowhere")), None);
     }
 }

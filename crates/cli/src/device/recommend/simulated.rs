@@ -11,7 +11,7 @@ use ahead_sim::queue::{DeadlineRules, LOOP_DEPTH, QueueSettings, Scheduler};
 use ahead_sim::world::{FOLIO_ORDER_MAX, Machine};
 use ahead_study::circumstances::ReclaimChoice;
 use ahead_study::plan::{GUEST_KERNEL, KERNEL};
-use ahead_sys::large_folios;
+use ahead_sys::{kernel_release, large_folios};
 use ahead_units::{ByteLength, PAGE_BYTES, PageCount};
 
 use crate::figures::size;
@@ -51,7 +51,7 @@ impl SimulatedMachine {
     /// The machine of a measurement, whose disk is like `model`. What it does not say is as Linux sets it up by itself,
     /// and a file system that is not known is ext4.
     pub(super) fn measured(kernel: &str, target: &MeasuredTarget, model: &DiskModel) -> Self {
-        let release = large_folios::release(kernel);
+        let release = kernel_release::parse(kernel);
         let is_from = |first| release.is_none_or(|release| release >= first);
         let file_system = target.file_system.as_deref().unwrap_or("ext4");
         let has_folios = large_folios::since(file_system).is_some_and(is_from);

@@ -90,7 +90,7 @@ impl Correction {
     }
 }
 
-/// The points of the number of streams that is the nearest of those measured under two windows at least. Many streams are not
+/// The points of the number of streams that is the nearest of those measured under two windows at least, or else of all. Many streams are not
 /// measured under large windows, as these would not be full in time; what is one stream's there is not theirs: eight of a disk
 /// that brings one 16 % more under 8 MiB than under 1 MiB got 6 % less.
 fn nearest(ladder: &[LadderPoint], streams: u64) -> Vec<Rung> {
@@ -109,13 +109,10 @@ fn nearest(ladder: &[LadderPoint], streams: u64) -> Vec<Rung> {
             });
         }
     }
-    let most = ladders.values().map(|rungs| rungs.len().min(2)).max();
-    let long = ladders
-        .into_iter()
-        .filter(|(_, rungs)| Some(rungs.len().min(2)) == most);
-    let nearest = long.min_by_key(|(count, _)| {
+    let nearest = ladders.into_iter().min_by_key(|(count, rungs)| {
         let (one, other) = (u64::from(*count).max(1), streams.max(1));
-        permille(one.max(other), one.min(other))
+        let distance = permille(one.max(other), one.min(other));
+        (rungs.len() < 2, distance)
     });
     nearest.map(|(_, rungs)| rungs).unwrap_or_default()
 }
