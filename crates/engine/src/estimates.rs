@@ -288,7 +288,10 @@ impl SharedEstimate {
         };
         let others = scans_from_bits(what.load(Relaxed));
         let word = own | scans_to_bits(scans_are_left.or(others));
-        self.newest.store(word, Relaxed);
+        // What others have found out and this process has not heard yet is news when it listens next.
+        let heard = scans_from_bits(newest);
+        let known = own | scans_to_bits(scans_are_left.or(heard));
+        self.newest.store(known, Relaxed);
         self.is_known.store(true, Relaxed);
         let was_s = when.load(Relaxed);
         what.store(word, Relaxed);
@@ -438,6 +441,19 @@ mod tests {
         assert_eq!(two.hear(all, at(2)), heard(slower(2), false));
         assert!(two.tell(all, slower(2), Some(true), at(3)));
         assert_eq!(one.hear(all, at(3)).unwrap().scans_are_left, Some(true));
+    }
+
+    /// A process that told of an access before it listened kept what was found out, and never heard it.
+    #[test]
+    fn what_others_found_out_is_heard_also_after_something_was_told() {
+        let words = words();
+        let all = Estimates::new(&words, 0);
+        let (one, two) = (met(7), met(7));
+        assert!(one.tell(all, MEDIUM, Some(true), at(1)));
+        let _ = two.tell(all, slower(2), None, at(2));
+        assert_eq!(two.hear(all, at(3)).unwrap().scans_are_left, Some(true));
+        assert_eq!(two.hear(all, at(3)), None);
+        assert_eq!(one.hear(all, at(3)), heard(slower(2), false));
     }
 
     #[test]
