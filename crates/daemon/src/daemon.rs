@@ -6,6 +6,7 @@
 
 mod answers;
 mod service;
+mod windows;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -13,13 +14,11 @@ use std::time::Duration;
 
 use ahead_device::machine::MachineTree;
 use ahead_engine::host::{EnteredFile, FileTable};
-use ahead_engine::mapped_window::{MappedNeed, WindowPrice};
 use ahead_engine::session::{Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::WATCHED_MAX;
 use ahead_policy::adaptive::Quick;
-use ahead_policy::reason::Pattern;
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{PageCount, Timestamp};
 use lru::LruCache;
@@ -34,7 +33,6 @@ use crate::observing::Observing;
 use crate::outside::{Outside, ResidentOutside};
 use crate::owned::{OwnedDevices, OwnersWindow};
 use crate::pause::Told;
-use crate::reach::Reach;
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
 use crate::starving::StarvingFaults;
@@ -201,7 +199,7 @@ impl Daemon {
         self.counts.misses += 1;
         self.missed = fact.time;
         // A program that gives advice of its own is left to it, as is one that has the library.
-        let is_left = fact.advised_random || self.readers.get(fact).has_library;
+        let is_left = self.is_advised(fact) || self.readers.get(fact).has_library;
         if is_left || self.owned.is_owned(fact.file.device) {
             return self.ignore(fact);
         }
@@ -222,6 +220,12 @@ impl Daemon {
         } else if let Some(untold) = self.session.files.untold(place, fact) {
             self.on_accesses(&untold);
         }
+    }
+
+    /// Whether the program said of its open file that it reads at random; a scan that is held back is not its word.
+    fn is_advised(&self, fact: &Observation) -> bool {
+        let (file, process) = (fact.file, fact.process);
+        fact.advised_random && !self.narrowed.holds(file, process, SmallWindow::WhatIsRead)
     }
 
     /// What reads the file now is left alone: to be told of each miss would cost it time for nothing.
@@ -290,7 +294,7 @@ impl Daemon {
         let Some(place) = self.session.files.find(fact.file) else {
             return;
         };
-        if fact.advised_random {
+        if self.is_advised(fact) || self.narrowed.notice_undone(fact) {
             // The program has just said so: it is left to it, and its next misses are.
             self.changes
                 .on_deed(&self.session.files, place, fact, Deed::LeftToProgram);
@@ -317,9 +321,7 @@ impl Daemon {
                 }
                 _ => {
                     is_calm = false;
-                    let is_held =
-                        self.narrowed
-                            .holds(fact.file, fact.process, SmallWindow::FewPages);
+                    let is_held = self.narrowed.holds_back(fact.file, fact.process);
                     let may_act =
                         self.service != Service::Observe && !is_held && self.is_meant(place, fact);
                     let reach = self.session.files.reach(place);
@@ -450,96 +452,6 @@ impl Daemon {
             cgroups,
             device: Some(DeviceNumber::from_dev(fact.file.device)),
         })
-    }
-
-    /// A mapping that is read at random gets no window; one that is read in order again gets the device's.
-    fn fit_window(&mut self, place: u32, fact: &Observation) {
-        let Ok(mut inside) = self.session.files.enter(place) else {
-            return;
-        };
-        let device = self.session.devices.get(inside.state().0.device());
-        let price = WindowPrice::new(&device.estimate(), self.file_memory);
-        let need = inside.slot().mapped_need(fact, &price);
-        drop(inside);
-        match need {
-            MappedNeed::NoWindow
-                if !self
-                    .narrowed
-                    .holds(fact.file, fact.process, SmallWindow::Nothing) =>
-            {
-                // Where it cannot be taken away, the reader pays for it as it did, and so do we, but seldom.
-                let _ = self.narrow(place, fact, SmallWindow::Nothing);
-            }
-            MappedNeed::Window if self.narrowed.holds_any(fact.file, SmallWindow::Nothing) => {
-                self.narrowed.widen(fact.file, SmallWindow::Nothing);
-                self.changes
-                    .on_deed(&self.session.files, place, fact, Deed::WindowGivenBack);
-            }
-            _ => {}
-        }
-    }
-
-    /// A scan behind which page faults starve takes what it reads and no more, in turn with them, where a device serves small
-    /// requests as fast as large ones: nothing is requested for it, and the kernel's window becomes small.
-    fn hold_back(&mut self, place: u32, fact: &Observation) {
-        let number = fact.file.device;
-        let Ok(mut inside) = self.session.files.enter(place) else {
-            return;
-        };
-        if inside.state().0.pattern != Pattern::Sequential {
-            return;
-        }
-        drop(inside);
-        self.starving.on_scan(number, fact.time);
-        let is_wanted = self.starving.is_on(number, fact.time);
-        let is_held = || {
-            let (file, process) = (fact.file, fact.process);
-            self.narrowed.holds(file, process, SmallWindow::FewPages)
-        };
-        if is_wanted && fact.window.is_some() && !is_held() {
-            // What a program said of its open file shows in its window, and stays.
-            let _ = self.narrow(place, fact, SmallWindow::FewPages);
-        }
-    }
-
-    /// Scans have the device's window again where page faults do not starve any more.
-    fn let_go_on(&mut self, now: Timestamp) {
-        let held: Vec<_> = self.narrowed.files_with(SmallWindow::FewPages).collect();
-        for file in held {
-            if !self.starving.is_on(file.device, now) {
-                self.narrowed.widen(file, SmallWindow::FewPages);
-            }
-        }
-    }
-
-    fn narrow(&mut self, place: u32, fact: &Observation, window: SmallWindow) -> Option<()> {
-        let mut inside = self.session.files.enter(place).ok()?;
-        inside.slot().may_narrow(fact, LOOK_NS).then_some(())?;
-        drop(inside);
-        // The window that is found is the one that will be put back.
-        self.respect_owners();
-        if !self.is_meant(place, fact) {
-            return None;
-        }
-        let hint = match self.session.files.reach(place) {
-            // It may be open as well.
-            Reach::Mapping { .. } => Reach::Unknown,
-            known => known,
-        };
-        let (_, reach) = crate::reach::reach(fact.file, fact.process, hint)?;
-        self.session.files.set_reach(place, reach);
-        let Reach::Descriptor { process, number } = reach else {
-            return None;
-        };
-        let (known, deed) = match window {
-            SmallWindow::Nothing => (None, Deed::WindowTaken),
-            SmallWindow::FewPages => (fact.window, Deed::HeldBack),
-        };
-        self.narrowed
-            .narrow(fact.file, (process, number), window, known)
-            .ok()?;
-        self.changes.on_deed(&self.session.files, place, fact, deed);
-        Some(())
     }
 
     fn look_around(&mut self, now: Timestamp) {

@@ -16,11 +16,13 @@ use ahead_observer::observation::{FileKey, Observation};
 use ahead_observer::quiet::{Quiet, SETTLED_MAX};
 use ahead_policy::adaptive::{STREAMS_MANY, Stream, StreamId};
 use ahead_policy::decision::Decision;
-use ahead_units::{ByteRange, Timestamp};
+use ahead_units::{ByteLength, ByteRange, Timestamp};
 use lru::LruCache;
 
 use crate::history::{Deed, History};
+use crate::machine_facts::delivered;
 use crate::pause::{Pause, Told};
+use crate::pipeline::Pipeline;
 use crate::reach::Reach;
 use crate::readers::Readers;
 use crate::status::{DeviceStatus, FileStatus, PageAccount};
@@ -74,6 +76,8 @@ pub struct Slot {
     settled: [ByteRange; SETTLED_MAX],
     /// For which process it was tried last to take it away, and when.
     pub narrowing_tried: Option<(u32, Timestamp)>,
+    /// The kernel's pipeline of the scan that was held back last.
+    pub(crate) pipeline: Option<Pipeline>,
     /// Which process's reads of it were judged last, when, and whether the owner of the machine means them.
     pub meant: Option<(u32, Timestamp, bool)>,
 }
@@ -395,6 +399,10 @@ impl FileTable for Files {
         let slot = slot.try_borrow_mut().map_err(|_| EnterError::Busy)?;
         slot.key.is_some().then_some(()).ok_or(EnterError::Gone)?;
         Ok(InsideSlot(slot))
+    }
+
+    fn delivered(&self, number: u64) -> Option<ByteLength> {
+        delivered(number)
     }
 
     fn defer(&self, _file: u32, _deferred: Deferred) {}

@@ -37,6 +37,7 @@ pub mod observing;
 pub mod outside;
 pub mod owned;
 pub mod pause;
+mod pipeline;
 pub mod protocol;
 pub mod reach;
 mod readers;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::settings::Settings;
-use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
-use ahead_sys::device_identity;
-use ahead_units::{PageCount, Timestamp};
+use ahead_sys::block_queue::{BlockStat, DeviceNumber, QueueFacts};
+use ahead_sys::{device_identity, kernel_release, large_folios, mounts};
+use ahead_units::{ByteLength, PageCount, Timestamp};
 
 /// Now, on the clock of the facts.
 #[must_use]
@@ -19,6 +19,22 @@ pub fn now() -> Timestamp {
 /// The window of a device, in KiB; `None` where it has none of its own.
 pub(crate) fn window_kib(device: u64) -> Option<u64> {
     QueueFacts::read(Path::new("/sys"), DeviceNumber::from_dev(device)).read_ahead_kb
+}
+
+/// What a device has delivered to everybody since it is there; `None` where it is no block device.
+pub(crate) fn delivered(device: u64) -> Option<ByteLength> {
+    let stat = BlockStat::read(Path::new("/sys"), DeviceNumber::from_dev(device))?;
+    Some(ByteLength::new(stat.read_bytes))
+}
+
+/// Whether a file system on `device` that this process sees mounted keeps files in large folios. Others, such as those of a
+/// container, are taken to have none.
+fn has_large_folios(device: DeviceNumber) -> bool {
+    let proc = Path::new("/proc");
+    let mounts = mounts::mounts(proc).unwrap_or_default();
+    let here = mounts.iter().find(|mount| mount.device == device);
+    let since = here.and_then(|mount| large_folios::since(&mount.file_system));
+    since.is_some_and(|since| kernel_release::read(proc) >= Some(since))
 }
 
 /// What sysfs says about a device. `window` is that of an open file there: the number of a superblock's device need not be
@@ -37,6 +53,7 @@ pub(crate) fn device_facts(
     DeviceFacts {
         identity: identity.unwrap_or(0),
         rotational: queue.rotational,
+        has_large_folios: has_large_folios(number),
         ..DeviceFacts::configured(settings)
             .with_queue(queue.max_sectors_kb, window_kib)
             .with_stripes(queue.minimum_io_size, queue.optimal_io_size)

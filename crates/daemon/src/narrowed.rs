@@ -4,7 +4,8 @@
 //! cannot be advised from outside. But a window belongs to the open file, and the kernel takes it from the device when
 //! it hears POSIX_FADV_NORMAL: for a moment the device's window is 0, the duplicate is advised NORMAL, and the device's
 //! window is what it was. Files that were open before keep theirs; one that is opened in these microseconds has none
-//! until it is advised. Scans behind which page faults starve get a small one in the same way.
+//! until it is advised. Scans behind which page faults starve get a small one in the same way, or, where they read much at once,
+//! none at all: their open file is advised POSIX_FADV_RANDOM, so that the kernel asks for what is read and for nothing behind it.
 //!
 //! Two things are written down first: the window of the device
 //! ([`TemporaryWindow`]: put back by whoever opens that journal next, never over a value that another program has set
@@ -19,12 +20,13 @@ use ahead_device::machine::MachineTree;
 use ahead_device::temporary_window::TemporaryWindow;
 use ahead_device::undo::{NotedProcess, UndoFile, UndoLock, UndoLockError};
 use ahead_device::window::WindowError;
-use ahead_observer::observation::FileKey;
+use ahead_observer::observation::{FileKey, Observation};
 use ahead_sys::block_queue::DeviceNumber;
-use ahead_units::PageCount;
+use ahead_units::{PageCount, Timestamp};
 use rustix::fs::Advice;
 use serde::{Deserialize, Serialize};
 
+use crate::machine_facts::now;
 use crate::reach::duplicate;
 
 /// The folder of the journal, below the root of the machine.
@@ -39,15 +41,43 @@ pub enum SmallWindow {
     /// None: its mapping is read at random.
     #[default]
     Nothing,
-    /// A few pages: a read brings what it asks for, and page faults wait behind that alone.
+    /// A few pages: a read brings little more than what it asks for, and page faults wait behind that alone.
     FewPages,
+    /// What is read, in one request.
+    WhatIsRead,
 }
 
+/// Reads of fewer pages are no requests of their own: 32 KiB. A device that serves 3000 requests a second serves as many
+/// bytes by smaller ones as a slow disk.
+const WHAT_IS_READ_PAGES_MIN: u64 = 8;
+
+/// A turn as long as that of a network volume. Where turns are shorter, as on flash, a reader that asks only when it was answered leaves
+/// the device alone for as long as it takes to wake it: four scans lost a third of their speed by it.
+const WHAT_IS_READ_TURN_NS: u64 = 500_000;
+
 impl SmallWindow {
-    const fn kib(self) -> u64 {
+    /// That of a scan behind which page faults starve, which reads `pages` at once, where a turn takes `turn_ns`.
+    #[must_use]
+    pub const fn of_scan(pages: PageCount, turn_ns: u64) -> Self {
+        if pages.get() >= WHAT_IS_READ_PAGES_MIN && turn_ns >= WHAT_IS_READ_TURN_NS {
+            Self::WhatIsRead
+        } else {
+            Self::FewPages
+        }
+    }
+
+    /// Whether a scan has it that is held back.
+    #[must_use]
+    pub const fn is_of_scan(self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+
+    /// What the device has for the moment in which the open file takes it over; `None`: that is not how it is given.
+    const fn kib(self) -> Option<u64> {
         match self {
-            Self::Nothing => 0,
-            Self::FewPages => 16,
+            Self::Nothing => Some(0),
+            Self::FewPages => Some(16),
+            Self::WhatIsRead => None,
         }
     }
 }
@@ -88,6 +118,9 @@ struct Narrowed {
     /// What it was given; journals of earlier versions do not say.
     #[serde(default)]
     window: SmallWindow,
+    /// Since when, on the clock of the facts.
+    #[serde(skip)]
+    since: Timestamp,
 }
 
 impl Narrowed {
@@ -95,6 +128,22 @@ impl Narrowed {
         FileKey {
             device: self.device,
             inode: self.inode,
+        }
+    }
+
+    fn is_of(&self, file: FileKey, process: u32) -> bool {
+        self.file() == file && u32::try_from(self.process.pid) == Ok(process)
+    }
+
+    /// Whether `fact` shows that its program has said something of the open file since.
+    fn is_undone(&self, fact: &Observation) -> bool {
+        let is_it = self.is_of(fact.file, fact.process) && fact.descriptor == Some(self.number);
+        let Some(window) = fact.window.filter(|_| is_it && fact.time > self.since) else {
+            return false;
+        };
+        match self.window.kib() {
+            Some(kib) => window.bytes().get() / 1024 != kib,
+            None => !fact.advised_random,
         }
     }
 
@@ -201,16 +250,22 @@ impl NarrowedFiles {
     /// Whether an open file of `file` in this process has this one. Others that read it have open files of their own.
     #[must_use]
     pub fn holds(&self, file: FileKey, process: u32, window: SmallWindow) -> bool {
-        let is_of = |one: &Narrowed| u32::try_from(one.process.pid) == Ok(process);
         let mut files = self.noted.files.iter();
-        files.any(|one| one.file() == file && one.window == window && is_of(one))
+        files.any(|one| one.window == window && one.is_of(file, process))
     }
 
-    /// Files that have this one.
-    pub fn files_with(&self, window: SmallWindow) -> impl Iterator<Item = FileKey> + '_ {
+    /// Whether a scan of `file` in this process is held back.
+    #[must_use]
+    pub fn holds_back(&self, file: FileKey, process: u32) -> bool {
+        let mut files = self.noted.files.iter();
+        files.any(|one| one.window.is_of_scan() && one.is_of(file, process))
+    }
+
+    /// Files of which scans are held back.
+    pub fn held_back(&self) -> impl Iterator<Item = FileKey> + '_ {
         let files = self.noted.files.iter();
         files
-            .filter(move |one| one.window == window)
+            .filter(|one| one.window.is_of_scan())
             .map(Narrowed::file)
     }
 
@@ -236,7 +291,7 @@ impl NarrowedFiles {
         let mut held = TemporaryWindow::hold(&self.machine, &device)?;
         let before_kib = held.before_kib();
         let is_other = |known: PageCount| known.bytes().get() / 1024 != before_kib;
-        if known.is_some_and(is_other) || before_kib < window.kib() {
+        if known.is_some_and(is_other) || before_kib < window.kib().unwrap_or(0) {
             return Err(NarrowError::NotTheDevices);
         }
         self.noted.files.push(Narrowed {
@@ -245,6 +300,7 @@ impl NarrowedFiles {
             device: file.device,
             inode: file.inode,
             window,
+            since: Timestamp::new(u64::MAX),
         });
         let taken = self
             .write()
@@ -252,16 +308,31 @@ impl NarrowedFiles {
         if taken.is_err() {
             self.noted.files.pop();
             let _ = self.write();
+        } else if let Some(narrowed) = self.noted.files.last_mut() {
+            narrowed.since = now();
         }
         // Puts the device's window back; where that fails, the journal does at the next start.
         drop(held);
         taken
     }
 
-    /// Gives all open files of `file` that have this one the device's window again.
-    pub fn widen(&mut self, file: FileKey, window: SmallWindow) {
-        let is_it = |one: &Narrowed| one.file() == file && one.window == window;
+    /// Gives all open files of `file` that have none the device's window again.
+    pub fn widen(&mut self, file: FileKey) {
+        let is_it = |one: &Narrowed| one.file() == file && !one.window.is_of_scan();
         self.remove_where(is_it, Narrowed::put_back);
+    }
+
+    /// Scans of `file` that are held back have the device's window again.
+    pub fn let_go(&mut self, file: FileKey) {
+        let is_it = |one: &Narrowed| one.file() == file && one.window.is_of_scan();
+        self.remove_where(is_it, Narrowed::put_back);
+    }
+
+    /// Whether a program has said something of an open file after it was narrowed, by `fact`: that stays, and it is narrowed no more.
+    pub fn notice_undone(&mut self, fact: &Observation) -> bool {
+        let before = self.noted.files.len();
+        self.remove_where(|one| one.is_undone(fact), |_| ());
+        self.noted.files.len() != before
     }
 
     /// `file` was removed: nothing of it is open any more. It is not given back, as the number may be that of a file which has its
@@ -329,7 +400,84 @@ fn take_window(
     window: SmallWindow,
     opened: impl AsFd,
 ) -> Result<(), NarrowError> {
-    held.set(window.kib())?;
-    let advised = rustix::fs::fadvise(opened, 0, None, Advice::Normal);
+    let advice = match window.kib() {
+        Some(kib) => {
+            held.set(kib)?;
+            Advice::Normal
+        }
+        None => Advice::Random,
+    };
+    let advised = rustix::fs::fadvise(opened, 0, None, advice);
     advised.map_err(|errno| NarrowError::Gone(errno.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use ahead_observer::observation::FactKind;
+    use ahead_units::PageRange;
+
+    use super::*;
+
+    const FILE: FileKey = FileKey {
+        device: 1,
+        inode: 2,
+    };
+
+    fn narrowed(window: SmallWindow) -> Narrowed {
+        Narrowed {
+            process: NotedProcess::of(std::process::id()).unwrap(),
+            number: 3,
+            device: FILE.device,
+            inode: FILE.inode,
+            window,
+            since: Timestamp::new(100),
+        }
+    }
+
+    fn fact(time: u64, window: Option<u64>, advised_random: bool) -> Observation {
+        Observation {
+            kind: FactKind::Accesses,
+            time: Timestamp::new(time),
+            file: FILE,
+            generation: None,
+            file_pages: PageCount::new(100),
+            first: PageRange::new(0, 16).into(),
+            step: 0,
+            count: 1,
+            waited_ns: 0,
+            process: std::process::id(),
+            thread: 1,
+            programs: 0,
+            descriptor: Some(3),
+            is_mapped: false,
+            advised_random,
+            is_early: false,
+            window: window.map(PageCount::new),
+        }
+    }
+
+    #[test]
+    fn what_a_program_says_of_an_open_file_that_is_held_back_stays() {
+        let read = narrowed(SmallWindow::WhatIsRead);
+        assert!(!read.is_undone(&fact(101, Some(32), true)));
+        assert!(read.is_undone(&fact(101, Some(64), false)), "SEQUENTIAL");
+        assert!(!read.is_undone(&fact(99, Some(32), false)), "before");
+        assert!(!read.is_undone(&fact(101, None, false)), "it was not seen");
+        let other = Observation {
+            descriptor: Some(4),
+            ..fact(101, Some(32), false)
+        };
+        assert!(!read.is_undone(&other), "another open file");
+        let few = narrowed(SmallWindow::FewPages);
+        assert!(!few.is_undone(&fact(101, Some(4), false)));
+        assert!(few.is_undone(&fact(101, Some(64), false)), "SEQUENTIAL");
+    }
+
+    #[test]
+    fn a_scan_reads_by_its_own_requests_where_these_are_large_and_turns_long() {
+        let given = |pages, turn_ns| SmallWindow::of_scan(PageCount::new(pages), turn_ns);
+        assert_eq!(given(16, 1_000_000), SmallWindow::WhatIsRead);
+        assert_eq!(given(1, 1_000_000), SmallWindow::FewPages, "`dd` in 4 KiB");
+        assert_eq!(given(16, 80_000), SmallWindow::FewPages, "flash");
+    }
 }

@@ -98,6 +98,12 @@ impl Outside {
         }
     }
 
+    /// Asks for `range`, whatever is decided.
+    pub fn bring(&mut self, range: PageRange) -> Answer {
+        self.calls += 1;
+        self.request(range)
+    }
+
     fn request(&mut self, range: PageRange) -> Answer {
         let bytes = ByteRange::from(range);
         if let Some((process, mappings)) = &self.mapped {
@@ -185,10 +191,7 @@ impl Adviser for Outside {
 
     fn act(&mut self, act: Act) -> Answer {
         match act {
-            Act::Prefetch(range) => {
-                self.calls += 1;
-                self.request(range)
-            }
+            Act::Prefetch(range) => self.bring(range),
             // Advice changes how a process reads what it has opened: that is the process's business.
             _ => Answer::Refused,
         }
@@ -221,12 +224,24 @@ pub struct ResidentOutside {
     pub reach: Reach,
 }
 
-impl Residency for ResidentOutside {
-    fn evicted(&self, range: PageRange) -> Option<PageCount> {
+impl ResidentOutside {
+    fn count(&self, range: PageRange) -> Option<CacheStat> {
         let (reached, _) = reach(self.file, self.process, self.reach)?;
         match reached {
-            Reached::File(opened, _) => Some(PageCount::new(count(opened, range)?.evicted)),
+            Reached::File(opened, _) => count(opened, range),
             Reached::Mapped(..) => None,
         }
+    }
+
+    /// Pages of it that are in memory, or on their way.
+    #[must_use]
+    pub fn cached(&self, range: PageRange) -> Option<PageCount> {
+        self.count(range).map(|pages| PageCount::new(pages.cached))
+    }
+}
+
+impl Residency for ResidentOutside {
+    fn evicted(&self, range: PageRange) -> Option<PageCount> {
+        self.count(range).map(|pages| PageCount::new(pages.evicted))
     }
 }

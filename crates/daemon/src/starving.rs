@@ -104,6 +104,11 @@ impl StarvingFaults {
         }
     }
 
+    /// What a turn takes there, in the mean of those that were seen; 0: none was.
+    pub(crate) fn turn_ns(&self, device: u64) -> u64 {
+        self.0.peek(&device).map_or(0, |one| one.turn_ns)
+    }
+
     /// Whether faults starve there, as far as is known.
     pub(crate) fn is_on(&self, device: u64, now: Timestamp) -> bool {
         self.0.peek(&device).is_some_and(|one| one.is_on(now))
