@@ -294,7 +294,8 @@ impl Daemon {
         let Some(place) = self.session.files.find(fact.file) else {
             return;
         };
-        if self.is_advised(fact) || self.narrowed.notice_undone(fact) {
+        self.narrowed.notice_undone(fact);
+        if self.is_advised(fact) {
             // The program has just said so: it is left to it, and its next misses are.
             self.changes
                 .on_deed(&self.session.files, place, fact, Deed::LeftToProgram);
@@ -304,6 +305,7 @@ impl Daemon {
         if let Some(told) = self.watched.get_mut(&fact.file) {
             *told = fact.time;
         }
+        let is_held = self.narrowed.holds_back(fact.file, fact.process);
         let began = self.session.files.note(place, fact, &mut self.readers);
         let is_told_at_once = self.session.files.is_told_at_once(place);
         let between = fact.time.since(began) / u64::from(fact.count);
@@ -321,7 +323,6 @@ impl Daemon {
                 }
                 _ => {
                     is_calm = false;
-                    let is_held = self.narrowed.holds_back(fact.file, fact.process);
                     let may_act =
                         self.service != Service::Observe && !is_held && self.is_meant(place, fact);
                     let reach = self.session.files.reach(place);
@@ -341,13 +342,16 @@ impl Daemon {
                     let is_news = may_act || self.service == Service::Observe;
                     self.changes.on_read(files, place, fact, |slot| {
                         slot.path = slot.path.take().or(path);
+                        let asked = asked.filter(|_| !is_held);
                         let deed = slot.on_read(now, fact.process, asked);
                         deed.filter(|_| is_news)
                     });
                     token
                 }
             };
-            told.add(token.is_some_and(|token| token.covered), has_asked);
+            // Nothing is requested for a scan that is held back, whatever is decided about it.
+            let was_served = token.is_some_and(|token| token.covered) && !is_held;
+            told.add(was_served, has_asked);
             last = token.or(last);
         }
         if let Some(token) = last {

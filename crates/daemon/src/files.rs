@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use ahead_engine::adviser::Answer;
 use ahead_engine::file::FileState;
 use ahead_engine::group::Group;
-use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
+use ahead_engine::host::{Deferred, Delivered, EnterError, EnteredFile, FileTable};
 use ahead_engine::mapped_window::{MappedNeed, MappedWindow, WindowPrice};
 use ahead_observer::observation::{FileKey, Observation};
 use ahead_observer::quiet::{Quiet, SETTLED_MAX};
 use ahead_policy::adaptive::{STREAMS_MANY, Stream, StreamId};
 use ahead_policy::decision::Decision;
-use ahead_units::{ByteLength, ByteRange, Timestamp};
+use ahead_units::{ByteRange, Timestamp};
 use lru::LruCache;
 
 use crate::history::{Deed, History};
@@ -401,7 +401,7 @@ impl FileTable for Files {
         Ok(InsideSlot(slot))
     }
 
-    fn delivered(&self, number: u64) -> Option<ByteLength> {
+    fn delivered(&self, number: u64, _now: Timestamp) -> Option<Delivered> {
         delivered(number)
     }
 

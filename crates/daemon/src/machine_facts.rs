@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ahead_engine::device_facts::DeviceFacts;
+use ahead_engine::host::Delivered;
 use ahead_engine::settings::Settings;
 use ahead_sys::block_queue::{BlockStat, DeviceNumber, QueueFacts};
 use ahead_sys::{device_identity, kernel_release, large_folios, mounts};
@@ -21,10 +22,11 @@ pub(crate) fn window_kib(device: u64) -> Option<u64> {
     QueueFacts::read(Path::new("/sys"), DeviceNumber::from_dev(device)).read_ahead_kb
 }
 
-/// What a device has delivered to everybody since it is there; `None` where it is no block device.
-pub(crate) fn delivered(device: u64) -> Option<ByteLength> {
+/// What a device has delivered until now; `None` where it is no block device.
+pub(crate) fn delivered(device: u64) -> Option<Delivered> {
     let stat = BlockStat::read(Path::new("/sys"), DeviceNumber::from_dev(device))?;
-    Some(ByteLength::new(stat.read_bytes))
+    let bytes = ByteLength::new(stat.read_bytes);
+    Some(Delivered { bytes, at: now() })
 }
 
 /// Whether a file system on `device` that this process sees mounted keeps files in large folios. Others, such as those of a

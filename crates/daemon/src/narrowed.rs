@@ -328,11 +328,9 @@ impl NarrowedFiles {
         self.remove_where(is_it, Narrowed::put_back);
     }
 
-    /// Whether a program has said something of an open file after it was narrowed, by `fact`: that stays, and it is narrowed no more.
-    pub fn notice_undone(&mut self, fact: &Observation) -> bool {
-        let before = self.noted.files.len();
+    /// Where a program has said something of an open file after it was narrowed, which `fact` shows, that stays.
+    pub fn notice_undone(&mut self, fact: &Observation) {
         self.remove_where(|one| one.is_undone(fact), |_| ());
-        self.noted.files.len() != before
     }
 
     /// `file` was removed: nothing of it is open any more. It is not given back, as the number may be that of a file which has its

@@ -71,7 +71,7 @@ impl Pause {
         self.fruitless = if self.served >= SERVED_MIN {
             0
         } else if told.is_left {
-            more.min(UNEXPECTED)
+            UNEXPECTED
         } else {
             more
         };

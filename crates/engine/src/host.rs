@@ -7,7 +7,7 @@
 
 use ahead_policy::adaptive::{Stream, StreamId};
 use ahead_policy::device::DeviceEstimate;
-use ahead_units::{ByteLength, ByteRange};
+use ahead_units::{ByteLength, ByteRange, Timestamp};
 
 use crate::adviser::Answer;
 use crate::estimates::Estimates;
@@ -78,14 +78,24 @@ pub trait FileTable {
     /// What is believed of the device with this number now. For hosts that report.
     fn note_device(&self, _number: u64, _estimate: DeviceEstimate) {}
 
-    /// Bytes that the device with this number has delivered to everybody since it is there; `None` where that cannot be seen.
-    fn delivered(&self, _number: u64) -> Option<ByteLength> {
+    /// What the device with this number has delivered; `None` where that cannot be seen. It is `now` for who asks, which is over where a
+    /// host takes accesses in late.
+    fn delivered(&self, _number: u64, _now: Timestamp) -> Option<Delivered> {
         None
     }
 
     /// The account of this file may be taken, if at least `accesses_min` reads are new in it. For
     /// hosts that report.
     fn account(&self, _entered: &mut Self::Entered<'_>, _accesses_min: u64) {}
+}
+
+/// What a device has delivered to everybody since it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// So much.
+    pub bytes: ByteLength,
+    /// When that was read.
+    pub at: Timestamp,
 }
 
 /// A file that was entered.

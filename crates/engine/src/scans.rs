@@ -182,8 +182,8 @@ impl Scans {
     }
 
     /// Whether it is time to [look](Self::look) at the device.
-    pub(crate) fn is_look_due(&self) -> bool {
-        self.opening.is_due() || self.is_due.load(Relaxed)
+    pub(crate) fn is_look_due(&self, now: Timestamp) -> bool {
+        self.opening.is_due(now) || self.is_due.load(Relaxed)
     }
 
     /// The device has `delivered` so much to everybody since it is there, if that is known.
@@ -384,7 +384,7 @@ mod tests {
                 }
                 self.scans.on_read(32, by, self.unread, now);
                 self.delivered += 32 * 4096 * (1 + self.others);
-                if self.scans.is_look_due() {
+                if self.scans.is_look_due(now) {
                     let delivered = ByteLength::new(self.delivered);
                     self.scans.look(now, Some(delivered));
                 }

@@ -328,11 +328,13 @@ impl<F: FileTable> Session<F> {
     /// Looks who reads scans of a device ahead better, if it is time to, and tells others.
     fn look_at_scans(&self, place: DevicePlace, now: Timestamp) {
         let device = self.devices.get(place);
-        if !device.scans().is_look_due() {
+        if !device.scans().is_look_due(now) {
             return;
         }
-        let delivered = self.files.delivered(self.devices.number(place));
-        device.scans().look(now, delivered);
+        let delivered = self.files.delivered(self.devices.number(place), now);
+        let at = delivered.map_or(now, |delivered| delivered.at);
+        let bytes = delivered.map(|delivered| delivered.bytes);
+        device.scans().look(at, bytes);
         if device.tell(self.files.estimates(), now) {
             self.files.keep_estimates();
         }

@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, Ordering::Re
 use ahead_engine::estimates::{Estimates, to_word};
 use ahead_engine::file::FileState;
 use ahead_engine::guard::STUCK_NS;
-use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
+use ahead_engine::host::{Deferred, Delivered, EnterError, EnteredFile, FileTable};
 use ahead_engine::members::Members;
 use ahead_policy::adaptive::{STREAMS_MANY, Stream};
 use ahead_policy::device::DeviceEstimate;
 use ahead_sys::block_queue::{BlockStat, DeviceNumber};
-use ahead_units::ByteLength;
+use ahead_units::{ByteLength, Timestamp};
 
 use crate::deferred_word::{pack, unpack};
 use crate::fd_table::FileRef;
@@ -289,9 +289,10 @@ impl FileTable for Files {
         self.own_run.keep();
     }
 
-    fn delivered(&self, number: u64) -> Option<ByteLength> {
+    fn delivered(&self, number: u64, now: Timestamp) -> Option<Delivered> {
         let stat = BlockStat::read(Path::new("/sys"), DeviceNumber::from_dev(number))?;
-        Some(ByteLength::new(stat.read_bytes))
+        let bytes = ByteLength::new(stat.read_bytes);
+        Some(Delivered { bytes, at: now })
     }
 
     fn note_device(&self, number: u64, estimate: DeviceEstimate) {

@@ -4,6 +4,7 @@
 use ahead_engine::host::{EnteredFile, FileTable};
 use ahead_engine::mapped_window::{MappedNeed, WindowPrice};
 use ahead_observer::observation::Observation;
+use ahead_observer::quiet::Quiet;
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::Pattern;
 use ahead_units::Timestamp;
@@ -107,6 +108,8 @@ impl Daemon {
         for file in held {
             if !self.starving.is_on(file.device, now) {
                 self.narrowed.let_go(file);
+                self.session.files.expect_again(file);
+                self.observer.set_quiet(file, &Quiet::default());
             }
         }
     }
