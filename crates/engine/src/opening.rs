@@ -30,6 +30,9 @@ const WAITED_NS_PER_PAGE: u64 = 2_000;
 /// served by a disk of a third of a gigabyte per second.
 const WAITED_NS: u64 = 4_000_000;
 
+/// Or after one wait of 1 ms, in which a fast disk delivers a dozen requests to whomever, and a network volume one.
+const LONG_WAIT_NS: u64 = 1_000_000;
+
 /// Or after so many pages: 2 MiB, sixteen of the kernel's windows.
 const PAGES: u64 = 512;
 
@@ -60,8 +63,9 @@ pub(crate) struct Opening {
     delivered: AtomicU64,
     /// Pages that scans have read since.
     pages: AtomicU64,
-    /// How long they have waited for them.
+    /// How long they have waited for them, and whether one of the waits was long.
     waited_ns: AtomicU64,
+    has_waited_long: AtomicBool,
     /// How often it was in doubt.
     doubts: AtomicU32,
 }
@@ -77,6 +81,7 @@ impl Opening {
             delivered: AtomicU64::new(0),
             pages: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
+            has_waited_long: AtomicBool::new(false),
             doubts: AtomicU32::new(0),
         }
     }
@@ -110,6 +115,9 @@ impl Opening {
     pub(crate) fn on_wait(&self, access: PageRange, waited_ns: u64) {
         if self.is_open() && is_in_scan(access) {
             self.waited_ns.fetch_add(waited_ns, Relaxed);
+            if waited_ns >= LONG_WAIT_NS {
+                self.has_waited_long.store(true, Relaxed);
+            }
         }
     }
 
@@ -144,7 +152,8 @@ impl Opening {
         }
         let doubts = self.doubts.load(Relaxed);
         let waits = self.waited_ns.load(Relaxed) >= WAITED_NS << doubts;
-        let is_enough = waits || pages >= PAGES << doubts;
+        let has_waited_long = doubts == 0 && self.has_waited_long.load(Relaxed);
+        let is_enough = waits || has_waited_long || pages >= PAGES << doubts;
         pages > 0 && (is_first || is_enough)
     }
 
@@ -157,6 +166,7 @@ impl Opening {
         };
         let pages = self.pages.swap(0, Relaxed);
         let waited_ns = self.waited_ns.swap(0, Relaxed);
+        self.has_waited_long.store(false, Relaxed);
         let before = self.delivered.swap(delivered.get(), Relaxed);
         let from_ns = self.from_ns.swap(now.get().max(1), Relaxed);
         if from_ns == 0 {
@@ -246,7 +256,8 @@ mod tests {
             pages / WINDOW
         };
         assert_eq!(windows(9_000_000), 2);
-        assert_eq!(windows(700_000), 7, "a network volume");
+        assert_eq!(windows(1_800_000), 2, "a network volume");
+        assert_eq!(windows(700_000), 7, "flash of 190 MB/s");
         assert_eq!(windows(330_000), 14, "flash of 500 MB/s");
         assert!(
             windows(110_000) <= 300,
@@ -269,7 +280,7 @@ mod tests {
             waits_ns: 1_600_000,
             ..ALONE
         };
-        assert_eq!(scan.found(), Some((true, 128)));
+        assert_eq!(scan.found(), Some((true, 64)));
     }
 
     /// Then nothing waits, whoever reads ahead, and a faster reader may come.
