@@ -5,8 +5,8 @@
 //! requested helps from the next one on.
 
 mod answers;
+mod orders;
 mod service;
-mod windows;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -14,11 +14,15 @@ use std::time::Duration;
 
 use ahead_device::machine::MachineTree;
 use ahead_engine::host::{EnteredFile, FileTable};
+use ahead_engine::mapped_window::{MappedNeed, WindowPrice};
 use ahead_engine::session::{Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::WATCHED_MAX;
+use ahead_observer::quiet::Quiet;
 use ahead_policy::adaptive::Quick;
+use ahead_policy::device::DeviceEstimate;
+use ahead_policy::reason::Pattern;
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{PageCount, Timestamp};
 use lru::LruCache;
@@ -33,6 +37,8 @@ use crate::observing::Observing;
 use crate::outside::{Outside, ResidentOutside};
 use crate::owned::{OwnedDevices, OwnersWindow};
 use crate::pause::Told;
+use crate::pipeline::Pipeline;
+use crate::reach::Reach;
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
 use crate::starving::StarvingFaults;
@@ -134,29 +140,6 @@ impl Daemon {
         };
         daemon.learn_memory();
         Ok(daemon)
-    }
-
-    /// Goes so far from now on. What was narrowed is put back.
-    pub fn set_service(&mut self, service: Service) {
-        self.service = service;
-        self.narrowed.widen_all();
-    }
-
-    /// Files that are met from now on have these settings, and the budget follows them.
-    /// Devices that were left to their owner are steered again.
-    pub fn set_settings(&mut self, settings: &Settings) {
-        self.settings = *settings;
-        self.owned.forget();
-        self.learn_memory();
-    }
-
-    /// Acts for what `scope` says from now on. What was narrowed and is not meant any more is put back.
-    pub fn set_scope(&mut self, scope: Scope) {
-        self.scope = scope;
-        self.session
-            .files
-            .visit(|inside| inside.slot().meant = None);
-        self.narrowed.widen_all();
     }
 
     /// Waits for facts, at most for `timeout`, and acts on all of them.
@@ -456,6 +439,119 @@ impl Daemon {
             cgroups,
             device: Some(DeviceNumber::from_dev(fact.file.device)),
         })
+    }
+
+    /// A mapping that is read at random gets no window; one that is read in order again gets the device's.
+    fn fit_window(&mut self, place: u32, fact: &Observation) {
+        let Ok(mut inside) = self.session.files.enter(place) else {
+            return;
+        };
+        let device = self.session.devices.get(inside.state().0.device());
+        // Where others wait for what a window takes, an arm is not what it looks like.
+        let estimate = if self.starving.is_on(fact.file.device, fact.time) {
+            DeviceEstimate::FLASH
+        } else {
+            device.estimate()
+        };
+        let price = WindowPrice::new(&estimate, self.file_memory);
+        let need = inside.slot().mapped_need(fact, &price);
+        drop(inside);
+        match need {
+            MappedNeed::NoWindow
+                if !self
+                    .narrowed
+                    .holds(fact.file, fact.process, SmallWindow::Nothing) =>
+            {
+                // Where it cannot be taken away, the reader pays for it as it did, and so do we, but seldom.
+                let _ = self.narrow(place, fact, SmallWindow::Nothing);
+            }
+            MappedNeed::Window if self.narrowed.holds_any(fact.file, SmallWindow::Nothing) => {
+                self.narrowed.widen(fact.file);
+                self.changes
+                    .on_deed(&self.session.files, place, fact, Deed::WindowGivenBack);
+            }
+            _ => {}
+        }
+    }
+
+    /// A scan behind which page faults starve takes what it reads and no more, in turn with them, where a device serves small
+    /// requests as fast as large ones: nothing is requested for it, and the kernel's window becomes small.
+    fn hold_back(&mut self, place: u32, fact: &Observation) {
+        let number = fact.file.device;
+        let Ok(mut inside) = self.session.files.enter(place) else {
+            return;
+        };
+        if inside.state().0.pattern != Pattern::Sequential {
+            return;
+        }
+        drop(inside);
+        self.starving.on_scan(number, fact.time);
+        let is_wanted = self.starving.is_on(number, fact.time);
+        let small = SmallWindow::of_scan(fact.first.pages().len(), self.starving.turn_ns(number));
+        if self.narrowed.holds_back(fact.file, fact.process) {
+            return self.end_pipeline(place, fact);
+        }
+        // What a program said of its open file shows in its window, and stays.
+        if is_wanted
+            && let Some(window) = fact.window
+            && self.narrow(place, fact, small).is_some()
+            && let Ok(mut inside) = self.session.files.enter(place)
+        {
+            inside.slot().pipeline = Some(Pipeline::new(window));
+        }
+    }
+
+    /// The scan is held back, and what the kernel had begun may go on by itself.
+    fn end_pipeline(&mut self, place: u32, fact: &Observation) {
+        let mut outside = Outside::new(fact, None, self.session.files.reach(place), true);
+        if let Ok(mut inside) = self.session.files.enter(place)
+            && let Some(pipeline) = &mut inside.slot().pipeline
+        {
+            outside.end_pipeline(pipeline, fact);
+        }
+        self.counts.calls += outside.calls;
+    }
+
+    /// Scans have the device's window again where page faults do not starve any more.
+    fn let_go_on(&mut self, now: Timestamp) {
+        let held: Vec<_> = self.narrowed.held_back().collect();
+        for file in held {
+            if !self.starving.is_on(file.device, now) {
+                self.narrowed.let_go(file);
+                self.session.files.expect_again(file);
+                self.observer.set_quiet(file, &Quiet::default());
+            }
+        }
+    }
+
+    fn narrow(&mut self, place: u32, fact: &Observation, window: SmallWindow) -> Option<()> {
+        let mut inside = self.session.files.enter(place).ok()?;
+        inside.slot().may_narrow(fact, LOOK_NS).then_some(())?;
+        drop(inside);
+        // The window that is found is the one that will be put back.
+        self.respect_owners();
+        if !self.is_meant(place, fact) {
+            return None;
+        }
+        let hint = match self.session.files.reach(place) {
+            // It may be open as well.
+            Reach::Mapping { .. } => Reach::Unknown,
+            known => known,
+        };
+        let (_, reach) = crate::reach::reach(fact.file, fact.process, hint)?;
+        self.session.files.set_reach(place, reach);
+        let Reach::Descriptor { process, number } = reach else {
+            return None;
+        };
+        let (known, deed) = match window {
+            SmallWindow::Nothing => (None, Deed::WindowTaken),
+            SmallWindow::FewPages | SmallWindow::WhatIsRead => (fact.window, Deed::HeldBack),
+        };
+        self.narrowed
+            .narrow(fact.file, (process, number), window, known)
+            .ok()?;
+        self.changes.on_deed(&self.session.files, place, fact, deed);
+        Some(())
     }
 
     fn look_around(&mut self, now: Timestamp) {

@@ -16,6 +16,7 @@ use ahead_sys::{process_madvise, readahead};
 use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::machine_facts::now;
+use crate::pipeline::Pipeline;
 use crate::reach::{Reach, Reached, reach};
 
 /// Pages that are asked for of a file before it is let go of: 1 MiB, what most disks take as one request. To reach it is five of
@@ -98,8 +99,24 @@ impl Outside {
         }
     }
 
-    /// Asks for `range`, whatever is decided.
-    pub fn bring(&mut self, range: PageRange) -> Answer {
+    /// Asks for what ends the kernel's `pipeline` of the scan that `fact` tells of, if that is not over.
+    pub(crate) fn end_pipeline(&mut self, pipeline: &mut Pipeline, fact: &Observation) {
+        let seen = ResidentOutside {
+            file: self.file,
+            process: self.process,
+            reach: self.reach,
+        };
+        let newest = fact.accesses().last();
+        let range = newest.and_then(|newest| {
+            let at = newest.pages().end.get();
+            pipeline.next(at, self.file_pages, |range| seen.cached(range))
+        });
+        if let Some(range) = range {
+            self.bring(range);
+        }
+    }
+
+    fn bring(&mut self, range: PageRange) -> Answer {
         self.calls += 1;
         self.request(range)
     }
