@@ -8,9 +8,9 @@ use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use support::daemon_disk::{FILE_BYTES, Ground};
+use support::daemon_disk::{FILE_BYTES, Ground, await_within};
 use support::daemon_process::DaemonProcess;
 use support::stderr;
 
@@ -94,16 +94,15 @@ fn a_file_with_the_inode_of_a_removed_one_is_another() {
     let (inode, removed) = (inode_of("file"), known_of("file"));
     fs::remove_file(ground.mount.join("file")).expect("our file");
     // The daemon may have it for a moment still; then the inode is free when it lets go.
-    let began = Instant::now();
-    loop {
-        fs::File::create(ground.mount.join("other")).expect("a file");
-        if inode_of("other") == inode {
-            break;
+    await_within(30, "taken by ext4 again", || {
+        let other = ground.mount.join("other");
+        fs::File::create(&other).expect("a file");
+        let is_taken = inode_of("other") == inode;
+        if !is_taken {
+            fs::remove_file(&other).expect("our file");
         }
-        assert!(began.elapsed() < Duration::from_secs(30), "ext4 takes it");
-        fs::remove_file(ground.mount.join("other")).expect("our file");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        is_taken
+    });
     ground.write("other");
     assert_eq!(inode_of("other"), inode, "the same file, longer");
     ground.evict("other");

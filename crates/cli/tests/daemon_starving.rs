@@ -4,23 +4,14 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use support::daemon_disk::{Ground, Held};
+use support::daemon_disk::{Ground, Held, await_within};
 use support::daemon_process::DaemonProcess;
 
 const SCANS: [&str; 4] = ["scan0", "scan1", "scan2", "scan3"];
 
 /// Readers go on for as long as the test takes.
 const STARTER: [&str; 2] = ["env", "READER_MS=120000"];
-
-fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(60), "not {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// Scans that have no window at the moment.
 fn held_back() -> usize {
@@ -33,7 +24,7 @@ fn held_back() -> usize {
 fn request_kib(ground: &Ground) -> u64 {
     ground.reset();
     let mut seen = ground.seen(0);
-    await_that("read", || {
+    await_within(60, "read", || {
         seen = ground.seen(0);
         seen.requests >= 500
     });
@@ -58,14 +49,14 @@ fn scans_behind_which_page_faults_starve_take_what_they_read_and_no_more() {
     let daemon = DaemonProcess::start(&[]);
     let scans = SCANS.map(|name| started(&ground, "forward-for", name));
     let random = started(&ground, "mapped-random-for", "file");
-    await_that("held back", || held_back() == SCANS.len());
+    await_within(60, "held back", || held_back() == SCANS.len());
     // After what was on its way, and what ends the kernel's pipelines. Scans read 64 KiB.
-    await_that("read by what is read", || request_kib(&ground) <= 72);
+    await_within(60, "read by what is read", || request_kib(&ground) <= 72);
     assert_eq!(ground.window(), window, "that of the disk is as it was");
 
     drop(random);
-    await_that("let go", || held_back() == 0);
-    await_that("read ahead", || request_kib(&ground) >= 100);
+    await_within(60, "let go", || held_back() == 0);
+    await_within(60, "read ahead", || request_kib(&ground) >= 100);
     drop(scans);
     daemon.end();
 }

@@ -347,7 +347,7 @@ impl Daemon {
             if fact.is_mapped {
                 self.fit_window(place, fact);
             } else {
-                self.hold_back(place, fact);
+                self.hold_back(place, fact, is_held);
             }
         }
         if is_calm {
@@ -476,7 +476,7 @@ impl Daemon {
 
     /// A scan behind which page faults starve takes what it reads and no more, in turn with them, where a device serves small
     /// requests as fast as large ones: nothing is requested for it, and the kernel's window becomes small.
-    fn hold_back(&mut self, place: u32, fact: &Observation) {
+    fn hold_back(&mut self, place: u32, fact: &Observation, is_held: bool) {
         let number = fact.file.device;
         let Ok(mut inside) = self.session.files.enter(place) else {
             return;
@@ -486,14 +486,15 @@ impl Daemon {
         }
         drop(inside);
         self.starving.on_scan(number, fact.time);
-        let is_wanted = self.starving.is_on(number, fact.time);
-        let small = SmallWindow::of_scan(fact.first.pages().len(), self.starving.turn_ns(number));
-        if self.narrowed.holds_back(fact.file, fact.process) {
+        if is_held {
             return self.end_pipeline(place, fact);
         }
+        if !self.starving.is_on(number, fact.time) {
+            return;
+        }
+        let small = SmallWindow::of_scan(fact.first.pages().len(), self.starving.turn_ns(number));
         // What a program said of its open file shows in its window, and stays.
-        if is_wanted
-            && let Some(window) = fact.window
+        if let Some(window) = fact.window
             && self.narrow(place, fact, small).is_some()
             && let Ok(mut inside) = self.session.files.enter(place)
         {

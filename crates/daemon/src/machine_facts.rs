@@ -36,7 +36,7 @@ fn has_large_folios(device: DeviceNumber) -> bool {
     let mounts = mounts::mounts(proc).unwrap_or_default();
     let here = mounts.iter().find(|mount| mount.device == device);
     let since = here.and_then(|mount| large_folios::since(&mount.file_system));
-    since.is_some_and(|since| kernel_release::read(proc) >= Some(since))
+    since.is_some_and(|since| kernel_release::is_since(proc, since))
 }
 
 /// What sysfs says about a device. `window` is that of an open file there: the number of a superblock's device need not be

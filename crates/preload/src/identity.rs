@@ -134,7 +134,7 @@ fn kind_of_file_system(fd: BorrowedFd<'_>) -> Option<i64> {
 /// Whether `fd` lies on a file system that keeps files in large folios.
 pub(crate) fn has_large_folios(fd: c_int) -> bool {
     let kind = borrowed(fd).and_then(kind_of_file_system);
-    let is_there = |since| kernel_release::read(Path::new("/proc")) >= Some(since);
+    let is_there = |since| kernel_release::is_since(Path::new("/proc"), since);
     kind.and_then(large_folios::since_of).is_some_and(is_there)
 }
 

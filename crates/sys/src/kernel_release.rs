@@ -23,6 +23,12 @@ pub fn read(proc_root: &Path) -> Option<Release> {
     parse(str::from_utf8(path.read().ok()?).ok()?)
 }
 
+/// Whether that kernel is `first` or a newer one; where its release cannot be read, it is taken to be older.
+#[must_use]
+pub fn is_since(proc_root: &Path, first: Release) -> bool {
+    read(proc_root) >= Some(first)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +40,8 @@ mod tests {
         assert_eq!(parse("next"), None);
         assert!(read(Path::new("/proc")).is_some_and(|release| release > (4, 0)));
         assert_eq!(read(Path::new("/nowhere")), None);
+        assert!(is_since(Path::new("/proc"), (4, 0)));
+        assert!(!is_since(Path::new("/proc"), (u32::MAX, 0)));
+        assert!(!is_since(Path::new("/nowhere"), (0, 0)));
     }
 }

@@ -19,6 +19,16 @@ pub(crate) const FILE_BYTES: u64 = 96 << 20;
 /// So large that an arm, too, is better off without windows where few of its pages are read at random.
 const LARGE_FILE_BYTES: u64 = 640 << 20;
 
+/// Waits until something is so, for `seconds` at most.
+pub(crate) fn await_within(seconds: u64, what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        let is_over = began.elapsed() >= Duration::from_secs(seconds);
+        assert!(!is_over, "not {what} within {seconds} s");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// A disk with one arm, a file on it that nothing has read, and the static reader.
 pub(crate) struct Ground {
     pub(crate) place: Place,
@@ -210,11 +220,9 @@ impl Ground {
         assert_eq!(held.line(), "half");
         let noted = format!("\"pid\": {}", held.child.id());
         let journal = Path::new("/run/ahead/daemon/narrowed.json");
-        let began = Instant::now();
-        while !fs::read_to_string(journal).is_ok_and(|text| text.contains(&noted)) {
-            assert!(began.elapsed() < Duration::from_secs(30), "not narrowed");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        await_within(30, "narrowed", || {
+            fs::read_to_string(journal).is_ok_and(|text| text.contains(&noted))
+        });
         held
     }
 
