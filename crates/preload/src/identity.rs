@@ -6,10 +6,13 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use ahead_engine::adviser::Residency;
+use ahead_sys::block_queue::QueueFacts;
 use ahead_sys::cachestat::cachestat_range;
-use ahead_sys::{kernel_release, large_folios};
+use ahead_sys::{btrfs, kernel_release, large_folios};
 use ahead_units::{Advice, ByteLength, PageCount, PageRange};
 use rustix::fs::{FileType, OFlags};
+
+use crate::sandbox;
 
 /// A file whose pages can be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +139,14 @@ pub(crate) fn has_large_folios(fd: c_int) -> bool {
     let kind = borrowed(fd).and_then(kind_of_file_system);
     let is_there = |since| kernel_release::is_since(Path::new("/proc"), since);
     kind.and_then(large_folios::since_of).is_some_and(is_there)
+}
+
+/// What the btrfs says on which `fd` lies; `None` where the calls that list its disks are not known to be safe.
+pub(crate) fn queue_of_btrfs(sys: &Path, fd: c_int) -> Option<QueueFacts> {
+    if sandbox::is_known_for_trees() != Some(true) {
+        return None;
+    }
+    btrfs::queue_facts(sys, borrowed(fd)?)
 }
 
 /// Where `fd` stands.

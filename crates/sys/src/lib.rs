@@ -2,10 +2,11 @@
 //!
 //! No retry, no policy, no log: `AsFd` in, result out. Readers of /proc and /sys take their root
 //! folder, so that a test can build a small fake one. Those that the interposed library needs as
-//! well (`small_file`, `meminfo`, `memory_limit`, `device_identity`, `block_queue::QueueFacts`) allocate nothing and ask
+//! well (`small_file`, `meminfo`, `memory_limit`, `device_identity`, `block_queue::QueueFacts`, `btrfs`) allocate nothing and ask
 //! the kernel past the C library. That is why they are not the `procfs` crate's.
 
 pub mod block_queue;
+pub mod btrfs;
 pub mod cachestat;
 pub mod cgroup;
 pub mod child_usage;
