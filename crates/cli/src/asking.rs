@@ -1,12 +1,14 @@
 //! Asks the daemon about a process, a file, or all, for the commands that show what it says.
 
+use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use ahead_daemon::control::{AskError, SOCKET, ask};
 use ahead_daemon::protocol::Question;
-use ahead_daemon::status::{DaemonStatus, FileStatus};
+use ahead_daemon::status::{Believed, DaemonStatus, FileStatus};
+use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::PageCount;
 
 use crate::figures;
@@ -119,6 +121,29 @@ fn harmless(name: &str) -> String {
 pub(crate) fn pattern_of(file: &FileStatus) -> String {
     let mapped = if file.is_mapped { ", mapped" } else { "" };
     format!("{}{mapped}", file.pattern)
+}
+
+/// What the kernel calls the device with this number.
+pub(crate) fn kernels_name(number: u64) -> Option<String> {
+    let number = DeviceNumber::from_dev(number);
+    let link = fs::read_link(format!("/sys/dev/block/{number}")).ok()?;
+    Some(link.file_name()?.display().to_string())
+}
+
+/// A device as it is shown: number, and `name` if it has one.
+pub(crate) fn device_of(number: u64, name: Option<&str>) -> String {
+    let number = DeviceNumber::from_dev(number);
+    name.map_or_else(|| number.to_string(), |name| format!("{number} {name}"))
+}
+
+/// What is believed of a device.
+pub(crate) fn believed_of(believed: &Believed) -> String {
+    format!(
+        "an access takes {}, {} MB/s, {} at once, as is believed",
+        figures::seconds(believed.access_ns),
+        figures::megabytes(believed.bytes_per_second),
+        believed.depth,
+    )
 }
 
 /// So many pages.

@@ -1,10 +1,14 @@
 //! `ahead status`: asks the daemon, and shows what it says of the files that it knows.
 
+use std::fmt::Write as _;
+
 use ahead_daemon::status::DaemonStatus;
 use ahead_study::table;
 
 use crate::arguments;
-use crate::asking::{About, AskingError, name_of, pages, pattern_of, reader_of};
+use crate::asking::{
+    About, AskingError, believed_of, device_of, kernels_name, name_of, pages, pattern_of, reader_of,
+};
 use crate::output::to_json;
 
 /// What the daemon says, as text.
@@ -34,6 +38,14 @@ fn shown(status: &DaemonStatus) -> String {
         status.narrowed,
         pages(status.unread_pages)
     );
+    for device in &status.devices {
+        let Some(believed) = &device.believed else {
+            continue;
+        };
+        let name = kernels_name(device.device);
+        let name = device_of(device.device, name.as_deref());
+        let _ = writeln!(text, "device {name}: {}", believed_of(believed));
+    }
     if status.files.is_empty() {
         text.push_str("no file of this is known\n");
         return text;

@@ -5,8 +5,6 @@
 mod model;
 mod view;
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
@@ -14,7 +12,7 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 
 use crate::arguments;
-use crate::asking::{About, AskingError};
+use crate::asking::{About, AskingError, kernels_name};
 use model::{Model, Next};
 
 /// Why there is nothing to look at.
@@ -94,14 +92,8 @@ fn on_event(event: &Event, model: &mut Model) -> Next {
 fn learn_devices(model: &mut Model) {
     let files = model.status.files.iter().map(|file| file.device);
     let devices = model.status.devices.iter().map(|one| one.device);
-    let mut known: BTreeMap<u64, String> = BTreeMap::new();
-    for number in files.chain(devices) {
-        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-        let link = fs::read_link(format!("/sys/dev/block/{major}:{minor}"));
-        let name = link
-            .ok()
-            .and_then(|target| Some(target.file_name()?.display().to_string()));
-        known.extend(name.map(|name| (number, name)));
-    }
-    model.devices = known;
+    let named = files
+        .chain(devices)
+        .filter_map(|number| Some((number, kernels_name(number)?)));
+    model.devices = named.collect();
 }

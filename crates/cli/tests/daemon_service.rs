@@ -243,6 +243,7 @@ fn the_dashboard_asks_for_figures_that_there_are() {
         ahead_daemon::status::DaemonStatus {
             devices: vec![ahead_daemon::status::DeviceStatus {
                 device: 1,
+                believed: None,
                 account: ahead_daemon::status::PageAccount::default(),
             }],
             ..Default::default()

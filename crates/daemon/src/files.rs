@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use ahead_engine::adviser::Answer;
+use ahead_engine::devices::Devices;
 use ahead_engine::file::FileState;
 use ahead_engine::group::Group;
 use ahead_engine::host::{Deferred, Delivered, EnterError, EnteredFile, FileTable};
@@ -205,11 +206,15 @@ impl Files {
         }
     }
 
-    /// What happened on each device.
+    /// What happened on each device, and what is believed of it by those that were `met`.
     #[must_use]
-    pub fn devices(&self) -> Vec<DeviceStatus> {
+    pub fn devices(&self, met: &Devices) -> Vec<DeviceStatus> {
         let devices = self.devices.borrow();
-        let status = |(&device, &account): (&u64, &PageAccount)| DeviceStatus { device, account };
+        let status = |(&device, &account): (&u64, &PageAccount)| DeviceStatus {
+            device,
+            believed: met.find(device).map(|one| one.estimate().into()),
+            account,
+        };
         devices.iter().map(status).collect()
     }
 
@@ -527,7 +532,7 @@ mod tests {
         for device in 1..=DEVICES_MAX as u64 + 9 {
             files.add_to_device(FileKey { device, inode: 1 }, &one);
         }
-        let devices = files.devices();
+        let devices = files.devices(&Devices::new());
         assert_eq!(devices.len(), DEVICES_MAX + 1);
         assert_eq!((devices[0].device, devices[0].account.pages), (0, 9));
     }

@@ -21,7 +21,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::control::{Asker, Questions};
 use crate::http::{self, HttpAnswer, HttpQuestion};
 use crate::protocol::Question;
-use crate::status::{DaemonStatus, DeviceStatus, PageAccount};
+use crate::status::{Believed, DaemonStatus, DeviceStatus, PageAccount};
 
 /// What Prometheus is told that the text is.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -66,6 +66,35 @@ struct Figures {
     status: DaemonStatus,
     own: OwnUse,
 }
+
+/// What is believed of each device: what it is called, what it is, in which unit, and where it stands.
+type OfBelieved = (
+    &'static str,
+    &'static str,
+    Option<Unit>,
+    fn(&Believed) -> f64,
+);
+
+const BELIEVED: [OfBelieved; 3] = [
+    (
+        "ahead_believed_access",
+        "Time of one small read, as is believed",
+        Some(Unit::Seconds),
+        |one| one.access_ns as f64 / 1e9,
+    ),
+    (
+        "ahead_believed_bytes_per_second",
+        "What one long read is believed to get",
+        None,
+        |one| one.bytes_per_second as f64,
+    ),
+    (
+        "ahead_believed_depth",
+        "Requests that are believed to be served at the same time",
+        None,
+        |one| one.depth.into(),
+    ),
+];
 
 /// Of each device: what it is called, what it is, and where it stands.
 type OfDevice = (&'static str, &'static str, fn(&PageAccount) -> u64);
@@ -209,6 +238,17 @@ impl Collector for Figures {
                 ConstCounter::new(bytes).encode(all.encode_family(&labels)?)?;
             }
         }
+        for (name, help, unit, figure) in BELIEVED {
+            let kind = MetricType::Gauge;
+            let mut all = encoder.encode_descriptor(name, help, unit.as_ref(), kind)?;
+            for device in &status.devices {
+                let Some(believed) = &device.believed else {
+                    continue;
+                };
+                let labels = Self::device(device);
+                ConstGauge::new(figure(believed)).encode(all.encode_family(&labels)?)?;
+            }
+        }
         Ok(())
     }
 }
@@ -258,12 +298,15 @@ pub fn serve(address: SocketAddr, questions: Questions) -> io::Result<SocketAddr
 
 #[cfg(test)]
 mod tests {
+    use ahead_policy::device::DeviceEstimate;
+
     use super::*;
 
     #[test]
     fn figures_have_base_units_and_bounded_labels() {
         let device = |device, pages| DeviceStatus {
             device,
+            believed: (device != 0).then_some(DeviceEstimate::ARM.into()),
             account: PageAccount {
                 pages,
                 requested: 2,
@@ -296,6 +339,9 @@ mod tests {
             "ahead_read_bytes_total{device=\"8:1\"} 1048576",
             "ahead_requested_bytes_total{device=\"8:1\"} 8192",
             "ahead_read_bytes_total{device=\"other\"} 4096",
+            "ahead_believed_access_seconds{device=\"8:1\"} 0.008",
+            "ahead_believed_bytes_per_second{device=\"8:1\"} 120000000.0",
+            "ahead_believed_depth{device=\"8:1\"} 1.0",
             "# TYPE ahead_read_bytes counter",
             "# UNIT ahead_read_bytes bytes",
             "# EOF",

@@ -1,5 +1,6 @@
 //! What the daemon says of itself: figures, and the files that it knows, the most recently read first.
 
+use ahead_policy::device::DeviceEstimate;
 use serde::{Deserialize, Serialize};
 
 /// The version of these words. A reader of another version says so and shows nothing.
@@ -107,11 +108,40 @@ impl PageAccount {
     }
 }
 
+/// What is believed of a device, from what it says of itself and from how long reads waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Believed {
+    /// Time of one isolated small read, in nanoseconds.
+    pub access_ns: u64,
+    /// Bytes per second of one long read.
+    pub bytes_per_second: u64,
+    /// Requests that it serves at the same time.
+    pub depth: u32,
+}
+
+impl From<DeviceEstimate> for Believed {
+    fn from(estimate: DeviceEstimate) -> Self {
+        let DeviceEstimate {
+            access_ns,
+            bytes_per_second,
+            depth,
+        } = estimate;
+        Self {
+            access_ns,
+            bytes_per_second,
+            depth,
+        }
+    }
+}
+
 /// One device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceStatus {
     /// Number of the device of its superblocks; 0 stands for all that are too many to be told apart.
     pub device: u64,
+    /// What is believed of it now; `None` for those that are too many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub believed: Option<Believed>,
     /// What happened there.
     #[serde(flatten)]
     pub account: PageAccount,

@@ -68,6 +68,17 @@ impl Devices {
         &self.entries[usize::from(place.0).min(DEVICES_MAX - 1)]
     }
 
+    /// The device with this number, if it has been met and has a place of its own.
+    #[must_use]
+    pub fn find(&self, number: u64) -> Option<&Device> {
+        let wanted = number.wrapping_add(1).max(1);
+        let own = &self.entries[..DEVICES_MAX - 1];
+        let entry = own
+            .iter()
+            .find(|entry| entry.number.load(Ordering::Acquire) == wanted);
+        entry.map(|entry| &entry.device)
+    }
+
     /// The number of the device at a place.
     #[must_use]
     pub fn number(&self, place: DevicePlace) -> u64 {

@@ -42,6 +42,11 @@ const SETTLING_PAGES: u64 = 64;
 /// by, and the device transfers meanwhile.
 const HELD_PARTS: u64 = 8;
 
+/// Where a page takes longer, the kernel is not tried: 8 us, flash at 500 MB/s. Our calls take a microsecond or two for a page, during
+/// which such a device transfers; what holds readers up for longer there is a queue that is full. Over Linux 6.12 64 places of one file in turn,
+/// on an arm four times as fast as a real one, got 222 MB/s by one trial in 2 GiB, and get 270 without.
+const PAGE_NS_MAX: u64 = 8_000;
+
 /// A trial is broken off when it has cost one part in so many of a period of the other: noise, if it is less.
 const BROKEN_OFF_PARTS: u64 = 4;
 
@@ -255,7 +260,8 @@ impl Scans {
             self.from_pages.store(read, Relaxed);
             self.from_ns.store(now_ns, Relaxed);
             let held_ns = self.held_ns.swap(0, Relaxed);
-            let may_pay = self.is_left.load(Relaxed) || held_ns >= elapsed_ns / HELD_PARTS;
+            let holds_up = held_ns >= elapsed_ns / HELD_PARTS && page_ns <= PAGE_NS_MAX;
+            let may_pay = self.is_left.load(Relaxed) || holds_up;
             let tried_ns = self.tried_ns.load(Relaxed);
             let is_slower = tried_ns > 0 && page_ns > tried_ns + tried_ns / SLOWER_PARTS;
             if read < self.rest.load(Relaxed) && !is_slower || !may_pay {
@@ -452,6 +458,15 @@ mod tests {
     fn where_our_calls_hold_nobody_up_nothing_is_tried() {
         let mut reader = Reader::of(8_000, 4_000);
         assert_eq!(reader.read(1_000), 0);
+    }
+
+    /// 64 places of a file in turn on an arm of 270 MB/s: calls wait for a place in its queue. One trial of the kernel went on for as long
+    /// as 200 MiB were read that lay in windows, and took a fifth of two gibibytes.
+    #[test]
+    fn where_calls_wait_for_a_slow_device_the_kernel_is_not_tried() {
+        let mut reader = Reader::of(15_000, 42_000);
+        (reader.held_ns, reader.window) = (8_000, 64 * 850);
+        assert_eq!(reader.read(4_000), 0);
     }
 
     /// After many trials in vain the second of the two that turn a verdict came 16 GiB after the first.

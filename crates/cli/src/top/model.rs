@@ -6,10 +6,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use ahead_daemon::status::{DaemonStatus, FileStatus, PageAccount};
+use ahead_daemon::status::{DaemonStatus, DeviceStatus, FileStatus, PageAccount};
 use ratatui::crossterm::event::KeyCode;
 
-use crate::asking::{name_of, pattern_of, reader_of};
+use crate::asking::{believed_of, device_of, name_of, pattern_of, reader_of};
 
 /// What a row is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -214,13 +214,19 @@ impl Model {
         }
     }
 
-    fn device(&self, number: u64) -> String {
-        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-        let known = self.devices.get(&number);
-        known.map_or_else(
-            || format!("{major}:{minor}"),
-            |name| format!("{major}:{minor} {name}"),
+    /// What is said of a row below the table.
+    pub(super) fn about(&self, row: &Row) -> String {
+        let mut devices = self.status.devices.iter();
+        let is_it = |one: &&DeviceStatus| row.key == Key::Device(one.device);
+        let believed = devices.find(is_it).and_then(|one| one.believed);
+        believed.map_or_else(
+            || row.name.clone(),
+            |believed| format!("{}: {}", row.name, believed_of(&believed)),
         )
+    }
+
+    fn device(&self, number: u64) -> String {
+        device_of(number, self.devices.get(&number).map(String::as_str))
     }
 
     /// What the daemon says of devices holds for files that it has forgotten too.

@@ -125,7 +125,7 @@ fn draw_rows(model: &Model, frame: &mut Frame<'_>, area: Rect) -> String {
     let mut state = TableState::default().with_selected(Some(model.selected));
     frame.render_stateful_widget(table, area, &mut state);
     rows.get(model.selected)
-        .map_or_else(String::new, |row| row.name.clone())
+        .map_or_else(String::new, |row| model.about(row))
 }
 
 fn table_row(row: &Row, name_width: usize) -> TableRow<'static> {
@@ -221,6 +221,7 @@ fn keys_of(model: &Model) -> &'static str {
 #[cfg(test)]
 mod tests {
     use ahead_daemon::status::{DeviceStatus, FileStatus, HistoryEntry, PageAccount};
+    use ahead_policy::device::DeviceEstimate;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use ratatui::crossterm::event::KeyCode;
@@ -278,6 +279,7 @@ mod tests {
             unread_pages: 512,
             devices: vec![DeviceStatus {
                 device: rustix::fs::makedev(8, 1),
+                believed: Some(DeviceEstimate::ARM.into()),
                 account,
             }],
             files: vec![
@@ -340,6 +342,8 @@ mod tests {
         assert!(devices[4].starts_with("8:1 sda1"), "{}", devices[4]);
         assert!(devices[4].contains(" 3 several "), "{}", devices[4]);
         assert!(devices[4].contains(" 4G "), "{}", devices[4]);
+        let about = "8:1 sda1: an access takes 8.000 ms, 120.0 MB/s, 1 at once, as is believed";
+        assert_eq!(devices[22], about);
         press(&mut model, &[KeyCode::Enter]);
         let processes = screen(&model, 80, 24);
         assert!(processes[2].ends_with("in 8:1 sda1"), "{}", processes[2]);

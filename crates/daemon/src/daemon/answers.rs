@@ -78,7 +78,7 @@ impl Daemon {
             narrowed: number(self.narrowed.len()),
             unread_pages: self.session.group.budget.unread().get(),
             devices: if asker.sees_all {
-                self.session.files.devices()
+                self.session.files.devices(&self.session.devices)
             } else {
                 Vec::new()
             },
