@@ -35,6 +35,15 @@ pub(crate) struct Measured {
     pub(crate) bytes_per_second: u64,
 }
 
+/// A measurement that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// What was delivered, at least that can be.
+    pub(crate) measured: Measured,
+    /// The readers waited for the transfer: it is all that can be delivered.
+    pub(crate) is_transfer: bool,
+}
+
 impl Measured {
     /// `pages` were delivered in `time_ns` by requests of `request`; `None` if no time passed.
     pub(crate) fn of(request: PageCount, pages: u64, time_ns: u64) -> Option<Self> {
@@ -100,14 +109,14 @@ impl Throughput {
     }
 
     /// `pages` are asked for at `now`, while `unread` were asked for and not read yet. What was found,
-    /// if that ends a measurement in which the device was what the readers waited for.
+    /// if that ends a measurement in which readers waited most of the time.
     pub(crate) fn on_ask(
         &self,
         pages: PageCount,
         unread: PageCount,
         now: Timestamp,
         device: &DeviceEstimate,
-    ) -> Option<Measured> {
+    ) -> Option<Found> {
         let from = self.from.load(Relaxed);
         let asked = self.pages.load(Relaxed);
         let requests = self.requests.fetch_add(1, Relaxed);
@@ -127,9 +136,11 @@ impl Throughput {
             return None;
         }
         let request = PageCount::new(read / u64::from(requests));
-        let found = Measured::of(request, read, elapsed_ns)?;
-        let queued_ns = found.time_ns(unread);
-        let is_transfer = queued_ns >= device.access_ns.saturating_mul(ACCESSES_QUEUED.get());
-        is_transfer.then_some(found)
+        let measured = Measured::of(request, read, elapsed_ns)?;
+        let queued_ns = measured.time_ns(unread);
+        Some(Found {
+            measured,
+            is_transfer: queued_ns >= device.access_ns.saturating_mul(ACCESSES_QUEUED.get()),
+        })
     }
 }

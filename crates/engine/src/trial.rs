@@ -33,6 +33,10 @@ const REQUESTS: u32 = 128;
 /// A fifth more in the same time, or it is noise: accesses are a quarter of the time of the smaller requests then.
 const PAYS: (u64, u64) = (6, 5);
 
+/// Bytes a second of the fastest arm that what was seen to be slow to answer may be: one of today's drives with two, or some in a row.
+/// A network that is slow to answer, and gets that much, is no arm; it is tried in vain.
+pub(crate) const SLOW_TO_ANSWER: u64 = 500_000_000;
+
 /// Measurements until the next trial after the first in vain, and after many.
 const REST_MIN: u32 = 8;
 const REST_MAX: u32 = 1024;
@@ -87,32 +91,33 @@ impl Trial {
         }
     }
 
-    /// A measurement has ended. The arm that explains it and the one before, if larger requests paid.
-    pub(crate) fn on_measured(&self, now: Measured) -> Option<DeviceEstimate> {
+    /// A measurement has ended. The arm that explains it and the one before, if larger requests paid; arms have `fastest` bytes a
+    /// second at most.
+    pub(crate) fn on_measured(&self, now: Measured, fastest: u64) -> Option<DeviceEstimate> {
         let pages = self.pages.load(Relaxed);
         let before = Measured {
             request: PageCount::new(pages),
             bytes_per_second: self.bytes_per_second.load(Relaxed),
         };
         if pages == 0 {
-            self.begin(now);
+            self.begin(now, fastest);
             return None;
         }
         if now.request.get() < pages * LARGER {
             return None;
         }
         self.end();
-        arm_behind(before, now)
+        arm_behind(before, now, fastest)
     }
 
     /// Begins one, if it is time to and an arm could deliver so much more that it pays.
-    fn begin(&self, now: Measured) {
+    fn begin(&self, now: Measured, fastest: u64) {
         let tried = self.bytes_per_second.load(Relaxed);
         let is_less = now.bytes_per_second < tried - tried / 4;
         let rest = self.rest.load(Relaxed);
         if rest > 0 && !is_less {
             self.rest.store(rest - 1, Relaxed);
-        } else if pays(now.bytes_per_second, DeviceEstimate::ARM.bytes_per_second) {
+        } else if pays(now.bytes_per_second, fastest) {
             self.bytes_per_second.store(now.bytes_per_second, Relaxed);
             self.left.store(REQUESTS, Relaxed);
             self.pages.store(now.request.get(), Relaxed);
@@ -127,7 +132,7 @@ fn pays(less: u64, more: u64) -> bool {
 }
 
 /// The arm that delivers `less` and `more` by requests of these sizes; `None` where those of `more`, which are larger, did not pay.
-fn arm_behind(less: Measured, more: Measured) -> Option<DeviceEstimate> {
+fn arm_behind(less: Measured, more: Measured, fastest: u64) -> Option<DeviceEstimate> {
     if !pays(less.bytes_per_second, more.bytes_per_second) {
         return None;
     }
@@ -139,7 +144,7 @@ fn arm_behind(less: Measured, more: Measured) -> Option<DeviceEstimate> {
     let most = DeviceEstimate::ARM;
     let bytes_per_second = slope
         .map_or(u64::MAX, |slope| slope.bytes_per_second)
-        .min(most.bytes_per_second)
+        .min(fastest)
         .max(more.bytes_per_second);
     let arm = DeviceEstimate {
         bytes_per_second,
@@ -156,6 +161,8 @@ fn arm_behind(less: Measured, more: Measured) -> Option<DeviceEstimate> {
 mod tests {
     use super::*;
 
+    const FASTEST: u64 = DeviceEstimate::ARM.bytes_per_second;
+
     /// What `device` delivers, of which one request is served after the other, each after an access.
     fn delivered(device: &DeviceEstimate, pages: u64) -> Measured {
         let request = PageCount::new(pages);
@@ -166,11 +173,11 @@ mod tests {
     /// A device read by requests of 64 pages, and by those that a trial makes of them.
     fn tried(device: &DeviceEstimate) -> Option<DeviceEstimate> {
         let trial = Trial::new();
-        assert_eq!(trial.on_measured(delivered(device, 64)), None);
+        assert_eq!(trial.on_measured(delivered(device, 64), FASTEST), None);
         let asked = trial
             .estimate()
             .map_or(64, |arm| arm.efficient_request().get());
-        trial.on_measured(delivered(device, asked))
+        trial.on_measured(delivered(device, asked), FASTEST)
     }
 
     #[test]
@@ -213,15 +220,18 @@ mod tests {
     #[test]
     fn who_delivers_about_as_much_as_an_arm_is_not_tried() {
         let trial = Trial::new();
-        trial.on_measured(delivered(&DeviceEstimate::FLASH, 64));
+        trial.on_measured(delivered(&DeviceEstimate::FLASH, 64), FASTEST);
         assert_eq!(trial.estimate(), None);
         for (bytes_per_second, is_tried) in [(119_000_000, false), (99_000_000, true)] {
             let request = PageCount::new(32);
             let trial = Trial::new();
-            trial.on_measured(Measured {
-                request,
-                bytes_per_second,
-            });
+            trial.on_measured(
+                Measured {
+                    request,
+                    bytes_per_second,
+                },
+                FASTEST,
+            );
             assert_eq!(trial.estimate().is_some(), is_tried, "{bytes_per_second}");
         }
     }
@@ -231,11 +241,11 @@ mod tests {
     fn requests_that_do_not_become_larger_are_no_trial() {
         let trial = Trial::new();
         let arm = delivered(&DeviceEstimate::ARM, 64);
-        assert_eq!(trial.on_measured(arm), None);
+        assert_eq!(trial.on_measured(arm, FASTEST), None);
         for request in 1..=REQUESTS {
             assert!(trial.estimate().is_some(), "{request}");
             if request % 8 == 0 {
-                assert_eq!(trial.on_measured(arm), None);
+                assert_eq!(trial.on_measured(arm, FASTEST), None);
             }
             trial.on_ask();
         }
@@ -258,7 +268,7 @@ mod tests {
                 bytes_per_second,
                 ..slow
             };
-            assert_eq!(trial.on_measured(delivered(&device, asked)), None);
+            assert_eq!(trial.on_measured(delivered(&device, asked), FASTEST), None);
             trial.estimate().is_some()
         };
         let trials = |from: u32, to: u32, measure: &mut dyn FnMut(u64) -> bool| {
