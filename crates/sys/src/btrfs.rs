@@ -4,14 +4,13 @@
 //! is a digest of the UUID by which sysfs calls it: `btrfs_statfs` in `fs/btrfs/super.c`. Allocates nothing and asks the
 //! kernel past the C library, for a library inside another program.
 
-use std::fmt::Write as _;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, IntoRawFd as _};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, RawDir};
 
-use crate::block_queue::QueueFacts;
+use crate::block_queue::{DeviceNumber, QueueFacts};
 use crate::small_file::{SmallPath, number};
 
 /// Names that are read at once; each takes 24 bytes and itself.
@@ -31,7 +30,7 @@ pub fn queue_facts(sys_root: &Path, file: BorrowedFd<'_>) -> Option<QueueFacts> 
 
 fn facts_of(sys_root: &Path, digest: u32) -> Option<QueueFacts> {
     let mut facts = None;
-    for_each_name(sys_root, b"", |uuid| {
+    for_each_name(&mut path_of(sys_root, &[]), |uuid| {
         if facts.is_none() && digest_of(uuid) == Some(digest) {
             facts = Some(read(sys_root, uuid));
         }
@@ -54,48 +53,36 @@ fn digest_of(uuid: &[u8]) -> Option<u32> {
 }
 
 fn read(sys_root: &Path, uuid: &[u8]) -> QueueFacts {
-    let value = |parts: &[&[u8]]| {
-        let mut path = SmallPath::below(sys_root);
-        path.push(b"/fs/btrfs/").push(uuid);
-        for part in parts {
-            path.push(b"/").push(part);
-        }
-        number(path.read().ok()?)
-    };
+    let mut window = path_of(sys_root, &[uuid, b"bdi/read_ahead_kb"]);
     let mut facts = QueueFacts {
-        read_ahead_kb: value(&[b"bdi/read_ahead_kb"]),
+        read_ahead_kb: window.read().ok().and_then(number),
         ..QueueFacts::default()
     };
-    let mut folder = [0; UUID_DIGITS * 2];
-    let devices = b"/devices";
-    let length = uuid.len() + 1 + devices.len();
-    let Some(folder) = folder.get_mut(..length) else {
-        return facts;
-    };
-    folder[0] = b'/';
-    folder[1..=uuid.len()].copy_from_slice(uuid);
-    folder[uuid.len() + 1..].copy_from_slice(devices);
-    for_each_name(sys_root, folder, |disk| {
-        // Links to the devices; behind a partition's is the disk's folder.
-        let of_disk = |name: &[u8]| {
-            let queues: [&[u8]; 2] = [b"queue", b"../queue"];
-            queues
-                .into_iter()
-                .find_map(|queue| value(&[b"devices", disk, queue, name]))
-        };
-        let says = of_disk(b"rotational").map(|flag| flag != 0);
-        facts.rotational = facts.rotational.max(says);
-        facts.max_sectors_kb = facts.max_sectors_kb.or_else(|| of_disk(b"max_sectors_kb"));
+    for_each_name(&mut path_of(sys_root, &[uuid, b"devices"]), |disk| {
+        let mut path = path_of(sys_root, &[uuid, b"devices", disk, b"dev"]);
+        let text = path.read().ok().and_then(|text| str::from_utf8(text).ok());
+        if let Some(number) = text.and_then(|text| DeviceNumber::parse(text.trim_end())) {
+            let queue = QueueFacts::read(sys_root, number);
+            facts.rotational = facts.rotational.max(queue.rotational);
+            facts.max_sectors_kb = facts.max_sectors_kb.or(queue.max_sectors_kb);
+        }
     });
     facts
 }
 
-/// Calls `take` with each name in a folder of `/sys/fs/btrfs`.
-fn for_each_name(sys_root: &Path, folder: &[u8], mut take: impl FnMut(&[u8])) {
+/// What `parts`, one in the other, name below `/sys/fs/btrfs`.
+fn path_of(sys_root: &Path, parts: &[&[u8]]) -> SmallPath {
     let mut path = SmallPath::below(sys_root);
-    let _ = write!(path, "/fs/btrfs");
-    path.push(folder);
-    let Ok((path, _)) = path.parts() else {
+    path.push(b"/fs/btrfs");
+    for part in parts {
+        path.push(b"/").push(part);
+    }
+    path
+}
+
+/// Calls `take` with each name in a folder.
+fn for_each_name(folder: &mut SmallPath, mut take: impl FnMut(&[u8])) {
+    let Ok((path, _)) = folder.parts() else {
         return;
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -139,14 +126,18 @@ mod tests {
             "devices/sdb/queue/rotational",
             if has_arm { "1\n" } else { "0\n" },
         );
-        write("devices/sdb/sdb1/partition", "1\n");
+        write("devices/sda/dev", "8:0\n");
+        write("devices/sdb/sdb1/dev", "8:17\n");
         write(&format!("fs/btrfs/{UUID}/bdi/read_ahead_kb"), "4096\n");
         write("fs/btrfs/features/acl", "0\n");
         let devices = root.path().join(format!("fs/btrfs/{UUID}/devices"));
         fs::create_dir_all(&devices).unwrap();
-        for (name, place) in [("sda", "sda"), ("sdb1", "sdb/sdb1")] {
+        let numbers = root.path().join("dev/block");
+        fs::create_dir_all(&numbers).unwrap();
+        for (name, number, place) in [("sda", "8:0", "sda"), ("sdb1", "8:17", "sdb/sdb1")] {
             let place = root.path().join("devices").join(place);
-            symlink(place, devices.join(name)).unwrap();
+            symlink(&place, devices.join(name)).unwrap();
+            symlink(&place, numbers.join(number)).unwrap();
         }
         root
     }
