@@ -24,7 +24,6 @@ use ahead_policy::steering::steering;
 use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::adviser::{Act, Adviser, Answer, Calls, Residency, apply};
-use crate::device::Device;
 use crate::device_facts::DeviceFacts;
 use crate::devices::{DevicePlace, Devices};
 use crate::file::{Around, FileFacts, Wait};
@@ -64,8 +63,8 @@ const FIRST_PIECE_PAGES_OF_ARM: PageCount = PageCount::new(8);
 
 /// The first request of a run is not waited for as a whole up to here: 1 MiB. On one arm, which is slow to transfer: the 472 KiB behind
 /// the first read of small files came all at once (generated seed 62143 on hdd: 1.07 of the kernel's time, in pieces 1.00). Several
-/// arms are kept at work by it (970043 on an array: 1.05, in pieces 1.39), and one that is shared goes to others between
-/// pieces; eight threads that begin at once in one file of 256 MiB, before that is known, take 1.05 times as long.
+/// arms are kept at work by it (970043 on an array: 1.05, in pieces 1.39), and one that is shared, also with other
+/// processes, goes to others between pieces (40043: 1.21, in one 1.04); eight threads that begin at once in one file of 256 MiB, before that is known, take 1.05 times as long.
 const BEGIN_PAGES_MAX: PageCount = PageCount::new(256);
 
 /// Deferred facts that are taken in at once. Other threads may keep leaving more.
@@ -157,15 +156,15 @@ impl Pending {
 /// Pages of the first piece of a request, at least, where a reader is not to wait for all of it: where runs
 /// end and begin often, where a small file is brought whole, which ends with the first piece for most, and where a run begins that
 /// has an arm to itself.
-fn first_piece(knows_runs: bool, decision: &Decision, device: &Device) -> Option<PageCount> {
+fn first_piece(knows_runs: bool, decision: &Decision, around: &Around<'_>) -> Option<PageCount> {
+    let device = around.device;
+    let is_alone = !around.is_shared && !device.is_contested();
     let is_short = decision.prefetch.pages() <= BEGIN_PAGES_MAX;
     let has_one_arm = device.estimate().depth <= 1;
     match decision.reason {
         Reason::ExpectedWhole if device.says_arm() => Some(FIRST_PIECE_PAGES_OF_ARM),
         Reason::ExpectedWhole => Some(FIRST_PIECE_PAGES),
-        Reason::StreamBegan if is_short && has_one_arm && !device.is_contested() => {
-            Some(PageCount::new(0))
-        }
+        Reason::StreamBegan if is_short && has_one_arm && is_alone => Some(PageCount::new(0)),
         _ if knows_runs => Some(PageCount::new(0)),
         _ => None,
     }
@@ -319,7 +318,7 @@ impl<F: FileTable> Session<F> {
             calls: Calls {
                 pages_max: around.device.call_pages_max(),
                 access: access.pages(),
-                first_piece: first_piece(state.knows_runs(), &outcome.decision, around.device),
+                first_piece: first_piece(state.knows_runs(), &outcome.decision, &around),
             },
         });
         (outcome, pending)
