@@ -3,7 +3,9 @@
 //! The host makes sure that one thread at a time is in here; nothing in this file waits. What runs
 //! when is the [session](crate::session)'s business.
 
-use ahead_policy::adaptive::{FileStreams, Moment, Outcome, Quick, STREAMS_FEW, Stream, StreamId};
+use ahead_policy::adaptive::{
+    ClosedRun, FileStreams, Moment, Outcome, Quick, STREAMS_FEW, Stream, StreamId,
+};
 use ahead_policy::decision::Decision;
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
@@ -113,13 +115,6 @@ impl FileState {
         (self.is_sequential, self.is_copied) = (false, false);
         self.kernel_window = None;
         self.active = now;
-    }
-
-    /// The file begins to be read, as others before it.
-    pub fn expect_runs(&mut self, group: &Group) {
-        if let Some(lengths) = group.first_runs.expected() {
-            self.streams.expect_runs(&lengths);
-        }
     }
 
     /// Whether lengths of its runs are known.
@@ -267,6 +262,11 @@ impl FileState {
             is_sequential,
             is_left_alone: group.guard.is_left_alone(),
         };
+        if self.streams.is_new()
+            && let Some(lengths) = group.closed_runs.expected()
+        {
+            self.streams.expect_runs(lengths);
+        }
         let table = table(&mut self.few, many.as_deref_mut());
         if is_start {
             self.streams.on_start(table, file_pages);
@@ -404,6 +404,7 @@ impl FileState {
         }
         if self.read_up_to >= self.file_pages.get() {
             group.expectation.on_whole(self.file_pages, self.expected);
+            group.closed_runs.on_closed(ClosedRun::ToTheEnd);
         } else {
             group.expectation.on_part(self.file_pages);
         }
@@ -516,12 +517,10 @@ impl FileState {
         self.publish(many.as_deref_mut(), group);
         group.budget.leave(&mut self.published);
         self.tell_guard(group, now);
-        if let Some(run) = self
-            .streams
-            .last_run(table(&mut self.few, many), self.file_pages)
-        {
-            group.first_runs.on_closed(run);
-        }
+        let table = table(&mut self.few, many);
+        (self.streams).on_closed(table, self.file_pages, |run| {
+            group.closed_runs.on_closed(run)
+        });
         if self.from_start && self.read_up_to < self.file_pages.get() {
             group.expectation.on_part(self.file_pages);
             (self.from_start, self.expected) = (false, false);

@@ -5,8 +5,8 @@
 use ahead_units::{PageCount, Timestamp};
 
 use crate::budget::Budget;
+use crate::closed_runs::ClosedRuns;
 use crate::expectation::Expectation;
-use crate::first_runs::FirstRuns;
 use crate::guard::Guard;
 use crate::members::{Member, Members, Outstanding};
 use crate::range_lists::RangeLists;
@@ -22,8 +22,8 @@ pub struct Group {
     pub budget: Budget,
     /// Whether small files are read whole.
     pub expectation: Expectation,
-    /// How far files are read in one go.
-    pub first_runs: FirstRuns,
+    /// How far files that were closed were read in one go.
+    pub closed_runs: ClosedRuns,
     /// In which order files are read that no stream explains.
     pub range_lists: RangeLists,
     /// Whether reading ahead pays.
@@ -39,7 +39,7 @@ impl Group {
         Self {
             budget: Budget::new(),
             expectation: Expectation::new(),
-            first_runs: FirstRuns::new(),
+            closed_runs: ClosedRuns::new(),
             range_lists: RangeLists::new(),
             guard: Guard::new(),
             member: Member::new(),

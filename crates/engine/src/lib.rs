@@ -8,7 +8,7 @@
 //! * [`host`], [`adviser`] — what a host brings
 //! * [`mod@file`] — one file: its streams, its account, the steps of one access; how many of its reads wait at the
 //!   same time (`waiting`)
-//! * [`group`] — what files share: [`budget`], [`expectation`], [`first_runs`], [`range_lists`] and [`guard`];
+//! * [`group`] — what files share: [`budget`], [`expectation`], [`closed_runs`], [`range_lists`] and [`guard`];
 //!   [`members`] — the processes of one
 //! * [`devices`], [`device`], [`device_facts`] — what is believed about each, and of what: who else uses it (`contest`),
 //!   what it delivers (`throughput`), and by larger requests (`trial`), how late this host asks (`lateness`), who reads scans
@@ -22,6 +22,7 @@
 
 pub mod adviser;
 pub mod budget;
+pub mod closed_runs;
 mod contest;
 pub mod device;
 pub mod device_facts;
@@ -31,7 +32,6 @@ pub mod estimates;
 pub mod evidence;
 pub mod expectation;
 pub mod file;
-pub mod first_runs;
 pub mod group;
 pub mod guard;
 pub mod host;

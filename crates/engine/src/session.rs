@@ -216,7 +216,6 @@ impl<F: FileTable> Session<F> {
         if let Ok(mut entered) = self.files.enter(file) {
             let (state, _) = entered.state();
             state.on_open(&facts, now);
-            state.expect_runs(&self.group);
         }
         (settings.policy == PolicyChoice::Off)
             .then_some((Act::Advise(Advice::Random), Reason::TurnedOff))

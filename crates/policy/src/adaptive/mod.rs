@@ -31,7 +31,7 @@
 //! much is asked for in front of a new one. A run has ended when another begins and it has not moved for
 //! some rounds over all of them, or when the reader goes on further ahead inside its own window. A `stray`
 //! read there ends nothing. Where runs begin in step, the next one is asked for before it begins. A new file
-//! may begin with the lengths that others had.
+//! may begin with the lengths that those of others had which were closed before.
 //!
 //! **Feedback** (`served`). A reader that waits inside its window earns larger requests.
 //! Requests found in memory already become probes that reach further and further; a probe that
@@ -68,7 +68,7 @@ pub(crate) mod window;
 
 pub use direction::Direction;
 pub use file::FileStreams;
-pub use file::feedback::LastRun;
+pub use file::feedback::ClosedRun;
 pub use file::outcome::{Outcome, Quick};
 pub use id::StreamId;
 pub use matching::{STREAMS_FEW, STREAMS_MANY};

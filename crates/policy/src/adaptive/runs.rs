@@ -43,6 +43,8 @@ pub(super) struct RunLengths {
     pages: [u32; REMEMBERED],
     newest: u8,
     known: u8,
+    /// So many of them were not told of yet.
+    untold: u8,
     /// A run began where others had stopped, and none of them has moved since.
     is_doubted: bool,
 }
@@ -50,6 +52,12 @@ pub(super) struct RunLengths {
 impl RunLengths {
     /// A run ended after so many pages.
     pub(super) fn on_end(&mut self, pages: u32) {
+        self.expect(pages);
+        self.untold = (self.untold + 1).min(8);
+    }
+
+    /// Runs of other files ended after so many pages.
+    pub(super) fn expect(&mut self, pages: u32) {
         let place = (usize::from(self.newest) + 1) % REMEMBERED;
         self.newest = u8::try_from(place).unwrap_or(0);
         self.pages[place] = pages;
@@ -60,6 +68,16 @@ impl RunLengths {
     /// when several streams are read in turn.
     pub(super) fn on_resumed(&mut self) {
         self.known = 0;
+        self.untold = 0;
+    }
+
+    /// Tells the lengths of those that ended since this was called the last time, the oldest first.
+    pub(super) fn tell(&mut self, tell: impl FnMut(u32)) {
+        let untold = core::mem::take(&mut self.untold);
+        (0..usize::from(untold))
+            .rev()
+            .map(|back| self.nth_newest(back))
+            .for_each(tell);
     }
 
     /// A run begins. `others_stopped`: something in the file was read before, and did not go on since this

@@ -30,9 +30,9 @@ steering! {
     THRASH_PAGES_MIN: u32 = 8;
 }
 
-/// How the newest run of a file went when the file was closed.
+/// How a run of a file went when the file was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LastRun {
+pub enum ClosedRun {
     /// It reached the end of the file.
     ToTheEnd,
     /// It stopped before, after so many pages.
@@ -171,10 +171,14 @@ impl FileStreams {
 
     /// The file begins to be read, and others like it had runs of these lengths in pages, none of which reached the
     /// end of its file. What is known of this one counts more.
-    pub fn expect_runs(&mut self, lengths: &[u32]) {
-        if self.tick == 0 {
-            lengths.iter().for_each(|pages| self.runs.on_end(*pages));
-        }
+    pub fn expect_runs(&mut self, lengths: impl Iterator<Item = u32>) {
+        lengths.for_each(|pages| self.runs.expect(pages));
+    }
+
+    /// Whether nothing was read of the file yet.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.tick == 0
     }
 
     /// The pages of the run that was read last, if it was one towards the end of the file.
@@ -186,14 +190,42 @@ impl FileStreams {
             .then(|| PageRange::new(begin, begin + u64::from(stream.run_pages())))
     }
 
-    /// How the run went that was read last, when the file of `file_pages` is closed. `None`: no run was.
-    #[must_use]
-    pub fn last_run(&self, streams: &[Stream], file_pages: PageCount) -> Option<LastRun> {
-        let run = self.newest_run(streams)?;
-        if run.end.get() >= file_pages.get() {
-            Some(LastRun::ToTheEnd)
-        } else {
-            Some(LastRun::Stopped(pages32(run.len())))
+    /// The file of `file_pages` is closed: tells how the runs went that were read since it was closed the last time. First those
+    /// that are known to have ended, then the others, in the order of their newest reads. Where most of what those have read
+    /// belongs to runs that reached the end of the file, that is all that is told.
+    pub fn on_closed(
+        &mut self,
+        streams: &[Stream],
+        file_pages: PageCount,
+        mut tell: impl FnMut(ClosedRun),
+    ) {
+        let since = core::mem::replace(&mut self.closed, self.tick);
+        let age = |stream: &Stream| stream.last_used().wrapping_sub(since);
+        let is_news = |stream: &&Stream| {
+            stream.goes_on() && stream.is_forward_run() && (1..1 << 31).contains(&age(stream))
+        };
+        let read = streams.iter().filter(is_news);
+        let (mut to_the_end, mut stopped) = (0, 0);
+        for stream in read.clone() {
+            if stream.has_reached(file_pages) {
+                to_the_end += stream.run_pages();
+            } else {
+                stopped += stream.run_pages();
+            }
+        }
+        if to_the_end > stopped {
+            return tell(ClosedRun::ToTheEnd);
+        }
+        self.runs.tell(|pages| tell(ClosedRun::Stopped(pages)));
+        let mut told = 0;
+        while let Some(next) = (read.clone())
+            .filter(|stream| age(stream) > told)
+            .min_by_key(|stream| age(stream))
+        {
+            told = age(next);
+            if !next.has_reached(file_pages) {
+                tell(ClosedRun::Stopped(next.run_pages()));
+            }
         }
     }
 
@@ -206,7 +238,7 @@ impl FileStreams {
     /// Pages given up unread, ever.
     #[must_use]
     pub fn wasted(&self) -> PageCount {
-        PageCount::new(self.wasted)
+        PageCount::new(self.wasted.into())
     }
 
     /// Whether candidates push each other out: the host should copy the streams to a table of

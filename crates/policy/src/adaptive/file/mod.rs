@@ -68,14 +68,16 @@ pub struct FileStreams {
     evictions: u8,
     /// When evenly spaced streams, read in turn, were last taken for one stride. 0: never.
     rounds_seen: u32,
+    /// When it was closed the last time.
+    closed: u32,
     /// When accesses last had to wait for the device, or asked it for pages.
     last_busy: u32,
     /// When an access last took as long as a wait.
     last_wait: u32,
     /// Learned: more unread pages than this per stream were evicted. 0: never happened.
     thrash_pages: u32,
-    /// Pages given up unread, ever.
-    wasted: u64,
+    /// Pages given up unread, ever, up to 16 TiB. up to 16 TiB.
+    wasted: u32,
     /// A scan from page 0 was seen: its request size, for the next scan.
     scan_request: u32,
     /// Pages for which the scan of the newest access is left to the kernel, which asks for a window at a time itself; 0: it is
@@ -392,7 +394,7 @@ impl FileStreams {
     /// `pages` were asked for in vain.
     #[inline]
     fn lose(&mut self, pages: u32) {
-        self.wasted += u64::from(pages);
+        self.wasted = self.wasted.saturating_add(pages);
         self.debt.owe(pages);
     }
 
