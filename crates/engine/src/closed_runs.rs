@@ -34,8 +34,8 @@ impl ClosedRuns {
         }
     }
 
-    /// A file was closed, and one of its runs went like this.
-    pub fn on_closed(&self, run: ClosedRun) {
+    /// A run of a file that was closed, or read to its end, went like this.
+    pub fn on_run(&self, run: ClosedRun) {
         match run {
             ClosedRun::ToTheEnd => self.runs.store(0, Relaxed),
             ClosedRun::Stopped(pages) => {
@@ -69,17 +69,17 @@ mod tests {
     {
         let runs = ClosedRuns::new();
         for pages in [512, 256, 300] {
-            runs.on_closed(ClosedRun::Stopped(pages));
+            runs.on_run(ClosedRun::Stopped(pages));
             assert_eq!(expected(&runs), None);
         }
-        runs.on_closed(ClosedRun::Stopped(7));
+        runs.on_run(ClosedRun::Stopped(7));
         assert_eq!(expected(&runs), Some(vec![512, 256, 300, 7]));
         for pages in 8..13 {
-            runs.on_closed(ClosedRun::Stopped(pages));
+            runs.on_run(ClosedRun::Stopped(pages));
         }
         assert_eq!(expected(&runs), Some(vec![256, 300, 7, 8, 9, 10, 11, 12]));
-        runs.on_closed(ClosedRun::ToTheEnd);
-        runs.on_closed(ClosedRun::Stopped(7));
+        runs.on_run(ClosedRun::ToTheEnd);
+        runs.on_run(ClosedRun::Stopped(7));
         assert_eq!(expected(&runs), None);
     }
 }

@@ -95,6 +95,13 @@ pub struct Around<'a> {
     pub now: Timestamp,
 }
 
+impl Around<'_> {
+    /// Whether others use the device too, in this process or in others.
+    pub(crate) fn is_contested(&self) -> bool {
+        self.is_shared || self.device.is_contested()
+    }
+}
+
 /// What a host says of a file when it opens it.
 #[derive(Clone, Copy, Debug)]
 pub struct FileFacts {
@@ -254,7 +261,7 @@ impl FileState {
             kernel_window: device.kernel_window(kernel_reads, window_of_file),
             scans_are_left: device.scans().are_left(),
             streams,
-            contested: is_shared || device.is_contested(),
+            contested: around.is_contested(),
             lone_reads: has_lone_reads || device.has_lone_reads(),
             starved: device.is_starved(now),
             waiting: waiting.reads(now),
@@ -404,7 +411,7 @@ impl FileState {
         }
         if self.read_up_to >= self.file_pages.get() {
             group.expectation.on_whole(self.file_pages, self.expected);
-            group.closed_runs.on_closed(ClosedRun::ToTheEnd);
+            group.closed_runs.on_run(ClosedRun::ToTheEnd);
         } else {
             group.expectation.on_part(self.file_pages);
         }
@@ -518,9 +525,7 @@ impl FileState {
         group.budget.leave(&mut self.published);
         self.tell_guard(group, now);
         let table = table(&mut self.few, many);
-        (self.streams).on_closed(table, self.file_pages, |run| {
-            group.closed_runs.on_closed(run)
-        });
+        (self.streams).on_closed(table, self.file_pages, |run| group.closed_runs.on_run(run));
         if self.from_start && self.read_up_to < self.file_pages.get() {
             group.expectation.on_part(self.file_pages);
             (self.from_start, self.expected) = (false, false);

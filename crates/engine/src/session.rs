@@ -158,13 +158,14 @@ impl Pending {
 /// has an arm to itself.
 fn first_piece(knows_runs: bool, decision: &Decision, around: &Around<'_>) -> Option<PageCount> {
     let device = around.device;
-    let is_alone = !around.is_shared && !device.is_contested();
     let is_short = decision.prefetch.pages() <= BEGIN_PAGES_MAX;
     let has_one_arm = device.estimate().depth <= 1;
     match decision.reason {
         Reason::ExpectedWhole if device.says_arm() => Some(FIRST_PIECE_PAGES_OF_ARM),
         Reason::ExpectedWhole => Some(FIRST_PIECE_PAGES),
-        Reason::StreamBegan if is_short && has_one_arm && is_alone => Some(PageCount::new(0)),
+        Reason::StreamBegan if is_short && has_one_arm && !around.is_contested() => {
+            Some(PageCount::new(0))
+        }
         _ if knows_runs => Some(PageCount::new(0)),
         _ => None,
     }

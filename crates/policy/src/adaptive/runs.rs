@@ -53,7 +53,7 @@ impl RunLengths {
     /// A run ended after so many pages.
     pub(super) fn on_end(&mut self, pages: u32) {
         self.expect(pages);
-        self.untold = (self.untold + 1).min(8);
+        self.untold = (self.untold + 1).min(self.known);
     }
 
     /// Runs of other files ended after so many pages.

@@ -76,7 +76,7 @@ pub struct FileStreams {
     last_wait: u32,
     /// Learned: more unread pages than this per stream were evicted. 0: never happened.
     thrash_pages: u32,
-    /// Pages given up unread, ever, up to 16 TiB. up to 16 TiB.
+    /// Pages given up unread, ever, up to 16 TiB.
     wasted: u32,
     /// A scan from page 0 was seen: its request size, for the next scan.
     scan_request: u32,
