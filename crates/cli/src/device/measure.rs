@@ -279,7 +279,7 @@ impl<'a> Job<'a> {
             is_device: self.target.is_device,
         };
         let steps = plan::steps(&bounds);
-        let rungs = ladder.as_ref().map_or(0, |plan| plan.windows_kib.len());
+        let rungs = ladder.as_ref().map_or(0, ladder::LadderPlan::windows_set);
         let queue = self.queue.clone();
         let mut around = Around::new(queue, Arc::clone(stop), (steps.len() + rungs) as u64);
         let found = session::run(&mut self.device, &mut around, &steps, bounds.time_ns);
@@ -347,7 +347,7 @@ impl<'a> Job<'a> {
         format!("the ladder of windows through the page cache was left out: {why}")
     }
 
-    /// Every rung, up to the one that failed.
+    /// Every rung.
     fn ladder(
         &self,
         plan: &ladder::LadderPlan,
@@ -371,29 +371,20 @@ impl<'a> Job<'a> {
                 };
             }
         };
-        let mut points = Vec::new();
-        for window_kib in &plan.windows_kib {
-            if stop.load(Ordering::Relaxed) {
-                break;
+        let run = ladder::run(plan, &place, &mut |window_kib| {
+            around.on_rung(window_kib);
+            hold.set(window_kib)
+        });
+        let points = match run {
+            Ok(points) => points,
+            Err(error) => {
+                let why = format!("in the ladder of windows, {error}; is the device still there?");
+                return LadderOutcome {
+                    failed: Some(why),
+                    ..LadderOutcome::default()
+                };
             }
-            around.on_rung(*window_kib);
-            let run = hold.set(*window_kib).and_then(|now_kib| {
-                ladder::run_at(now_kib, plan, &place).map_err(|error| error.to_string())
-            });
-            match run {
-                Ok(found) => points.extend(found),
-                Err(why) => {
-                    let why = format!(
-                        "in the ladder of windows, at {window_kib} KiB: {why}; is the device still there?"
-                    );
-                    return LadderOutcome {
-                        points,
-                        failed: Some(why),
-                        ..LadderOutcome::default()
-                    };
-                }
-            }
-        }
+        };
         let put_back = hold.release();
         LadderOutcome {
             points,

@@ -60,7 +60,9 @@ impl Around {
     }
 
     fn show(&mut self, what: String) {
-        self.bar.set_position(self.begun);
+        // What is repeated was not counted.
+        let parts = self.bar.length().unwrap_or(u64::MAX);
+        self.bar.set_position(self.begun.min(parts));
         self.bar.set_message(what);
         self.begun += 1;
     }

@@ -12,13 +12,6 @@ use ahead_device::measurement::ladder::{LadderPoint, LadderWork};
 use ahead_device::measurement::statistics::{Spanned, permille};
 use ahead_study::parallel;
 
-/// A point whose repeats differ by more than a quarter of their median says nothing: the rates of two windows differ by less. In memory
-/// that a virtual machine had given back to its host, runs of one stream under 8 MiB differed by 1.9 times their median.
-const SPREAD_PERMILLE_MAX: u64 = 250;
-
-/// Unless two of its three repeats lie within a sixteenth: then the third was disturbed.
-const AGREE_PERMILLE_MAX: u64 = 62;
-
 /// One number of streams at one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rung {
@@ -94,13 +87,8 @@ impl Correction {
 /// measured under large windows, as these would not be full in time; what is one stream's there is not theirs: eight of a disk
 /// that brings one 16 % more under 8 MiB than under 1 MiB got 6 % less.
 fn nearest(ladder: &[LadderPoint], streams: u64) -> Vec<Rung> {
-    let is_sure = |point: &&LadderPoint| {
-        let rate = &point.bytes_per_second;
-        rate.spread_permille() <= SPREAD_PERMILLE_MAX
-            || rate.nearer_end_permille() <= AGREE_PERMILLE_MAX
-    };
     let mut ladders: BTreeMap<u32, Vec<Rung>> = BTreeMap::new();
-    for point in ladder.iter().filter(is_sure) {
+    for point in ladder.iter().filter(|point| point.is_sure()) {
         if let LadderWork::Streams(streams) = point.work {
             ladders.entry(streams).or_default().push(Rung {
                 window_kib: point.window_kib,
