@@ -375,19 +375,17 @@ impl<'a> Job<'a> {
             around.on_rung(window_kib);
             hold.set(window_kib)
         });
-        let points = match run {
-            Ok(points) => points,
-            Err(error) => {
-                let why = format!("in the ladder of windows, {error}; is the device still there?");
-                return LadderOutcome {
-                    failed: Some(why),
-                    ..LadderOutcome::default()
-                };
-            }
-        };
+        if let Some(error) = run.failed {
+            let why = format!("in the ladder of windows, {error}; is the device still there?");
+            return LadderOutcome {
+                points: run.points,
+                failed: Some(why),
+                ..LadderOutcome::default()
+            };
+        }
         let put_back = hold.release();
         LadderOutcome {
-            points,
+            points: run.points,
             failed: put_back.err(),
             ..LadderOutcome::default()
         }

@@ -16,6 +16,8 @@ use plan::{REPEATS, REPEATS_MAX};
 
 use super::statistics::{Spanned, quantile};
 
+/// Of the sorted repeats one in so many is left out at each end: of three none.
+const LEFT_OUT_PARTS: usize = 4;
 /// Repeats that lie so near together, in thousandths of their median, agree: a sixteenth.
 const AGREE_PERMILLE_MAX: u64 = 62;
 /// A point whose repeats differ by more than a quarter of their median says nothing: the rates of two windows differ by less. In memory
@@ -30,23 +32,49 @@ pub struct LadderPoint {
     pub window_kib: u64,
     /// What was read.
     pub work: LadderWork,
-    /// Bytes per second that the readers got together, with the ends of the repeats: of the first three, or, where these do not agree,
-    /// of the majority of all that lies nearest together.
+    /// Bytes per second that the readers got together, with the ends of the repeats: of more than three, of their middle half.
     pub bytes_per_second: Spanned,
+    /// How many there were.
+    #[serde(default = "usual_repeats")]
+    pub repeats: usize,
     /// Median time of a read, in nanoseconds, over all repeats.
     pub p50_ns: u64,
     /// 99 of 100 reads took no longer.
     pub p99_ns: u64,
 }
 
+/// Of measurements that do not say it.
+const fn usual_repeats() -> usize {
+    REPEATS
+}
+
 impl LadderPoint {
     /// Whether its rate is known: its repeats differ little, or two of three agree and the third was disturbed.
     #[must_use]
     pub fn is_sure(&self) -> bool {
-        let rate = &self.bytes_per_second;
-        rate.spread_permille() <= SPREAD_PERMILLE_MAX
-            || rate.nearer_end_permille() <= AGREE_PERMILLE_MAX
+        let is_near = self.bytes_per_second.spread_permille() <= SPREAD_PERMILLE_MAX;
+        let is_whole = self.repeats >= REPEATS;
+        is_whole && (is_near || agree(&self.bytes_per_second, self.repeats))
     }
+}
+
+/// Whether so many repeats agree, of which these are the ends.
+fn agree(rate: &Spanned, repeats: usize) -> bool {
+    let apart = if repeats > REPEATS {
+        rate.spread_permille()
+    } else {
+        rate.nearer_end_permille()
+    };
+    apart <= AGREE_PERMILLE_MAX
+}
+
+/// What a ladder found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LadderResult {
+    /// What was run to its end, windows ascending.
+    pub points: Vec<LadderPoint>,
+    /// Why it ended before its end, where it was not told to.
+    pub failed: Option<LadderError>,
 }
 
 /// Why a ladder ended.
@@ -62,26 +90,38 @@ pub struct LadderError {
 /// Runs every kind of work at every window, window by window, and then all of that again: what a disk gives that others share
 /// changes by half within a minute, and so it does for all windows alike. Streams whose repeats do not agree under one of the windows are run
 /// again under each of them, as long as there are runs to spare. `set_window` sets one, in KiB, and says what the kernel
-/// keeps. Where it is to stop, what had all of its repeats comes back, windows ascending.
-///
-/// # Errors
-/// A window cannot be set, or the target not be opened or read.
+/// keeps.
 pub fn run(
     plan: &LadderPlan,
     place: &LadderPlace<'_>,
     set_window: &mut dyn FnMut(u64) -> Result<u64, String>,
-) -> Result<Vec<LadderPoint>, LadderError> {
+) -> LadderResult {
     let mut rungs = rungs(plan, place.bytes_per_second);
+    let failed = run_all(plan, place, &mut rungs, set_window).err();
+    LadderResult {
+        points: points(&rungs),
+        failed,
+    }
+}
+
+/// # Errors
+/// A window cannot be set, or the target not be opened or read.
+fn run_all(
+    plan: &LadderPlan,
+    place: &LadderPlace<'_>,
+    rungs: &mut [Rung],
+    set_window: &mut dyn FnMut(u64) -> Result<u64, String>,
+) -> Result<(), LadderError> {
     // Those of what is left out.
     let mut spare_runs = (plan.windows_kib.len() * plan.works.len() - rungs.len()) * REPEATS;
-    let mut works = plan.works.clone();
     for repeat in 0..REPEATS_MAX {
+        let works = if repeat < REPEATS {
+            plan.works.clone()
+        } else {
+            again(rungs, &plan.works, spare_runs)
+        };
         if repeat >= REPEATS {
-            works.retain(|work| !has_agreed(&rungs, *work));
-            while runs_of(&rungs, &works) > spare_runs {
-                works.pop();
-            }
-            spare_runs -= runs_of(&rungs, &works);
+            spare_runs -= runs_of(rungs, &works);
         }
         for window_kib in &plan.windows_kib {
             let is_meant =
@@ -96,18 +136,41 @@ pub fn run(
             };
             let kept_kib = set_window(*window_kib).map_err(failed)?;
             for rung in at_window {
-                if place.stop.load(Ordering::Relaxed) {
-                    return Ok(points(&rungs));
-                }
                 let ran = one_run::run(rung.work, plan, place, repeat);
                 let ran = ran.map_err(|error| failed(error.to_string()))?;
+                // A run that was cut short says nothing.
+                if place.stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
                 rung.kept_kib = kept_kib;
                 rung.rates.push(ran.bytes_per_second);
                 rung.latencies_ns.extend(ran.latencies_ns);
             }
         }
     }
-    Ok(points(&rungs))
+    Ok(())
+}
+
+/// Which of `works` are run once more: streams whose repeats do not agree under every window, as many as `spare_runs` are enough for.
+/// Random reads are not asked that much.
+fn again(rungs: &[Rung], works: &[LadderWork], spare_runs: usize) -> Vec<LadderWork> {
+    let mut again = Vec::new();
+    for work in works {
+        let mut of_work = rungs.iter().filter(|one| one.work == *work);
+        let is_known = of_work.all(|one| agree(&middle(&one.rates), one.rates.len()));
+        if is_known || matches!(work, LadderWork::Random(_)) {
+            continue;
+        }
+        again.push(*work);
+        if runs_of(rungs, &again) > spare_runs {
+            again.pop();
+        }
+    }
+    again
+}
+
+fn runs_of(rungs: &[Rung], works: &[LadderWork]) -> usize {
+    rungs.iter().filter(|one| works.contains(&one.work)).count()
 }
 
 /// One kind of work at one window, and what its repeats found.
@@ -135,48 +198,31 @@ fn rungs(plan: &LadderPlan, bytes_per_second: u64) -> Vec<Rung> {
     rungs
 }
 
-/// Whether the repeats of `work` agree under every window; random reads are not asked that much.
-fn has_agreed(rungs: &[Rung], work: LadderWork) -> bool {
-    let mut of_work = rungs.iter().filter(|one| one.work == work);
-    let agree = |one: &Rung| agreed(&one.rates).spread_permille() <= AGREE_PERMILLE_MAX;
-    matches!(work, LadderWork::Random(_)) || of_work.all(agree)
-}
-
-fn runs_of(rungs: &[Rung], works: &[LadderWork]) -> usize {
-    rungs.iter().filter(|one| works.contains(&one.work)).count()
-}
-
-/// Of the rungs that had all of their repeats.
+/// Of the rungs that were run.
 fn points(rungs: &[Rung]) -> Vec<LadderPoint> {
-    let done = rungs.iter().filter(|one| one.rates.len() >= REPEATS);
+    let run = rungs.iter().filter(|one| !one.rates.is_empty());
     let point = |one: &Rung| {
         let mut latencies_ns = one.latencies_ns.clone();
         latencies_ns.sort_unstable();
         LadderPoint {
             window_kib: one.kept_kib,
             work: one.work,
-            bytes_per_second: if one.rates.len() > REPEATS {
-                agreed(&one.rates)
-            } else {
-                Spanned::of(one.rates.clone())
-            },
+            bytes_per_second: middle(&one.rates),
+            repeats: one.rates.len(),
             p50_ns: quantile(&latencies_ns, 500),
             p99_ns: quantile(&latencies_ns, 990),
         }
     };
-    done.map(point).collect()
+    run.map(point).collect()
 }
 
-/// The majority of `rates` that lies nearest together: what disturbs a run makes it slower, each time by something else.
-fn agreed(rates: &[u64]) -> Spanned {
+/// The median of `rates`, and the ends without a quarter of them at each side. All repeats count for it: under each window these are the same ones, and a
+/// place of the disk, or a moment, that is slow is so for all.
+fn middle(rates: &[u64]) -> Spanned {
     let mut sorted = rates.to_vec();
     sorted.sort_unstable();
-    let nearest = sorted.windows(sorted.len() / 2 + 1).min_by_key(|some| {
-        some.last()
-            .zip(some.first())
-            .map(|(last, first)| last - first)
-    });
-    Spanned::of(nearest.unwrap_or_default().to_vec())
+    let left_out = sorted.len() / LEFT_OUT_PARTS;
+    Spanned::of(sorted[left_out..sorted.len() - left_out].to_vec())
 }
 
 /// Points by what was read, windows ascending: the rows of a table.
@@ -196,45 +242,62 @@ mod tests {
 
     use super::*;
 
-    /// One stream under 8 MiB: what it may be run again takes nothing from the others.
-    #[test]
-    fn streams_that_do_not_agree_are_run_again_and_random_reads_are_not() {
-        let rung = |work, rates: &[u64]| Rung {
+    fn rung(work: LadderWork, rates: &[u64]) -> Rung {
+        Rung {
             asked_kib: 128,
             kept_kib: 128,
             work,
             rates: rates.to_vec(),
             latencies_ns: vec![1],
-        };
-        let [one, many, random] = [
-            LadderWork::Streams(1),
-            LadderWork::Streams(8),
-            LadderWork::Random(4096),
-        ];
-        let apart = [2190, 2814, 3565];
-        let rungs = [
-            rung(one, &[3000, 3010, 3020]),
-            rung(one, &apart),
-            rung(many, &[3000, 2000, 3010]),
-            rung(random, &apart),
-        ];
-        let agreed = [one, many, random].map(|work| has_agreed(&rungs, work));
-        assert_eq!(agreed, [false, true, true]);
-        assert_eq!(runs_of(&rungs, &[one, random]), 3);
-        assert_eq!(points(&rungs).len(), 4);
-        assert_eq!(points(&[rung(one, &[1, 2])]), []);
+        }
     }
 
-    /// Rates of one stream under 8 MiB on the disk of a virtual machine: its host had to give memory in some of the repeats.
+    /// One stream under 8 MiB of the disk of a virtual machine had these rates.
+    const APART: [u64; 3] = [2190, 2814, 3565];
+
     #[test]
-    fn what_most_repeats_agree_on_counts() {
-        let rates = [2190, 3565, 2814, 3620, 3601, 3588];
-        let found = agreed(&rates);
-        assert_eq!((found.low, found.value, found.high), (3565, 3601, 3620));
-        let of_three = agreed(&rates[..3]);
-        assert_eq!((of_three.low, of_three.high), (2190, 2814));
-        assert!(of_three.spread_permille() > AGREE_PERMILLE_MAX);
-        assert_eq!(agreed(&[7]), Spanned::of(vec![7]));
+    fn streams_that_do_not_agree_are_run_again_while_there_are_runs_to_spare() {
+        let works = [
+            LadderWork::Streams(1),
+            LadderWork::Streams(8),
+            LadderWork::Streams(64),
+            LadderWork::Random(4096),
+        ];
+        let [one, many, most, random] = works;
+        let rungs = [
+            rung(one, &[3000, 3010, 3020]),
+            rung(one, &APART),
+            rung(many, &[3000, 2000, 3010]),
+            rung(most, &APART),
+            rung(random, &APART),
+        ];
+        let again = |spare_runs| again(&rungs, &works, spare_runs);
+        assert_eq!(again(9), [one, most], "two of three agree of the others");
+        assert_eq!(again(2), [one], "both of its windows");
+        assert_eq!(again(1), [most]);
+        assert_eq!(again(0), []);
+    }
+
+    #[test]
+    fn more_than_three_repeats_agree_in_their_middle_half() {
+        let ends = |rates: &[u64]| {
+            let found = middle(rates);
+            (found.low, found.value, found.high)
+        };
+        assert_eq!(ends(&APART), (2190, 2814, 3565));
+        assert_eq!(
+            ends(&[2190, 3565, 2814, 3620, 3601, 3588]),
+            (2814, 3588, 3601)
+        );
+        assert_eq!(ends(&[7]), (7, 7, 7));
+        let is_sure = |rates: &[u64]| points(&[rung(LadderWork::Streams(1), rates)])[0].is_sure();
+        assert!(is_sure(&[2000, 3000, 3010]) && !is_sure(&APART));
+        assert!(!is_sure(&[3000, 3010]), "interrupted");
+        assert!(
+            !is_sure(&[1000, 1010, 2000, 3000]),
+            "two of four are not enough"
+        );
+        assert!(is_sure(&[1000, 2990, 3010, 3000, 3020, 4000]));
     }
 
     #[test]
@@ -260,7 +323,8 @@ mod tests {
             set.push(kib);
             Ok(kib)
         };
-        let points = run(&plan, &place, &mut set_window).unwrap();
+        let LadderResult { points, failed } = run(&plan, &place, &mut set_window);
+        assert_eq!(failed, None);
         let at: Vec<_> = points
             .iter()
             .map(|one| (one.window_kib, one.work))
@@ -277,9 +341,19 @@ mod tests {
             [64, 128, 64, 128, 64, 128],
             "in turn, and nothing is to spare"
         );
-        let refused = run(&plan, &place, &mut |_| Err("no".to_owned())).unwrap_err();
-        assert_eq!(refused.to_string(), "at 64 KiB: no");
+        let mut turns = 0;
+        let refused = run(&plan, &place, &mut |kib| {
+            turns += 1;
+            (turns < 3).then_some(kib).ok_or_else(|| "no".to_owned())
+        });
+        assert_eq!(refused.failed.unwrap().to_string(), "at 64 KiB: no");
+        let repeats = refused.points.iter().map(|one| one.repeats);
+        assert_eq!(
+            repeats.collect::<Vec<_>>(),
+            [1; 4],
+            "what was run is not lost"
+        );
         stop.store(true, Ordering::Relaxed);
-        assert_eq!(run(&plan, &place, &mut Ok), Ok(Vec::new()));
+        assert_eq!(run(&plan, &place, &mut Ok), LadderResult::default());
     }
 }

@@ -115,6 +115,7 @@ mod tests {
             window_kib,
             work,
             bytes_per_second: Spanned { value, low, high },
+            repeats: 3,
             p50_ns: 0,
             p99_ns: 0,
         }
