@@ -455,32 +455,8 @@ fn files_are_steered(ground: &Ground, patterns: &[&str]) {
 #[test]
 fn files_of_an_overlay_are_steered() {
     let mut ground = Ground::new("overlay");
-    let path = |name: &str| ground.mount.join(name).to_str().expect("text").to_owned();
-    for folder in ["low", "up", "work"] {
-        fs::create_dir(path(folder)).expect("an empty disk");
-    }
-    fs::rename(path("file"), path("low/file")).expect("one file system");
-    let merged = ground.place.path().join("merged");
-    fs::create_dir(&merged).expect("our folder");
-    let layers = ["low", "up", "work"].map(path);
-    let [low, up, work] = &layers;
-    let options = format!("lowerdir={low},upperdir={up},workdir={work}");
-    let mounted = Command::new("mount")
-        .args(["-t", "overlay", "overlay", "-o", &options])
-        .arg(&merged)
-        .status();
-    assert!(mounted.expect("mount").success());
-    let disk = std::mem::replace(&mut ground.mount, merged.clone());
     // A mapping of an overlay's file is one of the file below, which has been opened for it.
-    let alone = ground.read("backward");
-    let daemon = DaemonProcess::start(&[]);
-    let helped = ground.read("backward");
-    daemon.end();
-    ground.mount = disk;
-    let unmounted = Command::new("umount").arg(&merged).status();
-    assert!(unmounted.expect("umount").success());
-    assert_eq!(helped.sum, alone.sum, "the same bytes");
-    assert!(helped.seeks * 4 < alone.seeks, "{helped:?} {alone:?}");
+    ground.in_overlay(|ground| files_are_steered(ground, &["backward"]));
 }
 
 #[test]

@@ -51,7 +51,16 @@ fn a_backward_reader_is_recognised_and_gets_its_bytes() {
 /// calls of 128 KiB. Root.
 #[test]
 fn a_backward_reader_of_a_btrfs_gets_the_windows_of_an_arm() {
-    let ground = Ground::on("btrfs");
+    backward_gets_the_windows_of_an_arm(&Ground::on("btrfs"));
+}
+
+/// So it is in most containers: the disk is mounted here too, as it is there for `/etc/hosts`. Root.
+#[test]
+fn a_backward_reader_of_an_overlay_gets_the_windows_of_an_arm() {
+    Ground::new("overlay").in_overlay(backward_gets_the_windows_of_an_arm);
+}
+
+fn backward_gets_the_windows_of_an_arm(ground: &Ground) {
     let reader = ground.build("shared-reader", &[]);
     let reader = reader.to_str().expect("text");
     let file = ground.path("file");

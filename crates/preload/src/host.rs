@@ -128,10 +128,12 @@ impl Host {
             0 => device_identity::of_superblock(proc, seen.number, seen.file_system),
             _ => device_identity::of_block_device(sys, proc, device),
         };
-        let is_btrfs = seen.file_system == libc::BTRFS_SUPER_MAGIC.cast_unsigned();
-        let of_btrfs = is_btrfs.then(|| identity::queue_of_btrfs(sys, fd));
-        let queue = of_btrfs.flatten();
-        let queue = queue.unwrap_or_else(|| QueueFacts::read(sys, device));
+        let below = match seen.file_system.cast_signed() {
+            libc::BTRFS_SUPER_MAGIC => identity::queue_of_btrfs(sys, fd),
+            libc::OVERLAYFS_SUPER_MAGIC => identity::queue_below_overlay(sys, proc, fd, device),
+            _ => None,
+        };
+        let queue = below.unwrap_or_else(|| QueueFacts::read(sys, device));
         DeviceFacts {
             identity: self.session.files.own_run.identity(identity),
             rotational: queue.rotational,

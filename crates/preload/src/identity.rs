@@ -6,9 +6,9 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use ahead_engine::adviser::Residency;
-use ahead_sys::block_queue::QueueFacts;
+use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
 use ahead_sys::cachestat::cachestat_range;
-use ahead_sys::{btrfs, kernel_release, large_folios};
+use ahead_sys::{btrfs, kernel_release, large_folios, overlay};
 use ahead_units::{Advice, ByteLength, PageCount, PageRange};
 use rustix::fs::{FileType, OFlags};
 
@@ -147,6 +147,21 @@ pub(crate) fn queue_of_btrfs(sys: &Path, fd: c_int) -> Option<QueueFacts> {
         return None;
     }
     btrfs::queue_facts(sys, borrowed(fd)?)
+}
+
+/// What the disk says that lies below the overlay with this number, on which `fd` lies; `None` where it is not mounted here, and
+/// where the calls that look for it are not known to be safe.
+pub(crate) fn queue_below_overlay(
+    sys: &Path,
+    proc: &Path,
+    fd: c_int,
+    device: DeviceNumber,
+) -> Option<QueueFacts> {
+    if sandbox::is_known_for_trees() != Some(true) {
+        return None;
+    }
+    let below = overlay::device_below(proc, borrowed(fd)?, device)?;
+    Some(QueueFacts::read(sys, below))
 }
 
 /// Where `fd` stands.

@@ -172,6 +172,18 @@ extern "C" fn helper(_: *mut libc::c_void) -> *mut libc::c_void {
         };
         libc::syscall(libc::SYS_close, open(libc::O_PATH));
         libc::syscall(libc::SYS_close, open(libc::O_NOATIME));
+        // A `struct open_how`, of which only the flags are not zero.
+        buffer[..3].fill(0);
+        buffer[0] = (libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC) as u64;
+        buffer[2] = libc::RESOLVE_CACHED;
+        let cached = libc::syscall(
+            libc::SYS_openat2,
+            libc::AT_FDCWD,
+            c"/".as_ptr(),
+            bytes,
+            24_usize,
+        );
+        libc::syscall(libc::SYS_close, cached);
         let folder = open(libc::O_NOFOLLOW);
         libc::syscall(libc::SYS_fstatfs, folder, bytes);
         libc::syscall(libc::SYS_getdents64, folder, bytes, size_of_val(&buffer));

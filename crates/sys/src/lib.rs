@@ -2,7 +2,7 @@
 //!
 //! No retry, no policy, no log: `AsFd` in, result out. Readers of /proc and /sys take their root
 //! folder, so that a test can build a small fake one. Those that the interposed library needs as
-//! well (`small_file`, `meminfo`, `memory_limit`, `device_identity`, `block_queue::QueueFacts`, `btrfs`) allocate nothing and ask
+//! well (`small_file`, `meminfo`, `memory_limit`, `device_identity`, `block_queue::QueueFacts`, `btrfs`, `overlay`) allocate nothing and ask
 //! the kernel past the C library. That is why they are not the `procfs` crate's.
 
 pub mod block_queue;
@@ -28,6 +28,7 @@ pub mod meminfo;
 pub mod memory_limit;
 pub mod memory_pressure;
 pub mod mounts;
+pub mod overlay;
 pub mod own_usage;
 pub mod peer_groups;
 pub mod process_identity;

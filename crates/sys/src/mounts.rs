@@ -34,39 +34,64 @@ pub fn mounts(proc_root: &Path) -> io::Result<Vec<Mount>> {
         .collect())
 }
 
-/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`; the number of optional fields
-/// before the dash varies.
 fn parse(line: &[u8]) -> Option<Mount> {
-    let mut fields = line.split(|&byte| byte == b' ');
-    let device = String::from_utf8(fields.nth(2)?.to_vec()).ok()?;
-    let mount_point = unescape(fields.nth(1)?);
-    let mut behind_dash = fields.skip_while(|field| *field != b"-").skip(1);
+    let line = MountLine::parse(line)?;
     Some(Mount {
-        mount_point,
-        file_system: String::from_utf8_lossy(behind_dash.next()?).into_owned(),
-        source: unescape(behind_dash.next()?),
-        device: DeviceNumber::parse(&device)?,
-        options: unescape(behind_dash.next().unwrap_or_default())
+        mount_point: unescape(line.mount_point),
+        file_system: String::from_utf8_lossy(line.file_system).into_owned(),
+        source: unescape(line.source?),
+        device: line.device,
+        options: unescape(line.options.unwrap_or_default())
             .to_string_lossy()
             .into_owned(),
     })
 }
 
-/// Blanks, tabs, newlines and backslashes are written as a backslash and three octal digits.
 fn unescape(field: &[u8]) -> PathBuf {
-    let mut bytes = Vec::with_capacity(field.len());
+    PathBuf::from(OsString::from_vec(unescaped(field).collect()))
+}
+
+/// A line as it stands there: `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`; the number of optional fields
+/// before the dash varies. What stands behind the kind of file system may be missing, where a line was cut.
+pub(crate) struct MountLine<'a> {
+    pub(crate) device: DeviceNumber,
+    /// To be [`unescaped`].
+    pub(crate) mount_point: &'a [u8],
+    pub(crate) file_system: &'a [u8],
+    source: Option<&'a [u8]>,
+    options: Option<&'a [u8]>,
+}
+
+impl<'a> MountLine<'a> {
+    pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
+        let mut fields = line.split(|&byte| byte == b' ');
+        let device = str::from_utf8(fields.nth(2)?).ok()?;
+        let mount_point = fields.nth(1)?;
+        let mut behind_dash = fields.skip_while(|field| *field != b"-").skip(1);
+        Some(Self {
+            device: DeviceNumber::parse(device)?,
+            mount_point,
+            file_system: behind_dash.next()?,
+            source: behind_dash.next(),
+            options: behind_dash.next(),
+        })
+    }
+}
+
+/// Blanks, tabs, newlines and backslashes are written as a backslash and three octal digits.
+pub(crate) fn unescaped(field: &[u8]) -> impl Iterator<Item = u8> {
     let mut rest = field;
-    while let [first, tail @ ..] = rest {
+    std::iter::from_fn(move || {
+        let (first, tail) = rest.split_first()?;
         let octal = match rest {
             [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
                 Some((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'))
             }
             _ => None,
         };
-        bytes.push(octal.unwrap_or(*first));
         rest = if octal.is_some() { &rest[4..] } else { tail };
-    }
-    PathBuf::from(OsString::from_vec(bytes))
+        Some(octal.unwrap_or(*first))
+    })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::MetadataExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::MutexGuard;
@@ -116,6 +117,31 @@ impl Ground {
         }
         ground.write("file");
         ground
+    }
+
+    /// Does it while the file lies in the lower layer of an overlay on this disk, and is read through that. It stays in the layer's folder.
+    pub(crate) fn in_overlay<T>(&mut self, act: impl FnOnce(&Self) -> T) -> T {
+        let layers = ["low", "up", "work"].map(|name| self.path(name));
+        for folder in &layers {
+            fs::create_dir(folder).expect("an empty disk");
+        }
+        let [low, up, work] = &layers;
+        fs::rename(self.path("file"), Path::new(low).join("file")).expect("one file system");
+        let merged = self.place.path().join("merged");
+        fs::create_dir(&merged).expect("our folder");
+        let options = format!("lowerdir={low},upperdir={up},workdir={work}");
+        let mounted = Command::new("mount")
+            .args(["-t", "overlay", "overlay", "-o", &options])
+            .arg(&merged)
+            .status();
+        assert!(mounted.expect("mount").success());
+        let disk = std::mem::replace(&mut self.mount, merged);
+        let done = catch_unwind(AssertUnwindSafe(|| act(self)));
+        let merged = std::mem::replace(&mut self.mount, disk);
+        let unmounted = Command::new("umount").arg(&merged).status();
+        let done = done.unwrap_or_else(|why| resume_unwind(why));
+        assert!(unmounted.expect("umount").success());
+        done
     }
 
     /// A file of numbers that tell their places, out of memory again.
