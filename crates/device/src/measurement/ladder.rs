@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use plan::{LadderPlace, LadderPlan, LadderWork, STREAM_READ_BYTES, plan};
 use plan::{REPEATS, REPEATS_MAX};
 
-use super::statistics::{Spanned, quantile};
+use super::statistics::{Spanned, permille, quantile};
 
 /// Of the sorted repeats one in so many is left out at each end: of three none.
 const LEFT_OUT_PARTS: usize = 4;
@@ -32,7 +32,8 @@ pub struct LadderPoint {
     pub window_kib: u64,
     /// What was read.
     pub work: LadderWork,
-    /// Bytes per second that the readers got together, with the ends of the repeats: of more than three, of their middle half.
+    /// Bytes per second that the readers got together, with the ends of the repeats: of more than three, of their middle half. What a repeat was
+    /// slower for the other windows too is left out.
     pub bytes_per_second: Spanned,
     /// How many there were.
     #[serde(default = "usual_repeats")]
@@ -87,7 +88,7 @@ pub struct LadderError {
     pub why: String,
 }
 
-/// Runs every kind of work at every window, window by window, and then all of that again: what a disk gives that others share
+/// Runs every kind of work at every window, one window right behind the other, and then all of that again: what a disk gives that others share
 /// changes by half within a minute, and so it does for all windows alike. Streams whose repeats do not agree under one of the windows are run
 /// again under each of them, as long as there are runs to spare. `set_window` sets one, in KiB, and says what the kernel
 /// keeps.
@@ -123,29 +124,21 @@ fn run_all(
         if repeat >= REPEATS {
             spare_runs -= runs_of(rungs, &works);
         }
-        for window_kib in &plan.windows_kib {
-            let is_meant =
-                |one: &&mut Rung| one.asked_kib == *window_kib && works.contains(&one.work);
-            let mut at_window = rungs.iter_mut().filter(is_meant).peekable();
-            if at_window.peek().is_none() {
-                continue;
-            }
+        for rung in rungs.iter_mut().filter(|one| works.contains(&one.work)) {
             let failed = |why| LadderError {
-                window_kib: *window_kib,
+                window_kib: rung.asked_kib,
                 why,
             };
-            let kept_kib = set_window(*window_kib).map_err(failed)?;
-            for rung in at_window {
-                let ran = one_run::run(rung.work, plan, place, repeat);
-                let ran = ran.map_err(|error| failed(error.to_string()))?;
-                // A run that was cut short says nothing.
-                if place.stop.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-                rung.kept_kib = kept_kib;
-                rung.rates.push(ran.bytes_per_second);
-                rung.latencies_ns.extend(ran.latencies_ns);
+            let kept_kib = set_window(rung.asked_kib).map_err(failed)?;
+            let ran = one_run::run(rung.work, plan, place, repeat);
+            let ran = ran.map_err(|error| failed(error.to_string()))?;
+            // A run that was cut short says nothing.
+            if place.stop.load(Ordering::Relaxed) {
+                return Ok(());
             }
+            rung.kept_kib = kept_kib;
+            rung.rates.push(ran.bytes_per_second);
+            rung.latencies_ns.extend(ran.latencies_ns);
         }
     }
     Ok(())
@@ -156,8 +149,11 @@ fn run_all(
 fn again(rungs: &[Rung], works: &[LadderWork], spare_runs: usize) -> Vec<LadderWork> {
     let mut again = Vec::new();
     for work in works {
-        let mut of_work = rungs.iter().filter(|one| one.work == *work);
-        let is_known = of_work.all(|one| agree(&middle(&one.rates), one.rates.len()));
+        let mut of_work = (0..rungs.len()).filter(|place| rungs[*place].work == *work);
+        let is_known = of_work.all(|place| {
+            let rates = levelled(rungs, place);
+            agree(&middle(&rates), rates.len())
+        });
         if is_known || matches!(work, LadderWork::Random(_)) {
             continue;
         }
@@ -182,12 +178,13 @@ struct Rung {
     latencies_ns: Vec<u64>,
 }
 
-/// What is run, windows ascending.
+/// What is run, work by work, and of each the windows ascending.
 fn rungs(plan: &LadderPlan, bytes_per_second: u64) -> Vec<Rung> {
     let mut rungs = Vec::new();
-    for window_kib in &plan.windows_kib {
-        let fills = |work: &&LadderWork| plan.fills(**work, *window_kib, bytes_per_second);
-        rungs.extend(plan.works.iter().filter(fills).map(|work| Rung {
+    for work in &plan.works {
+        let fills = |window_kib: &&u64| plan.fills(*work, **window_kib, bytes_per_second);
+        let windows = plan.windows_kib.iter().filter(fills);
+        rungs.extend(windows.map(|window_kib| Rung {
             asked_kib: *window_kib,
             kept_kib: *window_kib,
             work: *work,
@@ -198,26 +195,48 @@ fn rungs(plan: &LadderPlan, bytes_per_second: u64) -> Vec<Rung> {
     rungs
 }
 
+/// The rates of the rung at `place`, each as it would have been if its repeat had gone for the other windows of this work as their middle one did. Without
+/// another window they are as they are.
+fn levelled(rungs: &[Rung], place: usize) -> Vec<u64> {
+    let own = &rungs[place];
+    let level_permille = |repeat: usize| {
+        let others = rungs.iter().enumerate();
+        let others = others.filter(|(other, one)| *other != place && one.work == own.work);
+        let levels = others.filter_map(|(_, one)| {
+            let rate = one.rates.get(repeat)?;
+            Some(permille(*rate, middle(&one.rates).value))
+        });
+        let (count, sum) = levels.fold((0, 0), |(count, sum), level| (count + 1, sum + level));
+        sum.checked_div(count).unwrap_or(1000).max(1)
+    };
+    let rates = own.rates.iter().enumerate();
+    rates
+        .map(|(repeat, rate)| permille(*rate, level_permille(repeat)))
+        .collect()
+}
+
 /// Of the rungs that were run.
 fn points(rungs: &[Rung]) -> Vec<LadderPoint> {
-    let run = rungs.iter().filter(|one| !one.rates.is_empty());
-    let point = |one: &Rung| {
+    let run = (0..rungs.len()).filter(|place| !rungs[*place].rates.is_empty());
+    let point = |place| {
+        let one: &Rung = &rungs[place];
         let mut latencies_ns = one.latencies_ns.clone();
         latencies_ns.sort_unstable();
         LadderPoint {
             window_kib: one.kept_kib,
             work: one.work,
-            bytes_per_second: middle(&one.rates),
+            bytes_per_second: middle(&levelled(rungs, place)),
             repeats: one.rates.len(),
             p50_ns: quantile(&latencies_ns, 500),
             p99_ns: quantile(&latencies_ns, 990),
         }
     };
-    run.map(point).collect()
+    let mut points: Vec<LadderPoint> = run.map(point).collect();
+    points.sort_by_key(|one| one.window_kib);
+    points
 }
 
-/// The median of `rates`, and the ends without a quarter of them at each side. All repeats count for it: under each window these are the same ones, and a
-/// place of the disk, or a moment, that is slow is so for all.
+/// The median of `rates`, and the ends without a quarter of them at each side.
 fn middle(rates: &[u64]) -> Spanned {
     let mut sorted = rates.to_vec();
     sorted.sort_unstable();
@@ -276,6 +295,26 @@ mod tests {
         assert_eq!(again(2), [one], "both of its windows");
         assert_eq!(again(1), [most]);
         assert_eq!(again(0), []);
+    }
+
+    /// One stream of a disk that gives half as much in some moments, and in some places.
+    #[test]
+    fn a_repeat_that_is_slow_for_all_windows_tells_none_apart() {
+        let work = LadderWork::Streams(1);
+        let mut rungs = vec![
+            rung(work, &[1500, 750, 1520, 760]),
+            rung(work, &[2400, 1210, 2410, 1200]),
+        ];
+        let points = points(&rungs);
+        let [small, large] = [&points[0].bytes_per_second, &points[1].bytes_per_second];
+        assert!(
+            small.spread_permille() < 30 && large.spread_permille() < 30,
+            "{points:?}"
+        );
+        assert_eq!(permille(large.value, small.value) / 10, 158);
+        assert_eq!(again(&rungs, &[work], 9), []);
+        rungs.pop();
+        assert_eq!(again(&rungs, &[work], 9), [work], "alone it says nothing");
     }
 
     #[test]
@@ -338,13 +377,13 @@ mod tests {
         assert_eq!(by_work(&points).len(), 2);
         assert_eq!(
             set,
-            [64, 128, 64, 128, 64, 128],
+            [64, 128, 64, 128, 64, 128, 64, 128, 64, 128, 64, 128],
             "in turn, and nothing is to spare"
         );
         let mut turns = 0;
         let refused = run(&plan, &place, &mut |kib| {
             turns += 1;
-            (turns < 3).then_some(kib).ok_or_else(|| "no".to_owned())
+            (turns < 5).then_some(kib).ok_or_else(|| "no".to_owned())
         });
         assert_eq!(refused.failed.unwrap().to_string(), "at 64 KiB: no");
         let repeats = refused.points.iter().map(|one| one.repeats);

@@ -74,7 +74,7 @@ impl LadderPlan {
     /// How often windows are set while nothing is repeated more often.
     #[must_use]
     pub const fn windows_set(&self) -> usize {
-        self.windows_kib.len() * REPEATS
+        self.windows_kib.len() * self.works.len() * REPEATS
     }
 }
 
