@@ -128,11 +128,7 @@ impl Host {
             0 => device_identity::of_superblock(proc, seen.number, seen.file_system),
             _ => device_identity::of_block_device(sys, proc, device),
         };
-        let below = match seen.file_system.cast_signed() {
-            libc::BTRFS_SUPER_MAGIC => identity::queue_of_btrfs(sys, fd),
-            libc::OVERLAYFS_SUPER_MAGIC => identity::queue_below_overlay(sys, proc, fd, device),
-            _ => None,
-        };
+        let below = identity::queue_below(sys, proc, fd, seen);
         let queue = below.unwrap_or_else(|| QueueFacts::read(sys, device));
         DeviceFacts {
             identity: self.session.files.own_run.identity(identity),

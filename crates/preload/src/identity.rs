@@ -141,26 +141,24 @@ pub(crate) fn has_large_folios(fd: c_int) -> bool {
     kind.and_then(large_folios::since_of).is_some_and(is_there)
 }
 
-/// What the btrfs says on which `fd` lies; `None` where the calls that list its disks are not known to be safe.
-pub(crate) fn queue_of_btrfs(sys: &Path, fd: c_int) -> Option<QueueFacts> {
-    if sandbox::is_known_for_trees() != Some(true) {
-        return None;
-    }
-    btrfs::queue_facts(sys, borrowed(fd)?)
-}
-
-/// What the disk says that lies below the overlay with this number, on which `fd` lies; `None` where it is not mounted here, and
-/// where the calls that look for it are not known to be safe.
-pub(crate) fn queue_below_overlay(
+/// What is said of the disks below a btrfs or an overlay, on which `fd` lies. `None` for other file systems, where it cannot be
+/// told, and where the calls that look for it are not known to be safe.
+pub(crate) fn queue_below(
     sys: &Path,
     proc: &Path,
     fd: c_int,
-    device: DeviceNumber,
+    seen: SeenDevice,
 ) -> Option<QueueFacts> {
-    if sandbox::is_known_for_trees() != Some(true) {
+    let kind = seen.file_system.cast_signed();
+    let is_layered = matches!(kind, libc::BTRFS_SUPER_MAGIC | libc::OVERLAYFS_SUPER_MAGIC);
+    if !is_layered || sandbox::is_known_for_trees() != Some(true) {
         return None;
     }
-    let below = overlay::device_below(proc, borrowed(fd)?, device)?;
+    let file = borrowed(fd)?;
+    if kind == libc::BTRFS_SUPER_MAGIC {
+        return btrfs::queue_facts(sys, file);
+    }
+    let below = overlay::device_below(proc, file, DeviceNumber::from_dev(seen.number))?;
     Some(QueueFacts::read(sys, below))
 }
 

@@ -5,13 +5,13 @@
 //! kernel past the C library, for a library inside another program.
 
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, IntoRawFd as _};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, RawDir};
 
 use crate::block_queue::{DeviceNumber, QueueFacts};
-use crate::small_file::{SmallPath, number};
+use crate::small_file::{SmallPath, close_by_kernel, number};
 
 /// Names that are read at once; each takes 24 bytes and itself.
 const NAMES_BYTES: usize = 1024;
@@ -97,9 +97,7 @@ fn for_each_name(folder: &mut SmallPath, mut take: impl FnMut(&[u8])) {
             take(name);
         }
     }
-    // Dropping the descriptor would call the C library's `close`.
-    // SAFETY: it was opened above and belongs to nothing else.
-    unsafe { rustix::io::close(opened.into_raw_fd()) };
+    close_by_kernel(opened);
 }
 
 #[cfg(test)]

@@ -5,14 +5,14 @@
 //! from a block device and tells the same is that one; of a container's it is at least mounted on `/etc/hosts`. Allocates
 //! nothing and asks the kernel past the C library, for a library inside another program.
 
-use std::os::fd::{AsFd, BorrowedFd, IntoRawFd as _};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use crate::block_queue::DeviceNumber;
 use crate::mounts::{MountLine, unescaped};
-use crate::small_file::SmallPath;
+use crate::small_file::{SmallPath, close_by_kernel};
 
 /// As much of a line is looked at: the options behind may be a page.
 const LINE_BYTES_MAX: usize = 2048;
@@ -131,9 +131,7 @@ fn is_of(file: BorrowedFd<'_>, mount: &MountLine<'_>) -> Option<bool> {
         }
     };
     let is_same = is_same();
-    // Dropping the descriptor would call the C library's `close`.
-    // SAFETY: it was opened above and belongs to nothing else.
-    unsafe { rustix::io::close(there.into_raw_fd()) };
+    close_by_kernel(there);
     is_same
 }
 
@@ -159,9 +157,7 @@ fn for_each_line(path: &mut SmallPath, mut take: impl FnMut(&[u8])) {
             }
         }
     }
-    // Dropping the descriptor would call the C library's `close`.
-    // SAFETY: it was opened above and belongs to nothing else.
-    unsafe { rustix::io::close(opened.into_raw_fd()) };
+    close_by_kernel(opened);
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::ffi::CStr;
 use std::fmt;
-use std::os::fd::{AsFd, IntoRawFd};
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -24,10 +24,14 @@ const PATH_BYTES_MAX: usize = 1024;
 fn read_small_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let length = read_to_end(&file, buffer);
-    // Dropping the descriptor would call the C library's `close`.
-    // SAFETY: the descriptor was opened above and belongs to nothing else.
-    unsafe { rustix::io::close(file.into_raw_fd()) };
+    close_by_kernel(file);
     Ok(&buffer[..length?])
+}
+
+/// Closes `file` past the C library, whose `close` would be called where it is dropped.
+pub(crate) fn close_by_kernel(file: OwnedFd) {
+    // SAFETY: it is owned, and belongs to nothing else.
+    unsafe { rustix::io::close(file.into_raw_fd()) };
 }
 
 fn read_to_end(file: impl AsFd, buffer: &mut [u8]) -> Result<usize, Errno> {

@@ -375,18 +375,13 @@ impl<'a> Job<'a> {
             around.on_rung(window_kib);
             hold.set(window_kib)
         });
-        if let Some(error) = run.failed {
-            let why = format!("in the ladder of windows, {error}; is the device still there?");
-            return LadderOutcome {
-                points: run.points,
-                failed: Some(why),
-                ..LadderOutcome::default()
-            };
-        }
+        let failed = run
+            .failed
+            .map(|error| format!("in the ladder of windows, {error}; is the device still there?"));
         let put_back = hold.release();
         LadderOutcome {
             points: run.points,
-            failed: put_back.err(),
+            failed: failed.or_else(|| put_back.err()),
             ..LadderOutcome::default()
         }
     }

@@ -119,11 +119,10 @@ fn run_all(
         let works = if repeat < REPEATS {
             plan.works.clone()
         } else {
-            again(rungs, &plan.works, spare_runs)
-        };
-        if repeat >= REPEATS {
+            let works = again(rungs, &plan.works, spare_runs);
             spare_runs -= runs_of(rungs, &works);
-        }
+            works
+        };
         for rung in rungs.iter_mut().filter(|one| works.contains(&one.work)) {
             let failed = |why| LadderError {
                 window_kib: rung.asked_kib,
