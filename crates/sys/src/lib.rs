@@ -17,6 +17,7 @@ pub mod direct_threads;
 pub mod drop_caches;
 pub mod extent_map;
 pub mod filter_probe;
+pub mod fixed_layout;
 pub mod group_file;
 pub mod kernel_release;
 pub mod large_folios;

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use ahead_disk_model::{DiskModel, ModelError, TimeScale};
+use ahead_sys::fixed_layout::spawn_with_fixed_layout;
 use ahead_sys::terminal::{self, Lent};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -181,7 +182,7 @@ impl Guest {
         let flags = StandardFlags::now();
         let mut child = self
             .command(shared, &model)
-            .and_then(|mut command| command.spawn())
+            .and_then(|mut command| spawn_with_fixed_layout(&mut command))
             .map_err(GuestError::Start)?;
         // The guest is a group of its own: in the background it could neither read nor draw.
         let lent = self.lend_terminal(&child);
