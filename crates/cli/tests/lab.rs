@@ -60,17 +60,16 @@ fn figure(figures: &Value, name: &str) -> u64 {
     figure.unwrap_or_else(|| panic!("no {name} in {figures}"))
 }
 
-/// Asserts that two boots differ by at most so many millionths of the longer virtual time, which is
-/// returned, in nanoseconds.
+/// Asserts that two boots differ by at most so many nanoseconds of virtual time, and returns that of one.
 #[track_caller]
-fn assert_two_boots_agree(ppm_max: u64, options: &[&str], script: &str) -> u64 {
-    let elapsed = [(); 2].map(|()| figure(&figures(options, &["sh", "-c", script]), "elapsed_ns"));
-    let longer = elapsed[0].max(elapsed[1]);
-    let ppm = elapsed[0].abs_diff(elapsed[1]) * 1_000_000 / longer;
-    println!("{script}: {elapsed:?} ns, {ppm} ppm");
-    assert!(longer > MB, "{script} reads from the disk: {longer} ns");
-    assert!(ppm <= ppm_max, "{script}: {elapsed:?} ns, {ppm} ppm apart");
-    longer
+fn assert_two_boots_agree(apart_ns_max: u64, options: &[&str], script: &str) -> u64 {
+    let [one, other] =
+        [(); 2].map(|()| figure(&figures(options, &["sh", "-c", script]), "elapsed_ns"));
+    println!("{script}: {one} and {other} ns");
+    assert!(one > MB, "{script} reads from the disk: {one} ns");
+    let apart_ns = one.abs_diff(other);
+    assert!(apart_ns <= apart_ns_max, "{script}: {one} and {other} ns");
+    one
 }
 
 /// Reads of every kind: backward, forward, two at once, a tree of small files.
@@ -101,12 +100,12 @@ fn with_file_and_tree(place: &Place) -> [String; 4] {
 
 /// Times of [`READERS`], equal in two boots.
 #[track_caller]
-fn times_of_two_boots(ppm_max: u64, more: &[&str]) -> [u64; READERS.len()] {
+fn times_of_two_boots(apart_ns_max: u64, more: &[&str]) -> [u64; READERS.len()] {
     let place = Place::new();
     let with = with_file_and_tree(&place);
     let mut options = more.to_vec();
     options.extend(with.iter().map(String::as_str));
-    READERS.map(|script| assert_two_boots_agree(ppm_max, &options, script))
+    READERS.map(|script| assert_two_boots_agree(apart_ns_max, &options, script))
 }
 
 /// It was not so while each file system had a hash seed of its own (0.90 s and 1.13 s for a tree), and
@@ -114,17 +113,71 @@ fn times_of_two_boots(ppm_max: u64, more: &[&str]) -> [u64; READERS.len()] {
 /// 17.69 s for `tac`).
 #[test]
 fn two_boots_take_the_same_virtual_time() {
-    let [backward_ns, ..] = times_of_two_boots(1_000, &["--no-ahead"]);
+    let [backward_ns, ..] = times_of_two_boots(0, &["--no-ahead"]);
     assert!(backward_ns > 10_000_000_000, "stock is slow backward");
 }
 
+/// Each look at the clock takes a nanosecond of it, and how often `ahead run` looks is a matter of some ten.
 #[test]
 fn two_boots_take_the_same_virtual_time_under_ahead() {
-    let [backward_ns, ..] = times_of_two_boots(5_000, &[]);
+    let [backward_ns, ..] = times_of_two_boots(1_000, &[]);
     assert!(
         backward_ns < 500_000_000,
         "{backward_ns} ns: the library is at work"
     );
+}
+
+/// Which one was next depended on where the host had put the guest: such threads took 1.402 and 1.461 s.
+#[test]
+fn boots_serve_many_threads_over_nfs_in_the_same_order() {
+    let prepare = "echo 32 > /proc/fs/nfsd/threads; head -c 32M /dev/urandom > file";
+    let options = ["--no-ahead", "--fs", "nfs", "--prepare", prepare];
+    let threads = "
+import os, threading
+file = os.open('file', os.O_RDONLY)
+places = iter(range(0, 32 << 20, 32 << 10))
+guard = threading.Lock()
+def read():
+    while True:
+        with guard:
+            place = next(places, None)
+        if place is None:
+            return
+        os.pread(file, 32 << 10, place)
+threads = [threading.Thread(target=read) for _ in range(32)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()";
+    let script = format!("python3 -c \"{threads}\"");
+    let one_ns = assert_two_boots_agree(0, &options, &script);
+    let another_ns = assert_two_boots_agree(0, &options, &script);
+    assert_eq!(one_ns, another_ns);
+}
+
+/// A page table more or less, by where the guest had put a program, is a page of memory: 800 readers in 64 MiB took 308.4 and
+/// 306.5 s.
+#[test]
+fn boots_give_a_program_the_same_memory() {
+    let tables = || {
+        let output = lab(
+            &["--no-ahead"],
+            &[
+                "grep",
+                "-e",
+                "^PageTables",
+                "-e",
+                "^MemTotal",
+                "/proc/meminfo",
+            ],
+        );
+        assert!(output.status.success(), "{}", stderr(&output));
+        let said = stdout(&output);
+        said.lines().take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let boots = [(); 6].map(|()| tables());
+    assert!(boots[0][1].starts_with("PageTables"), "{boots:?}");
+    assert!(boots.iter().all(|boot| *boot == boots[0]), "{boots:?}");
 }
 
 #[test]
@@ -144,8 +197,7 @@ fn guests_side_by_side_take_the_time_of_one_alone() {
     let alone_ns = figure(&alone, "elapsed_ns");
     for guest in &together {
         assert_eq!(figure(guest, "reads"), figure(&alone, "reads"));
-        let apart_ns = figure(guest, "elapsed_ns").abs_diff(alone_ns);
-        assert!(apart_ns <= alone_ns / 1000, "{apart_ns} of {alone_ns} ns");
+        assert_eq!(figure(guest, "elapsed_ns"), alone_ns);
     }
 }
 

@@ -231,6 +231,8 @@ impl Guest {
                 "panic=-1",
                 // Linux 6.1 would gather randomness from a clock that does not move, for ever.
                 "random.trust_cpu=on",
+                // Or a program has a page table more in one run than in another, and what memory holds differs by one page.
+                "norandmaps",
                 "con=null",
                 "con0=fd:0,fd:1",
                 "ssl=null",
