@@ -7,6 +7,8 @@ use std::process::{Child, Command};
 
 /// Asks what the layout is, and changes nothing.
 const ASK: libc::c_ulong = 0xffff_ffff;
+/// `ADDR_NO_RANDOMIZE`.
+const FIXED: libc::c_ulong = 0x0004_0000;
 
 /// Starts `command` with addresses that are the same in every run. Where that is refused (in some containers) it starts with
 /// whatever addresses come.
@@ -14,12 +16,7 @@ const ASK: libc::c_ulong = 0xffff_ffff;
 /// # Errors
 /// Those of [`Command::spawn`].
 pub fn spawn_with_fixed_layout(command: &mut Command) -> io::Result<Child> {
-    let before = set(ASK);
-    if let Ok(before) = before {
-        let fixed = before | libc::c_ulong::from(libc::ADDR_NO_RANDOMIZE.unsigned_abs());
-        // Refused: then it starts as any other program.
-        set(fixed).ok();
-    }
+    let before = set(ASK).and_then(|now| set(now | FIXED));
     let child = command.spawn();
     if let Ok(before) = before {
         set(before).ok();
