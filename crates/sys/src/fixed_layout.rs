@@ -1,4 +1,4 @@
-//! `personality(ADDR_NO_RANDOMIZE)` - programs started meanwhile lie where they always lie.
+//! `personality(ADDR_NO_RANDOMIZE)` - a program that lies at the same addresses in every run.
 //!
 //! See personality(2). A program inherits the layout from the thread that starts it, and keeps it through `exec`.
 

@@ -1,5 +1,5 @@
 //! What reads take in guests: the real kernel over modelled disks, in virtual time. The figures
-//! repeat to a thousandth of a per cent, so a change that costs one per cent shows.
+//! repeat to the digit, under the library to some nanoseconds, so a change that costs one per cent shows.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::row;
 use crate::cargo::{root, run};
 
-/// A cell that takes longer by more than this share is a regression: the bound of issue 8, ten times
-/// what differs from boot to boot under the library (0.1 %), where it differs at all.
+/// A cell that takes longer by more than this share is a regression: the bound of issue 8, from when
+/// cells under the library differed by up to 0.1 % from boot to boot.
 const TOLERANCE: f64 = 0.01;
 
 const DISKS: &str = "hdd,ssd,cloud";
