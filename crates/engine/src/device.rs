@@ -259,16 +259,11 @@ impl Device {
         }
     }
 
-    /// What one of `streams` asks by: the estimate, or the arm that is tried. One alone has to cover how late this host asks as
-    /// well; of several, which may be on other devices too, the others have the device at work meanwhile.
+    /// What streams ask by: the estimate, or the arm that is tried, as it answers to who asks as late as this host does.
     #[must_use]
-    pub fn estimate_to_ask_by(&self, streams: u32) -> DeviceEstimate {
+    pub fn estimate_to_ask_by(&self) -> DeviceEstimate {
         let device = self.trial.estimate().unwrap_or_else(|| self.estimate());
-        if streams > 1 || self.is_contested() {
-            device
-        } else {
-            self.lateness.seen(device)
-        }
+        self.lateness.seen(device)
     }
 
     /// Pages that one call may ask for; 32 before the host said anything.
@@ -347,9 +342,11 @@ impl Device {
     /// mend and smaller ones make worse: there less is never believed.
     fn measure(&self, ask: &Ask) {
         let believed = self.estimate();
+        // What is requested late leaves the device without work: that is not its transfer.
+        let seen = self.lateness.seen(believed);
         let found = self
             .throughput
-            .on_ask(ask.pages, ask.unread, ask.now, &believed);
+            .on_ask(ask.pages, ask.unread, ask.now, &seen);
         let Some(found) = found else {
             return;
         };

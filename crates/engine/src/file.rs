@@ -253,7 +253,7 @@ impl FileState {
         self.note_progress(access);
         let moment = || Moment {
             knobs,
-            device: device.estimate_to_ask_by(streams),
+            device: device.estimate_to_ask_by(),
             file_pages,
             expected: group.expectation.pages(),
             threshold: group.budget.threshold(),

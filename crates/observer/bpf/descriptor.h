@@ -9,6 +9,9 @@
 #include <bpf/bpf_tracing.h>
 
 #define FMODE_RANDOM 0x1000
+#define PAGE_SHIFT 12
+
+void *bpf_rdonly_cast(const void *object, __u32 type) __ksym __weak;
 
 /* The descriptor that the running system call reads from; -1 where there is none, as in a page fault. */
 static __always_inline __s32 descriptor_of(struct task_struct *task)
@@ -100,6 +103,35 @@ static __always_inline struct file *opened_as(struct task_struct *task, __s32 de
 	if (bpf_probe_read_kernel(&file, sizeof(file), place + descriptor))
 		return NULL;
 	return file;
+}
+
+/* Longer reads come in pieces, the first of which is told soon. */
+#define WHOLE_READ_BYTES_MAX (16 * 1024 * 1024)
+
+/* Pages `start` to `end` (exclusive) of a file. */
+struct pages {
+	__u64 start;
+	__u64 end;
+};
+
+/* The file that the running `read` or `pread` of the task reads, and all the pages that it wants. NULL where it is another call, or
+ * cannot be known. */
+static __always_inline struct inode *inode_of_read(struct task_struct *task, struct pages *pages)
+{
+	struct read_call read = {};
+	struct file *file;
+	__u64 start;
+
+	if (!bpf_rdonly_cast || !read_call_of(task, &read) || !read.bytes || read.bytes > WHOLE_READ_BYTES_MAX)
+		return NULL;
+	file = opened_as(task, read.descriptor);
+	if (!file)
+		return NULL;
+	file = bpf_rdonly_cast(file, bpf_core_type_id_kernel(struct file));
+	start = read.has_offset ? read.offset : file->f_pos;
+	pages->start = start >> PAGE_SHIFT;
+	pages->end = (start + read.bytes + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT;
+	return file->f_mapping->host;
 }
 
 #endif

@@ -33,8 +33,6 @@ const struct {
 	enum record_flag flag;
 } layout = {};
 
-void *bpf_rdonly_cast(const void *object, __u32 type) __ksym __weak;
-
 /* The mode of the open file whose state is `ra`; 0 where that cannot be had. */
 static __always_inline unsigned int mode_of(struct file_ra_state *ra)
 {
@@ -302,8 +300,6 @@ int BPF_PROG(on_read_function, struct kiocb *request, void *to, long before, lon
 			  (end + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT);
 }
 
-/* Longer reads come in pieces, the first of which is told soon. */
-#define WAITING_BYTES_MAX (16 * 1024 * 1024)
 /* A scan with holes leaves out so many at most. Fewer, and one of every other page is told when its window has come; more, and
  * strides are told one by one. */
 #define LEFT_OUT_PAGES_MAX 16
@@ -314,33 +310,25 @@ int BPF_PROG(on_read_function, struct kiocb *request, void *to, long before, lon
 static __always_inline void tell_waiting_read(struct task_struct *task, struct thread *thread)
 {
 	struct file_key key = thread->file, here;
-	struct read_call read = {};
 	struct inode *inode;
-	struct file *file;
+	struct pages read;
 	struct run *run;
-	__u64 start, page;
+	bool is_near;
 
-	if (!bpf_rdonly_cast)
-		return;
 	run = bpf_map_lookup_elem(&watched, &key);
-	if (!run || !read_call_of(task, &read) || !read.bytes || read.bytes > WAITING_BYTES_MAX)
+	if (!run)
 		return;
-	file = opened_as(task, read.descriptor);
-	if (!file)
+	inode = inode_of_read(task, &read);
+	if (!inode)
 		return;
-	file = bpf_rdonly_cast(file, bpf_core_type_id_kernel(struct file));
-	inode = file->f_mapping->host;
 	here = key_of(inode);
 	if (!is_same(&here, &key))
 		return;
-	start = read.has_offset ? read.offset : file->f_pos;
-	page = start >> PAGE_SHIFT;
-	/* One that goes on where the last one ended, or leaves out a few pages. Others have their next window requested further ahead,
-	 * and each would be told by itself. */
-	if (page + 1 < thread->end || page > thread->end + LEFT_OUT_PAGES_MAX)
+	/* One that goes on where the last one ended, or leaves out a few pages; or any other of a file of which something is expected. */
+	is_near = read.start + 1 >= thread->end && read.start <= thread->end + LEFT_OUT_PAGES_MAX;
+	if (!is_near && has_pause(&key))
 		return;
-	touch(task, inode, &key, run, page,
-	      (start + read.bytes + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT, 0, BEFORE_WAIT);
+	touch(task, inode, &key, run, read.start, read.end, 0, BEFORE_WAIT);
 }
 
 /* The same for a page fault: at the end of a window a scan waits for all of the next request, and is through it before what is told

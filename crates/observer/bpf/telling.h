@@ -25,7 +25,6 @@
 #define MILLISECOND 1000000ULL
 /* Bytes of the ring. A quarter of them unread is news, whatever they are about. */
 #define RING_BYTES (1 << 20)
-#define PAGE_SHIFT 12
 
 /* Of this process nothing is told: the daemon's own; 0: of all. */
 __u32 own_process = 0;
@@ -199,6 +198,14 @@ static __always_inline bool is_news(struct file_key *key, __u64 start, __u64 end
 	}
 	/* Others that have woken it had it read what this file had told. */
 	return now - woken_ns >= file->pause_ns;
+}
+
+/* Whether accesses to the file have led to nothing for long. */
+static __always_inline bool has_pause(struct file_key *key)
+{
+	struct quiet *file = bpf_map_lookup_elem(&quiet, key);
+
+	return file && file->pause_ns;
 }
 
 static __always_inline bool is_ours(struct task_struct *task)
@@ -423,7 +430,8 @@ static __always_inline void touch(struct task_struct *task, struct inode *inode,
 {
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 waited_ns = 0, file_bytes = inode->i_size;
-	bool is_last;
+	bool is_last, may_be_cut;
+	struct pages read;
 
 	if (!thread)
 		return;
@@ -440,13 +448,18 @@ static __always_inline void touch(struct task_struct *task, struct inode *inode,
 	/* A page that was mapped around, and told: it has the kernel's marker, so that it faults nevertheless. */
 	if (flags & FLAG_MAPPED && is_same(&thread->file, key) && start >= thread->start && end <= thread->end)
 		is_last = true;
-	if (is_last && thread->is_told) {
-		tell_wait(task, thread, file_bytes);
-		return;
-	}
+	if (is_last)
+		/* What it waited for is a part of the access that the run has: as an access of its own it would break a stride. */
+		thread->is_told = true;
 	tell_wait(task, thread, file_bytes);
-	if (is_last && !thread->waited_ns)
+	if (is_last)
 		return;
+	/* Where the kernel finds a page on its way behind others that are there, it says nothing of those, and mostly waits: of a thread
+	 * that was not known that is not known, and a wait may be over before it began. */
+	may_be_cut = thread->waited_ns || !thread->end || (end - start) << PAGE_SHIFT < run->length;
+	if (may_be_cut && !(flags & FLAG_MAPPED) && !has_pause(key) && inode_of_read(task, &read) == inode &&
+	    read.end == end && read.start < start)
+		start = read.start;
 	waited_ns = thread->waited_ns;
 	thread->waited_ns = 0;
 	thread->goes_on = is_same(&thread->file, key) && start == thread->end;

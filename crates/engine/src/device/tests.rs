@@ -339,6 +339,32 @@ fn the_bandwidth_of_a_slow_volume_is_learned_and_an_arm_that_seeks_keeps_its_own
     }
 }
 
+/// Two streams in turn with windows of 128 KiB, which the daemon requested 0.2 ms late: 700 MB/s were taken for all that flash
+/// of 1.6 GB/s delivers, and smaller windows delivered less.
+#[test]
+fn flash_that_is_asked_late_is_not_slow_to_transfer() {
+    let learned = |late_ns: Option<u64>| {
+        let flash = device(false);
+        for request in 1..200_u64 {
+            let now = Timestamp::new(request * 187_000);
+            flash.on_late(150_000, now);
+            flash.on_held(0, late_ns);
+            flash.on_ask(&Ask {
+                unread: PageCount::new(128),
+                now,
+                ..ask(request % 2)
+            });
+        }
+        let pages = flash.estimate_to_ask_by().pipeline_request().get();
+        (flash.estimate().bytes_per_second, pages)
+    };
+    let (rate, pages) = learned(None);
+    assert!(rate.abs_diff(700_000_000) < 10_000_000, "{rate}");
+    assert_eq!(pages, 64);
+    let guessed = DeviceEstimate::FLASH.bytes_per_second;
+    assert_eq!(learned(Some(200_000)), (guessed, 256));
+}
+
 #[test]
 fn what_a_reader_takes_that_does_not_wait_is_no_bandwidth() {
     let flash = device(false);
