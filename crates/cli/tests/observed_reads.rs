@@ -14,7 +14,8 @@ use rustix::fs::{Advice, fadvise};
 use support::daemon_disk::Ground;
 
 const PAGE: u64 = 4096;
-const ELEMENT: u64 = 64 << 10;
+/// More pages than the kernel looks up at once (31).
+const ELEMENT: u64 = 40 * PAGE;
 const ELEMENTS: u64 = 24;
 
 /// Where the elements are: far from each other, so that no read goes on where another ended.
@@ -51,20 +52,22 @@ fn told(quiet: Option<Quiet>, before: impl Fn(&File, u64) + Sync) -> Vec<Observa
     told
 }
 
-/// Asks for a part of an element, from `skipped` bytes on.
-fn request(file: &File, place: u64, skipped: u64) {
-    let bytes = NonZeroU64::new(ELEMENT - skipped);
-    fadvise(file, place + skipped, bytes, Advice::WillNeed).expect("a hint");
+fn request(file: &File, place: u64, bytes: u64) {
+    fadvise(file, place, NonZeroU64::new(bytes), Advice::WillNeed).expect("a hint");
 }
 
-/// Elements of 64 KiB every 192 KiB, of which the first page was there and the others were on their way, were told as 60 KiB from
-/// their second page, each of which was the end of a stride.
+fn read_page(file: &File, place: u64) {
+    let mut page = [0; 4096];
+    file.read_exact_at(&mut page, place).expect("inside");
+}
+
+/// Elements of which the first page was there and the others were on their way were told from their second page on, each of which was
+/// the end of a stride.
 #[test]
 fn a_read_that_waits_behind_what_it_has_found_is_told_whole() {
     let told = told(None, |file, place| {
-        let mut page = [0; 4096];
-        file.read_exact_at(&mut page, place).expect("inside");
-        request(file, place, PAGE);
+        read_page(file, place);
+        request(file, place + PAGE, ELEMENT - PAGE);
     });
     let accesses = told.iter().filter(|fact| fact.kind == FactKind::Accesses);
     let read: Vec<_> = accesses
@@ -75,27 +78,47 @@ fn a_read_that_waits_behind_what_it_has_found_is_told_whole() {
     assert_eq!(read, whole);
 }
 
+/// What is told before a read waits, and what afterwards: how many of each, the first element left out, whose thread was not known.
+fn before_and_afterwards(told: &[Observation]) -> (u64, u64) {
+    let later = told.iter().filter(|fact| fact.first.start.get() > 3 << 20);
+    let (accesses, waits): (Vec<&Observation>, Vec<_>) =
+        later.partition(|fact| fact.kind == FactKind::Accesses);
+    let afterwards = accesses.iter().filter(|fact| fact.waited_ns > 0);
+    (waits.len() as u64, afterwards.count() as u64)
+}
+
+/// Nothing is expected of it.
+fn paused() -> Option<Quiet> {
+    Some(Quiet {
+        pause: Duration::from_secs(1),
+        ..Quiet::default()
+    })
+}
+
 /// Two streams in turn on flash got 0.63 of what they get in the process itself: the daemon heard of a reader that had come to a
 /// window when all of that had arrived.
 #[test]
 fn a_read_that_waits_for_what_was_requested_is_told_before_it_waits() {
-    let elements = |quiet| {
-        let told = told(quiet, |file, place| request(file, place, 0));
-        // The first one's thread was not known.
-        let later = told.iter().filter(|fact| fact.first.start.get() > 3 << 20);
-        let (accesses, waits): (Vec<&Observation>, Vec<_>) =
-            later.partition(|fact| fact.kind == FactKind::Accesses);
-        let afterwards = accesses.iter().filter(|fact| fact.waited_ns > 0);
-        (waits.len() as u64, afterwards.count() as u64)
-    };
-    let (before, afterwards) = elements(None);
+    let request = |file: &File, place| request(file, place, ELEMENT);
+    let (before, afterwards) = before_and_afterwards(&told(None, request));
     assert!(before > ELEMENTS / 2, "{before} of {ELEMENTS}");
     assert_eq!(afterwards, 0);
-    let pause = Quiet {
-        pause: Duration::from_secs(1),
-        ..Quiet::default()
-    };
-    let (before, afterwards) = elements(Some(pause));
-    assert_eq!(before, 0, "nothing is expected of it");
+    let (before, afterwards) = before_and_afterwards(&told(paused(), request));
+    assert_eq!(before, 0);
+    assert!(afterwards > ELEMENTS / 2, "{afterwards} of {ELEMENTS}");
+}
+
+/// Pages of their own come to the reader in two pieces, of which the second one waits for nothing.
+#[test]
+fn the_wait_of_a_read_is_not_that_of_the_one_before() {
+    let told = told(paused(), |file, place| {
+        fadvise(file, 0, None, Advice::Random).expect("a hint");
+        for page in 1..ELEMENT / PAGE {
+            read_page(file, place + page * PAGE);
+        }
+        request(file, place, PAGE);
+    });
+    let (before, afterwards) = before_and_afterwards(&told);
+    assert_eq!(before, 0);
     assert!(afterwards > ELEMENTS / 2, "{afterwards} of {ELEMENTS}");
 }

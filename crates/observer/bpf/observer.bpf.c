@@ -231,7 +231,8 @@ static __always_inline int map_around(struct inode *inode, __u64 start, __u64 la
 		add_around(task, thread, inode->i_mapping, inode->i_size, start, last + 1);
 	else
 		add_around(task, thread, NULL, inode->i_size, 0, 0);
-	tell_wait(task, thread, inode->i_size);
+	if (thread->is_told)
+		tell_wait(task, thread, inode->i_size);
 	if (!is_same(&thread->file, &key)) {
 		thread->file = key;
 		thread->start = thread->end = 0;

@@ -393,7 +393,7 @@ static __always_inline void add_around(struct task_struct *task, struct thread *
 	    LATER);
 }
 
-/* What the thread waited belongs to an access that was told before: the daemon hears of it. */
+/* What the thread waited belongs to its last access: the daemon hears of it. */
 static __always_inline void tell_wait(struct task_struct *task, struct thread *thread,
 				      __u64 file_bytes)
 {
@@ -402,7 +402,7 @@ static __always_inline void tell_wait(struct task_struct *task, struct thread *t
 	struct record record;
 	struct run *run;
 
-	if (!thread->waited_ns || !thread->is_told)
+	if (!thread->waited_ns)
 		return;
 	/* The access comes before its wait. */
 	run = bpf_map_lookup_elem(&watched, &key);
@@ -448,10 +448,9 @@ static __always_inline void touch(struct task_struct *task, struct inode *inode,
 	/* A page that was mapped around, and told: it has the kernel's marker, so that it faults nevertheless. */
 	if (flags & FLAG_MAPPED && is_same(&thread->file, key) && start >= thread->start && end <= thread->end)
 		is_last = true;
-	if (is_last)
-		/* What it waited for is a part of the access that the run has: as an access of its own it would break a stride. */
-		thread->is_told = true;
-	tell_wait(task, thread, file_bytes);
+	/* A wait in the middle of a read is a part of it: as an access of its own it would break a stride. */
+	if (is_last || thread->is_told)
+		tell_wait(task, thread, file_bytes);
 	if (is_last)
 		return;
 	/* Where the kernel finds a page on its way behind others that are there, it says nothing of those, and mostly waits: of a thread
