@@ -4,34 +4,32 @@ mod support;
 
 use std::fs::File;
 use std::num::NonZeroU64;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::KernelObserver;
 use ahead_observer::quiet::Quiet;
 use rustix::fs::{Advice, fadvise};
-use support::daemon_disk::Ground;
+use support::daemon_disk::{FILE_BYTES, Ground};
 
 const PAGE: u64 = 4096;
 /// More pages than the kernel looks up at once (31).
 const ELEMENT: u64 = 40 * PAGE;
 const ELEMENTS: u64 = 24;
+/// From one element to the next, so far that no read goes on where another ended.
+const STEP: u64 = 3 << 20;
 
-/// Where the elements are: far from each other, so that no read goes on where another ended.
+/// Where the elements are.
 fn places() -> impl Iterator<Item = u64> {
-    (1..=ELEMENTS).map(|number| number * (3 << 20))
+    (1..=ELEMENTS).map(|number| number * STEP)
 }
 
 /// What is told while this thread reads all elements, each after `before` has run for it in a thread of its own.
 fn told(quiet: Option<Quiet>, before: impl Fn(&File, u64) + Sync) -> Vec<Observation> {
-    let ground = Ground::at_real_speed("observed", "hdd", "400M", 96 << 20);
+    let ground = Ground::at_real_speed("observed", "hdd", "400M", FILE_BYTES);
     let file = File::open(ground.path("file")).expect("it was written");
-    let facts = file.metadata().expect("open");
-    let key = FileKey {
-        device: facts.dev(),
-        inode: facts.ino(),
-    };
+    let key = FileKey::of(&file.metadata().expect("open"));
     let mut observer = KernelObserver::start().expect("root, and a kernel with the tracepoints");
     observer.watch(key).expect("space");
     if let Some(quiet) = quiet {
@@ -80,7 +78,7 @@ fn a_read_that_waits_behind_what_it_has_found_is_told_whole() {
 
 /// What is told before a read waits, and what afterwards: how many of each, the first element left out, whose thread was not known.
 fn before_and_afterwards(told: &[Observation]) -> (u64, u64) {
-    let later = told.iter().filter(|fact| fact.first.start.get() > 3 << 20);
+    let later = told.iter().filter(|fact| fact.first.start.get() > STEP);
     let (accesses, waits): (Vec<&Observation>, Vec<_>) =
         later.partition(|fact| fact.kind == FactKind::Accesses);
     let afterwards = accesses.iter().filter(|fact| fact.waited_ns > 0);

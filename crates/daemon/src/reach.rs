@@ -174,16 +174,11 @@ fn find_descriptor(file: FileKey, process: u32) -> Option<i32> {
 mod tests {
     use std::fs::File;
     use std::io::Write as _;
-    use std::os::unix::fs::MetadataExt as _;
 
     use super::*;
 
     fn key(file: &File) -> FileKey {
-        let facts = file.metadata().unwrap();
-        FileKey {
-            device: facts.dev(),
-            inode: facts.ino(),
-        }
+        FileKey::of(&file.metadata().unwrap())
     }
 
     fn scratch(pages: usize) -> tempfile::NamedTempFile {

@@ -1,5 +1,8 @@
 //! What the programs in the kernel tell, decoded. Pure.
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+
 use ahead_units::{ByteLength, ByteOffset, ByteRange, PageCount, Timestamp};
 
 /// A file as the page cache knows it: its superblock's device, and its inode.
@@ -18,6 +21,15 @@ pub(crate) const KEY_BYTES: usize = 16;
 const MINOR_BITS: u32 = 20;
 
 impl FileKey {
+    /// The file that `facts` are of.
+    #[must_use]
+    pub fn of(facts: &Metadata) -> Self {
+        Self {
+            device: facts.dev(),
+            inode: facts.ino(),
+        }
+    }
+
     fn new(device: u32, inode: u64) -> Self {
         let (major, minor) = (device >> MINOR_BITS, device & ((1 << MINOR_BITS) - 1));
         Self {

@@ -265,7 +265,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{MetadataExt as _, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 
@@ -290,10 +290,7 @@ mod tests {
             }
             symlink(&data, root.path().join("7/fd/3")).unwrap();
             let observer = PositionObserver::new(root.path(), 9);
-            let file = FileKey {
-                device: facts.dev(),
-                inode: facts.ino(),
-            };
+            let file = FileKey::of(&facts);
             let mut made = Self {
                 root,
                 file,

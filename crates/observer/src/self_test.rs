@@ -7,7 +7,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -103,11 +103,7 @@ impl Scratch {
     }
 
     fn key(&self) -> io::Result<FileKey> {
-        let facts = self.0.metadata()?;
-        Ok(FileKey {
-            device: facts.dev(),
-            inode: facts.ino(),
-        })
+        Ok(FileKey::of(&self.0.metadata()?))
     }
 
     fn evict(&self) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -25,11 +25,7 @@ fn file(pages: u64) -> (File, FileKey) {
     let bytes = vec![7; usize::try_from(pages * PAGE).expect("small")];
     file.write_all(&bytes).expect("space");
     file.sync_all().expect("written");
-    let facts = file.metadata().expect("open");
-    let key = FileKey {
-        device: facts.dev(),
-        inode: facts.ino(),
-    };
+    let key = FileKey::of(&file.metadata().expect("open"));
     (file, key)
 }
 
