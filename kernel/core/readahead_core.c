@@ -91,6 +91,7 @@
 #define ELEMENTS_FEWEST		2U
 #define SKIPPED_ELEMENTS_MAX	4U
 #define PERIOD_MAX		0x80000000ULL
+#define BROKEN_MAX		5U
 
 /* The windows of runs. */
 #define ALIGN_PAGES		64U
@@ -147,6 +148,7 @@ struct step {
 	u64 hole;
 	bool late;
 	u64 lost;
+	bool broke;
 };
 
 /* How far a run is expected to go on. */
@@ -413,12 +415,19 @@ static u8 kind_of_run(const struct ra_stream *stream)
 	return has_holes(stream) ? RA_SPARSE : RA_RUN;
 }
 
-static bool is_trusted(const struct ra_stream *stream)
+/* Elements in a row that a stride has to have after so many have broken. */
+static u32 elements_needed(u32 broken)
+{
+	return REGULAR_STEPS << min_of(broken, BROKEN_MAX);
+}
+
+static bool is_trusted(const struct ra_stream *stream, u32 strides_broken)
 {
 	if (is_run(stream))
 		return !has_holes(stream) ||
 		       stream->hits > max_of(ESTABLISHED_HITS, REGULAR_STEPS);
-	return stream->shape == RA_STRIDED && stream->hits >= STRIDED_HITS;
+	return stream->shape == RA_STRIDED && stream->hits >= STRIDED_HITS &&
+	       stream->regular >= elements_needed(strides_broken);
 }
 
 /* An exact step inside the window changes nothing but places. */
@@ -604,6 +613,12 @@ static void sort_lengths(u32 *lengths, unsigned int count)
 	}
 }
 
+/* As many pages as were read, and a window of the stock algorithm. */
+static u64 as_far_again(u32 read)
+{
+	return (u64)read + LONGER_RUN_PAGES;
+}
+
 /* How far a run goes on of which @read pages were read. */
 static struct rest rest_of_run(const struct ra_history *file, u32 read,
 			       u64 access_pages)
@@ -617,7 +632,7 @@ static struct rest rest_of_run(const struct ra_history *file, u32 read,
 		return rest;
 	if (file->run_known < RUNS_BELIEVED) {
 		rest.kind = REST_AS_FAR_AGAIN;
-		rest.pages = (u64)read + LONGER_RUN_PAGES;
+		rest.pages = as_far_again(read);
 		return rest;
 	}
 	rest.kind = REST_PAGES;
@@ -639,6 +654,9 @@ static struct rest rest_of_run(const struct ra_history *file, u32 read,
 	/* Beyond one access, only what three of four would read. */
 	rest.pages = max_of(rests[count / 4],
 			    min_of(rests[count / 2], access_pages));
+	/* Few of them are no more to go by than this one itself. */
+	if (count < RUNS_BELIEVED)
+		rest.pages = min_of(rest.pages, as_far_again(read));
 	return rest;
 }
 
@@ -877,6 +895,7 @@ static bool advance_candidate(struct ra_stream *stream, struct ra_range access)
 {
 	struct ra_range first = { stream->frontier, stream->next };
 	struct ra_range span;
+	u64 passed;
 
 	if (access.start >= first.start && access.end <= first.end)
 		return false;
@@ -885,7 +904,8 @@ static bool advance_candidate(struct ra_stream *stream, struct ra_range access)
 	span = span_of(stream, access);
 	stream->hits = 1;
 	stream->step = step_between(first.start, span.start);
-	count_density(stream, length_of(access), span.end - first.end);
+	passed = span.end - first.end;
+	count_density(stream, min_of(length_of(access), passed), passed);
 	stream->began = (u32)first.start;
 	stream->next = span.end;
 	stream->frontier = span.start;
@@ -900,6 +920,7 @@ static void advance_run(struct ra_stream *stream, struct ra_range access)
 	u16 length = to_u16(length_of(access));
 	u64 old = stream->next;
 	bool has_hole = span.start > old;
+	u64 passed;
 	u32 step;
 
 	if (span.end <= old) {
@@ -928,7 +949,9 @@ static void advance_run(struct ra_stream *stream, struct ra_range access)
 	stream->hits = plus_u8(stream->hits, 1);
 	if (!has_hole && stream->disorder)
 		stream->disorder--;
-	count_density(stream, length, span.end - old);
+	/* What it repeats of the last one fills no hole. */
+	passed = span.end - old;
+	count_density(stream, min_of(length, passed), passed);
 	if (stream->regular >= REGULAR_STEPS) {
 		u64 unread = unread_of(stream);
 		u64 place = place_of(stream->backward, access.start);
@@ -952,6 +975,7 @@ static void advance_strided(struct ra_stream *stream, struct ra_range access)
 			stream->began = to_u32(length_of(access));
 		stream->next = plus(place, stream->step);
 		stream->hits = plus_u8(stream->hits, 1);
+		stream->regular = plus_u8(stream->regular, 1);
 		return;
 	}
 	/* The newest step broke the rule, but stayed close. */
@@ -991,6 +1015,7 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 	if (was_strided != is_strided)
 		step.lost = minus(minus(unread, unread_of(stream)),
 				  length_of(access));
+	step.broke = was_strided && !is_strided;
 	if (!is_strided) {
 		span = span_of(stream, access);
 		step.hole = minus(span.start, before);
@@ -1246,6 +1271,22 @@ static u64 elements_at_once(u64 period, const struct ra_device *device)
 }
 
 /*
+ * Most elements of one request. An arm that passes them by on its way goes no
+ * faster for more than it passes during one access, and has to come back when
+ * the stride breaks.
+ */
+static u64 most_at_once(u64 period, const struct ra_moment *moment)
+{
+	u64 passed = pages_per_access(&moment->device);
+
+	if (moment->contested || !is_positioned_for(&moment->device) ||
+	    period > passed)
+		return ELEMENTS_MAX;
+	passed = max_of(div64_u64(passed, period), ELEMENTS_MIN);
+	return min_of(passed, ELEMENTS_MAX);
+}
+
+/*
  * The holes cost less than half a request each, and are not more than is
  * allowed to be read in vain. Under an arm they pass by, read or not.
  */
@@ -1292,11 +1333,13 @@ static bool extend_strided(struct ra_stream *stream, struct arrival *a,
 	fewest = min_of(elements_at_once(period, &moment->device),
 			max_of(cheap, ELEMENTS_FEWEST));
 	count = max_of(div64_u64(pages, period), fewest);
-	count = min_of(count, ELEMENTS_MAX);
+	count = min_of(count, most_at_once(period, moment));
 	/* One page more where it begins and ends inside of pages. */
 	most = through ? div64_u64(minus(limit, 1), period) :
 			 div64_u64(limit, element);
 	count = min_of(count, max_of(most, 1));
+	/* As far as it came: one whose steps drift is one for some elements. */
+	count = min_of(count, max_of(stream->regular, ELEMENTS_MIN));
 	count = min_of(count, in_file);
 	start = place_of(stream->backward, first);
 	if (!count || start >= moment->file_pages) {
@@ -1514,7 +1557,7 @@ static u8 refusal(const struct ra_history *file, const struct ra_stream *stream,
 		return RA_TURNED_OFF;
 	if (moment->ratio == 1)
 		return RA_LEFT_TO_STOCK;
-	if (!is_trusted(stream))
+	if (!is_trusted(stream, file->strides_broken))
 		return RA_NO_PATTERN;
 	if (file->debt > DEBT_PAGES_MAX)
 		return RA_HIT_RATE_LIMIT;
@@ -1582,6 +1625,43 @@ static void resume(struct arrival *a, struct ra_stream *stream)
 		stream->began = (u32)span_of(stream, a->access).start;
 }
 
+/* A stride breaks with elements on their way, or one has lasted for long. */
+static void learn_stride(struct ra_history *file,
+			 const struct ra_stream *stream,
+			 const struct step *step)
+{
+	u32 broken = file->strides_broken;
+
+	if (step->broke && step->lost)
+		file->strides_broken = min_of(broken + 1, BROKEN_MAX);
+	else if (broken && stream->shape == RA_STRIDED &&
+		 stream->regular >= elements_needed(broken + 1))
+		file->strides_broken = 0;
+}
+
+/*
+ * The access begins a stride of @period. One that it has overtaken, and that
+ * has this period, is the same one, whose steps drift.
+ */
+static void end_overtaken(struct arrival *a, bool backward, u64 period)
+{
+	struct ra_history *file = a->file;
+	u64 at = place_of(backward, a->access.start);
+	unsigned int place;
+
+	for (place = 0; place < a->places; place++) {
+		struct ra_stream *stream = &a->streams[place];
+		u32 broken = file->strides_broken + 1;
+
+		if (stream->shape != RA_STRIDED ||
+		    stream->backward != backward || stream->step != period ||
+		    at < minus(stream->next, period) || at >= stream->frontier)
+			continue;
+		file->strides_broken = min_of(broken, BROKEN_MAX);
+		give_up(file, stream, place);
+	}
+}
+
 static void continue_stream(struct arrival *a, unsigned int place)
 {
 	struct ra_stream *stream = &a->streams[place];
@@ -1595,6 +1675,7 @@ static void continue_stream(struct arrival *a, unsigned int place)
 		resume(a, stream);
 	step = advance(stream, a->access, file->tick);
 	lose(file, step.lost);
+	learn_stride(file, stream, &step);
 	file->unexplained_run = 0;
 	crossed = marker_crossed(stream);
 	if (crossed || file->debt || has_holes(stream))
@@ -1788,6 +1869,8 @@ static void begin(struct arrival *a)
 	remember(file, a->access);
 	place = add_candidate(a, -1);
 	if (step) {
+		if (is_positioned_for(&a->moment->device))
+			end_overtaken(a, step < 0, period);
 		place = free_place(a, place);
 		if (place >= 0)
 			become_strided(a, place, step);

@@ -12,7 +12,8 @@
 //!
 //! **Shapes.** How the accesses of a stream follow each other is its `shape`; which way they go
 //! is its `direction`, a mirror for page numbers. Who wants to see streams change shape is an
-//! `observer`.
+//! `observer`. Strides that break while their elements are on their way (`broken_strides`) make the
+//! next ones last longer before they ask.
 //!
 //! **Requests and windows.** A stream that is trusted asks for a `request`, and for the next one
 //! when the reader reaches the first page of the newest (the marker). Requests double from
@@ -49,6 +50,7 @@
 
 pub(crate) mod access;
 mod beginnings;
+mod broken_strides;
 pub(crate) mod direction;
 pub(crate) mod file;
 pub(crate) mod hit_rate;

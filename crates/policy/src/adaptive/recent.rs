@@ -1,6 +1,7 @@
 //! The newest accesses that no stream explained, and the stride that three of them make.
 
 use super::access::Access;
+use super::broken_strides::BrokenStrides;
 use super::direction::Direction;
 use super::shape::strided::{self, Grid};
 use super::window::pages32;
@@ -27,6 +28,8 @@ struct Unexplained {
 pub(super) struct Recent {
     accesses: [Unexplained; REMEMBERED],
     newest: u8,
+    /// Strides that did not last. They are counted here because nothing else of a file has a byte to spare.
+    pub(super) broken_strides: BrokenStrides,
 }
 
 impl Unexplained {

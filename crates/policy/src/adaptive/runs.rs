@@ -128,7 +128,7 @@ impl RunLengths {
             return Rest::Unknown;
         }
         if !self.are_believed() {
-            return Rest::AsFarAgain(u64::from(read) + u64::from(LONGER_RUN_PAGES));
+            return Rest::AsFarAgain(as_far_again(read));
         }
         let mut rests = [0_u32; REMEMBERED];
         let mut count = 0;
@@ -149,8 +149,20 @@ impl RunLengths {
         let rests = &mut rests[..count];
         rests.sort_unstable();
         let (quarter, middle) = (u64::from(rests[count / 4]), u64::from(rests[count / 2]));
-        Rest::Pages(quarter.max(middle.min(access_pages)))
+        let rest = quarter.max(middle.min(access_pages));
+        // Few of them are no more to go by than this one itself.
+        let known = if count < usize::from(RUNS_BELIEVED) {
+            as_far_again(read)
+        } else {
+            u64::MAX
+        };
+        Rest::Pages(rest.min(known))
     }
+}
+
+/// As many pages as were read, and a window of the kernel.
+fn as_far_again(read: u32) -> u64 {
+    u64::from(read) + u64::from(LONGER_RUN_PAGES)
 }
 
 #[cfg(test)]
@@ -196,6 +208,16 @@ mod tests {
         assert_eq!(runs.rest(0, ACCESS), Rest::Pages(300));
         assert_eq!(runs.rest(0, 10_000), Rest::Pages(4000));
         assert_eq!(runs.rest(301, ACCESS), Rest::Pages(3699));
+    }
+
+    /// Runs of 97, 390 and 1562 KiB with gaps between them that windows had once gone through: behind 104 KiB of one, 5 MiB were
+    /// asked for, because the one run that had come as far went on for so long.
+    #[test]
+    fn one_run_that_went_on_says_no_more_than_what_was_read() {
+        let runs = after(&[1284, 25, 25, 25, 25, 25]);
+        assert_eq!(runs.rest(26, ACCESS), Rest::Pages(58));
+        let runs = after(&[1284, 1284, 1284, 25, 25, 25]);
+        assert_eq!(runs.rest(26, ACCESS), Rest::Pages(1258));
     }
 
     #[test]

@@ -244,7 +244,11 @@ impl FileStreams {
         let candidate = streams[place].is_candidate();
         let began = candidate.then(|| streams[place].candidate_start());
         if let Some(start) = began {
-            self.unmask_rounds(streams, start, observer);
+            // If that was an element of a wide stride, the stride was a round over several streams: none is believed for a
+            // while.
+            if self.give_up_those(streams, observer, |stream| stream.is_round_over(start)) > 0 {
+                self.rounds_seen = self.tick.max(1);
+            }
             let others_stopped = matching::others_stopped(streams, place, self.tick);
             self.runs.on_begin(others_stopped);
         } else if is_turn && !streams[place].is_newborn() {
@@ -314,6 +318,11 @@ impl FileStreams {
         self.recent.remember(access);
         let place = self.add_candidate(streams, access, None, observer);
         if let Some(stride) = stride {
+            if moment().device.is_positioned_for() {
+                let is_overtaken = |stream: &Stream| stream.is_overtaken(access, &stride);
+                let overtaken = self.give_up_those(streams, observer, is_overtaken);
+                (0..overtaken).for_each(|_| self.recent.broken_strides.on_broken());
+            }
             if let Some(place) = self.free_place(streams, place, observer) {
                 let tick = self.tick;
                 let report = &mut report(place, observer);
@@ -406,17 +415,6 @@ impl FileStreams {
         Outcome::of(decision, leader.id(place), false)
     }
 
-    /// Something continues the access at `start`. If that was an element of a wide stride, the stride was a round
-    /// over several streams: it goes, and none is believed for a while.
-    fn unmask_rounds<O: Observer>(&mut self, streams: &mut [Stream], start: u64, observer: &mut O) {
-        for (place, stream) in streams.iter_mut().enumerate() {
-            if stream.is_wide_stride() && stream.has_element_in(start) {
-                self.rounds_seen = self.tick.max(1);
-                self.give_up(stream, &mut report(place, observer));
-            }
-        }
-    }
-
     /// Makes a candidate of `access`, not at the place `taken`. `None` when every stream is alive.
     fn add_candidate<O: Observer>(
         &mut self,
@@ -479,6 +477,7 @@ impl FileStreams {
         let step = stream.advance(access, self.tick, &mut Report { place, observer });
         let lost = pages32(step.lost);
         self.lose(lost);
+        (self.recent.broken_strides).on_step(lost > 0 && step.has_broken, stream);
         self.unexplained_run = 0;
         let crossed = stream.marker_crossed();
         if crossed || !self.debt.is_zero() || stream.has_holes() {
@@ -566,11 +565,28 @@ impl FileStreams {
         match moment.knobs.readahead_ratio {
             0 => Some(Reason::TurnedOff),
             1 => Some(Reason::LeftToKernel),
-            _ if !stream.is_trusted() => Some(Reason::NoPattern),
+            _ if !stream.is_trusted(self.recent.broken_strides) => Some(Reason::NoPattern),
             _ if self.debt.is_at_limit() => Some(Reason::HitRateLimit),
             _ if stream.is_left_to_kernel(moment) => Some(Reason::LeftToKernel),
             _ => None,
         }
+    }
+
+    /// Gives up all that `is_one` is true of; how many they were.
+    fn give_up_those<O: Observer>(
+        &mut self,
+        streams: &mut [Stream],
+        observer: &mut O,
+        is_one: impl Fn(&Stream) -> bool,
+    ) -> usize {
+        let mut count = 0;
+        for (place, stream) in streams.iter_mut().enumerate() {
+            if is_one(stream) {
+                self.give_up(stream, &mut report(place, observer));
+                count += 1;
+            }
+        }
+        count
     }
 
     fn give_up<O: Observer>(&mut self, stream: &mut Stream, report: &mut Report<'_, O>) {

@@ -227,12 +227,32 @@ pub(in crate::adaptive) struct Extent {
     pub(in crate::adaptive) pages: u64,
     /// Pages of a request, holes left out, at most.
     pub(in crate::adaptive) limit: u64,
+    /// Elements that came as expected, one after the other.
+    pub(in crate::adaptive) seen: u64,
+}
+
+/// Whether a stride that `access` begins, `newer`, is this one, whose steps drift: it has about the same period, and begins
+/// among what was asked for.
+pub(in crate::adaptive) fn is_overtaken(
+    window: &Window,
+    grid: &Grid,
+    access: &Access,
+    newer: &Grid,
+) -> bool {
+    let begin = window.next.saturating_sub(grid.period);
+    grid.direction == newer.direction
+        && grid.period.abs_diff(newer.period) < PAGE_BYTES
+        && (begin..window.frontier).contains(&grid.place(access))
+}
+
+/// Bytes that pass by during one access.
+fn passed_bytes(device: &DeviceEstimate) -> u64 {
+    device.pages_per_access().get().saturating_mul(PAGE_BYTES)
 }
 
 /// Whether each element is positioned for, however many are asked for.
 fn is_positioned(period: u64, device: &DeviceEstimate) -> bool {
-    let passing_bytes = device.pages_per_access().get().saturating_mul(PAGE_BYTES);
-    period > passing_bytes
+    period > passed_bytes(device)
 }
 
 /// Elements of one request that keep the device busy where each is small.
@@ -244,6 +264,16 @@ fn elements_at_once(period: u64, moment: &Moment) -> u64 {
     } else {
         device.served_at_once().max(ELEMENTS_MIN.get())
     }
+}
+
+/// Most elements that are asked for at once where an arm passes them by on its way and has nothing else to do: what it passes during
+/// one access. It goes no faster for more of them, and when the stride breaks it has to come back.
+fn most_at_once(period: u64, moment: &Moment) -> u64 {
+    let device = &moment.device;
+    if moment.contested || !device.is_positioned_for() || is_positioned(period, device) {
+        return ELEMENTS_MAX.get();
+    }
+    (passed_bytes(device) / period).clamp(ELEMENTS_MIN.get(), ELEMENTS_MAX.get())
 }
 
 /// Whether the program's own reads keep the device busy, and elements that are asked for would only wait behind
@@ -272,7 +302,7 @@ pub(in crate::adaptive) fn extend(
     extent: Extent,
     moment: &Moment,
 ) -> Option<Prefetch> {
-    let Extent { pages, limit } = extent;
+    let Extent { pages, limit, seen } = extent;
     let Grid {
         direction, length, ..
     } = *grid;
@@ -298,8 +328,10 @@ pub(in crate::adaptive) fn extend(
     let affordable = affordable.max(1);
     let count = (pages.saturating_mul(PAGE_BYTES) / period)
         .max(fewest)
-        .min(ELEMENTS_MAX.get())
+        .min(most_at_once(period, moment))
         .min(affordable)
+        // As far as it came: a stride whose steps drift is one for some elements.
+        .min(seen.max(ELEMENTS_MIN.get()))
         .min(in_file);
     let start = direction.byte_place(first);
     if count == 0 || start >= file_bytes {

@@ -253,7 +253,11 @@ impl Stream {
         limit: u64,
         moment: &Moment,
     ) -> Option<(Prefetch, bool)> {
-        let extent = strided::Extent { pages, limit };
+        let extent = strided::Extent {
+            pages,
+            limit,
+            seen: self.elements_in_a_row().into(),
+        };
         let grid = self.grid();
         let place = grid.place(access);
         let ranges = strided::extend(&mut self.window, &grid, place, extent, moment)?;

@@ -46,7 +46,7 @@ steering! {
     /// pages at random makes the same small step four times in a row every few hundred pages; six
     /// times it does not. More would only delay the first request.
     /// Evidence: docs/results/evidence/REGULAR_STEPS.csv
-    REGULAR_STEPS: u8 = 6;
+    pub(in crate::adaptive) REGULAR_STEPS: u8 = 6;
 }
 
 /// State of one stream: 56 bytes, so that four streams and their file fit in 512 bytes and
@@ -72,7 +72,7 @@ pub struct Stream {
     hits: u8,
     /// How much comes out of order.
     disorder: Disorder,
-    /// Steps in a row that had the same period and length.
+    /// Steps in a row that had the same period and length; of a strided stream, elements in a row that came as expected.
     regular: u8,
     /// What the accesses look like.
     shape: Shape,
@@ -95,6 +95,8 @@ pub(in crate::adaptive) struct Step {
     pub(in crate::adaptive) is_late: bool,
     /// Pages of the window that the stream gave up with its old shape.
     pub(in crate::adaptive) lost: PageCount,
+    /// It broke the rule of a stride.
+    pub(in crate::adaptive) has_broken: bool,
 }
 
 /// Being born, changing shape, going.
@@ -331,6 +333,7 @@ impl Stream {
             // The holes of a window that became strided, the elements of a rule that broke.
             step.lost = unread - self.unread() - access.len();
         }
+        step.has_broken = was_strided && !is_strided;
         if !is_strided {
             let span = self.span(access);
             step.hole = span.start.saturating_sub(before);
@@ -350,7 +353,8 @@ impl Stream {
         let span = direction.span(access.pages());
         self.hits = 1;
         self.window.step = step_between(first.start, span.start);
-        self.density.count(access.len().get(), span.end - first.end);
+        let passed = span.end - first.end;
+        self.density.count(access.len().get().min(passed), passed);
         self.began = place32(first.start);
         (self.window.next, self.window.frontier, self.window.tail) = (span.end, span.start, 0);
         self.transition(self.kind_of_run(), report);
@@ -385,7 +389,9 @@ impl Stream {
         if !has_hole {
             self.disorder.on_order();
         }
-        self.density.count(u64::from(length), span.end - old);
+        let passed = span.end - old;
+        // What it repeats of the last one fills no hole.
+        self.density.count(u64::from(length).min(passed), passed);
         if self.regular >= REGULAR_STEPS.get() {
             let unread = self.unread().get();
             let period = u64::from(self.window.step) * PAGE_BYTES;
@@ -408,6 +414,7 @@ impl Stream {
             }
             strided::move_to(&mut self.window, &grid, place);
             self.hits = self.hits.saturating_add(1);
+            self.regular = self.regular.saturating_add(1);
             return;
         }
         // The newest step broke the rule, but stayed close.

@@ -2,10 +2,12 @@
 
 use super::{DOUBTFUL_HITS, ESTABLISHED_HITS, REGULAR_STEPS, STRIDED_HITS, Stream};
 use crate::adaptive::access::Access;
+use crate::adaptive::broken_strides::BrokenStrides;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
+use crate::adaptive::shape::strided::{self, Grid};
 use crate::reason::Pattern;
 use ahead_units::PageCount;
 
@@ -36,15 +38,18 @@ impl Stream {
         self.hits < DOUBTFUL_HITS.get() && self.is_wide_stride()
     }
 
-    /// Whether the stream is old enough to be worth a request.
-    pub(in crate::adaptive) fn is_trusted(&self) -> bool {
+    /// Whether the stream is old enough to be worth a request, in a file where strides have broken.
+    pub(in crate::adaptive) fn is_trusted(&self, broken_strides: BrokenStrides) -> bool {
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
             // Two adjacent accesses are a stream. Holes are asked for when they are no stride.
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 !self.has_holes() || self.hits > ESTABLISHED_HITS.get().max(REGULAR_STEPS.get())
             }
-            Shape::Strided => self.hits >= STRIDED_HITS.get(),
+            Shape::Strided => {
+                let needed = broken_strides.elements_needed();
+                self.hits >= STRIDED_HITS.get() && self.elements_in_a_row() >= needed
+            }
         }
     }
 
@@ -70,8 +75,24 @@ impl Stream {
         self.shape == Shape::Strided && self.grid().is_wide()
     }
 
-    /// Whether an element of this stride begins in page `start`, behind or ahead.
-    pub(in crate::adaptive) fn has_element_in(&self, start: u64) -> bool {
-        self.grid().has_element_in(&self.window, start)
+    /// Elements of this stride that came as expected, one after the other; 0 where it is none.
+    #[inline]
+    pub(in crate::adaptive) fn elements_in_a_row(&self) -> u8 {
+        if self.shape == Shape::Strided {
+            self.regular
+        } else {
+            0
+        }
+    }
+
+    /// Whether this is a stride of about the same period as `newer`, whose `access` lies among what was asked for of it.
+    pub(in crate::adaptive) fn is_overtaken(&self, access: &Access, newer: &Grid) -> bool {
+        self.shape == Shape::Strided
+            && strided::is_overtaken(&self.window, &self.grid(), access, newer)
+    }
+
+    /// Whether an element of this wide stride begins in page `start`, behind or ahead: something went on from there.
+    pub(in crate::adaptive) fn is_round_over(&self, start: u64) -> bool {
+        self.is_wide_stride() && self.grid().has_element_in(&self.window, start)
     }
 }
