@@ -91,7 +91,9 @@
 #define ELEMENTS_FEWEST		2U
 #define SKIPPED_ELEMENTS_MAX	4U
 #define PERIOD_MAX		0x80000000ULL
-#define BROKEN_MAX		5U
+#define DOUBLINGS_MAX		4U
+#define ELEMENTS_SEEN		3U
+#define REGULAR_MAX		255U
 
 /* The windows of runs. */
 #define ALIGN_PAGES		64U
@@ -415,19 +417,19 @@ static u8 kind_of_run(const struct ra_stream *stream)
 	return has_holes(stream) ? RA_SPARSE : RA_RUN;
 }
 
-/* Elements in a row that a stride has to have after so many have broken. */
-static u32 elements_needed(u32 broken)
+/* Elements in a row that a stride has to have after so many doublings. */
+static u32 elements_needed(u32 doublings)
 {
-	return REGULAR_STEPS << min_of(broken, BROKEN_MAX);
+	return REGULAR_STEPS << min_of(doublings, DOUBLINGS_MAX);
 }
 
-static bool is_trusted(const struct ra_stream *stream, u32 strides_broken)
+static bool is_trusted(const struct ra_stream *stream, u32 doublings)
 {
 	if (is_run(stream))
 		return !has_holes(stream) ||
 		       stream->hits > max_of(ESTABLISHED_HITS, REGULAR_STEPS);
 	return stream->shape == RA_STRIDED && stream->hits >= STRIDED_HITS &&
-	       stream->regular >= elements_needed(strides_broken);
+	       stream->regular >= elements_needed(doublings);
 }
 
 /* An exact step inside the window changes nothing but places. */
@@ -654,9 +656,10 @@ static struct rest rest_of_run(const struct ra_history *file, u32 read,
 	/* Beyond one access, only what three of four would read. */
 	rest.pages = max_of(rests[count / 4],
 			    min_of(rests[count / 2], access_pages));
-	/* Few of them are no more to go by than this one itself. */
-	if (count < RUNS_BELIEVED)
-		rest.pages = min_of(rest.pages, as_far_again(read));
+	if (count < RUNS_BELIEVED && rest.pages > as_far_again(read)) {
+		rest.kind = REST_AS_FAR_AGAIN;
+		rest.pages = as_far_again(read);
+	}
 	return rest;
 }
 
@@ -973,9 +976,10 @@ static void advance_strided(struct ra_stream *stream, struct ra_range access)
 		if (length_of(access) < stream->began ||
 		    stream->frontier <= stream->next)
 			stream->began = to_u32(length_of(access));
+		if (place == stream->next)
+			stream->regular = plus_u8(stream->regular, 1);
 		stream->next = plus(place, stream->step);
 		stream->hits = plus_u8(stream->hits, 1);
-		stream->regular = plus_u8(stream->regular, 1);
 		return;
 	}
 	/* The newest step broke the rule, but stayed close. */
@@ -1263,7 +1267,7 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 }
 
 /* Elements of one request that keep the device busy where each is small. */
-static u64 elements_at_once(u64 period, const struct ra_device *device)
+static u64 fewest_at_once(u64 period, const struct ra_device *device)
 {
 	if (period > pages_per_access(device))
 		return served_at_once(device);
@@ -1330,7 +1334,7 @@ static bool extend_strided(struct ra_stream *stream, struct arrival *a,
 	    (stream->backward || moment->file_pages >= stream->began))
 		in_file = div64_u64(last - first, period) + 1;
 	cheap = div64_u64(max_of(pages, ELEMENTS_MIN_PAGES), element);
-	fewest = min_of(elements_at_once(period, &moment->device),
+	fewest = min_of(fewest_at_once(period, &moment->device),
 			max_of(cheap, ELEMENTS_FEWEST));
 	count = max_of(div64_u64(pages, period), fewest);
 	count = min_of(count, most_at_once(period, moment));
@@ -1339,7 +1343,8 @@ static bool extend_strided(struct ra_stream *stream, struct arrival *a,
 			 div64_u64(limit, element);
 	count = min_of(count, max_of(most, 1));
 	/* As far as it came: one whose steps drift is one for some elements. */
-	count = min_of(count, max_of(stream->regular, ELEMENTS_MIN));
+	if (stream->regular < REGULAR_MAX)
+		count = min_of(count, max_of(stream->regular, ELEMENTS_MIN));
 	count = min_of(count, in_file);
 	start = place_of(stream->backward, first);
 	if (!count || start >= moment->file_pages) {
@@ -1557,7 +1562,7 @@ static u8 refusal(const struct ra_history *file, const struct ra_stream *stream,
 		return RA_TURNED_OFF;
 	if (moment->ratio == 1)
 		return RA_LEFT_TO_STOCK;
-	if (!is_trusted(stream, file->strides_broken))
+	if (!is_trusted(stream, file->stride_doublings))
 		return RA_NO_PATTERN;
 	if (file->debt > DEBT_PAGES_MAX)
 		return RA_HIT_RATE_LIMIT;
@@ -1625,40 +1630,47 @@ static void resume(struct arrival *a, struct ra_stream *stream)
 		stream->began = (u32)span_of(stream, a->access).start;
 }
 
-/* A stride breaks with elements on their way, or one has lasted for long. */
+/* A stride broke with elements on their way: the next one has more to show. */
+static void stride_broken(struct ra_history *file)
+{
+	file->stride_doublings = min_of(file->stride_doublings + 1U,
+					DOUBLINGS_MAX);
+}
+
+/* The stream took a step. One that lasts takes a doubling back, once. */
 static void learn_stride(struct ra_history *file,
 			 const struct ra_stream *stream,
 			 const struct step *step)
 {
-	u32 broken = file->strides_broken;
-
 	if (step->broke && step->lost)
-		file->strides_broken = min_of(broken + 1, BROKEN_MAX);
-	else if (broken && stream->shape == RA_STRIDED &&
-		 stream->regular >= elements_needed(broken + 1))
-		file->strides_broken = 0;
+		stride_broken(file);
+	else if (file->stride_doublings && stream->shape == RA_STRIDED &&
+		 stream->regular == elements_needed(file->stride_doublings + 1))
+		file->stride_doublings--;
 }
 
 /*
- * The access begins a stride of @period. One that it has overtaken, and that
- * has this period, is the same one, whose steps drift.
+ * The access begins a stride of @period. One of this period that has not moved
+ * since, and among whose elements the reader is, beside them, is the same one,
+ * whose steps drift. One that keeps in step is not beyond the next element.
  */
 static void end_overtaken(struct arrival *a, bool backward, u64 period)
 {
-	struct ra_history *file = a->file;
 	u64 at = place_of(backward, a->access.start);
 	unsigned int place;
 
 	for (place = 0; place < a->places; place++) {
 		struct ra_stream *stream = &a->streams[place];
-		u32 broken = file->strides_broken + 1;
 
 		if (stream->shape != RA_STRIDED ||
 		    stream->backward != backward || stream->step != period ||
-		    at < minus(stream->next, period) || at >= stream->frontier)
+		    a->file->tick - stream->last_used < ELEMENTS_SEEN ||
+		    at < plus(stream->next, period / 2) ||
+		    at >= stream->frontier ||
+		    divides(period, distance_of(at, stream->next)))
 			continue;
-		file->strides_broken = min_of(broken, BROKEN_MAX);
-		give_up(file, stream, place);
+		stride_broken(a->file);
+		give_up(a->file, stream, place);
 	}
 }
 

@@ -71,8 +71,8 @@ enum ra_reason {
  * @spanned: pages read or passed over, recently
  * @hits: accesses that continued the stream
  * @disorder: how much of the recent past came out of order
- * @regular: steps in a row with the same period and length; elements in a row
- *	of a strided stream
+ * @regular: steps in a row with the same period and length; of a strided
+ *	stream, elements that came where they were expected
  * @shape: an &enum ra_shape
  * @backward: the stream goes towards the start of the file
  * @successor: the stream that was touched after this one the last time
@@ -133,7 +133,7 @@ struct ra_unexplained {
  * @stray_pages: their pages
  * @stray_tick: when the newest was
  * @stray_next: where the next one would begin
- * @strides_broken: strides that broke with elements on their way
+ * @stride_doublings: how often what a stride has to show was doubled
  * @recent_newest: the newest of @recent
  * @recent: the newest accesses that no stream explained
  */
@@ -155,7 +155,7 @@ struct ra_history {
 	bool run_doubted;
 	u8 stray_place;
 	u8 stray_count;
-	u8 strides_broken;
+	u8 stride_doublings;
 	u8 recent_newest;
 	u32 stray_pages;
 	u32 stray_tick;

@@ -29,7 +29,13 @@ fn in_vain(device: DeviceEstimate, reads: &[ByteRange]) -> u64 {
     let mut reader = Reader::new(FILE);
     reader.moment.device = device;
     for read in reads {
-        reader.read_bytes(*read);
+        let pages = read.pages();
+        let was_asked =
+            (pages.start.get()..pages.end.get()).all(|page| reader.asked.contains(&page));
+        let outcome = reader.read_bytes(*read);
+        if !was_asked {
+            reader.wait(pages.start.get(), pages.len().get(), &outcome);
+        }
     }
     let wasted = reader.asked.difference(&reader.read).count() as u64;
     wasted * 100 / reader.read.len() as u64
@@ -73,4 +79,75 @@ fn what_a_read_repeats_of_the_last_one_fills_no_hole() {
         (0..holes).map(read).last()
     };
     assert_eq!(pattern_after(10), Some(Pattern::Sparse));
+}
+
+/// Two fields of each row, or two threads on two columns: each of two strides lies among what was asked for of the other, and neither
+/// is the other one that drifted.
+#[test]
+fn strides_of_one_period_side_by_side_do_not_end_each_other() {
+    for device in [DeviceEstimate::ARM, DeviceEstimate::FLASH] {
+        for beside in [40, 340, 640, 3040] {
+            let mut reader = Reader::new(FILE);
+            reader.moment.device = device;
+            let reads = (0..400).flat_map(|row| [(row * 1000, 1), (row * 1000 + beside, 1)]);
+            let covered = reader.coverage(reads, 40);
+            assert!(
+                covered >= 90,
+                "{covered} of a hundred, {beside} pages beside"
+            );
+        }
+    }
+}
+
+/// One stride goes on for ever; what drifts beside it is believed no more for that.
+#[test]
+fn a_stride_that_lasts_does_not_vouch_for_those_that_break_beside_it() {
+    let drift = drifting(
+        12_288,
+        4096,
+        &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4096, -4096],
+        4000,
+    );
+    let far = 1 << 33;
+    let beside =
+        (0..).map(|element| ByteRange::new(far + element * 65_536, far + element * 65_536 + 4096));
+    let reads: Vec<ByteRange> = drift
+        .into_iter()
+        .zip(beside)
+        .flat_map(|(a, b)| [a, b])
+        .collect();
+    let wasted = in_vain(DeviceEstimate::ARM, &reads);
+    assert!(wasted <= 10, "{wasted} in vain for each hundred");
+}
+
+/// Rows of 16, 40, 90 and 180 elements that break, and then columns that do not.
+#[test]
+fn after_strides_that_broke_one_that_goes_on_is_asked_for() {
+    let mut reader = Reader::new(FILE);
+    let mut at = 0;
+    for row in [16, 16, 40, 90, 180] {
+        for _ in 0..row {
+            reader.read(at, 1);
+            at += 4;
+        }
+        at += 17;
+    }
+    let reads = (0..1000).map(|element| (at + 100_000 + element * 4, 1));
+    let covered = reader.coverage(reads, 200);
+    assert!(covered >= 95, "{covered}");
+}
+
+/// A record of 4 KiB every 16, each read in eight pieces: pieces are no elements.
+#[test]
+fn pieces_of_an_element_are_no_elements() {
+    let mut reader = Reader::new(FILE);
+    let mut most = 0;
+    for element in 0..12 {
+        for piece in 0..8 {
+            let start = element * 16_384 + piece * 512;
+            let outcome = reader.read_bytes(ByteRange::new(start, start + 512));
+            most = most.max(outcome.decision.prefetch.count);
+        }
+    }
+    assert!(most <= 12, "{most} asked for after twelve");
 }

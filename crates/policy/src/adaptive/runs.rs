@@ -30,7 +30,7 @@ const REMEMBERED: usize = 8;
 pub(super) enum Rest {
     /// No run of the file has ended.
     Unknown,
-    /// One has, or may have. So many pages: as many as were read, and a window of the kernel. More
+    /// One has, or may have, or few came as far. So many pages: as many as were read, and a window of the kernel. More
     /// is read in vain if all runs are alike.
     AsFarAgain(u64),
     /// So many pages, as others did that had come as far.
@@ -150,13 +150,11 @@ impl RunLengths {
         rests.sort_unstable();
         let (quarter, middle) = (u64::from(rests[count / 4]), u64::from(rests[count / 2]));
         let rest = quarter.max(middle.min(access_pages));
-        // Few of them are no more to go by than this one itself.
-        let known = if count < usize::from(RUNS_BELIEVED) {
-            as_far_again(read)
-        } else {
-            u64::MAX
-        };
-        Rest::Pages(rest.min(known))
+        let again = as_far_again(read);
+        if count < usize::from(RUNS_BELIEVED) && rest > again {
+            return Rest::AsFarAgain(again);
+        }
+        Rest::Pages(rest)
     }
 }
 
@@ -215,7 +213,7 @@ mod tests {
     #[test]
     fn one_run_that_went_on_says_no_more_than_what_was_read() {
         let runs = after(&[1284, 25, 25, 25, 25, 25]);
-        assert_eq!(runs.rest(26, ACCESS), Rest::Pages(58));
+        assert_eq!(runs.rest(26, ACCESS), Rest::AsFarAgain(58));
         let runs = after(&[1284, 1284, 1284, 25, 25, 25]);
         assert_eq!(runs.rest(26, ACCESS), Rest::Pages(1258));
     }

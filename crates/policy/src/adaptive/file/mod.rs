@@ -244,9 +244,8 @@ impl FileStreams {
         let candidate = streams[place].is_candidate();
         let began = candidate.then(|| streams[place].candidate_start());
         if let Some(start) = began {
-            // If that was an element of a wide stride, the stride was a round over several streams: none is believed for a
-            // while.
-            if self.give_up_those(streams, observer, |stream| stream.is_round_over(start)) > 0 {
+            // Was that an element of a wide stride, it was a round over several streams: none is believed for a while.
+            if self.give_up_those(streams, observer, |stream| stream.is_unmasked_by(start)) > 0 {
                 self.rounds_seen = self.tick.max(1);
             }
             let others_stopped = matching::others_stopped(streams, place, self.tick);
@@ -318,13 +317,13 @@ impl FileStreams {
         self.recent.remember(access);
         let place = self.add_candidate(streams, access, None, observer);
         if let Some(stride) = stride {
+            let tick = self.tick;
             if moment().device.is_positioned_for() {
-                let is_overtaken = |stream: &Stream| stream.is_overtaken(access, &stride);
+                let is_overtaken = |stream: &Stream| stream.is_overtaken(access, &stride, tick);
                 let overtaken = self.give_up_those(streams, observer, is_overtaken);
-                (0..overtaken).for_each(|_| self.recent.broken_strides.on_broken());
+                self.recent.broken_strides.on_broken(overtaken);
             }
             if let Some(place) = self.free_place(streams, place, observer) {
-                let tick = self.tick;
                 let report = &mut report(place, observer);
                 streams[place].become_strided(access, stride, tick, report);
             }
@@ -572,13 +571,13 @@ impl FileStreams {
         }
     }
 
-    /// Gives up all that `is_one` is true of; how many they were.
+    /// Gives up the streams of which `is_one` says so; how many they were.
     fn give_up_those<O: Observer>(
         &mut self,
         streams: &mut [Stream],
         observer: &mut O,
         is_one: impl Fn(&Stream) -> bool,
-    ) -> usize {
+    ) -> u8 {
         let mut count = 0;
         for (place, stream) in streams.iter_mut().enumerate() {
             if is_one(stream) {

@@ -227,22 +227,24 @@ pub(in crate::adaptive) struct Extent {
     pub(in crate::adaptive) pages: u64,
     /// Pages of a request, holes left out, at most.
     pub(in crate::adaptive) limit: u64,
-    /// Elements that came as expected, one after the other.
+    /// Elements that came where they were expected, one after the other.
     pub(in crate::adaptive) seen: u64,
 }
 
-/// Whether a stride that `access` begins, `newer`, is this one, whose steps drift: it has about the same period, and begins
-/// among what was asked for.
+/// Whether a stride that `access` begins, `newer`, is this one, whose steps drift: it has about the same period, and its reader is
+/// among what was asked for, beside the elements, and beyond the next one, where one that keeps in step is not.
 pub(in crate::adaptive) fn is_overtaken(
     window: &Window,
     grid: &Grid,
     access: &Access,
     newer: &Grid,
 ) -> bool {
-    let begin = window.next.saturating_sub(grid.period);
+    let place = grid.place(access);
+    let passed = window.next.saturating_add(grid.period / 2);
     grid.direction == newer.direction
         && grid.period.abs_diff(newer.period) < PAGE_BYTES
-        && (begin..window.frontier).contains(&grid.place(access))
+        && (passed..window.frontier).contains(&place)
+        && !has_element(window, grid, place)
 }
 
 /// Bytes that pass by during one access.
@@ -256,7 +258,7 @@ fn is_positioned(period: u64, device: &DeviceEstimate) -> bool {
 }
 
 /// Elements of one request that keep the device busy where each is small.
-fn elements_at_once(period: u64, moment: &Moment) -> u64 {
+fn fewest_at_once(period: u64, moment: &Moment) -> u64 {
     let device = &moment.device;
     if is_positioned(period, device) {
         // More are only more to be wrong about.
@@ -317,7 +319,7 @@ pub(in crate::adaptive) fn extend(
         .and_then(|last| last.checked_sub(first))
         .map_or(0, |span| span / period + 1);
     let cheap = pages.max(ELEMENTS_MIN_PAGES.get()) / grid.pages_max();
-    let fewest = elements_at_once(period, moment).min(cheap.max(ELEMENTS_FEWEST));
+    let fewest = fewest_at_once(period, moment).min(cheap.max(ELEMENTS_FEWEST));
     let is_read_through = is_read_through(grid, moment);
     let affordable = if is_read_through {
         // One page more where it begins and ends inside of pages.

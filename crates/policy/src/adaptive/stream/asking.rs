@@ -256,7 +256,10 @@ impl Stream {
         let extent = strided::Extent {
             pages,
             limit,
-            seen: self.elements_in_a_row().into(),
+            seen: match self.elements_in_a_row() {
+                u8::MAX => u64::MAX,
+                elements => elements.into(),
+            },
         };
         let grid = self.grid();
         let place = grid.place(access);

@@ -72,7 +72,8 @@ pub struct Stream {
     hits: u8,
     /// How much comes out of order.
     disorder: Disorder,
-    /// Steps in a row that had the same period and length; of a strided stream, elements in a row that came as expected.
+    /// Steps in a row that had the same period and length; of a strided stream, elements that came where they
+    /// were expected.
     regular: u8,
     /// What the accesses look like.
     shape: Shape,
@@ -412,9 +413,11 @@ impl Stream {
             if grid.length < self.grid().length || self.window.frontier <= self.window.next {
                 self.set_grid(&grid);
             }
+            if place == self.window.next {
+                self.regular = self.regular.saturating_add(1);
+            }
             strided::move_to(&mut self.window, &grid, place);
             self.hits = self.hits.saturating_add(1);
-            self.regular = self.regular.saturating_add(1);
             return;
         }
         // The newest step broke the rule, but stayed close.

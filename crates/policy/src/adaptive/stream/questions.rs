@@ -11,6 +11,9 @@ use crate::adaptive::shape::strided::{self, Grid};
 use crate::reason::Pattern;
 use ahead_units::PageCount;
 
+/// Elements with which a stride is seen.
+const ELEMENTS_SEEN: u32 = 3;
+
 impl Stream {
     /// What the accesses look like, for reports.
     pub(in crate::adaptive) fn pattern(&self) -> Pattern {
@@ -75,7 +78,8 @@ impl Stream {
         self.shape == Shape::Strided && self.grid().is_wide()
     }
 
-    /// Elements of this stride that came as expected, one after the other; 0 where it is none.
+    /// Elements of this stride that came where they were expected, one after the other, up to 255; 0 where it is none. The steps
+    /// that made it one count.
     #[inline]
     pub(in crate::adaptive) fn elements_in_a_row(&self) -> u8 {
         if self.shape == Shape::Strided {
@@ -85,14 +89,21 @@ impl Stream {
         }
     }
 
-    /// Whether this is a stride of about the same period as `newer`, whose `access` lies among what was asked for of it.
-    pub(in crate::adaptive) fn is_overtaken(&self, access: &Access, newer: &Grid) -> bool {
+    /// Whether this is a stride that `newer` goes on with, which `access` begins at `tick`: it has not moved since the first element
+    /// of that.
+    pub(in crate::adaptive) fn is_overtaken(
+        &self,
+        access: &Access,
+        newer: &Grid,
+        tick: u32,
+    ) -> bool {
         self.shape == Shape::Strided
+            && tick.wrapping_sub(self.last_used) >= ELEMENTS_SEEN
             && strided::is_overtaken(&self.window, &self.grid(), access, newer)
     }
 
     /// Whether an element of this wide stride begins in page `start`, behind or ahead: something went on from there.
-    pub(in crate::adaptive) fn is_round_over(&self, start: u64) -> bool {
+    pub(in crate::adaptive) fn is_unmasked_by(&self, start: u64) -> bool {
         self.is_wide_stride() && self.grid().has_element_in(&self.window, start)
     }
 }
