@@ -95,9 +95,9 @@ unit:
 	$(CARGO) test --locked --workspace --lib --bins
 
 # Release: the differential and the disk tests do millions of operations. Without link-time
-# optimisation, and without lines of sources, both of which would be done again for each test program. The build comes first, so that the
-# library lies beside the program when tests look for it, and the guests' kernel is linked with its
-# disk models.
+# optimisation, and without lines of sources: both would be done again for each test program. The
+# build comes first, so that the library lies beside the program when tests look for it, and the
+# guests' kernel is linked with its disk models.
 # The approved numbers of instructions are those of the same build.
 tests: export RUST_BACKTRACE = 0
 tests approve: export CARGO_PROFILE_RELEASE_LTO = off

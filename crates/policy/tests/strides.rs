@@ -24,33 +24,27 @@ fn drifting(mut gap: i64, length: u64, changes: &[i64], reads: usize) -> Vec<Byt
         .collect()
 }
 
+/// Reads of 4 KiB every 16, or one page less or more from now on, once in six.
+fn drifting_by_pages(reads: usize) -> Vec<ByteRange> {
+    let changes = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4096, -4096];
+    drifting(12_288, 4096, &changes, reads)
+}
+
 /// Pages that are read in vain for each hundred that are read.
 fn in_vain(device: DeviceEstimate, reads: &[ByteRange]) -> u64 {
     let mut reader = Reader::new(FILE);
     reader.moment.device = device;
     for read in reads {
-        let pages = read.pages();
-        let was_asked =
-            (pages.start.get()..pages.end.get()).all(|page| reader.asked.contains(&page));
-        let outcome = reader.read_bytes(*read);
-        if !was_asked {
-            reader.wait(pages.start.get(), pages.len().get(), &outcome);
-        }
+        reader.read_or_wait(*read);
     }
     let wasted = reader.asked.difference(&reader.read).count() as u64;
     wasted * 100 / reader.read.len() as u64
 }
 
-/// Reads of 4 KiB every 16, or one page less or more from now on, once in six: 2.3 times the time of Linux 6.18 on
-/// hdd, 1.6 on cloud. Each stride that broke had up to 256 elements on their way.
+/// 2.3 times the time of Linux 6.18 on hdd, 1.6 on cloud. Each stride that broke had up to 256 elements on their way.
 #[test]
 fn steps_that_drift_are_believed_less_each_time() {
-    let reads = drifting(
-        12_288,
-        4096,
-        &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4096, -4096],
-        8000,
-    );
+    let reads = drifting_by_pages(8000);
     for device in [DeviceEstimate::ARM, DeviceEstimate::FLASH] {
         let wasted = in_vain(device, &reads);
         assert!(wasted <= 10, "{wasted} in vain for each hundred");
@@ -102,12 +96,7 @@ fn strides_of_one_period_side_by_side_do_not_end_each_other() {
 /// One stride goes on for ever; what drifts beside it is believed no more for that.
 #[test]
 fn a_stride_that_lasts_does_not_vouch_for_those_that_break_beside_it() {
-    let drift = drifting(
-        12_288,
-        4096,
-        &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4096, -4096],
-        4000,
-    );
+    let drift = drifting_by_pages(4000);
     let far = 1 << 33;
     let beside =
         (0..).map(|element| ByteRange::new(far + element * 65_536, far + element * 65_536 + 4096));

@@ -160,6 +160,18 @@ impl Reader {
             .on_wait(&mut self.streams, outcome.stream, access, outcome.covered);
     }
 
+    /// Reads `access`, and waits for it unless all of it was asked for; whether it was.
+    pub fn read_or_wait(&mut self, access: ByteRange) -> bool {
+        let pages = access.pages();
+        let (start, end) = (pages.start.get(), pages.end.get());
+        let was_asked = (start..end).all(|page| self.asked.contains(&page));
+        let outcome = self.read_bytes(access);
+        if !was_asked {
+            self.wait(start, end - start, &outcome);
+        }
+        was_asked
+    }
+
     /// Reads the file from its front, `reads` times `length` pages; each eighth read waits. The newest outcome, and
     /// the pages of the largest request.
     pub fn scan_that_waits(&mut self, reads: u64, length: u64) -> (Outcome, u64) {
@@ -215,11 +227,7 @@ impl Reader {
     ) -> u64 {
         let (mut seen, mut covered) = (0, 0);
         for (number, (start, length)) in accesses.into_iter().enumerate() {
-            let was_asked = (start..start + length).all(|page| self.asked.contains(&page));
-            let outcome = self.read(start, length);
-            if !was_asked {
-                self.wait(start, length, &outcome);
-            }
+            let was_asked = self.read_or_wait(PageRange::new(start, start + length).into());
             if number >= warm_up {
                 seen += 1;
                 covered += u64::from(was_asked);
