@@ -59,6 +59,48 @@ fn a_wide_stride_that_drifts_is_seen_to_be_one_under_an_arm() {
     assert!(wasted <= 10, "{wasted} in vain for each hundred");
 }
 
+/// 200 KB apart, off by up to a hundred bytes more after each: each was an element of a stride for a dozen reads, and then of another one.
+/// Reads of 512 bytes, five pages apart but for some bytes, were a stride of pages, of which every fortieth was off by one.
+#[test]
+fn steps_that_drift_by_some_bytes_are_followed_where_no_arm_passes_by() {
+    let wide = drifting(200_000, 32_768, &[-100, 0, 100], 1200);
+    let close = drifting(19_856, 512, &[-16, 0, 16], 1200);
+    for reads in [wide, close] {
+        let mut reader = Reader::new(FILE);
+        reader.moment.device = DeviceEstimate::FLASH;
+        let wanted = reads.len();
+        let asked_before = |read: &ByteRange| {
+            let pages = read.pages();
+            let is_asked = |page| reader.asked.contains(&page);
+            let is_covered = (pages.start.get()..pages.end.get()).all(is_asked);
+            reader.read_or_wait(*read);
+            is_covered
+        };
+        let covered = reads
+            .iter()
+            .map(asked_before)
+            .filter(|asked| *asked)
+            .count();
+        assert!(covered * 100 >= wanted * 90, "{covered} of {wanted}");
+        let wasted = reader.asked.difference(&reader.read).count();
+        assert!(wasted <= reader.read.len() * 3 / 2, "{wasted} in vain");
+    }
+}
+
+/// The same under an arm, which passes by them anyway, and comes back for each that it was not sent to: 2.0 times the time of
+/// Linux 6.18.
+#[test]
+fn an_arm_that_has_nothing_else_to_do_is_not_sent_to_elements_that_drift() {
+    let reads = drifting(19_856, 512, &[-16, 0, 16], 1200);
+    let mut reader = Reader::new(FILE);
+    reader.moment.device = DeviceEstimate::ARM;
+    for read in &reads {
+        reader.read_or_wait(*read);
+    }
+    let asked = reader.asked.len();
+    assert!(asked <= 64, "{asked} pages asked for");
+}
+
 /// Reads of eight pages every two, and then every 28. What the first ones repeated made up for the holes of the others, which were
 /// read through: reads whose steps grew took 1.16 times the time of Linux 6.18 on cloud.
 #[test]

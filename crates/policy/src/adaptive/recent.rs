@@ -3,7 +3,7 @@
 use super::access::Access;
 use super::broken_strides::BrokenStrides;
 use super::direction::Direction;
-use super::shape::strided::{self, Grid};
+use super::shape::strided::{self, Grid, OFF_BYTES_MOST};
 use super::window::pages32;
 use ahead_units::PAGE_BYTES;
 
@@ -62,8 +62,8 @@ impl Recent {
         &self.accesses[(usize::from(self.newest) + REMEMBERED - count) % REMEMBERED]
     }
 
-    /// The stride whose third element is `access`, if two recent accesses are its first two: by their bytes,
-    /// else by their pages, whose steps are often equal where those of bytes say better. Steps shorter than the access itself are not strides.
+    /// The stride whose third element is `access`, if two recent accesses are its first two: by their bytes, to the byte
+    /// or off by some, else by their pages, whose steps are often equal where those of bytes say better. Steps shorter than the access itself are not strides.
     pub(super) fn stride(&self, access: &Access) -> Option<Grid> {
         let newest = Unexplained::of(access);
         let of = |step: i64, unit: u64| {
@@ -77,19 +77,29 @@ impl Recent {
             strided::packed(period)?;
             Some(Grid::of(direction, period, access))
         };
-        if newest.is_unaligned()
-            && let Some(step) = self.step(&newest, Unexplained::in_bytes)
+        if newest.is_unaligned() {
+            let by_bytes = |off| self.step(&newest, Unexplained::in_bytes, off);
             // Else less than a page lies between two of them: there is nothing to leave out.
-            && step.unsigned_abs() > access.len().get() * PAGE_BYTES
-        {
-            return of(step, 1);
+            let has_hole = |step: &i64| step.unsigned_abs() > access.len().get() * PAGE_BYTES;
+            if let Some(step) = by_bytes(0).filter(has_hole) {
+                return of(step, 1);
+            }
+            let drifting = |step| of(step, 1)?.drifting(access);
+            if let Some(grid) = by_bytes(OFF_BYTES_MOST).and_then(drifting) {
+                return Some(grid);
+            }
         }
-        of(self.step(&newest, Unexplained::in_pages)?, PAGE_BYTES)
+        of(self.step(&newest, Unexplained::in_pages, 0)?, PAGE_BYTES)
     }
 
-    /// The step between the newest and two others that are evenly spaced and as long, as `view` shows them.
+    /// The step between the newest and the last of two others that are as long, as `view` shows them, and as far apart, but for `off`.
     #[inline]
-    fn step(&self, newest: &Unexplained, view: impl Fn(&Unexplained) -> (u64, u32)) -> Option<i64> {
+    fn step(
+        &self,
+        newest: &Unexplained,
+        view: impl Fn(&Unexplained) -> (u64, u32),
+        off: u64,
+    ) -> Option<i64> {
         let (start, length) = view(newest);
         for back in 0..REMEMBERED {
             let (second, second_length) = view(self.back(back));
@@ -97,10 +107,12 @@ impl Recent {
             if second_length != length || step.unsigned_abs() <= u64::from(length) {
                 continue;
             }
-            let first_start = second.checked_add_signed(-step);
+            let Some(expected) = second.checked_add_signed(-step) else {
+                continue;
+            };
             for further in back + 1..REMEMBERED {
                 let (first, first_length) = view(self.back(further));
-                if Some(first) == first_start && first_length == length {
+                if first.abs_diff(expected) <= off && first_length == length {
                     return Some(step);
                 }
             }

@@ -6,6 +6,9 @@
 //!
 //! A period of whole pages goes by pages: where in its page an access begins and ends says nothing then.
 //! Any other period goes by bytes, because counted in pages its steps would differ.
+//!
+//! Steps that drift by some bytes make a grid that moves with its reader: each element is where the next one is counted
+//! from, the period follows the steps, and elements are asked for with [`SLACK_BYTES`] on both sides. It goes by bytes.
 
 use super::candidate::YOUNG_GAP_PAGES;
 use super::fit::Fit;
@@ -13,6 +16,7 @@ use super::sparse;
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
+use crate::adaptive::stream::REGULAR_STEPS;
 use crate::adaptive::window::Window;
 use crate::decision::Prefetch;
 use crate::device::DeviceEstimate;
@@ -44,25 +48,41 @@ steering! {
 /// One that is read and one that follows.
 const ELEMENTS_FEWEST: u64 = 2;
 
+/// Bytes that are asked for on each side of an element where elements are off by something: half a page, so that it costs one page.
+/// More, and each element costs several.
+const SLACK_BYTES: u64 = PAGE_BYTES / 2;
+
+/// How far an element may begin from where it was expected, either way: a page. What is off by more than a few hundred bytes is never
+/// asked for, see [`steady`]; but as long as it belongs to its stride, no other one is seen in the same reads, to break a
+/// dozen elements later. Less, and that costs an arm two accesses each time; more, and one that is over goes on.
+pub(in crate::adaptive) const OFF_BYTES_MOST: u64 = PAGE_BYTES;
+
+/// Least hole of a grid that drifts: what is asked for on both sides of it leaves a page out.
+const DRIFTING_HOLE_BYTES: u64 = 2 * SLACK_BYTES + PAGE_BYTES;
+
+/// Parts in which the period follows a step that is off. 1, and one that is off by chance moves all that is asked for; more, and
+/// steps that grow are never caught up with.
+const PARTS_FOLLOWED: i64 = 4;
+
 /// Set in a packed period of pages; without it, it is one of bytes.
 const IN_PAGES: u32 = 1 << 31;
+/// Set in a packed period that drifts.
+const DRIFTS: u32 = 1 << 30;
 
-/// A period of so many bytes in 32 bits; `None` where it does not fit: 2 GiB and more that are no whole pages,
-/// and 8 TiB.
+/// A period of so many bytes in 32 bits; `None` where it does not fit: 1 GiB and more that are no whole pages,
+/// and 4 TiB.
 pub(in crate::adaptive) fn packed(period: u64) -> Option<u32> {
-    let exact = u32::try_from(period)
-        .ok()
-        .filter(|bytes| bytes & IN_PAGES == 0);
+    let exact = u32::try_from(period).ok().filter(|bytes| *bytes < DRIFTS);
     let in_pages = || {
         let pages = u32::try_from(period / PAGE_BYTES).ok();
-        pages.filter(|pages| is_multiple(period, PAGE_BYTES) && pages & IN_PAGES == 0)
+        pages.filter(|pages| is_multiple(period, PAGE_BYTES) && *pages < DRIFTS)
     };
     exact.or_else(|| Some(in_pages()? | IN_PAGES))
 }
 
 /// The bytes of a packed period.
 pub(in crate::adaptive) fn unpacked(period: u32) -> u64 {
-    let value = u64::from(period & !IN_PAGES);
+    let value = u64::from(period & !(IN_PAGES | DRIFTS));
     if period & IN_PAGES == 0 {
         value
     } else {
@@ -79,28 +99,69 @@ pub(in crate::adaptive) struct Grid {
     pub(in crate::adaptive) period: u64,
     /// Bytes of each.
     pub(in crate::adaptive) length: u64,
+    /// Elements are off by some bytes: each is where the next one is counted from.
+    pub(in crate::adaptive) drifts: bool,
 }
 
 impl Grid {
     /// Elements that begin `period` bytes apart and are as long as `access`.
     pub(in crate::adaptive) fn of(direction: Direction, period: u64, access: &Access) -> Self {
-        let pages = access.len().get().saturating_mul(PAGE_BYTES);
-        let length = if is_multiple(period, PAGE_BYTES) {
-            pages
+        let grid = Self {
+            direction,
+            period,
+            ..Self::default()
+        };
+        grid.as_long_as(access)
+    }
+
+    /// Elements as these, as long as `access`.
+    pub(in crate::adaptive) fn as_long_as(self, access: &Access) -> Self {
+        let length = if self.is_of_pages() {
+            access.len().get().saturating_mul(PAGE_BYTES)
         } else {
             access.bytes.len().get()
         };
+        Self { length, ..self }
+    }
+
+    /// Elements as these, as long as `access`, which drift. `None` where too little lies between them, or the period does not fit.
+    pub(in crate::adaptive) fn drifting(self, access: &Access) -> Option<Self> {
+        let grid = Self {
+            drifts: true,
+            ..self
+        };
+        let grid = grid.as_long_as(access);
+        let fits = grid.period < u64::from(DRIFTS)
+            && grid.period >= grid.length.saturating_add(DRIFTING_HOLE_BYTES);
+        fits.then_some(grid)
+    }
+
+    /// The grid of a packed period.
+    #[inline]
+    pub(in crate::adaptive) fn unpacked(direction: Direction, period: u32, length: u64) -> Self {
         Self {
             direction,
-            period,
+            period: unpacked(period),
             length,
+            drifts: period & DRIFTS != 0,
         }
+    }
+
+    /// The packed period; 0 where it does not fit.
+    pub(in crate::adaptive) fn packed(&self) -> u32 {
+        let drifts = if self.drifts { DRIFTS } else { 0 };
+        packed(self.period).map_or(0, |period| period | drifts)
+    }
+
+    /// Bytes that are asked for on each side of an element, in case it is off.
+    fn slack(&self) -> u64 {
+        if self.drifts { SLACK_BYTES } else { 0 }
     }
 
     /// Whether every element begins at the same place in its page.
     #[inline]
     pub(in crate::adaptive) fn is_of_pages(&self) -> bool {
-        is_multiple(self.period, PAGE_BYTES)
+        !self.drifts && is_multiple(self.period, PAGE_BYTES)
     }
 
     /// The place of `access`.
@@ -116,7 +177,7 @@ impl Grid {
 
     /// Pages that every element touches.
     fn pages_min(&self) -> u64 {
-        self.length.div_ceil(PAGE_BYTES).max(1)
+        (self.length + 2 * self.slack()).div_ceil(PAGE_BYTES).max(1)
     }
 
     /// Pages that an element may touch: its first byte may be the last one of its page.
@@ -146,11 +207,15 @@ impl Grid {
     }
 }
 
-/// Whether an access at `place` continues the stream.
+/// Whether `access` continues the stream.
 #[inline]
-pub(in crate::adaptive) fn fit(window: &Window, grid: &Grid, place: u64) -> Fit {
+pub(in crate::adaptive) fn fit(window: &Window, grid: &Grid, access: &Access) -> Fit {
+    let place = grid.place(access);
     if place == window.next {
         return Fit::Exact;
+    }
+    if drift(window, grid, access).is_some() {
+        return if grid.drifts { Fit::Exact } else { Fit::Near };
     }
     let period = grid.period;
     let miss = place.abs_diff(window.next);
@@ -173,6 +238,91 @@ fn is_multiple(distance: u64, period: u64) -> bool {
 /// Whether an element begins at `place`, behind the reader or ahead.
 pub(in crate::adaptive) fn has_element(window: &Window, grid: &Grid, place: u64) -> bool {
     is_multiple(place.abs_diff(window.next), grid.period)
+}
+
+/// Elements that come one after the other within the slack where each is off by so much. `off` is not 0.
+fn steady(off: u64) -> u8 {
+    u8::try_from(SLACK_BYTES / off.max(1)).unwrap_or(u8::MAX)
+}
+
+/// An element that is off, and what that makes of its stride.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::adaptive) struct Drift {
+    grid: Grid,
+    place: u64,
+    /// Elements that the reader left out.
+    skipped: u64,
+    /// Elements of so small a drift that come one after the other within the slack.
+    steady: u8,
+    /// The stride went by pages: all that was asked for is off by one.
+    pub(in crate::adaptive) is_new: bool,
+}
+
+/// How `access` is off, if it is an element in spite of that.
+pub(in crate::adaptive) fn drift(window: &Window, grid: &Grid, access: &Access) -> Option<Drift> {
+    let moving = grid.drifting(access)?;
+    let place = moving.place(access);
+    if grid.is_of_pages() {
+        // Off by one page, which pages that begin at the same place in it never are.
+        let is_off = grid.place(access).abs_diff(window.next) == PAGE_BYTES;
+        let is_aligned = access.bytes.start.get().is_multiple_of(PAGE_BYTES);
+        return (is_off && !is_aligned).then_some(Drift {
+            grid: moving,
+            place,
+            skipped: 0,
+            steady: u8::MAX,
+            is_new: true,
+        });
+    }
+    let period = moving.period;
+    let skipped = (place + OFF_BYTES_MOST).checked_sub(window.next)? / period;
+    let expected = window.next.saturating_add(skipped.saturating_mul(period));
+    let off = place.abs_diff(expected);
+    if off == 0 || off > OFF_BYTES_MOST || skipped > SKIPPED_ELEMENTS_MAX.get() {
+        return None;
+    }
+    let signed = off.cast_signed() * if place > expected { 1 } else { -1 };
+    let steps = skipped.cast_signed() + 1;
+    let followed = signed / (steps * PARTS_FOLLOWED);
+    let period = period.checked_add_signed(followed)?;
+    Some(Drift {
+        grid: Grid { period, ..moving }.drifting(access)?,
+        place,
+        skipped,
+        steady: steady(off),
+        is_new: false,
+    })
+}
+
+impl Drift {
+    /// The grid from now on.
+    pub(in crate::adaptive) fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    /// Elements in a row that it makes of `regular`.
+    pub(in crate::adaptive) fn regular(&self, regular: u8) -> u8 {
+        if self.is_new {
+            return regular.min(REGULAR_STEPS.get());
+        }
+        regular.saturating_add(1).min(self.steady)
+    }
+
+    /// The reader is at the element, and the window moves with it: what was asked for allows for that, or is asked for again.
+    /// `before` is the grid that the window had.
+    pub(in crate::adaptive) fn move_window(&self, window: &mut Window, before: &Grid) {
+        let asked = window.frontier.saturating_sub(window.next);
+        let elements = asked.checked_div(before.period).unwrap_or(0);
+        move_to(window, &self.grid, self.place);
+        if self.is_new {
+            begin_again(window);
+        } else {
+            let frontier = self
+                .place
+                .saturating_add(elements.saturating_mul(self.grid.period));
+            window.frontier = frontier.saturating_sub(self.skipped * self.grid.period);
+        }
+    }
 }
 
 /// The reader is at the element at `place`.
@@ -198,8 +348,9 @@ pub(in crate::adaptive) fn marker_crossed(window: &Window, grid: &Grid) -> bool 
 }
 
 /// Whether an access at `place` was asked for (judged before the stream moves).
-pub(in crate::adaptive) fn covers(window: &Window, place: u64) -> bool {
-    place >= window.next && place < window.frontier
+pub(in crate::adaptive) fn covers(window: &Window, grid: &Grid, place: u64) -> bool {
+    let slack = grid.slack();
+    place.saturating_add(slack) >= window.next && place.saturating_add(slack) < window.frontier
 }
 
 /// Pages asked for and not yet reached.
@@ -278,6 +429,26 @@ fn most_at_once(period: u64, moment: &Moment) -> u64 {
     (passed_bytes(device) / period).clamp(ELEMENTS_MIN.get(), ELEMENTS_MAX.get())
 }
 
+/// Most elements that are believed to come: as many as came, because a stride whose steps drift is one for some elements. Of those that
+/// are off a quarter: two requests are on their way at once, and what is off adds up.
+fn believed(seen: u64, grid: &Grid) -> u64 {
+    if grid.drifts {
+        (seen / 4).max(1)
+    } else {
+        seen.max(ELEMENTS_MIN.get())
+    }
+}
+
+/// Whether elements that are off are read as fast when they are wanted: an arm that has nothing else to do passes by them, waits for none
+/// and comes back for one that is off by more than was asked for; and of long ones it is the transfer that takes time, and one
+/// more page on each side is a request more.
+pub(in crate::adaptive) fn is_drift_left_alone(grid: &Grid, moment: &Moment) -> bool {
+    let device = &moment.device;
+    let is_alone = !moment.contested && device.is_positioned_for();
+    let is_passed_by = is_alone && !is_positioned(grid.period, device);
+    grid.drifts && (is_passed_by || grid.length > passed_bytes(device))
+}
+
 /// Whether the program's own reads keep the device busy, and elements that are asked for would only wait behind
 /// them, or they behind those.
 pub(in crate::adaptive) fn is_left_to_program(grid: &Grid, moment: &Moment) -> bool {
@@ -316,7 +487,7 @@ pub(in crate::adaptive) fn extend(
     // Only whole elements: all ranges of a request are equally long.
     let in_file = direction
         .last_element(file_bytes, length)
-        .and_then(|last| last.checked_sub(first))
+        .and_then(|last| last.checked_sub(first.saturating_add(grid.slack())))
         .map_or(0, |span| span / period + 1);
     let cheap = pages.max(ELEMENTS_MIN_PAGES.get()) / grid.pages_max();
     let fewest = fewest_at_once(period, moment).min(cheap.max(ELEMENTS_FEWEST));
@@ -332,8 +503,7 @@ pub(in crate::adaptive) fn extend(
         .max(fewest)
         .min(most_at_once(period, moment))
         .min(affordable)
-        // As far as it came: a stride whose steps drift is one for some elements.
-        .min(seen.max(ELEMENTS_MIN.get()))
+        .min(believed(seen, grid))
         .min(in_file);
     let start = direction.byte_place(first);
     if count == 0 || start >= file_bytes {
@@ -343,9 +513,9 @@ pub(in crate::adaptive) fn extend(
     let count32 = u32::try_from(count).unwrap_or(u32::MAX);
     window.tail = count32;
     window.frontier = first.saturating_add(count.saturating_mul(period));
-    let end = start.saturating_add(length).min(file_bytes);
+    let end = start.saturating_add(length + grid.slack());
     let elements = Prefetch {
-        first: ByteRange::new(start, end),
+        first: ByteRange::new(start.saturating_sub(grid.slack()), end.min(file_bytes)),
         period: direction.signed(period),
         count: count32,
     };
@@ -362,11 +532,68 @@ mod tests {
 
     #[test]
     fn periods_are_exact_or_do_not_fit() {
-        for period in [1, 4095, 9_604_620, (1 << 31) - 1, 1 << 31, 5 << 40] {
+        for period in [1, 4095, 9_604_620, (1 << 30) - 1, 1 << 30, 3 << 40] {
             assert_eq!(packed(period).map(unpacked), Some(period));
         }
-        assert_eq!(packed((1 << 31) + 1), None);
-        assert_eq!(packed(8 << 40), None);
+        assert_eq!(packed((1 << 30) + 1), None);
+        assert_eq!(packed(4 << 40), None);
+    }
+
+    /// Reads of 1000 bytes at `starts`, the first three of which make the window of a stride whose `elements` next ones are on their way.
+    fn moved(starts: &[u64], elements: u64) -> (Window, Grid, u8) {
+        let access = |start: u64| Access::from(ByteRange::new(start, start + 1000));
+        let begun = Grid::of(
+            Direction::Forward,
+            starts[2] - starts[1],
+            &access(starts[2]),
+        );
+        let (mut grid, mut regular) = (begun, 6);
+        let mut window = Window::default();
+        move_to(&mut window, &grid, starts[2]);
+        window.frontier = window.next + elements * grid.period;
+        for start in &starts[3..] {
+            let drift = drift(&window, &grid, &access(*start)).expect("an element");
+            drift.move_window(&mut window, &grid);
+            (grid, regular) = (drift.grid(), drift.regular(regular));
+        }
+        (window, grid, regular)
+    }
+
+    #[test]
+    fn the_window_moves_with_an_element_that_is_off_and_keeps_those_that_are_on_their_way() {
+        let (window, grid, regular) = moved(&[5, 50_010, 100_015, 150_060], 7);
+        assert_eq!((grid.drifts, grid.period), (true, 50_005 + 10));
+        assert_eq!(window.next, 150_060 + 50_015);
+        assert_eq!(window.frontier, window.next + 6 * 50_015);
+        assert_eq!(regular, 7, "off by 40");
+    }
+
+    #[test]
+    fn an_element_that_is_off_may_lie_behind_some_that_were_left_out() {
+        let (window, grid, regular) = moved(&[5, 50_010, 100_015, 250_430], 7);
+        assert_eq!((grid.drifts, grid.period), (true, 50_005 + 400 / 12));
+        assert_eq!(window.next, 250_430 + grid.period);
+        assert_eq!(window.frontier, window.next + 4 * grid.period);
+        assert_eq!(regular, 5, "as many are off by less than half a page");
+    }
+
+    #[test]
+    fn what_is_off_by_more_than_a_page_is_no_element() {
+        let access = |start: u64| Access::from(ByteRange::new(start, start + 1000));
+        let grid = Grid::of(Direction::Forward, 50_005, &access(5));
+        let window = Window {
+            next: 50_010,
+            ..Window::default()
+        };
+        let is_one = |start| drift(&window, &grid, &access(start)).is_some();
+        assert!(is_one(50_010 + 4096) && is_one(50_010 - 4096));
+        assert!(!is_one(50_010 + 4097) && !is_one(50_010 - 4097));
+        assert!(is_one(50_010 + 4 * 50_005 + 1) && !is_one(50_010 + 5 * 50_005 + 1));
+        let close = Grid::of(Direction::Forward, 9001, &access(5));
+        assert!(
+            drift(&window, &close, &access(50_020)).is_none(),
+            "no page is left out"
+        );
     }
 
     #[test]
@@ -376,6 +603,7 @@ mod tests {
                 direction,
                 period: 9_604_620,
                 length: 800_385,
+                drifts: false,
             };
             let at = |element: u64| 2_401_159 + element * 9_604_620;
             let window = Window {

@@ -104,6 +104,9 @@ impl Stream {
         if self.shape == Shape::Strided && strided::is_left_to_program(&self.grid(), moment) {
             return Asked::nothing(Reason::ProgramAsksAhead);
         }
+        if self.shape == Shape::Strided && strided::is_drift_left_alone(&self.grid(), moment) {
+            return Asked::nothing(Reason::DoesNotPay);
+        }
         let most = if moment.is_left_alone {
             self.cannot_lose()
         } else {

@@ -157,7 +157,12 @@ impl Stream {
         self.length = pages16(access.len().get());
         self.last_used = tick;
         self.direction = grid.direction;
-        self.regular = REGULAR_STEPS.get();
+        // Off by something from the first on: that they are not off by more has to be seen.
+        self.regular = if grid.drifts {
+            STRIDED_HITS.get()
+        } else {
+            REGULAR_STEPS.get()
+        };
         self.hits = 2;
         self.set_grid(&grid);
         strided::begin(&mut self.window, &grid, grid.place(access), 0);
@@ -275,10 +280,7 @@ impl Stream {
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 run::fit(&self.window, self.span(access), self.slack())
             }
-            Shape::Strided => {
-                let grid = self.grid();
-                strided::fit(&self.window, &grid, grid.place(access))
-            }
+            Shape::Strided => strided::fit(&self.window, &self.grid(), access),
         }
     }
 
@@ -314,6 +316,7 @@ impl Stream {
         let unread = self.unread();
         let before = self.window.next;
         let was_strided = self.shape == Shape::Strided;
+        let mut is_given_up = false;
         match self.shape {
             Shape::Vacant => return Step::default(),
             Shape::Candidate => {
@@ -325,13 +328,13 @@ impl Stream {
                 return Step::default();
             }
             Shape::Run | Shape::Shuffled | Shape::Sparse => self.advance_run(access, report),
-            Shape::Strided => self.advance_strided(access, report),
+            Shape::Strided => is_given_up = self.advance_strided(access, report),
         }
         self.length = pages16(access.len().get());
         let is_strided = self.shape == Shape::Strided;
         let mut step = Step::default();
-        if was_strided != is_strided {
-            // The holes of a window that became strided, the elements of a rule that broke.
+        if is_given_up || was_strided != is_strided {
+            // The holes of a window that became strided, the elements of a rule that broke or began to drift.
             step.lost = unread - self.unread() - access.len();
         }
         step.has_broken = was_strided && !is_strided;
@@ -405,12 +408,18 @@ impl Stream {
         }
     }
 
-    fn advance_strided<O: Observer>(&mut self, access: &Access, report: &mut Report<'_, O>) {
-        let grid = Grid::of(self.direction, self.period(), access);
+    /// Whether what was asked for is given up.
+    fn advance_strided<O: Observer>(
+        &mut self,
+        access: &Access,
+        report: &mut Report<'_, O>,
+    ) -> bool {
+        let before = self.grid();
+        let grid = before.as_long_as(access);
         let place = grid.place(access);
         if strided::has_element(&self.window, &grid, place) {
             // What is on its way is as long as it was asked for.
-            if grid.length < self.grid().length || self.window.frontier <= self.window.next {
+            if grid.length < before.length || self.window.frontier <= self.window.next {
                 self.set_grid(&grid);
             }
             if place == self.window.next {
@@ -418,7 +427,14 @@ impl Stream {
             }
             strided::move_to(&mut self.window, &grid, place);
             self.hits = self.hits.saturating_add(1);
-            return;
+            return false;
+        }
+        if let Some(drift) = strided::drift(&self.window, &grid, access) {
+            drift.move_window(&mut self.window, &before);
+            self.set_grid(&drift.grid());
+            self.regular = drift.regular(self.regular);
+            self.hits = self.hits.saturating_add(1);
+            return drift.is_new;
         }
         // The newest step broke the rule, but stayed close.
         (self.regular, self.window.step) = (0, 0);
@@ -427,6 +443,7 @@ impl Stream {
         self.began = place32(span.start);
         self.window.forget();
         self.become_kind_of_run(report);
+        true
     }
 }
 
@@ -458,7 +475,10 @@ impl Stream {
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 run::covers(&self.window, self.span(access))
             }
-            Shape::Strided => strided::covers(&self.window, self.grid().place(access)),
+            Shape::Strided => {
+                let grid = self.grid();
+                strided::covers(&self.window, &grid, grid.place(access))
+            }
         }
     }
 
@@ -567,22 +587,13 @@ impl Stream {
         self.direction.span(access.pages())
     }
 
-    /// Bytes from one element of a strided stream to the next.
-    fn period(&self) -> u64 {
-        strided::unpacked(self.window.step)
-    }
-
     /// Where the elements of a strided stream are.
     fn grid(&self) -> Grid {
-        Grid {
-            direction: self.direction,
-            period: self.period(),
-            length: u64::from(self.began),
-        }
+        Grid::unpacked(self.direction, self.window.step, u64::from(self.began))
     }
 
     fn set_grid(&mut self, grid: &Grid) {
-        self.window.step = strided::packed(grid.period).unwrap_or(0);
+        self.window.step = grid.packed();
         self.began = u32::try_from(grid.length).unwrap_or(u32::MAX);
     }
 }
