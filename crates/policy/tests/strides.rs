@@ -101,6 +101,73 @@ fn an_arm_that_has_nothing_else_to_do_is_not_sent_to_elements_that_drift() {
     assert!(asked <= 64, "{asked} pages asked for");
 }
 
+/// One read of 200 is 512 bytes late, where the header of a plane is. Under an arm nothing more was asked for of the stride, which was taken
+/// for one that drifts.
+#[test]
+fn one_element_that_is_off_makes_no_stride_drift() {
+    let by_bytes = |element: u64| element * 500_005;
+    let by_pages = |element: u64| element * 81_920 + 100;
+    let off = |element: u64, by: u64| if element == 100 { by } else { 0 };
+    for device in [DeviceEstimate::ARM, DeviceEstimate::FLASH] {
+        let starts: [Vec<u64>; 2] = [
+            (0..200)
+                .map(|element| by_bytes(element) + off(element, 512))
+                .collect(),
+            (0..200)
+                .map(|element| by_pages(element) + off(element, 4096))
+                .collect(),
+        ];
+        for starts in starts {
+            let mut reader = Reader::new(FILE);
+            reader.moment.device = device;
+            let covered = starts
+                .iter()
+                .filter(|start| reader.read_or_wait(ByteRange::new(**start, **start + 512)))
+                .count();
+            assert!(covered >= 170, "{covered} of 200");
+        }
+    }
+}
+
+/// A record of a hundred bytes somewhere in every 64th page: those are evenly spaced.
+#[test]
+fn where_in_its_page_an_access_begins_says_nothing_where_pages_are_in_step() {
+    let mut numbers = Numbers(5);
+    let mut reader = Reader::new(FILE);
+    reader.moment.device = DeviceEstimate::FLASH;
+    let covered = (0..200)
+        .map(|element| element * 64 * 4096 + numbers.below(3900))
+        .filter(|start| reader.read_or_wait(ByteRange::new(*start, *start + 100)))
+        .count();
+    assert!(covered >= 170, "{covered} of 200");
+}
+
+/// 512 bytes of each record of 50 005: counted in pages no seven of its steps are equal, and nothing was asked for.
+#[test]
+fn a_narrow_stride_of_no_whole_pages_is_one() {
+    let mut reader = Reader::new(FILE);
+    reader.moment.device = DeviceEstimate::FLASH;
+    let covered = (0..400)
+        .map(|element| element * 50_005)
+        .filter(|start| reader.read_or_wait(ByteRange::new(*start, *start + 512)))
+        .count();
+    assert!(covered >= 360, "{covered} of 400");
+}
+
+/// Towards the start of the file, past it by as much as elements are off.
+#[test]
+fn a_drifting_stride_may_go_backward_to_the_start_of_its_file() {
+    let mut reads = drifting(60_000, 4096, &[-40, 0, 40], 400);
+    reads.reverse();
+    let mut reader = Reader::new(FILE);
+    reader.moment.device = DeviceEstimate::FLASH;
+    let covered = reads
+        .iter()
+        .filter(|read| reader.read_or_wait(**read))
+        .count();
+    assert!(covered >= 360, "{covered} of 400");
+}
+
 /// Reads of eight pages every two, and then every 28. What the first ones repeated made up for the holes of the others, which were
 /// read through: reads whose steps grew took 1.16 times the time of Linux 6.18 on cloud.
 #[test]

@@ -1,6 +1,6 @@
 //! One read: its pages, which most of the policy goes by, and its bytes, which strides go by.
 
-use ahead_units::{ByteRange, PageCount, PageIndex, PageRange};
+use ahead_units::{ByteRange, PAGE_BYTES, PageCount, PageIndex, PageRange};
 
 /// What one read wants.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,13 @@ impl Access {
     #[inline]
     pub(super) const fn len(&self) -> PageCount {
         self.pages().len()
+    }
+
+    /// Whether it begins or ends inside of a page: else its bytes say no more than its pages.
+    #[inline]
+    pub(super) const fn is_unaligned(&self) -> bool {
+        !self.bytes.start.get().is_multiple_of(PAGE_BYTES)
+            || !self.bytes.len().get().is_multiple_of(PAGE_BYTES)
     }
 
     /// Of pages, for streams that do not go by bytes: these are left out.

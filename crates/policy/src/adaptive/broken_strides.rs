@@ -25,12 +25,13 @@ impl BrokenStrides {
     pub(super) fn on_step(&mut self, in_vain: bool, stream: &Stream) {
         if in_vain {
             self.on_broken(1);
-        } else if self.0 > 0 {
+        } else if self.0 > 0 && !stream.drifts() {
             self.on_element(stream.elements_in_a_row());
         }
     }
 
-    /// Once for each stride: one that goes on for ever says nothing of those that break beside it.
+    /// Once for each stride: one that goes on for ever says nothing of those that break beside it. One that drifts comes to a number
+    /// of elements again and again.
     fn on_element(&mut self, in_a_row: u8) {
         if in_a_row == needed(self.0 + 1) {
             self.0 = self.0.saturating_sub(1);

@@ -82,11 +82,11 @@ impl Direction {
         }
     }
 
-    /// The last place where an element of `length` bytes can begin, counted from its first byte.
-    pub(super) fn last_element(self, file_bytes: u64, length: u64) -> Option<u64> {
+    /// The last place where an element of `length` bytes can begin, counted from its first byte, in front of which `slack` bytes are.
+    pub(super) fn last_element(self, file_bytes: u64, length: u64, slack: u64) -> Option<u64> {
         match self {
             Self::Forward => file_bytes.checked_sub(length),
-            Self::Backward => Some(PAGES_MAX * PAGE_BYTES),
+            Self::Backward => Some(PAGES_MAX * PAGE_BYTES - slack),
         }
     }
 

@@ -3,7 +3,8 @@
 use super::access::Access;
 use super::broken_strides::BrokenStrides;
 use super::direction::Direction;
-use super::shape::strided::{self, Grid, OFF_BYTES_MOST};
+use super::shape::drift::{OFF_BYTES_FEW, OFF_BYTES_MOST};
+use super::shape::grid::{self, Grid};
 use super::window::pages32;
 use ahead_units::PAGE_BYTES;
 
@@ -50,11 +51,6 @@ impl Unexplained {
     fn in_bytes(&self) -> (u64, u32) {
         (self.start, self.length)
     }
-
-    /// Whether it begins and ends inside of pages: else its bytes say no more than its pages.
-    fn is_unaligned(&self) -> bool {
-        !self.start.is_multiple_of(PAGE_BYTES) || !u64::from(self.length).is_multiple_of(PAGE_BYTES)
-    }
 }
 
 impl Recent {
@@ -74,22 +70,24 @@ impl Recent {
             };
             let period = step.unsigned_abs().checked_mul(unit)?;
             // What a stream can hold.
-            strided::packed(period)?;
+            grid::packed(period)?;
             Some(Grid::of(direction, period, access))
         };
-        if newest.is_unaligned() {
-            let by_bytes = |off| self.step(&newest, Unexplained::in_bytes, off);
-            // Else less than a page lies between two of them: there is nothing to leave out.
-            let has_hole = |step: &i64| step.unsigned_abs() > access.len().get() * PAGE_BYTES;
-            if let Some(step) = by_bytes(0).filter(has_hole) {
-                return of(step, 1);
-            }
-            let drifting = |step| of(step, 1)?.drifting(access);
-            if let Some(grid) = by_bytes(OFF_BYTES_MOST).and_then(drifting) {
-                return Some(grid);
-            }
-        }
-        of(self.step(&newest, Unexplained::in_pages, 0)?, PAGE_BYTES)
+        let by_bytes = |off| {
+            let step = access
+                .is_unaligned()
+                .then(|| self.step(&newest, Unexplained::in_bytes, off))??;
+            of(step, 1)
+        };
+        let drifting = |off| by_bytes(off)?.drifting(access);
+        // Else less than a page lies between two of them: there is nothing to leave out.
+        let has_hole = |grid: &Grid| grid.period > access.len().get() * PAGE_BYTES;
+        let by_pages = || of(self.step(&newest, Unexplained::in_pages, 0)?, PAGE_BYTES);
+        by_bytes(0)
+            .filter(has_hole)
+            .or_else(|| drifting(OFF_BYTES_FEW))
+            .or_else(by_pages)
+            .or_else(|| drifting(OFF_BYTES_MOST))
     }
 
     /// The step between the newest and the last of two others that are as long, as `view` shows them, and as far apart, but for `off`.

@@ -15,7 +15,10 @@
 //! [`shuffled`] say which kind it is.
 
 pub(crate) mod candidate;
+pub(crate) mod drift;
 pub(crate) mod fit;
+pub(crate) mod grid;
+pub(crate) mod regular;
 pub(crate) mod run;
 pub(crate) mod shuffled;
 pub(crate) mod sparse;

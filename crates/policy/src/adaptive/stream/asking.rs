@@ -10,7 +10,7 @@ use crate::adaptive::moment::Moment;
 use crate::adaptive::pace::Rate;
 use crate::adaptive::request::{self, Need};
 use crate::adaptive::runs::{Rest, RunLengths};
-use crate::adaptive::shape::{Shape, run, strided};
+use crate::adaptive::shape::{Shape, regular, run, strided};
 use crate::adaptive::window::{pages16, pages32};
 use crate::decision::Prefetch;
 use crate::device::DeviceEstimate;
@@ -322,7 +322,10 @@ impl Stream {
             .get()
             .saturating_mul(ACCESSES_SPARED);
         // The last one of a run is often shorter than those before it.
-        let length = access.len().get().max(u64::from(self.window.step));
+        let length = access
+            .len()
+            .get()
+            .max(u64::from(regular::pages_of(self.window.step)));
         let reads = u64::from(self.run_pages()).div_ceil(length.max(1));
         reads
             .saturating_mul(spared)
@@ -343,10 +346,11 @@ impl Stream {
             .max(access.len().get() * 2)
     }
 
-    /// The rate of the reader since the last request; `None` before the first.
+    /// The rate of the reader since the last request; `None` before the first, and where places do not say how many elements there were
+    /// since.
     fn rate(&self, now: Timestamp) -> Option<Rate> {
-        let has_asked = self.request > 0;
-        has_asked.then(|| self.pace.rate(self.pages_before(), now))?
+        let is_known = self.request > 0 && !self.drifts();
+        is_known.then(|| self.pace.rate(self.pages_before(), now))?
     }
 
     /// Pages that the stream has read up to here, counted from anywhere: a distance of two places is what was read

@@ -1,8 +1,8 @@
 //! One stream: a run of accesses that one shape explains, and the window in front of it.
 //!
-//! This file asks the [shape](crate::adaptive::shape) of the stream, moves the stream from one shape to
-//! another, and keeps what all shapes need. What it asks for, and what it learns from the answers,
-//! is in [`asking`]; where it begins and ends in [`ends`]; what it is to others in [`questions`]. Which stream an access belongs to is decided in [`matching`](crate::adaptive::matching).
+//! This file asks the [shape](crate::adaptive::shape) of the stream, moves the stream from one shape to another, and keeps what all
+//! shapes need. What it asks for, and what it learns from the answers, is in [`asking`]; where it begins and ends in [`ends`]; what it
+//! is to others in [`questions`]. Which stream an access belongs to is decided in [`matching`](crate::adaptive::matching).
 
 pub(crate) mod asking;
 mod ends;
@@ -16,11 +16,12 @@ use crate::adaptive::pace::Pace;
 use crate::adaptive::served::Served;
 use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
+use crate::adaptive::shape::grid::{DRIFTS, Grid};
 use crate::adaptive::shape::shuffled::{Disorder, REORDER_PAGES};
 use crate::adaptive::shape::sparse::Density;
-use crate::adaptive::shape::strided::{self, Grid};
-use crate::adaptive::shape::{candidate, run};
-use crate::adaptive::window::{Window, pages16, place32};
+use crate::adaptive::shape::strided::{self, Moved};
+use crate::adaptive::shape::{candidate, regular, run};
+use crate::adaptive::window::{Window, pages16, place32, step_between};
 use crate::steering::steering;
 use ahead_units::{PAGE_BYTES, PageCount, PageRange};
 
@@ -49,6 +50,9 @@ steering! {
     pub(in crate::adaptive) REGULAR_STEPS: u8 = 6;
 }
 
+/// Elements with which a stride is seen.
+const ELEMENTS_SEEN: u8 = 3;
+
 /// State of one stream: 56 bytes, so that four streams and their file fit in 512 bytes and
 /// sixty-four in 4 KiB. All zero is a vacant place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,7 +77,7 @@ pub struct Stream {
     /// How much comes out of order.
     disorder: Disorder,
     /// Steps in a row that had the same period and length; of a strided stream, elements that came where they
-    /// were expected.
+    /// were expected, and no more than come so where they are off.
     regular: u8,
     /// What the accesses look like.
     shape: Shape,
@@ -159,7 +163,7 @@ impl Stream {
         self.direction = grid.direction;
         // Off by something from the first on: that they are not off by more has to be seen.
         self.regular = if grid.drifts {
-            STRIDED_HITS.get()
+            ELEMENTS_SEEN
         } else {
             REGULAR_STEPS.get()
         };
@@ -268,9 +272,10 @@ impl Stream {
 
     #[inline(never)]
     fn may_fit_learned(&self, access: PageRange) -> bool {
-        // Pages do not say whether an access is an element of a stride that goes by bytes.
-        let goes_by_bytes = self.shape == Shape::Strided && !self.grid().is_of_pages();
-        goes_by_bytes || self.fit_learned(&Access::by_pages(access)) != Fit::None
+        if self.shape == Shape::Strided {
+            return strided::may_fit(&self.window, &self.grid(), access);
+        }
+        self.fit_learned(&Access::by_pages(access)) != Fit::None
     }
 
     #[inline(never)]
@@ -316,7 +321,7 @@ impl Stream {
         let unread = self.unread();
         let before = self.window.next;
         let was_strided = self.shape == Shape::Strided;
-        let mut is_given_up = false;
+        let mut moved = Moved::On;
         match self.shape {
             Shape::Vacant => return Step::default(),
             Shape::Candidate => {
@@ -328,16 +333,16 @@ impl Stream {
                 return Step::default();
             }
             Shape::Run | Shape::Shuffled | Shape::Sparse => self.advance_run(access, report),
-            Shape::Strided => is_given_up = self.advance_strided(access, report),
+            Shape::Strided => moved = self.advance_strided(access, report),
         }
         self.length = pages16(access.len().get());
         let is_strided = self.shape == Shape::Strided;
         let mut step = Step::default();
-        if is_given_up || was_strided != is_strided {
+        if moved != Moved::On || was_strided != is_strided {
             // The holes of a window that became strided, the elements of a rule that broke or began to drift.
             step.lost = unread - self.unread() - access.len();
         }
-        step.has_broken = was_strided && !is_strided;
+        step.has_broken = matches!(moved, Moved::Astray | Moved::Off);
         if !is_strided {
             let span = self.span(access);
             step.hole = span.start.saturating_sub(before);
@@ -382,8 +387,13 @@ impl Stream {
         }
         let step = step_between(old.saturating_sub(u64::from(self.length)), span.start);
         let has_hole = span.start > old;
-        if has_hole && step == self.window.step && length == self.length {
+        let is_equal = step == regular::pages_of(self.window.step) && length == self.length;
+        if has_hole && is_equal {
             self.regular = self.regular.saturating_add(1);
+        } else if has_hole && regular::is_nearly_equal(self.window.step, step, self.length, access)
+        {
+            self.regular = self.regular.saturating_add(1);
+            self.window.step |= DRIFTS;
         } else {
             self.regular = 0;
             self.window.step = step;
@@ -396,10 +406,13 @@ impl Stream {
         let passed = span.end - old;
         // What it repeats of the last one fills no hole.
         self.density.count(u64::from(length).min(passed), passed);
-        if self.regular >= REGULAR_STEPS.get() {
+        let is_regular = self.regular >= REGULAR_STEPS.get();
+        let grid = is_regular.then(|| regular::grid(self.window.step, self.direction, access));
+        if let Some(grid) = grid.flatten() {
             let unread = self.unread().get();
-            let period = u64::from(self.window.step) * PAGE_BYTES;
-            let grid = Grid::of(self.direction, period, access);
+            if grid.drifts {
+                self.regular = ELEMENTS_SEEN;
+            }
             self.set_grid(&grid);
             strided::begin(&mut self.window, &grid, grid.place(access), unread);
             self.transition(Shape::Strided, report);
@@ -408,33 +421,17 @@ impl Stream {
         }
     }
 
-    /// Whether what was asked for is given up.
     fn advance_strided<O: Observer>(
         &mut self,
         access: &Access,
         report: &mut Report<'_, O>,
-    ) -> bool {
-        let before = self.grid();
-        let grid = before.as_long_as(access);
-        let place = grid.place(access);
-        if strided::has_element(&self.window, &grid, place) {
-            // What is on its way is as long as it was asked for.
-            if grid.length < before.length || self.window.frontier <= self.window.next {
-                self.set_grid(&grid);
-            }
-            if place == self.window.next {
-                self.regular = self.regular.saturating_add(1);
-            }
-            strided::move_to(&mut self.window, &grid, place);
+    ) -> Moved {
+        let mut grid = self.grid();
+        let moved = strided::advance(&mut self.window, &mut grid, &mut self.regular, access);
+        if moved != Moved::Off {
+            self.set_grid(&grid);
             self.hits = self.hits.saturating_add(1);
-            return false;
-        }
-        if let Some(drift) = strided::drift(&self.window, &grid, access) {
-            drift.move_window(&mut self.window, &before);
-            self.set_grid(&drift.grid());
-            self.regular = drift.regular(self.regular);
-            self.hits = self.hits.saturating_add(1);
-            return drift.is_new;
+            return moved;
         }
         // The newest step broke the rule, but stayed close.
         (self.regular, self.window.step) = (0, 0);
@@ -443,7 +440,7 @@ impl Stream {
         self.began = place32(span.start);
         self.window.forget();
         self.become_kind_of_run(report);
-        true
+        moved
     }
 }
 
@@ -475,10 +472,7 @@ impl Stream {
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 run::covers(&self.window, self.span(access))
             }
-            Shape::Strided => {
-                let grid = self.grid();
-                strided::covers(&self.window, &grid, grid.place(access))
-            }
+            Shape::Strided => strided::covers(&self.window, &self.grid(), access),
         }
     }
 
@@ -596,9 +590,4 @@ impl Stream {
         self.window.step = grid.packed();
         self.began = u32::try_from(grid.length).unwrap_or(u32::MAX);
     }
-}
-
-/// The step from `from` to `to`; 0 when it goes back, or too far to be that of a stride.
-fn step_between(from: u64, to: u64) -> u32 {
-    u32::try_from(to.saturating_sub(from)).unwrap_or(0)
 }

@@ -1,0 +1,43 @@
+//! Regular steps: those that make a stride of a run. A step is the pages from the start of one access to that of the next one, with
+//! [`DRIFTS`] where those before it were equal but for a page.
+
+use super::grid::{DRIFTS, Grid};
+use crate::adaptive::access::Access;
+use crate::adaptive::direction::Direction;
+use ahead_units::PAGE_BYTES;
+
+/// Steps of more pages are taken for equal though they differ by one. Fewer, and those of a reader that leaves out pages at random
+/// are; more, and every eighth record of a page is never noticed.
+const NEARLY_EQUAL_STEP_MIN: u64 = 7;
+
+/// The pages of a step.
+pub(in crate::adaptive) const fn pages_of(step: u32) -> u32 {
+    step & !DRIFTS
+}
+
+/// Whether a step of `pages` to `access` is as long as those before, `step`, but for a page, after a read of `length` pages: of a period of
+/// no whole pages each of some steps is. Where less lies between two accesses than they read, that is read as well.
+pub(in crate::adaptive) fn is_nearly_equal(
+    step: u32,
+    pages: u32,
+    length: u16,
+    access: &Access,
+) -> bool {
+    let read = access.len().get();
+    let expected = pages_of(step);
+    access.is_unaligned()
+        && u64::from(expected) > (2 * read).max(NEARLY_EQUAL_STEP_MIN)
+        && pages.abs_diff(expected) <= 1
+        && read.abs_diff(u64::from(length)) <= 1
+}
+
+/// Where the elements are of a run whose steps were all `step`, and which is at `access`.
+pub(in crate::adaptive) fn grid(step: u32, direction: Direction, access: &Access) -> Option<Grid> {
+    let period = u64::from(pages_of(step)) * PAGE_BYTES;
+    let grid = Grid::of(direction, period, access);
+    if step & DRIFTS == 0 {
+        Some(grid)
+    } else {
+        grid.drifting(access)
+    }
+}
