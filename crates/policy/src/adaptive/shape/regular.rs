@@ -1,6 +1,7 @@
 //! Regular steps: those that make a stride of a run. A step is the pages from the start of one access to that of the next one, with
 //! [`DRIFTS`] where those before it were equal but for a page.
 
+use super::candidate::YOUNG_GAP_PAGES;
 use super::grid::{DRIFTS, Grid};
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
@@ -16,7 +17,8 @@ pub(in crate::adaptive) const fn pages_of(step: u32) -> u32 {
 }
 
 /// Whether a step of `pages` to `access` is as long as those before, `step`, but for a page, after a read of `length` pages: of a period of
-/// no whole pages each of some steps is. Where less lies between two accesses than they read, that is read as well.
+/// no whole pages each of some steps is. Where less lies between two accesses than they read, that is read as well; wide strides are
+/// seen by their bytes (what such a run takes for its own begins none).
 pub(in crate::adaptive) fn is_nearly_equal(
     step: u32,
     pages: u32,
@@ -27,6 +29,7 @@ pub(in crate::adaptive) fn is_nearly_equal(
     let expected = pages_of(step);
     access.is_unaligned()
         && u64::from(expected) > (2 * read).max(NEARLY_EQUAL_STEP_MIN)
+        && u64::from(expected) <= YOUNG_GAP_PAGES.get()
         && pages.abs_diff(expected) <= 1
         && read.abs_diff(u64::from(length)) <= 1
 }
