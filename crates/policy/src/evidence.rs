@@ -10,7 +10,6 @@ const FILES: &[&[Constant]] = &[
     adaptive::shape::run::STEERING,
     adaptive::shape::shuffled::STEERING,
     adaptive::shape::sparse::STEERING,
-    adaptive::shape::grid::STEERING,
     adaptive::shape::strided::STEERING,
     adaptive::pace::STEERING,
     adaptive::request::STEERING,

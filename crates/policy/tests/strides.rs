@@ -132,14 +132,73 @@ fn one_element_that_is_off_makes_no_stride_drift() {
 /// A record of a hundred bytes somewhere in every 64th page: those are evenly spaced.
 #[test]
 fn where_in_its_page_an_access_begins_says_nothing_where_pages_are_in_step() {
-    let mut numbers = Numbers(5);
-    let mut reader = Reader::new(FILE);
-    reader.moment.device = DeviceEstimate::FLASH;
-    let covered = (0..200)
-        .map(|element| element * 64 * 4096 + numbers.below(3900))
-        .filter(|start| reader.read_or_wait(ByteRange::new(*start, *start + 100)))
-        .count();
-    assert!(covered >= 170, "{covered} of 200");
+    for seed in 1..100 {
+        let mut numbers = Numbers(seed);
+        let mut reader = Reader::new(FILE);
+        reader.moment.device = DeviceEstimate::FLASH;
+        let covered = (0..200)
+            .map(|element| element * 64 * 4096 + numbers.below(3900))
+            .filter(|start| reader.read_or_wait(ByteRange::new(*start, *start + 100)))
+            .count();
+        assert!(covered >= 160, "{covered} of 200, seed {seed}");
+    }
+}
+
+/// Where the element of a row begins.
+type Start = Box<dyn Fn(u64) -> u64>;
+
+/// Rows of a table between whose groups headers lie; frames behind a header; two planes in turn. All were said to drift at some time, and
+/// nothing was asked for under an arm, or anywhere.
+#[test]
+fn a_stride_that_is_shifted_does_not_drift() {
+    let rows = |header, group| move |row: u64| row * 500_005 + row / group * header;
+    let cases: [(&str, Start, usize); 6] = [
+        ("header of 512", Box::new(rows(512, 100)), 900),
+        ("header of 128", Box::new(rows(128, 100)), 900),
+        ("header of 4096", Box::new(rows(4096, 100)), 900),
+        ("frames", Box::new(|row| row * 524_288 + 128), 950),
+        (
+            "planes",
+            Box::new(|row| row * 200_000 + row % 2 * 1000),
+            900,
+        ),
+        (
+            "near planes",
+            Box::new(|row| row / 2 * 500_000 + row % 2 * 250_700),
+            900,
+        ),
+    ];
+    for (name, start, least) in cases {
+        for device in [DeviceEstimate::ARM, DeviceEstimate::FLASH] {
+            let mut reader = Reader::new(FILE);
+            reader.moment.device = device;
+            reader.read_bytes(ByteRange::new(0, 512));
+            let covered = (0..1000)
+                .map(start.as_ref())
+                .filter(|start| reader.read_or_wait(ByteRange::new(*start, *start + 512)))
+                .count();
+            assert!(covered >= least, "{name}: {covered} of 1000");
+        }
+    }
+}
+
+/// What lies behind the last element is asked for as far as there is something.
+#[test]
+fn no_request_of_a_drifting_stride_goes_beyond_the_file() {
+    for seed in 1..100 {
+        let mut numbers = Numbers(seed);
+        let starts: Vec<u64> = (0..60)
+            .map(|element| element * 203_000 + numbers.below(32))
+            .collect();
+        let file = (starts[59] + 3000).div_ceil(4096);
+        let mut reader = Reader::new(file);
+        reader.moment.device = DeviceEstimate::FLASH;
+        for start in starts {
+            reader.read_or_wait(ByteRange::new(start, start + 3000));
+        }
+        let beyond = reader.asked.iter().filter(|page| **page >= file).count();
+        assert_eq!(beyond, 0, "seed {seed}");
+    }
 }
 
 /// 512 bytes of each record of 50 005: counted in pages no seven of its steps are equal, and nothing was asked for.

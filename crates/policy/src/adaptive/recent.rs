@@ -3,7 +3,7 @@
 use super::access::Access;
 use super::broken_strides::BrokenStrides;
 use super::direction::Direction;
-use super::shape::drift::{OFF_BYTES_FEW, OFF_BYTES_MOST};
+use super::shape::drift::OFF_BYTES_MOST;
 use super::shape::grid::{self, Grid};
 use super::window::pages32;
 use ahead_units::PAGE_BYTES;
@@ -79,15 +79,12 @@ impl Recent {
                 .then(|| self.step(&newest, Unexplained::in_bytes, off))??;
             of(step, 1)
         };
-        let drifting = |off| by_bytes(off)?.drifting(access);
         // Else less than a page lies between two of them: there is nothing to leave out.
         let has_hole = |grid: &Grid| grid.period > access.len().get() * PAGE_BYTES;
-        let by_pages = || of(self.step(&newest, Unexplained::in_pages, 0)?, PAGE_BYTES);
         by_bytes(0)
             .filter(has_hole)
-            .or_else(|| drifting(OFF_BYTES_FEW))
-            .or_else(by_pages)
-            .or_else(|| drifting(OFF_BYTES_MOST))
+            .or_else(|| by_bytes(OFF_BYTES_MOST)?.drifting(access))
+            .or_else(|| of(self.step(&newest, Unexplained::in_pages, 0)?, PAGE_BYTES))
     }
 
     /// The step between the newest and the last of two others that are as long, as `view` shows them, and as far apart, but for `off`.

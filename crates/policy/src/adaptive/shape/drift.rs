@@ -3,38 +3,39 @@
 //! Their grid moves with its reader: each element is where the next one is counted from, the period follows the steps, and elements
 //! are asked for with [`SLACK_BYTES`] on both sides. It goes by bytes.
 
-use super::grid::{Grid, SKIPPED_ELEMENTS_MAX, SLACK_BYTES};
+use super::grid::{ELEMENTS_FEWEST, Grid, SLACK_BYTES};
 use crate::adaptive::access::Access;
 use crate::adaptive::window::Window;
 use ahead_units::PAGE_BYTES;
 
-/// How far an element may begin from where it was expected, either way: a page. What is off by more than a few hundred bytes is never
-/// asked for, see [`Drift::steady`]; but as long as it belongs to its stride, no other one is seen in the same reads, to break a
-/// dozen elements later. Less, and that costs an arm two accesses each time; more, and one that is over goes on.
-pub(in crate::adaptive) const OFF_BYTES_MOST: u64 = PAGE_BYTES;
+/// How far an element may begin from where it was expected, either way: so far that six that are each off by as much come within the
+/// slack. What is off by more would be asked for in vain.
+pub(in crate::adaptive) const OFF_BYTES_MOST: u64 = SLACK_BYTES / 6;
 
-/// The same for a stride that begins, to be asked for as soon as it is one.
-pub(in crate::adaptive) const OFF_BYTES_FEW: u64 = SLACK_BYTES / STEADY_FEWEST as u64;
+/// The same for the next element of a stride of which only the pages of its steps are known.
+const OFF_BYTES_NEWBORN: u64 = PAGE_BYTES;
 
-/// Parts in which the period follows a step that is off. 1, and one that is off by chance moves all that is asked for; more, and
-/// steps that grow are never caught up with.
+/// Parts in which the period follows a step that is off. 1, and one that is off by chance moves all that is
+/// asked for; more, and steps that grow are never caught up with.
 const PARTS_FOLLOWED: u64 = 4;
 
-/// Fewest elements that come within the slack of a stride that is asked for, and those of one of pages that turns out to drift: by how
-/// much is not known, but by less than a page in as many.
-const STEADY_FEWEST: u8 = 6;
+/// Elements that a stride has seen which begins to drift: one more than one has of which only pages are known.
+pub(in crate::adaptive) const SEEN: u8 = SEEN_BY_PAGES + 1;
+
+/// The same of one of which only the pages of its steps are known.
+pub(in crate::adaptive) const SEEN_BY_PAGES: u8 = 3;
+
+/// Most elements that are believed to come within the slack: one that is off by some bytes is not one that never is.
+const STEADY_MOST: u64 = 191;
 
 /// Elements of a drifting stride that are asked for at once, one part in so many of those that come within the slack: two requests are
 /// on their way at once, and what is off adds up.
 const PARTS_BELIEVED: u64 = 4;
 
-/// One that is read and one that follows.
-const BELIEVED_FEWEST: u64 = 2;
-
 /// Most elements of a drifting stride that are asked for at once, `steady` of which came within the slack.
 pub(super) fn believed(steady: u64) -> u64 {
     let steady = steady.min(u64::from(u8::MAX));
-    (steady / PARTS_BELIEVED).max(BELIEVED_FEWEST)
+    (steady / PARTS_BELIEVED).max(ELEMENTS_FEWEST)
 }
 
 /// An element that is off, and what that makes of its stride.
@@ -47,14 +48,12 @@ pub(super) struct Drift {
     expected: u64,
     /// The period that the window had.
     period_before: u64,
-    /// Elements that the reader left out.
-    skipped: u64,
     /// Elements that come one after the other within the slack, if each is off by as much as this one.
     pub(super) steady: u8,
 }
 
-/// How `access` is off, if it is an element in spite of that.
-pub(super) fn drift(window: &Window, grid: &Grid, access: &Access) -> Option<Drift> {
+/// How `access` is off, if it is an element in spite of that; `seen` of them came.
+pub(super) fn drift(window: &Window, grid: &Grid, access: &Access, seen: u8) -> Option<Drift> {
     let moving = grid.drifting(access)?;
     let place = moving.place(access);
     if grid.is_of_pages() {
@@ -66,39 +65,41 @@ pub(super) fn drift(window: &Window, grid: &Grid, access: &Access) -> Option<Dri
             place,
             expected: window.next,
             period_before: grid.period,
-            skipped: 0,
-            steady: STEADY_FEWEST,
+            steady: SEEN,
         });
     }
-    let period = moving.period;
-    let skipped = (place + OFF_BYTES_MOST).checked_sub(window.next)? / period;
-    let expected = window.next.saturating_add(skipped.saturating_mul(period));
+    let is_newborn = grid.drifts && seen == SEEN_BY_PAGES;
+    let off_most = if is_newborn {
+        OFF_BYTES_NEWBORN
+    } else {
+        OFF_BYTES_MOST
+    };
+    // One that was left out is not told from one that is off by a part of the period.
+    let expected = window.next;
     let off = place.abs_diff(expected);
-    if off == 0 || off > OFF_BYTES_MOST || skipped > SKIPPED_ELEMENTS_MAX.get() {
+    if off == 0 || off > off_most {
         return None;
     }
-    let followed = (off / ((skipped + 1) * PARTS_FOLLOWED)).max(1);
-    let period = if place > expected {
-        period + followed
-    } else {
-        period - followed
+    let parts = if is_newborn { 1 } else { PARTS_FOLLOWED };
+    let followed = (off / parts).max(1);
+    let period = moving.period;
+    let period = match place > expected {
+        // The first that is off may be a shift.
+        _ if !grid.drifts => period,
+        true => period + followed,
+        false => period - followed,
     };
+    let steady = (SLACK_BYTES / off).clamp(u64::from(SEEN), STEADY_MOST);
     Some(Drift {
         grid: Grid { period, ..moving }.drifting(access)?,
         place,
         expected,
         period_before: grid.period,
-        skipped,
-        steady: u8::try_from(SLACK_BYTES / off).unwrap_or(u8::MAX),
+        steady: u8::try_from(steady).unwrap_or(SEEN),
     })
 }
 
 impl Drift {
-    /// Whether it is the next element, and what was asked for of a stride that drifts is enough for it.
-    pub(super) fn is_expected(&self) -> bool {
-        self.skipped == 0 && self.place.abs_diff(self.expected) <= SLACK_BYTES
-    }
-
     /// Whether what was asked for of a stride that drifts, by `window`, is enough for it.
     pub(super) fn is_covered(&self, window: &Window) -> bool {
         self.place.abs_diff(self.expected) <= SLACK_BYTES && self.expected < window.frontier
@@ -111,7 +112,7 @@ impl Drift {
         let asked = window.frontier.saturating_sub(window.next);
         let ahead = asked.checked_div(self.period_before).unwrap_or(0);
         window.next = self.place.saturating_add(period);
-        let rest = ahead.saturating_sub(self.skipped + 1);
+        let rest = ahead.saturating_sub(1);
         let kept = if has_slack {
             rest.min(2 * believed(u64::from(self.steady)))
         } else {
@@ -122,14 +123,8 @@ impl Drift {
             (window.frontier, window.tail) = (window.next + kept * period, tail.max(1));
             return false;
         }
-        let frontier = self.place.saturating_add(ahead.saturating_mul(period));
-        window.frontier = frontier.saturating_sub(self.skipped.saturating_mul(period));
+        window.frontier = self.place.saturating_add(ahead.saturating_mul(period));
         true
-    }
-
-    /// Whether enough of them come within the slack, if each is off by as much, for a stride to be asked for.
-    pub(super) fn is_steady(&self) -> bool {
-        self.steady >= STEADY_FEWEST
     }
 
     /// The reader is at the element, and the next one is expected where it was.
@@ -148,7 +143,11 @@ mod tests {
     fn moved(starts: &[u64], elements: u64) -> (Window, Grid, u8) {
         let access = |start: u64| Access::from(ByteRange::new(start, start + 1000));
         let period = starts[2] - starts[1];
-        let mut grid = Grid::of(Direction::Forward, period, &access(starts[2]));
+        let grid = Grid::of(Direction::Forward, period, &access(starts[2]));
+        let mut grid = Grid {
+            drifts: true,
+            ..grid
+        };
         let mut steady = 0;
         let mut window = Window {
             next: starts[2] + period,
@@ -156,7 +155,7 @@ mod tests {
             ..Window::default()
         };
         for start in &starts[3..] {
-            let drift = drift(&window, &grid, &access(*start)).expect("an element");
+            let drift = drift(&window, &grid, &access(*start), 9).expect("an element");
             drift.move_window(&mut window, true);
             (grid, steady) = (drift.grid, drift.steady);
         }
@@ -173,15 +172,6 @@ mod tests {
     }
 
     #[test]
-    fn an_element_that_is_off_may_lie_behind_some_that_were_left_out() {
-        let (window, grid, steady) = moved(&[5, 50_010, 100_015, 250_430], 7);
-        assert_eq!((grid.drifts, grid.period), (true, 50_005 + 400 / 12));
-        assert_eq!(window.next, 250_430 + grid.period);
-        assert_eq!(window.frontier, window.next + 4 * grid.period);
-        assert_eq!(steady, 5, "off by 400");
-    }
-
-    #[test]
     fn what_is_too_far_ahead_for_a_drift_is_asked_for_anew() {
         let (window, grid, steady) = moved(&[5, 50_010, 100_015, 150_120], 63);
         assert_eq!((grid.period, steady), (50_005 + 25, 20), "off by 100");
@@ -189,20 +179,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_off_by_more_than_a_page_is_no_element() {
+    fn what_is_off_by_more_than_may_add_up_is_no_element() {
         let access = |start: u64| Access::from(ByteRange::new(start, start + 1000));
         let grid = Grid::of(Direction::Forward, 50_005, &access(5));
         let window = Window {
             next: 50_010,
             ..Window::default()
         };
-        let is_one = |start| drift(&window, &grid, &access(start)).is_some();
-        assert!(is_one(50_010 + 4096) && is_one(50_010 - 4096));
-        assert!(!is_one(50_010 + 4097) && !is_one(50_010 - 4097));
-        assert!(is_one(50_010 + 4 * 50_005 + 1) && !is_one(50_010 + 5 * 50_005 + 1));
+        let is_one = |start| drift(&window, &grid, &access(start), 9).is_some();
+        assert!(is_one(50_010 + 341) && is_one(50_010 - 341));
+        assert!(!is_one(50_010 + 342) && !is_one(50_010 - 342));
         let close = Grid::of(Direction::Forward, 13_001, &access(5));
         assert!(
-            drift(&window, &close, &access(50_020)).is_none(),
+            drift(&window, &close, &access(50_020), 9).is_none(),
             "no page is left out"
         );
     }

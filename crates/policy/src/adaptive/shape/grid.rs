@@ -7,15 +7,10 @@ use super::candidate::YOUNG_GAP_PAGES;
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::window::Window;
-use crate::steering::steering;
 use ahead_units::PAGE_BYTES;
 
-steering! {
-    /// Elements that a reader may leave out and still be on its stride. More, and a random access
-    /// on the grid of a stride with a small period is taken for its next element.
-    /// Evidence: docs/results/evidence/SKIPPED_ELEMENTS_MAX.csv
-    pub(super) SKIPPED_ELEMENTS_MAX: u64 = 4;
-}
+/// One that is read and one that follows.
+pub(super) const ELEMENTS_FEWEST: u64 = 2;
 
 /// Bytes that are asked for on each side of an element where elements are off by something: half a page, so that it costs one page.
 /// More, and each element costs several.
@@ -91,15 +86,29 @@ impl Grid {
             ..self
         };
         let grid = grid.as_long_as(access);
-        let fits = grid.period < u64::from(DRIFTS)
-            && grid.period >= grid.length.saturating_add(DRIFTING_HOLE_BYTES);
-        fits.then_some(grid)
+        let Self { period, length, .. } = grid;
+        let least = length.saturating_add(DRIFTING_HOLE_BYTES);
+        // Where less lies between two narrow elements than they read, that is read as well.
+        let is_apart = grid.is_wide() || period > 2 * length;
+        (period < u64::from(DRIFTS) && period >= least && is_apart).then_some(grid)
     }
 
-    /// These elements, which were not off for long. Those of whole pages that begin inside of pages go by bytes for good.
-    pub(super) fn at_rest(self) -> Self {
-        let drifts = self.drifts && is_multiple(self.period, PAGE_BYTES);
-        Self { drifts, ..self }
+    /// These elements, which are not off any more, and the window of a reader who is at `access`.
+    pub(super) fn at_rest(self, access: &Access, window: &mut Window) -> Self {
+        let grid = Self {
+            drifts: false,
+            ..self
+        };
+        if self.drifts && grid.is_of_pages() {
+            let inside = access.bytes.start.get() % PAGE_BYTES;
+            for place in [&mut window.next, &mut window.frontier] {
+                *place = match self.direction {
+                    Direction::Forward => place.saturating_sub(inside),
+                    Direction::Backward => place.saturating_add(inside),
+                };
+            }
+        }
+        grid.as_long_as(access)
     }
 
     /// The grid of a packed period.

@@ -9,7 +9,7 @@ use ahead_units::PAGE_BYTES;
 
 /// Steps of more pages are taken for equal though they differ by one. Fewer, and those of a reader that leaves out pages at random
 /// are; more, and every eighth record of a page is never noticed.
-const NEARLY_EQUAL_STEP_MIN: u64 = 7;
+const NEARLY_EQUAL_PAGES: u64 = 7;
 
 /// The pages of a step.
 pub(in crate::adaptive) const fn pages_of(step: u32) -> u32 {
@@ -28,7 +28,7 @@ pub(in crate::adaptive) fn is_nearly_equal(
     let read = access.len().get();
     let expected = pages_of(step);
     access.is_unaligned()
-        && u64::from(expected) > (2 * read).max(NEARLY_EQUAL_STEP_MIN)
+        && u64::from(expected) > (2 * read).max(NEARLY_EQUAL_PAGES)
         && u64::from(expected) <= YOUNG_GAP_PAGES.get()
         && pages.abs_diff(expected) <= 1
         && read.abs_diff(u64::from(length)) <= 1

@@ -9,9 +9,10 @@
 use super::candidate::YOUNG_GAP_PAGES;
 use super::drift::{self, drift};
 use super::fit::Fit;
-use super::grid::{Grid, SKIPPED_ELEMENTS_MAX, is_multiple};
+use super::grid::{ELEMENTS_FEWEST, Grid, is_multiple};
 use super::sparse;
 use crate::adaptive::access::Access;
+use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::window::Window;
 use crate::decision::Prefetch;
@@ -34,21 +35,22 @@ steering! {
     /// were three, although each keeps the device busy by itself.
     /// Evidence: docs/results/evidence/ELEMENTS_MIN_PAGES.csv
     ELEMENTS_MIN_PAGES: u64 = 256;
+
+    /// Elements that a reader may leave out and still be on its stride. More, and a random access
+    /// on the grid of a stride with a small period is taken for its next element.
+    /// Evidence: docs/results/evidence/SKIPPED_ELEMENTS_MAX.csv
+    SKIPPED_ELEMENTS_MAX: u64 = 4;
 }
 
-/// One that is read and one that follows.
-const ELEMENTS_FEWEST: u64 = 2;
-
-/// Whether `access` continues the stream.
+/// Whether `access` continues the stream, `seen` of whose elements came where they were expected.
 #[inline]
-pub(in crate::adaptive) fn fit(window: &Window, grid: &Grid, access: &Access) -> Fit {
+pub(in crate::adaptive) fn fit(window: &Window, grid: &Grid, seen: u8, access: &Access) -> Fit {
     let place = grid.place(access);
     if place == window.next {
         return Fit::Exact;
     }
-    if let Some(drift) = drift(window, grid, access) {
-        let is_exact = grid.drifts && drift.is_expected();
-        return if is_exact { Fit::Exact } else { Fit::Near };
+    if drift(window, grid, access, seen).is_some() {
+        return if grid.drifts { Fit::Exact } else { Fit::Near };
     }
     let period = grid.period;
     let miss = place.abs_diff(window.next);
@@ -66,16 +68,24 @@ pub(in crate::adaptive) fn fit(window: &Window, grid: &Grid, access: &Access) ->
 
 /// Whether an access to these pages may continue the stream: they do not say whether it is an element of one that goes by bytes, or
 /// that is off by a page.
-pub(in crate::adaptive) fn may_fit(window: &Window, grid: &Grid, pages: PageRange) -> bool {
+pub(in crate::adaptive) fn may_fit(
+    window: &Window,
+    grid: &Grid,
+    seen: u8,
+    pages: PageRange,
+) -> bool {
     let access = Access::by_pages(pages);
     let is_close = || grid.place(&access).abs_diff(window.next) <= PAGE_BYTES;
-    !grid.is_of_pages() || is_close() || fit(window, grid, &access) != Fit::None
+    !grid.is_of_pages() || is_close() || fit(window, grid, seen, &access) != Fit::None
 }
 
 /// Whether an element begins at `place`, behind the reader or ahead.
 fn has_element(window: &Window, grid: &Grid, place: u64) -> bool {
     is_multiple(place.abs_diff(window.next), grid.period)
 }
+
+/// Elements that one has at least that never was off, or once alone.
+const REGULAR: u8 = 6;
 
 /// How an access took a stride further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +94,6 @@ pub(in crate::adaptive) enum Moved {
     On,
     /// The same, but off by something: elements that were asked for are asked for anew.
     Anew,
-    /// The same, but off by so much that they were asked for in vain, and none is asked for.
-    Astray,
     /// It is no element.
     Off,
 }
@@ -104,16 +112,20 @@ pub(in crate::adaptive) fn advance(
         if newest.length < grid.length || window.frontier <= window.next {
             *grid = newest;
         }
-        if place == window.next {
-            *regular = regular.saturating_add(1);
-        }
-        if *regular == u8::MAX {
-            *grid = grid.at_rest();
-        }
+        let is_next = place == window.next;
         move_to(window, grid, place);
+        if is_next {
+            // One that was off alone is forgotten.
+            *regular = regular
+                .saturating_add(1)
+                .max(if *regular == 0 { REGULAR } else { 0 });
+        }
+        if is_next && grid.drifts && (*regular <= drift::SEEN + 1 || *regular == u8::MAX) {
+            *grid = grid.at_rest(access, window);
+        }
         return Moved::On;
     }
-    let Some(drift) = drift(window, &newest, access) else {
+    let Some(drift) = drift(window, &newest, access, *regular) else {
         return Moved::Off;
     };
     if !grid.drifts && *regular > 0 {
@@ -129,18 +141,16 @@ pub(in crate::adaptive) fn advance(
         drift.grid.length
     };
     let has_kept_all = drift.move_window(window, grid.drifts);
+    *regular = if grid.drifts {
+        regular.saturating_add(1).min(drift.steady)
+    } else {
+        drift::SEEN
+    };
     *grid = Grid {
         length,
         ..drift.grid
     };
-    *regular = regular.saturating_add(1).min(drift.steady);
-    if has_kept_all {
-        Moved::On
-    } else if drift.is_steady() {
-        Moved::Anew
-    } else {
-        Moved::Astray
-    }
+    if has_kept_all { Moved::On } else { Moved::Anew }
 }
 
 /// The reader is at the element at `place`.
@@ -166,11 +176,9 @@ pub(in crate::adaptive) fn marker_crossed(window: &Window, grid: &Grid) -> bool 
 }
 
 /// Whether `access` was asked for (judged before the stream moves).
-pub(in crate::adaptive) fn covers(window: &Window, grid: &Grid, access: &Access) -> bool {
-    if grid.drifts
-        && let Some(drift) = drift(window, grid, access)
-    {
-        return drift.is_covered(window);
+pub(in crate::adaptive) fn covers(window: &Window, grid: &Grid, seen: u8, access: &Access) -> bool {
+    if let Some(drift) = drift(window, grid, access, seen) {
+        return grid.drifts && drift.is_covered(window);
     }
     let place = grid.place(access);
     place >= window.next && place < window.frontier
@@ -330,6 +338,10 @@ pub(in crate::adaptive) fn extend(
         .min(believed(seen, grid))
         .min(in_file);
     let start = direction.byte_place(first);
+    let end_of = |count: u64| start + (count - 1) * period + length + grid.slack();
+    let is_cut = direction == Direction::Forward && count > 1 && end_of(count) > file_bytes;
+    // Only the first range is cut at the end of the file: the last one is left for the next request.
+    let count = count - u64::from(is_cut);
     if count == 0 || start >= file_bytes {
         window.tail = 0;
         return None;

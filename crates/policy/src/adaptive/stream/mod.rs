@@ -20,7 +20,7 @@ use crate::adaptive::shape::grid::{DRIFTS, Grid};
 use crate::adaptive::shape::shuffled::{Disorder, REORDER_PAGES};
 use crate::adaptive::shape::sparse::Density;
 use crate::adaptive::shape::strided::{self, Moved};
-use crate::adaptive::shape::{candidate, regular, run};
+use crate::adaptive::shape::{candidate, drift, regular, run};
 use crate::adaptive::window::{Window, pages16, place32, step_between};
 use crate::steering::steering;
 use ahead_units::{PAGE_BYTES, PageCount, PageRange};
@@ -163,7 +163,7 @@ impl Stream {
         self.direction = grid.direction;
         // Off by something from the first on: that they are not off by more has to be seen.
         self.regular = if grid.drifts {
-            ELEMENTS_SEEN
+            drift::SEEN
         } else {
             REGULAR_STEPS.get()
         };
@@ -273,7 +273,7 @@ impl Stream {
     #[inline(never)]
     fn may_fit_learned(&self, access: PageRange) -> bool {
         if self.shape == Shape::Strided {
-            return strided::may_fit(&self.window, &self.grid(), access);
+            return strided::may_fit(&self.window, &self.grid(), self.regular, access);
         }
         self.fit_learned(&Access::by_pages(access)) != Fit::None
     }
@@ -285,7 +285,7 @@ impl Stream {
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 run::fit(&self.window, self.span(access), self.slack())
             }
-            Shape::Strided => strided::fit(&self.window, &self.grid(), access),
+            Shape::Strided => strided::fit(&self.window, &self.grid(), self.regular, access),
         }
     }
 
@@ -342,7 +342,7 @@ impl Stream {
             // The holes of a window that became strided, the elements of a rule that broke or began to drift.
             step.lost = unread - self.unread() - access.len();
         }
-        step.has_broken = matches!(moved, Moved::Astray | Moved::Off);
+        step.has_broken = moved == Moved::Off;
         if !is_strided {
             let span = self.span(access);
             step.hole = span.start.saturating_sub(before);
@@ -393,7 +393,7 @@ impl Stream {
         } else if has_hole && regular::is_nearly_equal(self.window.step, step, self.length, access)
         {
             self.regular = self.regular.saturating_add(1);
-            self.window.step |= DRIFTS;
+            self.window.step = step | DRIFTS;
         } else {
             self.regular = 0;
             self.window.step = step;
@@ -411,7 +411,7 @@ impl Stream {
         if let Some(grid) = grid.flatten() {
             let unread = self.unread().get();
             if grid.drifts {
-                self.regular = ELEMENTS_SEEN;
+                self.regular = drift::SEEN_BY_PAGES;
             }
             self.set_grid(&grid);
             strided::begin(&mut self.window, &grid, grid.place(access), unread);
@@ -472,7 +472,7 @@ impl Stream {
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 run::covers(&self.window, self.span(access))
             }
-            Shape::Strided => strided::covers(&self.window, &self.grid(), access),
+            Shape::Strided => strided::covers(&self.window, &self.grid(), self.regular, access),
         }
     }
 
