@@ -4,7 +4,7 @@
 //! marker is the first element of the newest request, and what lies between elements is never
 //! asked for.
 //!
-//! Where elements are says their [grid](super::grid); what becomes of one whose elements are off says [drift](super::drift).
+//! Where elements are says their [grid](super::grid); what becomes of one whose elements are off says [`mod@super::drift`].
 
 use super::candidate::YOUNG_GAP_PAGES;
 use super::drift::{self, drift};
