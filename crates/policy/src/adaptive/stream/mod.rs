@@ -98,7 +98,7 @@ pub(in crate::adaptive) struct Step {
     pub(in crate::adaptive) hole: u64,
     /// It lies behind the reader: it came late, and may fill a hole.
     pub(in crate::adaptive) is_late: bool,
-    /// Pages of the window that the stream gave up with its old shape.
+    /// Pages of the window that the stream gave up with its old shape, or with its old grid.
     pub(in crate::adaptive) lost: PageCount,
     /// It broke the rule of a stride.
     pub(in crate::adaptive) has_broken: bool,
