@@ -14,6 +14,7 @@ const FILES: &[&[Constant]] = &[
     adaptive::pace::STEERING,
     adaptive::request::STEERING,
     adaptive::stream::STEERING,
+    adaptive::shape::regular::STEERING,
     adaptive::stream::asking::STEERING,
     adaptive::matching::STEERING,
     adaptive::hit_rate::STEERING,

@@ -30,13 +30,28 @@ fn drifting_by_pages(reads: usize) -> Vec<ByteRange> {
     drifting(12_288, 4096, &changes, reads)
 }
 
-/// Pages that are read in vain for each hundred that are read.
-fn in_vain(device: DeviceEstimate, reads: &[ByteRange]) -> u64 {
+/// A reader of a large file on `device`.
+fn reader_on(device: DeviceEstimate) -> Reader {
     let mut reader = Reader::new(FILE);
     reader.moment.device = device;
-    for read in reads {
-        reader.read_or_wait(*read);
-    }
+    reader
+}
+
+/// A read of `length` bytes.
+fn read(start: u64, length: u64) -> ByteRange {
+    ByteRange::new(start, start + length)
+}
+
+/// How many of `reads` had been asked for before they came.
+fn covered(reader: &mut Reader, reads: impl IntoIterator<Item = ByteRange>) -> usize {
+    let reads = reads.into_iter();
+    reads.filter(|read| reader.read_or_wait(*read)).count()
+}
+
+/// Pages that are read in vain for each hundred that are read.
+fn in_vain(device: DeviceEstimate, reads: &[ByteRange]) -> u64 {
+    let mut reader = reader_on(device);
+    covered(&mut reader, reads.iter().copied());
     let wasted = reader.asked.difference(&reader.read).count() as u64;
     wasted * 100 / reader.read.len() as u64
 }
@@ -66,21 +81,8 @@ fn steps_that_drift_by_some_bytes_are_followed_where_no_arm_passes_by() {
     let wide = drifting(200_000, 32_768, &[-100, 0, 100], 1200);
     let close = drifting(19_856, 512, &[-16, 0, 16], 1200);
     for reads in [wide, close] {
-        let mut reader = Reader::new(FILE);
-        reader.moment.device = DeviceEstimate::FLASH;
-        let wanted = reads.len();
-        let asked_before = |read: &ByteRange| {
-            let pages = read.pages();
-            let is_asked = |page| reader.asked.contains(&page);
-            let is_covered = (pages.start.get()..pages.end.get()).all(is_asked);
-            reader.read_or_wait(*read);
-            is_covered
-        };
-        let covered = reads
-            .iter()
-            .map(asked_before)
-            .filter(|asked| *asked)
-            .count();
+        let mut reader = reader_on(DeviceEstimate::FLASH);
+        let (covered, wanted) = (covered(&mut reader, reads.iter().copied()), reads.len());
         assert!(covered * 100 >= wanted * 90, "{covered} of {wanted}");
         let wasted = reader.asked.difference(&reader.read).count();
         assert!(wasted <= reader.read.len() * 3 / 2, "{wasted} in vain");
@@ -91,12 +93,8 @@ fn steps_that_drift_by_some_bytes_are_followed_where_no_arm_passes_by() {
 /// Linux 6.18.
 #[test]
 fn an_arm_that_has_nothing_else_to_do_is_not_sent_to_elements_that_drift() {
-    let reads = drifting(19_856, 512, &[-16, 0, 16], 1200);
-    let mut reader = Reader::new(FILE);
-    reader.moment.device = DeviceEstimate::ARM;
-    for read in &reads {
-        reader.read_or_wait(*read);
-    }
+    let mut reader = reader_on(DeviceEstimate::ARM);
+    covered(&mut reader, drifting(19_856, 512, &[-16, 0, 16], 1200));
     let asked = reader.asked.len();
     assert!(asked <= 64, "{asked} pages asked for");
 }
@@ -105,25 +103,14 @@ fn an_arm_that_has_nothing_else_to_do_is_not_sent_to_elements_that_drift() {
 /// for one that drifts.
 #[test]
 fn one_element_that_is_off_makes_no_stride_drift() {
-    let by_bytes = |element: u64| element * 500_005;
-    let by_pages = |element: u64| element * 81_920 + 100;
-    let off = |element: u64, by: u64| if element == 100 { by } else { 0 };
+    let places: [fn(u64) -> u64; 2] = [
+        |element| element * 500_005 + if element == 100 { 512 } else { 0 },
+        |element| element * 81_920 + 100 + if element == 100 { 4096 } else { 0 },
+    ];
     for device in [DeviceEstimate::ARM, DeviceEstimate::FLASH] {
-        let starts: [Vec<u64>; 2] = [
-            (0..200)
-                .map(|element| by_bytes(element) + off(element, 512))
-                .collect(),
-            (0..200)
-                .map(|element| by_pages(element) + off(element, 4096))
-                .collect(),
-        ];
-        for starts in starts {
-            let mut reader = Reader::new(FILE);
-            reader.moment.device = device;
-            let covered = starts
-                .iter()
-                .filter(|start| reader.read_or_wait(ByteRange::new(**start, **start + 512)))
-                .count();
+        for place in places {
+            let reads = (0..200).map(|element| read(place(element), 512));
+            let covered = covered(&mut reader_on(device), reads);
             assert!(covered >= 170, "{covered} of 200");
         }
     }
@@ -134,12 +121,9 @@ fn one_element_that_is_off_makes_no_stride_drift() {
 fn where_in_its_page_an_access_begins_says_nothing_where_pages_are_in_step() {
     for seed in 1..100 {
         let mut numbers = Numbers(seed);
-        let mut reader = Reader::new(FILE);
-        reader.moment.device = DeviceEstimate::FLASH;
-        let covered = (0..200)
-            .map(|element| element * 64 * 4096 + numbers.below(3900))
-            .filter(|start| reader.read_or_wait(ByteRange::new(*start, *start + 100)))
-            .count();
+        let starts = (0..200).map(|element| element * 64 * 4096 + numbers.below(3900));
+        let reads = starts.map(|start| read(start, 100));
+        let covered = covered(&mut reader_on(DeviceEstimate::FLASH), reads);
         assert!(covered >= 160, "{covered} of 200, seed {seed}");
     }
 }
@@ -170,13 +154,9 @@ fn a_stride_that_is_shifted_does_not_drift() {
     ];
     for (name, start, least) in cases {
         for device in [DeviceEstimate::ARM, DeviceEstimate::FLASH] {
-            let mut reader = Reader::new(FILE);
-            reader.moment.device = device;
-            reader.read_bytes(ByteRange::new(0, 512));
-            let covered = (0..1000)
-                .map(start.as_ref())
-                .filter(|start| reader.read_or_wait(ByteRange::new(*start, *start + 512)))
-                .count();
+            let mut reader = reader_on(device);
+            reader.read_bytes(read(0, 512));
+            let covered = covered(&mut reader, (0..1000).map(|row| read(start(row), 512)));
             assert!(covered >= least, "{name}: {covered} of 1000");
         }
     }
@@ -193,9 +173,10 @@ fn no_request_of_a_drifting_stride_goes_beyond_the_file() {
         let file = (starts[59] + 3000).div_ceil(4096);
         let mut reader = Reader::new(file);
         reader.moment.device = DeviceEstimate::FLASH;
-        for start in starts {
-            reader.read_or_wait(ByteRange::new(start, start + 3000));
-        }
+        covered(
+            &mut reader,
+            starts.into_iter().map(|start| read(start, 3000)),
+        );
         let beyond = reader.asked.iter().filter(|page| **page >= file).count();
         assert_eq!(beyond, 0, "seed {seed}");
     }
@@ -204,12 +185,8 @@ fn no_request_of_a_drifting_stride_goes_beyond_the_file() {
 /// 512 bytes of each record of 50 005: counted in pages no seven of its steps are equal, and nothing was asked for.
 #[test]
 fn a_narrow_stride_of_no_whole_pages_is_one() {
-    let mut reader = Reader::new(FILE);
-    reader.moment.device = DeviceEstimate::FLASH;
-    let covered = (0..400)
-        .map(|element| element * 50_005)
-        .filter(|start| reader.read_or_wait(ByteRange::new(*start, *start + 512)))
-        .count();
+    let reads = (0..400).map(|element| read(element * 50_005, 512));
+    let covered = covered(&mut reader_on(DeviceEstimate::FLASH), reads);
     assert!(covered >= 360, "{covered} of 400");
 }
 
@@ -218,12 +195,7 @@ fn a_narrow_stride_of_no_whole_pages_is_one() {
 fn a_drifting_stride_may_go_backward_to_the_start_of_its_file() {
     let mut reads = drifting(60_000, 4096, &[-40, 0, 40], 400);
     reads.reverse();
-    let mut reader = Reader::new(FILE);
-    reader.moment.device = DeviceEstimate::FLASH;
-    let covered = reads
-        .iter()
-        .filter(|read| reader.read_or_wait(**read))
-        .count();
+    let covered = covered(&mut reader_on(DeviceEstimate::FLASH), reads);
     assert!(covered >= 360, "{covered} of 400");
 }
 

@@ -4,7 +4,8 @@
 //! is read in vain, and on a device with an arm the reader waits behind it. So each stride that broke while its elements were
 //! on their way doubles what the next one has to show, and each one that shows twice that takes one doubling back.
 
-use super::stream::{REGULAR_STEPS, Stream};
+use super::shape::regular::REGULAR_STEPS;
+use super::stream::Stream;
 
 /// Doublings at most. Fewer, and steps that drift slowly are asked for again and again; more, and columns of a table, which end
 /// before they show so much, are never asked for again.

@@ -73,18 +73,17 @@ impl Recent {
             grid::packed(period)?;
             Some(Grid::of(direction, period, access))
         };
-        let by_bytes = |off| {
-            let step = access
-                .is_unaligned()
-                .then(|| self.step(&newest, Unexplained::in_bytes, off))??;
-            of(step, 1)
-        };
+        let by_pages = || of(self.step(&newest, Unexplained::in_pages, 0)?, PAGE_BYTES);
+        if !access.is_unaligned() {
+            return by_pages();
+        }
+        let by_bytes = |off| of(self.step(&newest, Unexplained::in_bytes, off)?, 1);
         // Else less than a page lies between two of them: there is nothing to leave out.
         let has_hole = |grid: &Grid| grid.period > access.len().get() * PAGE_BYTES;
         by_bytes(0)
             .filter(has_hole)
             .or_else(|| by_bytes(OFF_BYTES_MOST)?.drifting(access))
-            .or_else(|| of(self.step(&newest, Unexplained::in_pages, 0)?, PAGE_BYTES))
+            .or_else(by_pages)
     }
 
     /// The step between the newest and the last of two others that are as long, as `view` shows them, and as far apart, but for `off`.

@@ -28,12 +28,6 @@ pub(super) const fn place32(place: u64) -> u32 {
     place as u32
 }
 
-/// The step from `from` to `to`; 0 when it goes back, or too far to be that of a stride: 4 TiB.
-pub(super) fn step_between(from: u64, to: u64) -> u32 {
-    let step = u32::try_from(to.saturating_sub(from)).unwrap_or(0);
-    if step < 1 << 30 { step } else { 0 }
-}
-
 /// All zero is the window of a vacant place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {

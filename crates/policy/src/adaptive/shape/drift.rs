@@ -26,7 +26,7 @@ pub(in crate::adaptive) const SEEN: u8 = SEEN_BY_PAGES + 1;
 pub(in crate::adaptive) const SEEN_BY_PAGES: u8 = 3;
 
 /// Most elements that are believed to come within the slack: one that is off by some bytes is not one that never is.
-const STEADY_MOST: u64 = 191;
+const STEADY_MOST: u8 = 191;
 
 /// Elements of a drifting stride that are asked for at once, one part in so many of those that come within the slack: two requests are
 /// on their way at once, and what is off adds up.
@@ -34,7 +34,6 @@ const PARTS_BELIEVED: u64 = 4;
 
 /// Most elements of a drifting stride that are asked for at once, `steady` of which came within the slack.
 pub(super) fn believed(steady: u64) -> u64 {
-    let steady = steady.min(u64::from(u8::MAX));
     (steady / PARTS_BELIEVED).max(ELEMENTS_FEWEST)
 }
 
@@ -43,11 +42,8 @@ pub(super) fn believed(steady: u64) -> u64 {
 pub(super) struct Drift {
     /// The grid from now on.
     pub(super) grid: Grid,
-    /// Where the element begins, and where it was expected.
+    /// Where the element begins.
     place: u64,
-    expected: u64,
-    /// The period that the window had.
-    period_before: u64,
     /// Elements that come one after the other within the slack, if each is off by as much as this one.
     pub(super) steady: u8,
 }
@@ -63,8 +59,6 @@ pub(super) fn drift(window: &Window, grid: &Grid, access: &Access, seen: u8) -> 
         return (is_off && !is_aligned).then_some(Drift {
             grid: moving,
             place,
-            expected: window.next,
-            period_before: grid.period,
             steady: SEEN,
         });
     }
@@ -75,45 +69,43 @@ pub(super) fn drift(window: &Window, grid: &Grid, access: &Access, seen: u8) -> 
         OFF_BYTES_MOST
     };
     // One that was left out is not told from one that is off by a part of the period.
-    let expected = window.next;
-    let off = place.abs_diff(expected);
+    let off = place.abs_diff(window.next);
     if off == 0 || off > off_most {
         return None;
     }
     let parts = if is_newborn { 1 } else { PARTS_FOLLOWED };
     let followed = (off / parts).max(1);
-    let period = moving.period;
-    let period = match place > expected {
+    let period = if !grid.drifts {
         // The first that is off may be a shift.
-        _ if !grid.drifts => period,
-        true => period + followed,
-        false => period - followed,
+        grid.period
+    } else if place > window.next {
+        grid.period + followed
+    } else {
+        grid.period - followed
     };
-    let steady = (SLACK_BYTES / off).clamp(u64::from(SEEN), STEADY_MOST);
+    let steady = u8::try_from(SLACK_BYTES / off).unwrap_or(STEADY_MOST);
     Some(Drift {
         grid: Grid { period, ..moving }.drifting(access)?,
         place,
-        expected,
-        period_before: grid.period,
-        steady: u8::try_from(steady).unwrap_or(SEEN),
+        steady: steady.clamp(SEEN, STEADY_MOST),
     })
 }
 
 impl Drift {
     /// Whether what was asked for of a stride that drifts, by `window`, is enough for it.
     pub(super) fn is_covered(&self, window: &Window) -> bool {
-        self.place.abs_diff(self.expected) <= SLACK_BYTES && self.expected < window.frontier
+        self.place.abs_diff(window.next) <= SLACK_BYTES && window.next < window.frontier
     }
 
     /// The reader is at the element, and the window moves with it, as far as elements on their way are still believed to come within the
-    /// slack; `has_slack`: they were asked for with it. False: some are asked for anew.
-    pub(super) fn move_window(&self, window: &mut Window, has_slack: bool) -> bool {
+    /// slack, which those of a grid that drifted `before` were asked for with. False: some are asked for anew.
+    pub(super) fn move_window(&self, window: &mut Window, before: &Grid) -> bool {
         let period = self.grid.period;
         let asked = window.frontier.saturating_sub(window.next);
-        let ahead = asked.checked_div(self.period_before).unwrap_or(0);
+        let ahead = asked.checked_div(before.period).unwrap_or(0);
         window.next = self.place.saturating_add(period);
         let rest = ahead.saturating_sub(1);
-        let kept = if has_slack {
+        let kept = if before.drifts {
             rest.min(2 * believed(u64::from(self.steady)))
         } else {
             0
@@ -125,11 +117,6 @@ impl Drift {
         }
         window.frontier = self.place.saturating_add(ahead.saturating_mul(period));
         true
-    }
-
-    /// The reader is at the element, and the next one is expected where it was.
-    pub(super) fn pass(&self, window: &mut Window) {
-        window.next = self.expected.saturating_add(self.period_before);
     }
 }
 
@@ -156,7 +143,7 @@ mod tests {
         };
         for start in &starts[3..] {
             let drift = drift(&window, &grid, &access(*start), 9).expect("an element");
-            drift.move_window(&mut window, true);
+            drift.move_window(&mut window, &grid);
             (grid, steady) = (drift.grid, drift.steady);
         }
         (window, grid, steady)

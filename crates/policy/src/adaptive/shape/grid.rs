@@ -36,7 +36,7 @@ pub(in crate::adaptive) fn packed(period: u64) -> Option<u32> {
 }
 
 /// The bytes of a packed period.
-pub(in crate::adaptive) fn unpacked(period: u32) -> u64 {
+fn unpacked(period: u32) -> u64 {
     let value = u64::from(period & !(IN_PAGES | DRIFTS));
     if period & IN_PAGES == 0 {
         value

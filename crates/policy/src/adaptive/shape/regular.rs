@@ -5,11 +5,26 @@ use super::candidate::YOUNG_GAP_PAGES;
 use super::grid::{DRIFTS, Grid};
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
+use crate::steering::steering;
 use ahead_units::PAGE_BYTES;
+
+steering! {
+    /// Equal steps in a row that make a strided stream out of a run with holes. A reader that skips
+    /// pages at random makes the same small step four times in a row every few hundred pages; six
+    /// times it does not. More would only delay the first request.
+    /// Evidence: docs/results/evidence/REGULAR_STEPS.csv
+    pub(in crate::adaptive) REGULAR_STEPS: u8 = 6;
+}
 
 /// Steps of more pages are taken for equal though they differ by one. Fewer, and those of a reader that leaves out pages at random
 /// are; more, and every eighth record of a page is never noticed.
 const NEARLY_EQUAL_PAGES: u64 = 7;
+
+/// The step from `from` to `to`; 0 when it goes back, or too far to be that of a stride: 4 TiB.
+pub(in crate::adaptive) fn step_between(from: u64, to: u64) -> u32 {
+    let step = u32::try_from(to.saturating_sub(from)).unwrap_or(0);
+    if step < DRIFTS { step } else { 0 }
+}
 
 /// The pages of a step.
 pub(in crate::adaptive) const fn pages_of(step: u32) -> u32 {

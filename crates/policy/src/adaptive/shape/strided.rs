@@ -10,6 +10,7 @@ use super::candidate::YOUNG_GAP_PAGES;
 use super::drift::{self, drift};
 use super::fit::Fit;
 use super::grid::{ELEMENTS_FEWEST, Grid, is_multiple};
+use super::regular::REGULAR_STEPS;
 use super::sparse;
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
@@ -84,9 +85,6 @@ fn has_element(window: &Window, grid: &Grid, place: u64) -> bool {
     is_multiple(place.abs_diff(window.next), grid.period)
 }
 
-/// Elements that one has at least that never was off, or once alone.
-const REGULAR: u8 = 6;
-
 /// How an access took a stride further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::adaptive) enum Moved {
@@ -115,12 +113,15 @@ pub(in crate::adaptive) fn advance(
         let is_next = place == window.next;
         move_to(window, grid, place);
         if is_next {
-            // One that was off alone is forgotten.
-            *regular = regular
-                .saturating_add(1)
-                .max(if *regular == 0 { REGULAR } else { 0 });
+            *regular = match *regular {
+                // One that was off alone is forgotten.
+                0 => REGULAR_STEPS.get(),
+                elements => elements.saturating_add(1),
+            };
         }
-        if is_next && grid.drifts && (*regular <= drift::SEEN + 1 || *regular == u8::MAX) {
+        // The first one after it was off: it was a shift.
+        let was_shifted = *regular <= drift::SEEN + 1;
+        if is_next && grid.drifts && (was_shifted || *regular == u8::MAX) {
             *grid = grid.at_rest(access, window);
         }
         return Moved::On;
@@ -131,7 +132,8 @@ pub(in crate::adaptive) fn advance(
     if !grid.drifts && *regular > 0 {
         // One alone: a stride to the byte, or to the page, goes on by that.
         *regular = 0;
-        drift.pass(window);
+        let expected = window.next;
+        move_to(window, grid, expected);
         return Moved::On;
     }
     let is_longer = newest.length > grid.length && window.frontier > window.next;
@@ -140,7 +142,7 @@ pub(in crate::adaptive) fn advance(
     } else {
         drift.grid.length
     };
-    let has_kept_all = drift.move_window(window, grid.drifts);
+    let has_kept_all = drift.move_window(window, grid);
     *regular = if grid.drifts {
         regular.saturating_add(1).min(drift.steady)
     } else {

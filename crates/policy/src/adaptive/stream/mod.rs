@@ -17,11 +17,12 @@ use crate::adaptive::served::Served;
 use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::{DRIFTS, Grid};
+use crate::adaptive::shape::regular::{self, REGULAR_STEPS};
 use crate::adaptive::shape::shuffled::{Disorder, REORDER_PAGES};
 use crate::adaptive::shape::sparse::Density;
 use crate::adaptive::shape::strided::{self, Moved};
-use crate::adaptive::shape::{candidate, drift, regular, run};
-use crate::adaptive::window::{Window, pages16, place32, step_between};
+use crate::adaptive::shape::{candidate, drift, run};
+use crate::adaptive::window::{Window, pages16, place32};
 use crate::steering::steering;
 use ahead_units::{PAGE_BYTES, PageCount, PageRange};
 
@@ -42,16 +43,7 @@ steering! {
     /// apart as two others cost a request; more delay the first one.
     /// Evidence: docs/results/evidence/STRIDED_HITS.csv
     STRIDED_HITS: u8 = 3;
-
-    /// Equal steps in a row that make a strided stream out of a run with holes. A reader that skips
-    /// pages at random makes the same small step four times in a row every few hundred pages; six
-    /// times it does not. More would only delay the first request.
-    /// Evidence: docs/results/evidence/REGULAR_STEPS.csv
-    pub(in crate::adaptive) REGULAR_STEPS: u8 = 6;
 }
-
-/// Elements with which a stride is seen.
-const ELEMENTS_SEEN: u8 = 3;
 
 /// State of one stream: 56 bytes, so that four streams and their file fit in 512 bytes and
 /// sixty-four in 4 KiB. All zero is a vacant place.
@@ -361,7 +353,7 @@ impl Stream {
         let first = direction.span(candidate::access(&self.window));
         let span = direction.span(access.pages());
         self.hits = 1;
-        self.window.step = step_between(first.start, span.start);
+        self.window.step = regular::step_between(first.start, span.start);
         let passed = span.end - first.end;
         self.density.count(access.len().get().min(passed), passed);
         self.began = place32(first.start);
@@ -385,7 +377,7 @@ impl Stream {
             }
             return;
         }
-        let step = step_between(old.saturating_sub(u64::from(self.length)), span.start);
+        let step = regular::step_between(old.saturating_sub(u64::from(self.length)), span.start);
         let has_hole = span.start > old;
         let is_equal = step == regular::pages_of(self.window.step) && length == self.length;
         if has_hole && is_equal {

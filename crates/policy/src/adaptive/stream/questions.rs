@@ -1,6 +1,6 @@
 //! What a stream is to those who decide about it.
 
-use super::{DOUBTFUL_HITS, ELEMENTS_SEEN, ESTABLISHED_HITS, REGULAR_STEPS, STRIDED_HITS, Stream};
+use super::{DOUBTFUL_HITS, ESTABLISHED_HITS, STRIDED_HITS, Stream};
 use crate::adaptive::access::Access;
 use crate::adaptive::broken_strides::BrokenStrides;
 use crate::adaptive::direction::Direction;
@@ -8,9 +8,13 @@ use crate::adaptive::moment::Moment;
 use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::Grid;
+use crate::adaptive::shape::regular::REGULAR_STEPS;
 use crate::adaptive::shape::strided;
 use crate::reason::Pattern;
 use ahead_units::PageCount;
+
+/// Elements with which a stride is seen.
+const ELEMENTS_SEEN: u32 = 3;
 
 impl Stream {
     /// What the accesses look like, for reports.
@@ -101,7 +105,7 @@ impl Stream {
         tick: u32,
     ) -> bool {
         self.shape == Shape::Strided
-            && tick.wrapping_sub(self.last_used) >= u32::from(ELEMENTS_SEEN)
+            && tick.wrapping_sub(self.last_used) >= ELEMENTS_SEEN
             && strided::is_overtaken(&self.window, &self.grid(), access, newer)
     }
 
