@@ -388,6 +388,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand compare" -l policies -d 'Pol
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l sizes -d 'Windows of the running kernel\'s algorithm, such as 128K,512K,8M: a policy for each, instead of or beside --policies' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l workloads -d 'Workloads and traces' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l generated -d 'Generated workloads by seed, as FROM..TO: the distribution of times, and the worst places' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l odd-reads -d 'The same for reads at odd places of one file: steps that drift, tiles, cursors, records of any length' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l in -d 'Where: simulator, or lab: guests over the real kernel, which have linux-6.12 with sizes, adaptive and patched: the kernel of `lab build --kernel 6.12-patched`' -r -f -a "simulator\t''
 lab\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks -d 'Disk models (default: the plan\'s, or hdd and ssd)' -r

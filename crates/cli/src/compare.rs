@@ -60,16 +60,22 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
     let in_lab = arguments.place == "lab";
     let mut words = words(arguments)?;
     words.policies.extend(sizes(&arguments.sizes, in_lab)?);
-    let seeds = arguments.generated.as_deref().map(seeds).transpose()?;
-    words
-        .workloads
-        .extend(seeds.into_iter().flatten().map(typed::generated));
+    words.workloads.extend(by_seed(
+        "--generated",
+        arguments.generated.as_deref(),
+        typed::generated,
+    )?);
+    words.workloads.extend(by_seed(
+        "--odd-reads",
+        arguments.odd_reads.as_deref(),
+        typed::odd_reads,
+    )?);
     if arguments.plans.is_empty() && words.workloads.is_empty() {
         let reason = "nothing to compare: name a PLAN, or --workloads; \
                       `ahead simulate --list` names what there is";
         return Err(StudyError::Usage(reason.to_owned()));
     }
-    let usual = if arguments.generated.is_some() {
+    let usual = if is_by_seed(arguments) {
         usual(&GENERATED_POLICIES, &GENERATED_DISKS, &GENERATED_MEMORY_MIB)
     } else {
         usual(&USUAL_POLICIES, &USUAL_DISKS, &USUAL_MEMORY_MIB)
@@ -114,15 +120,28 @@ fn usual(policies: &[&str], disks: &[&str], memory_mib: &[u64]) -> Words {
     }
 }
 
-fn seeds(text: &str) -> Result<Range<u64>, StudyError> {
+const fn is_by_seed(arguments: &Compare) -> bool {
+    arguments.generated.is_some() || arguments.odd_reads.is_some()
+}
+
+/// The workloads of a range of seeds, as they are typed.
+fn by_seed(
+    option: &str,
+    text: Option<&str>,
+    typed: fn(u64) -> String,
+) -> Result<Vec<String>, StudyError> {
+    let Some(text) = text else {
+        return Ok(Vec::new());
+    };
     let range = text.split_once("..").and_then(|(from, to)| {
-        let range = from.parse().ok()?..to.parse().ok()?;
+        let range: Range<u64> = from.parse().ok()?..to.parse().ok()?;
         (!range.is_empty()).then_some(range)
     });
-    range.ok_or_else(|| {
-        let reason = format!("--generated: '{text}' is no range of seeds, such as 0..100");
+    let range = range.ok_or_else(|| {
+        let reason = format!("{option}: '{text}' is no range of seeds, such as 0..100");
         StudyError::Usage(reason)
-    })
+    })?;
+    Ok(range.map(typed).collect())
 }
 
 /// A policy for each window: the running kernel's algorithm, or that of guests.
@@ -179,7 +198,7 @@ fn show(
         results_as::json(&groups)
     } else if arguments.csv {
         results_as::csv(&groups)
-    } else if arguments.generated.is_some() {
+    } else if is_by_seed(arguments) {
         generated::of_groups(&groups)
     } else {
         let mut text = String::new();

@@ -2,7 +2,7 @@
 //!
 //! Workloads are written like policies: `sequential:file-mib=64,read-kib=4`, with the values of
 //! [`KINDS`] for what is left out; a preset is written as its name, and one that
-//! chance made as `generated:seed=7`. A word that is neither is the path of a trace. Workloads that contain others need a plan.
+//! chance made as `generated:seed=7`, or `odd-reads:seed=7`. A word that is neither is the path of a trace. Workloads that contain others need a plan.
 
 use std::path::Path;
 
@@ -14,6 +14,8 @@ use crate::plan::{Plan, TraceSource};
 
 /// What is written instead of a kind where a seed says everything.
 const GENERATED: &str = "generated";
+/// The same for reads at odd places.
+const ODD_READS: &str = "odd-reads";
 
 /// What a command line says. What is empty or `None` was not said.
 #[derive(Clone, Debug, Default)]
@@ -59,8 +61,11 @@ pub fn list(text: &str) -> Vec<String> {
 /// A sentence about what cannot be used.
 pub fn workload(text: &str) -> Result<Option<Workload>, String> {
     let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
-    if kind == GENERATED {
-        return by_seed(rest).map(Some);
+    if let Some(made) = by_seed(kind) {
+        let seed = rest.strip_prefix("seed=").and_then(|it| it.parse().ok());
+        let seed =
+            seed.ok_or_else(|| format!("workload '{kind}' takes seed=N and nothing else"))?;
+        return Ok(Some(made(seed)));
     }
     let Some((_, defaults, _)) = KINDS.iter().find(|(known, ..)| *known == kind) else {
         return preset(kind, rest);
@@ -91,13 +96,19 @@ pub fn generated(seed: u64) -> String {
     format!("{GENERATED}:seed={seed}")
 }
 
-fn by_seed(rest: &str) -> Result<Workload, String> {
-    let seed = rest
-        .strip_prefix("seed=")
-        .and_then(|seed| seed.parse().ok());
-    let seed =
-        seed.ok_or_else(|| format!("workload '{GENERATED}' takes seed=N and nothing else"))?;
-    Ok(ahead_workload::generated(seed))
+/// How reads at odd places are typed by their seed.
+#[must_use]
+pub fn odd_reads(seed: u64) -> String {
+    format!("{ODD_READS}:seed={seed}")
+}
+
+/// Who makes the workload of a seed.
+fn by_seed(kind: &str) -> Option<fn(u64) -> Workload> {
+    match kind {
+        GENERATED => Some(ahead_workload::generated),
+        ODD_READS => Some(ahead_workload::odd),
+        _ => None,
+    }
 }
 
 /// A workload in one line, as a plan would hold it.

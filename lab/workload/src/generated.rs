@@ -5,13 +5,13 @@
 //! compute between their reads. All of it is limited by the disk or by the program, none by a
 //! clock, so that its time says something.
 
-use crate::random::below;
-use crate::{Course, Draw, Variation, Workload};
+use crate::random::Chance;
+use crate::{Course, Draw, Form, Variation, Workload};
 
 /// A workload of one to three works; the same seed makes the same.
 #[must_use]
 pub fn generated(seed: u64) -> Workload {
-    let mut chance = Chance { seed, drawn: 0 };
+    let mut chance = Chance::new(seed);
     let works = [1, 1, 2, 2, 3][chance.place(5)];
     let mut works: Vec<Workload> = (0..works).map(|_| work(&mut chance)).collect();
     if works.len() == 1 {
@@ -21,41 +21,43 @@ pub fn generated(seed: u64) -> Workload {
     }
 }
 
-/// Numbers one after another.
-struct Chance {
-    seed: u64,
-    drawn: u64,
-}
-
-impl Chance {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.drawn += 1;
-        below(self.seed, self.drawn, limit)
-    }
-
-    fn place(&mut self, places: usize) -> usize {
-        usize::try_from(self.below(u64::try_from(places).unwrap_or(u64::MAX))).unwrap_or(0)
-    }
-
-    /// From `least` to `most`.
-    fn between(&mut self, least: u64, most: u64) -> u64 {
-        least + self.below(most - least + 1)
-    }
-
-    /// A power of two from 2^`least` to 2^`most`.
-    fn power(&mut self, least: u64, most: u64) -> u64 {
-        1 << self.between(least, most)
-    }
-}
-
-/// One kind of work; a quarter of them compute.
-fn work(chance: &mut Chance) -> Workload {
-    let work = match chance.below(12) {
-        0 => Workload::Phases {
-            works: (0..chance.between(2, 4)).map(|_| phase(chance)).collect(),
-        },
-        _ => kind(chance),
+/// Reads at odd places of one file: one form, with sizes of its own. The same seed makes the same. None of them
+/// is in [`generated()`], whose results would be others.
+#[must_use]
+pub fn odd(seed: u64) -> Workload {
+    let mut chance = Chance::new(seed);
+    let form = Form::ALL[chance.place(Form::ALL.len())];
+    let read_bytes = match chance.below(3) {
+        0 => chance.power(9, 18),
+        1 => chance.between(512, 20_000),
+        _ => chance.between(20_000, 300_000),
     };
+    let part = chance.power(9, 18);
+    let step_bytes = read_bytes * chance.between(1, 12) + chance.below(part);
+    // From a few bytes to more than a step.
+    let varied_bytes = match chance.below(4) {
+        0 => chance.below(512),
+        1 => chance.below(4096),
+        2 => 4096 * chance.between(1, 8),
+        _ => chance.below(step_bytes + step_bytes / 2),
+    };
+    // A few thousand reads at most.
+    let reads = chance.between(500, 4000);
+    let file_mib = ((reads * step_bytes) >> 20).clamp(8, 1024);
+    let work = Workload::Odd {
+        file_mib,
+        form,
+        read_bytes,
+        step_bytes,
+        varied_bytes,
+        group: chance.between(2, 40),
+        backward: chance.below(4) == 0,
+    };
+    paced(work, &mut chance)
+}
+
+/// A quarter of all works compute.
+fn paced(work: Workload, chance: &mut Chance) -> Workload {
     if chance.below(4) > 0 {
         return work;
     }
@@ -64,6 +66,17 @@ fn work(chance: &mut Chance) -> Workload {
         compute_us: chance.power(4, 10),
         think_us: 0,
     }
+}
+
+/// One kind of work.
+fn work(chance: &mut Chance) -> Workload {
+    let work = match chance.below(12) {
+        0 => Workload::Phases {
+            works: (0..chance.between(2, 4)).map(|_| phase(chance)).collect(),
+        },
+        _ => kind(chance),
+    };
+    paced(work, chance)
 }
 
 /// Of any length in pages as often as a power of two.
@@ -254,6 +267,8 @@ fn kind(chance: &mut Chance) -> Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Step;
+    use crate::steps::MOST_READS;
 
     #[test]
     fn the_same_seed_makes_the_same_workload_and_another_seed_another() {
@@ -261,6 +276,38 @@ mod tests {
         assert_eq!(all, (0..64).map(generated).collect::<Vec<_>>());
         let differ = all.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert_eq!(differ, 63);
+    }
+
+    #[test]
+    fn odd_reads_have_every_form_and_lie_inside_their_file() {
+        let mut forms = std::collections::HashSet::new();
+        for seed in 0..400 {
+            let works = odd(seed);
+            let odd = match &works {
+                Workload::Paced { work, .. } => work,
+                work => work,
+            };
+            let Workload::Odd { form, .. } = odd else {
+                panic!("{seed}: {odd:?}");
+            };
+            forms.insert(*form);
+            let mut job = works.job(seed);
+            let bytes = job.files[0].bytes;
+            let program = &mut job.processes[0].groups[0].program;
+            let steps: Vec<Step> = std::iter::from_fn(|| program.step()).collect();
+            let mut reads = 0;
+            for step in steps {
+                if let Step::Read { offset, length, .. } = step {
+                    assert!(length > 0 && offset + length <= bytes, "{seed}: {step:?}");
+                    reads += 1;
+                }
+            }
+            assert!(
+                (2..=MOST_READS).contains(&reads),
+                "{seed}: {reads} reads, {works:?}"
+            );
+        }
+        assert_eq!(forms.len(), Form::ALL.len());
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! The kinds of work: what a plan can say, and what a command line leaves out.
 //!
-//! A new kind is a variant here, a line in [`KINDS`] if it can be typed, and its files and steps in
+//! A new kind is a variant here, a line in [`KINDS`] (`table`) if it can be typed, and its files and steps in
 //! `steps`. Sizes say their unit. Keys of a plan are the fields' names with hyphens.
 
 use ahead_units::Advice;
 use serde::{Deserialize, Serialize};
+
+mod table;
+
+pub use table::{KINDS, TypedKind};
 
 /// A count of reads that only a limit from outside ends.
 pub const ENDLESS: u64 = u64::MAX;
@@ -88,6 +92,78 @@ pub enum Course {
     Backward,
     /// Runs follow each other ascending; every second one is read from its end.
     Turning,
+}
+
+/// Where the reads of [`Workload::Odd`] lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Each step is longer than the one before, by `varied`.
+    Drifting,
+    /// One read in each step, up to `varied` behind its start.
+    Jittered,
+    /// A stride that moves on by `varied` after every `group` reads.
+    Shifting,
+    /// A stride with one of `group` elements left out, by chance.
+    Holed,
+    /// Reads and gaps of any length: up to twice the read, up to twice the step.
+    Gapped,
+    /// Each read within `varied` of the last one, on either side.
+    Wandering,
+    /// Each step is a `group`th longer than the one before, until one is an eighth of the file.
+    Growing,
+    /// Rows of `step`: tiles as wide as a read and `group` rows high, one row of tiles after the other.
+    Tiled,
+    /// Rows of `step`: one column as wide as a read after the other, `group` of them.
+    Columns,
+    /// Chunks of `step` in shuffled order, each read up to `varied` before its end.
+    Chunked,
+    /// `group` cursors, each with steps of its own; chance says which is next.
+    Cursors,
+    /// From both ends in turn.
+    Ends,
+    /// `group` steps in turn, around the mean.
+    Cycled,
+    /// `group` reads in a row, then a skip that varies.
+    Skipping,
+    /// Each read begins `varied` before the end of the last one; after every `group` of them there is a step.
+    Overlapping,
+    /// A search by halves for a place left to chance, then `group` reads in a row from there.
+    Searched,
+    /// Records of any length: a header of `varied`, then as much of the payload as a read has.
+    Framed,
+    /// `group` elements of a stride, then as much left out.
+    Nested,
+    /// A stride, and after every `group` reads one of `varied` bytes in the first sixteenth of the file.
+    Indexed,
+    /// In a row, and after every `group` reads a step back.
+    Revisited,
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: [Self; 20] = [
+        Self::Drifting,
+        Self::Jittered,
+        Self::Shifting,
+        Self::Holed,
+        Self::Gapped,
+        Self::Wandering,
+        Self::Growing,
+        Self::Tiled,
+        Self::Columns,
+        Self::Chunked,
+        Self::Cursors,
+        Self::Ends,
+        Self::Cycled,
+        Self::Skipping,
+        Self::Overlapping,
+        Self::Searched,
+        Self::Framed,
+        Self::Nested,
+        Self::Indexed,
+        Self::Revisited,
+    ];
 }
 
 /// What is read, and how.
@@ -321,6 +397,24 @@ pub enum Workload {
         /// Probability.
         percent: u64,
     },
+    /// Reads at odd places of one file, as its form says. Lengths are in bytes and seldom whole pages.
+    Odd {
+        /// File size.
+        file_mib: u64,
+        /// Which reads.
+        form: Form,
+        /// One read, or the mean of them.
+        read_bytes: u64,
+        /// From one read to the next, or the mean of it.
+        step_bytes: u64,
+        /// How far steps, places or lengths vary.
+        varied_bytes: u64,
+        /// How many reads, places or rows belong together.
+        group: u64,
+        /// Whether everything is mirrored: the first read is the last of the file.
+        #[serde(default)]
+        backward: bool,
+    },
     /// Sequential, in reads of changing size: 4 KiB times 1 to `factor_max`.
     Sizes {
         /// File size.
@@ -450,146 +544,3 @@ pub enum Workload {
 const fn one() -> u64 {
     1
 }
-
-/// A kind that can be typed: its name, the values of what is left out, and what it is.
-pub type TypedKind = (&'static str, &'static str, &'static str);
-
-/// Every kind that stands alone. Those that contain others need a plan.
-pub const KINDS: &[TypedKind] = &[
-    (
-        "sequential",
-        "file-mib=256,read-kib=64,passes=1",
-        "one file from its start",
-    ),
-    (
-        "backward",
-        "file-mib=256,read-kib=64",
-        "one file from its end",
-    ),
-    (
-        "strided",
-        "file-mib=256,read-kib=16,period-kib=64",
-        "the first part of every period",
-    ),
-    (
-        "interleaved",
-        "file-mib=256,streams=8,read-kib=64",
-        "parts of one file in turn, one descriptor",
-    ),
-    (
-        "separate",
-        "file-mib=64,streams=8,read-kib=64",
-        "several files in turn, a descriptor each",
-    ),
-    (
-        "threads",
-        "file-mib=256,threads=8,read-kib=64",
-        "tasks with one descriptor, a part each",
-    ),
-    (
-        "readers",
-        "file-mib=64,readers=8,read-kib=64",
-        "processes, a file each",
-    ),
-    (
-        "loaders",
-        "file-mib=64,loaders=8,read-kib=64,written-percent=20",
-        "processes, a file each, that write part of what they read (simulator only)",
-    ),
-    (
-        "server",
-        "file-mib=256,daemons=8,read-kib=32,shuffle=8",
-        "workers share a scan that arrives shuffled",
-    ),
-    (
-        "reopen",
-        "file-mib=256,read-kib=64,every-kib=1024",
-        "sequential, closed and opened again",
-    ),
-    (
-        "random",
-        "file-mib=1024,read-kib=4,reads=2000",
-        "random places",
-    ),
-    (
-        "epochs",
-        "file-mib=1024,read-kib=64,reads=2000,passes=3",
-        "the same random places again and again, in one order",
-    ),
-    (
-        "bursts",
-        "file-mib=1024,read-kib=16,burst=8,bursts=400",
-        "random places, some reads in a row each",
-    ),
-    (
-        "runs",
-        "file-mib=256,read-bytes=65536,run-kib=4096,lengths=fixed,gap-kib=6144,gaps=fixed,\
-         course=forward,files=1,passes=1",
-        "runs of reads with gaps between them",
-    ),
-    (
-        "leaves",
-        "file-mib=256,read-kib=16,percent=90,every=200,ahead-kib=900",
-        "leaves of a tree, with a look at its inner pages",
-    ),
-    (
-        "rates",
-        "file-mib=256,streams=8,read-kib=64",
-        "parts of one file at different rates",
-    ),
-    (
-        "mixed",
-        "file-mib=512,read-kib=64,run=4,random-kib=16",
-        "sequential, with a random read now and then",
-    ),
-    (
-        "sparse",
-        "file-mib=128,percent=50",
-        "ascending, some of the pages",
-    ),
-    (
-        "sizes",
-        "file-mib=256,factor-max=64",
-        "sequential, reads of 1 to factor-max pages",
-    ),
-    (
-        "merge",
-        "file-mib=64,runs=8,read-kib=64",
-        "sorted runs, the next block from any of them",
-    ),
-    (
-        "small-files",
-        "files=1000,file-kib=100,read-kib=32",
-        "small files, each read whole",
-    ),
-    (
-        "mapped",
-        "file-mib=256,order=forward,advice=normal",
-        "a mapping: forward, backward or random",
-    ),
-    (
-        "libraries",
-        "files=30,file-mib=8,clusters=500,cluster-pages=8",
-        "a program that starts",
-    ),
-    (
-        "streams",
-        "streams=100,bytes-per-s=300000,read-kib=16,seconds=20",
-        "slow readers, a file each",
-    ),
-    (
-        "tail",
-        "file-mib=8,look-kib=16,think-us=2000",
-        "what was appended, now and then",
-    ),
-    (
-        "mix",
-        "streams=8,reads=1500,read-kib=128,random-permille=300,random-mib=1024",
-        "processes, a file each, and random reads of one more in between",
-    ),
-    (
-        "database",
-        "heap-mib=256,index-mib=64,backends=4,lookups=500",
-        "lookups through an index beside a scan",
-    ),
-];

@@ -8,7 +8,7 @@
 //! * [`kinds`]: the workloads themselves
 //! * `steps`: the files and the steps of each kind
 //! * [`presets`]: workloads with names, those of the bench; [`scenario`]: a name and circumstances
-//! * [`generated()`]: workloads by seed
+//! * [`generated()`], [`odd()`]: workloads by seed
 //! * [`program`]: jobs, processes, thread groups, steps
 //! * [`wanted`]: which bytes a job is going to want, in order
 //! * [`trace`]: a job from a recorded trace
@@ -26,8 +26,8 @@ pub mod trace;
 pub mod tree;
 pub mod wanted;
 
-pub use generated::generated;
-pub use kinds::{Course, Draw, ENDLESS, Hint, KINDS, TouchOrder, Variation, Workload};
+pub use generated::{generated, odd};
+pub use kinds::{Course, Draw, ENDLESS, Form, Hint, KINDS, TouchOrder, Variation, Workload};
 pub use presets::Preset;
 pub use program::{FileSpec, Job, Layout, Listed, Piece, Process, Program, Step, ThreadGroup};
 pub use scenario::Scenario;

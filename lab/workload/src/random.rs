@@ -35,6 +35,40 @@ pub fn shuffled(seed: u64, length: u64, position: u64) -> u64 {
     order.get(place).copied().unwrap_or(position)
 }
 
+/// Numbers one after another.
+pub(crate) struct Chance {
+    seed: u64,
+    drawn: u64,
+}
+
+impl Chance {
+    /// The first of `seed`.
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self { seed, drawn: 0 }
+    }
+
+    /// Below `limit`; 0 when that is 0.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.drawn += 1;
+        below(self.seed, self.drawn, limit)
+    }
+
+    /// One of so many places.
+    pub(crate) fn place(&mut self, places: usize) -> usize {
+        usize::try_from(self.below(u64::try_from(places).unwrap_or(u64::MAX))).unwrap_or(0)
+    }
+
+    /// From `least` to `most`.
+    pub(crate) fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.below(most - least + 1)
+    }
+
+    /// A power of two from 2^`least` to 2^`most`.
+    pub(crate) fn power(&mut self, least: u64, most: u64) -> u64 {
+        1 << self.between(least, most)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

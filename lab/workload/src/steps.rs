@@ -6,6 +6,7 @@
 //! * `scans`: in order, from one place or from several
 //! * `places`: at places left to chance
 //! * `runs`: in runs with gaps between them, and with strays elsewhere
+//! * `odd`: at odd places of one file
 //! * `mapped`: through mappings
 //! * `mix`: in order, with reads at random places in between
 //! * `programs`: as programs that are known for it: small files, slow streams, databases
@@ -15,6 +16,7 @@
 mod combined;
 mod mapped;
 mod mix;
+mod odd;
 mod parts;
 mod places;
 mod programs;
@@ -25,6 +27,9 @@ use ahead_units::PAGE_BYTES;
 
 use crate::{FileSpec, Process, Workload};
 use parts::{all, one};
+
+#[cfg(test)]
+pub(crate) use odd::MOST_READS;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -47,6 +52,7 @@ pub(super) fn files(workload: &Workload) -> Vec<FileSpec> {
         | Workload::Leaves { file_mib, .. }
         | Workload::Rates { file_mib, .. }
         | Workload::Sparse { file_mib, .. }
+        | Workload::Odd { file_mib, .. }
         | Workload::Sizes { file_mib, .. }
         | Workload::Mapped { file_mib, .. }
         | Workload::Tail { file_mib, .. } => equal(1, file_mib * MIB),
@@ -272,6 +278,23 @@ pub(super) fn processes(workload: &Workload, files: &[FileSpec], seed: u64) -> V
                 "mixed",
                 places::mixed(bytes, length, run.max(1), random, draw, seed),
             )
+        }
+        Workload::Odd {
+            form,
+            read_bytes,
+            step_bytes,
+            varied_bytes,
+            group,
+            backward,
+            ..
+        } => {
+            let odd = odd::Odd {
+                read: read_bytes.max(1),
+                step: step_bytes.max(1),
+                varied: varied_bytes,
+                group: group.max(1),
+            };
+            one("odd", odd::program(form, odd, bytes, backward, seed))
         }
         Workload::Sparse { percent, .. } => one("sparse", places::sparse(bytes, percent, seed)),
         Workload::Sizes { factor_max, .. } => one("sizes", places::sizes(bytes, factor_max, seed)),
