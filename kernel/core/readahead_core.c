@@ -93,6 +93,12 @@
 #define PERIOD_MAX		0x80000000ULL
 #define DOUBLINGS_MAX		4U
 #define ELEMENTS_SEEN		3U
+/* Elements by which it is seen how fast a reader is, and seen anew. */
+#define ELEMENTS_TIMED		4U
+#define ELEMENTS_TIMED_MOST	64U
+/* Elements in a row so far, and that the row before was too short for that. */
+#define ROW			0xffffU
+#define ROW_WAS_SHORT		0x10000U
 #define REGULAR_MAX		255U
 
 /* The windows of runs. */
@@ -340,6 +346,13 @@ static u64 pipeline_request(const struct ra_device *device)
 static bool is_positioned_for(const struct ra_device *device)
 {
 	return efficient_request(device) > pipeline_request(device);
+}
+
+/* What is asked for early is read instead of something else. */
+static bool has_one_arm(const struct ra_device *device)
+{
+	return device->depth <= 1 && is_slow_to_access(device) &&
+	       is_positioned_for(device);
 }
 
 static u64 transfer_ns(const struct ra_device *device, u64 pages)
@@ -839,6 +852,30 @@ static s64 recent_step(const struct ra_history *file, struct ra_range access)
 	return 0;
 }
 
+/* The access and the two newest ones are elements, one behind the other. */
+static bool are_in_a_row(const struct ra_history *file,
+			 struct ra_range access, u64 period)
+{
+	u64 newest = recent_back(file, 0)->start;
+	u64 second = recent_back(file, 1)->start;
+
+	return distance_of(access.start, newest) == period &&
+	       distance_of(access.start, second) == period * 2;
+}
+
+static void forget_pace(struct ra_stream *stream)
+{
+	stream->pace_place = 0;
+	stream->pace_moment = 0;
+}
+
+/* The next request is the first one again. */
+static void begin_requests(struct ra_stream *stream)
+{
+	stream->request = 0;
+	forget_pace(stream);
+}
+
 /* --- moving a stream ---------------------------------------------------- */
 
 static u32 step_between(u64 from, u64 to)
@@ -876,6 +913,8 @@ static void begin_stride(struct ra_stream *stream, u64 place, u64 length,
 	stream->frontier = plus(stream->next, period * elements);
 	stream->tail = to_u32(elements - elements / 2);
 	stream->shape = RA_STRIDED;
+	/* It is counted in elements from now on. */
+	forget_pace(stream);
 }
 
 static void become_strided(struct arrival *a, unsigned int place, s64 step)
@@ -955,7 +994,9 @@ static void advance_run(struct ra_stream *stream, struct ra_range access)
 	/* What it repeats of the last one fills no hole. */
 	passed = span.end - old;
 	count_density(stream, min_of(length, passed), passed);
-	if (stream->regular >= REGULAR_STEPS) {
+	/* Where hardly anything is left out it goes on as it is. */
+	if (stream->regular >= REGULAR_STEPS &&
+	    (u64)length * 8 < (u64)stream->step * 7) {
 		u64 unread = unread_of(stream);
 		u64 place = place_of(stream->backward, access.start);
 
@@ -1030,6 +1071,11 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 
 /* --- how much to ask for ------------------------------------------------ */
 
+static bool is_paced(const struct ra_stream *stream)
+{
+	return stream->pace_place || stream->pace_moment;
+}
+
 /*
  * Pages that a stream has read up to here, counted from anywhere: a distance
  * of two places is what was read in between, without holes of a stride.
@@ -1042,22 +1088,112 @@ static u32 pages_before(const struct ra_stream *stream)
 			  max_of(stream->began, 1));
 }
 
+/* Elements of a stride up to here, counted from anywhere. */
+static u32 elements_before(const struct ra_stream *stream)
+{
+	return (u32)div64_u64(stream->next, max_of(stream->step, 1));
+}
+
+/* Time since the pace was restarted; 0 if the clock stood still. */
+static u64 paced_ns(const struct ra_stream *stream, u64 now_ns)
+{
+	u32 time = (u32)(now_ns >> PACE_UNIT_BITS) - stream->pace_moment;
+
+	return time < 1U << 31 ? (u64)time << PACE_UNIT_BITS : 0;
+}
+
 /* The rate of a reader since it asked last, if the clock moved. */
 static bool rate_of(const struct ra_stream *stream, u64 now_ns, u32 *pages,
 		    u64 *time_ns)
 {
-	u32 time = (u32)(now_ns >> PACE_UNIT_BITS) - stream->pace_moment;
-
 	*pages = pages_before(stream) - stream->pace_place;
-	*time_ns = (u64)time << PACE_UNIT_BITS;
-	return stream->request && *pages && *pages < 1U << 31 && time &&
-	       time < 1U << 31;
+	*time_ns = paced_ns(stream, now_ns);
+	return stream->request && is_paced(stream) && *pages &&
+	       *pages < 1U << 31 && *time_ns;
 }
 
-static void restart_pace(struct ra_stream *stream, u64 now_ns)
+static void restart_pace(struct ra_stream *stream, u32 place, u64 now_ns)
 {
-	stream->pace_place = pages_before(stream);
+	stream->pace_place = place;
 	stream->pace_moment = (u32)(now_ns >> PACE_UNIT_BITS);
+}
+
+/* A stride that has not asked: it is seen how fast its reader is. */
+static bool is_timed(const struct ra_stream *stream)
+{
+	return stream->shape == RA_STRIDED && !stream->backward &&
+	       !stream->request;
+}
+
+/* Elements by which that is seen. */
+static u32 elements_timed(const struct ra_stream *stream)
+{
+	if (!is_paced(stream))
+		return 0;
+	return elements_before(stream) - stream->pace_place;
+}
+
+/*
+ * Counts an element, which came after others if the reader has returned. Who
+ * takes turns has left twice, one time after the other, before he was timed.
+ * The tail of a window with nothing in it holds the count.
+ */
+static bool count_in_row(struct ra_stream *stream, bool returned)
+{
+	u32 row = stream->tail & ROW;
+	bool was_short = row < ELEMENTS_TIMED, takes_turns;
+
+	if (!returned) {
+		stream->tail += row < ROW;
+		return false;
+	}
+	takes_turns = was_short && (stream->tail & ROW_WAS_SHORT);
+	stream->tail = 1 | (was_short ? ROW_WAS_SHORT : 0);
+	return takes_turns;
+}
+
+/*
+ * What was timed in a row ends where others were read, as the arm comes back
+ * first: unless it is sent from one reader to the next.
+ */
+static void time_stride(struct ra_stream *stream, u64 now_ns, bool returned)
+{
+	bool takes_turns;
+
+	if (!is_timed(stream))
+		return;
+	takes_turns = count_in_row(stream, returned);
+	if (returned && !takes_turns)
+		forget_pace(stream);
+	else if (!is_paced(stream) ||
+		 elements_timed(stream) > ELEMENTS_TIMED_MOST)
+		restart_pace(stream, elements_before(stream), now_ns);
+}
+
+/*
+ * A stride whose reader would get nothing by asking: an arm that has nothing
+ * else to do is as soon at each element, unless the reader computes meanwhile.
+ * It passes by, a third more as its bandwidth is often a guess; or it is sent,
+ * which takes less than an access to where it is near.
+ */
+static bool goes_with_arm(const struct ra_stream *stream, u64 now_ns,
+			  const struct ra_device *device)
+{
+	u32 elements = elements_timed(stream);
+	u64 sent_ns, passed_ns, time_ns;
+
+	if (!is_timed(stream) || !has_one_arm(device))
+		return false;
+	if (!elements)
+		return true;
+	time_ns = paced_ns(stream, now_ns);
+	if (!time_ns || elements >= 1U << 31)
+		return false;
+	sent_ns = plus(device->access_ns, transfer_ns(device, stream->began));
+	passed_ns = transfer_ns(device, stream->step);
+	passed_ns = plus(passed_ns, div64_u64(passed_ns, 3));
+	return elements < ELEMENTS_TIMED ||
+	       time_ns <= times(elements, min_of(sent_ns, passed_ns));
 }
 
 /* Most that a reader of this rate can use. It shrinks by halves. */
@@ -1491,6 +1627,10 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	decision->reason = RA_END_OF_FILE;
 	if (a->access.start >= moment->file_pages)
 		return;
+	decision->reason = RA_DOES_NOT_PAY;
+	if (goes_with_arm(stream, a->now_ns, &moment->device))
+		return;
+	decision->reason = RA_END_OF_FILE;
 	size = FIRST_REQUEST_PAGES * (moment->sequential ? SEQUENTIAL_FACTOR : 1);
 	size = max_of(max_of(size, need.request), (u64)need.length * 2);
 	size = min_of(size, limit);
@@ -1542,7 +1682,7 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	stream->served &= ~(SERVED_WAITED | SERVED_THRASHED | SERVED_PROBING);
 	if (probe)
 		stream->served |= SERVED_PROBING;
-	restart_pace(stream, a->now_ns);
+	restart_pace(stream, pages_before(stream), a->now_ns);
 }
 
 /* Nothing beyond the end of the file; of strided ranges the first is left. */
@@ -1650,24 +1790,44 @@ static void learn_stride(struct ra_history *file,
 }
 
 /*
- * The access begins a stride of @period. One of this period that has not moved
- * since, and among whose elements the reader is, beside them, is the same one,
- * whose steps drift. One that keeps in step is not beyond the next element.
+ * The access begins a stride of @period, and one of this period has not moved
+ * since. If the reader is among its elements, beside them, it is the same one,
+ * whose steps drift; one that keeps in step is not beyond the next element.
  */
-static void end_overtaken(struct arrival *a, bool backward, u64 period)
+static bool is_overtaken(const struct ra_stream *stream, u64 at, u64 period)
 {
+	return at >= plus(stream->next, period / 2) && at < stream->frontier &&
+	       !divides(period, distance_of(at, stream->next));
+}
+
+/*
+ * If nothing else is read, its reader has left it while elements were on their
+ * way: arms that pass by are sent elsewhere for them. Against their way each
+ * element would take them a turn, and what is asked for at once takes no longer.
+ */
+static bool is_left(const struct ra_stream *stream)
+{
+	return !stream->backward && unread_of(stream);
+}
+
+static void end_left_strides(struct arrival *a, bool backward, u64 period,
+			     bool in_a_row)
+{
+	const struct ra_device *device = &a->moment->device;
+	bool arm = is_positioned_for(device);
 	u64 at = place_of(backward, a->access.start);
 	unsigned int place;
 
+	in_a_row = in_a_row && is_slow_to_access(device);
 	for (place = 0; place < a->places; place++) {
 		struct ra_stream *stream = &a->streams[place];
 
 		if (stream->shape != RA_STRIDED ||
 		    stream->backward != backward || stream->step != period ||
-		    a->file->tick - stream->last_used < ELEMENTS_SEEN ||
-		    at < plus(stream->next, period / 2) ||
-		    at >= stream->frontier ||
-		    divides(period, distance_of(at, stream->next)))
+		    a->file->tick - stream->last_used < ELEMENTS_SEEN)
+			continue;
+		if (!(arm && is_overtaken(stream, at, period)) &&
+		    !(in_a_row && is_left(stream)))
 			continue;
 		stride_broken(a->file);
 		give_up(a->file, stream, place);
@@ -1680,12 +1840,14 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	struct ra_decision *decision = a->decision;
 	struct ra_history *file = a->file;
 	struct step step;
-	bool crossed;
+	bool crossed, returned;
 
 	decision->covered = covers(stream, a->access);
 	if (has_ended(stream))
 		resume(a, stream);
+	returned = file->tick - stream->last_used > 1;
 	step = advance(stream, a->access, file->tick);
+	time_stride(stream, a->now_ns, returned);
 	lose(file, step.lost);
 	learn_stride(file, stream, &step);
 	file->unexplained_run = 0;
@@ -1874,15 +2036,18 @@ static void begin(struct arrival *a)
 	s64 step = recent_step(file, a->access);
 	u64 period = step < 0 ? -(u64)step : (u64)step;
 	struct ra_stream *stream;
+	bool in_a_row;
 	int place;
 
 	if (period >= PERIOD_MAX || (rounds && period > YOUNG_GAP_PAGES))
 		step = 0;
+	/* Nothing that a stream explains was read between the three of them. */
+	in_a_row = step && file->unexplained_run >= 2 &&
+		   are_in_a_row(file, a->access, period);
 	remember(file, a->access);
 	place = add_candidate(a, -1);
 	if (step) {
-		if (is_positioned_for(&a->moment->device))
-			end_overtaken(a, step < 0, period);
+		end_left_strides(a, step < 0, period, in_a_row);
 		place = free_place(a, place);
 		if (place >= 0)
 			become_strided(a, place, step);
@@ -2323,7 +2488,7 @@ void ra_core_wait(struct ra_history *file, struct ra_stream *streams,
 	if (cached_requests(stream)) {
 		/* The part that was in memory is over: back to work. */
 		stream->served &= ~(SERVED_CACHED | SERVED_PROBING);
-		stream->request = 0;
+		begin_requests(stream);
 		if (is_run(stream)) {
 			span = span_of(stream, access);
 			stream->frontier = span.end;
@@ -2419,7 +2584,7 @@ void ra_core_idle(struct ra_history *file, struct ra_stream *streams,
 			continue;
 		wasted += unread;
 		forget_window(&streams[place]);
-		streams[place].request = 0;
+		begin_requests(&streams[place]);
 	}
 	lose(file, to_u32(wasted));
 }

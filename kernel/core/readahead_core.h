@@ -53,6 +53,7 @@ enum ra_reason {
 	RA_REOPENED,
 	RA_RUN_ENDS,
 	RA_READS_ARE_LONG,
+	RA_DOES_NOT_PAY,
 };
 
 /**
@@ -61,8 +62,10 @@ enum ra_reason {
  * @frontier: the first place that has not been asked for
  * @tail: what lies behind the marker: pages, or elements of a strided stream
  * @step: from the start of one access to that of the next one; the period
- * @pace_place: where the stream asked last, wrapping
- * @pace_moment: when it did, in units of 1024 ns, wrapping
+ * @pace_place: where the stream asked last, wrapping; where a stride that
+ *	has not is timed from
+ * @pace_moment: when it was there, in units of 1024 ns, wrapping; both 0:
+ *	nothing is timed
  * @began: where the run began, wrapping; pages of an element if strided
  * @length: pages of the newest access
  * @request: pages of the next request; 0 before the first

@@ -88,6 +88,12 @@ impl DeviceEstimate {
         self.efficient_request() > self.pipeline_request()
     }
 
+    /// Whether it has one arm, which is sent from one request to the next: what is asked for early is read instead of something else.
+    #[must_use]
+    pub fn has_one_arm(&self) -> bool {
+        self.depth <= 1 && self.is_slow_to_access() && self.is_positioned_for()
+    }
+
     /// Time that one more request costs a device that is kept busy.
     #[must_use]
     pub const fn request_cost_ns(&self) -> u64 {

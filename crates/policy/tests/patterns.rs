@@ -54,20 +54,24 @@ fn unaligned_reads_are_one_stream() {
 }
 
 /// A tenth of h5py's chunks, hdd: four columns of 16 chunks, 25 pages every 400, and a node of their index in
-/// between now and then. Eight at once were asked for, and each behind a node cost two accesses, not one.
+/// between now and then. Eight at once were asked for, and each behind a node cost two accesses, not one. Such a stride is left by its
+/// reader again and again, and soon nothing is asked for.
 #[test]
-fn elements_that_an_arm_has_to_move_for_are_asked_for_one_by_one() {
-    let most_at_once = |period: u64| {
+fn elements_that_an_arm_has_to_move_for_are_asked_for_one_by_one_at_most() {
+    let most_at_once = |period: u64, elements_of_node: u64| {
         let mut reader = Reader::new(FILE);
         let counts = (0..16).map(|element| {
-            let node = element / 4;
+            let node = element / elements_of_node;
             let outcome = reader.read(element * period + node, 25);
             outcome.decision.prefetch.count
         });
         counts.max()
     };
-    assert_eq!(most_at_once(400), Some(2), "one is read and one follows");
-    assert!(most_at_once(100) >= Some(8), "they pass under the head");
+    assert!(
+        most_at_once(400, 4) <= Some(2),
+        "one is read and one follows"
+    );
+    assert!(most_at_once(100, 16) >= Some(8), "they pass under the head");
 }
 
 /// Any period and length, both directions: all small spaces are tried whole.

@@ -36,7 +36,7 @@ struct File {
 }
 
 /// The places of the kernel's tables, and its reasons, in `policy`'s words.
-const REASONS: [Reason; 17] = [
+const REASONS: [Reason; 18] = [
     Reason::None,
     Reason::MarkerNotReached,
     Reason::StreamBegan,
@@ -54,6 +54,7 @@ const REASONS: [Reason; 17] = [
     Reason::Reopened,
     Reason::RunEnds,
     Reason::ReadsAreLong,
+    Reason::DoesNotPay,
 ];
 
 fn moment(call: &CoreCall) -> Moment {

@@ -37,16 +37,31 @@ pub(super) struct Rate {
 }
 
 impl Pace {
+    /// Whether nothing is measured yet.
+    pub(super) fn is_unknown(self) -> bool {
+        self.place == 0 && self.moment == 0
+    }
+
+    /// Places up to `place`.
+    pub(super) fn places_since(self, place: u64) -> u32 {
+        Self::at(place, Timestamp::new(0))
+            .place
+            .wrapping_sub(self.place)
+    }
+
     /// The reader asks at `place` and `now`.
     pub(super) fn restart(&mut self, place: u64, now: Timestamp) {
         *self = Self::at(place, now);
     }
 
-    /// The rate since the reader asked last; `None` when the clock stood still or went back.
+    /// The rate since the reader asked last; `None` when nothing was measured, and when the clock stood still or went back.
     pub(super) fn rate(self, place: u64, now: Timestamp) -> Option<Rate> {
         let now = Self::at(place, now);
         let pages = now.place.wrapping_sub(self.place);
         let time = now.moment.wrapping_sub(self.moment);
+        if self.is_unknown() {
+            return None;
+        }
         let is_forward = |difference: u32| difference > 0 && difference < 1 << 31;
         (is_forward(pages) && is_forward(time)).then(|| Rate {
             pages,
@@ -71,6 +86,11 @@ impl Rate {
         let transfer_ns = device.transfer_ns(PageCount::new(u64::from(self.pages)));
         let (parts, of) = if has_arm_alone { (5, 9) } else { (3, 4) };
         transfer_ns.saturating_mul(of) >= self.time_ns.saturating_mul(parts)
+    }
+
+    /// Whether no more time than that went by.
+    pub(super) fn is_within(self, time_ns: u64) -> bool {
+        self.time_ns <= time_ns
     }
 
     /// Pages of one request that this reader can use: what it consumes in some access times.

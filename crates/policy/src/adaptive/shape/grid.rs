@@ -128,6 +128,11 @@ impl Grid {
         packed(self.period).map_or(0, |period| period | drifts)
     }
 
+    /// Whether elements of `other` follow each other the same way, at about the same distance.
+    pub(in crate::adaptive) fn is_like(&self, other: &Self) -> bool {
+        self.direction == other.direction && self.period.abs_diff(other.period) < PAGE_BYTES
+    }
+
     /// Bytes that are asked for on each side of an element, in case it is off.
     pub(super) fn slack(&self) -> u64 {
         if self.drifts { SLACK_BYTES } else { 0 }
@@ -151,7 +156,7 @@ impl Grid {
     }
 
     /// Pages that every element touches.
-    pub(super) fn pages_min(&self) -> u64 {
+    pub(in crate::adaptive) fn pages_min(&self) -> u64 {
         self.length.div_ceil(PAGE_BYTES).max(1)
     }
 

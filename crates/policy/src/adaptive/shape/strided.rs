@@ -19,7 +19,7 @@ use crate::adaptive::window::Window;
 use crate::decision::Prefetch;
 use crate::device::DeviceEstimate;
 use crate::steering::steering;
-use ahead_units::{ByteRange, PAGE_BYTES, PageRange};
+use ahead_units::{ByteRange, PAGE_BYTES, PageCount, PageRange};
 
 steering! {
     /// Elements that are asked for at once, at least. Fewer leave the device idle between them.
@@ -195,14 +195,22 @@ pub(in crate::adaptive) fn unread(window: &Window, grid: &Grid) -> u64 {
 
 /// Pages of the elements before the next one, counted from anywhere.
 pub(in crate::adaptive) fn pages_before(window: &Window, grid: &Grid) -> u64 {
-    let elements = window.next.checked_div(grid.period).unwrap_or(0);
-    elements.saturating_mul(grid.pages_min())
+    elements_before(window, grid).saturating_mul(grid.pages_min())
 }
 
 /// The reader waited for an element: its next step asks.
 pub(in crate::adaptive) fn begin_again(window: &mut Window) {
     (window.frontier, window.tail) = (window.next, 1);
 }
+
+/// Elements of a stride by which it is seen how fast its reader is. Fewer, and one slow access decides; more, and a reader who computes is
+/// helped later.
+pub(in crate::adaptive) const ELEMENTS_TIMED: u32 = 4;
+
+/// Elements that came one after the other without others in between, in the tail of a window with nothing in it.
+const ROW: u32 = (1 << 16) - 1;
+/// Set there if the row before was too short to time the reader.
+const WAS_SHORT: u32 = 1 << 16;
 
 /// What the next request may cost.
 #[derive(Clone, Copy, Debug)]
@@ -225,8 +233,7 @@ pub(in crate::adaptive) fn is_overtaken(
 ) -> bool {
     let place = grid.place(access);
     let passed = window.next.saturating_add(grid.period / 2);
-    grid.direction == newer.direction
-        && grid.period.abs_diff(newer.period) < PAGE_BYTES
+    grid.is_like(newer)
         && (passed..window.frontier).contains(&place)
         && !has_element(window, grid, place)
 }
@@ -269,6 +276,34 @@ fn believed(seen: u64, grid: &Grid) -> u64 {
     } else {
         seen.max(ELEMENTS_MIN.get())
     }
+}
+
+/// Time for an element up to which a reader does little else than to wait, who goes the way of an arm: until that has passed by, and a
+/// third more, as its bandwidth is often a guess; or until it was sent there, which takes less than an access to where it is near.
+pub(in crate::adaptive) fn waiting_ns(grid: &Grid, device: &DeviceEstimate) -> u64 {
+    let transfer_ns = |bytes: u64| device.transfer_ns(PageCount::new(bytes.div_ceil(PAGE_BYTES)));
+    let passed_ns = transfer_ns(grid.period);
+    let sent_ns = device.access_ns.saturating_add(transfer_ns(grid.length));
+    sent_ns.min(passed_ns.saturating_add(passed_ns / 3))
+}
+
+/// Counts an element of a stride that has not asked, which came after others if its reader `has_returned`. Whether he takes turns with
+/// others: he has left twice, one time after the other, before he could be timed. The tail of a window with nothing in it holds the count.
+pub(in crate::adaptive) fn count_in_row(window: &mut Window, has_returned: bool) -> bool {
+    let row = window.tail & ROW;
+    if !has_returned {
+        window.tail += u32::from(row < ROW);
+        return false;
+    }
+    let was_short = row < ELEMENTS_TIMED;
+    let takes_turns = was_short && window.tail & WAS_SHORT != 0;
+    window.tail = 1 | if was_short { WAS_SHORT } else { 0 };
+    takes_turns
+}
+
+/// Elements before the next one, counted from anywhere.
+pub(in crate::adaptive) fn elements_before(window: &Window, grid: &Grid) -> u64 {
+    window.next.checked_div(grid.period).unwrap_or(0)
 }
 
 /// Whether elements that are off are read as fast when they are wanted: an arm that has nothing else to do passes by them, waits for none

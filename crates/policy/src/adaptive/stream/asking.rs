@@ -7,9 +7,10 @@ use super::Stream;
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
-use crate::adaptive::pace::Rate;
+use crate::adaptive::pace::{Pace, Rate};
 use crate::adaptive::request::{self, Need};
 use crate::adaptive::runs::{Rest, RunLengths};
+use crate::adaptive::shape::strided::ELEMENTS_TIMED;
 use crate::adaptive::shape::{Shape, regular, run, strided};
 use crate::adaptive::window::{pages16, pages32};
 use crate::decision::Prefetch;
@@ -32,6 +33,9 @@ const LEFT_ALONE_PARTS: u64 = 32;
 /// Accesses of the device that a read of a run is spared by being asked for: its own. With two, long reads that are
 /// left soon cost more than they save.
 const ACCESSES_SPARED: u64 = 1;
+
+/// After so many it is seen anew.
+const ELEMENTS_TIMED_MOST: u32 = 64;
 
 /// What the file has learned, for all of its streams.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +109,9 @@ impl Stream {
             return Asked::nothing(Reason::ProgramAsksAhead);
         }
         if self.shape == Shape::Strided && strided::is_drift_left_alone(&self.grid(), moment) {
+            return Asked::nothing(Reason::DoesNotPay);
+        }
+        if self.goes_with_arm(now, moment) {
             return Asked::nothing(Reason::DoesNotPay);
         }
         let most = if moment.is_left_alone {
@@ -219,6 +226,58 @@ impl Stream {
         };
         let earned = request::limit(&boosted, moment, thrash_pages)?;
         Some(limit.max(earned.min(u64::from(self.window.tail))))
+    }
+
+    /// Whether this strides and has not asked yet, and its reader would get nothing by it: an arm that has nothing else to do is as soon at
+    /// each element without being asked, unless the reader computes meanwhile. That is seen before anything is asked for.
+    fn goes_with_arm(&mut self, now: Timestamp, moment: &Moment) -> bool {
+        let device = &moment.device;
+        if !self.is_timed() || !device.has_one_arm() {
+            return false;
+        }
+        let elements = self.elements_timed();
+        if elements == 0 {
+            return true;
+        }
+        let Some(rate) = self.pace.rate(self.elements_before(), now) else {
+            return false;
+        };
+        let waiting_ns = strided::waiting_ns(&self.grid(), device);
+        elements < ELEMENTS_TIMED || rate.is_within(u64::from(elements).saturating_mul(waiting_ns))
+    }
+
+    /// Whether it is seen how fast the reader of this stride is.
+    fn is_timed(&self) -> bool {
+        let is_forward = self.direction == Direction::Forward;
+        self.shape == Shape::Strided && is_forward && self.request == 0 && !self.drifts()
+    }
+
+    /// Elements by which that is seen.
+    fn elements_timed(&self) -> u32 {
+        if self.pace.is_unknown() {
+            return 0;
+        }
+        self.pace.places_since(self.elements_before())
+    }
+
+    /// What the pace of a stride counts that has not asked: however long they are.
+    fn elements_before(&self) -> u64 {
+        strided::elements_before(&self.window, &self.grid())
+    }
+
+    /// The reader came to an element at `now`; others were read before, if it `has_returned`. What was timed in a row ends there, as the
+    /// arm comes back first: unless it is sent from one reader to the next, which is a part of what each waits for.
+    #[inline]
+    pub(in crate::adaptive) fn time(&mut self, now: Timestamp, has_returned: bool) {
+        if !self.is_timed() {
+            return;
+        }
+        let takes_turns = strided::count_in_row(&mut self.window, has_returned);
+        if has_returned && !takes_turns {
+            self.pace = Pace::default();
+        } else if self.pace.is_unknown() || self.elements_timed() > ELEMENTS_TIMED_MOST {
+            self.pace.restart(self.elements_before(), now);
+        }
     }
 
     fn extend_run(
@@ -372,7 +431,7 @@ impl Stream {
         if self.served.cached() > 0 {
             // The part that was in memory is over: back to work, from here.
             self.served.on_not_cached();
-            self.request = 0;
+            self.begin_requests();
             if self.shape.is_run() {
                 let span = self.direction.span(access);
                 run::begin_at(&mut self.window, span);
@@ -411,7 +470,13 @@ impl Stream {
     /// Nothing reads the file any more.
     pub(in crate::adaptive) fn on_idle(&mut self) {
         self.forget_window();
+        self.begin_requests();
+    }
+
+    /// The next request is the first one again.
+    fn begin_requests(&mut self) {
         self.request = 0;
+        self.pace = Pace::default();
     }
 
     /// What was asked for is gone, or never came: the window ends where the reader is.

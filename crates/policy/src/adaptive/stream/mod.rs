@@ -101,6 +101,10 @@ impl Stream {
     /// Makes the stream one of shape `to`. The only place where a shape changes.
     fn transition<O: Observer>(&mut self, to: Shape, report: &mut Report<'_, O>) {
         let from = self.shape;
+        if to == Shape::Strided {
+            // It is counted in elements from now on.
+            self.pace = Pace::default();
+        }
         debug_assert!(from.may_become(to), "{from:?} cannot become {to:?}");
         self.shape = to;
         report.observer.on_transition(Transition {
@@ -398,7 +402,10 @@ impl Stream {
         let passed = span.end - old;
         // What it repeats of the last one fills no hole.
         self.density.count(u64::from(length).min(passed), passed);
-        let is_regular = self.regular >= REGULAR_STEPS.get();
+        // Where hardly anything is left out it goes on as it is.
+        let step = u64::from(regular::pages_of(self.window.step));
+        let has_holes = u64::from(length) * 8 < step * 7;
+        let is_regular = self.regular >= REGULAR_STEPS.get() && has_holes;
         let grid = is_regular.then(|| regular::grid(self.window.step, self.direction, access));
         if let Some(grid) = grid.flatten() {
             let unread = self.unread().get();
