@@ -852,17 +852,6 @@ static s64 recent_step(const struct ra_history *file, struct ra_range access)
 	return 0;
 }
 
-/* The access and the two newest ones are elements, one behind the other. */
-static bool are_in_a_row(const struct ra_history *file,
-			 struct ra_range access, u64 period)
-{
-	u64 newest = recent_back(file, 0)->start;
-	u64 second = recent_back(file, 1)->start;
-
-	return distance_of(access.start, newest) == period &&
-	       distance_of(access.start, second) == period * 2;
-}
-
 static void forget_pace(struct ra_stream *stream)
 {
 	stream->pace_place = 0;
@@ -1790,44 +1779,24 @@ static void learn_stride(struct ra_history *file,
 }
 
 /*
- * The access begins a stride of @period, and one of this period has not moved
- * since. If the reader is among its elements, beside them, it is the same one,
- * whose steps drift; one that keeps in step is not beyond the next element.
+ * The access begins a stride of @period. One of this period that has not moved
+ * since, and among whose elements the reader is, beside them, is the same one,
+ * whose steps drift. One that keeps in step is not beyond the next element.
  */
-static bool is_overtaken(const struct ra_stream *stream, u64 at, u64 period)
+static void end_overtaken(struct arrival *a, bool backward, u64 period)
 {
-	return at >= plus(stream->next, period / 2) && at < stream->frontier &&
-	       !divides(period, distance_of(at, stream->next));
-}
-
-/*
- * If nothing else is read, its reader has left it while elements were on their
- * way: arms that pass by are sent elsewhere for them. Against their way each
- * element would take them a turn, and what is asked for at once takes no longer.
- */
-static bool is_left(const struct ra_stream *stream)
-{
-	return !stream->backward && unread_of(stream);
-}
-
-static void end_left_strides(struct arrival *a, bool backward, u64 period,
-			     bool in_a_row)
-{
-	const struct ra_device *device = &a->moment->device;
-	bool arm = is_positioned_for(device);
 	u64 at = place_of(backward, a->access.start);
 	unsigned int place;
 
-	in_a_row = in_a_row && is_slow_to_access(device);
 	for (place = 0; place < a->places; place++) {
 		struct ra_stream *stream = &a->streams[place];
 
 		if (stream->shape != RA_STRIDED ||
 		    stream->backward != backward || stream->step != period ||
-		    a->file->tick - stream->last_used < ELEMENTS_SEEN)
-			continue;
-		if (!(arm && is_overtaken(stream, at, period)) &&
-		    !(in_a_row && is_left(stream)))
+		    a->file->tick - stream->last_used < ELEMENTS_SEEN ||
+		    at < plus(stream->next, period / 2) ||
+		    at >= stream->frontier ||
+		    divides(period, distance_of(at, stream->next)))
 			continue;
 		stride_broken(a->file);
 		give_up(a->file, stream, place);
@@ -2036,18 +2005,15 @@ static void begin(struct arrival *a)
 	s64 step = recent_step(file, a->access);
 	u64 period = step < 0 ? -(u64)step : (u64)step;
 	struct ra_stream *stream;
-	bool in_a_row;
 	int place;
 
 	if (period >= PERIOD_MAX || (rounds && period > YOUNG_GAP_PAGES))
 		step = 0;
-	/* Nothing that a stream explains was read between the three of them. */
-	in_a_row = step && file->unexplained_run >= 2 &&
-		   are_in_a_row(file, a->access, period);
 	remember(file, a->access);
 	place = add_candidate(a, -1);
 	if (step) {
-		end_left_strides(a, step < 0, period, in_a_row);
+		if (is_positioned_for(&a->moment->device))
+			end_overtaken(a, step < 0, period);
 		place = free_place(a, place);
 		if (place >= 0)
 			become_strided(a, place, step);

@@ -1,4 +1,4 @@
-//! Strides under one arm, which passes by their elements or is sent to them, and those that their reader leaves.
+//! Strides under one arm, which passes by their elements or is sent to them.
 
 mod support;
 
@@ -111,34 +111,6 @@ fn strides_in_turn_are_asked_for_together() {
     let in_turn =
         (0..60_u64).flat_map(|element| (0..4).map(move |part| (part << 19) | (element * 16)));
     assert!(read_all(&mut reader, in_turn, |_| 8_000_000) > 0);
-}
-
-/// Groups of twelve elements, as much left out: odd reads by seeds 119 and 393 took 2.1 and 1.7 times the kernel's time on an array.
-/// Hardly anything after the first groups: the stride ends before it is believed again.
-#[test]
-fn groups_that_end_while_elements_are_on_their_way_are_believed_less_each_time() {
-    let mut reader = reader_on(ARRAY);
-    let groups = |from: u64, to: u64| {
-        (from..to).flat_map(|group| (0..12).map(move |element| (group * 50 + element) * 64))
-    };
-    let asked = read_all(&mut reader, groups(0, 10), |_| 0);
-    assert!(asked > 0);
-    let later = read_all(&mut reader, groups(10, 100), |_| 0) - asked;
-    assert!(later <= asked, "{later} after {asked}");
-}
-
-/// Four threads read columns of one period in turn when a fifth begins: none of them has left its stride.
-#[test]
-fn strides_in_turn_are_not_left_when_another_begins_among_them() {
-    let mut reader = reader_on(ARRAY);
-    let columns = |from: u64, to: u64, parts: u64| {
-        (from..to)
-            .flat_map(move |element| (0..parts).map(move |part| (part << 19) | (element * 64)))
-    };
-    read_all(&mut reader, columns(0, 40, 4), |_| 0);
-    let before = reader.asked.len();
-    read_all(&mut reader, columns(40, 80, 5), |_| 0);
-    assert!(reader.asked.len() - before >= 4 * 30 * 4);
 }
 
 /// 268 KiB of every 276: odd reads by seed 48 took 1.6 times the kernel's time on hdd, as whole elements were asked for of what is a scan.

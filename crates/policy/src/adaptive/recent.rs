@@ -114,15 +114,6 @@ impl Recent {
         None
     }
 
-    /// Whether `access` and the two newest ones that nothing explained are elements of `grid` one behind the other.
-    pub(super) fn are_in_a_row(&self, access: &Access, grid: &Grid) -> bool {
-        let start = access.bytes.start.get();
-        (1..=2).all(|back| {
-            let earlier = self.back(back - 1).start;
-            start.abs_diff(earlier).abs_diff(grid.period * back as u64) < PAGE_BYTES
-        })
-    }
-
     /// Remembers an access that nothing explained.
     pub(super) fn remember(&mut self, access: &Access) {
         let place = (usize::from(self.newest) + 1) % REMEMBERED;

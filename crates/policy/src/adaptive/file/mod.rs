@@ -314,20 +314,15 @@ impl FileStreams {
         let rounds = since_rounds < ROUNDS_REMEMBERED.get() && self.rounds_seen != 0;
         let stride = self.recent.stride(access);
         let stride = stride.filter(|stride| !rounds || !stride.is_wide());
-        // Nothing that a stream explains was read between the three of them.
-        let in_a_row = self.unexplained_run >= 2
-            && stride.is_some_and(|stride| self.recent.are_in_a_row(access, &stride));
         self.recent.remember(access);
         let place = self.add_candidate(streams, access, None, observer);
         if let Some(stride) = stride {
-            let (tick, device) = (self.tick, moment().device);
-            let is_left = |stream: &Stream| {
-                let is_overtaken = stream.is_overtaken(access, &stride, tick);
-                device.is_positioned_for() && is_overtaken
-                    || in_a_row && device.is_slow_to_access() && stream.is_left_for(&stride, tick)
-            };
-            let left = self.give_up_those(streams, observer, is_left);
-            self.recent.broken_strides.on_broken(left);
+            let tick = self.tick;
+            if moment().device.is_positioned_for() {
+                let is_overtaken = |stream: &Stream| stream.is_overtaken(access, &stride, tick);
+                let overtaken = self.give_up_those(streams, observer, is_overtaken);
+                self.recent.broken_strides.on_broken(overtaken);
+            }
             if let Some(place) = self.free_place(streams, place, observer) {
                 let report = &mut report(place, observer);
                 streams[place].become_strided(access, stride, tick, report);
@@ -478,9 +473,8 @@ impl FileStreams {
         if stream.has_ended() && stream.resume(access) {
             self.runs.on_resumed();
         }
-        let has_returned = self.tick.wrapping_sub(stream.last_used()) > 1;
         let step = stream.advance(access, self.tick, &mut Report { place, observer });
-        stream.time(now, has_returned);
+        stream.time(now, step);
         let lost = pages32(step.lost);
         self.lose(lost);
         (self.recent.broken_strides).on_step(lost > 0 && step.has_broken, stream);

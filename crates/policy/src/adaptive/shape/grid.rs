@@ -128,11 +128,6 @@ impl Grid {
         packed(self.period).map_or(0, |period| period | drifts)
     }
 
-    /// Whether elements of `other` follow each other the same way, at about the same distance.
-    pub(in crate::adaptive) fn is_like(&self, other: &Self) -> bool {
-        self.direction == other.direction && self.period.abs_diff(other.period) < PAGE_BYTES
-    }
-
     /// Bytes that are asked for on each side of an element, in case it is off.
     pub(super) fn slack(&self) -> u64 {
         if self.drifts { SLACK_BYTES } else { 0 }

@@ -233,7 +233,8 @@ pub(in crate::adaptive) fn is_overtaken(
 ) -> bool {
     let place = grid.place(access);
     let passed = window.next.saturating_add(grid.period / 2);
-    grid.is_like(newer)
+    grid.direction == newer.direction
+        && grid.period.abs_diff(newer.period) < PAGE_BYTES
         && (passed..window.frontier).contains(&place)
         && !has_element(window, grid, place)
 }

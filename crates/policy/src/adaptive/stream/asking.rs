@@ -3,7 +3,7 @@
 //! How large a request becomes is decided in [`request`], how it extends the
 //! window in the [shapes](crate::adaptive::shape).
 
-use super::Stream;
+use super::{Step, Stream};
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
@@ -265,15 +265,15 @@ impl Stream {
         strided::elements_before(&self.window, &self.grid())
     }
 
-    /// The reader came to an element at `now`; others were read before, if it `has_returned`. What was timed in a row ends there, as the
-    /// arm comes back first: unless it is sent from one reader to the next, which is a part of what each waits for.
+    /// The reader came to an element by `step` at `now`. If others were read before, what was timed in a row ends there, as the arm comes
+    /// back first: unless it is sent from one reader to the next, which is a part of what each waits for.
     #[inline]
-    pub(in crate::adaptive) fn time(&mut self, now: Timestamp, has_returned: bool) {
+    pub(in crate::adaptive) fn time(&mut self, now: Timestamp, step: Step) {
         if !self.is_timed() {
             return;
         }
-        let takes_turns = strided::count_in_row(&mut self.window, has_returned);
-        if has_returned && !takes_turns {
+        let takes_turns = strided::count_in_row(&mut self.window, step.has_returned);
+        if step.has_returned && !takes_turns {
             self.pace = Pace::default();
         } else if self.pace.is_unknown() || self.elements_timed() > ELEMENTS_TIMED_MOST {
             self.pace.restart(self.elements_before(), now);

@@ -94,6 +94,8 @@ pub(in crate::adaptive) struct Step {
     pub(in crate::adaptive) lost: PageCount,
     /// It broke the rule of a stride.
     pub(in crate::adaptive) has_broken: bool,
+    /// Others were read since the step before.
+    pub(in crate::adaptive) has_returned: bool,
 }
 
 /// Being born, changing shape, going.
@@ -313,6 +315,7 @@ impl Stream {
         tick: u32,
         report: &mut Report<'_, O>,
     ) -> Step {
+        let has_returned = tick.wrapping_sub(self.last_used) > 1;
         self.last_used = tick;
         let unread = self.unread();
         let before = self.window.next;
@@ -333,7 +336,10 @@ impl Stream {
         }
         self.length = pages16(access.len().get());
         let is_strided = self.shape == Shape::Strided;
-        let mut step = Step::default();
+        let mut step = Step {
+            has_returned,
+            ..Step::default()
+        };
         if moved != Moved::On || was_strided != is_strided {
             // The holes of a window that became strided, the elements of a rule that broke or began to drift.
             step.lost = unread - self.unread() - access.len();

@@ -109,16 +109,6 @@ impl Stream {
             && strided::is_overtaken(&self.window, &self.grid(), access, newer)
     }
 
-    /// Whether this is a stride that its reader, who has begun `newer` at `tick`, has left while elements were on their way: arms that pass
-    /// by are sent elsewhere for them. Against their way each element would take them a turn, and what is asked for at once takes no longer.
-    pub(in crate::adaptive) fn is_left_for(&self, newer: &Grid, tick: u32) -> bool {
-        self.shape == Shape::Strided
-            && self.direction == Direction::Forward
-            && self.grid().is_like(newer)
-            && self.unread().get() > 0
-            && tick.wrapping_sub(self.last_used) >= ELEMENTS_SEEN
-    }
-
     /// Whether an element of this wide stride begins in page `start`, behind or ahead: something went on from there.
     pub(in crate::adaptive) fn is_unmasked_by(&self, start: u64) -> bool {
         self.is_wide_stride() && self.grid().has_element_in(&self.window, start)
