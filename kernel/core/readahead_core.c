@@ -1107,11 +1107,14 @@ static void restart_pace(struct ra_stream *stream, u32 place, u64 now_ns)
 	stream->pace_moment = (u32)(now_ns >> PACE_UNIT_BITS);
 }
 
-/* A stride that has not asked: it is seen how fast its reader is. */
+/*
+ * It is seen how fast the reader of a stride is, from the element behind the
+ * one with which it became one: nothing was asked for, as a run either.
+ */
 static bool is_timed(const struct ra_stream *stream)
 {
 	return stream->shape == RA_STRIDED && !stream->backward &&
-	       !stream->request;
+	       !stream->request && stream->frontier < stream->next;
 }
 
 /* Elements by which that is seen. */

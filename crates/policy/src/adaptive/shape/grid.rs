@@ -151,7 +151,7 @@ impl Grid {
     }
 
     /// Pages that every element touches.
-    pub(in crate::adaptive) fn pages_min(&self) -> u64 {
+    pub(super) fn pages_min(&self) -> u64 {
         self.length.div_ceil(PAGE_BYTES).max(1)
     }
 

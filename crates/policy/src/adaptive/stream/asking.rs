@@ -246,10 +246,12 @@ impl Stream {
         elements < ELEMENTS_TIMED || rate.is_within(u64::from(elements).saturating_mul(waiting_ns))
     }
 
-    /// Whether it is seen how fast the reader of this stride is.
+    /// Whether it is seen how fast the reader of this stride is, from the element behind the one with which it became one: nothing was asked
+    /// for, as a run either.
     fn is_timed(&self) -> bool {
         let is_forward = self.direction == Direction::Forward;
-        self.shape == Shape::Strided && is_forward && self.request == 0 && !self.drifts()
+        let has_asked = self.request > 0 || self.window.frontier >= self.window.next;
+        self.shape == Shape::Strided && is_forward && !has_asked && !self.drifts()
     }
 
     /// Elements by which that is seen.
