@@ -98,8 +98,7 @@ pub const KINDS: &[TypedKind] = &[
     ),
     (
         "odd",
-        "file-mib=128,form=drifting,read-bytes=20000,step-bytes=100000,varied-bytes=100,group=8,\
-         backward=false",
+        "file-mib=128,form=drifting,read-bytes=20000,step-bytes=100000,varied-bytes=100,group=8",
         "reads at odd places of one file",
     ),
     (
