@@ -412,10 +412,16 @@ static bool is_doubtful(const struct ra_stream *stream)
 	return stream->hits < DOUBTFUL_HITS && is_wide_stride(stream);
 }
 
+/* So few pages of those spanned are read that what lies between counts. */
+static bool are_few(u32 held, u32 spanned)
+{
+	return (u64)held * 8 < (u64)spanned * DENSE_EIGHTHS;
+}
+
 /* Less than seven pages of eight are read. */
 static bool has_holes(const struct ra_stream *stream)
 {
-	return (u32)stream->held * 8 < (u32)stream->spanned * DENSE_EIGHTHS;
+	return are_few(stream->held, stream->spanned);
 }
 
 static bool is_shuffled(const struct ra_stream *stream)
@@ -852,6 +858,13 @@ static s64 recent_step(const struct ra_history *file, struct ra_range access)
 	return 0;
 }
 
+/* --- moving a stream ---------------------------------------------------- */
+
+static bool is_paced(const struct ra_stream *stream)
+{
+	return stream->pace_place || stream->pace_moment;
+}
+
 static void forget_pace(struct ra_stream *stream)
 {
 	stream->pace_place = 0;
@@ -864,8 +877,6 @@ static void begin_requests(struct ra_stream *stream)
 	stream->request = 0;
 	forget_pace(stream);
 }
-
-/* --- moving a stream ---------------------------------------------------- */
 
 static u32 step_between(u64 from, u64 to)
 {
@@ -985,7 +996,7 @@ static void advance_run(struct ra_stream *stream, struct ra_range access)
 	count_density(stream, min_of(length, passed), passed);
 	/* Where hardly anything is left out it goes on as it is. */
 	if (stream->regular >= REGULAR_STEPS &&
-	    (u64)length * 8 < (u64)stream->step * 7) {
+	    are_few(length, stream->step)) {
 		u64 unread = unread_of(stream);
 		u64 place = place_of(stream->backward, access.start);
 
@@ -1059,11 +1070,6 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 }
 
 /* --- how much to ask for ------------------------------------------------ */
-
-static bool is_paced(const struct ra_stream *stream)
-{
-	return stream->pace_place || stream->pace_moment;
-}
 
 /*
  * Pages that a stream has read up to here, counted from anywhere: a distance
@@ -1619,10 +1625,10 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 	decision->reason = RA_END_OF_FILE;
 	if (a->access.start >= moment->file_pages)
 		return;
-	decision->reason = RA_DOES_NOT_PAY;
-	if (goes_with_arm(stream, a->now_ns, &moment->device))
+	if (goes_with_arm(stream, a->now_ns, &moment->device)) {
+		decision->reason = RA_DOES_NOT_PAY;
 		return;
-	decision->reason = RA_END_OF_FILE;
+	}
 	size = FIRST_REQUEST_PAGES * (moment->sequential ? SEQUENTIAL_FACTOR : 1);
 	size = max_of(max_of(size, need.request), (u64)need.length * 2);
 	size = min_of(size, limit);

@@ -60,7 +60,8 @@ enum ra_reason {
  * struct ra_stream - a run of accesses that one shape explains
  * @next: where the next access is expected, in reading order
  * @frontier: the first place that has not been asked for
- * @tail: what lies behind the marker: pages, or elements of a strided stream
+ * @tail: what lies behind the marker: pages, or elements of a strided stream;
+ *	of a stride that has not asked, how many came in a row
  * @step: from the start of one access to that of the next one; the period
  * @pace_place: where the stream asked last, wrapping; where a stride that
  *	has not is timed from

@@ -56,8 +56,8 @@ fn limits(name: &str) -> RangeInclusive<u64> {
             1..=10_000
         }
         "files" => 1..=1_000_000,
-        // Pages of one read, or reads in a row.
         "varied-bytes" => 0..=1_000_000_000,
+        // Pages of one read, or reads in a row.
         "factor-max" | "cluster-pages" | "step-pages" | "burst" | "run" | "shuffle" => 1..=1 << 18,
         // A second's worth of a page at least: the time between two reads must fit 64 bits.
         "bytes-per-s" => 4096..=1_000_000_000_000,

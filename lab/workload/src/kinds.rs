@@ -110,7 +110,7 @@ pub enum Form {
     Gapped,
     /// Each read within `varied` of the last one, on either side.
     Wandering,
-    /// Each step is a `group`th longer than the one before, until one is an eighth of the file.
+    /// Each step is a `group`th longer than the one before, until one is an eighth of the file; then anew.
     Growing,
     /// Rows of `step`: tiles as wide as a read and `group` rows high, one row of tiles after the other.
     Tiled,
@@ -130,7 +130,7 @@ pub enum Form {
     Overlapping,
     /// A search by halves for a place left to chance, then `group` reads in a row from there.
     Searched,
-    /// Records of any length: a header of `varied`, then as much of the payload as a read has.
+    /// Records of any length: a read from the start of each, and one of `varied` right behind it.
     Framed,
     /// `group` elements of a stride, then as much left out.
     Nested,

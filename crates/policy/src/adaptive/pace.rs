@@ -1,9 +1,11 @@
-//! How fast a reader consumes its stream, measured between two requests.
+//! How fast a reader consumes its stream, measured between two requests: in pages. A stride is timed before the first one as well, in
+//! elements.
 //!
 //! Only a pace that is the reader's own counts: one that waited since its last request was as fast
 //! as the device, and one whose clock does not advance has no pace. Then requests are as large as
 //! the device alone wants them.
 
+use super::window::place32;
 use crate::device::DeviceEstimate;
 use crate::steering::steering;
 use ahead_units::{PageCount, Timestamp};
@@ -22,7 +24,7 @@ steering! {
 /// that rests for longer has a wrong pace once, which halves one request.
 const UNIT_BITS: u32 = 10;
 
-/// Where and when a stream asked last; all of it wraps.
+/// Where and when a stream asked last, or a stride is timed from; all of it wraps. All zero: neither.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
     place: u32,
@@ -42,40 +44,35 @@ impl Pace {
         self.place == 0 && self.moment == 0
     }
 
-    /// Places up to `place`.
+    /// From where it was restarted to `place`, wrapping.
     pub(super) fn places_since(self, place: u64) -> u32 {
-        Self::at(place, Timestamp::new(0))
-            .place
-            .wrapping_sub(self.place)
+        place32(place).wrapping_sub(self.place)
     }
 
-    /// The reader asks at `place` and `now`.
+    /// The reader is at `place` and `now`.
     pub(super) fn restart(&mut self, place: u64, now: Timestamp) {
-        *self = Self::at(place, now);
+        (self.place, self.moment) = (place32(place), units(now));
     }
 
-    /// The rate since the reader asked last; `None` when nothing was measured, and when the clock stood still or went back.
+    /// The rate since then; `None` when nothing was measured, and when the clock stood still or went back.
     pub(super) fn rate(self, place: u64, now: Timestamp) -> Option<Rate> {
-        let now = Self::at(place, now);
-        let pages = now.place.wrapping_sub(self.place);
-        let time = now.moment.wrapping_sub(self.moment);
         if self.is_unknown() {
             return None;
         }
+        let pages = self.places_since(place);
+        let time = units(now).wrapping_sub(self.moment);
         let is_forward = |difference: u32| difference > 0 && difference < 1 << 31;
         (is_forward(pages) && is_forward(time)).then(|| Rate {
             pages,
             time_ns: u64::from(time) << UNIT_BITS,
         })
     }
+}
 
-    #[expect(clippy::cast_possible_truncation, reason = "both wrap")]
-    fn at(place: u64, now: Timestamp) -> Self {
-        Self {
-            place: place as u32,
-            moment: (now.get() >> UNIT_BITS) as u32,
-        }
-    }
+/// A moment in units, wrapping.
+#[expect(clippy::cast_possible_truncation, reason = "it wraps")]
+const fn units(now: Timestamp) -> u32 {
+    (now.get() >> UNIT_BITS) as u32
 }
 
 impl Rate {

@@ -48,7 +48,7 @@ impl Density {
     /// Whether less than seven pages of eight are read.
     #[inline]
     pub(in crate::adaptive) fn has_holes(self) -> bool {
-        u32::from(self.held) * 8 < u32::from(self.spanned) * DENSE_EIGHTHS.get()
+        has_holes(self.held.into(), self.spanned.into())
     }
 
     /// Whether reading through the holes pays, for accesses of `length` pages: the limit allows it
@@ -61,6 +61,12 @@ impl Density {
         let accesses = (held / u64::from(length.max(1))).max(1);
         is_worth_reading(spanned.saturating_sub(held) / accesses, moment)
     }
+}
+
+/// Whether `held` pages read of `spanned` are so few that what lies between them counts.
+#[inline]
+pub(in crate::adaptive) fn has_holes(held: u64, spanned: u64) -> bool {
+    held * 8 < spanned * u64::from(DENSE_EIGHTHS.get())
 }
 
 /// Whether a hole of so many pages costs less than half a request of its own.

@@ -207,6 +207,9 @@ pub(in crate::adaptive) fn begin_again(window: &mut Window) {
 /// helped later.
 pub(in crate::adaptive) const ELEMENTS_TIMED: u32 = 4;
 
+/// After so many it is seen anew.
+pub(in crate::adaptive) const ELEMENTS_TIMED_MOST: u32 = 64;
+
 /// Elements that came one after the other without others in between, in the tail of a window with nothing in it.
 const ROW: u32 = (1 << 16) - 1;
 /// Set there if the row before was too short to time the reader.

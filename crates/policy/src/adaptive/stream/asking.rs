@@ -10,7 +10,7 @@ use crate::adaptive::moment::Moment;
 use crate::adaptive::pace::{Pace, Rate};
 use crate::adaptive::request::{self, Need};
 use crate::adaptive::runs::{Rest, RunLengths};
-use crate::adaptive::shape::strided::ELEMENTS_TIMED;
+use crate::adaptive::shape::strided::{ELEMENTS_TIMED, ELEMENTS_TIMED_MOST};
 use crate::adaptive::shape::{Shape, regular, run, strided};
 use crate::adaptive::window::{pages16, pages32};
 use crate::decision::Prefetch;
@@ -33,9 +33,6 @@ const LEFT_ALONE_PARTS: u64 = 32;
 /// Accesses of the device that a read of a run is spared by being asked for: its own. With two, long reads that are
 /// left soon cost more than they save.
 const ACCESSES_SPARED: u64 = 1;
-
-/// After so many it is seen anew.
-const ELEMENTS_TIMED_MOST: u32 = 64;
 
 /// What the file has learned, for all of its streams.
 #[derive(Clone, Copy, Debug)]
@@ -230,7 +227,7 @@ impl Stream {
 
     /// Whether this strides and has not asked yet, and its reader would get nothing by it: an arm that has nothing else to do is as soon at
     /// each element without being asked, unless the reader computes meanwhile. That is seen before anything is asked for.
-    fn goes_with_arm(&mut self, now: Timestamp, moment: &Moment) -> bool {
+    fn goes_with_arm(&self, now: Timestamp, moment: &Moment) -> bool {
         let device = &moment.device;
         if !self.is_timed() || !device.has_one_arm() {
             return false;

@@ -19,7 +19,7 @@ use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::{DRIFTS, Grid};
 use crate::adaptive::shape::regular::{self, REGULAR_STEPS};
 use crate::adaptive::shape::shuffled::{Disorder, REORDER_PAGES};
-use crate::adaptive::shape::sparse::Density;
+use crate::adaptive::shape::sparse::{self, Density};
 use crate::adaptive::shape::strided::{self, Moved};
 use crate::adaptive::shape::{candidate, drift, run};
 use crate::adaptive::window::{Window, pages16, place32};
@@ -410,7 +410,7 @@ impl Stream {
         self.density.count(u64::from(length).min(passed), passed);
         // Where hardly anything is left out it goes on as it is.
         let step = u64::from(regular::pages_of(self.window.step));
-        let has_holes = u64::from(length) * 8 < step * 7;
+        let has_holes = sparse::has_holes(length.into(), step);
         let is_regular = self.regular >= REGULAR_STEPS.get() && has_holes;
         let grid = is_regular.then(|| regular::grid(self.window.step, self.direction, access));
         if let Some(grid) = grid.flatten() {
