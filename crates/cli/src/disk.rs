@@ -192,10 +192,9 @@ fn list_table(disks: &[DiskInfo]) -> String {
     if disks.is_empty() {
         return "no emulated disks\n".to_owned();
     }
-    let mut table = table::with_titles(
-        &["disk", "kind", "device", "mounted on", "server process"],
-        0..0,
-    );
+    // Names and paths are there to be copied, so none is broken.
+    let titles = ["disk", "kind", "device", "mounted on", "server process"];
+    let mut table = table::as_wide_as_it_is(&titles, 0..0);
     for disk in disks {
         table.add_row([
             disk.name.clone(),

@@ -46,7 +46,11 @@ impl Drop for Guard<'_> {
 #[test]
 fn a_disk_is_created_listed_counted_and_destroyed() {
     let place = Place::new();
-    let (name, mount) = (name("life"), place.path().join("mount"));
+    // With a long path the list was broken in the middle of it.
+    let mount = place
+        .path()
+        .join("a mount point with a long name, of a disk of a test");
+    let name = name("life");
     let mount = mount.to_str().expect("text");
     let options = [
         "--model", "ssd", "--size", "64M", "--scale", "4", "--mount", mount, "--json",
