@@ -33,6 +33,15 @@ pub(super) struct Recent {
     pub(super) broken_strides: BrokenStrides,
 }
 
+/// A stride of which three elements were seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenStride {
+    /// Where its elements are.
+    pub(super) grid: Grid,
+    /// Only the pages of its steps are equal, their bytes are not: where the next element is follows from them less surely.
+    pub(super) is_by_pages_alone: bool,
+}
+
 impl Unexplained {
     fn of(access: &Access) -> Self {
         Self {
@@ -60,7 +69,11 @@ impl Recent {
 
     /// The stride whose third element is `access`, if two recent accesses are its first two: by their bytes, to the byte
     /// or off by some, else by their pages, whose steps are often equal where those of bytes say better. Steps shorter than the access itself are not strides.
-    pub(super) fn stride(&self, access: &Access) -> Option<Grid> {
+    pub(super) fn stride(&self, access: &Access) -> Option<SeenStride> {
+        let seen = |grid, is_by_pages_alone| SeenStride {
+            grid,
+            is_by_pages_alone,
+        };
         let newest = Unexplained::of(access);
         let of = |step: i64, unit: u64| {
             let direction = if step > 0 {
@@ -75,7 +88,7 @@ impl Recent {
         };
         let by_pages = || of(self.step(&newest, Unexplained::in_pages, 0)?, PAGE_BYTES);
         if !access.is_unaligned() {
-            return by_pages();
+            return by_pages().map(|grid| seen(grid, false));
         }
         let by_bytes = |off| of(self.step(&newest, Unexplained::in_bytes, off)?, 1);
         // Else less than a page lies between two of them: there is nothing to leave out.
@@ -83,7 +96,8 @@ impl Recent {
         by_bytes(0)
             .filter(has_hole)
             .or_else(|| by_bytes(OFF_BYTES_MOST)?.drifting(access))
-            .or_else(by_pages)
+            .map(|grid| seen(grid, false))
+            .or_else(|| by_pages().map(|grid| seen(grid, true)))
     }
 
     /// The step between the newest and the last of two others that are as long, as `view` shows them, and as far apart, but for `off`.

@@ -7,6 +7,7 @@ pub(crate) mod feedback;
 pub(super) mod outcome;
 mod quick;
 pub(crate) mod scan;
+mod strides;
 
 use self::outcome::Outcome;
 use super::access::Access;
@@ -17,7 +18,7 @@ use super::id::place8;
 use super::matching::{self, Match};
 use super::moment::Moment;
 use super::observer::{Observer, Report, report};
-use super::recent::Recent;
+use super::recent::{Recent, SeenStride};
 use super::runs::RunLengths;
 use super::shape::fit::Fit;
 use super::stray::Stray;
@@ -262,7 +263,16 @@ impl FileStreams {
             moment,
             observer: &mut *observer,
         };
+        let before = streams[place];
         let outcome = self.continue_stream(&mut streams[place], place8(place), arrival);
+        if before.stride().is_none()
+            && let Some(grid) = streams[place].stride()
+            && self.end_columns(streams, access, &grid, observer)
+        {
+            self.lose(pages32(before.unread()));
+            streams[place].vacate(&mut report(place, observer));
+            return self.unexplained();
+        }
         if streams[place].is_newborn() {
             self.end_runs(streams, place);
             if let Some(start) = began.filter(|_| streams[place].is_forward_run()) {
@@ -297,8 +307,7 @@ impl FileStreams {
         }
     }
 
-    /// No stream explains `access`: it becomes a candidate, the third element of a stride, or the
-    /// first access of a scan that is expected.
+    /// No stream explains `access`: a candidate, the third element of a stride, or a scan's first access that is expected.
     fn begin<O: Observer>(
         &mut self,
         streams: &mut [Stream],
@@ -312,22 +321,13 @@ impl FileStreams {
         } = arrival;
         let since_rounds = self.tick.wrapping_sub(self.rounds_seen);
         let rounds = since_rounds < ROUNDS_REMEMBERED.get() && self.rounds_seen != 0;
-        let stride = self.recent.stride(access);
-        let stride = stride.filter(|stride| !rounds || !stride.is_wide());
+        let is_believed = |stride: &SeenStride| !rounds || !stride.grid.is_wide();
+        let stride = self.recent.stride(access).filter(is_believed);
         self.recent.remember(access);
         let place = self.add_candidate(streams, access, None, observer);
         if let Some(stride) = stride {
-            let tick = self.tick;
-            if moment().device.is_positioned_for() {
-                let is_overtaken = |stream: &Stream| stream.is_overtaken(access, &stride, tick);
-                let overtaken = self.give_up_those(streams, observer, is_overtaken);
-                self.recent.broken_strides.on_broken(overtaken);
-            }
-            if let Some(place) = self.free_place(streams, place, observer) {
-                let report = &mut report(place, observer);
-                streams[place].become_strided(access, stride, tick, report);
-            }
-            return self.unexplained();
+            let device = &moment().device;
+            return self.begin_stride(streams, place, access, &stride, device, observer);
         }
         let Some(place) = place.filter(|_| access.start.get() == 0) else {
             return self.unexplained();

@@ -147,11 +147,12 @@ impl Stream {
     }
 
     /// A strided stream of which three elements were seen, `access` being the newest, in a vacant
-    /// place.
+    /// place. They count as `regular` that came where they were expected.
     pub(in crate::adaptive) fn become_strided<O: Observer>(
         &mut self,
         access: &Access,
         grid: Grid,
+        regular: u8,
         tick: u32,
         report: &mut Report<'_, O>,
     ) {
@@ -159,12 +160,7 @@ impl Stream {
         self.length = pages16(access.len().get());
         self.last_used = tick;
         self.direction = grid.direction;
-        // Off by something from the first on: that they are not off by more has to be seen.
-        self.regular = if grid.drifts {
-            drift::SEEN
-        } else {
-            REGULAR_STEPS.get()
-        };
+        self.regular = regular;
         self.hits = 2;
         self.set_grid(&grid);
         strided::begin(&mut self.window, &grid, grid.place(access), 0);
