@@ -93,7 +93,7 @@
 #define PERIOD_MAX		0x80000000ULL
 #define DOUBLINGS_MAX		4U
 #define ELEMENTS_SEEN		3U
-/* Pieces that a row has room for, at least, that is read as a run. */
+/* Pieces that fit into a row, at least, that is read as a run. */
 #define PIECES_FEWEST		4U
 /* Elements by which it is seen how fast a reader is, and seen anew. */
 #define ELEMENTS_TIMED		4U

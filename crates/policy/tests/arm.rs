@@ -131,7 +131,7 @@ fn two_columns_one_after_the_other_are_two_strides() {
 #[test]
 fn steps_that_are_equal_by_chance_do_not_send_arms_away() {
     let reads = (0..2_000_u64).map(|number| {
-        let off = (number * 0x9E37_79B9 >> 7) % 16_384;
+        let off = ((number * 0x9E37_79B9) >> 7) % 16_384;
         number * 525_311 + off
     });
     let mut reader = reader_on(ARRAY);

@@ -3,13 +3,16 @@
 //! An access takes the fast path ([`quick`]), which answers what asks for nothing, or it is looked at by
 //! [`FileStreams::on_access`]. What the host learns afterwards comes back through [`feedback`].
 
+mod arrival;
 pub(crate) mod feedback;
 pub(super) mod outcome;
 mod quick;
 pub(crate) mod scan;
-mod strides;
+pub(crate) mod strides;
 
+use self::arrival::Arrival;
 use self::outcome::Outcome;
+use self::strides::{NewStride, Rounds};
 use super::access::Access;
 use super::beginnings::{Beginnings, Found, SLACK_PAGES};
 use super::direction::PAGES_MAX;
@@ -21,6 +24,7 @@ use super::observer::{Observer, Report, report};
 use super::recent::{Recent, SeenStride};
 use super::runs::RunLengths;
 use super::shape::fit::Fit;
+use super::shape::grid::Grid;
 use super::stray::Stray;
 use super::stream::Stream;
 use super::stream::asking::Learned;
@@ -36,12 +40,6 @@ steering! {
     /// Evidence: docs/results/evidence/RANDOM_RUN.csv
     RANDOM_RUN: u16 = 64;
 
-    /// Accesses for which no wide stride is believed after one turned out to be a round over
-    /// streams. Fewer, and every round of a merge begins a false one; more, and a file that was
-    /// merged once is never seen to be read by columns.
-    /// Evidence: docs/results/evidence/ROUNDS_REMEMBERED.csv
-    ROUNDS_REMEMBERED: u32 = 1 << 16;
-
     /// Accesses without a wait or a request after which a file counts as being in memory. A new
     /// stream begins with a wait, so nothing is missed on a device; cached random reads cost next to
     /// nothing. It has to be more than a window has requests of a shuffling server: 512 of 4 KiB in
@@ -50,8 +48,8 @@ steering! {
     CALM_ACCESSES: u32 = 1024;
 }
 
-/// Rounds over all runs in which a run has not moved when it is believed to have ended. Fewer, and a thread that
-/// waits looks like one that has gone; more, and runs of few reads are not seen to end.
+/// Rounds over all runs in which a run has not moved when it has ended, as it seems. Fewer, and a thread that waits has
+/// gone; more, and runs of few reads are not seen to end.
 const ROUNDS_MISSED: u64 = 3;
 
 /// What the policy remembers of one file, beside its streams. All zero is a file never read.
@@ -67,8 +65,8 @@ pub struct FileStreams {
     last: u8,
     /// Candidates that were pushed out before anything continued them.
     evictions: u8,
-    /// When evenly spaced streams, read in turn, were last taken for one stride. 0: never.
-    rounds_seen: u32,
+    /// When evenly spaced streams, read in turn, were last taken for one stride.
+    rounds: Rounds,
     /// When it was closed the last time.
     closed: u32,
     /// When accesses last had to wait for the device, or asked it for pages.
@@ -81,8 +79,7 @@ pub struct FileStreams {
     wasted: u32,
     /// A scan from page 0 was seen: its request size, for the next scan.
     scan_request: u32,
-    /// Pages for which the scan of the newest access is left to the kernel, which asks for a window at a time itself; 0: it is
-    /// not.
+    /// Pages for which the scan of the newest access is left to the kernel, which asks for a window at a time; 0: it is not.
     left: u32,
     /// How long runs were.
     runs: RunLengths,
@@ -92,14 +89,6 @@ pub struct FileStreams {
     stray: Stray,
     /// What no stream explained.
     recent: Recent,
-}
-
-/// One access, and what is known beside it.
-struct Arrival<'a, M, O> {
-    access: &'a Access,
-    now: Timestamp,
-    moment: M,
-    observer: &'a mut O,
 }
 
 impl FileStreams {
@@ -246,9 +235,9 @@ impl FileStreams {
         let began = candidate.then(|| streams[place].candidate_start());
         if let Some(start) = began {
             // Was that an element of a wide stride, it was a round over several streams: none is believed for a while.
-            if self.give_up_those(streams, observer, |stream| stream.is_unmasked_by(start)) > 0 {
-                self.rounds_seen = self.tick.max(1);
-            }
+            let is_unmasked = |stream: &Stream| stream.is_unmasked_by(start);
+            let ended = self.give_up_those(streams, observer, is_unmasked);
+            self.rounds.on_ended(ended, self.tick);
             let others_stopped = matching::others_stopped(streams, place, self.tick);
             self.runs.on_begin(others_stopped);
         } else if is_turn && !streams[place].is_newborn() {
@@ -284,8 +273,11 @@ impl FileStreams {
             && outcome.decision.prefetch.count > 0
             && let Some(leader) = matching::leader(streams, place)
         {
+            // Two threads of one reader, or a second one close behind: overlapping windows would bring the same pages in twice.
             streams[place].vacate(&mut report(place, observer));
-            return self.follow(&streams[leader], place8(leader));
+            self.last = place8(leader);
+            let decision = Decision::nothing(streams[leader].pattern(), Reason::MarkerNotReached);
+            return Outcome::of(decision, streams[leader].id(self.last), false);
         }
         outcome
     }
@@ -319,15 +311,26 @@ impl FileStreams {
             moment,
             observer,
         } = arrival;
-        let since_rounds = self.tick.wrapping_sub(self.rounds_seen);
-        let rounds = since_rounds < ROUNDS_REMEMBERED.get() && self.rounds_seen != 0;
+        let rounds = self.rounds.are_recent(self.tick);
         let is_believed = |stride: &SeenStride| !rounds || !stride.grid.is_wide();
         let stride = self.recent.stride(access).filter(is_believed);
         self.recent.remember(access);
         let place = self.add_candidate(streams, access, None, observer);
         if let Some(stride) = stride {
-            let device = &moment().device;
-            return self.begin_stride(streams, place, access, &stride, device, observer);
+            let stride = NewStride::of(&stride, &moment().device);
+            let (grid, tick) = (stride.grid, self.tick);
+            if stride.is_of_arms {
+                let is_overtaken = |stream: &Stream| stream.is_overtaken(access, &grid, tick);
+                let overtaken = self.give_up_those(streams, observer, is_overtaken);
+                self.recent.broken_strides.on_broken(overtaken);
+            }
+            if !self.end_columns(streams, access, &grid, observer)
+                && let Some(place) = self.free_place(streams, place, observer)
+            {
+                let report = &mut report(place, observer);
+                streams[place].become_strided(access, grid, stride.regular, tick, report);
+            }
+            return self.unexplained();
         }
         let Some(place) = place.filter(|_| access.start.get() == 0) else {
             return self.unexplained();
@@ -399,19 +402,26 @@ impl FileStreams {
         Outcome::of(decision, stream.id(place8(place)), covered)
     }
 
+    /// Whether the stride at `grid`, of which `access` is the newest element, is the next column of rows that are read a piece each in turn.
+    /// Then those before it were no strides either, and are given up: each row is a run of its own.
+    fn end_columns<O: Observer>(
+        &mut self,
+        streams: &mut [Stream],
+        access: &Access,
+        grid: &Grid,
+        observer: &mut O,
+    ) -> bool {
+        let tick = self.tick;
+        let is_before = |stream: &Stream| stream.is_column_before(access, grid, tick);
+        let ended = self.give_up_those(streams, observer, is_before);
+        self.rounds.on_ended(ended, tick)
+    }
+
     /// `pages` were asked for in vain.
     #[inline]
     fn lose(&mut self, pages: u32) {
         self.wasted = self.wasted.saturating_add(pages);
         self.debt.owe(pages);
-    }
-
-    /// A young stream ran inside the window of `leader`: two threads of one reader, or a second one close behind.
-    /// Overlapping windows would bring the same pages in twice, so the young one is gone.
-    fn follow(&mut self, leader: &Stream, place: u8) -> Outcome {
-        self.last = place;
-        let decision = Decision::nothing(leader.pattern(), Reason::MarkerNotReached);
-        Outcome::of(decision, leader.id(place), false)
     }
 
     /// Makes a candidate of `access`, not at the place `taken`. `None` when every stream is alive.
@@ -504,7 +514,8 @@ impl FileStreams {
         let pattern = stream.pattern();
         let id = stream.id(place);
         let outcome = |decision| Outcome::of(decision, id, covered);
-        if let Some(reason) = self.refusal(stream, moment) {
+        let is_in_debt = self.debt.is_at_limit();
+        if let Some(reason) = stream.refusal(self.recent.broken_strides, is_in_debt, moment) {
             return outcome(Decision::nothing(pattern, reason));
         }
         let learned = Learned {
@@ -558,18 +569,6 @@ impl FileStreams {
         let pages = pages.min(next_run.max(device.pipeline_request().get()));
         self.beginnings
             .foresee(began, run_pages, pages, moment.file_pages.get())
-    }
-
-    /// Why `stream` may not ask now.
-    fn refusal(&self, stream: &Stream, moment: &Moment) -> Option<Reason> {
-        match moment.knobs.readahead_ratio {
-            0 => Some(Reason::TurnedOff),
-            1 => Some(Reason::LeftToKernel),
-            _ if !stream.is_trusted(self.recent.broken_strides) => Some(Reason::NoPattern),
-            _ if self.debt.is_at_limit() => Some(Reason::HitRateLimit),
-            _ if stream.is_left_to_kernel(moment) => Some(Reason::LeftToKernel),
-            _ => None,
-        }
     }
 
     /// Gives up the streams of which `is_one` says so; how many they were.

@@ -242,7 +242,7 @@ pub(in crate::adaptive) fn is_overtaken(
         && !has_element(window, grid, place)
 }
 
-/// Pieces that a row has room for, at least, that is read as a run: of two columns the second is read as a stride as well.
+/// Pieces that fit into a row, at least, that is read as a run: of two columns the second is read as a stride as well.
 const PIECES_FEWEST: u64 = 4;
 
 /// Whether `access`, which belongs to the stride `newer`, goes on where an element behind the reader of this one ended, both have the
@@ -255,8 +255,8 @@ pub(in crate::adaptive) fn is_gone_on_with(
 ) -> bool {
     let place = grid.place(access);
     let ended = place.checked_sub(grid.length);
-    let has_room = grid.period >= PIECES_FEWEST * grid.length;
-    has_room
+    let is_long = grid.period >= PIECES_FEWEST * grid.length;
+    is_long
         && (grid.direction, grid.period) == (newer.direction, newer.period)
         && place < window.next
         && ended.is_some_and(|element| has_element(window, grid, element))
