@@ -93,8 +93,6 @@
 #define PERIOD_MAX		0x80000000ULL
 #define DOUBLINGS_MAX		4U
 #define ELEMENTS_SEEN		3U
-/* Pieces that fit into a row, at least, that is read as a run. */
-#define PIECES_FEWEST		4U
 /* Elements by which it is seen how fast a reader is, and seen anew. */
 #define ELEMENTS_TIMED		4U
 #define ELEMENTS_TIMED_MOST	64U
@@ -1814,38 +1812,6 @@ static void end_overtaken(struct arrival *a, bool backward, u64 period)
 	}
 }
 
-/*
- * The access is an element of a stride of @period. Where it goes on at the end
- * of an element behind the reader of one before, of few elements and the same
- * period, both are columns of rows that are read a piece each in turn, as tiles
- * of a picture are: each row is a run of its own.
- */
-static bool end_columns(struct arrival *a, bool backward, u64 period)
-{
-	u64 at = place_of(backward, a->access.start);
-	bool columns = false;
-	unsigned int place;
-
-	for (place = 0; place < a->places; place++) {
-		struct ra_stream *stream = &a->streams[place];
-		u64 length = stream->began;
-
-		if (stream->shape != RA_STRIDED ||
-		    stream->backward != backward || stream->step != period ||
-		    a->file->tick - stream->last_used < ELEMENTS_SEEN ||
-		    stream->regular > RA_STREAMS_MANY ||
-		    period < PIECES_FEWEST * length ||
-		    at >= stream->next || at < length ||
-		    !divides(period, distance_of(at - length, stream->next)))
-			continue;
-		give_up(a->file, stream, place);
-		columns = true;
-	}
-	if (columns)
-		a->file->rounds_seen = a->file->tick ? a->file->tick : 1;
-	return columns;
-}
-
 static void continue_stream(struct arrival *a, unsigned int place)
 {
 	struct ra_stream *stream = &a->streams[place];
@@ -1966,9 +1932,7 @@ static void continue_at(struct arrival *a, unsigned int place)
 	struct ra_history *file = a->file;
 	struct ra_stream *stream = &a->streams[place];
 	bool was_candidate = is_candidate(stream);
-	bool was_strided = stream->shape == RA_STRIDED;
 	u64 began = stream->frontier;
-	u64 unread = unread_of(stream);
 	int leader;
 
 	if (file->last < a->places)
@@ -1983,14 +1947,6 @@ static void continue_at(struct arrival *a, unsigned int place)
 	if (is_doubtful(stream))
 		add_candidate(a, place);
 	continue_stream(a, place);
-	if (!was_strided && stream->shape == RA_STRIDED &&
-	    end_columns(a, stream->backward, stream->step)) {
-		lose(file, to_u32(unread));
-		vacate(stream, place);
-		*a->decision = (struct ra_decision){ .stream = RA_NO_STREAM };
-		unexplained(a);
-		return;
-	}
 	if (stream->hits != 1)
 		return;
 	end_runs(a, place);
@@ -2069,10 +2025,6 @@ static void begin(struct arrival *a)
 		if (is_positioned_for(&a->moment->device) ||
 		    (step > 0 && is_slow_to_access(&a->moment->device)))
 			end_overtaken(a, step < 0, period);
-		if (end_columns(a, step < 0, period)) {
-			unexplained(a);
-			return;
-		}
 		place = free_place(a, place);
 		if (place >= 0)
 			become_strided(a, place, step);

@@ -24,7 +24,6 @@ use super::observer::{Observer, Report, report};
 use super::recent::{Recent, SeenStride};
 use super::runs::RunLengths;
 use super::shape::fit::Fit;
-use super::shape::grid::Grid;
 use super::stray::Stray;
 use super::stream::Stream;
 use super::stream::asking::Learned;
@@ -235,9 +234,9 @@ impl FileStreams {
         let began = candidate.then(|| streams[place].candidate_start());
         if let Some(start) = began {
             // Was that an element of a wide stride, it was a round over several streams: none is believed for a while.
-            let is_unmasked = |stream: &Stream| stream.is_unmasked_by(start);
-            let ended = self.give_up_those(streams, observer, is_unmasked);
-            self.rounds.on_ended(ended, self.tick);
+            if self.give_up_those(streams, observer, |stream| stream.is_unmasked_by(start)) > 0 {
+                self.rounds.on_seen(self.tick);
+            }
             let others_stopped = matching::others_stopped(streams, place, self.tick);
             self.runs.on_begin(others_stopped);
         } else if is_turn && !streams[place].is_newborn() {
@@ -252,16 +251,7 @@ impl FileStreams {
             moment,
             observer: &mut *observer,
         };
-        let before = streams[place];
         let outcome = self.continue_stream(&mut streams[place], place8(place), arrival);
-        if before.stride().is_none()
-            && let Some(grid) = streams[place].stride()
-            && self.end_columns(streams, access, &grid, observer)
-        {
-            self.lose(pages32(before.unread()));
-            streams[place].vacate(&mut report(place, observer));
-            return self.unexplained();
-        }
         if streams[place].is_newborn() {
             self.end_runs(streams, place);
             if let Some(start) = began.filter(|_| streams[place].is_forward_run()) {
@@ -324,9 +314,7 @@ impl FileStreams {
                 let overtaken = self.give_up_those(streams, observer, is_overtaken);
                 self.recent.broken_strides.on_broken(overtaken);
             }
-            if !self.end_columns(streams, access, &grid, observer)
-                && let Some(place) = self.free_place(streams, place, observer)
-            {
+            if let Some(place) = self.free_place(streams, place, observer) {
                 let report = &mut report(place, observer);
                 streams[place].become_strided(access, grid, stride.regular, tick, report);
             }
@@ -400,21 +388,6 @@ impl FileStreams {
         }
         let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
         Outcome::of(decision, stream.id(place8(place)), covered)
-    }
-
-    /// Whether the stride at `grid`, of which `access` is the newest element, is the next column of rows that are read a piece each in turn.
-    /// Then those before it were no strides either, and are given up: each row is a run of its own.
-    fn end_columns<O: Observer>(
-        &mut self,
-        streams: &mut [Stream],
-        access: &Access,
-        grid: &Grid,
-        observer: &mut O,
-    ) -> bool {
-        let tick = self.tick;
-        let is_before = |stream: &Stream| stream.is_column_before(access, grid, tick);
-        let ended = self.give_up_those(streams, observer, is_before);
-        self.rounds.on_ended(ended, tick)
     }
 
     /// `pages` were asked for in vain.

@@ -60,12 +60,9 @@ impl NewStride {
 pub(super) struct Rounds(u32);
 
 impl Rounds {
-    /// So many strides turned out to be streams at `tick`. Whether any did.
-    pub(super) fn on_ended(&mut self, strides: u8, tick: u32) -> bool {
-        if strides > 0 {
-            self.0 = tick.max(1);
-        }
-        strides > 0
+    /// They turned out to be streams at `tick`.
+    pub(super) fn on_seen(&mut self, tick: u32) {
+        self.0 = tick.max(1);
     }
 
     /// Whether wide strides are not believed at `tick`.

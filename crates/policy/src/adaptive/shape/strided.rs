@@ -242,26 +242,6 @@ pub(in crate::adaptive) fn is_overtaken(
         && !has_element(window, grid, place)
 }
 
-/// Pieces that fit into a row, at least, that is read as a run: of two columns the second is read as a stride as well.
-const PIECES_FEWEST: u64 = 4;
-
-/// Whether `access`, which belongs to the stride `newer`, goes on where an element behind the reader of this one ended, both have the
-/// same period, and there may be more such.
-pub(in crate::adaptive) fn is_gone_on_with(
-    window: &Window,
-    grid: &Grid,
-    access: &Access,
-    newer: &Grid,
-) -> bool {
-    let place = grid.place(access);
-    let ended = place.checked_sub(grid.length);
-    let is_long = grid.period >= PIECES_FEWEST * grid.length;
-    is_long
-        && (grid.direction, grid.period) == (newer.direction, newer.period)
-        && place < window.next
-        && ended.is_some_and(|element| has_element(window, grid, element))
-}
-
 /// Bytes that pass by during one access.
 fn passed_bytes(device: &DeviceEstimate) -> u64 {
     device.pages_per_access().get().saturating_mul(PAGE_BYTES)

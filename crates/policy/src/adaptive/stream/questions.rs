@@ -4,7 +4,6 @@ use super::{DOUBTFUL_HITS, ESTABLISHED_HITS, STRIDED_HITS, Stream};
 use crate::adaptive::access::Access;
 use crate::adaptive::broken_strides::BrokenStrides;
 use crate::adaptive::direction::Direction;
-use crate::adaptive::matching::STREAMS_MANY;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
@@ -122,31 +121,9 @@ impl Stream {
         newer: &Grid,
         tick: u32,
     ) -> bool {
-        self.is_older_stride(tick)
+        self.shape == Shape::Strided
+            && tick.wrapping_sub(self.last_used) >= ELEMENTS_SEEN
             && strided::is_overtaken(&self.window, &self.grid(), access, newer)
-    }
-
-    /// Whether this was no stride but the first column of rows that are read a piece each in turn: it had no more elements than rows can
-    /// be followed, and one of `newer`, which `access` begins or goes on with at `tick`, goes on where one of it ended.
-    pub(in crate::adaptive) fn is_column_before(
-        &self,
-        access: &Access,
-        newer: &Grid,
-        tick: u32,
-    ) -> bool {
-        self.is_older_stride(tick)
-            && usize::from(self.elements_in_a_row()) <= STREAMS_MANY
-            && strided::is_gone_on_with(&self.window, &self.grid(), access, newer)
-    }
-
-    /// Whether this is a stride that has not moved since the first element of one that has been seen at `tick`.
-    fn is_older_stride(&self, tick: u32) -> bool {
-        self.shape == Shape::Strided && tick.wrapping_sub(self.last_used) >= ELEMENTS_SEEN
-    }
-
-    /// Where the elements of this stride are; `None` if it is none.
-    pub(in crate::adaptive) fn stride(&self) -> Option<Grid> {
-        (self.shape == Shape::Strided).then(|| self.grid())
     }
 
     /// Whether an element of this wide stride begins in page `start`, behind or ahead: something went on from there.
