@@ -41,9 +41,6 @@ const NEAR_FEW: u32 = 1;
 const PARTS_BITS: u32 = 10;
 const PARTS: usize = 1 << PARTS_BITS;
 
-/// Faults of a hundred that have to find their page in an earlier window at least: those of [`DeviceEstimate::ARM`].
-const HITS_PERCENT_MIN: u32 = 11;
-
 /// Followed faults after which older ones count half.
 const FOLLOWED_MAX: u32 = 512;
 
@@ -96,28 +93,44 @@ impl WindowPrice {
     /// On a device like this. With a window a miss takes a window's time, but hits take none.
     #[must_use]
     pub fn new(device: &DeviceEstimate, memory: PageCount) -> Self {
-        let per_page = PAGE_BYTES * 1_000_000_000 / device.bytes_per_second.max(1);
-        let one = device.access_ns.saturating_add(per_page);
-        let window = device
-            .access_ns
-            .saturating_add(per_page.saturating_mul(WINDOW_PAGES));
-        Self::where_they_take(window, one, memory)
+        Self::of(FaultTimes::on(device), memory)
     }
 
-    /// Where a window takes `window_ns` and a page `page_ns`. It is never lower than that of an arm: where something else
-    /// takes so long that a window seems to cost nothing, it still takes memory, and bandwidth of others.
-    fn where_they_take(window_ns: u64, page_ns: u64, memory: PageCount) -> Self {
+    /// Where faults take `times`. It is never lower than that of an arm: where something else takes so long that a window
+    /// seems to cost nothing, it still takes memory, and bandwidth of others.
+    fn of(times: FaultTimes, memory: PageCount) -> Self {
+        let lowest = FaultTimes::on(&DeviceEstimate::ARM);
         Self {
-            hits_percent: hits_percent(window_ns, page_ns).max(HITS_PERCENT_MIN),
+            hits_percent: times.hits_percent().max(lowest.hits_percent()),
             memory,
         }
     }
 }
 
-/// Of a hundred faults, where a window takes `window_ns` and a page `page_ns`.
-fn hits_percent(window_ns: u64, page_ns: u64) -> u32 {
-    let saved = window_ns.saturating_sub(page_ns).saturating_mul(100) / window_ns.max(1);
-    u32::try_from(saved).unwrap_or(100)
+/// How long a fault takes.
+#[derive(Clone, Copy, Debug)]
+struct FaultTimes {
+    window_ns: u64,
+    page_ns: u64,
+}
+
+impl FaultTimes {
+    /// By the estimate of a device.
+    fn on(device: &DeviceEstimate) -> Self {
+        let per_page = PAGE_BYTES * 1_000_000_000 / device.bytes_per_second.max(1);
+        let window = per_page.saturating_mul(WINDOW_PAGES);
+        Self {
+            window_ns: device.access_ns.saturating_add(window),
+            page_ns: device.access_ns.saturating_add(per_page),
+        }
+    }
+
+    /// Of a hundred faults that take a window those that have to be none, so that it takes as long as pages.
+    fn hits_percent(self) -> u32 {
+        let saved = self.window_ns.saturating_sub(self.page_ns);
+        let percent = saved.saturating_mul(100) / self.window_ns.max(1);
+        u32::try_from(percent).unwrap_or(100)
+    }
 }
 
 /// How long faults of one kind waited in the mean. All zero: none did.
@@ -215,15 +228,17 @@ impl MappedWindow {
     }
 
     /// Mean waits with a window and without, where both are known.
-    fn means(&self) -> Option<(u64, u64)> {
-        self.with_window.mean_ns().zip(self.with_page.mean_ns())
+    fn means(&self) -> Option<FaultTimes> {
+        let (window_ns, page_ns) = self.with_window.mean_ns().zip(self.with_page.mean_ns())?;
+        Some(FaultTimes { window_ns, page_ns })
     }
 
     /// The price by the waits, where both kinds are known; otherwise as it is.
     fn measured(&self, price: &WindowPrice) -> WindowPrice {
-        self.means().map_or(*price, |(window_ns, page_ns)| {
-            WindowPrice::where_they_take(window_ns, page_ns, price.memory)
-        })
+        let by_waits = self
+            .means()
+            .map(|times| WindowPrice::of(times, price.memory));
+        by_waits.unwrap_or(*price)
     }
 
     /// Whether so little was touched of a small file that windows could not be of use yet.
@@ -363,7 +378,7 @@ mod tests {
     #[test]
     fn a_file_that_is_small_beside_what_is_touched_of_it_keeps_the_window_on_an_arm() {
         let arm = price(&DeviceEstimate::ARM);
-        assert_eq!(arm.hits_percent, HITS_PERCENT_MIN);
+        assert_eq!(arm.hits_percent, 11);
         assert_eq!(after(600, 37_000, &arm), MappedNeed::Window);
         // With its window: what is mapped around a fault is no fault any more.
         let mut window = MappedWindow::default();
@@ -388,7 +403,7 @@ mod tests {
             depth: 1,
         };
         let price = price(&slow);
-        assert_eq!(price.hits_percent, HITS_PERCENT_MIN);
+        assert_eq!(price.hits_percent, 11);
         let mut window = MappedWindow::default();
         let stride = (0..16).map(|number| window.on_fault(page(number * 128), FILE, &price));
         assert_eq!(stride.last(), Some(MappedNeed::NoWindow));

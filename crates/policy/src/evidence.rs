@@ -20,7 +20,7 @@ const FILES: &[&[Constant]] = &[
     adaptive::hit_rate::STEERING,
     adaptive::file::STEERING,
     adaptive::file::scan::STEERING,
-    adaptive::file::strides::STEERING,
+    adaptive::rounds::STEERING,
     adaptive::file::feedback::STEERING,
     file_order::STEERING,
     file_order::limits::STEERING,

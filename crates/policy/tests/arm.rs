@@ -104,8 +104,8 @@ fn rows_that_are_read_to_their_end_and_again_do_not_send_the_arm_to_the_next_one
     assert_eq!(asked, 0);
 }
 
-/// 64 KiB of every 525 311 bytes, off by up to 8 KiB, as odd reads by seed 389 (3.4 times the kernel's time on a stripe of disks): three of
-/// eight have equal steps by their pages again and again, which none of the next has.
+/// 64 KiB of every 525 311 bytes, off by up to 8 KiB, as odd reads by seed 389 (3.4 times the kernel's time on a stripe of disks): of eight
+/// of them three are evenly spaced by their pages again and again, and the next ones lie elsewhere.
 #[test]
 fn steps_that_are_equal_by_chance_do_not_send_arms_away() {
     let reads = (0..2_000_u64).map(|number| {

@@ -13,7 +13,8 @@
 //! **Shapes.** How the accesses of a stream follow each other is its `shape`; which way they go
 //! is its `direction`, a mirror for page numbers. Who wants to see streams change shape is an
 //! `observer`. Strides that break while their elements are on their way (`broken_strides`) make the
-//! next ones last longer before they ask.
+//! next ones last longer before they ask; how much three elements say depends on the device (`seen_stride`), and a round over
+//! evenly spaced streams looks like a stride (`rounds`).
 //!
 //! **Requests and windows.** A stream that is trusted asks for a `request`, and for the next one
 //! when the reader reaches the first page of the newest (the marker). Requests double from
@@ -61,7 +62,9 @@ pub(crate) mod observer;
 pub(crate) mod pace;
 pub(crate) mod recent;
 pub(crate) mod request;
+pub(crate) mod rounds;
 pub(crate) mod runs;
+mod seen_stride;
 pub(crate) mod served;
 pub(crate) mod shape;
 pub(crate) mod stray;

@@ -3,6 +3,7 @@
 use super::access::Access;
 use super::broken_strides::BrokenStrides;
 use super::direction::Direction;
+use super::seen_stride::SeenStride;
 use super::shape::drift::OFF_BYTES_MOST;
 use super::shape::grid::{self, Grid};
 use super::window::pages32;
@@ -31,15 +32,6 @@ pub(super) struct Recent {
     newest: u8,
     /// Strides that did not last. They are counted here because nothing else of a file has a byte to spare.
     pub(super) broken_strides: BrokenStrides,
-}
-
-/// A stride of which three elements were seen.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SeenStride {
-    /// Where its elements are.
-    pub(super) grid: Grid,
-    /// Only the pages of its steps are equal, their bytes are not: where the next element is follows from them less surely.
-    pub(super) is_by_pages_alone: bool,
 }
 
 impl Unexplained {

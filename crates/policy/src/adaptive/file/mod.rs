@@ -3,16 +3,12 @@
 //! An access takes the fast path ([`quick`]), which answers what asks for nothing, or it is looked at by
 //! [`FileStreams::on_access`]. What the host learns afterwards comes back through [`feedback`].
 
-mod arrival;
 pub(crate) mod feedback;
 pub(super) mod outcome;
 mod quick;
 pub(crate) mod scan;
-pub(crate) mod strides;
 
-use self::arrival::Arrival;
 use self::outcome::Outcome;
-use self::strides::{NewStride, Rounds};
 use super::access::Access;
 use super::beginnings::{Beginnings, Found, SLACK_PAGES};
 use super::direction::PAGES_MAX;
@@ -21,7 +17,8 @@ use super::id::place8;
 use super::matching::{self, Match};
 use super::moment::Moment;
 use super::observer::{Observer, Report, report};
-use super::recent::{Recent, SeenStride};
+use super::recent::Recent;
+use super::rounds::Rounds;
 use super::runs::RunLengths;
 use super::shape::fit::Fit;
 use super::stray::Stray;
@@ -47,8 +44,8 @@ steering! {
     CALM_ACCESSES: u32 = 1024;
 }
 
-/// Rounds over all runs in which a run has not moved when it has ended, as it seems. Fewer, and a thread that waits has
-/// gone; more, and runs of few reads are not seen to end.
+/// Rounds over all runs in which a run has not moved when it is believed to have ended. Fewer, and a thread that
+/// waits looks like one that has gone; more, and runs of few reads are not seen to end.
 const ROUNDS_MISSED: u64 = 3;
 
 /// What the policy remembers of one file, beside its streams. All zero is a file never read.
@@ -64,7 +61,7 @@ pub struct FileStreams {
     last: u8,
     /// Candidates that were pushed out before anything continued them.
     evictions: u8,
-    /// When evenly spaced streams, read in turn, were last taken for one stride.
+    /// Evenly spaced streams, read in turn, that were taken for one stride.
     rounds: Rounds,
     /// When it was closed the last time.
     closed: u32,
@@ -78,7 +75,8 @@ pub struct FileStreams {
     wasted: u32,
     /// A scan from page 0 was seen: its request size, for the next scan.
     scan_request: u32,
-    /// Pages for which the scan of the newest access is left to the kernel, which asks for a window at a time; 0: it is not.
+    /// Pages for which the scan of the newest access is left to the kernel, which asks for a window at a time itself; 0: it is
+    /// not.
     left: u32,
     /// How long runs were.
     runs: RunLengths,
@@ -88,6 +86,14 @@ pub struct FileStreams {
     stray: Stray,
     /// What no stream explained.
     recent: Recent,
+}
+
+/// One access, and what is known beside it.
+struct Arrival<'a, M, O> {
+    access: &'a Access,
+    now: Timestamp,
+    moment: M,
+    observer: &'a mut O,
 }
 
 impl FileStreams {
@@ -263,11 +269,8 @@ impl FileStreams {
             && outcome.decision.prefetch.count > 0
             && let Some(leader) = matching::leader(streams, place)
         {
-            // Two threads of one reader, or a second one close behind: overlapping windows would bring the same pages in twice.
             streams[place].vacate(&mut report(place, observer));
-            self.last = place8(leader);
-            let decision = Decision::nothing(streams[leader].pattern(), Reason::MarkerNotReached);
-            return Outcome::of(decision, streams[leader].id(self.last), false);
+            return self.follow(&streams[leader], place8(leader));
         }
         outcome
     }
@@ -289,7 +292,8 @@ impl FileStreams {
         }
     }
 
-    /// No stream explains `access`: a candidate, the third element of a stride, or a scan's first access that is expected.
+    /// No stream explains `access`: it becomes a candidate, the third element of a stride, or the
+    /// first access of a scan that is expected.
     fn begin<O: Observer>(
         &mut self,
         streams: &mut [Stream],
@@ -302,21 +306,20 @@ impl FileStreams {
             observer,
         } = arrival;
         let rounds = self.rounds.are_recent(self.tick);
-        let is_believed = |stride: &SeenStride| !rounds || !stride.grid.is_wide();
-        let stride = self.recent.stride(access).filter(is_believed);
+        let stride = self.recent.stride(access);
+        let stride = stride.filter(|stride| !rounds || !stride.grid.is_wide());
         self.recent.remember(access);
         let place = self.add_candidate(streams, access, None, observer);
         if let Some(stride) = stride {
-            let stride = NewStride::of(&stride, &moment().device);
-            let (grid, tick) = (stride.grid, self.tick);
-            if stride.is_of_arms {
+            let (device, grid, tick) = (moment().device, stride.grid, self.tick);
+            if stride.is_of_arms_of(&device) {
                 let is_overtaken = |stream: &Stream| stream.is_overtaken(access, &grid, tick);
                 let overtaken = self.give_up_those(streams, observer, is_overtaken);
                 self.recent.broken_strides.on_broken(overtaken);
             }
             if let Some(place) = self.free_place(streams, place, observer) {
-                let report = &mut report(place, observer);
-                streams[place].become_strided(access, grid, stride.regular, tick, report);
+                let (regular, report) = (stride.regular_on(&device), &mut report(place, observer));
+                streams[place].become_strided(access, grid, regular, tick, report);
             }
             return self.unexplained();
         }
@@ -395,6 +398,14 @@ impl FileStreams {
     fn lose(&mut self, pages: u32) {
         self.wasted = self.wasted.saturating_add(pages);
         self.debt.owe(pages);
+    }
+
+    /// A young stream ran inside the window of `leader`: two threads of one reader, or a second one close behind.
+    /// Overlapping windows would bring the same pages in twice, so the young one is gone.
+    fn follow(&mut self, leader: &Stream, place: u8) -> Outcome {
+        self.last = place;
+        let decision = Decision::nothing(leader.pattern(), Reason::MarkerNotReached);
+        Outcome::of(decision, leader.id(place), false)
     }
 
     /// Makes a candidate of `access`, not at the place `taken`. `None` when every stream is alive.
@@ -487,8 +498,7 @@ impl FileStreams {
         let pattern = stream.pattern();
         let id = stream.id(place);
         let outcome = |decision| Outcome::of(decision, id, covered);
-        let is_in_debt = self.debt.is_at_limit();
-        if let Some(reason) = stream.refusal(self.recent.broken_strides, is_in_debt, moment) {
+        if let Some(reason) = self.refusal(stream, moment) {
             return outcome(Decision::nothing(pattern, reason));
         }
         let learned = Learned {
@@ -542,6 +552,18 @@ impl FileStreams {
         let pages = pages.min(next_run.max(device.pipeline_request().get()));
         self.beginnings
             .foresee(began, run_pages, pages, moment.file_pages.get())
+    }
+
+    /// Why `stream` may not ask now.
+    fn refusal(&self, stream: &Stream, moment: &Moment) -> Option<Reason> {
+        match moment.knobs.readahead_ratio {
+            0 => Some(Reason::TurnedOff),
+            1 => Some(Reason::LeftToKernel),
+            _ if !stream.is_trusted(self.recent.broken_strides) => Some(Reason::NoPattern),
+            _ if self.debt.is_at_limit() => Some(Reason::HitRateLimit),
+            _ if stream.is_left_to_kernel(moment) => Some(Reason::LeftToKernel),
+            _ => None,
+        }
     }
 
     /// Gives up the streams of which `is_one` says so; how many they were.

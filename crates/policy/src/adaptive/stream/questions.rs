@@ -10,7 +10,7 @@ use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::Grid;
 use crate::adaptive::shape::regular::REGULAR_STEPS;
 use crate::adaptive::shape::strided;
-use crate::reason::{Pattern, Reason};
+use crate::reason::Pattern;
 use ahead_units::PageCount;
 
 /// Elements with which a stride is seen.
@@ -44,7 +44,7 @@ impl Stream {
     }
 
     /// Whether the stream is old enough to be worth a request, in a file where strides have broken.
-    fn is_trusted(&self, broken_strides: BrokenStrides) -> bool {
+    pub(in crate::adaptive) fn is_trusted(&self, broken_strides: BrokenStrides) -> bool {
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
             // Two adjacent accesses are a stream. Holes are asked for when they are no stride.
@@ -58,25 +58,8 @@ impl Stream {
         }
     }
 
-    /// Why this may not ask now, in a file where strides have broken, and which `is_in_debt` if too much was read in vain.
-    pub(in crate::adaptive) fn refusal(
-        &self,
-        broken_strides: BrokenStrides,
-        is_in_debt: bool,
-        moment: &Moment,
-    ) -> Option<Reason> {
-        match moment.knobs.readahead_ratio {
-            0 => Some(Reason::TurnedOff),
-            1 => Some(Reason::LeftToKernel),
-            _ if !self.is_trusted(broken_strides) => Some(Reason::NoPattern),
-            _ if is_in_debt => Some(Reason::HitRateLimit),
-            _ if self.is_left_to_kernel(moment) => Some(Reason::LeftToKernel),
-            _ => None,
-        }
-    }
-
     /// Whether this is a run with holes, and reading through them does not pay.
-    fn is_left_to_kernel(&self, moment: &Moment) -> bool {
+    pub(in crate::adaptive) fn is_left_to_kernel(&self, moment: &Moment) -> bool {
         self.shape != Shape::Strided
             && self.has_holes()
             && !self.density.holes_pay(u32::from(self.length), moment)
