@@ -131,6 +131,11 @@
 #define RUNS_BELIEVED		3U
 #define LONGER_RUN_PAGES	32U
 
+/* Rows of a stride that have to be alike, and gaps between them. */
+#define ROWS_ALIKE		2U
+#define ROWS_RETURNING		6U
+#define NO_PLACE		0xffU
+
 /* Nanoseconds in a unit of pace, as a power of two. */
 #define PACE_UNIT_BITS		10
 
@@ -149,6 +154,36 @@ enum fit {
 	FIT_NONE,
 	FIT_NEAR,
 	FIT_EXACT,
+};
+
+/* What the next request of a stride may ask for. */
+struct row_part {
+	u64 elements;
+	/* So many pages further than its period says: of the next row. */
+	s64 gap;
+};
+
+/* A row that begins: where its elements are, and how many have come. */
+struct new_row {
+	u8 backward;
+	u64 step;
+	u64 length;
+	u64 first;
+	u32 come;
+};
+
+/* What it follows. */
+enum follows {
+	/* Nothing that is followed. */
+	FOLLOWS_NOTHING,
+	/* The last row of its stride. */
+	FOLLOWS_ROW,
+	/* The same, or it is a round over streams that lie evenly spaced. */
+	FOLLOWS_ROUND,
+	/* Beside it another stride is read. */
+	FOLLOWS_BESIDE,
+	/* Another stride has stopped before it, and may go on. */
+	FOLLOWS_AFTER,
 };
 
 /* What one access did to its stream, beside moving it. */
@@ -216,6 +251,18 @@ static u64 plus(u64 a, u64 b)
 static u64 distance_of(u64 a, u64 b)
 {
 	return a > b ? a - b : b - a;
+}
+
+/* A place @gap further, or back. */
+static u64 further(u64 place, s64 gap)
+{
+	return gap < 0 ? minus(place, -(u64)gap) : plus(place, gap);
+}
+
+/* There is a place @gap further, or back. */
+static bool has_place(u64 place, s64 gap)
+{
+	return gap < 0 ? place >= -(u64)gap : place + (u64)gap >= place;
 }
 
 static u64 times(u64 a, u64 b)
@@ -442,13 +489,13 @@ static u32 elements_needed(u32 doublings)
 	return REGULAR_STEPS << min_of(doublings, DOUBLINGS_MAX);
 }
 
-static bool is_trusted(const struct ra_stream *stream, u32 doublings)
+static bool is_trusted(const struct ra_stream *stream, u32 needed)
 {
 	if (is_run(stream))
 		return !has_holes(stream) ||
 		       stream->hits > max_of(ESTABLISHED_HITS, REGULAR_STEPS);
 	return stream->shape == RA_STRIDED && stream->hits >= STRIDED_HITS &&
-	       stream->regular >= elements_needed(doublings);
+	       stream->regular >= needed;
 }
 
 /* An exact step inside the window changes nothing but places. */
@@ -834,7 +881,7 @@ static void remember(struct ra_history *file, struct ra_range access)
 static s64 recent_step(const struct ra_history *file, struct ra_range access)
 {
 	u32 length = to_u32(length_of(access));
-	unsigned int back, further;
+	unsigned int back, before;
 
 	for (back = 0; back < RA_REMEMBERED; back++) {
 		const struct ra_unexplained *second = recent_back(file, back);
@@ -847,12 +894,16 @@ static s64 recent_step(const struct ra_history *file, struct ra_range access)
 		first = second->start - (u64)step;
 		if (step > 0 && (u64)step > second->start)
 			continue;
-		for (further = back + 1; further < RA_REMEMBERED; further++) {
+		for (before = back + 1; before < RA_REMEMBERED; before++) {
 			const struct ra_unexplained *other =
-				recent_back(file, further);
+				recent_back(file, before);
 
-			if (other->start == first && other->length == length)
-				return step;
+			if (other->start != first || other->length != length)
+				continue;
+			if (distance_of(access.start, second->start) >=
+			    PERIOD_MAX)
+				return 0;
+			return step;
 		}
 	}
 	return 0;
@@ -1000,6 +1051,8 @@ static void advance_run(struct ra_stream *stream, struct ra_range access)
 		u64 unread = unread_of(stream);
 		u64 place = place_of(stream->backward, access.start);
 
+		/* Those of the equal steps, and two of the first one. */
+		stream->hits = REGULAR_STEPS + 1;
 		begin_stride(stream, place, length_of(access), stream->step,
 			     unread);
 	} else {
@@ -1166,6 +1219,279 @@ static void time_stride(struct ra_stream *stream, u64 now_ns, bool returned)
 	else if (!is_paced(stream) ||
 		 elements_timed(stream) > ELEMENTS_TIMED_MOST)
 		restart_pace(stream, elements_before(stream), now_ns);
+}
+
+/* --- rows of a stride --------------------------------------------------- */
+
+/* Whether the stream is the stride that is followed. */
+static bool is_followed(const struct ra_history *file,
+			const struct ra_stream *stream, unsigned int place)
+{
+	return stream->shape == RA_STRIDED && file->row_step &&
+	       file->row_place == place && file->row_step == stream->step;
+}
+
+/* It is known how many elements a row has. */
+static bool rows_known(const struct ra_history *file)
+{
+	return file->row_alike >= ROWS_ALIKE &&
+	       file->row_elements >= ELEMENTS_SEEN &&
+	       file->row_elements < 0xffff &&
+	       file->row_come <= file->row_elements;
+}
+
+/*
+ * Gaps in a row that have to be equal. Streams that lie evenly spaced and are
+ * read in turn look like rows that return, and are better asked for one by one,
+ * which some rounds tell.
+ */
+static u32 gaps_needed(const struct ra_history *file)
+{
+	return file->row_gap < 0 && file->row_wide ? ROWS_RETURNING :
+						     ROWS_ALIKE;
+}
+
+/* It is known where the next row begins. */
+static bool next_row_known(const struct ra_history *file)
+{
+	return rows_known(file) && file->row_equal >= gaps_needed(file);
+}
+
+/* The gap was as large again: with one more than needed, one may differ. */
+static void confirm_gap(struct ra_history *file)
+{
+	file->row_equal = min_of(file->row_equal + 1U, gaps_needed(file) + 1);
+}
+
+/* The row has ended; how many elements it had is known now. */
+static void end_row(struct ra_history *file)
+{
+	bool alike = file->row_come == file->row_elements;
+
+	if (!file->row_come)
+		return;
+	file->row_alike = alike ? min_of(file->row_alike + 1U, ROWS_ALIKE) : 1;
+	file->row_elements = file->row_come;
+	file->row_come = 0;
+}
+
+/*
+ * The same, its period being @step, and the next one begins @gap pages behind
+ * where another element would have been.
+ */
+static void end_row_at(struct ra_history *file, u64 step, s64 gap)
+{
+	/* The stream was at the next row already, where that was expected. */
+	if (!file->row_come)
+		gap = (s64)((u64)gap + (u64)file->row_gap);
+	end_row(file);
+	file->row_wide = step > YOUNG_GAP_PAGES;
+	if (gap == file->row_gap) {
+		confirm_gap(file);
+	} else if (next_row_known(file)) {
+		/* The last one of a plane: the others are as they were. */
+		file->row_equal--;
+	} else {
+		file->row_gap = gap;
+		file->row_equal = 1;
+	}
+}
+
+/* The stream is a stride on the grid of @row, and has not moved since. */
+static bool is_last_row(const struct ra_history *file,
+			const struct ra_stream *stream,
+			const struct new_row *row)
+{
+	return stream->shape == RA_STRIDED &&
+	       file->tick - stream->last_used >= row->come &&
+	       stream->backward == row->backward &&
+	       stream->step == row->step && stream->began == row->length;
+}
+
+/*
+ * A row was seen to begin: where the stride that is followed has stopped, it is
+ * its next one.
+ */
+static enum follows end_last_row(struct arrival *a, const struct new_row *row)
+{
+	struct ra_history *file = a->file;
+	unsigned int place = file->row_place;
+	const struct ra_stream *last;
+	s64 gap;
+
+	if (place >= a->places)
+		return FOLLOWS_NOTHING;
+	last = &a->streams[place];
+	if (!is_followed(file, last, place))
+		return FOLLOWS_NOTHING;
+	if (!is_last_row(file, last, row)) {
+		u32 idle = file->tick - last->last_used;
+		u32 most = max_of(file->row_elements, file->row_come);
+
+		if (idle > 2 * most)
+			return FOLLOWS_NOTHING;
+		return idle < row->come ? FOLLOWS_BESIDE : FOLLOWS_AFTER;
+	}
+	gap = (s64)(row->first - last->next);
+	end_row_at(file, row->step, gap);
+	/* Else it may be another reader, and this one comes back. */
+	for (place = 0; rows_known(file) && place < a->places; place++)
+		if (is_last_row(file, &a->streams[place], row))
+			give_up(file, &a->streams[place], place);
+	return gap < 0 && row->step > YOUNG_GAP_PAGES ? FOLLOWS_ROUND :
+							FOLLOWS_ROW;
+}
+
+/* The reader of a stride goes on at the next row, where that is known. */
+static void go_on(struct ra_history *file, struct ra_stream *stream)
+{
+	s64 gap = file->row_gap;
+	u32 before, after;
+
+	if (file->row_come != file->row_elements || !next_row_known(file) ||
+	    !has_place(stream->next, gap))
+		return;
+	before = is_timed(stream) ? elements_before(stream) :
+				    pages_before(stream);
+	stream->next += (u64)gap;
+	/* Where nothing is asked for it says nothing. */
+	stream->frontier = further(stream->frontier, gap);
+	after = is_timed(stream) ? elements_before(stream) :
+				   pages_before(stream);
+	if (is_paced(stream))
+		stream->pace_place += after - before;
+	file->row_come = 0;
+}
+
+/*
+ * The first elements of a row are no others of a stride, as with those of the
+ * next rows they would be.
+ */
+static void forget_elements(struct ra_history *file, const struct new_row *row)
+{
+	unsigned int at;
+
+	for (at = 0; at < RA_REMEMBERED; at++) {
+		u64 place = place_of(row->backward, file->recent[at].start);
+
+		if (place == row->first || place == plus(row->first, row->step))
+			file->recent[at].length = 0;
+	}
+}
+
+/* The stream at @place begins the row. */
+static void begin_row(struct arrival *a, unsigned int place,
+		      const struct new_row *row, enum follows follows)
+{
+	struct ra_stream *stream = &a->streams[place];
+	struct ra_history *file = a->file;
+
+	if (follows == FOLLOWS_ROW || follows == FOLLOWS_AFTER)
+		forget_elements(file, row);
+	if (row->step != file->row_step) {
+		if (follows == FOLLOWS_BESIDE || follows == FOLLOWS_AFTER)
+			return;
+		file->row_gap = 0;
+		file->row_step = row->step;
+		file->row_elements = 0;
+		file->row_come = 0;
+		file->row_alike = 0;
+		file->row_equal = 0;
+		file->row_wide = false;
+	}
+	end_row(file);
+	file->row_place = place;
+	file->row_come = to_u16(row->come);
+	go_on(file, stream);
+}
+
+/* The row that the stride @stream begins, the access being element @come. */
+static struct new_row new_row_of(const struct arrival *a, bool backward,
+				 u64 step, u64 length, u32 come)
+{
+	struct new_row row = {
+		.backward = backward,
+		.step = step,
+		.length = length,
+		.first = place_of(backward, a->access.start) -
+			 times(step, come - 1),
+		.come = come,
+	};
+
+	return row;
+}
+
+/*
+ * The stream at @place took a step, from where it expected an element of
+ * period @step at @expected if it @followed rows. Whether that is the first
+ * one of a row.
+ */
+static bool take_row_step(struct arrival *a, unsigned int place, bool followed,
+			  u64 step, u64 expected)
+{
+	struct ra_stream *stream = &a->streams[place];
+	struct ra_history *file = a->file;
+	bool first;
+	s64 gap;
+
+	if (!followed) {
+		if (stream->shape == RA_STRIDED &&
+		    stream->regular == REGULAR_STEPS) {
+			struct new_row row = new_row_of(a, stream->backward,
+							stream->step,
+							stream->began,
+							stream->hits + 1);
+
+			begin_row(a, place, &row, end_last_row(a, &row));
+		}
+		return false;
+	}
+	gap = (s64)(place_of(stream->backward, a->access.start) - expected);
+	if (stream->shape != RA_STRIDED || stream->step != step) {
+		end_row_at(file, step, gap);
+		/* Until it is a stride again. */
+		file->row_place = NO_PLACE;
+		return false;
+	}
+	if (gap) {
+		/* Some were left out: the next row may be asked for. */
+		bool known = rows_known(file);
+
+		file->row_alike = 0;
+		if (known) {
+			lose(file, unread_of(stream));
+			forget_window(stream);
+		}
+	} else if (!file->row_come) {
+		confirm_gap(file);
+	}
+	file->row_come = min_of(file->row_come + 1U, 0xffffU);
+	first = file->row_come == 1;
+	go_on(file, stream);
+	return first;
+}
+
+/* What is expected behind the window of a stride. False: nothing. */
+static bool row_part_of(const struct ra_history *file,
+			const struct ra_stream *stream, unsigned int place,
+			struct row_part *part)
+{
+	u64 row = file->row_elements, up_to;
+
+	part->elements = UNBOUNDED;
+	part->gap = 0;
+	if (!is_followed(file, stream, place) || !rows_known(file))
+		return true;
+	up_to = plus(file->row_come,
+		     div64_u64(minus(stream->frontier, stream->next),
+			       max_of(stream->step, 1)));
+	if (up_to < row) {
+		part->elements = row - up_to;
+		return true;
+	}
+	part->elements = minus(2 * row, up_to);
+	part->gap = file->row_gap;
+	return part->elements && next_row_known(file);
 }
 
 /*
@@ -1451,22 +1777,29 @@ static void join_ranges(struct ra_decision *decision)
 
 /* Extends the window of a stride. False: no further elements in the file. */
 static bool extend_strided(struct ra_stream *stream, struct arrival *a,
-			   u64 pages, u64 limit)
+			   u64 pages, u64 limit, const struct row_part *row)
 {
 	const struct ra_moment *moment = a->moment;
 	u64 period = max_of(stream->step, 1);
 	u64 element = max_of(stream->began, 1);
 	u64 place = place_of(stream->backward, a->access.start);
-	u64 first = stream->next > stream->frontier ? place : stream->frontier;
+	u64 first = max_of(stream->next, stream->frontier);
 	bool through = is_read_through(period, element, moment);
-	u64 last, start, cheap, fewest, most, count, in_file = 0;
+	u64 asked, last, start, cheap, fewest, most, count, in_file = 0;
 
+	/* The first one not asked for, or the one that is being read. */
+	if (stream->next > stream->frontier &&
+	    plus(place, period) == stream->next)
+		first = place;
+	if (!has_place(first, row->gap))
+		return false;
+	asked = further(first, row->gap);
 	/* Only whole elements: all ranges of a request are equally long. */
 	last = stream->backward ? RA_PAGES_MAX :
 				  minus(moment->file_pages, stream->began);
-	if (last >= first &&
+	if (last >= asked &&
 	    (stream->backward || moment->file_pages >= stream->began))
-		in_file = div64_u64(last - first, period) + 1;
+		in_file = div64_u64(last - asked, period) + 1;
 	cheap = div64_u64(max_of(pages, ELEMENTS_MIN_PAGES), element);
 	fewest = min_of(fewest_at_once(period, &moment->device),
 			max_of(cheap, ELEMENTS_FEWEST));
@@ -1477,10 +1810,12 @@ static bool extend_strided(struct ra_stream *stream, struct arrival *a,
 			 div64_u64(limit, element);
 	count = min_of(count, max_of(most, 1));
 	/* As far as it came: one whose steps drift is one for some elements. */
-	if (stream->regular < REGULAR_MAX)
+	if (row->elements < UNBOUNDED)
+		count = min_of(count, row->elements);
+	else if (stream->regular < REGULAR_MAX)
 		count = min_of(count, max_of(stream->regular, ELEMENTS_MIN));
 	count = min_of(count, in_file);
-	start = place_of(stream->backward, first);
+	start = place_of(stream->backward, asked);
 	if (!count || start >= moment->file_pages) {
 		stream->tail = 0;
 		return false;
@@ -1578,8 +1913,10 @@ static bool is_rate_of(const struct ra_device *device, u32 pages, u64 time_ns,
 }
 
 /* Asks for the next request of a stream. */
-static void ask_stream(struct arrival *a, struct ra_stream *stream)
+static void ask_stream(struct arrival *a, unsigned int place,
+		       struct row_part *row)
 {
+	struct ra_stream *stream = &a->streams[place];
 	const struct ra_moment *moment = a->moment;
 	struct ra_decision *decision = a->decision;
 	struct need need = {
@@ -1661,9 +1998,13 @@ static void ask_stream(struct arrival *a, struct ra_stream *stream)
 		decision->reason = RA_RUN_ENDS;
 		return;
 	}
+	if (!row_part_of(a->file, stream, place, row)) {
+		decision->reason = RA_RUN_ENDS;
+		return;
+	}
 	first = !stream->request;
 	if (stream->shape == RA_STRIDED)
-		asked = extend_strided(stream, a, pages, limit);
+		asked = extend_strided(stream, a, pages, limit, row);
 	else
 		asked = extend_run(stream, a, pages, &rest, exact, &probe);
 	/* Who has all that the device gives, or does not wait. */
@@ -1694,13 +2035,16 @@ static void clip_decision(struct ra_decision *decision, u64 file_pages)
 }
 
 static u8 refusal(const struct ra_history *file, const struct ra_stream *stream,
-		  const struct ra_moment *moment)
+		  unsigned int place, const struct ra_moment *moment)
 {
+	bool rows = is_followed(file, stream, place) && rows_known(file);
+
 	if (!moment->ratio)
 		return RA_TURNED_OFF;
 	if (moment->ratio == 1)
 		return RA_LEFT_TO_STOCK;
-	if (!is_trusted(stream, file->stride_doublings))
+	if (!is_trusted(stream,
+			rows ? 0 : elements_needed(file->stride_doublings)))
 		return RA_NO_PATTERN;
 	if (file->debt > DEBT_PAGES_MAX)
 		return RA_HIT_RATE_LIMIT;
@@ -1712,9 +2056,9 @@ static u8 refusal(const struct ra_history *file, const struct ra_stream *stream,
 
 /* The page at the marker of a stream that has asked for something. */
 static void set_mark(struct ra_decision *decision,
-		     const struct ra_stream *stream)
+		     const struct ra_stream *stream, s64 gap)
 {
-	u64 marker = marker_of(stream);
+	u64 marker = further(marker_of(stream), gap);
 
 	decision->has_mark = stream->tail > 0;
 	if (stream->shape == RA_STRIDED || !stream->backward)
@@ -1728,14 +2072,15 @@ static void ask(struct arrival *a, unsigned int place)
 	struct ra_stream *stream = &a->streams[place];
 	struct ra_decision *decision = a->decision;
 	struct ra_history *file = a->file;
+	struct row_part row = {};
 
 	decision->stream = place;
 	decision->generation = stream->generation;
 	decision->backward = stream->backward;
-	decision->reason = refusal(file, stream, a->moment);
+	decision->reason = refusal(file, stream, place, a->moment);
 	if (decision->reason != RA_NOT_LOOKED_AT)
 		return;
-	ask_stream(a, stream);
+	ask_stream(a, place, &row);
 	if (a->access.start < stream->request && is_forward_run(stream))
 		file->scan_request = stream->request;
 	/* Memory may have come back: creep up. */
@@ -1745,7 +2090,7 @@ static void ask(struct arrival *a, unsigned int place)
 	if (!decision->count)
 		return;
 	clip_decision(decision, a->moment->file_pages);
-	set_mark(decision, stream);
+	set_mark(decision, stream, row.gap);
 }
 
 /* --- one access --------------------------------------------------------- */
@@ -1803,7 +2148,7 @@ static void end_overtaken(struct arrival *a, bool backward, u64 period)
 		if (stream->shape != RA_STRIDED ||
 		    stream->backward != backward || stream->step != period ||
 		    a->file->tick - stream->last_used < ELEMENTS_SEEN ||
-		    at < plus(stream->next, period / 2) ||
+		    at < plus(stream->next, period - period / 2) ||
 		    at >= stream->frontier ||
 		    divides(period, distance_of(at, stream->next)))
 			continue;
@@ -1818,16 +2163,22 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	struct ra_decision *decision = a->decision;
 	struct ra_history *file = a->file;
 	struct step step;
-	bool crossed, returned;
+	bool crossed, returned, followed;
+	u64 expected, period;
 
 	decision->covered = covers(stream, a->access);
 	if (has_ended(stream))
 		resume(a, stream);
 	returned = file->tick - stream->last_used > 1;
+	followed = is_followed(file, stream, place);
+	expected = stream->next;
+	period = stream->step;
 	step = advance(stream, a->access, file->tick);
-	time_stride(stream, a->now_ns, returned);
 	lose(file, step.lost);
 	learn_stride(file, stream, &step);
+	if (take_row_step(a, place, followed, period, expected))
+		returned = true;
+	time_stride(stream, a->now_ns, returned);
 	file->unexplained_run = 0;
 	crossed = marker_crossed(stream);
 	if (crossed || file->debt || has_holes(stream))
@@ -2016,18 +2367,25 @@ static void begin(struct arrival *a)
 	struct ra_stream *stream;
 	int place;
 
-	if (period >= PERIOD_MAX || (rounds && period > YOUNG_GAP_PAGES))
+	if (rounds && period > YOUNG_GAP_PAGES)
 		step = 0;
 	remember(file, a->access);
 	place = add_candidate(a, -1);
 	if (step) {
+		struct new_row row = new_row_of(a, step < 0, period,
+						length_of(a->access),
+						ELEMENTS_SEEN);
+		enum follows follows = end_last_row(a, &row);
+
 		/* Arms that are not sent away are soon at what follows. */
 		if (is_positioned_for(&a->moment->device) ||
 		    (step > 0 && is_slow_to_access(&a->moment->device)))
 			end_overtaken(a, step < 0, period);
 		place = free_place(a, place);
-		if (place >= 0)
+		if (place >= 0) {
 			become_strided(a, place, step);
+			begin_row(a, place, &row, follows);
+		}
 		unexplained(a);
 		return;
 	}

@@ -139,6 +139,15 @@ struct ra_unexplained {
  * @stray_next: where the next one would begin
  * @stride_doublings: how often what a stride has to show was doubled
  * @recent_newest: the newest of @recent
+ * @row_place: the strided stream that is read in rows, if it is
+ * @row_alike: rows in a row that had as many elements
+ * @row_equal: gaps in a row that were as large
+ * @row_wide: its elements lie so far apart that it may be a round over streams
+ * @row_elements: how many elements the newest row that ended had
+ * @row_come: elements that have come of the row that is read
+ * @row_step: its period; 0: no stride was seen
+ * @row_gap: from where another element of a row would be to the first one of
+ *	the next row, in reading order
  * @recent: the newest accesses that no stream explained
  */
 struct ra_history {
@@ -161,6 +170,14 @@ struct ra_history {
 	u8 stray_count;
 	u8 stride_doublings;
 	u8 recent_newest;
+	u8 row_place;
+	u8 row_alike;
+	u8 row_equal;
+	bool row_wide;
+	u16 row_elements;
+	u16 row_come;
+	u32 row_step;
+	s64 row_gap;
 	u32 stray_pages;
 	u32 stray_tick;
 	u64 stray_next;

@@ -31,8 +31,9 @@ fn read_all(
     element_ns: impl Fn(u64) -> u64,
 ) -> u64 {
     for (number, start) in (0..).zip(starts) {
-        reader.read(start, 4);
+        let outcome = reader.read(start, 4);
         reader.now = Timestamp::new(reader.now.get() + element_ns(number));
+        reader.wait(start, 4, &outcome);
     }
     reader.asked_total
 }

@@ -8,7 +8,7 @@ use ahead_kernel_core_test::driver::{CoreCall, Driver};
 use ahead_kernel_core_test::pair::{CoreTally, compare, hold_against};
 use ahead_units::{ByteLength, ByteOffset, ByteRange};
 use ahead_workload::random::below;
-use ahead_workload::{WantedRange, generated, wanted};
+use ahead_workload::{WantedRange, Workload, generated, odd, wanted};
 
 /// Accesses of one workload.
 const ACCESSES_MAX: usize = 12_000;
@@ -54,9 +54,14 @@ fn circumstances(seed: u64) -> CoreCall {
     }
 }
 
-/// The accesses of the workload of `seed`, and what comes after each.
+/// The accesses of the generated workload of `seed`, and what comes after each.
 fn calls(seed: u64) -> (Vec<CoreCall>, Vec<ByteRange>) {
-    let job = generated(seed).job(seed);
+    calls_of(&generated(seed), seed)
+}
+
+/// The accesses of `workload`, and what comes after each.
+fn calls_of(workload: &Workload, seed: u64) -> (Vec<CoreCall>, Vec<ByteRange>) {
+    let job = workload.job(seed);
     let of_all = circumstances(seed);
     let mut now_ns = 0;
     // Waits and evictions, now and then; more often in some workloads.
@@ -98,8 +103,8 @@ fn report(tally: &CoreTally) -> String {
     text
 }
 
-/// Nothing differs but under a name, and no name has more than its budget.
-fn assert_within_budgets(tally: &CoreTally) {
+/// Nothing differs but under a name.
+fn assert_named(tally: &CoreTally) {
     let text = report(tally);
     println!("{text}");
     assert!(
@@ -107,6 +112,12 @@ fn assert_within_budgets(tally: &CoreTally) {
         "{text}\n{}",
         tally.unnamed.join("\n")
     );
+}
+
+/// The same, and no name has more than its budget.
+fn assert_within_budgets(tally: &CoreTally) {
+    assert_named(tally);
+    let text = report(tally);
     for (name, budget) in BUDGETS {
         let count = tally.named.get(name).copied().unwrap_or(0);
         assert!(
@@ -127,6 +138,21 @@ fn a_million_generated_accesses_are_decided_as_the_policy_decides_them() {
     assert!(tally.accesses >= ACCESSES_MIN, "{}", report(&tally));
     assert!(tally.asked * 100 >= tally.accesses, "{}", report(&tally));
     assert_within_budgets(&tally);
+}
+
+/// Rows of slices and tiles of pictures, jitter, steps that drift: what generated workloads have few of.
+#[test]
+fn odd_reads_are_decided_as_the_policy_decides_them() {
+    let driver = driver();
+    let mut tally = CoreTally::default();
+    for seed in 0..SEEDS {
+        let (calls, _) = calls_of(&odd(seed), seed);
+        compare(driver, &calls, &[], &mut tally).expect("the core answers");
+    }
+    assert!(tally.accesses * 4 >= ACCESSES_MIN, "{}", report(&tally));
+    assert!(tally.asked * 100 >= tally.accesses, "{}", report(&tally));
+    // The budgets are those of generated workloads.
+    assert_named(&tally);
 }
 
 #[test]

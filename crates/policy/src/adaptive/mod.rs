@@ -63,6 +63,7 @@ pub(crate) mod pace;
 pub(crate) mod recent;
 pub(crate) mod request;
 pub(crate) mod rounds;
+mod rows;
 pub(crate) mod runs;
 mod seen_stride;
 pub(crate) mod served;

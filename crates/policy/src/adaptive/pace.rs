@@ -49,6 +49,13 @@ impl Pace {
         place32(place).wrapping_sub(self.place)
     }
 
+    /// The reader has passed over so many places, wrapping, which he does not read.
+    pub(super) fn pass_over(&mut self, places: u32) {
+        if !self.is_unknown() {
+            self.place = self.place.wrapping_add(places);
+        }
+    }
+
     /// The reader is at `place` and `now`.
     pub(super) fn restart(&mut self, place: u64, now: Timestamp) {
         (self.place, self.moment) = (place32(place), units(now));

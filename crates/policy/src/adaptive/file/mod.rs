@@ -1,27 +1,28 @@
 //! One file: its table of streams, and what one access does to them.
 //!
 //! An access takes the fast path ([`quick`]), which answers what asks for nothing, or it is looked at by
-//! [`FileStreams::on_access`]. What the host learns afterwards comes back through [`feedback`].
+//! [`FileStreams::on_access`]. What the host learns afterwards comes back through [`feedback`]; what is remembered is in `state`, and strides
+//! that are read in rows are followed in `rows`.
 
 pub(crate) mod feedback;
 pub(super) mod outcome;
 mod quick;
+mod rows;
 pub(crate) mod scan;
+mod state;
+
+pub use self::state::FileStreams;
 
 use self::outcome::Outcome;
 use super::access::Access;
-use super::beginnings::{Beginnings, Found, SLACK_PAGES};
+use super::beginnings::{Found, SLACK_PAGES};
 use super::direction::PAGES_MAX;
-use super::hit_rate::Debt;
 use super::id::place8;
 use super::matching::{self, Match};
 use super::moment::Moment;
 use super::observer::{Observer, Report, report};
-use super::recent::Recent;
-use super::rounds::Rounds;
-use super::runs::RunLengths;
+use super::rows::{ELEMENTS_SEEN, NewRow};
 use super::shape::fit::Fit;
-use super::stray::Stray;
 use super::stream::Stream;
 use super::stream::asking::Learned;
 use super::window::pages32;
@@ -47,46 +48,6 @@ steering! {
 /// Rounds over all runs in which a run has not moved when it is believed to have ended. Fewer, and a thread that
 /// waits looks like one that has gone; more, and runs of few reads are not seen to end.
 const ROUNDS_MISSED: u64 = 3;
-
-/// What the policy remembers of one file, beside its streams. All zero is a file never read.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FileStreams {
-    /// Accesses so far, wrapping: the clock of this file.
-    tick: u32,
-    /// Pages owed to the hit-rate limit.
-    debt: Debt,
-    /// Accesses in a row that no stream explained.
-    unexplained_run: u16,
-    /// The place of the stream of the newest access.
-    last: u8,
-    /// Candidates that were pushed out before anything continued them.
-    evictions: u8,
-    /// Evenly spaced streams, read in turn, that were taken for one stride.
-    rounds: Rounds,
-    /// When it was closed the last time.
-    closed: u32,
-    /// When accesses last had to wait for the device, or asked it for pages.
-    last_busy: u32,
-    /// When an access last took as long as a wait.
-    last_wait: u32,
-    /// Learned: more unread pages than this per stream were evicted. 0: never happened.
-    thrash_pages: u32,
-    /// Pages given up unread, ever, up to 16 TiB.
-    wasted: u32,
-    /// A scan from page 0 was seen: its request size, for the next scan.
-    scan_request: u32,
-    /// Pages for which the scan of the newest access is left to the kernel, which asks for a window at a time itself; 0: it is
-    /// not.
-    left: u32,
-    /// How long runs were.
-    runs: RunLengths,
-    /// Where they began.
-    beginnings: Beginnings,
-    /// Accesses inside a window, far ahead of its reader.
-    stray: Stray,
-    /// What no stream explained.
-    recent: Recent,
-}
 
 /// One access, and what is known beside it.
 struct Arrival<'a, M, O> {
@@ -156,7 +117,7 @@ impl FileStreams {
             observer,
         };
         let hint = self.hint(streams);
-        if let Some(stream) = streams.get_mut(usize::from(hint))
+        if let Some(stream) = streams.get(usize::from(hint))
             && !stream.is_candidate()
             && !stream.is_doubtful()
             && stream.fit(access) == Fit::Exact
@@ -165,7 +126,7 @@ impl FileStreams {
                 self.runs.on_turn();
             }
             self.last = hint;
-            return self.continue_stream(stream, hint, arrival);
+            return self.continue_stream(streams, hint, arrival);
         }
         self.search(streams, arrival)
     }
@@ -193,7 +154,7 @@ impl FileStreams {
         }
         match found {
             Match::Continues(place) => self.continue_at(streams, place, arrival),
-            Match::LiesAhead(place) => self.on_stray(&mut streams[place], place8(place), arrival),
+            Match::LiesAhead(place) => self.on_stray(streams, place8(place), arrival),
             Match::Nothing => self.begin(streams, arrival),
         }
     }
@@ -201,11 +162,12 @@ impl FileStreams {
     /// `access` lies in the window of the stream at `place`, far ahead of its reader.
     fn on_stray<O: Observer>(
         &mut self,
-        stream: &mut Stream,
+        streams: &mut [Stream],
         place: u8,
         arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
     ) -> Outcome {
         let access = arrival.access;
+        let stream = &mut streams[usize::from(place)];
         let (start, end) = stream.places_of(access);
         let Some(pages) = self.stray.on_read(place, self.tick, start, end) else {
             let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
@@ -215,7 +177,7 @@ impl FileStreams {
         let passed = pages32(stream.jump_to(access, pages));
         self.lose(passed);
         self.last = place;
-        self.continue_stream(stream, place, arrival)
+        self.continue_stream(streams, place, arrival)
     }
 
     /// `access` continues the stream at `place`, which is not the one that was expected.
@@ -257,7 +219,7 @@ impl FileStreams {
             moment,
             observer: &mut *observer,
         };
-        let outcome = self.continue_stream(&mut streams[place], place8(place), arrival);
+        let outcome = self.continue_stream(streams, place8(place), arrival);
         if streams[place].is_newborn() {
             self.end_runs(streams, place);
             if let Some(start) = began.filter(|_| streams[place].is_forward_run()) {
@@ -312,6 +274,8 @@ impl FileStreams {
         let place = self.add_candidate(streams, access, None, observer);
         if let Some(stride) = stride {
             let (device, grid, tick) = (moment().device, stride.grid, self.tick);
+            let row = NewRow::up_to(access, grid, ELEMENTS_SEEN);
+            let follows = self.end_row(streams, &row, observer);
             if stride.is_of_arms_of(&device) {
                 let is_overtaken = |stream: &Stream| stream.is_overtaken(access, &grid, tick);
                 let overtaken = self.give_up_those(streams, observer, is_overtaken);
@@ -319,7 +283,9 @@ impl FileStreams {
             }
             if let Some(place) = self.free_place(streams, place, observer) {
                 let (regular, report) = (stride.regular_on(&device), &mut report(place, observer));
-                streams[place].become_strided(access, grid, regular, tick, report);
+                let stream = &mut streams[place];
+                stream.become_strided(access, grid, regular, tick, report);
+                self.begin_row(stream, place8(place), &row, follows);
             }
             return self.unexplained();
         }
@@ -393,48 +359,12 @@ impl FileStreams {
         Outcome::of(decision, stream.id(place8(place)), covered)
     }
 
-    /// `pages` were asked for in vain.
-    #[inline]
-    fn lose(&mut self, pages: u32) {
-        self.wasted = self.wasted.saturating_add(pages);
-        self.debt.owe(pages);
-    }
-
     /// A young stream ran inside the window of `leader`: two threads of one reader, or a second one close behind.
     /// Overlapping windows would bring the same pages in twice, so the young one is gone.
     fn follow(&mut self, leader: &Stream, place: u8) -> Outcome {
         self.last = place;
         let decision = Decision::nothing(leader.pattern(), Reason::MarkerNotReached);
         Outcome::of(decision, leader.id(place), false)
-    }
-
-    /// Makes a candidate of `access`, not at the place `taken`. `None` when every stream is alive.
-    fn add_candidate<O: Observer>(
-        &mut self,
-        streams: &mut [Stream],
-        access: &Access,
-        taken: Option<usize>,
-        observer: &mut O,
-    ) -> Option<usize> {
-        let place = self.free_place(streams, taken, observer)?;
-        let report = &mut report(place, observer);
-        streams[place].become_candidate(access.pages(), self.tick, report);
-        Some(place)
-    }
-
-    /// A vacant place, made by giving a stream up if need be; not the place `taken`.
-    fn free_place<O: Observer>(
-        &mut self,
-        streams: &mut [Stream],
-        taken: Option<usize>,
-        observer: &mut O,
-    ) -> Option<usize> {
-        let Some(place) = matching::place_for_candidate(streams, self.tick, taken) else {
-            self.evictions = self.evictions.saturating_add(1);
-            return None;
-        };
-        self.give_up(&mut streams[place], &mut report(place, observer));
-        Some(place)
     }
 
     fn unexplained(&mut self) -> Outcome {
@@ -453,7 +383,7 @@ impl FileStreams {
 
     fn continue_stream<O: Observer>(
         &mut self,
-        stream: &mut Stream,
+        streams: &mut [Stream],
         place: u8,
         arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
     ) -> Outcome {
@@ -463,15 +393,24 @@ impl FileStreams {
             moment,
             observer,
         } = arrival;
+        let stream = &mut streams[usize::from(place)];
         let covered = stream.covers(access);
         if stream.has_ended() && stream.resume(access) {
             self.runs.on_resumed();
         }
-        let step = stream.advance(access, self.tick, &mut Report { place, observer });
-        stream.time(now, step);
+        let is_followed = self.rows_of(stream, place).is_some();
+        let expected = is_followed.then(|| stream.expected_element());
+        let mut report = Report {
+            place,
+            observer: &mut *observer,
+        };
+        let mut step = stream.advance(access, self.tick, &mut report);
         let lost = pages32(step.lost);
         self.lose(lost);
         (self.recent.broken_strides).on_step(lost > 0 && step.has_broken, stream);
+        step.has_returned |= self.on_row_step(streams, place, expected, access, observer);
+        let stream = &mut streams[usize::from(place)];
+        stream.time(now, step);
         self.unexplained_run = 0;
         let crossed = stream.marker_crossed();
         if crossed || !self.debt.is_zero() || stream.has_holes() {
@@ -498,12 +437,13 @@ impl FileStreams {
         let pattern = stream.pattern();
         let id = stream.id(place);
         let outcome = |decision| Outcome::of(decision, id, covered);
-        if let Some(reason) = self.refusal(stream, moment) {
+        if let Some(reason) = self.refusal(stream, place, moment) {
             return outcome(Decision::nothing(pattern, reason));
         }
         let learned = Learned {
             thrash_pages: self.thrash_pages,
             runs: &self.runs,
+            rows: self.rows_of(stream, place),
         };
         let asked = stream.ask(access, now, moment, &learned);
         if asked.reason == Reason::KernelAsks {
@@ -555,40 +495,18 @@ impl FileStreams {
     }
 
     /// Why `stream` may not ask now.
-    fn refusal(&self, stream: &Stream, moment: &Moment) -> Option<Reason> {
+    fn refusal(&self, stream: &Stream, place: u8, moment: &Moment) -> Option<Reason> {
+        let needed = match self.rows_of(stream, place) {
+            Some(rows) if rows.are_known() => 0,
+            _ => self.recent.broken_strides.elements_needed(),
+        };
         match moment.knobs.readahead_ratio {
             0 => Some(Reason::TurnedOff),
             1 => Some(Reason::LeftToKernel),
-            _ if !stream.is_trusted(self.recent.broken_strides) => Some(Reason::NoPattern),
+            _ if !stream.is_trusted(needed) => Some(Reason::NoPattern),
             _ if self.debt.is_at_limit() => Some(Reason::HitRateLimit),
             _ if stream.is_left_to_kernel(moment) => Some(Reason::LeftToKernel),
             _ => None,
         }
-    }
-
-    /// Gives up the streams of which `is_one` says so; how many they were.
-    fn give_up_those<O: Observer>(
-        &mut self,
-        streams: &mut [Stream],
-        observer: &mut O,
-        is_one: impl Fn(&Stream) -> bool,
-    ) -> u8 {
-        let mut count = 0;
-        for (place, stream) in streams.iter_mut().enumerate() {
-            if is_one(stream) {
-                self.give_up(stream, &mut report(place, observer));
-                count += 1;
-            }
-        }
-        count
-    }
-
-    fn give_up<O: Observer>(&mut self, stream: &mut Stream, report: &mut Report<'_, O>) {
-        let unread = pages32(stream.unread());
-        if stream.is_candidate() || stream.is_doubtful() || stream.has_ended() {
-            self.evictions = self.evictions.saturating_add(1);
-        }
-        self.lose(unread);
-        stream.vacate(report);
     }
 }

@@ -150,6 +150,16 @@ impl Grid {
         self.direction.byte_place(start)
     }
 
+    /// The place of an access whose first byte is at `start`.
+    pub(in crate::adaptive) fn place_of(&self, start: u64) -> u64 {
+        let inside = if self.is_of_pages() {
+            start % PAGE_BYTES
+        } else {
+            0
+        };
+        self.direction.byte_place(start - inside)
+    }
+
     /// Pages that every element touches.
     pub(super) fn pages_min(&self) -> u64 {
         self.length.div_ceil(PAGE_BYTES).max(1)

@@ -15,6 +15,7 @@ use super::sparse;
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
+use crate::adaptive::rows::RowPart;
 use crate::adaptive::window::Window;
 use crate::decision::Prefetch;
 use crate::device::DeviceEstimate;
@@ -188,9 +189,7 @@ pub(in crate::adaptive) fn covers(window: &Window, grid: &Grid, seen: u8, access
 
 /// Pages asked for and not yet reached.
 pub(in crate::adaptive) fn unread(window: &Window, grid: &Grid) -> u64 {
-    let ahead = window.frontier.saturating_sub(window.next);
-    let elements = ahead.checked_div(grid.period).unwrap_or(0);
-    elements.saturating_mul(grid.pages_asked())
+    elements_ahead(window, grid).saturating_mul(grid.pages_asked())
 }
 
 /// Pages of the elements before the next one, counted from anywhere.
@@ -211,7 +210,7 @@ pub(in crate::adaptive) const ELEMENTS_TIMED: u32 = 4;
 pub(in crate::adaptive) const ELEMENTS_TIMED_MOST: u32 = 64;
 
 /// Elements that came one after the other without others in between, in the tail of a window with nothing in it.
-const ROW: u32 = (1 << 16) - 1;
+const IN_A_ROW: u32 = (1 << 16) - 1;
 /// Set there if the row before was too short to time the reader.
 const WAS_SHORT: u32 = 1 << 16;
 
@@ -224,6 +223,8 @@ pub(in crate::adaptive) struct Extent {
     pub(in crate::adaptive) limit: u64,
     /// Elements that came where they were expected, one after the other.
     pub(in crate::adaptive) seen: u64,
+    /// What is expected of the row.
+    pub(in crate::adaptive) row: RowPart,
 }
 
 /// Whether a stride that `access` begins, `newer`, is this one, whose steps drift: it has about the same period, and its reader is
@@ -294,15 +295,32 @@ pub(in crate::adaptive) fn waiting_ns(grid: &Grid, device: &DeviceEstimate) -> u
 /// Counts an element of a stride that has not asked, which came after others if its reader `has_returned`. Whether he takes turns with
 /// others: he has left twice, one time after the other, before he could be timed. The tail of a window with nothing in it holds the count.
 pub(in crate::adaptive) fn count_in_row(window: &mut Window, has_returned: bool) -> bool {
-    let row = window.tail & ROW;
+    let row = window.tail & IN_A_ROW;
     if !has_returned {
-        window.tail += u32::from(row < ROW);
+        window.tail += u32::from(row < IN_A_ROW);
         return false;
     }
     let was_short = row < ELEMENTS_TIMED;
     let takes_turns = was_short && window.tail & WAS_SHORT != 0;
     window.tail = 1 | if was_short { WAS_SHORT } else { 0 };
     takes_turns
+}
+
+/// The reader goes on at the next row, whose first element is `gap` bytes behind the next one. False: no place is there.
+pub(in crate::adaptive) fn go_on(window: &mut Window, gap: i64) -> bool {
+    let Some(next) = window.next.checked_add_signed(gap) else {
+        return false;
+    };
+    // Where nothing is asked for it says nothing.
+    window.frontier = window.frontier.saturating_add_signed(gap);
+    window.next = next;
+    true
+}
+
+/// Elements asked for and not yet reached.
+pub(in crate::adaptive) fn elements_ahead(window: &Window, grid: &Grid) -> u64 {
+    let ahead = window.frontier.saturating_sub(window.next);
+    ahead.checked_div(grid.period).unwrap_or(0)
 }
 
 /// Elements before the next one, counted from anywhere.
@@ -348,7 +366,12 @@ pub(in crate::adaptive) fn extend(
     extent: Extent,
     moment: &Moment,
 ) -> Option<Prefetch> {
-    let Extent { pages, limit, seen } = extent;
+    let Extent {
+        pages,
+        limit,
+        seen,
+        row,
+    } = extent;
     let Grid {
         direction, length, ..
     } = *grid;
@@ -356,11 +379,17 @@ pub(in crate::adaptive) fn extend(
     let file_bytes = moment.file_pages.get().saturating_mul(PAGE_BYTES);
     // The first element not asked for, or the one being read now.
     let passed = window.next > window.frontier;
-    let first = if passed { place } else { window.frontier };
+    let is_read_now = passed && place.saturating_add(period) == window.next;
+    let first = if is_read_now {
+        place
+    } else {
+        window.next.max(window.frontier)
+    };
+    let first_asked = first.checked_add_signed(row.gap)?;
     // Only whole elements: all ranges of a request are equally long.
     let in_file = direction
         .last_element(file_bytes, length, grid.slack())
-        .and_then(|last| last.checked_sub(first))
+        .and_then(|last| last.checked_sub(first_asked))
         .map_or(0, |span| span / period + 1);
     let cheap = pages.max(ELEMENTS_MIN_PAGES.get()) / grid.pages_max();
     let fewest = fewest_at_once(period, moment).min(cheap.max(ELEMENTS_FEWEST));
@@ -376,9 +405,9 @@ pub(in crate::adaptive) fn extend(
         .max(fewest)
         .min(most_at_once(period, moment))
         .min(affordable)
-        .min(believed(seen, grid))
+        .min(row.believed().unwrap_or_else(|| believed(seen, grid)))
         .min(in_file);
-    let start = direction.byte_place(first);
+    let start = direction.byte_place(first_asked);
     let end_of = |count: u64| start + (count - 1) * period + length + grid.slack();
     let is_cut = direction == Direction::Forward && count > 1 && end_of(count) > file_bytes;
     // Only the first range is cut at the end of the file: the last one is left for the next request.

@@ -9,10 +9,11 @@ use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::pace::{Pace, Rate};
 use crate::adaptive::request::{self, Need};
+use crate::adaptive::rows::{RowPart, Rows};
 use crate::adaptive::runs::{Rest, RunLengths};
 use crate::adaptive::shape::strided::{ELEMENTS_TIMED, ELEMENTS_TIMED_MOST};
 use crate::adaptive::shape::{Shape, regular, run, strided};
-use crate::adaptive::window::{pages16, pages32};
+use crate::adaptive::window::{pages16, pages32, place32};
 use crate::decision::Prefetch;
 use crate::device::DeviceEstimate;
 use crate::reason::Reason;
@@ -41,6 +42,8 @@ pub(in crate::adaptive) struct Learned<'a> {
     pub(in crate::adaptive) thrash_pages: u32,
     /// How long runs were.
     pub(in crate::adaptive) runs: &'a RunLengths,
+    /// The rows that this stride is read in; `None`: it is not known to be read in any.
+    pub(in crate::adaptive) rows: Option<&'a Rows>,
 }
 
 /// What came of asking.
@@ -163,12 +166,15 @@ impl Stream {
                 ..Asked::nothing(Reason::RunEnds)
             };
         }
+        let Some(row) = self.row_part(learned) else {
+            return Asked::nothing(Reason::RunEnds);
+        };
         let (first, cached) = (self.request == 0, self.served.cached());
         let asked = match self.shape {
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 self.extend_run(access, pages, rest, is_exact, moment)
             }
-            Shape::Strided => self.extend_strided(access, pages, limit, moment),
+            Shape::Strided => self.extend_strided(access, pages, limit, row, moment),
             Shape::Vacant | Shape::Candidate => return Asked::nothing(Reason::NoPattern),
         };
         if moment.starved {
@@ -312,11 +318,13 @@ impl Stream {
         access: &Access,
         pages: u64,
         limit: u64,
+        row: RowPart,
         moment: &Moment,
     ) -> Option<(Prefetch, bool)> {
         let extent = strided::Extent {
             pages,
             limit,
+            row,
             seen: match self.elements_in_a_row() {
                 u8::MAX => u64::MAX,
                 elements => elements.into(),
@@ -326,6 +334,29 @@ impl Stream {
         let place = grid.place(access);
         let ranges = strided::extend(&mut self.window, &grid, place, extent, moment)?;
         Some((ranges, false))
+    }
+
+    /// What is expected behind the window of a stride that is read in rows. `None`: nothing.
+    fn row_part(&self, learned: &Learned<'_>) -> Option<RowPart> {
+        learned.rows.map_or(Some(RowPart::ENDLESS), |rows| {
+            rows.part(strided::elements_ahead(&self.window, &self.grid()))
+        })
+    }
+
+    /// The row has ended, and the next one is expected `gap` bytes behind where another element would have been. False: no place is there.
+    pub(in crate::adaptive) fn go_on(&mut self, gap: i64) -> bool {
+        let count = |stream: &Self| {
+            if stream.is_timed() {
+                stream.elements_before()
+            } else {
+                stream.pages_before()
+            }
+        };
+        let before = place32(count(self));
+        let goes_on = strided::go_on(&mut self.window, gap);
+        let passed = place32(count(self)).wrapping_sub(before);
+        self.pace.pass_over(passed);
+        goes_on
     }
 
     /// How far the run is expected to go on behind its window.

@@ -415,6 +415,8 @@ impl Stream {
                 self.regular = drift::SEEN_BY_PAGES;
             }
             self.set_grid(&grid);
+            // Its elements are those of the steps that are equal, and the two of the first one.
+            self.hits = REGULAR_STEPS.get() + 1;
             strided::begin(&mut self.window, &grid, grid.place(access), unread);
             self.transition(Shape::Strided, report);
         } else {

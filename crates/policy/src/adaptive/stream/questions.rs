@@ -2,9 +2,9 @@
 
 use super::{DOUBTFUL_HITS, ESTABLISHED_HITS, STRIDED_HITS, Stream};
 use crate::adaptive::access::Access;
-use crate::adaptive::broken_strides::BrokenStrides;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
+use crate::adaptive::rows::{ELEMENTS_SEEN, NewRow};
 use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::Grid;
@@ -12,9 +12,6 @@ use crate::adaptive::shape::regular::REGULAR_STEPS;
 use crate::adaptive::shape::strided;
 use crate::reason::Pattern;
 use ahead_units::PageCount;
-
-/// Elements with which a stride is seen.
-const ELEMENTS_SEEN: u32 = 3;
 
 impl Stream {
     /// What the accesses look like, for reports.
@@ -43,18 +40,15 @@ impl Stream {
         self.hits < DOUBTFUL_HITS.get() && self.is_wide_stride()
     }
 
-    /// Whether the stream is old enough to be worth a request, in a file where strides have broken.
-    pub(in crate::adaptive) fn is_trusted(&self, broken_strides: BrokenStrides) -> bool {
+    /// Whether the stream is old enough to be worth a request; of a stride `needed` elements have to have come where they were expected.
+    pub(in crate::adaptive) fn is_trusted(&self, needed: u8) -> bool {
         match self.shape {
             Shape::Vacant | Shape::Candidate => false,
             // Two adjacent accesses are a stream. Holes are asked for when they are no stride.
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 !self.has_holes() || self.hits > ESTABLISHED_HITS.get().max(REGULAR_STEPS.get())
             }
-            Shape::Strided => {
-                let needed = broken_strides.elements_needed();
-                self.hits >= STRIDED_HITS.get() && self.elements_in_a_row() >= needed
-            }
+            Shape::Strided => self.hits >= STRIDED_HITS.get() && self.elements_in_a_row() >= needed,
         }
     }
 
@@ -91,6 +85,31 @@ impl Stream {
         }
     }
 
+    /// The grid of a stride, and where its next element is expected.
+    pub(in crate::adaptive) fn expected_element(&self) -> (Grid, u64) {
+        (self.grid(), self.window.next)
+    }
+
+    /// The grid of a stride that is none that drifts.
+    pub(in crate::adaptive) fn steady_grid(&self) -> Option<Grid> {
+        let is_steady = self.shape == Shape::Strided && !self.drifts();
+        is_steady.then(|| self.grid())
+    }
+
+    /// The row that this stride begins, `access` being its newest element, where it was a run before and has been seen not to drift.
+    pub(in crate::adaptive) fn new_row(&self, access: &Access) -> Option<NewRow> {
+        let is_new = self.elements_in_a_row() == REGULAR_STEPS.get();
+        let grid = self.steady_grid().filter(|_| is_new)?;
+        Some(NewRow::up_to(access, grid, u16::from(self.hits) + 1))
+    }
+
+    /// How far `row` begins behind the next element of this stride, in reading order, if this is on such a grid and has not moved since.
+    pub(in crate::adaptive) fn gap_to(&self, row: &NewRow, tick: u32) -> Option<i64> {
+        let is_idle = tick.wrapping_sub(self.last_used) >= u32::from(row.come);
+        let is_alike = self.steady_grid() == Some(row.grid);
+        (is_idle && is_alike).then(|| row.first.wrapping_sub(self.window.next).cast_signed())
+    }
+
     /// Whether this is a stride whose elements are off by some bytes.
     pub(in crate::adaptive) fn drifts(&self) -> bool {
         self.shape == Shape::Strided && self.grid().drifts
@@ -105,7 +124,7 @@ impl Stream {
         tick: u32,
     ) -> bool {
         self.shape == Shape::Strided
-            && tick.wrapping_sub(self.last_used) >= ELEMENTS_SEEN
+            && tick.wrapping_sub(self.last_used) >= u32::from(ELEMENTS_SEEN)
             && strided::is_overtaken(&self.window, &self.grid(), access, newer)
     }
 
