@@ -27,13 +27,13 @@ struct Unexplained {
 /// Where an access begins and how long it is, in bytes or in pages.
 type Extent = (u64, u32);
 
-/// The step from `second` to `newest`, and where one as far before them begins. `None`: they overlap.
-fn step(second: Extent, newest: Extent) -> Option<(i64, u64)> {
-    let step = newest.0.wrapping_sub(second.0).cast_signed();
+/// The step to `newest` from one that begins at `second`, and where one as far before them begins. `None`: they overlap.
+fn step(second: u64, newest: Extent) -> Option<(i64, u64)> {
+    let step = newest.0.wrapping_sub(second).cast_signed();
     if step.unsigned_abs() <= u64::from(newest.1) {
         return None;
     }
-    Some((step, second.0.checked_add_signed(-step)?))
+    Some((step, second.checked_add_signed(-step)?))
 }
 
 /// Elements as long as `access`, which follow each other by `step` bytes. `None`: no stream can hold it.
@@ -85,8 +85,12 @@ impl Unexplained {
 }
 
 impl Recent {
+    fn place(&self, back: usize) -> usize {
+        (usize::from(self.newest) + REMEMBERED - back) % REMEMBERED
+    }
+
     fn back(&self, count: usize) -> Unexplained {
-        let place = (usize::from(self.newest) + REMEMBERED - count) % REMEMBERED;
+        let place = self.place(count);
         Unexplained {
             start: self.starts[place],
             length: self.lengths[place],
@@ -102,28 +106,26 @@ impl Recent {
     /// One to the byte; to the page where accesses are of whole pages.
     fn exact(&self, access: &Access) -> Option<SeenStride> {
         let is_unaligned = access.is_unaligned();
-        let view = |one: &Unexplained| {
+        let unit = if is_unaligned { 1 } else { PAGE_BYTES };
+        let extent = |one: &Unexplained| {
             if is_unaligned {
                 one.in_bytes()
             } else {
                 one.in_pages()
             }
         };
-        let newest = view(&Unexplained::of(access));
-        for back in 0..REMEMBERED {
-            let second = view(&self.back(back));
-            let Some((step, expected)) = step(second, newest) else {
+        let newest = extent(&Unexplained::of(access));
+        // Random reads come here, each of them: how long the others are is seen where three are evenly spaced.
+        let starts: [u64; REMEMBERED] =
+            core::array::from_fn(|back| self.starts[self.place(back)] >> unit.trailing_zeros());
+        let is_as_long = |back| extent(&self.back(back)).1 == newest.1;
+        for (back, second) in starts.iter().enumerate() {
+            let Some((step, expected)) = step(*second, newest) else {
                 continue;
             };
             for further in back + 1..REMEMBERED {
-                let first = view(&self.back(further));
-                if first.0 == expected && first.1 == newest.1 && second.1 == newest.1 {
-                    let unit = if is_unaligned {
-                        1
-                    } else {
-                        PAGE_BYTES.cast_signed()
-                    };
-                    let grid = grid_of(step.checked_mul(unit)?, access)?;
+                if starts[further] == expected && is_as_long(further) && is_as_long(back) {
+                    let grid = grid_of(step.checked_mul(unit.cast_signed())?, access)?;
                     // Else less than a page lies between two of them: there is nothing to leave out.
                     let has_hole = grid.period > access.len().get() * PAGE_BYTES;
                     return has_hole.then_some(SeenStride {
@@ -144,7 +146,7 @@ impl Recent {
         }
         let (newest, second, first) = (Unexplained::of(access), self.back(0), self.back(1));
         let by_bytes = || {
-            let (step, expected) = step(second.in_bytes(), newest.in_bytes())?;
+            let (step, expected) = step(second.start, newest.in_bytes())?;
             let is_near = first.start.abs_diff(expected) <= OFF_BYTES_MOST;
             let is_alike = first.length == newest.length && second.length == newest.length;
             let grid = grid_of(step, access).filter(|_| is_near && is_alike)?;
@@ -152,7 +154,7 @@ impl Recent {
         };
         let by_pages = || {
             let (second, newest) = (second.in_pages(), newest.in_pages());
-            let (step, expected) = step(second, newest)?;
+            let (step, expected) = step(second.0, newest)?;
             let is_even = first.in_pages() == (expected, newest.1) && second.1 == newest.1;
             grid_of(step.checked_mul(PAGE_BYTES.cast_signed())?, access).filter(|_| is_even)
         };
