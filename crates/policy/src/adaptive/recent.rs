@@ -123,8 +123,8 @@ impl Recent {
             let Some((step, expected)) = step(*second, newest) else {
                 continue;
             };
-            for further in back + 1..REMEMBERED {
-                if starts[further] == expected && is_as_long(further) && is_as_long(back) {
+            for (further, first) in starts.iter().enumerate().skip(back + 1) {
+                if *first == expected && is_as_long(further) && is_as_long(back) {
                     let grid = grid_of(step.checked_mul(unit.cast_signed())?, access)?;
                     // Else less than a page lies between two of them: there is nothing to leave out.
                     let has_hole = grid.period > access.len().get() * PAGE_BYTES;
