@@ -898,12 +898,8 @@ static s64 recent_step(const struct ra_history *file, struct ra_range access)
 			const struct ra_unexplained *other =
 				recent_back(file, before);
 
-			if (other->start != first || other->length != length)
-				continue;
-			if (distance_of(access.start, second->start) >=
-			    PERIOD_MAX)
-				return 0;
-			return step;
+			if (other->start == first && other->length == length)
+				return step;
 		}
 	}
 	return 0;
@@ -1405,7 +1401,7 @@ static void begin_row(struct arrival *a, unsigned int place,
 	go_on(file, stream);
 }
 
-/* The row that the stride @stream begins, the access being element @come. */
+/* The row of which the access is element @come. */
 static struct new_row new_row_of(const struct arrival *a, bool backward,
 				 u64 step, u64 length, u32 come)
 {
@@ -2367,7 +2363,7 @@ static void begin(struct arrival *a)
 	struct ra_stream *stream;
 	int place;
 
-	if (rounds && period > YOUNG_GAP_PAGES)
+	if (period >= PERIOD_MAX || (rounds && period > YOUNG_GAP_PAGES))
 		step = 0;
 	remember(file, a->access);
 	place = add_candidate(a, -1);

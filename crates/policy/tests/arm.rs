@@ -5,24 +5,12 @@ mod support;
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::{ByteRange, Timestamp};
-use support::Reader;
+use support::{ARRAY, Reader};
 
 const FILE: u64 = 1 << 22;
 
 /// 64 KiB at 120 MB/s: sixteen pages pass by.
 const PASSED_NS: u64 = 546_000;
-
-/// Eight arms.
-const ARRAY: DeviceEstimate = DeviceEstimate {
-    depth: 8,
-    ..DeviceEstimate::ARM
-};
-
-fn reader_on(device: DeviceEstimate) -> Reader {
-    let mut reader = Reader::new(FILE);
-    reader.moment.device = device;
-    reader
-}
 
 /// Reads four pages at each of `starts`, and takes so long for each as `element_ns` says. What was asked for at last.
 fn read_all(
@@ -44,7 +32,7 @@ fn stride(elements: u64) -> impl Iterator<Item = u64> {
 
 #[test]
 fn a_reader_who_only_waits_for_the_arm_that_passes_by_is_left_alone() {
-    let mut reader = reader_on(DeviceEstimate::ARM);
+    let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
     assert_eq!(read_all(&mut reader, stride(300), |_| PASSED_NS), 0);
     let outcome = reader.read(300 * 16, 4);
     assert_eq!(outcome.decision.reason, Reason::DoesNotPay);
@@ -53,14 +41,14 @@ fn a_reader_who_only_waits_for_the_arm_that_passes_by_is_left_alone() {
 
 #[test]
 fn a_reader_who_computes_as_long_as_he_waits_is_helped_after_a_few_elements() {
-    let mut reader = reader_on(DeviceEstimate::ARM);
+    let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
     let asked = read_all(&mut reader, stride(20), |_| 2 * PASSED_NS);
     assert!(asked >= 32, "{asked}");
 }
 
 #[test]
 fn who_begins_to_compute_is_noticed() {
-    let mut reader = reader_on(DeviceEstimate::ARM);
+    let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
     let computes = |element| {
         if element < 100 {
             PASSED_NS
@@ -73,14 +61,14 @@ fn who_begins_to_compute_is_noticed() {
 
 #[test]
 fn backward_an_arm_has_to_be_sent_to_each_element() {
-    let mut reader = reader_on(DeviceEstimate::ARM);
+    let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
     let backward = (1000..1020_u64).rev().map(|element| element * 16);
     assert!(read_all(&mut reader, backward, |_| PASSED_NS) > 0);
 }
 
 #[test]
 fn several_arms_are_asked_for_elements_at_once() {
-    let mut reader = reader_on(ARRAY);
+    let mut reader = Reader::on(FILE, ARRAY);
     assert!(read_all(&mut reader, stride(20), |_| PASSED_NS) > 0);
 }
 
@@ -93,7 +81,7 @@ fn rows_that_are_read_to_their_end_and_again_do_not_send_the_arm_to_the_next_one
         (0..4)
             .flat_map(move |column| (0..rows).map(move |row| (band * rows + row) * 16 + column * 4))
     });
-    let mut reader = reader_on(DeviceEstimate::ARM);
+    let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
     let comes_back = |number| {
         if number % rows == rows - 1 {
             8_000_000
@@ -113,7 +101,7 @@ fn steps_that_are_equal_by_chance_do_not_send_arms_away() {
         let off = ((number * 0x9E37_79B9) >> 7) % 16_384;
         number * 525_311 + off
     });
-    let mut reader = reader_on(ARRAY);
+    let mut reader = Reader::on(FILE, ARRAY);
     for start in reads {
         reader.read_bytes(ByteRange::new(start, start + 65_536));
         reader.now = Timestamp::new(reader.now.get() + 900_000);
@@ -125,7 +113,7 @@ fn steps_that_are_equal_by_chance_do_not_send_arms_away() {
 /// Four strides of a file in turn: the arm is sent from one to the next for each element.
 #[test]
 fn strides_in_turn_are_asked_for_together() {
-    let mut reader = reader_on(DeviceEstimate::ARM);
+    let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
     let in_turn =
         (0..60_u64).flat_map(|element| (0..4).map(move |part| (part << 19) | (element * 16)));
     assert!(read_all(&mut reader, in_turn, |_| 8_000_000) > 0);
@@ -134,7 +122,7 @@ fn strides_in_turn_are_asked_for_together() {
 /// 268 KiB of every 276: odd reads by seed 48 took 1.6 times the kernel's time on hdd, as whole elements were asked for of what is a scan.
 #[test]
 fn where_hardly_anything_is_left_out_it_is_no_stride() {
-    let mut reader = reader_on(DeviceEstimate::ARM);
+    let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
     let outcome = (0..40).map(|read| reader.read(read * 69, 68)).last();
     let pattern = outcome.map(|outcome| outcome.decision.pattern);
     assert_eq!(pattern, Some(Pattern::Sequential));

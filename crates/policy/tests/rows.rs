@@ -4,15 +4,9 @@ mod support;
 
 use ahead_policy::device::DeviceEstimate;
 use ahead_units::ByteRange;
-use support::Reader;
+use support::{ARRAY, Reader};
 
 const FILE: u64 = 1 << 22;
-
-/// Eight arms.
-const ARRAY: DeviceEstimate = DeviceEstimate {
-    depth: 8,
-    ..DeviceEstimate::ARM
-};
 
 /// Rows of equally many elements.
 #[derive(Clone, Copy)]
@@ -48,6 +42,11 @@ impl Rows {
     }
 }
 
+/// `count` elements of a stride from `first` on.
+fn stride(first: u64, count: u64) -> impl Iterator<Item = ByteRange> {
+    (0..count).map(move |element| SLICE.read(first + element * SLICE.step))
+}
+
 /// What became of reads behind those by which something was learned.
 struct Found {
     /// Of a hundred reads, how many had been asked for before they came.
@@ -57,8 +56,7 @@ struct Found {
 }
 
 fn find(device: DeviceEstimate, reads: &[ByteRange], learned_by: usize) -> Found {
-    let mut reader = Reader::new(FILE);
-    reader.moment.device = device;
+    let mut reader = Reader::on(FILE, device);
     for read in &reads[..learned_by] {
         reader.read_or_wait(*read);
     }
@@ -157,15 +155,9 @@ fn a_stride_that_goes_on_is_not_bounded_by_rows_of_other_lengths() {
 fn a_row_that_goes_on_is_followed_again() {
     let mut reads: Vec<_> = SLICE.reads(0, 10).collect();
     let learned_by = reads.len() + 24 + 8;
-    let first = 10 * SLICE.row.unsigned_abs();
-    reads.extend((0..400).map(|element| SLICE.read(first + element * SLICE.step)));
+    reads.extend(stride(10 * SLICE.row.unsigned_abs(), 400));
     let found = find(DeviceEstimate::FLASH, &reads, learned_by);
     assert!(found.covered >= 95, "{}", found.covered);
-}
-
-/// `count` elements of a stride from `first` on.
-fn stride(first: u64, count: u64) -> impl Iterator<Item = ByteRange> {
-    (0..count).map(move |element| SLICE.read(first + element * SLICE.step))
 }
 
 /// Of two readers the one that waits for its turn comes back: each was taken for the next row of the other, and given up (80 of 100 reads, and

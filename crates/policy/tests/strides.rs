@@ -30,13 +30,6 @@ fn drifting_by_pages(reads: usize) -> Vec<ByteRange> {
     drifting(12_288, 4096, &changes, reads)
 }
 
-/// A reader of a large file on `device`.
-fn reader_on(device: DeviceEstimate) -> Reader {
-    let mut reader = Reader::new(FILE);
-    reader.moment.device = device;
-    reader
-}
-
 /// A read of `length` bytes.
 fn read(start: u64, length: u64) -> ByteRange {
     ByteRange::new(start, start + length)
@@ -50,7 +43,7 @@ fn covered(reader: &mut Reader, reads: impl IntoIterator<Item = ByteRange>) -> u
 
 /// Pages that are read in vain for each hundred that are read.
 fn in_vain(device: DeviceEstimate, reads: &[ByteRange]) -> u64 {
-    let mut reader = reader_on(device);
+    let mut reader = Reader::on(FILE, device);
     covered(&mut reader, reads.iter().copied());
     let wasted = reader.asked.difference(&reader.read).count() as u64;
     wasted * 100 / reader.read.len() as u64
@@ -81,7 +74,7 @@ fn steps_that_drift_by_some_bytes_are_followed_where_no_arm_passes_by() {
     let wide = drifting(200_000, 32_768, &[-100, 0, 100], 1200);
     let close = drifting(19_856, 512, &[-16, 0, 16], 1200);
     for reads in [wide, close] {
-        let mut reader = reader_on(DeviceEstimate::FLASH);
+        let mut reader = Reader::on(FILE, DeviceEstimate::FLASH);
         let (covered, wanted) = (covered(&mut reader, reads.iter().copied()), reads.len());
         assert!(covered * 100 >= wanted * 90, "{covered} of {wanted}");
         let wasted = reader.asked.difference(&reader.read).count();
@@ -93,7 +86,7 @@ fn steps_that_drift_by_some_bytes_are_followed_where_no_arm_passes_by() {
 /// Linux 6.18.
 #[test]
 fn an_arm_that_has_nothing_else_to_do_is_not_sent_to_elements_that_drift() {
-    let mut reader = reader_on(DeviceEstimate::ARM);
+    let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
     covered(&mut reader, drifting(19_856, 512, &[-16, 0, 16], 1200));
     let asked = reader.asked.len();
     assert!(asked <= 64, "{asked} pages asked for");
@@ -110,7 +103,7 @@ fn one_element_that_is_off_makes_no_stride_drift() {
     for device in [DeviceEstimate::ARM, DeviceEstimate::FLASH] {
         for place in places {
             let reads = (0..200).map(|element| read(place(element), 512));
-            let covered = covered(&mut reader_on(device), reads);
+            let covered = covered(&mut Reader::on(FILE, device), reads);
             assert!(covered >= 170, "{covered} of 200");
         }
     }
@@ -123,7 +116,7 @@ fn where_in_its_page_an_access_begins_says_nothing_where_pages_are_in_step() {
         let mut numbers = Numbers(seed);
         let starts = (0..200).map(|element| element * 64 * 4096 + numbers.below(3900));
         let reads = starts.map(|start| read(start, 100));
-        let covered = covered(&mut reader_on(DeviceEstimate::FLASH), reads);
+        let covered = covered(&mut Reader::on(FILE, DeviceEstimate::FLASH), reads);
         assert!(covered >= 160, "{covered} of 200, seed {seed}");
     }
 }
@@ -154,7 +147,7 @@ fn a_stride_that_is_shifted_does_not_drift() {
     ];
     for (name, start, least) in cases {
         for device in [DeviceEstimate::ARM, DeviceEstimate::FLASH] {
-            let mut reader = reader_on(device);
+            let mut reader = Reader::on(FILE, device);
             reader.read_bytes(read(0, 512));
             let covered = covered(&mut reader, (0..1000).map(|row| read(start(row), 512)));
             assert!(covered >= least, "{name}: {covered} of 1000");
@@ -186,7 +179,7 @@ fn no_request_of_a_drifting_stride_goes_beyond_the_file() {
 #[test]
 fn a_narrow_stride_of_no_whole_pages_is_one() {
     let reads = (0..400).map(|element| read(element * 50_005, 512));
-    let covered = covered(&mut reader_on(DeviceEstimate::FLASH), reads);
+    let covered = covered(&mut Reader::on(FILE, DeviceEstimate::FLASH), reads);
     assert!(covered >= 360, "{covered} of 400");
 }
 
@@ -195,7 +188,7 @@ fn a_narrow_stride_of_no_whole_pages_is_one() {
 fn a_drifting_stride_may_go_backward_to_the_start_of_its_file() {
     let mut reads = drifting(60_000, 4096, &[-40, 0, 40], 400);
     reads.reverse();
-    let covered = covered(&mut reader_on(DeviceEstimate::FLASH), reads);
+    let covered = covered(&mut Reader::on(FILE, DeviceEstimate::FLASH), reads);
     assert!(covered >= 360, "{covered} of 400");
 }
 

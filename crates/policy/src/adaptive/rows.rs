@@ -102,7 +102,7 @@ impl Rows {
                 ..Self::default()
             };
         }
-        self.end(&row.grid, None);
+        self.count();
         (self.place, self.come) = (place, row.come);
     }
 
@@ -145,7 +145,7 @@ impl Rows {
     /// The stream that is followed is no stride any more: its row on `grid` has ended, and it went on `gap` bytes behind where the next element was
     /// expected.
     pub(super) fn on_broken(&mut self, grid: &Grid, gap: i64) {
-        self.end(grid, Some(gap));
+        self.end(grid, gap);
         self.place = NOWHERE;
     }
 
@@ -160,24 +160,26 @@ impl Rows {
         self.come = 0;
     }
 
-    /// The row on `grid` has ended; the next one begins, if that is known, `gap` bytes behind where another element of it would have been.
-    pub(super) fn end(&mut self, grid: &Grid, gap: Option<i64>) {
-        let is_begun = self.come > 0;
-        if is_begun {
-            let is_alike = self.come == self.elements;
-            self.alike = if is_alike {
-                self.alike.saturating_add(1).min(ALIKE)
-            } else {
-                1
-            };
-            self.elements = self.come;
-        }
-        self.come = 0;
-        // The stream was at the next row already, where that was expected.
-        let passed = if is_begun { 0 } else { self.gap };
-        let Some(gap) = gap.map(|gap| gap.wrapping_add(passed)) else {
+    /// The row has ended, if one had begun: how many elements it had is known now.
+    fn count(&mut self) {
+        if self.come == 0 {
             return;
+        }
+        let is_alike = self.come == self.elements;
+        self.alike = if is_alike {
+            self.alike.saturating_add(1).min(ALIKE)
+        } else {
+            1
         };
+        (self.elements, self.come) = (self.come, 0);
+    }
+
+    /// The row on `grid` has ended, and the next one begins `gap` bytes behind where its stream expected the next element.
+    pub(super) fn end(&mut self, grid: &Grid, gap: i64) {
+        // That was at the next row already, where no element of it has come.
+        let passed = if self.come == 0 { self.gap } else { 0 };
+        let gap = gap.wrapping_add(passed);
+        self.count();
         self.is_wide = grid.is_wide();
         if gap == self.gap {
             self.confirm();
@@ -204,7 +206,7 @@ impl Rows {
     }
 
     /// Whether it is known where the next row begins.
-    pub(super) fn is_next_known(&self) -> bool {
+    fn is_next_known(&self) -> bool {
         self.are_known() && self.equal >= self.needed()
     }
 
@@ -280,7 +282,7 @@ mod tests {
             let was_next_known = self.rows.come == 0;
             let off = if was_next_known { gap - self.gap } else { gap };
             if !was_next_known || off != 0 {
-                self.rows.end(&row(0).grid, Some(off));
+                self.rows.end(&row(0).grid, off);
                 self.begins_row();
                 return false;
             }
@@ -325,6 +327,17 @@ mod tests {
             reader.reads_row(7 << 20);
             assert_eq!(reader.rows.part(0), Some(RowPart::ENDLESS), "{elements}");
         }
+    }
+
+    /// Columns of a hundred thousand elements are counted as 65 535, which says nothing of where they end.
+    #[test]
+    fn rows_that_are_too_long_to_be_counted_are_not_believed() {
+        let mut rows = Rows::default();
+        for _ in 0..3 {
+            rows.begin(3, &row(ELEMENTS_SEEN), false);
+            (0..100_000).for_each(|_| rows.on_element());
+        }
+        assert_eq!(rows.part(0), Some(RowPart::ENDLESS));
     }
 
     /// Ten evenly spaced streams, read in turn, a page each.

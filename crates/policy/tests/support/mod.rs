@@ -24,6 +24,12 @@ impl Observer for Witness {
     }
 }
 
+/// Eight arms.
+pub const ARRAY: DeviceEstimate = DeviceEstimate {
+    depth: 8,
+    ..DeviceEstimate::ARM
+};
+
 /// One file and everything the policy knows of it.
 pub struct Reader {
     /// What the policy learns from outside.
@@ -81,6 +87,13 @@ impl Reader {
             requests: 0,
             seen: Witness::default(),
         }
+    }
+
+    /// The same on `device`.
+    pub fn on(pages: u64, device: DeviceEstimate) -> Self {
+        let mut reader = Self::new(pages);
+        reader.moment.device = device;
+        reader
     }
 
     /// Reads `length` pages from `start`, keeps the books, checks the promises.

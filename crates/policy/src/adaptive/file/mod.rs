@@ -21,7 +21,7 @@ use super::id::place8;
 use super::matching::{self, Match};
 use super::moment::Moment;
 use super::observer::{Observer, Report, report};
-use super::rows::{ELEMENTS_SEEN, NewRow};
+use super::rows::{ELEMENTS_SEEN, NewRow, Rows};
 use super::shape::fit::Fit;
 use super::stream::Stream;
 use super::stream::asking::Learned;
@@ -437,13 +437,14 @@ impl FileStreams {
         let pattern = stream.pattern();
         let id = stream.id(place);
         let outcome = |decision| Outcome::of(decision, id, covered);
-        if let Some(reason) = self.refusal(stream, place, moment) {
+        let rows = self.rows_of(stream, place);
+        if let Some(reason) = self.refusal(stream, rows, moment) {
             return outcome(Decision::nothing(pattern, reason));
         }
         let learned = Learned {
             thrash_pages: self.thrash_pages,
             runs: &self.runs,
-            rows: self.rows_of(stream, place),
+            rows,
         };
         let asked = stream.ask(access, now, moment, &learned);
         if asked.reason == Reason::KernelAsks {
@@ -495,8 +496,8 @@ impl FileStreams {
     }
 
     /// Why `stream` may not ask now.
-    fn refusal(&self, stream: &Stream, place: u8, moment: &Moment) -> Option<Reason> {
-        let needed = match self.rows_of(stream, place) {
+    fn refusal(&self, stream: &Stream, rows: Option<&Rows>, moment: &Moment) -> Option<Reason> {
+        let needed = match rows {
             Some(rows) if rows.are_known() => 0,
             _ => self.recent.broken_strides.elements_needed(),
         };

@@ -66,7 +66,7 @@ impl FileStreams {
             self.lose(lost);
         }
         let is_first = self.recent.rows.is_at_first();
-        self.go_on_at_next_row(&mut streams[usize::from(place)]);
+        self.go_on_at_next_row(stream);
         is_first
     }
 
@@ -93,7 +93,7 @@ impl FileStreams {
                 false => Follows::Nothing,
             };
         };
-        self.recent.rows.end(&row.grid, Some(gap));
+        self.recent.rows.end(&row.grid, gap);
         // Else it may be another reader, and this one comes back.
         if self.recent.rows.are_known() {
             let has_ended = |stream: &Stream| stream.gap_to(row, tick).is_some();

@@ -64,7 +64,7 @@ pub struct Stream {
     last_used: u32,
     /// How much is left out.
     density: Density,
-    /// Accesses that continued the stream.
+    /// Accesses that continued the stream; of a strided one that was a run, those since its steps are equal.
     hits: u8,
     /// How much comes out of order.
     disorder: Disorder,
