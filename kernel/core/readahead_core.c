@@ -96,9 +96,13 @@
 /* Elements by which it is seen how fast a reader is, and seen anew. */
 #define ELEMENTS_TIMED		4U
 #define ELEMENTS_TIMED_MOST	64U
-/* Elements in a row so far, and that the row before was too short for that. */
+/*
+ * Elements in a row so far, that the row before was too short for that, and
+ * that the reader took longer for some than to wait.
+ */
 #define ROW			0xffffU
 #define ROW_WAS_SHORT		0x10000U
+#define ROW_WAS_SLOW		0x20000U
 #define REGULAR_MAX		255U
 
 /* The windows of runs. */
@@ -1195,7 +1199,8 @@ static bool count_in_row(struct ra_stream *stream, bool returned)
 		return false;
 	}
 	takes_turns = was_short && (stream->tail & ROW_WAS_SHORT);
-	stream->tail = 1 | (was_short ? ROW_WAS_SHORT : 0);
+	stream->tail = 1 | (stream->tail & ROW_WAS_SLOW) |
+		       (was_short ? ROW_WAS_SHORT : 0);
 	return takes_turns;
 }
 
@@ -1494,26 +1499,34 @@ static bool row_part_of(const struct ra_history *file,
  * A stride whose reader would get nothing by asking: an arm that has nothing
  * else to do is as soon at each element, unless the reader computes meanwhile.
  * It passes by, a third more as its bandwidth is often a guess; or it is sent,
- * which takes less than an access to where it is near.
+ * which takes less than an access to where it is near. He has to be slower
+ * twice: an arm that is late for one element waits until it comes round again.
  */
-static bool goes_with_arm(const struct ra_stream *stream, u64 now_ns,
+static bool goes_with_arm(struct ra_stream *stream, u64 now_ns,
 			  const struct ra_device *device)
 {
 	u32 elements = elements_timed(stream);
 	u64 sent_ns, passed_ns, time_ns;
+	bool slow, was_slow;
 
 	if (!is_timed(stream) || !has_one_arm(device))
 		return false;
-	if (!elements)
+	if (elements < ELEMENTS_TIMED)
 		return true;
 	time_ns = paced_ns(stream, now_ns);
-	if (!time_ns || elements >= 1U << 31)
+	if (!time_ns)
 		return false;
 	sent_ns = plus(device->access_ns, transfer_ns(device, stream->began));
 	passed_ns = transfer_ns(device, stream->step);
 	passed_ns = plus(passed_ns, div64_u64(passed_ns, 3));
-	return elements < ELEMENTS_TIMED ||
-	       time_ns <= times(elements, min_of(sent_ns, passed_ns));
+	slow = time_ns > times(elements, min_of(sent_ns, passed_ns));
+	was_slow = stream->tail & ROW_WAS_SLOW;
+	stream->tail &= ~ROW_WAS_SLOW;
+	if (slow)
+		stream->tail |= ROW_WAS_SLOW;
+	if (slow && !was_slow)
+		restart_pace(stream, elements_before(stream), now_ns);
+	return !slow || !was_slow;
 }
 
 /* Most that a reader of this rate can use. It shrinks by halves. */

@@ -61,18 +61,25 @@ impl Pace {
         (self.place, self.moment) = (place32(place), units(now));
     }
 
+    /// Time since then; 0 where that is too short to be measured, and where the clock went back.
+    pub(super) fn time_since_ns(self, now: Timestamp) -> u64 {
+        let time = units(now).wrapping_sub(self.moment);
+        if time < 1 << 31 {
+            u64::from(time) << UNIT_BITS
+        } else {
+            0
+        }
+    }
+
     /// The rate since then; `None` when nothing was measured, and when the clock stood still or went back.
     pub(super) fn rate(self, place: u64, now: Timestamp) -> Option<Rate> {
         if self.is_unknown() {
             return None;
         }
         let pages = self.places_since(place);
-        let time = units(now).wrapping_sub(self.moment);
-        let is_forward = |difference: u32| difference > 0 && difference < 1 << 31;
-        (is_forward(pages) && is_forward(time)).then(|| Rate {
-            pages,
-            time_ns: u64::from(time) << UNIT_BITS,
-        })
+        let time_ns = self.time_since_ns(now);
+        let is_forward = pages > 0 && pages < 1 << 31;
+        (is_forward && time_ns > 0).then_some(Rate { pages, time_ns })
     }
 }
 
@@ -90,11 +97,6 @@ impl Rate {
         let transfer_ns = device.transfer_ns(PageCount::new(u64::from(self.pages)));
         let (parts, of) = if has_arm_alone { (5, 9) } else { (3, 4) };
         transfer_ns.saturating_mul(of) >= self.time_ns.saturating_mul(parts)
-    }
-
-    /// Whether no more time than that went by.
-    pub(super) fn is_within(self, time_ns: u64) -> bool {
-        self.time_ns <= time_ns
     }
 
     /// Pages of one request that this reader can use: what it consumes in some access times.

@@ -213,6 +213,8 @@ pub(in crate::adaptive) const ELEMENTS_TIMED_MOST: u32 = 64;
 const IN_A_ROW: u32 = (1 << 16) - 1;
 /// Set there if the row before was too short to time the reader.
 const WAS_SHORT: u32 = 1 << 16;
+/// Set there if the reader took longer for some than to wait.
+const WAS_SLOW: u32 = 1 << 17;
 
 /// What the next request may cost.
 #[derive(Clone, Copy, Debug)]
@@ -302,8 +304,15 @@ pub(in crate::adaptive) fn count_in_row(window: &mut Window, has_returned: bool)
     }
     let was_short = row < ELEMENTS_TIMED;
     let takes_turns = was_short && window.tail & WAS_SHORT != 0;
-    window.tail = 1 | if was_short { WAS_SHORT } else { 0 };
+    window.tail = 1 | window.tail & WAS_SLOW | if was_short { WAS_SHORT } else { 0 };
     takes_turns
+}
+
+/// Remembers whether the reader of a stride that has not asked `is_slow`, and says whether he was before.
+pub(in crate::adaptive) fn remember_slow(window: &mut Window, is_slow: bool) -> bool {
+    let was_slow = window.tail & WAS_SLOW != 0;
+    window.tail = window.tail & !WAS_SLOW | if is_slow { WAS_SLOW } else { 0 };
+    was_slow
 }
 
 /// The reader goes on at the next row, whose first element is `gap` bytes behind the next one. False: no place is there.

@@ -232,21 +232,29 @@ impl Stream {
     }
 
     /// Whether this strides and has not asked yet, and its reader would get nothing by it: an arm that has nothing else to do is as soon at
-    /// each element without being asked, unless the reader computes meanwhile. That is seen before anything is asked for.
-    fn goes_with_arm(&self, now: Timestamp, moment: &Moment) -> bool {
+    /// each element without being asked, unless the reader computes meanwhile. That is seen before anything is asked for, twice: an arm
+    /// that is late for one element waits until it comes round again.
+    fn goes_with_arm(&mut self, now: Timestamp, moment: &Moment) -> bool {
         let device = &moment.device;
         if !self.is_timed() || !device.has_one_arm() {
             return false;
         }
         let elements = self.elements_timed();
-        if elements == 0 {
+        if elements < ELEMENTS_TIMED {
             return true;
         }
-        let Some(rate) = self.pace.rate(self.elements_before(), now) else {
+        let time_ns = self.pace.time_since_ns(now);
+        if time_ns == 0 {
+            // The clock does not advance.
             return false;
-        };
+        }
         let waiting_ns = strided::waiting_ns(&self.grid(), device);
-        elements < ELEMENTS_TIMED || rate.is_within(u64::from(elements).saturating_mul(waiting_ns))
+        let is_slow = time_ns > u64::from(elements).saturating_mul(waiting_ns);
+        let was_slow = strided::remember_slow(&mut self.window, is_slow);
+        if is_slow && !was_slow {
+            self.pace.restart(self.elements_before(), now);
+        }
+        !is_slow || !was_slow
     }
 
     /// Whether it is seen how fast the reader of this stride is, from the element behind the one with which it became one: nothing was asked
