@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use ahead_disk_model::TimeScale;
 use ahead_guest::init::in_guest;
-use ahead_guest::{Console, Task};
+use ahead_guest::{Console, GuestError, Task};
 use ahead_harness::calendar::utc_minutes;
 use ahead_harness::programs::list::{BenchProgram, ProgramList};
 use ahead_harness::programs::results::ProgramResults;
@@ -22,6 +22,7 @@ use super::image::{Image, MAKING_DISK};
 use super::machine::{
     bench_command, bench_in, disk_name, file_system, guest_of, shared_folder, size_of,
 };
+use super::unfinished::Unfinished;
 use crate::arguments::{LabPrograms, ProgramChoice};
 use crate::bench::programs::{draw, list, path, to_json};
 use crate::exit::Exit;
@@ -129,6 +130,19 @@ fn options<const N: usize>(
     Ok(all)
 }
 
+/// `error`, which says of a guest that was ended for taking too long that `program` ran in it.
+fn naming(program: &str, error: LabError) -> LabError {
+    match error {
+        LabError::Guest(GuestError::Hung { limit, .. }) => LabError::Unfinished {
+            what: program.to_owned(),
+            why: Unfinished::TookTooLong {
+                seconds: limit.as_secs(),
+            },
+        },
+        other => other,
+    }
+}
+
 fn on_disk(
     arguments: &LabPrograms,
     list: &ProgramList,
@@ -160,7 +174,8 @@ fn on_disk(
             )?)
         };
         let (run, mut results): (_, ProgramResults) =
-            bench_in(&guest, &shared_folder()?, stop, &program.name)?;
+            bench_in(&guest, &shared_folder()?, stop, &program.name)
+                .map_err(|error| naming(&program.name, error))?;
         for row in &mut results.rows {
             bound::add(&mut row.outcome, &run.requests, &guest.disk);
         }
@@ -186,7 +201,7 @@ fn on_disk(
         return Err(error);
     }
     if stop.load(Ordering::Relaxed) {
-        return Err(LabError::Guest(ahead_guest::GuestError::Stopped));
+        return Err(LabError::Guest(GuestError::Stopped));
     }
     let mut all: Option<ProgramResults> = None;
     for results in found.into_iter().flatten() {
@@ -195,7 +210,7 @@ fn on_disk(
             None => all = Some(results),
         }
     }
-    let mut all = all.ok_or(LabError::Guest(ahead_guest::GuestError::Stopped))?;
+    let mut all = all.ok_or(LabError::Guest(GuestError::Stopped))?;
     disk_name(disk).clone_into(&mut all.disk.name);
     // A guest knows neither; its clock begins in 1970.
     guest
@@ -205,4 +220,22 @@ fn on_disk(
         .clone_into(&mut all.disk.description);
     all.began = began;
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_guest_that_takes_too_long_is_told_by_its_program() {
+        let hung = LabError::Guest(GuestError::Hung {
+            limit: Duration::from_secs(600),
+            last: String::new(),
+        });
+        let said = naming("postgres-beside", hung).to_string();
+        let expected = "in the guest: postgres-beside: did not end within 600 s";
+        assert_eq!(said, expected);
+    }
 }
