@@ -60,12 +60,14 @@ pub enum LabError {
     #[error("in the guest: {0}")]
     Inside(String),
     /// A run of the bench inside a guest.
-    #[error("in the guest: {what}: {why}")]
+    #[error("in the guest: {what}: {why}{last}")]
     Unfinished {
         /// Which.
         what: String,
         /// Why it has no figures.
         why: Unfinished,
+        /// What a guest that was ended said last, with a line break in front.
+        last: String,
     },
     /// An arm that a guest does not have.
     #[error(

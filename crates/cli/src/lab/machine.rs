@@ -10,11 +10,12 @@ use std::time::Duration;
 use ahead_guest::init::{DISK_FOLDER, SHARED_FOLDER, in_guest};
 use ahead_guest::kernel::{Kernel, Recipe};
 use ahead_guest::source::{self, KernelSeries};
-use ahead_guest::{Console, FileSystem, Guest, GuestDisk, GuestRun, Steps, Task};
+use ahead_guest::{Console, FileSystem, Guest, GuestDisk, GuestError, GuestRun, Steps, Task};
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
 use super::error::LabError;
+use super::unfinished::Unfinished;
 use crate::arguments::{LabKernel, LabMachine};
 use crate::{cache, disk, size};
 
@@ -196,7 +197,9 @@ pub(super) fn bench_in<Results: DeserializeOwned>(
     stop: &AtomicBool,
     what: &str,
 ) -> Result<(GuestRun, Results), LabError> {
-    let run = guest.run(shared.path(), stop)?;
+    let run = guest
+        .run(shared.path(), stop)
+        .map_err(|error| failed(what, error))?;
     // Results that have to be looked at come with an exit code, too.
     let text = fs::read(shared.path().join(RESULTS)).unwrap_or_default();
     if run.measured.exit_code != 0 && text.is_empty() {
@@ -207,7 +210,39 @@ pub(super) fn bench_in<Results: DeserializeOwned>(
     Ok((run, results))
 }
 
+/// Why the guest in which `what` runs did not end in order.
+fn failed(what: &str, error: GuestError) -> LabError {
+    match error {
+        GuestError::Hung { limit, last } => LabError::Unfinished {
+            what: what.to_owned(),
+            why: Unfinished::TookTooLong {
+                seconds: limit.as_secs(),
+            },
+            last,
+        },
+        other => LabError::Guest(other),
+    }
+}
+
 /// A folder for what host and guest say to each other.
 pub(super) fn shared_folder() -> io::Result<TempDir> {
     tempfile::Builder::new().prefix("ahead-lab-").tempdir()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_that_takes_too_long_is_told_by_its_program() {
+        let hung = |last: &str| GuestError::Hung {
+            limit: Duration::from_secs(600),
+            last: last.to_owned(),
+        };
+        let said = |error| failed("postgres-beside", error).to_string();
+        let expected = "in the guest: postgres-beside: did not end within 600 s";
+        assert_eq!(said(hung("")), expected);
+        let last = "\nwaiting for the disk";
+        assert_eq!(said(hung(last)), format!("{expected}{last}"));
+    }
 }

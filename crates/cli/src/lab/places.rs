@@ -106,6 +106,7 @@ pub fn outcomes(
         Some((cell, why)) => Err(LabError::Unfinished {
             what: format!("{}/{}, {}", cell.disk, cell.workload, cell.policy),
             why,
+            last: String::new(),
         }),
     }
 }
@@ -159,9 +160,7 @@ pub fn outcomes_and_unfinished(
     );
     match failure {
         Some(error) => Err(error),
-        None if stop.load(Ordering::Relaxed) => {
-            Err(LabError::Guest(ahead_guest::GuestError::Stopped))
-        }
+        None if stop.load(Ordering::Relaxed) => Err(LabError::Guest(GuestError::Stopped)),
         None => {
             let mut all = PlaceOutcomes::default();
             for (place, ended) in places.iter().zip(found) {
@@ -204,14 +203,14 @@ fn in_guests<'a>(
         .collect();
     let mut ended: Vec<Ended<'a>> = Vec::new();
     while !open.is_empty() {
-        let (results, hung) = in_guest(place, &open, request_kib, run_limit, stop)?;
-        let (now, left) = sort_out(open, hung, |(memory_mib, policy)| {
+        let (results, unfinished) = in_guest(place, &open, request_kib, run_limit, stop)?;
+        let (now, left) = sort_out(open, unfinished, |(memory_mib, policy)| {
             let scenario = Scenario::planned(&plan.name, place.name, *memory_mib);
             end_of(&results, &scenario, arm(policy).as_ref()?)
         });
         ended.extend(now);
         open = left;
-        if let (None, Some((_, policy))) = (hung, open.first()) {
+        if let (None, Some((_, policy))) = (unfinished, open.first()) {
             let what = place.described();
             return Err(LabError::Inside(format!("{what}: no run of {policy}")));
         }
@@ -220,14 +219,14 @@ fn in_guests<'a>(
 }
 
 /// Boots a guest for what the first size of memory in `open` has left, and for those that have the same left. Says what
-/// it found, and after how long it hung, if it did.
+/// it found, and why it did not come to its end, if it did not.
 fn in_guest(
     place: &Place<'_>,
     open: &[Open<'_>],
     request_kib: Option<u32>,
     run_limit: Duration,
     stop: &AtomicBool,
-) -> Result<(Results, Option<Duration>), LabError> {
+) -> Result<(Results, Option<Unfinished>), LabError> {
     let plan = place.plan;
     let left_of = |mib: u64| -> Vec<&str> {
         let left = open.iter().filter(|(size, _)| *size == mib);
@@ -281,15 +280,13 @@ fn in_guest(
     guest.memory_bytes = (largest_mib << 20) + SPARE_BYTES;
     guest.console = Console::Kept;
     guest.steps = Some(runs_of_bench(run_limit));
-    match bench_in(&guest, &shared, stop, &place.described()) {
-        Ok((_, results)) => Ok((results, None)),
-        Err(LabError::Guest(GuestError::Hung { limit, last })) => {
-            let hung = || LabError::Guest(GuestError::Hung { limit, last });
-            let results = results_so_far(&shared).ok_or_else(hung)?;
-            Ok((results, Some(limit)))
-        }
-        Err(error) => Err(error),
+    let found = bench_in(&guest, &shared, stop, &place.described());
+    if let Err(LabError::Unfinished { why, .. }) = &found
+        && let Some(results) = results_so_far(&shared)
+    {
+        return Ok((results, Some(*why)));
     }
+    found.map(|(_, results)| (results, None))
 }
 
 /// How the run of `scenario` under `arm` ended; `None` where it did not.
@@ -308,18 +305,15 @@ fn end_of(
         .then_some(Err(Unfinished::OutOfMemory))
 }
 
-/// What of `open` has ended, and what is left. Where the guest hung after so long, the first that has not ended is why.
+/// What of `open` has ended, and what is left. Where the guest was ended, the first that has not ended is why, and `unfinished`.
 fn sort_out<'a>(
     open: Vec<Open<'a>>,
-    hung: Option<Duration>,
+    mut unfinished: Option<Unfinished>,
     end_of: impl Fn(&Open<'a>) -> Option<Result<WorldReport, Unfinished>>,
 ) -> (Vec<Ended<'a>>, Vec<Open<'a>>) {
-    let mut hung = hung.map(|limit| Unfinished::TookTooLong {
-        seconds: limit.as_secs(),
-    });
     let (mut ended, mut left) = (Vec::new(), Vec::new());
     for one in open {
-        match end_of(&one).or_else(|| hung.take().map(Err)) {
+        match end_of(&one).or_else(|| unfinished.take().map(Err)) {
             Some(end) => ended.push((one, end)),
             None => left.push(one),
         }
@@ -362,13 +356,12 @@ mod tests {
             (64, "b") => Some(Err(Unfinished::OutOfMemory)),
             _ => None,
         };
-        let hung = Some(Duration::from_secs(9));
-        let (ended, left) = sort_out(open.clone(), hung, end_of);
+        let too_long = Unfinished::TookTooLong { seconds: 9 };
+        let (ended, left) = sort_out(open.clone(), Some(too_long), end_of);
         let ended: Vec<_> = ended
             .into_iter()
             .map(|(one, end)| (one.1, end.err()))
             .collect();
-        let too_long = Unfinished::TookTooLong { seconds: 9 };
         let killed = Unfinished::OutOfMemory;
         assert_eq!(
             ended,

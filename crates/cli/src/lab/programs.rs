@@ -22,7 +22,6 @@ use super::image::{Image, MAKING_DISK};
 use super::machine::{
     bench_command, bench_in, disk_name, file_system, guest_of, shared_folder, size_of,
 };
-use super::unfinished::Unfinished;
 use crate::arguments::{LabPrograms, ProgramChoice};
 use crate::bench::programs::{draw, list, path, to_json};
 use crate::exit::Exit;
@@ -130,19 +129,6 @@ fn options<const N: usize>(
     Ok(all)
 }
 
-/// `error`, which says of a guest that was ended for taking too long that `program` ran in it.
-fn naming(program: &str, error: LabError) -> LabError {
-    match error {
-        LabError::Guest(GuestError::Hung { limit, .. }) => LabError::Unfinished {
-            what: program.to_owned(),
-            why: Unfinished::TookTooLong {
-                seconds: limit.as_secs(),
-            },
-        },
-        other => other,
-    }
-}
-
 fn on_disk(
     arguments: &LabPrograms,
     list: &ProgramList,
@@ -174,8 +160,7 @@ fn on_disk(
             )?)
         };
         let (run, mut results): (_, ProgramResults) =
-            bench_in(&guest, &shared_folder()?, stop, &program.name)
-                .map_err(|error| naming(&program.name, error))?;
+            bench_in(&guest, &shared_folder()?, stop, &program.name)?;
         for row in &mut results.rows {
             bound::add(&mut row.outcome, &run.requests, &guest.disk);
         }
@@ -220,22 +205,4 @@ fn on_disk(
         .clone_into(&mut all.disk.description);
     all.began = began;
     Ok(all)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn a_guest_that_takes_too_long_is_told_by_its_program() {
-        let hung = LabError::Guest(GuestError::Hung {
-            limit: Duration::from_secs(600),
-            last: String::new(),
-        });
-        let said = naming("postgres-beside", hung).to_string();
-        let expected = "in the guest: postgres-beside: did not end within 600 s";
-        assert_eq!(said, expected);
-    }
 }
