@@ -55,6 +55,7 @@
 #define SLOW_ACCESS_NS		2000000U
 #define ACCESSES_AHEAD		8U
 #define ACCESSES_SPARED		1U
+#define SHUFFLED_TIMES		5U
 #define HOLE_PARTS		2U
 
 /* When a stream is believed. */
@@ -1343,24 +1344,28 @@ static enum follows end_last_row(struct arrival *a, const struct new_row *row)
 							FOLLOWS_ROW;
 }
 
+/* What the pace of a stride is counted in. */
+static u32 paced_before(const struct ra_stream *stream)
+{
+	return is_timed(stream) ? elements_before(stream) :
+				  pages_before(stream);
+}
+
 /* The reader of a stride goes on at the next row, where that is known. */
 static void go_on(struct ra_history *file, struct ra_stream *stream)
 {
 	s64 gap = file->row_gap;
-	u32 before, after;
+	u32 before;
 
 	if (file->row_come != file->row_elements || !next_row_known(file) ||
 	    !has_place(stream->next, gap))
 		return;
-	before = is_timed(stream) ? elements_before(stream) :
-				    pages_before(stream);
+	before = paced_before(stream);
 	stream->next += (u64)gap;
 	/* Where nothing is asked for it says nothing. */
 	stream->frontier = further(stream->frontier, gap);
-	after = is_timed(stream) ? elements_before(stream) :
-				   pages_before(stream);
 	if (is_paced(stream))
-		stream->pace_place += after - before;
+		stream->pace_place += paced_before(stream) - before;
 	file->row_come = 0;
 }
 
@@ -1878,9 +1883,9 @@ static u64 earned_by(const struct ra_stream *stream, u64 length,
 
 /*
  * Most that a run asks for at once of which is not known how far it goes on:
- * as much as it has read. More is believed of it where the program said so,
- * and where requests out of order hide how far it has come; and where an arm
- * has to be sent there for each request, that is what counts.
+ * as much as it has read. More is believed of it where the program said so;
+ * requests out of order hide how far it has come; and where an arm has to be
+ * sent there for each request, that is what counts.
  */
 static u64 as_far_as_it_came(const struct ra_stream *stream, u64 length,
 			     const struct ra_moment *moment)
@@ -1888,11 +1893,14 @@ static u64 as_far_as_it_came(const struct ra_stream *stream, u64 length,
 	bool positioned = (stream->backward || moment->contested ||
 			   moment->streams > 1) &&
 			  is_positioned_for(&moment->device);
+	u64 times = stream->shape == RA_SHUFFLED ? SHUFFLED_TIMES : 1;
 
-	if (stream->shape != RA_RUN || positioned || moment->sequential ||
-	    stream->hits == 1)
+	if (moment->sequential || stream->hits == 1)
 		return UNBOUNDED;
-	return max_of(max_of(run_pages(stream), FIRST_REQUEST_PAGES),
+	if (stream->shape != RA_SHUFFLED &&
+	    (stream->shape != RA_RUN || positioned))
+		return UNBOUNDED;
+	return max_of(max_of(run_pages(stream) * times, FIRST_REQUEST_PAGES),
 		      length * 2);
 }
 

@@ -35,6 +35,11 @@ const LEFT_ALONE_PARTS: u64 = 32;
 /// left soon cost more than they save.
 const ACCESSES_SPARED: u64 = 1;
 
+/// A run out of order asks for so many times what it has read: some of its reads are still to come, and what it has not shown it makes up for
+/// in a few requests. A walk, which goes back and forth for some dozens of pages and leaves, was worth the largest request after 24 of them:
+/// `a_short_walk_asks_for_no_more_than_it_is_worth`.
+const SHUFFLED_TIMES: u64 = 5;
+
 /// What the file has learned, for all of its streams.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::adaptive) struct Learned<'a> {
@@ -430,15 +435,20 @@ impl Stream {
     }
 
     /// Most that a run asks for at once of which is not known how far it goes on: as much as it has read, or the first
-    /// request. More is believed of it where the program said so, where files like this one are read whole, and where
-    /// requests out of order hide how far it has come; where an arm has to be sent for each request, that counts for more.
+    /// request. More is believed of it where the program said so, and where files like this one are read whole; requests out of order hide
+    /// how far it has come; and where an arm has to be sent for each request, that counts for more.
     fn as_far_as_it_came(&self, access: &Access, is_positioned: bool, moment: &Moment) -> u64 {
         let is_positioned = (is_positioned || moment.contested || moment.streams > 1)
             && moment.device.is_positioned_for();
-        if self.shape != Shape::Run || is_positioned || moment.is_sequential || self.is_newborn() {
+        if moment.is_sequential || self.is_newborn() {
             return u64::MAX;
         }
-        u64::from(self.run_pages())
+        let times = match self.shape {
+            Shape::Run if !is_positioned => 1,
+            Shape::Shuffled => SHUFFLED_TIMES,
+            _ => return u64::MAX,
+        };
+        (u64::from(self.run_pages()) * times)
             .max(request::FIRST_REQUEST_PAGES.get())
             .max(access.len().get() * 2)
     }
