@@ -1697,11 +1697,20 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 	struct ra_range span = span_of(stream, a->access), ask;
 	u64 end_of_file = stream->backward ? RA_PAGES_MAX :
 					     a->moment->file_pages;
+	bool asked = stream->tail || stream->frontier > stream->next;
 	u64 start = max_of(stream->frontier, span.start);
 	u8 cached = cached_requests(stream);
 	u64 first = max_of(start, span.end), space, reach, end, over;
 
-	/* What the reader wants now goes first, in the same request. */
+	/*
+	 * What the reader wants now goes first, in the same request. Also where
+	 * it goes back to where it looked for what it reads now: what lies
+	 * between is read next, and an arm comes back for each missing page of
+	 * it when it has read all that was asked for.
+	 */
+	if (!asked && span.end < stream->next &&
+	    is_positioned_for(&a->moment->device))
+		start = span.start;
 	if (start >= end_of_file) {
 		stream->tail = 0;
 		return false;

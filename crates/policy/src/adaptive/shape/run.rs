@@ -90,6 +90,11 @@ pub(in crate::adaptive) fn leads(window: &Window, other: u64) -> bool {
     within(other, behind, window.frontier)
 }
 
+/// Whether there is a window.
+fn has_asked(window: &Window) -> bool {
+    window.tail > 0 || window.frontier > window.next
+}
+
 /// Pages asked for and not yet reached.
 pub(in crate::adaptive) fn unread(window: &Window) -> u64 {
     window.frontier.saturating_sub(window.next)
@@ -125,6 +130,8 @@ pub(in crate::adaptive) struct Extent {
     pub(in crate::adaptive) takes_the_rest: bool,
     /// Requests in a row that were found in memory.
     pub(in crate::adaptive) cached: u8,
+    /// Each request costs the device its position.
+    pub(in crate::adaptive) is_positioned_for: bool,
     /// The first place behind the file.
     pub(in crate::adaptive) end_of_file: u64,
 }
@@ -163,8 +170,14 @@ pub(in crate::adaptive) fn extend(
     access: Span,
     extent: Extent,
 ) -> Option<Extended> {
-    // What the reader wants now goes first, in the same request.
-    let start = window.frontier.max(access.start);
+    // What the reader wants now goes first, in the same request. Also where it goes back to where it looked for what it reads now: what lies
+    // between is read next, and an arm comes back for each missing page of it when it has read all that was asked for.
+    let goes_back = access.end < window.next && !has_asked(window);
+    let start = if goes_back && extent.is_positioned_for {
+        access.start
+    } else {
+        window.frontier.max(access.start)
+    };
     if start >= extent.end_of_file {
         window.tail = 0;
         return None;
@@ -174,7 +187,7 @@ pub(in crate::adaptive) fn extend(
     // A probe asks for less than it reaches.
     let space = if is_probe { u64::MAX } else { extent.space }.min(extent.rest);
     let reach = reach.min(space);
-    let first = start.max(access.end);
+    let first = window.frontier.max(access.end);
     let mut end = first.saturating_add(reach);
     if !extent.is_exact {
         end -= end % alignment(reach);

@@ -318,6 +318,7 @@ impl Stream {
                 Rest::AsFarAgain(_) | Rest::Unknown => u64::MAX,
             },
             cached: self.served.cached(),
+            is_positioned_for: moment.device.is_positioned_for(),
             end_of_file: self.direction.end_of_file(moment.file_pages.get()),
         };
         let span = self.span(access);
