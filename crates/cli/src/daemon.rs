@@ -111,15 +111,21 @@ fn log(arguments: &arguments::DaemonOptions, config: &DaemonConfig) -> Log {
 /// # Errors
 /// [`DaemonCommandError`].
 pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandError> {
-    let config = config::read(arguments.config.as_deref())?;
     let machine = MachineTree::at(Path::new("/"));
-    let mut log = log(arguments, &config);
-    put_back_windows(&machine, log)?;
     if arguments.undo {
-        let left = narrowed::put_back_left(&machine).map_err(DaemonError::Journal)?;
-        log.say(&format!("put back: the windows of {left} open files"));
+        let left = put_back(&machine)?;
+        say_put_back(left);
         return Ok(());
     }
+    // What a killed one has left does not wait until its settings are right again.
+    let config = config::read(arguments.config.as_deref()).inspect_err(|_| {
+        let left = put_back(&machine).unwrap_or(0);
+        if left > 0 {
+            say_put_back(left);
+        }
+    })?;
+    let mut log = log(arguments, &config);
+    put_back_windows(&machine, log)?;
     let stop = signals::stop_flag().map_err(DaemonCommandError::Signals)?;
     let again = signals::hangup_flag().map_err(DaemonCommandError::Signals)?;
     let mut daemon = start(arguments, &config, &machine)?;
@@ -175,6 +181,16 @@ fn say_what_is_lost(daemon: &Daemon, log: Log) {
     for lost in lost {
         log.say(&format!("this kernel does not tell: {lost}"));
     }
+}
+
+/// Puts back what a daemon that is gone has left; of how many open files.
+fn put_back(machine: &MachineTree) -> Result<usize, DaemonCommandError> {
+    put_back_windows(machine, Log::new(false))?;
+    Ok(narrowed::put_back_left(machine).map_err(DaemonError::Journal)?)
+}
+
+fn say_put_back(left: usize) {
+    Log::new(false).say(&format!("put back: the windows of {left} open files"));
 }
 
 fn put_back_windows(machine: &MachineTree, log: Log) -> Result<(), DaemonCommandError> {

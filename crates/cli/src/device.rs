@@ -33,13 +33,13 @@ pub use error::DeviceCommandError;
 /// [`DeviceCommandError`].
 pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
     let machine = |options: &DeviceOptions| {
-        let machine = MachineTree::at(&options.root);
+        let machine = machine_of(options)?;
         put_back_left(&machine);
-        machine
+        Ok::<_, DeviceCommandError>(machine)
     };
     let text = match verb {
         DeviceVerb::List(options) => {
-            let stacks = inventory::all(&machine(options));
+            let stacks = inventory::all(&machine(options)?);
             if options.json {
                 to_json(&stacks)
             } else {
@@ -47,7 +47,7 @@ pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
             }
         }
         DeviceVerb::Get { target, options } => {
-            let machine = machine(options);
+            let machine = machine(options)?;
             let stack = stack::of(&machine, &target::find(&machine, target)?);
             if options.json {
                 to_json(&stack)
@@ -65,21 +65,21 @@ pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
             value,
             options,
         } => {
-            let change = window::set(&machine(options), target, window_value::kib(value)?)?;
+            let change = window::set(&machine(options)?, target, window_value::kib(value)?)?;
             changed(&change, options, Some(target))
         }
         DeviceVerb::Persist(arguments) => {
             let kib = window_value::kib(&arguments.value)?;
-            persist::persist(&machine(&arguments.options), arguments, kib)?
+            persist::persist(&machine(&arguments.options)?, arguments, kib)?
         }
         DeviceVerb::Verify { target, options } => {
-            return persist::verify(&machine(options), target.as_deref(), options);
+            return persist::verify(&machine(options)?, target.as_deref(), options);
         }
         DeviceVerb::Revert { target, options } => {
-            persist::revert(&machine(options), target.as_deref(), options)?
+            persist::revert(&machine(options)?, target.as_deref(), options)?
         }
         DeviceVerb::Undo { target, options } => {
-            let change = window::undo(&machine(options), target)?;
+            let change = window::undo(&machine(options)?, target)?;
             changed(&change, options, None)
         }
         DeviceVerb::Measure(arguments) => {
@@ -93,6 +93,19 @@ pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
 
 /// A measurement that was killed leaves its windows to the next command. Who only looks, and who may not, goes on;
 /// a change meets the same obstacle again and then says so.
+/// The machine to look at.
+///
+/// # Errors
+/// There is none in that folder.
+pub fn machine_of(options: &DeviceOptions) -> Result<MachineTree, DeviceCommandError> {
+    let machine = MachineTree::at(&options.root);
+    if machine.sys().is_dir() {
+        Ok(machine)
+    } else {
+        Err(DeviceCommandError::NoMachine(options.root.clone()))
+    }
+}
+
 fn put_back_left(machine: &MachineTree) {
     for window in window_journal::put_back_left(machine).unwrap_or_default() {
         problem(&format!(

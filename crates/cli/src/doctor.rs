@@ -18,7 +18,7 @@ use ahead_sys::device_identity;
 use ahead_units::Timestamp;
 
 use crate::arguments::Doctor;
-use crate::device::DeviceCommandError;
+use crate::device::{DeviceCommandError, machine_of};
 use crate::exit::Exit;
 use crate::output::to_json;
 use crate::run::devices;
@@ -28,7 +28,7 @@ use crate::run::devices;
 /// # Errors
 /// [`DeviceCommandError`]: a target stands for nothing.
 pub fn doctor(arguments: &Doctor) -> Result<(String, Exit), DeviceCommandError> {
-    let machine = MachineTree::at(&arguments.options.root);
+    let machine = machine_of(&arguments.options)?;
     let kept = KeptEstimates::read();
     let timing = |stack: &Stack| kept.timing(&machine, stack);
     let mapped = if arguments.mappings {
@@ -67,7 +67,7 @@ impl KeptEstimates {
         }
     }
 
-    /// How long the device takes whose window counts: as it was measured, and else as its kind does.
+    /// How long the device takes whose window counts: as was measured or learned from readers, and else as its kind does.
     fn timing(&self, machine: &MachineTree, stack: &Stack) -> Option<DeviceTiming> {
         let layer = stack.counting()?;
         let number = DeviceNumber::parse(layer.bdi.as_deref()?)?;

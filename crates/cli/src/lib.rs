@@ -263,7 +263,10 @@ fn sentence(text: &str, command: &str) -> String {
         .collect();
     format!(
         "{}; see `{command} --help`",
-        lines.join(" ").trim_start_matches("error: ")
+        lines
+            .join(" ")
+            .trim_start_matches("error: ")
+            .replace(" tip: ", "; ")
     )
 }
 

@@ -4,6 +4,8 @@
 
 use std::process::ExitCode;
 
+ahead_sys::note_inherited!();
+
 fn main() -> ExitCode {
     ahead_cli::main(std::env::args_os()).into()
 }

@@ -25,7 +25,7 @@ use std::process::Command as Process;
 use std::time::Instant;
 
 use ahead_engine::settings::{SettingError, Settings};
-use ahead_sys::{counter, filter_probe};
+use ahead_sys::{counter, filter_probe, inherited};
 
 use crate::arguments::Run;
 use crate::exit::Exit;
@@ -137,6 +137,7 @@ pub fn run(arguments: &Run) -> Result<Exit, RunError> {
         None => process.env_remove(devices::DEVICES_VARIABLE),
     };
     process.envs(group);
+    inherited::hand_on(&mut process);
     preload_into(&mut process, &command)?;
     if arguments.no_children {
         process.env(CHILDREN_VARIABLE, "no");

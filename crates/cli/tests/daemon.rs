@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -212,11 +212,10 @@ fn an_observing_daemon_asks_for_nothing() {
     assert!(last.contains(" 0 decisions"), "{last}");
 }
 
-/// Killed in the middle of steering: no descriptor, no window of the device, and the open file has its window again
-/// after the next start.
-#[test]
-fn a_daemon_that_was_killed_leaves_nothing_that_cannot_be_put_back() {
-    let ground = Ground::large("killed");
+/// Kills a daemon in the middle of steering: no descriptor, no window of the device, and the open file has its window again
+/// after `ahead daemon` was called as `puts_back` does.
+fn killed_and_put_back(name: &str, puts_back: impl Fn(&Ground) -> Output) {
+    let ground = Ground::large(name);
     let window = ground.window();
     let daemon = DaemonProcess::start(&[]);
     let held = ground.narrowed_at_half();
@@ -228,9 +227,7 @@ fn a_daemon_that_was_killed_leaves_nothing_that_cannot_be_put_back() {
     daemon.kill();
     assert_eq!(ground.window(), window);
 
-    let undone = ground.place.output(&["daemon", "--undo"]);
-    assert!(undone.status.success(), "{}", stderr(&undone));
-    let said = stderr(&undone);
+    let said = stderr(&puts_back(&ground));
     assert!(said.contains("the windows of 1 open files"), "{said}");
     assert!(!Path::new("/run/ahead/daemon/narrowed.json").exists());
     ground.reset();
@@ -238,6 +235,27 @@ fn a_daemon_that_was_killed_leaves_nothing_that_cannot_be_put_back() {
     let wide = ground.seen(0);
     // 200 touches at other places of a file of 5120 windows.
     assert!(wide.bytes > 50 * (128 << 10), "{wide:?}");
+}
+
+#[test]
+fn a_daemon_that_was_killed_leaves_nothing_that_cannot_be_put_back() {
+    killed_and_put_back("killed", |ground| {
+        let undone = ground.place.output(&["daemon", "--undo"]);
+        assert!(undone.status.success(), "{}", stderr(&undone));
+        undone
+    });
+}
+
+/// Its settings were changed while it ran, and make no sense: no daemon starts again, and files would stay without a window.
+#[test]
+fn settings_that_cannot_be_read_do_not_keep_windows_from_being_put_back() {
+    killed_and_put_back("unread", |ground| {
+        let config = ground.place.file("ahead.toml", "[daemon\n");
+        let config = config.to_str().expect("text");
+        let refused = ground.place.output(&["daemon", "--config", config]);
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        refused
+    });
 }
 
 /// What the owner of the machine excludes is read as without a daemon, also when that is said while it runs.

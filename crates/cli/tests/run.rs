@@ -85,10 +85,15 @@ fn without_a_report_the_command_takes_the_place_of_the_program() {
 #[test]
 fn a_signal_sent_to_the_program_alone_reaches_the_command() {
     let place = Place::new();
-    for (name, signal) in [
-        ("SIGTERM", Signal::TERM),
-        ("SIGHUP", Signal::HUP),
-        ("SIGUSR1", Signal::USR1),
+    for name in [
+        "SIGTERM",
+        "SIGHUP",
+        "SIGUSR1",
+        "SIGALRM",
+        "SIGURG",
+        "SIGPWR",
+        "SIGRTMIN + 3",
+        "SIGRTMAX",
     ] {
         let script = format!(
             "import signal,sys\n\
@@ -97,11 +102,57 @@ fn a_signal_sent_to_the_program_alone_reaches_the_command() {
              while True: signal.pause()"
         );
         let (mut child, mut reader) = start_python(&place, &script);
-        rustix::process::kill_process(pid_of(&child), signal).expect("it runs");
+        let send = format!("import os,signal; os.kill({}, signal.{name})", child.id());
+        let sent = Command::new("python3").args(["-c", &send]).status();
+        assert!(sent.expect("python starts").success(), "{name}");
         let mut rest = String::new();
         reader.read_to_string(&mut rest).expect("text");
         assert_eq!(rest, "got\n", "{name}");
         assert_eq!(child.wait().expect("it ends").code(), Some(3), "{name}");
+    }
+}
+
+/// `alarm` lasts beyond `exec`: who limits a command like that limits CMD.
+#[test]
+fn an_alarm_that_was_set_before_ends_the_command() {
+    let place = Place::new();
+    let script = "import os,signal,sys; signal.alarm(1); os.execv(sys.argv[1], sys.argv[1:])";
+    let output = Command::new("python3")
+        .args(["-c", script, env!("CARGO_BIN_EXE_ahead")])
+        .args(["run", WATCHED, "--", "sleep", "100"])
+        .env("AHEAD_PRELOAD", place.library())
+        .output()
+        .expect("python starts");
+    assert_eq!(output.status.signal(), Some(14), "{}", stderr(&output));
+}
+
+/// A program that writes to a closed descriptor, or to a pipe that nobody reads any more with SIGPIPE ignored (as services of
+/// systemd have it), fails as without us.
+#[test]
+fn closed_descriptors_and_an_ignored_sigpipe_are_inherited() {
+    let place = Place::new();
+    let inner = "for n in 0 1; do [ -e /proc/$$/fd/$n ] && printf \"$n \" >&2; done; \
+                 sed -n 's/^SigIgn:.*[13579bdf]...$/ignored/p' /proc/self/status >&2";
+    for option in ["--no-children", WATCHED] {
+        for (how, expected) in [
+            ("trap '' PIPE; exec \"$@\"", "0 1 ignored"),
+            ("exec \"$@\"", "0 1 "),
+            ("exec \"$@\" >&-", "0 "),
+            ("exec \"$@\" <&-", "1 "),
+            ("trap '' PIPE; exec \"$@\" <&- >&-", "ignored"),
+        ] {
+            let output = Command::new("sh")
+                .args(["-c", how, "sh", env!("CARGO_BIN_EXE_ahead"), "run", option])
+                .args(["--", "sh", "-c", inner])
+                .env("AHEAD_PRELOAD", place.library())
+                .output()
+                .expect("sh starts");
+            assert_eq!(
+                stderr(&output).trim_end_matches('\n'),
+                expected,
+                "{option}: {how}"
+            );
+        }
     }
 }
 

@@ -162,7 +162,7 @@ kill $! 2>/dev/null || true
         let word = rest.split_whitespace().next().expect("a figure");
         word.parse::<f64>().unwrap_or_else(|_| panic!("{word}"))
     };
-    assert!(said.contains("as measured here"), "{said}");
+    assert!(said.contains("as learned here"), "{said}");
     let foretold_us = after("Another read waits up to ") * 1000.0;
     let happened_us = after("longest ");
     let ratio = happened_us / foretold_us;

@@ -59,7 +59,7 @@ pub fn examine(
     } else {
         let stacks = names.iter().map(|name| {
             let stack = stack::of(machine, &target::find(machine, name)?);
-            Ok((name.clone(), stack))
+            Ok((target::name_to_change(machine, name), stack))
         });
         stacks.collect::<Result<_, DeviceTargetError>>()?
     };

@@ -79,7 +79,7 @@ pub struct DeviceTiming {
     pub access_ns: u64,
     /// Bandwidth, in bytes per second.
     pub bytes_per_second: u64,
-    /// Whether it was measured on this device; otherwise it is what its kind mostly has.
+    /// Whether it was learned of this device, by `ahead device measure` or from its readers; otherwise it is what its kind mostly has.
     pub is_measured: bool,
 }
 
@@ -90,10 +90,13 @@ impl DeviceTiming {
         let bytes = u128::from(kib) * WINDOWS_ON_THEIR_WAY * 1024 * 1_000_000_000;
         let transfer_ns = bytes / u128::from(self.bytes_per_second.max(1));
         let us = |ns: u128| ns / 1000;
-        let milliseconds = |us: u128| format!("{}.{} ms", us / 1000, us % 1000 / 100);
+        let milliseconds = |us: u128| match us {
+            ..1000 => format!("{us} us"),
+            _ => format!("{}.{} ms", us / 1000, us % 1000 / 100),
+        };
         let access = milliseconds(us(u128::from(self.access_ns)));
         let source = if self.is_measured {
-            "as measured here"
+            "as learned here"
         } else {
             "by its kind, not measured"
         };

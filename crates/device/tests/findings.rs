@@ -267,7 +267,7 @@ fn how_long_others_wait_is_said_for_a_window_that_is_too_large() {
     let machine = MachineTree::at(root.path());
     let all = doctor::examine(&machine, &[], &timing, &MappedAdvice::default()).expect("no names");
     let consequence = &all[0].findings[0].consequence;
-    let wait = "Another read waits up to 62.6 ms behind one stream and its two windows (access 0.1 ms, 1073 MB/s: as measured here).";
+    let wait = "Another read waits up to 62.6 ms behind one stream and its two windows (access 100 us, 1073 MB/s: as learned here).";
     assert!(consequence.iter().any(|one| one == wait), "{consequence:?}");
 }
 

@@ -16,6 +16,10 @@ use crate::members::Outstanding;
 /// and takes memory from everybody else.
 pub const UNREAD_PAGES_MAX: u64 = 65536;
 
+/// Windows beside which those that are not read any more are looked for, whatever they hold: with as many a request is 2 MiB at most, with
+/// 1025 none is worth asking. Fewer, and a host with many readers looks for them again and again.
+const WINDOWS_MANY: u32 = 64;
+
 /// The budget, shared by all threads of a host.
 #[derive(Debug, Default)]
 pub struct Budget {
@@ -116,10 +120,12 @@ impl Budget {
         PageCount::new(most.saturating_sub(self.all_unread()))
     }
 
-    /// Whether more than half of the budget is in use: time to look for windows that are not read.
+    /// Whether more than half of the budget is in use, or so many windows share it that what one gets is small: time to look for windows that
+    /// are not read.
     #[must_use]
     pub fn is_tight(&self) -> bool {
-        self.all_unread() > self.unread_pages_max.load(Relaxed) / 2
+        self.windows.load(Relaxed) > WINDOWS_MANY
+            || self.all_unread() > self.unread_pages_max.load(Relaxed) / 2
     }
 
     fn all_unread(&self) -> u64 {

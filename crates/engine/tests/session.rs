@@ -269,6 +269,25 @@ fn files_left_in_the_middle_give_their_windows_back_when_the_budget_is_used_up()
     assert_eq!(silent, 0);
 }
 
+/// Files of which only the begin is read (`head`, `grep -m1`, what was ended) leave little unread each, and a window. With 1025 of them
+/// nothing was asked for any more, and as hardly any memory was in use nobody looked for windows that were not read.
+#[test]
+fn files_of_which_only_the_begin_was_read_do_not_silence_those_that_follow() {
+    let session = session(1301, 48);
+    for file in 0..1300 {
+        let mut log = Log::new(48);
+        for start in [0, 16] {
+            read(&session, file, start, file as u64, &mut log);
+        }
+    }
+    let mut log = Log::new(48);
+    for start in (0..48).step_by(16) {
+        read(&session, 1300, start, 10_000, &mut log);
+    }
+    assert!(!log.asked.is_empty());
+    assert!(session.group.budget.streams() < 10);
+}
+
 /// Generated workload 5005 on the array: a file that was refused did not say what it had read since it asked
 /// last, so what it had held when the budget was used up stayed used, and 29 000 reads waited.
 #[test]

@@ -175,24 +175,6 @@ fn a_parallel_server_that_shuffles_its_requests_is_one_stream() {
     assert_eq!(outcome.decision.pattern, Pattern::Shuffled);
 }
 
-/// Odd reads by seed 710: back and forth within thirty pages, then elsewhere. Each walk got one request of 1.6 MiB, and took 1.31 of the
-/// kernel's time on hdd.
-#[test]
-fn a_short_walk_asks_for_no_more_than_it_is_worth() {
-    const WALK: [u64; 11] = [
-        48_234_496, 48_238_705, 48_234_222, 48_229_990, 48_225_203, 48_221_617, 48_217_035,
-        48_212_842, 48_209_398, 48_205_209, 48_242_377,
-    ];
-    let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
-    for start in WALK {
-        let end = start + 16_696;
-        let (first, last) = (start / 4096, (end - 1) / 4096);
-        let outcome = reader.read(first, last - first + 1);
-        reader.wait(first, last - first + 1, &outcome);
-    }
-    assert!(reader.asked_total <= 200, "{} pages", reader.asked_total);
-}
-
 /// Eight daemons that read 156 KiB each in pairs of which one in two is turned round: six in a row of these have the same step
 /// from the one that is ahead to the next, and the server was taken for two strides (1.58 of the kernel's time on a disk array).
 #[test]

@@ -206,6 +206,8 @@ pub(crate) fn on_sandbox() {
     trees::stop();
     wake::never();
     host::retire();
+    // Nothing is asked about a descriptor any more: of those that were looked at, positions and kinds would be.
+    fd_table::forget_range(0, u32::MAX);
 }
 
 /// The process ends: what is not in the account yet goes there, and its part of the budget is free.

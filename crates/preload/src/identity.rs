@@ -69,13 +69,36 @@ pub(crate) fn borrowed<'a>(fd: c_int) -> Option<BorrowedFd<'a>> {
 pub(crate) fn device_of_file(fd: c_int) -> Option<u64> {
     let mut facts = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the buffer is ours and as large as the call expects.
-    let failed = unsafe { libc::fstat(fd, facts.as_mut_ptr()) } != 0;
+    let failed = unsafe { status_of(fd, facts.as_mut_ptr()) } != 0;
     if failed {
         return None;
     }
     // SAFETY: filled by the call that succeeded.
     let facts = unsafe { facts.assume_init() };
     (facts.st_mode & libc::S_IFMT == libc::S_IFREG).then_some(facts.st_dev)
+}
+
+/// `fstat`, as the C library makes it, without asking the C library: what another library puts in its place may hold a lock while it
+/// reads (fakeroot-tcp does), and take it again for this.
+#[cfg(target_pointer_width = "64")]
+unsafe fn status_of(fd: c_int, facts: *mut libc::stat) -> libc::c_long {
+    // SAFETY: an empty path stands for the descriptor; the buffer is the caller's affair.
+    unsafe {
+        libc::syscall(
+            libc::SYS_newfstatat,
+            fd,
+            c"".as_ptr(),
+            facts,
+            libc::AT_EMPTY_PATH,
+        )
+    }
+}
+
+/// `fstat`. Where `long` is short, the kernel's answer is another structure.
+#[cfg(not(target_pointer_width = "64"))]
+unsafe fn status_of(fd: c_int, facts: *mut libc::stat) -> c_int {
+    // SAFETY: the buffer is the caller's affair.
+    unsafe { libc::fstat(fd, facts) }
 }
 
 /// Where a file lies.

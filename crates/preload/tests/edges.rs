@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{assert_writes_the_same, run_with_account};
+use std::process::Command;
+
+use common::{assert_writes_the_same, build, build_with, folder, library, run_with_account};
 
 /// The filter kills for `getpid` as well: a library that asks whether it is in the child of a
 /// `vfork` when a descriptor is copied must not do so after it has stepped aside.
@@ -41,4 +43,43 @@ fn vectored_reads_that_wait_are_seen_to_wait() {
 fn a_descriptor_that_begins_to_bypass_the_cache_is_left_alone() {
     let account = run_with_account("direct", &[]);
     assert_eq!(account.accesses(), 3);
+}
+
+/// Of files that had been looked at, positions and limits were asked for after the sandbox, and the counter was read, which the strict one
+/// forbids too: status 137, 139 and 159.
+#[test]
+fn an_announced_sandbox_ends_questions_about_files_that_are_known() {
+    for kind in ["characters", "lines", "copies", "vectors"] {
+        assert_writes_the_same("strict", &[kind]);
+    }
+}
+
+/// `fread(bytes, 1, 0, NULL)` gives 0: the C library looks at the stream only if there is work.
+#[test]
+fn reading_nothing_looks_at_no_stream() {
+    assert_writes_the_same("nothing", &[]);
+}
+
+/// libfakeroot-tcp holds a lock around a `read` that waits, and its `fstat` takes it.
+#[test]
+fn what_another_library_puts_in_place_of_fstat_is_not_called_from_within_its_read() {
+    let folder = folder();
+    let program = build(folder.path(), "locked");
+    let flags = ["-shared", "-fPIC", "-DIS_LIBRARY", "-o", "locked.so"];
+    let other = folder.path().join("locked.so");
+    let flags = flags.map(|flag| {
+        if flag == "locked.so" {
+            other.to_str().expect("text")
+        } else {
+            flag
+        }
+    });
+    build_with(folder.path(), "locked", &flags);
+    let preload = format!("{}:{}", library().display(), other.display());
+    let output = Command::new("timeout")
+        .args(["20", program.to_str().expect("text")])
+        .env("LD_PRELOAD", preload)
+        .output()
+        .expect("timeout starts");
+    assert!(output.status.success(), "{output:?}");
 }

@@ -5,6 +5,7 @@
 //! well (`small_file`, `meminfo`, `memory_limit`, `device_identity`, `block_queue::QueueFacts`, `btrfs`, `overlay`) allocate nothing and ask
 //! the kernel past the C library. That is why they are not the `procfs` crate's.
 
+pub mod any_signal;
 pub mod block_queue;
 pub mod btrfs;
 pub mod cachestat;
@@ -19,6 +20,7 @@ pub mod extent_map;
 pub mod filter_probe;
 pub mod fixed_layout;
 pub mod group_file;
+pub mod inherited;
 pub mod kernel_release;
 pub mod large_folios;
 pub mod loop_device;

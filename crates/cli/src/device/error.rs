@@ -22,6 +22,9 @@ pub enum DeviceCommandError {
     /// A target of `ahead doctor` stands for nothing. Status 1 would say that something was found.
     #[error(transparent)]
     NotExamined(DeviceTargetError),
+    /// There is no machine to look at.
+    #[error("'{}' holds no folder `sys`: name that of a recorded machine with --root", .0.display())]
+    NoMachine(std::path::PathBuf),
     /// The window was not changed.
     #[error(transparent)]
     Window(#[from] WindowError),
@@ -53,7 +56,9 @@ impl DeviceCommandError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Value(_) | Self::NotExamined(_) | Self::NotAsked => Exit::Usage,
+            Self::Value(_) | Self::NotExamined(_) | Self::NoMachine(_) | Self::NotAsked => {
+                Exit::Usage
+            }
             Self::Measure(error) => error.exit(),
             Self::Recommend(error) => error.exit(),
             Self::Window(error) if error.is_usage() => Exit::Usage,

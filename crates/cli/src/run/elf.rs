@@ -111,7 +111,7 @@ fn script(head: &[u8]) -> Image {
         .next()
         .unwrap_or_default();
     let interpreter = line
-        .split(|&byte| byte == b' ' || byte == b'\t' || byte == b'\r')
+        .split(|&byte| byte == b' ' || byte == b'\t')
         .find(|word| !word.is_empty());
     match interpreter {
         Some(word) => Image::Script(std::ffi::OsStr::from_bytes(word).into()),

@@ -25,8 +25,10 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 pub enum Destination {
     /// Standard error, shared with CMD.
     StandardError,
-    /// A file, opened already.
-    File(std::fs::File),
+    /// A file, opened already, until it cannot be written to.
+    File(PathBuf, std::fs::File),
+    /// What could not be written to that file is not written anywhere.
+    Nowhere,
 }
 
 /// Why the lines cannot be written.
@@ -47,7 +49,7 @@ impl Destination {
             return Ok(Self::StandardError);
         };
         std::fs::File::create(path)
-            .map(Self::File)
+            .map(|file| Self::File(path.clone(), file))
             .map_err(|source| OpenError {
                 path: path.clone(),
                 source,
@@ -58,7 +60,14 @@ impl Destination {
         // A reader that has gone does not stop the run.
         match self {
             Self::StandardError => crate::output::to_stderr(text),
-            Self::File(file) => drop(file.write_all(text.as_bytes())),
+            Self::File(path, file) => {
+                if let Err(source) = file.write_all(text.as_bytes()) {
+                    let path = path.clone();
+                    crate::output::problem(&OpenError { path, source }.to_string());
+                    *self = Self::Nowhere;
+                }
+            }
+            Self::Nowhere => {}
         }
     }
 }

@@ -45,6 +45,9 @@ pub enum RecordError {
     /// The trace cannot be written.
     #[error("cannot record to {0}; name a writable file with --record")]
     Write(#[from] WriteError),
+    /// `-` is a stream everywhere else.
+    #[error("a recording is a file and no stream; name one with --record")]
+    Stream,
     /// The ring cannot be read.
     #[error("cannot read what the run recorded: {0}")]
     Read(#[from] io::Error),
@@ -77,6 +80,9 @@ impl Recording {
     /// # Errors
     /// One of them cannot be made.
     pub fn start(path: &Path) -> Result<Self, RecordError> {
+        if path == Path::new("-") {
+            return Err(RecordError::Stream);
+        }
         let format = Format::of_file_name(path)
             .filter(|format| format.can_be_written())
             .unwrap_or(Format::Csv);

@@ -60,8 +60,8 @@ impl RunReport<'_> {
                 spots.push(format!("{binary} could not be examined: it may not have been seen"));
             }
             Visibility::Seen(_) if self.report.processes == 0 => spots.push(
-                "no process loaded the library: CMD or a sandbox cleared its environment, or a \
-                 container hides the library"
+                "no process read a file where the library sees it; if CMD should have, it or a sandbox cleared \
+                 its environment, or a container hides the library"
                     .to_owned(),
             ),
             Visibility::Seen(_) | Visibility::OtherLibrary => {}

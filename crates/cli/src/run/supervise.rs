@@ -10,10 +10,12 @@ use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex};
 
+use ahead_sys::any_signal;
 use ahead_sys::process_status::ignored_signals;
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions};
 use signal_hook::consts::signal::{
-    SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH,
+    SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGURG, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 };
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
@@ -22,10 +24,14 @@ use signal_hook::low_level::siginfo::Cause;
 
 use crate::exit::Exit;
 
-/// What is passed on to CMD.
-const FORWARDED: [i32; 9] = [
-    SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH,
+/// What is passed on to CMD: all that others send and that may be caught, those of the kernel about a fault or a child left out.
+const FORWARDED: [i32; 16] = [
+    SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGURG, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 ];
+
+/// SIGPWR and the real-time signals that the C library leaves to programs (`man 7 signal`).
+const FORWARDED_UNNAMED: [std::ops::RangeInclusive<i32>; 2] = [30..=30, 34..=64];
 
 /// Signals caught since before CMD was started, to be handed to it.
 pub struct SignalRelay {
@@ -40,8 +46,10 @@ impl SignalRelay {
     /// The handlers cannot be installed.
     pub fn install() -> io::Result<Self> {
         let ignored = ignored_signals(Path::new("/proc")).unwrap_or(0);
+        let unnamed = FORWARDED_UNNAMED.into_iter().flatten();
         let caught = FORWARDED
             .into_iter()
+            .chain(unnamed)
             .filter(|signal| ignored & (1 << (signal - 1)) == 0);
         Ok(Self {
             signals: SignalsInfo::new(caught)?,
@@ -82,14 +90,15 @@ impl SignalRelay {
 }
 
 fn pass_on(signal: i32, cause: Cause, target: &Mutex<Option<Pid>>) {
+    // A timer that was set before we took the place of who set it is meant for CMD (`perl -e 'alarm 9; exec @ARGV'`).
+    let is_timer = matches!(signal, SIGALRM | SIGPROF | SIGVTALRM);
     // SI_KERNEL: the terminal, which signalled the whole group.
-    if !matches!(cause, Cause::Kernel)
+    if (is_timer || !matches!(cause, Cause::Kernel))
         && let Ok(target) = target.lock()
         && let Some(pid) = *target
-        && let Some(named) = Signal::from_named_raw(signal)
     {
         // A child of another user cannot be signalled; then it does without, as with any parent.
-        let _ = rustix::process::kill_process(pid, named);
+        let _ = any_signal::send(pid, signal);
     }
     if signal == SIGTSTP {
         // The shell that started us waits for us to stop, not for CMD.

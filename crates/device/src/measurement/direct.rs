@@ -34,7 +34,7 @@ pub enum DirectError {
     #[error("'{0}' is neither a block device nor a file: name a device, or a large file on it")]
     Kind(String),
     /// Too small.
-    #[error("'{path}' has {bytes} bytes: measuring needs {TARGET_BYTES_MIN} or more")]
+    #[error("'{path}' has {bytes} bytes: measuring needs {} MiB or more", TARGET_BYTES_MIN >> 20)]
     Small {
         /// What.
         path: String,
@@ -99,13 +99,13 @@ impl DirectDevice {
         } else {
             facts.len()
         };
-        let size_bytes = size_bytes / SMALL_BYTES * SMALL_BYTES;
         if size_bytes < TARGET_BYTES_MIN {
             return Err(DirectError::Small {
                 path: name(),
                 bytes: size_bytes,
             });
         }
+        let size_bytes = size_bytes / SMALL_BYTES * SMALL_BYTES;
         let allocated = facts.blocks().saturating_mul(STAT_BLOCK_BYTES);
         let (parts, of) = ALLOCATED_PARTS;
         if !is_device && allocated / parts < size_bytes / of {

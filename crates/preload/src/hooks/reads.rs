@@ -7,7 +7,7 @@
 
 use crate::guard::guarded;
 use crate::ops::{self, Begin, Unwatched};
-use crate::{identity, recording, ticks};
+use crate::{identity, recording, ticks, wake};
 use libc::{c_int, off_t, size_t, ssize_t};
 
 /// The most that the kernel moves in one call, whatever is asked for.
@@ -136,6 +136,10 @@ pub(super) fn report(fd: c_int, start: Start, bytes: usize, elapsed: Option<u64>
 /// A read of unknown length, reported when it is over.
 #[inline]
 pub(super) fn afterwards(fd: c_int, start: Start, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    // The clock may be forbidden by then.
+    if wake::is_over() {
+        return call();
+    }
     if let Some(unwatched) = ops::time_unwatched(fd) {
         let result = call();
         if unwatched.has_waited(usize::try_from(result).unwrap_or(0), result) {

@@ -10,7 +10,7 @@ use super::descriptors::{closing, opened};
 use super::reads::{Start, report, waited};
 use crate::guard::guarded;
 use crate::ops::{self, Begin, Token, Unwatched};
-use crate::{identity, stdio, ticks, trees, watch};
+use crate::{identity, stdio, ticks, trees, wake, watch};
 use libc::{FILE, c_char, c_int, size_t, ssize_t};
 
 /// The most that is announced at once: a call may ask for the whole file, in several reads.
@@ -177,19 +177,26 @@ pub(super) unsafe fn holds_one(stream: *mut FILE) -> bool {
 /// Whether the buffer has all that `fgets` could put into `size` bytes.
 #[inline(always)]
 pub(super) unsafe fn holds_text(stream: *mut FILE, size: c_int) -> bool {
+    // For that nothing is read, and the stream may be none.
+    let Ok(size @ 2..) = usize::try_from(size) else {
+        return true;
+    };
     // SAFETY: as for `holds_one`.
     let held = unsafe { stdio::end(stream).wrapping_sub(stdio::next(stream)) };
-    // A negative size, for which nothing is read, is sign-extended and so a large number.
-    held >= (size as isize).cast_unsigned()
+    held >= size
 }
 
 /// Whether the buffer has `count` records of `size` bytes. The C library multiplies like this, and
 /// looks at the stream only if there is work.
 #[inline(always)]
 pub(super) unsafe fn holds_records(stream: *mut FILE, size: size_t, count: size_t) -> bool {
+    let wanted = size.wrapping_mul(count);
+    if wanted == 0 {
+        return true;
+    }
     // SAFETY: as for `holds_one`.
     let held = unsafe { stdio::end(stream).saturating_sub(stdio::next(stream)) };
-    held >= size.wrapping_mul(count)
+    held >= wanted
 }
 
 /// Reads one character, or looks at it (`takes` is 0).
@@ -277,7 +284,7 @@ unsafe fn reading_with_little_left<R>(
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
     let (next, end) = unsafe { (stdio::next(stream), stdio::end(stream)) };
     let held = end.saturating_sub(next);
-    if held >= limit {
+    if held >= limit || wake::is_over() {
         return call();
     }
     if held == 0 {
@@ -326,6 +333,9 @@ pub(super) unsafe fn records(
 /// buffer and fills it, unless the target was in the buffer already.
 #[inline]
 pub(super) unsafe fn seek<R>(stream: *mut FILE, call: impl FnOnce() -> R) -> R {
+    if wake::is_over() {
+        return call();
+    }
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
     let (fd, before) = unsafe { (stdio::descriptor(stream), stdio::known_position(stream)) };
     let unwatched = ops::time_unwatched(fd);
