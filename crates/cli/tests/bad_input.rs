@@ -38,6 +38,15 @@ fn an_unknown_verb_or_option_is_wrong_usage() {
         &["--repot", "ahead run --help"],
     );
     assert_refused(&place.output(&["run"]), 2, &["<CMD>", "ahead run --help"]);
+    // What clap has on a line of its own is part of the sentence.
+    let unknown = place.output(&["run", "--bogus", "--", "true"]);
+    assert_refused(&unknown, 2, &["'--bogus' found; to pass"]);
+    let recorded = place.output(&["run", "--record", "-", "true"]);
+    assert_refused(&recorded, 1, &["file", "--record"]);
+    for verb in [&["doctor"][..], &["device", "list"]] {
+        let output = place.output(&[verb, &["--root", "/no/such"]].concat());
+        assert_refused(&output, 2, &["'/no/such'", "--root"]);
+    }
 }
 
 #[test]
@@ -69,6 +78,10 @@ fn a_script_without_its_interpreter_ends_with_126() {
     std::fs::set_permissions(&script, mode).expect("our file");
     let output = place.output(&["run", script.to_str().expect("text")]);
     assert_refused(&output, 126, &["/no/such/interpreter"]);
+    // The kernel takes the end of a line of Windows for a part of the name.
+    std::fs::write(&script, "#!/bin/sh\r\ntrue\r\n").expect("our file");
+    let output = place.output(&["run", script.to_str().expect("text")]);
+    assert_refused(&output, 126, &["interpreter", "/bin/sh"]);
 }
 
 #[test]
