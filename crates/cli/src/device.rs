@@ -91,8 +91,6 @@ pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
     Ok((text, Exit::Fine))
 }
 
-/// A measurement that was killed leaves its windows to the next command. Who only looks, and who may not, goes on;
-/// a change meets the same obstacle again and then says so.
 /// The machine to look at.
 ///
 /// # Errors
@@ -106,6 +104,8 @@ pub fn machine_of(options: &DeviceOptions) -> Result<MachineTree, DeviceCommandE
     }
 }
 
+/// A measurement that was killed leaves its windows to the next command. Who only looks, and who may not, goes on;
+/// a change meets the same obstacle again and then says so.
 fn put_back_left(machine: &MachineTree) {
     for window in window_journal::put_back_left(machine).unwrap_or_default() {
         problem(&format!(

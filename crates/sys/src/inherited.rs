@@ -41,21 +41,21 @@ pub extern "C" fn note() {
 /// The program that `command` starts, also in our place, inherits what was taken down.
 pub fn hand_on(command: &mut Command) {
     // A child that has nothing to do before it runs is started with less.
-    if CLOSED.load(Relaxed) == 0 && !IGNORES_PIPE.load(Relaxed) {
+    let (closed, ignores_pipe) = (CLOSED.load(Relaxed), IGNORES_PIPE.load(Relaxed));
+    if closed == 0 && !ignores_pipe {
         return;
     }
-    let restore = || {
-        let closed = CLOSED.load(Relaxed);
+    let restore = move || {
         for number in STANDARD.filter(|number| closed & 1 << number != 0) {
             // SAFETY: it stands for the /dev/null of the runtime, which nothing uses in a child that is about to run another program.
             unsafe { libc::close(number) };
         }
-        if IGNORES_PIPE.load(Relaxed) {
+        if ignores_pipe {
             // SAFETY: to ignore a signal has no handler that could be called.
             unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
         }
         Ok(())
     };
-    // SAFETY: loads of atomics and two calls that may be made between fork and exec; nothing is allocated.
+    // SAFETY: two kinds of calls that may be made between fork and exec; nothing is allocated.
     unsafe { command.pre_exec(restore) };
 }

@@ -16,7 +16,7 @@ use super::reads::{CALL_BYTES_MAX, Start, afterwards, announced, report, waited}
 use crate::guard::guarded;
 use crate::identity::borrowed;
 use crate::real::Errno;
-use crate::{ops, ticks, wake};
+use crate::{ops, ticks};
 use libc::{c_int, off_t, size_t, ssize_t};
 use rustix::fs::{FileType, Stat};
 use rustix::process::Resource;
@@ -115,9 +115,6 @@ impl Copy {
 
     /// The same for a start that stands behind a pointer.
     fn run_at_offset(&self, call: impl Fn(usize) -> ssize_t) -> ssize_t {
-        if wake::is_over() {
-            return call(self.length);
-        }
         let is_cut = guarded(|| self.can_be_cut()) == Some(true);
         let first = if is_cut {
             PIECE_BYTES_FIRST
@@ -272,7 +269,7 @@ pub(super) fn splice(
     if source_offset.is_null() {
         return afterwards(source, Start::Here, call);
     }
-    if wake::is_over() || !is_watched(source) {
+    if !is_watched(source) {
         return unwatched(source, source_offset, call);
     }
     let begun = ticks::now();

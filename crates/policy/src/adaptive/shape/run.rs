@@ -92,7 +92,7 @@ pub(in crate::adaptive) fn leads(window: &Window, other: u64) -> bool {
 
 /// Whether there is a window.
 fn has_asked(window: &Window) -> bool {
-    window.tail > 0 || window.frontier > window.next
+    window.tail > 0 || unread(window) > 0
 }
 
 /// Pages asked for and not yet reached.
