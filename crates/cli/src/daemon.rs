@@ -159,7 +159,7 @@ pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandE
     }
     manager.stopping();
     let counts = daemon.counts();
-    daemon.stop();
+    drop(daemon);
     log.say(&format!(
         "ended: {} facts, {} misses, {} decisions in {} calls, {} facts lost",
         counts.facts, counts.misses, counts.decisions, counts.calls, counts.overruns

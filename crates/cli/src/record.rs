@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ahead_daemon::machine_facts::now;
-use ahead_daemon::reach::{Reach, reach};
+use ahead_daemon::reach::{Reach, Reacher};
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};
 use ahead_observer::self_test::{self, SelfTestError};
@@ -88,6 +88,7 @@ pub fn record(arguments: &arguments::Record) -> Result<(), RecordCommandError> {
 
 struct Recorder {
     observer: KernelObserver,
+    reacher: Reacher,
     writer: Box<dyn Writer>,
     held: Held,
     files: FileNames,
@@ -102,6 +103,7 @@ impl Recorder {
         let watched = NonZeroUsize::new(WATCHED_MAX / 2).unwrap_or(NonZeroUsize::MIN);
         Self {
             observer,
+            reacher: Reacher::new(),
             writer,
             held: Held::new(now()),
             files: FileNames::default(),
@@ -160,8 +162,7 @@ impl Recorder {
                 process: fact.process,
                 number,
             });
-        let reached = reach(key, fact.process, hint);
-        let path = reached.and_then(|(reached, _)| reached.path(fact.process));
+        let path = self.reacher.path(key, fact.process, hint);
         let number = format!("inode:{}:{}", key.device, key.inode);
         let name = path.map_or_else(|| number.into(), std::path::PathBuf::into_os_string);
         let file = self

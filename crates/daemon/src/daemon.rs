@@ -10,6 +10,7 @@ mod service;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use ahead_device::machine::MachineTree;
@@ -38,7 +39,7 @@ use crate::outside::{Outside, ResidentOutside};
 use crate::owned::{OwnedDevices, OwnersWindow};
 use crate::pause::Told;
 use crate::pipeline::Pipeline;
-use crate::reach::Reach;
+use crate::reach::{Reach, Reacher};
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
 use crate::starving::StarvingFaults;
@@ -69,6 +70,7 @@ const WAIT_NS_MIN: u64 = 20_000;
 pub struct Daemon {
     observer: Observing,
     session: Session<Files>,
+    reacher: Rc<Reacher>,
     settings: Settings,
     service: Service,
     scope: Scope,
@@ -105,20 +107,16 @@ impl Daemon {
         machine: &MachineTree,
         folder: &Path,
     ) -> Result<Self, DaemonError> {
-        let narrowed = NarrowedFiles::start(machine)?;
-        let observer = match Observing::start(folder) {
-            Ok(observer) => observer,
-            Err(error) => {
-                // No daemon runs, and nothing says so.
-                narrowed.end();
-                return Err(error.into());
-            }
-        };
+        let reacher = Rc::new(Reacher::new());
+        let narrowed = NarrowedFiles::start(machine, &reacher)?;
+        let observer = Observing::start(folder)?;
+
         let files = NonZeroUsize::new(FILES_MAX).unwrap_or(NonZeroUsize::MIN);
         let watched = NonZeroUsize::new(WATCHED_MAX / 2).unwrap_or(NonZeroUsize::MIN);
         let mut daemon = Self {
             observer,
             session: Session::new(Files::new(files)),
+            reacher,
             settings: *settings,
             service,
             scope,
@@ -156,12 +154,6 @@ impl Daemon {
         self.facts = facts;
         self.look_around(now());
         Ok(())
-    }
-
-    /// Puts back what was changed, and ends.
-    pub fn stop(self) {
-        self.narrowed.end();
-        self.session.on_exit();
     }
 
     fn on_fact(&mut self, fact: &Observation) {
@@ -312,7 +304,7 @@ impl Daemon {
                     // Before a pause of the reader nothing was late.
                     let earliest = fact.time.get().saturating_sub(TOGETHER_NS);
                     let read = is_told_at_once.then(|| now.max(Timestamp::new(earliest)));
-                    let mut outside = Outside::new(fact, read, reach, may_act);
+                    let mut outside = Outside::new(&self.reacher, fact, read, reach, may_act);
                     outside.wants_path = self.session.files.wants_path(place);
                     let token = self.session.read(place, access, now, &mut outside).ok();
                     self.session.files.set_reach(place, outside.reach);
@@ -374,6 +366,7 @@ impl Daemon {
 
     fn wait(&mut self, place: u32, token: &Token<u32>, fact: &Observation) {
         let residency = ResidentOutside {
+            reacher: &self.reacher,
             file: fact.file,
             process: fact.process,
             reach: self.session.files.reach(place),
@@ -430,9 +423,8 @@ impl Daemon {
         let hint = self.session.files.reach(place);
         // Looking for it is most of the work.
         let wants_path = self.scope.names_paths();
-        let reached = wants_path.then(|| crate::reach::reach(fact.file, fact.process, hint));
-        let path = reached.flatten();
-        let path = path.and_then(|(reached, _)| reached.path(fact.process));
+        let path = wants_path.then(|| self.reacher.path(fact.file, fact.process, hint));
+        let path = path.flatten();
         self.scope.holds(&ReadFacts {
             path: path.as_deref(),
             process: name.as_deref(),
@@ -504,7 +496,13 @@ impl Daemon {
 
     /// The scan is held back, and what the kernel had begun may go on by itself.
     fn end_pipeline(&mut self, place: u32, fact: &Observation) {
-        let mut outside = Outside::new(fact, None, self.session.files.reach(place), true);
+        let mut outside = Outside::new(
+            &self.reacher,
+            fact,
+            None,
+            self.session.files.reach(place),
+            true,
+        );
         if let Ok(mut inside) = self.session.files.enter(place)
             && let Some(pipeline) = &mut inside.slot().pipeline
         {
@@ -539,7 +537,7 @@ impl Daemon {
             Reach::Mapping { .. } => Reach::Unknown,
             known => known,
         };
-        let (_, reach) = crate::reach::reach(fact.file, fact.process, hint)?;
+        let (_, reach) = self.reacher.reach(fact.file, fact.process, hint)?;
         self.session.files.set_reach(place, reach);
         let Reach::Descriptor { process, number } = reach else {
             return None;
@@ -596,5 +594,12 @@ impl Daemon {
         let pages = self.memory.pages(now(), facts, ratio);
         self.session.group.set_memory(pages, &self.settings);
         self.file_memory = facts.for_one_file();
+    }
+}
+
+/// What was changed is put back by [`NarrowedFiles`].
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.session.on_exit();
     }
 }

@@ -15,6 +15,7 @@
 //! * [`files`] — the files that are known; [`pause`] — how late accesses to one may be told
 //! * `untold` — what a scan read between two misses, of which nothing is told
 //! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
+//! * `servers`, `closer` — file systems of servers: which files are not reached there, and what is let go of by another thread
 //! * [`scope`] — for which files and processes
 //! * [`history`], [`changes`] — what was decided about a file, and which of that is news
 //! * [`control`], [`protocol`], [`status`] — what it says of itself, and to whom
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod changes;
+mod closer;
 pub mod control;
 pub mod daemon;
 pub mod files;
@@ -42,6 +44,7 @@ pub mod protocol;
 pub mod reach;
 mod readers;
 pub mod scope;
+mod servers;
 mod starving;
 pub mod status;
 mod untold;

@@ -15,6 +15,7 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use ahead_device::machine::MachineTree;
 use ahead_device::temporary_window::TemporaryWindow;
@@ -27,7 +28,7 @@ use rustix::fs::Advice;
 use serde::{Deserialize, Serialize};
 
 use crate::machine_facts::now;
-use crate::reach::duplicate;
+use crate::reach::Reacher;
 
 /// The folder of the journal, below the root of the machine.
 const FOLDER: &str = "run/ahead/daemon";
@@ -148,12 +149,12 @@ impl Narrowed {
     }
 
     /// Gives the open file the device's window again. What has ended needs none.
-    fn put_back(&self) {
+    fn put_back(&self, reacher: &Reacher) {
         let Ok(process) = u32::try_from(self.process.pid) else {
             return;
         };
         if self.process.is_running()
-            && let Ok((opened, _)) = duplicate(self.file(), process, self.number)
+            && let Ok((opened, _)) = reacher.duplicate(self.file(), process, self.number)
         {
             let _ = rustix::fs::fadvise(opened, 0, None, Advice::Normal);
         }
@@ -188,17 +189,28 @@ pub fn put_back_left(machine: &MachineTree) -> Result<usize, NarrowError> {
     if left.daemon.is_running() {
         return Err(NarrowError::Runs(left.daemon.pid));
     }
+    let reacher = Reacher::new();
     for one in &left.files {
-        one.put_back();
+        one.put_back(&reacher);
     }
     journal(machine).remove();
     Ok(left.files.len())
+}
+
+/// What becomes of an open file that is not kept any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leave {
+    /// It has the device's window again.
+    PutBack,
+    /// It has what it has.
+    AsItIs,
 }
 
 /// The open files without a window, and their journal.
 #[derive(Debug)]
 pub struct NarrowedFiles {
     machine: MachineTree,
+    reacher: Rc<Reacher>,
     folder: PathBuf,
     journal: UndoFile,
     noted: Noted,
@@ -206,15 +218,16 @@ pub struct NarrowedFiles {
 
 impl NarrowedFiles {
     /// None, after what an earlier daemon left was put back. This process is noted as the one daemon, until
-    /// [`Self::end`] or its death.
+    /// it is dropped, or its death.
     ///
     /// # Errors
     /// A daemon runs; or the journal's folder is not ours or cannot be made.
-    pub fn start(machine: &MachineTree) -> Result<Self, NarrowError> {
+    pub fn start(machine: &MachineTree, reacher: &Rc<Reacher>) -> Result<Self, NarrowError> {
         put_back_left(machine)?;
         let me = NotedProcess::of(std::process::id()).map_err(NarrowError::Journal)?;
         let started = Self {
             machine: machine.clone(),
+            reacher: Rc::clone(reacher),
             folder: folder(machine),
             journal: journal(machine),
             noted: Noted {
@@ -285,7 +298,9 @@ impl NarrowedFiles {
         if self.noted.files.len() >= NARROWED_MAX {
             return Err(NarrowError::Full);
         }
-        let (opened, _) = duplicate(file, process, number).map_err(NarrowError::Gone)?;
+        let (opened, _) = (self.reacher)
+            .duplicate(file, process, number)
+            .map_err(NarrowError::Gone)?;
         let process = NotedProcess::of(process).map_err(NarrowError::Gone)?;
         let device = DeviceNumber::from_dev(file.device).to_string();
         let mut held = TemporaryWindow::hold(&self.machine, &device)?;
@@ -319,37 +334,37 @@ impl NarrowedFiles {
     /// Gives all open files of `file` that have none the device's window again.
     pub fn widen(&mut self, file: FileKey) {
         let is_it = |one: &Narrowed| one.file() == file && !one.window.is_of_scan();
-        self.remove_where(is_it, Narrowed::put_back);
+        self.remove_where(is_it, Leave::PutBack);
     }
 
     /// Scans of `file` that are held back have the device's window again.
     pub fn let_go(&mut self, file: FileKey) {
         let is_it = |one: &Narrowed| one.file() == file && one.window.is_of_scan();
-        self.remove_where(is_it, Narrowed::put_back);
+        self.remove_where(is_it, Leave::PutBack);
     }
 
     /// Where a program has said something of an open file after it was narrowed, which `fact` shows, that stays.
     pub fn notice_undone(&mut self, fact: &Observation) {
-        self.remove_where(|one| one.is_undone(fact), |_| ());
+        self.remove_where(|one| one.is_undone(fact), Leave::AsItIs);
     }
 
     /// `file` was removed: nothing of it is open any more. It is not given back, as the number may be that of a file which has its
     /// inode now.
     pub fn forget(&mut self, file: FileKey) {
-        self.remove_where(|one| one.file() == file, |_| ());
+        self.remove_where(|one| one.file() == file, Leave::AsItIs);
     }
 
     /// Gives all open files of `device` its window again.
     pub fn widen_device(&mut self, device: u64) {
-        self.remove_where(|one| one.device == device, Narrowed::put_back);
+        self.remove_where(|one| one.device == device, Leave::PutBack);
     }
 
-    fn remove_where(&mut self, is_meant: impl Fn(&Narrowed) -> bool, leave: impl Fn(&Narrowed)) {
+    fn remove_where(&mut self, is_meant: impl Fn(&Narrowed) -> bool, leave: Leave) {
         let before = self.noted.files.len();
         self.noted.files.retain(|one| {
             let is_it = is_meant(one);
-            if is_it {
-                leave(one);
+            if is_it && leave == Leave::PutBack {
+                one.put_back(&self.reacher);
             }
             !is_it
         });
@@ -365,17 +380,9 @@ impl NarrowedFiles {
         let _ = self.write();
     }
 
-    /// The same, and this process is not the daemon any more.
-    pub fn end(mut self) {
-        self.put_back_all();
-        if let Ok(_lock) = UndoLock::take(&self.folder) {
-            self.journal.remove();
-        }
-    }
-
     fn put_back_all(&mut self) {
         for one in std::mem::take(&mut self.noted.files) {
-            one.put_back();
+            one.put_back(&self.reacher);
         }
     }
 
@@ -389,6 +396,16 @@ impl NarrowedFiles {
         self.journal
             .write(&self.noted)
             .map_err(NarrowError::Journal)
+    }
+}
+
+/// All of them have the device's window again, and this process is not the daemon any more.
+impl Drop for NarrowedFiles {
+    fn drop(&mut self) {
+        self.put_back_all();
+        if let Ok(_lock) = UndoLock::take(&self.folder) {
+            self.journal.remove();
+        }
     }
 }
 

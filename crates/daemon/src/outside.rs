@@ -17,7 +17,7 @@ use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::machine_facts::now;
 use crate::pipeline::Pipeline;
-use crate::reach::{Reach, Reached, reach};
+use crate::reach::{Reach, Reached, Reacher};
 
 /// Pages that are asked for of a file before it is let go of: 1 MiB, what most disks take as one request. To reach it is five of
 /// the seven system calls that bring in one element of a stride.
@@ -44,7 +44,8 @@ impl Duplicate {
 
 /// Carries out decisions about one file that a process reads.
 #[derive(Debug)]
-pub struct Outside {
+pub struct Outside<'a> {
+    reacher: &'a Reacher,
     file: FileKey,
     process: u32,
     file_pages: PageCount,
@@ -72,16 +73,18 @@ pub struct Outside {
     pub asked: Option<(Decision, Answer)>,
 }
 
-impl Outside {
+impl<'a> Outside<'a> {
     /// About the file that `fact` tells of, because of an access at `read`: `None` where how late that is says nothing.
     #[must_use]
     pub const fn new(
+        reacher: &'a Reacher,
         fact: &Observation,
         read: Option<Timestamp>,
         reach: Reach,
         may_act: bool,
     ) -> Self {
         Self {
+            reacher,
             file: fact.file,
             process: fact.process,
             file_pages: fact.file_pages,
@@ -102,6 +105,7 @@ impl Outside {
     /// Asks for what ends the kernel's `pipeline` of the scan that `fact` tells of, if that is not over.
     pub(crate) fn end_pipeline(&mut self, pipeline: &mut Pipeline, fact: &Observation) {
         let seen = ResidentOutside {
+            reacher: self.reacher,
             file: self.file,
             process: self.process,
             reach: self.reach,
@@ -128,7 +132,7 @@ impl Outside {
         }
         let mut duplicate = match self.duplicate.take() {
             Some(duplicate) => duplicate,
-            None => match reach(self.file, self.process, self.reach) {
+            None => match self.reacher.reach(self.file, self.process, self.reach) {
                 Some((Reached::File(opened, _), _)) => Duplicate::new(opened),
                 Some((Reached::Mapped(process, mappings), _)) => {
                     return request_mapped(&process, &mappings, bytes);
@@ -181,14 +185,21 @@ fn count(opened: impl AsFd, range: PageRange) -> Option<CacheStat> {
     cachestat_range(opened, bytes.start.get(), bytes.len().get()).ok()
 }
 
-impl Adviser for Outside {
+impl Adviser for Outside<'_> {
     fn prepare(&mut self, _decision: &Decision) -> Option<PageCount> {
         if !self.may_act && !self.wants_path {
             return None;
         }
-        let (reached, reach) = reach(self.file, self.process, self.reach)?;
+        let wants_path = std::mem::take(&mut self.wants_path);
+        let Some((reached, reach)) = (self.reacher).reach(self.file, self.process, self.reach)
+        else {
+            if wants_path {
+                self.path = self.reacher.path(self.file, self.process, self.reach);
+            }
+            return None;
+        };
         self.reach = reach;
-        if std::mem::take(&mut self.wants_path) {
+        if wants_path {
             self.path = reached.path(self.process);
         }
         if !self.may_act {
@@ -232,7 +243,9 @@ impl Adviser for Outside {
 
 /// What became of pages of a file that a process reads; not known where only its mapping can be reached.
 #[derive(Clone, Copy, Debug)]
-pub struct ResidentOutside {
+pub struct ResidentOutside<'a> {
+    /// What reaches it.
+    pub reacher: &'a Reacher,
     /// The file.
     pub file: FileKey,
     /// The process.
@@ -241,9 +254,9 @@ pub struct ResidentOutside {
     pub reach: Reach,
 }
 
-impl ResidentOutside {
+impl ResidentOutside<'_> {
     fn count(&self, range: PageRange) -> Option<CacheStat> {
-        let (reached, _) = reach(self.file, self.process, self.reach)?;
+        let (reached, _) = (self.reacher).reach(self.file, self.process, self.reach)?;
         match reached {
             Reached::File(opened, _) => count(opened, range),
             Reached::Mapped(..) => None,
@@ -257,7 +270,7 @@ impl ResidentOutside {
     }
 }
 
-impl Residency for ResidentOutside {
+impl Residency for ResidentOutside<'_> {
     fn evicted(&self, range: PageRange) -> Option<PageCount> {
         self.count(range).map(|pages| PageCount::new(pages.evicted))
     }

@@ -3,11 +3,13 @@
 //! A duplicate stands for the same open file, so what is asked through it is asked of the file that the process reads,
 //! in whatever namespace or container that is. It is taken for a moment and dropped. Between the fact and the
 //! decision the number may have been closed and used again: device and inode of what was duplicated are compared, and
-//! only regular files are used.
+//! only regular files are used. To let go of one may be a request to a server, which is not made where it is work or may never be
+//! answered ([`Servers`]).
 
+use std::cell::RefCell;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use ahead_observer::observation::FileKey;
@@ -17,13 +19,14 @@ use ahead_units::{ByteLength, PageCount};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use crate::closer::Closer;
+use crate::machine_facts::now;
+use crate::servers::{AnsweredBy, Servers, is_for_writing};
+
 const PROC: &str = "/proc";
 
 /// Descriptors of a process that are looked through for a file. More would take milliseconds.
 const DESCRIPTORS_MAX: usize = 1024;
-
-/// File systems whose files do not say the device of their superblock: the subvolumes of btrfs, and overlays.
-const OTHER_DEVICE: [i64; 2] = [0x9123_683e, 0x794c_7630];
 
 /// How a file was reached last. A hint: it is looked at again before it is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,33 +75,135 @@ impl Reached {
     }
 }
 
-/// Reaches `file` in `process`: as `hint` says, or by any descriptor that stands for it, or by its mapping. Also says
-/// how. `None` when the process, or its interest in the file, has ended.
-#[must_use]
-pub fn reach(file: FileKey, process: u32, hint: Reach) -> Option<(Reached, Reach)> {
-    if let Reach::Descriptor {
-        process: of,
-        number,
-    } = hint
-        && of == process
-        && let Ok((opened, length)) = duplicate(file, process, number)
-    {
-        return Some((Reached::File(opened, length), hint));
+/// Reaches files.
+#[derive(Debug)]
+pub struct Reacher {
+    servers: RefCell<Servers>,
+    closer: RefCell<Closer>,
+}
+
+impl Default for Reacher {
+    fn default() -> Self {
+        Self::new()
     }
-    // Where it was only mapped, that is looked at first: a process may have many descriptors.
-    if hint == (Reach::Mapping { process })
-        && let Some(reached) = mapped(file, process)
-    {
-        return Some(reached);
+}
+
+impl Reacher {
+    /// One that knows of no mounts yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            servers: RefCell::new(Servers::new()),
+            closer: RefCell::default(),
+        }
     }
-    let found = find_descriptor(file, process);
-    if let Some(number) = found
-        && let Ok((opened, length)) = duplicate(file, process, number)
-    {
-        let reach = Reach::Descriptor { process, number };
-        return Some((Reached::File(opened, length), reach));
+
+    /// Reaches `file` in `process`: as `hint` says, or by any descriptor that stands for it, or by its mapping. Also says
+    /// how. `None` when the process, or its interest in the file, has ended, and where a server that need not answer would be asked.
+    #[must_use]
+    pub fn reach(&self, file: FileKey, process: u32, hint: Reach) -> Option<(Reached, Reach)> {
+        if let Reach::Descriptor {
+            process: of,
+            number,
+        } = hint
+            && of == process
+            && let Ok((opened, length)) = self.duplicate(file, process, number)
+        {
+            return Some((Reached::File(opened, length), hint));
+        }
+        let answered_by = self.answered_by(file, process);
+        if answered_by == AnsweredBy::Anybody {
+            return None;
+        }
+        // Where it was only mapped, that is looked at first: a process may have many descriptors.
+        if hint == (Reach::Mapping { process })
+            && let Some(reached) = mapped(file, process)
+        {
+            return Some(reached);
+        }
+        let found = find_descriptor(file, process, answered_by);
+        if let Some(number) = found
+            && let Ok((opened, length)) = self.duplicate(file, process, number)
+        {
+            let reach = Reach::Descriptor { process, number };
+            return Some((Reached::File(opened, length), reach));
+        }
+        mapped(file, process)
     }
-    mapped(file, process)
+
+    /// A duplicate of descriptor `number` of `process`, if that is `file`; and the pages that the file has.
+    ///
+    /// # Errors
+    /// `NotFound` when it is another file, `PermissionDenied` where to let go of it is more than that; otherwise the kernel's.
+    pub fn duplicate(
+        &self,
+        file: FileKey,
+        process: u32,
+        number: i32,
+    ) -> io::Result<(OwnedFd, PageCount)> {
+        let may_reach = match self.answered_by(file, process) {
+            AnsweredBy::Kernel => true,
+            AnsweredBy::Server => !is_for_writing(process, number),
+            AnsweredBy::Anybody => false,
+        };
+        if !may_reach || self.closer.borrow().is_full() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let opened = pidfd_getfd(handle(process)?, number, PidfdGetfdFlags::empty())?;
+        match self.length_of(&opened, file, process) {
+            Ok(Some(length)) => Ok((opened, length)),
+            is_other => {
+                self.closer.borrow_mut().close(opened);
+                Err(is_other
+                    .err()
+                    .unwrap_or_else(|| io::ErrorKind::NotFound.into()))
+            }
+        }
+    }
+
+    /// The path of `file` as [`Reached::path`] has it; where it is not reached, as its descriptor seems to say.
+    #[must_use]
+    pub fn path(&self, file: FileKey, process: u32, hint: Reach) -> Option<PathBuf> {
+        if let Some((reached, _)) = self.reach(file, process, hint) {
+            return reached.path(process);
+        }
+        let number = find_descriptor(file, process, AnsweredBy::Kernel)?;
+        fs::read_link(format!("{PROC}/{process}/fd/{number}")).ok()
+    }
+
+    fn answered_by(&self, file: FileKey, process: u32) -> AnsweredBy {
+        let device = DeviceNumber::from_dev(file.device);
+        (self.servers.borrow_mut()).answer(device, process, now())
+    }
+
+    /// Pages of what is open, if that is `file`. A server is not asked: what it would say late is not waited for.
+    fn length_of(
+        &self,
+        opened: &OwnedFd,
+        file: FileKey,
+        process: u32,
+    ) -> io::Result<Option<PageCount>> {
+        let found = rustix::fs::statx(
+            opened,
+            c"",
+            AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC,
+            StatxFlags::BASIC_STATS | StatxFlags::MNT_ID,
+        )?;
+        let is_regular = FileType::from_raw_mode(found.stx_mode.into()) == FileType::RegularFile;
+        if !is_regular || found.stx_ino != file.inode {
+            return Ok(None);
+        }
+        let device = rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor);
+        if device != file.device {
+            // Files of subvolumes of btrfs, and of overlays, do not say the device of their superblock.
+            let mut servers = self.servers.borrow_mut();
+            let superblock = servers.superblock(found.stx_mnt_id, process, now());
+            if superblock != Some(DeviceNumber::from_dev(file.device)) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(PageCount::holding(ByteLength::new(found.stx_size))))
+    }
 }
 
 fn mapped(file: FileKey, process: u32) -> Option<(Reached, Reach)> {
@@ -122,42 +227,8 @@ fn handle(process: u32) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// A duplicate of descriptor `number` of `process`, if that is `file`; and the pages that the file has.
-///
-/// # Errors
-/// `NotFound` when it is another file; otherwise the kernel's.
-pub fn duplicate(file: FileKey, process: u32, number: i32) -> io::Result<(OwnedFd, PageCount)> {
-    let opened = pidfd_getfd(handle(process)?, number, PidfdGetfdFlags::empty())?;
-    let length = length_of(&opened, file)?.ok_or(io::ErrorKind::NotFound)?;
-    Ok((opened, length))
-}
-
-/// Pages of what is open, if that is `file`. A server is not asked: what it would say late is not waited for.
-fn length_of(opened: &OwnedFd, file: FileKey) -> io::Result<Option<PageCount>> {
-    let found = rustix::fs::statx(
-        opened,
-        c"",
-        AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC,
-        StatxFlags::BASIC_STATS,
-    )?;
-    let is_regular = FileType::from_raw_mode(found.stx_mode.into()) == FileType::RegularFile;
-    if !is_regular || found.stx_ino != file.inode {
-        return Ok(None);
-    }
-    let device = rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor);
-    if device != file.device && !has_other_device(opened)? {
-        return Ok(None);
-    }
-    Ok(Some(PageCount::holding(ByteLength::new(found.stx_size))))
-}
-
-fn has_other_device(opened: impl AsFd) -> io::Result<bool> {
-    let kind = rustix::fs::fstatfs(opened)?.f_type;
-    Ok(OTHER_DEVICE.contains(&kind))
-}
-
 /// A descriptor of `process` that seems to stand for `file`.
-fn find_descriptor(file: FileKey, process: u32) -> Option<i32> {
+fn find_descriptor(file: FileKey, process: u32, answered_by: AnsweredBy) -> Option<i32> {
     let folder = format!("{PROC}/{process}/fd");
     let entries = fs::read_dir(&folder).ok()?.take(DESCRIPTORS_MAX);
     let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -166,8 +237,12 @@ fn find_descriptor(file: FileKey, process: u32) -> Option<i32> {
         let found = rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::INO);
         found.is_ok_and(|found| found.stx_ino == file.inode)
     };
+    let may_reach =
+        |number: &i32| answered_by == AnsweredBy::Kernel || !is_for_writing(process, *number);
     // Whether it is this file is seen when it was duplicated.
-    numbers.into_iter().find(is_it)
+    numbers
+        .into_iter()
+        .find(|number| is_it(number) && may_reach(number))
 }
 
 #[cfg(test)]
@@ -190,20 +265,22 @@ mod tests {
     /// A number that was closed and used again between the fact and the decision.
     #[test]
     fn a_descriptor_that_stands_for_another_file_now_is_not_used() {
-        let me = std::process::id();
+        let (me, reacher) = (std::process::id(), Reacher::new());
         let (one, other) = (scratch(3), scratch(5));
         let number = one.as_file().as_raw_fd();
-        let (_, length) = duplicate(key(one.as_file()), me, number).unwrap();
+        let (_, length) = reacher.duplicate(key(one.as_file()), me, number).unwrap();
         assert_eq!(length.get(), 3);
         let other_number = other.as_file().as_raw_fd();
-        let refused = duplicate(key(one.as_file()), me, other_number).unwrap_err();
+        let refused = reacher
+            .duplicate(key(one.as_file()), me, other_number)
+            .unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::NotFound);
         // It is found where it is now.
         let wrong = Reach::Descriptor {
             process: me,
             number: other_number,
         };
-        let (_, reach) = reach(key(one.as_file()), me, wrong).unwrap();
+        let (_, reach) = reacher.reach(key(one.as_file()), me, wrong).unwrap();
         assert_eq!(
             reach,
             Reach::Descriptor {
@@ -221,7 +298,7 @@ mod tests {
         let (path, _) = file.keep().map(|(_, path)| (path, ())).unwrap();
         let mapped = ahead_sys::mapped_file::MappedFile::map(&opened).unwrap();
         drop(opened);
-        let reached = reach(of, std::process::id(), Reach::Unknown);
+        let reached = Reacher::new().reach(of, std::process::id(), Reach::Unknown);
         let seen = reached
             .as_ref()
             .and_then(|(one, _)| one.path(std::process::id()));
@@ -242,7 +319,8 @@ mod tests {
             inode: 1,
         };
         let me = std::process::id();
-        assert!(duplicate(of, me, reader.as_raw_fd()).is_err());
-        assert!(reach(of, u32::MAX, Reach::Unknown).is_none());
+        let reacher = Reacher::new();
+        assert!(reacher.duplicate(of, me, reader.as_raw_fd()).is_err());
+        assert!(reacher.reach(of, u32::MAX, Reach::Unknown).is_none());
     }
 }

@@ -9,7 +9,7 @@ use ahead_policy::adaptive::{
 use ahead_policy::decision::Decision;
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
+use ahead_units::{Advice, ByteRange, PageCount, PageIndex, PageRange, Timestamp};
 
 use crate::adviser::{Answer, Residency};
 use crate::budget::Published;
@@ -43,6 +43,8 @@ pub struct FileState {
     device: DevicePlace,
     file_pages: PageCount,
     tally: Tally,
+    /// What the account counted last.
+    counted: PageRange,
     published: Published,
     wasted_told: u64,
     /// Pages read up to the newest word of its scans.
@@ -181,13 +183,7 @@ impl FileState {
             .streams
             .on_quick_access(table(&mut self.few, many), access);
         if quick != Quick::No {
-            let pages = access.len().get();
-            self.tally.accesses += 1;
-            self.tally.pages += pages;
-            if matches!(quick, Quick::Step(_)) {
-                self.tally.useful += pages;
-                self.tally.covered += 1;
-            }
+            self.count(access, matches!(quick, Quick::Step(_)));
             self.note_progress(access);
         }
         quick
@@ -214,6 +210,20 @@ impl FileState {
     fn note_progress(&mut self, access: PageRange) {
         if access.start.get() <= self.read_up_to {
             self.read_up_to = self.read_up_to.max(access.end.get());
+        }
+    }
+
+    /// Counts a read of `access`, none of which is behind the end of the file. Small reads share pages with the one before, which
+    /// are read once.
+    #[inline]
+    fn count(&mut self, access: PageRange, is_covered: bool) {
+        let before = core::mem::replace(&mut self.counted, access);
+        let pages = access.len().get() - access.shared(before).get();
+        self.tally.accesses += 1;
+        self.tally.pages += pages;
+        if is_covered {
+            self.tally.useful += pages;
+            self.tally.covered += 1;
         }
     }
 
@@ -283,12 +293,8 @@ impl FileState {
             let run = self.streams.newest_run(table);
             self.on_range(access, run, &mut outcome, around, moment);
         }
-        self.tally.accesses += 1;
-        self.tally.pages += access.len().get();
-        if outcome.covered {
-            self.tally.useful += access.len().get();
-            self.tally.covered += 1;
-        }
+        let in_file = access.before(PageIndex::new(file_pages.get()));
+        self.count(in_file, outcome.covered);
         if outcome.decision.reason != Reason::MarkerNotReached {
             self.pattern = outcome.decision.pattern;
             self.reason = outcome.decision.reason;
@@ -502,7 +508,8 @@ impl FileState {
             }
             return;
         }
-        self.tally.late += access.len().get();
+        let in_file = access.before(PageIndex::new(self.file_pages.get()));
+        self.tally.late += in_file.len().get();
         self.tally.covered_waits += 1;
         device.on_late(waited_ns, now);
         // Late, or evicted before use? The pages that come next can tell.

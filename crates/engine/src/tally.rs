@@ -5,7 +5,7 @@
 pub struct Tally {
     /// Reads.
     pub accesses: u64,
-    /// Pages read.
+    /// Pages read, of those that the file had when it was looked at last. Those that the read before had too are not read again.
     pub pages: u64,
     /// Pages asked for.
     pub prefetched: u64,

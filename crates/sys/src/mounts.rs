@@ -13,6 +13,8 @@ use crate::block_queue::DeviceNumber;
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
+    /// Its number, as `statx` has it.
+    pub id: u64,
     /// Where it is mounted.
     pub mount_point: PathBuf,
     /// Kind of file system, such as `ext4` or `fuse`.
@@ -27,7 +29,12 @@ pub struct Mount {
 
 /// All mounts, in the order of mounting. `proc_root` is normally `/proc`.
 pub fn mounts(proc_root: &Path) -> io::Result<Vec<Mount>> {
-    let text = fs::read(proc_root.join("self/mountinfo"))?;
+    mounts_at(&proc_root.join("self"))
+}
+
+/// The same as a process sees them: `process` is its folder below `/proc`.
+pub fn mounts_at(process: &Path) -> io::Result<Vec<Mount>> {
+    let text = fs::read(process.join("mountinfo"))?;
     Ok(text
         .split(|&byte| byte == b'\n')
         .filter_map(parse)
@@ -37,6 +44,7 @@ pub fn mounts(proc_root: &Path) -> io::Result<Vec<Mount>> {
 fn parse(line: &[u8]) -> Option<Mount> {
     let line = MountLine::parse(line)?;
     Some(Mount {
+        id: line.id,
         mount_point: unescape(line.mount_point),
         file_system: String::from_utf8_lossy(line.file_system).into_owned(),
         source: unescape(line.source?),
@@ -54,6 +62,7 @@ fn unescape(field: &[u8]) -> PathBuf {
 /// A line as it stands there: `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`; the number of optional fields
 /// before the dash varies. What stands behind the kind of file system may be missing, where a line was cut.
 pub(crate) struct MountLine<'a> {
+    id: u64,
     pub(crate) device: DeviceNumber,
     /// To be [`unescaped`].
     pub(crate) mount_point: &'a [u8],
@@ -65,10 +74,12 @@ pub(crate) struct MountLine<'a> {
 impl<'a> MountLine<'a> {
     pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
         let mut fields = line.split(|&byte| byte == b' ');
-        let device = str::from_utf8(fields.nth(2)?).ok()?;
+        let id = str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+        let device = str::from_utf8(fields.nth(1)?).ok()?;
         let mount_point = fields.nth(1)?;
         let mut behind_dash = fields.skip_while(|field| *field != b"-").skip(1);
         Some(Self {
+            id,
             device: DeviceNumber::parse(device)?,
             mount_point,
             file_system: behind_dash.next()?,
@@ -108,6 +119,7 @@ mod tests {
         let found = mounts(root.path()).unwrap();
         assert_eq!(found.len(), 2);
         let disk = Mount {
+            id: 36,
             mount_point: PathBuf::from("/mnt/a b"),
             file_system: "ext4".into(),
             source: PathBuf::from("/dev/loop3"),

@@ -158,6 +158,14 @@ impl PageRange {
         self.end.0 == self.start.0
     }
 
+    /// How many pages are inside of `other` too.
+    #[inline]
+    #[must_use]
+    pub fn shared(self, other: Self) -> PageCount {
+        let start = self.start.max(other.start).0;
+        PageCount(self.end.min(other.end).0.saturating_sub(start))
+    }
+
     /// The part before page `limit` (exclusive).
     #[inline]
     #[must_use]

@@ -177,8 +177,13 @@ impl Ground {
     }
 
     pub(crate) fn hold_with(&self, pattern: &str, name: &str, holds: &[&str]) -> Held {
+        self.hold_path(pattern, &self.mount.join(name), holds)
+    }
+
+    /// The same of a file that lies anywhere.
+    pub(crate) fn hold_path(&self, pattern: &str, file: &Path, holds: &[&str]) -> Held {
         let mut command = Command::new(&self.reader);
-        command.args([pattern, &self.path(name)]).args(holds);
+        command.arg(pattern).arg(file).args(holds);
         Self::held(command)
     }
 

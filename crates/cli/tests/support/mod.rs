@@ -3,6 +3,7 @@
 
 pub(crate) mod daemon_disk;
 pub(crate) mod daemon_process;
+pub(crate) mod fuse_server;
 pub(crate) mod guest;
 pub(crate) mod loop_device;
 pub(crate) mod machine;

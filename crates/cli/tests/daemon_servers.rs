@@ -1,0 +1,65 @@
+//! `ahead daemon` where files are those of a server: to let go of one is a request, which may be work or never be answered.
+
+mod support;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use support::daemon_disk::Ground;
+use support::daemon_process::DaemonProcess;
+use support::fuse_server::{FILE_BYTES, FuseServer};
+
+fn read_backward(file: &File) {
+    const STEP: u64 = 64 << 10;
+    let mut bytes = vec![0; 64 << 10];
+    for place in (0..FILE_BYTES / STEP).rev() {
+        file.read_exact_at(&mut bytes, place * STEP).expect("zeros");
+    }
+}
+
+/// Any user may mount FUSE, and need not answer. The daemon, which let go of a duplicate, waited for ever.
+#[test]
+fn a_users_server_that_never_answers_does_not_hold_the_daemon() {
+    let ground = Ground::new("unanswered");
+    let alone = ground.read("backward");
+    let daemon = DaemonProcess::start(&[]);
+    let server = FuseServer::start(&ground.place.path().join("theirs"), 1000, false);
+    // In a process of its own: who starts others lets go of what he has open.
+    let file = server.file();
+    let mut reader = ground.hold_path("backward", &file, &["hold"]);
+    reader.let_go();
+    assert_eq!(reader.line(), "sum 0");
+    let helped = ground.read("backward");
+    println!("unanswered: {}", daemon.used());
+    let flushes = server.flushes();
+    // Only now the reader can end.
+    drop(server);
+    drop(reader);
+    let last = daemon.end();
+    assert!(last.contains(" 0 facts lost"), "{last}");
+    assert!(flushes <= 1, "only its reader has let go of it: {flushes}");
+    assert!(helped.seeks * 4 < alone.seeks, "{helped:?} {alone:?}");
+}
+
+/// What a program writes to `s3fs` is uploaded when a descriptor is closed.
+#[test]
+fn what_is_written_to_a_server_is_not_let_go_of_and_what_is_read_is_steered() {
+    let ground = Ground::new("written");
+    let daemon = DaemonProcess::start(&[]);
+    let mut flushes = Vec::new();
+    for (name, is_written) in [("read", false), ("written", true)] {
+        let server = FuseServer::start(&ground.place.path().join(name), 0, true);
+        let file = File::options()
+            .read(true)
+            .write(is_written)
+            .open(server.file());
+        let file = file.expect("its file");
+        read_backward(&file);
+        flushes.push(server.flushes());
+        assert!(server.read_bytes() <= FILE_BYTES * 11 / 10);
+    }
+    println!("written: {}", daemon.used());
+    daemon.end();
+    assert!(flushes[0] > 0, "reached: {flushes:?}");
+    assert_eq!(flushes[1], 0);
+}

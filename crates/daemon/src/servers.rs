@@ -1,0 +1,232 @@
+//! File systems of which a server answers, and what it costs to let go of one of their files.
+//!
+//! To close a descriptor is a request there: FUSE asks its server each time (`fuse_flush`), NFS and SMB write out what was written
+//! through it. A daemon that duplicates descriptors closes them, again and again, and waits for the answer. So what was opened for writing
+//! is left to the kernel there, and files of a server that a user has started are: it need not answer at all.
+
+use std::collections::HashMap;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use ahead_sys::block_queue::DeviceNumber;
+use ahead_sys::mounts::{Mount, mounts_at};
+use ahead_units::Timestamp;
+use lru::LruCache;
+
+const PROC: &str = "/proc";
+
+/// What is mounted where is asked again after so long.
+const KNOWN_NS: u64 = 1_000_000_000;
+
+/// Processes whose mounts are remembered.
+const PROCESSES_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
+/// File systems of servers that the machine's owner has mounted.
+const SERVED: [&str; 8] = [
+    "nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "afs", "virtiofs",
+];
+
+/// Who answers when a file is let go of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnsweredBy {
+    /// The kernel, at once.
+    Kernel,
+    /// A server that the owner of the machine has chosen.
+    Server,
+    /// Anybody: a user's server, or one that is not known.
+    Anybody,
+}
+
+impl AnsweredBy {
+    /// Of a file system that the kernel knows by itself. `is_own_space`: users of the process are those of the machine; in a space of
+    /// its own anybody may mount FUSE, and an overlay over it.
+    fn of(mount: &Mount, is_own_space: bool) -> Self {
+        let kind = mount.file_system.as_str();
+        if kind == "fuse" || kind.starts_with("fuse.") {
+            let by_owner = mount.options.split(',').any(|option| option == "user_id=0");
+            return if by_owner && is_own_space {
+                Self::Server
+            } else {
+                Self::Anybody
+            };
+        }
+        match kind {
+            "overlay" if !is_own_space => Self::Anybody,
+            _ if SERVED.contains(&kind) => Self::Server,
+            _ => Self::Kernel,
+        }
+    }
+}
+
+/// What a process has mounted, as far as it has no block device.
+#[derive(Debug, Default)]
+struct ProcessMounts {
+    asked: Timestamp,
+    answers: HashMap<DeviceNumber, AnsweredBy>,
+    devices: HashMap<u64, DeviceNumber>,
+}
+
+impl ProcessMounts {
+    fn of(process: u32, now: Timestamp) -> Self {
+        let folder = PathBuf::from(PROC).join(process.to_string());
+        let is_own_space = users(&folder) == users(&Path::new(PROC).join("self"));
+        let mut known = Self {
+            asked: now,
+            ..Self::default()
+        };
+        for mount in mounts_at(&folder).unwrap_or_default() {
+            known.devices.insert(mount.id, mount.device);
+            let answer = AnsweredBy::of(&mount, is_own_space);
+            known.answers.insert(mount.device, answer);
+        }
+        known
+    }
+}
+
+/// Its space of users.
+fn users(process: &Path) -> Option<PathBuf> {
+    fs::read_link(process.join("ns/user")).ok()
+}
+
+/// The mounts of the processes that read.
+#[derive(Debug)]
+pub(crate) struct Servers {
+    known: LruCache<u32, ProcessMounts>,
+}
+
+impl Servers {
+    pub(crate) fn new() -> Self {
+        Self {
+            known: LruCache::new(PROCESSES_MAX),
+        }
+    }
+
+    /// Who answers for files of the superblock `device` that `process` reads.
+    pub(crate) fn answer(
+        &mut self,
+        device: DeviceNumber,
+        process: u32,
+        now: Timestamp,
+    ) -> AnsweredBy {
+        // Block devices have numbers of their own, and whoever mounts one is the owner.
+        if device.major != 0 {
+            return AnsweredBy::Kernel;
+        }
+        let mounts = self.mounts(process, now);
+        let answer = mounts.answers.get(&device).copied();
+        answer.unwrap_or(AnsweredBy::Anybody)
+    }
+
+    /// The superblock of what `process` has mounted under the number `mount`.
+    pub(crate) fn superblock(
+        &mut self,
+        mount: u64,
+        process: u32,
+        now: Timestamp,
+    ) -> Option<DeviceNumber> {
+        self.mounts(process, now).devices.get(&mount).copied()
+    }
+
+    fn mounts(&mut self, process: u32, now: Timestamp) -> &ProcessMounts {
+        let is_fresh = |known: &ProcessMounts| now.since(known.asked) < KNOWN_NS;
+        if !self.known.peek(&process).is_some_and(is_fresh) {
+            self.known.put(process, ProcessMounts::of(process, now));
+        }
+        self.known.get_or_insert(process, ProcessMounts::default)
+    }
+}
+
+/// Whether descriptor `number` of `process` was opened for writing; what is not known may be.
+pub(crate) fn is_for_writing(process: u32, number: i32) -> bool {
+    let text = fs::read_to_string(format!("{PROC}/{process}/fdinfo/{number}"));
+    let flags = text.ok().and_then(|text| {
+        let mut lines = text.lines();
+        let flags = lines.find_map(|line| line.strip_prefix("flags:"))?;
+        i32::from_str_radix(flags.trim(), 8).ok()
+    });
+    const ACCESS_MODE: i32 = 0o3;
+    flags.is_none_or(|flags| flags & ACCESS_MODE != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsRawFd as _;
+
+    use super::*;
+
+    fn mount(file_system: &str, options: &str) -> Mount {
+        Mount {
+            id: 36,
+            mount_point: PathBuf::from("/mnt"),
+            file_system: file_system.into(),
+            source: PathBuf::from("any"),
+            device: DeviceNumber {
+                major: 0,
+                minor: 50,
+            },
+            options: options.into(),
+        }
+    }
+
+    #[test]
+    fn servers_of_users_are_anybody() {
+        use AnsweredBy::{Anybody, Kernel, Server};
+        let ours = "rw,user_id=0,group_id=0,allow_other";
+        let theirs = "rw,user_id=1000,group_id=1000";
+        for (kind, options, at_home, in_a_space) in [
+            ("fuse", ours, Server, Anybody),
+            ("fuse.sshfs", theirs, Anybody, Anybody),
+            ("fuse.sshfs", "rw", Anybody, Anybody),
+            ("nfs4", "rw,vers=4.2", Server, Server),
+            ("cifs", "rw", Server, Server),
+            ("virtiofs", "rw", Server, Server),
+            ("overlay", "rw,lowerdir=/l", Kernel, Anybody),
+            ("btrfs", "rw,subvol=/", Kernel, Kernel),
+            ("tmpfs", "rw", Kernel, Kernel),
+        ] {
+            let mount = mount(kind, options);
+            assert_eq!(AnsweredBy::of(&mount, true), at_home, "{kind} {options}");
+            assert_eq!(
+                AnsweredBy::of(&mount, false),
+                in_a_space,
+                "{kind} {options}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_mounted_is_known_and_what_is_not_is_anybodys() {
+        let (me, now) = (std::process::id(), Timestamp::new(0));
+        let mut servers = Servers::new();
+        let number = |minor| DeviceNumber { major: 0, minor };
+        let proc = mounts_at(&Path::new(PROC).join("self")).unwrap();
+        let proc = proc
+            .iter()
+            .find(|mount| mount.file_system == "proc")
+            .unwrap();
+        assert_eq!(servers.answer(proc.device, me, now), AnsweredBy::Kernel);
+        assert_eq!(servers.superblock(proc.id, me, now), Some(proc.device));
+        assert_eq!(
+            servers.answer(number(1 << 19), me, now),
+            AnsweredBy::Anybody
+        );
+        assert_eq!(
+            servers.answer(proc.device, u32::MAX, now),
+            AnsweredBy::Anybody
+        );
+        let disk = DeviceNumber { major: 8, minor: 1 };
+        assert_eq!(servers.answer(disk, u32::MAX, now), AnsweredBy::Kernel);
+    }
+
+    #[test]
+    fn descriptors_say_whether_they_are_for_writing() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let me = std::process::id();
+        assert!(is_for_writing(me, file.as_file().as_raw_fd()));
+        let reader = File::open(file.path()).unwrap();
+        assert!(!is_for_writing(me, reader.as_raw_fd()));
+        assert!(is_for_writing(u32::MAX, 0), "not known");
+    }
+}
