@@ -2898,6 +2898,23 @@ void ra_core_answer(struct ra_history *file, struct ra_stream *streams,
 }
 
 /**
+ * ra_core_refused - what was asked for has not been submitted
+ * @streams: the table of the file
+ * @places: of the table
+ * @decision: what was asked for
+ *
+ * The window ends where the reader is.
+ */
+void ra_core_refused(struct ra_stream *streams, unsigned int places,
+		     const struct ra_decision *decision)
+{
+	struct ra_stream *stream = named(streams, places, decision);
+
+	if (stream)
+		forget_window(stream);
+}
+
+/**
  * ra_core_thrashed - pages of a window were evicted before they were read
  * @file: what is known of the file
  * @streams: its table
@@ -2923,6 +2940,20 @@ void ra_core_thrashed(struct ra_history *file, struct ra_stream *streams,
 	forget_window(stream);
 	owe(file, evicted);
 }
+
+/**
+ * ra_core_crowded - candidates push each other out
+ * @file: what is known of the file
+ *
+ * Return: whether the table should be copied to one of RA_STREAMS_MANY places.
+ */
+bool ra_core_crowded(const struct ra_history *file)
+{
+	return file->evictions >= CROWDED_EVICTIONS;
+}
+
+#ifndef __KERNEL__
+/* For the comparison in user space. */
 
 /**
  * ra_core_idle - nothing reads the file any more
@@ -2951,17 +2982,6 @@ void ra_core_idle(struct ra_history *file, struct ra_stream *streams,
 }
 
 /**
- * ra_core_crowded - candidates push each other out
- * @file: what is known of the file
- *
- * Return: whether the table should be copied to one of RA_STREAMS_MANY places.
- */
-bool ra_core_crowded(const struct ra_history *file)
-{
-	return file->evictions >= CROWDED_EVICTIONS;
-}
-
-/**
  * ra_core_windows - windows that have not been read yet
  * @streams: the table of the file
  * @places: of the table
@@ -2984,3 +3004,4 @@ u32 ra_core_windows(const struct ra_stream *streams, unsigned int places,
 	}
 	return windows;
 }
+#endif

@@ -303,13 +303,17 @@ void ra_core_wait(struct ra_history *file, struct ra_stream *streams,
 void ra_core_answer(struct ra_history *file, struct ra_stream *streams,
 		    unsigned int places, const struct ra_decision *decision,
 		    bool was_cached);
+void ra_core_refused(struct ra_stream *streams, unsigned int places,
+		     const struct ra_decision *decision);
 void ra_core_thrashed(struct ra_history *file, struct ra_stream *streams,
 		      unsigned int places, const struct ra_decision *decision,
 		      u32 evicted);
+bool ra_core_crowded(const struct ra_history *file);
+#ifndef __KERNEL__
 void ra_core_idle(struct ra_history *file, struct ra_stream *streams,
 		  unsigned int places);
-bool ra_core_crowded(const struct ra_history *file);
 u32 ra_core_windows(const struct ra_stream *streams, unsigned int places,
 		    u64 *unread);
+#endif
 
 #endif /* _MM_READAHEAD_CORE_H */

@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use ahead_observer::observer::KernelObserver;
+use ahead_observer::self_test;
 use serde_json::Value;
 use support::daemon_disk::{FILE_BYTES, Ground};
 use support::daemon_process::{DaemonProcess, requested_kib};
@@ -443,6 +445,7 @@ fn files_of_xfs_are_steered() {
 #[test]
 fn files_of_btrfs_are_steered() {
     let ground = Ground::on("btrfs");
+    programs_are_believed(&ground.mount);
     files_are_steered(&ground, &["backward"]);
     // Calls are cut at that window too, 4 MiB. As if it were 128 KiB, a mapping took four times the kernel's requests. And
     // that there is an arm below is known by the disks: by its waits alone, 60 to 90 seeks and not 15 to 17.
@@ -474,7 +477,17 @@ fn files_are_steered(ground: &Ground, patterns: &[&str]) {
 fn files_of_an_overlay_are_steered() {
     let mut ground = Ground::new("overlay");
     // A mapping of an overlay's file is one of the file below, which has been opened for it.
-    ground.in_overlay(|ground| files_are_steered(ground, &["backward"]));
+    ground.in_overlay(|ground| {
+        programs_are_believed(&ground.mount);
+        files_are_steered(ground, &["backward"]);
+    });
+}
+
+/// By known reads in this folder, as in that of the daemon's state: with `/var` on btrfs none was found among what was told, and the
+/// daemon went on without programs.
+fn programs_are_believed(folder: &Path) {
+    let mut observer = KernelObserver::start().expect("root");
+    self_test::run(&mut observer, folder).expect("the truth");
 }
 
 #[test]

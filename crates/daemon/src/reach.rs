@@ -194,11 +194,11 @@ impl Reacher {
             return Ok(None);
         }
         let device = rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor);
+        // Files of subvolumes of btrfs, and of overlays, do not say the device that the page cache knows them by.
         if device != file.device {
-            // Files of subvolumes of btrfs, and of overlays, do not say the device of their superblock.
+            let of = DeviceNumber::from_dev(file.device);
             let mut servers = self.servers.borrow_mut();
-            let superblock = servers.superblock(found.stx_mnt_id, process, now());
-            if superblock != Some(DeviceNumber::from_dev(file.device)) {
+            if !servers.may_hold(found.stx_mnt_id, of, process, now()) {
                 return Ok(None);
             }
         }

@@ -4,7 +4,7 @@
 //! through it. A daemon that duplicates descriptors closes them, again and again, and waits for the answer. So what was opened for writing
 //! is left to the kernel there, and files of a server that a user has started are: it need not answer at all.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,10 @@ impl AnsweredBy {
 struct ProcessMounts {
     asked: Timestamp,
     answers: HashMap<DeviceNumber, AnsweredBy>,
-    devices: HashMap<u64, DeviceNumber>,
+    /// By the number of the mount.
+    superblocks: HashMap<u64, DeviceNumber>,
+    /// Those that the kernel answers for.
+    overlays: HashSet<DeviceNumber>,
 }
 
 impl ProcessMounts {
@@ -76,8 +79,11 @@ impl ProcessMounts {
             ..Self::default()
         };
         for mount in mounts_at(&folder).unwrap_or_default() {
-            known.devices.insert(mount.id, mount.device);
             let answer = AnsweredBy::of(&mount, is_own_space);
+            if mount.file_system == "overlay" && answer == AnsweredBy::Kernel {
+                known.overlays.insert(mount.device);
+            }
+            known.superblocks.insert(mount.id, mount.device);
             known.answers.insert(mount.device, answer);
         }
         known
@@ -118,14 +124,18 @@ impl Servers {
         answer.unwrap_or(AnsweredBy::Anybody)
     }
 
-    /// The superblock of what `process` has mounted under the number `mount`.
-    pub(crate) fn superblock(
+    /// Whether a file that `process` has opened through its mount `mount` may be one of the superblock `device`: files of an overlay are
+    /// those of its layers.
+    pub(crate) fn may_hold(
         &mut self,
         mount: u64,
+        device: DeviceNumber,
         process: u32,
         now: Timestamp,
-    ) -> Option<DeviceNumber> {
-        self.mounts(process, now).devices.get(&mount).copied()
+    ) -> bool {
+        let mounts = self.mounts(process, now);
+        let of_mount = mounts.superblocks.get(&mount);
+        of_mount.is_some_and(|of_mount| *of_mount == device || mounts.overlays.contains(of_mount))
     }
 
     fn mounts(&mut self, process: u32, now: Timestamp) -> &ProcessMounts {
@@ -207,7 +217,8 @@ mod tests {
             .find(|mount| mount.file_system == "proc")
             .unwrap();
         assert_eq!(servers.answer(proc.device, me, now), AnsweredBy::Kernel);
-        assert_eq!(servers.superblock(proc.id, me, now), Some(proc.device));
+        assert!(servers.may_hold(proc.id, proc.device, me, now));
+        assert!(!servers.may_hold(proc.id, number(1 << 19), me, now));
         assert_eq!(
             servers.answer(number(1 << 19), me, now),
             AnsweredBy::Anybody

@@ -20,7 +20,7 @@
 enum { CALL_WORDS = 17, ANSWER_WORDS = 9 };
 
 /* Bits of a call's flags. */
-enum { QUICK = 1, CACHED = 2, WAITS = 4, THRASHES = 8, CONTESTED = 16, SEQUENTIAL = 32, IDLE = 64 };
+enum { QUICK = 1, CACHED = 2, WAITS = 4, THRASHES = 8, CONTESTED = 16, SEQUENTIAL = 32, IDLE = 64, REFUSED = 128 };
 
 /* Pages from last_end to quiet_end need not be shown to the core, if they are read in turn. */
 struct file {
@@ -179,8 +179,11 @@ static void run_calls(void)
 			answer[1] = decision.first.start;
 			answer[2] = decision.first.end;
 			answer[3] = (u64)decision.period;
-			ra_core_answer(&file->history, file->streams, file->places, &decision,
-				       call[4] & CACHED);
+			if (call[4] & REFUSED)
+				ra_core_refused(file->streams, file->places, &decision);
+			else
+				ra_core_answer(&file->history, file->streams, file->places,
+					       &decision, call[4] & CACHED);
 		}
 		answer[4] = decision.reason;
 		answer[5] = decision.stream;
@@ -283,6 +286,8 @@ static void make_calls(u64 calls)
 		if (decision.count)
 			ra_core_answer(&file.history, file.streams, file.places, &decision,
 				       below(4) == 0);
+		if (decision.count && !below(32))
+			ra_core_refused(file.streams, file.places, &decision);
 		if (!below(16))
 			ra_core_wait(&file.history, file.streams, file.places, &decision, access);
 		if (!below(64))

@@ -24,6 +24,8 @@ pub struct CoreCall {
     pub is_quick: bool,
     /// What is asked for is found in memory.
     pub is_cached: bool,
+    /// What is asked for does not reach the device.
+    pub is_refused: bool,
     /// The read waits.
     pub waits: bool,
     /// So many pages of the stream's window were evicted.
@@ -87,6 +89,7 @@ impl CoreCall {
             self.contested,
             self.is_sequential,
             self.is_last,
+            self.is_refused,
         ];
         let flags = (0..).zip(flags).map(|(bit, set)| u64::from(set) << bit);
         [

@@ -118,7 +118,9 @@ impl File {
         let prefetch = outcome.decision.prefetch;
         if prefetch.count > 0 {
             let asker = outcome.asker();
-            if call.is_cached {
+            if call.is_refused {
+                self.policy.on_refused(&mut self.streams, asker);
+            } else if call.is_cached {
                 self.policy.on_cached(&mut self.streams, asker);
             } else {
                 self.policy.on_not_cached(&mut self.streams, asker);

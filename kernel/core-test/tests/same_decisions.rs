@@ -78,6 +78,7 @@ fn calls_of(workload: &Workload, seed: u64) -> (Vec<CoreCall>, Vec<ByteRange>) {
             end: pages.end.get(),
             now_ns: if of_all.is_quick { now_ns } else { 0 },
             is_cached: draw(12, rarity) == 0,
+            is_refused: draw(18, rarity * 16) == 0,
             waits: draw(13, rarity) == 0,
             thrashes: (draw(14, rarity * 16) == 0).then_some(8),
             is_last: draw(15, 4096) == 0,
