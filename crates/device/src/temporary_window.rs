@@ -105,11 +105,12 @@ impl TemporaryWindow {
         if !self.is_held {
             return Ok(());
         }
+        // At once: files that are opened meanwhile take the window over, and who has the journal may take long. Only the holder, who
+        // lives, does that.
+        window_journal::restore(&self.machine, &self.note)
+            .map_err(|source| self.window.refused(&self.machine, source))?;
         let mut journal = WindowJournal::open(&self.machine)?;
-        // The holder before us is dead; without a note the device is gone.
         if let Some(place) = self.place(&journal) {
-            window_journal::restore(&self.machine, &self.note)
-                .map_err(|source| self.window.refused(&self.machine, source))?;
             journal.notes.remove(place);
             journal.write()?;
         }

@@ -6,9 +6,11 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use ahead_device::machine::MachineTree;
 use ahead_device::temporary_window::TemporaryWindow;
+use ahead_device::undo::UndoLock;
 use ahead_device::window::{self, WindowError};
 use ahead_device::window_journal::{self, PutBackWindow, WindowJournalError};
 
@@ -133,6 +135,28 @@ fn a_window_that_is_held_is_put_back_when_it_is_dropped() {
     assert!(held.set(3).expect_err("no page").is_usage());
     drop(held);
     assert_eq!(machine.window(), 128);
+    assert!(!machine.journal().exists());
+}
+
+/// A file that was opened in the meantime had no window for as long as it was open.
+#[test]
+fn a_window_is_put_back_before_the_journal_is_waited_for() {
+    let machine = Machine::new();
+    let mut held = TemporaryWindow::hold(&machine.tree, "sdc").expect("held");
+    held.set(4).expect("set");
+    let folder = machine.journal().with_file_name("");
+    let lock = UndoLock::take(&folder).expect("its folder");
+    let dropping = std::thread::spawn(move || drop(held));
+    let began = Instant::now();
+    // It is empty for a moment, as files are that are written.
+    let is_back = || fs::read_to_string(machine.file()).is_ok_and(|text| text.trim() == "128");
+    while !is_back() && began.elapsed() < Duration::from_secs(10) {
+        std::thread::yield_now();
+    }
+    let seen = (is_back(), machine.journal().exists());
+    drop(lock);
+    dropping.join().expect("dropped");
+    assert_eq!(seen, (true, true));
     assert!(!machine.journal().exists());
 }
 
