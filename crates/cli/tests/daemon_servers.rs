@@ -4,9 +4,14 @@ mod support;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
-use support::daemon_disk::Ground;
-use support::daemon_process::DaemonProcess;
+use ahead_observer::observation::FileKey;
+use ahead_observer::observer::KernelObserver;
+use support::Place;
+use support::daemon_disk::{Ground, await_within};
+use support::daemon_process::{DaemonProcess, alone};
 use support::fuse_server::{FILE_BYTES, FuseServer};
 
 fn read_backward(file: &File) {
@@ -39,6 +44,45 @@ fn a_users_server_that_never_answers_does_not_hold_the_daemon() {
     assert!(last.contains(" 0 facts lost"), "{last}");
     assert!(flushes <= 1, "only its reader has let go of it: {flushes}");
     assert!(helped.seeks * 4 < alone.seeks, "{helped:?} {alone:?}");
+}
+
+/// A thread that had begun to wait when nothing was watched any more seemed to have waited until something was watched again: hours.
+#[test]
+fn a_wait_that_has_ended_unseen_is_not_told() {
+    const UNSEEN: Duration = Duration::from_secs(2);
+    let _one = alone();
+    let place = Place::new();
+    let server = FuseServer::start(&place.path().join("held"), 0, true);
+    let file = File::open(server.file()).expect("its file");
+    let key = FileKey::of(&file.metadata().expect("open"));
+    let mut observer = KernelObserver::start().expect("root");
+    observer.watch(key).expect("watched");
+    let (next, pages) = channel::<u64>();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        for page in pages {
+            file.read_exact_at(&mut bytes, page << 12).expect("zeros");
+        }
+    });
+    let held = server.hold_reads();
+    next.send(512).expect("it reads");
+    await_within(30, "asked for", || server.reads() > 0);
+    // The request comes before its reader leaves the processor.
+    std::thread::sleep(UNSEEN / 10);
+    observer.forget(key);
+    observer.rest();
+    drop(held);
+    std::thread::sleep(UNSEEN);
+    observer.watch(key).expect("watched again");
+    next.send(4096).expect("it reads");
+    drop(next);
+    reader.join().expect("zeros");
+    let mut told = Vec::new();
+    observer.wait(Duration::ZERO, &mut told).expect("a ring");
+    told.retain(|fact| fact.file == key);
+    let waits: Vec<_> = told.iter().map(|fact| fact.waited_ns).collect();
+    let is_seen = |wait: &u64| u128::from(*wait) < UNSEEN.as_nanos();
+    assert!(!waits.is_empty() && waits.iter().all(is_seen), "{waits:?}");
 }
 
 /// What a program writes to `s3fs` is uploaded when a descriptor is closed.

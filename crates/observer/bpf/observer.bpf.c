@@ -346,6 +346,9 @@ static __always_inline void tell_waiting_fault(struct task_struct *task, struct 
 		tell(run, &key, thread->file_bytes, task, 0, false, bpf_ktime_get_ns());
 }
 
+/* How often this was attached: who left the processor before the last time has come back unseen. */
+__u32 attachment SEC(".bss.attached") = 0;
+
 /* How long threads wait for devices: only those that touched a watched file have a state. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempted, struct task_struct *before, struct task_struct *after)
@@ -360,11 +363,13 @@ int BPF_PROG(on_switch, bool preempted, struct task_struct *before, struct task_
 			else
 				tell_waiting_read(before, thread);
 			thread->out_ns = bpf_ktime_get_ns();
+			thread->out_attachment = attachment;
 		}
 	}
 	thread = bpf_task_storage_get(&threads, after, 0, 0);
 	if (thread && thread->out_ns) {
-		thread->waited_ns += bpf_ktime_get_ns() - thread->out_ns;
+		if (thread->out_attachment == attachment)
+			thread->waited_ns += bpf_ktime_get_ns() - thread->out_ns;
 		thread->out_ns = 0;
 	}
 	return 0;

@@ -61,6 +61,8 @@ struct thread {
 	struct file_key file;
 	__u64 start;
 	__u64 end;
+	/* In which attachment it began to wait. */
+	__u32 out_attachment;
 	__u32 flags;
 	__u32 is_told;
 	/* It begins where the one before ended. */

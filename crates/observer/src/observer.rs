@@ -155,6 +155,8 @@ pub struct KernelObserver {
     arrived: Rc<RefCell<Vec<Observation>>>,
     _misses: Vec<Link>,
     accesses: Vec<Link>,
+    /// How often they were attached.
+    attachments: u32,
     lost: Vec<&'static str>,
     functions: Vec<&'static str>,
     /// The programs of this kernel.
@@ -227,6 +229,7 @@ impl KernelObserver {
             arrived,
             _misses: misses,
             accesses: Vec::new(),
+            attachments: 0,
             lost,
             functions,
             here,
@@ -278,6 +281,9 @@ impl KernelObserver {
     pub fn watch(&mut self, file: FileKey) -> Result<(), ObserverError> {
         // First all that tells: faults that miss, told without those between them, would look like a stride.
         if self.accesses.is_empty() {
+            self.attachments = self.attachments.wrapping_add(1);
+            self.set_variable(".bss.attached", self.attachments)
+                .map_err(ObserverError::Refused)?;
             self.accesses = attach(&self.object, Set::Accesses, &self.here)?;
         }
         self.watched.add(file).map_err(ObserverError::Refused)

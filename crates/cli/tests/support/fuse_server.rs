@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
@@ -27,9 +27,12 @@ const VALID: Duration = Duration::from_secs(3600);
 #[derive(Debug, Default)]
 struct Asked {
     flushes: AtomicU64,
+    reads: AtomicU64,
     read_bytes: AtomicU64,
     /// Those that are not answered.
     kept: Mutex<Vec<ReplyEmpty>>,
+    /// While it is held, no read is answered.
+    reading: Mutex<()>,
 }
 
 struct Zeros {
@@ -92,6 +95,8 @@ impl Filesystem for Zeros {
         _owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        self.asked.reads.fetch_add(1, Ordering::Relaxed);
+        let _reading = self.asked.reading.lock();
         let bytes = u64::from(size).min(FILE_BYTES.saturating_sub(offset));
         self.asked.read_bytes.fetch_add(bytes, Ordering::Relaxed);
         reply.data(&vec![0; usize::try_from(bytes).expect("32 bits")]);
@@ -170,7 +175,17 @@ impl FuseServer {
         self.asked.flushes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that it was asked for.
+    /// No read is answered until this is dropped.
+    pub(crate) fn hold_reads(&self) -> MutexGuard<'_, ()> {
+        self.asked.reading.lock().expect("whole")
+    }
+
+    /// How often it was asked for something.
+    pub(crate) fn reads(&self) -> u64 {
+        self.asked.reads.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that it was asked for, and has given.
     pub(crate) fn read_bytes(&self) -> u64 {
         self.asked.read_bytes.load(Ordering::Relaxed)
     }
