@@ -399,3 +399,18 @@ fn a_mistake_is_one_line_and_nothing_runs() {
         assert!(output.stdout.is_empty(), "{}", stderr(&output));
     }
 }
+
+/// The file was named twice, and of an empty one it said that what comes before is good.
+#[test]
+fn a_trace_that_cannot_be_read_is_named_once() {
+    let place = Place::new();
+    for (text, said) in [("", "the trace is empty"), ("nonsense\n", "not recognised")] {
+        let trace = place.file("trace", text.to_owned());
+        let trace = trace.to_str().expect("text");
+        let output = place.output(&["simulate", "--workload", trace]);
+        assert_refused(&output, 1, &[trace, said]);
+        let line = stderr(&output);
+        assert_eq!(line.matches(trace).count(), 1, "{line}");
+        assert!(!line.contains("is good"), "{line}");
+    }
+}

@@ -239,6 +239,30 @@ fn killed_and_put_back(name: &str, puts_back: impl Fn(&Ground) -> Output) {
     assert!(wide.bytes > 50 * (128 << 10), "{wide:?}");
 }
 
+/// A worker whose open file has lost its window ends. Who has opened it for the worker, and for others, kept it without one for ever.
+#[test]
+fn what_a_worker_leaves_is_put_back_where_its_parent_has_it_open() {
+    let ground = Ground::large("worker");
+    let daemon = DaemonProcess::start(&[]);
+    let mut held = ground.hold_with("mapped-random-forked", "file", &["hold", "half"]);
+    held.let_go();
+    assert_eq!(held.line(), "half");
+    let journal = Path::new("/run/ahead/daemon/narrowed.json");
+    support::daemon_disk::await_within(30, "narrowed", || {
+        fs::read_to_string(journal).is_ok_and(|text| text.contains("\"window\": \"Nothing\""))
+    });
+    held.let_go();
+    assert_eq!(held.line(), "alone");
+    held.await_narrowed();
+    daemon.end();
+    ground.evict("file");
+    ground.reset();
+    held.go();
+    let wide = ground.seen(0);
+    // 200 touches at other places of a file of 5120 windows.
+    assert!(wide.bytes > 50 * (128 << 10), "{wide:?}");
+}
+
 #[test]
 fn a_daemon_that_was_killed_leaves_nothing_that_cannot_be_put_back() {
     killed_and_put_back("killed", |ground| {

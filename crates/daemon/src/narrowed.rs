@@ -119,6 +119,9 @@ struct Narrowed {
     /// What it was given; journals of earlier versions do not say.
     #[serde(default)]
     window: SmallWindow,
+    /// Who has started that process, and may have the same open file.
+    #[serde(default)]
+    parent: Option<NotedProcess>,
     /// Since when, on the clock of the facts.
     #[serde(skip)]
     since: Timestamp,
@@ -136,6 +139,19 @@ impl Narrowed {
         self.file() == file && u32::try_from(self.process.pid) == Ok(process)
     }
 
+    /// The same open file in the process that has started this one, which has ended: a worker goes, and who has opened the file for it
+    /// starts another.
+    fn inherited(&self, reacher: &Reacher) -> Option<Self> {
+        let process = self.parent.filter(|parent| parent.is_running())?;
+        let pid = u32::try_from(process.pid).ok()?;
+        reacher.duplicate(self.file(), pid, self.number).ok()?;
+        Some(Self {
+            process,
+            parent: process.parent().ok(),
+            ..*self
+        })
+    }
+
     /// Whether `fact` shows that its program has said something of the open file since.
     fn is_undone(&self, fact: &Observation) -> bool {
         let is_it = self.is_of(fact.file, fact.process) && fact.descriptor == Some(self.number);
@@ -148,12 +164,15 @@ impl Narrowed {
         }
     }
 
-    /// Gives the open file the device's window again. What has ended needs none.
+    /// Gives the open file the device's window again, in its process or the one that has started it. What has ended needs none.
     fn put_back(&self, reacher: &Reacher) {
-        let Ok(process) = u32::try_from(self.process.pid) else {
+        if !self.process.is_running() {
+            if let Some(inherited) = self.inherited(reacher) {
+                inherited.put_back(reacher);
+            }
             return;
-        };
-        if self.process.is_running()
+        }
+        if let Ok(process) = u32::try_from(self.process.pid)
             && let Ok((opened, _)) = reacher.duplicate(self.file(), process, self.number)
         {
             let _ = rustix::fs::fadvise(opened, 0, None, Advice::Normal);
@@ -315,6 +334,7 @@ impl NarrowedFiles {
             device: file.device,
             inode: file.inode,
             window,
+            parent: process.parent().ok(),
             since: Timestamp::new(u64::MAX),
         });
         let taken = self
@@ -386,9 +406,21 @@ impl NarrowedFiles {
         }
     }
 
-    /// Those whose process has ended have nothing to be put back.
+    /// Those whose process has ended have nothing to be put back, unless who has started it has the open file too.
     pub fn forget_ended(&mut self) {
-        self.noted.files.retain(|one| one.process.is_running());
+        let reacher = &self.reacher;
+        let mut has_moved = false;
+        self.noted.files.retain_mut(|one| {
+            if one.process.is_running() {
+                return true;
+            }
+            let inherited = one.inherited(reacher);
+            has_moved |= inherited.is_some();
+            inherited.map(|inherited| *one = inherited).is_some()
+        });
+        if has_moved {
+            let _ = self.write();
+        }
     }
 
     fn write(&self) -> Result<(), NarrowError> {
@@ -445,6 +477,7 @@ mod tests {
             device: FILE.device,
             inode: FILE.inode,
             window,
+            parent: None,
             since: Timestamp::new(100),
         }
     }

@@ -43,6 +43,16 @@ impl NotedProcess {
         Ok(Self { pid, start_ticks })
     }
 
+    /// The process that has started it, or took its place. `NotFound` when it has ended.
+    pub fn parent(self) -> io::Result<Self> {
+        let (found, parent) = ProcessIdentity::with_parent(Path::new(PROC), self.pid)?;
+        if found != self.identity() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let parent = u32::try_from(parent).map_err(|_| io::ErrorKind::NotFound)?;
+        Self::of(parent)
+    }
+
     /// As the system knows it.
     #[must_use]
     pub const fn identity(self) -> ProcessIdentity {

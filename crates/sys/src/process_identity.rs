@@ -17,6 +17,11 @@ impl ProcessIdentity {
     /// Identifies the process that has number `pid` now. `NotFound` when there is none, or when it
     /// has ended and only waits for its parent to notice. `proc_root` is normally `/proc`.
     pub fn of(proc_root: &Path, pid: i32) -> io::Result<Self> {
+        Ok(Self::with_parent(proc_root, pid)?.0)
+    }
+
+    /// The same, and the number of the process that has started it: of who reaps it now.
+    pub fn with_parent(proc_root: &Path, pid: i32) -> io::Result<(Self, i32)> {
         let text = fs::read_to_string(proc_root.join(format!("{pid}/stat")))?;
         // The second field is the name in parentheses, and may itself hold blanks and parentheses.
         let behind_name = text.rsplit_once(')').ok_or(io::ErrorKind::InvalidData)?.1;
@@ -25,12 +30,14 @@ impl ProcessIdentity {
         if matches!(state, "Z" | "X") {
             return Err(io::ErrorKind::NotFound.into());
         }
-        // Field 22 of the line; the state was field 3.
-        let start_ticks = fields.nth(18).and_then(|field| field.parse().ok());
-        Ok(Self {
+        let parent = fields.next().and_then(|field| field.parse().ok());
+        // Field 22 of the line; the parent was field 4.
+        let start_ticks = fields.nth(17).and_then(|field| field.parse().ok());
+        let found = Self {
             pid,
             start_ticks: start_ticks.ok_or(io::ErrorKind::InvalidData)?,
-        })
+        };
+        Ok((found, parent.ok_or(io::ErrorKind::InvalidData)?))
     }
 
     /// Whether this very process still runs.
@@ -62,6 +69,8 @@ mod tests {
                 start_ticks: 4711
             }
         );
+        let with_parent = ProcessIdentity::with_parent(root.path(), 7).unwrap();
+        assert_eq!(with_parent, (found, 1));
         assert!(found.is_running(root.path()));
         assert!(
             !ProcessIdentity {

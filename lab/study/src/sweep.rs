@@ -12,6 +12,7 @@ use ahead_sim::algorithm::{Policy, PolicyError};
 use ahead_sim::bound;
 use ahead_sim::report::WorldReport;
 use ahead_sim::world::{Machine, RunTotals, WorldError, WorldObserver};
+use ahead_trace::TraceError;
 use ahead_workload::Job;
 use ahead_workload::trace::{self, Timing};
 
@@ -42,13 +43,21 @@ pub enum SweepError {
         source: WorldError,
     },
     /// A trace that cannot be read.
+    #[error("plan '{plan}': {source}")]
+    Unreadable {
+        /// The plan's name.
+        plan: String,
+        /// What the reader said, with the name of the file.
+        source: TraceError,
+    },
+    /// A trace that the plan does not describe well.
     #[error("plan '{plan}': trace '{trace}': {reason}")]
     Trace {
         /// The plan's name.
         plan: String,
         /// The trace's name in the plan.
         trace: String,
-        /// What the reader said.
+        /// Why not.
         reason: String,
     },
     /// Stopped on request; what was finished is in the journal, if there is one.
@@ -167,10 +176,14 @@ fn job(plan: &Plan, name: &str) -> Result<Job, SweepError> {
         trace: name.to_owned(),
         reason,
     };
+    let unreadable = |source| SweepError::Unreadable {
+        plan: plan.name.clone(),
+        source,
+    };
     let source = source.ok_or_else(|| failed("no workload or trace has this name".to_owned()))?;
     let options = source.options().map_err(failed)?;
-    let reader = ahead_trace::open(&plan.folder.join(&source.path), &options)
-        .map_err(|error| failed(error.to_string()))?;
+    let reader =
+        ahead_trace::open(&plan.folder.join(&source.path), &options).map_err(unreadable)?;
     let timing = if source.timing {
         Timing::AsRecorded
     } else {
@@ -178,7 +191,7 @@ fn job(plan: &Plan, name: &str) -> Result<Job, SweepError> {
     };
     match trace::job(reader, timing) {
         (job, None) => Ok(job),
-        (_, Some(error)) => Err(failed(error.to_string())),
+        (_, Some(error)) => Err(unreadable(error)),
     }
 }
 

@@ -21,9 +21,13 @@ const COLUMNS_MIN: u16 = 80;
 #[must_use]
 pub fn with_titles(titles: &[&str], numeric: Range<usize>) -> Table {
     let mut table = as_wide_as_it_is(titles, numeric.clone());
-    for number in numeric {
+    for (number, title) in titles.iter().enumerate() {
         if let Some(column) = table.column_mut(number) {
-            column.set_constraint(ColumnConstraint::ContentWidth);
+            column.set_constraint(if numeric.contains(&number) {
+                ColumnConstraint::ContentWidth
+            } else {
+                no_narrower_than(title)
+            });
         }
     }
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -33,6 +37,14 @@ pub fn with_titles(titles: &[&str], numeric: Range<usize>) -> Table {
         table.set_width(COLUMNS_MIN);
     }
     table
+}
+
+/// A column of words whose title stays whole.
+fn no_narrower_than(title: &str) -> ColumnConstraint {
+    let words = title.split_whitespace().map(|word| word.chars().count());
+    let longest = u16::try_from(words.max().unwrap_or(0)).unwrap_or(COLUMNS_MIN);
+    // One character of padding on either side.
+    ColumnConstraint::LowerBoundary(Width::Fixed(longest.saturating_add(2)))
 }
 
 /// As [`with_titles`], as wide as a page of a document whatever the terminal is; the last column has short
@@ -81,6 +93,20 @@ fn align(table: &mut Table, numeric: Range<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of `compare` on a terminal of 80 columns the names stood one letter below the other.
+    #[test]
+    fn names_beside_many_numbers_are_no_narrower_than_their_title() {
+        let titles = ["workload", "a", "b", "c", "d", "e", "f"];
+        let mut table = with_titles(&titles, 1..7);
+        table.set_width(COLUMNS_MIN);
+        let numbers = ["1 234 567.891"; 6];
+        table.add_row(std::iter::once("odd reads of a file").chain(numbers));
+        let text = table.to_string();
+        for word in ["workload", "odd", "reads"] {
+            assert!(text.contains(word), "{text}");
+        }
+    }
 
     #[test]
     fn a_table_in_a_pipe_is_no_wider_than_a_page_and_breaks_no_number() {

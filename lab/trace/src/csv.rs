@@ -129,7 +129,7 @@ impl LineFormat for Csv {
 
     fn end(&mut self) -> Result<(), Problem> {
         if self.places.is_none() {
-            return Err(Problem::Truncated("the trace is empty".to_owned()));
+            return Err(Problem::Malformed("the trace is empty".to_owned()));
         }
         Ok(())
     }

@@ -115,7 +115,7 @@ impl LineFormat for Fio {
 
     fn end(&mut self) -> Result<(), Problem> {
         if self.version == Version::Unknown {
-            return Err(Problem::Truncated("the trace is empty".to_owned()));
+            return Err(Problem::Malformed("the trace is empty".to_owned()));
         }
         Ok(())
     }

@@ -219,7 +219,7 @@ fn from_source(name: &str, source: Source, options: &OpenOptions) -> Result<AnyR
 
 fn unknown(name: &str, head: &[u8]) -> TraceError {
     let problem = if head.is_empty() {
-        Problem::Truncated("the trace is empty".to_owned())
+        Problem::Malformed("the trace is empty".to_owned())
     } else {
         let names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
         Problem::Unsupported(format!(

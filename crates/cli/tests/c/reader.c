@@ -7,12 +7,14 @@
  * `forward-for` and `mapped-random-for` read for READER_MS milliseconds, of a file that nothing of is in memory, and say how
  * much that was: KiB, and touches. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -122,7 +124,21 @@ int main(int count, char **words)
 		else if (!strcmp(pattern, "mapped-strided"))
 			for (at = 0; at < size; at += 512 << 10)
 				sum += mapped[at];
-		else if (!strcmp(pattern, "mapped-random"))
+		else if (!strcmp(pattern, "mapped-random-forked")) {
+			/* A worker reads until its window is taken, and ends; then who has opened the file. */
+			pid_t worker = fork();
+
+			for (int touch = 0; !worker || touch < 200; touch++) {
+				if (worker && !touch) {
+					hold("half");
+					kill(worker, SIGKILL);
+					waitpid(worker, NULL, 0);
+					hold("alone");
+				}
+				seed = seed * 6364136223846793005ULL + 1442695040888963407ULL + !worker;
+				sum += mapped[(seed >> 33) % (size / 4096) * 4096];
+			}
+		} else if (!strcmp(pattern, "mapped-random"))
 			for (int touch = 0; touch < 400; touch++) {
 				if (touch == 200 && count > 4)
 					hold("half");

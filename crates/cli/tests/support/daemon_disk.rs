@@ -249,11 +249,7 @@ impl Ground {
         let mut held = self.hold_with("mapped-random", "file", &["hold", "half"]);
         held.let_go();
         assert_eq!(held.line(), "half");
-        let noted = format!("\"pid\": {}", held.child.id());
-        let journal = Path::new("/run/ahead/daemon/narrowed.json");
-        await_within(30, "narrowed", || {
-            fs::read_to_string(journal).is_ok_and(|text| text.contains(&noted))
-        });
+        held.await_narrowed();
         held
     }
 
@@ -282,6 +278,15 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// Waits until the window of its open file is taken, as that of this process.
+    pub(crate) fn await_narrowed(&self) {
+        let noted = format!("\"process\": {{\n        \"pid\": {},", self.child.id());
+        let journal = Path::new("/run/ahead/daemon/narrowed.json");
+        await_within(30, "narrowed", || {
+            fs::read_to_string(journal).is_ok_and(|text| text.contains(&noted))
+        });
+    }
+
     pub(crate) fn let_go(&mut self) {
         let input = self.child.stdin.as_mut().expect("piped");
         input.write_all(b"go\n").expect("it waits");
