@@ -119,8 +119,7 @@ impl Servers {
         if device.major != 0 {
             return AnsweredBy::Kernel;
         }
-        let mounts = self.mounts(process, now);
-        let answer = mounts.answers.get(&device).copied();
+        let answer = self.find(process, now, |mounts| mounts.answers.get(&device).copied());
         answer.unwrap_or(AnsweredBy::Anybody)
     }
 
@@ -133,9 +132,23 @@ impl Servers {
         process: u32,
         now: Timestamp,
     ) -> bool {
-        let mounts = self.mounts(process, now);
-        let of_mount = mounts.superblocks.get(&mount);
-        of_mount.is_some_and(|of_mount| *of_mount == device || mounts.overlays.contains(of_mount))
+        let holds = self.find(process, now, |mounts| {
+            let of_mount = mounts.superblocks.get(&mount)?;
+            Some(*of_mount == device || mounts.overlays.contains(of_mount))
+        });
+        holds.unwrap_or(false)
+    }
+
+    /// What is known by the mounts that `process` sees, or by ours: below a root that was changed it does not see the one that it is on.
+    fn find<T>(
+        &mut self,
+        process: u32,
+        now: Timestamp,
+        known: impl Fn(&ProcessMounts) -> Option<T>,
+    ) -> Option<T> {
+        let both = [process, std::process::id()];
+        both.into_iter()
+            .find_map(|process| known(self.mounts(process, now)))
     }
 
     fn mounts(&mut self, process: u32, now: Timestamp) -> &ProcessMounts {
@@ -223,10 +236,12 @@ mod tests {
             servers.answer(number(1 << 19), me, now),
             AnsweredBy::Anybody
         );
+        // Who sees no mounts, as below another root, may be on one of ours.
         assert_eq!(
             servers.answer(proc.device, u32::MAX, now),
-            AnsweredBy::Anybody
+            AnsweredBy::Kernel
         );
+        assert!(servers.may_hold(proc.id, proc.device, u32::MAX, now));
         let disk = DeviceNumber { major: 8, minor: 1 };
         assert_eq!(servers.answer(disk, u32::MAX, now), AnsweredBy::Kernel);
     }
