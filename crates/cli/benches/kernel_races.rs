@@ -170,8 +170,8 @@ fn main() {
     );
     assert_eq!(count("races in /"), 6, "all threads came to their end");
     assert_eq!(count("failed in"), 0, "a program failed");
-    assert_eq!(count("kselftest /disk ok"), 10, "the kselftest on ext4");
-    assert_eq!(count("kselftest /xfs ok"), 10, "the kselftest on XFS");
+    assert_eq!(count("kselftest /disk ok"), 12, "the kselftest on ext4");
+    assert_eq!(count("kselftest /xfs ok"), 12, "the kselftest on XFS");
     let injected = lines.iter().filter(|line| line.contains("races in /"));
     let injected = injected.filter(|line| !line.ends_with("errors 0")).count();
     assert!(injected >= 2, "faults were injected, and seen");
