@@ -123,19 +123,49 @@ fn a_shell_runs_the_script_for_this_device_and_no_other() {
     );
 }
 
-#[test]
-fn systemd_understands_the_unit_and_its_command_sets_the_window() {
-    let machine = Machine::new();
-    let files = machine.persisted("systemd");
+/// Nothing is to be said against it.
+fn verify(unit: &Path) {
     let verified = Command::new("systemd-analyze")
         .args(["verify", "--man=no", "--recursive-errors=no"])
-        .arg(&files[0])
+        .arg(unit)
         .output()
         .expect("systemd-analyze");
     assert_eq!(
         (verified.status.code(), stderr(&verified)),
         (Some(0), String::new())
     );
+}
+
+/// The name of a link has dashes in it, which the name of its unit has as `\x2d`: with one backslash, also where
+/// another unit names it.
+#[test]
+fn systemd_waits_for_the_link_that_udev_made() {
+    let machine = Machine::new();
+    let number = format!("/sys/block/{}/dev", machine.device.name);
+    let number = fs::read_to_string(number).expect("a number");
+    let data = machine.folder.path().join("run/udev/data");
+    fs::create_dir_all(&data).expect("a folder");
+    let link = "disk/by-id/wwn-0x5000aaaa";
+    let data = data.join(format!("b{}", number.trim()));
+    fs::write(data, format!("S:{link}\n")).expect("written");
+    let files = machine.persisted("systemd");
+    verify(&files[0]);
+    let node = format!("/dev/{link}");
+    let device = run(Command::new("systemd-escape").args(["--path", "--suffix=device", &node]));
+    let device = device.trim();
+    assert_eq!(device, r"dev-disk-by\x2did-wwn\x2d0x5000aaaa.device");
+    let unit = fs::read_to_string(&files[0]).expect("text");
+    assert!(
+        unit.contains(&format!("\nAfter={device}\nBindsTo={device}\n")),
+        "{unit}"
+    );
+}
+
+#[test]
+fn systemd_understands_the_unit_and_its_command_sets_the_window() {
+    let machine = Machine::new();
+    let files = machine.persisted("systemd");
+    verify(&files[0]);
     let unit = fs::read_to_string(&files[0]).expect("text");
     let command = unit
         .lines()

@@ -215,8 +215,8 @@ impl Search<'_> {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             let (early, late) = (starts(&name, true), starts(&name, false));
             match with_device {
-                true if early && !late => text::commands(text, true),
-                false if late || !early => text::commands(text, late),
+                true if early && !late => text::unit(text, true),
+                false if late || !early => text::unit(text, late),
                 _ => Vec::new(),
             }
         });

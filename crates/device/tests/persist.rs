@@ -266,6 +266,42 @@ fn without_anything_better_the_kernels_name_is_used_and_said() {
     );
 }
 
+/// A link of udev with a dash in it, and one with a blank: the unit is pulled in by the device, and read again.
+#[test]
+fn a_unit_names_the_link_of_its_device_as_systemd_does() {
+    let number_of = |machine: &Machine| {
+        let number = fs::read_to_string(machine.path("sys/class/block/sdc/dev"));
+        number.expect("a number").trim().to_owned()
+    };
+    for (link, unit, in_command) in [
+        (
+            "disk/by-id/wwn-0x5000aaaa",
+            r"dev-disk-by\x2did-wwn\x2d0x5000aaaa.device",
+            "/dev/disk/by-id/wwn-0x5000aaaa",
+        ),
+        (
+            r"disk/by-id/a\x20b",
+            r"dev-disk-by\x2did-a\x5cx20b.device",
+            r"/dev/disk/by-id/a\\x20b",
+        ),
+    ] {
+        let machine = Machine::with_disk("naa.5000c500a1b2c3d4");
+        let data = format!("run/udev/data/b{}", number_of(&machine));
+        machine.file(&data, &format!("S:{link}\n"));
+        let plan = machine.persist(512, Some(Mechanism::Systemd));
+        let text = plan.files[0].texts().1;
+        for part in [
+            format!("\nAfter={unit}\nBindsTo={unit}\n"),
+            format!("--setra 1024 {in_command}\n"),
+        ] {
+            assert!(text.contains(&part), "{text}");
+        }
+        let wants = format!("/etc/systemd/system/{unit}.wants/");
+        assert!(plan.files[1].path.starts_with(&wants), "{plan:?}");
+        assert_eq!(machine.at_boot(), Some((plan.files[0].path.clone(), 512)));
+    }
+}
+
 /// A bridge that gives one number to every disk behind it.
 #[test]
 fn another_device_of_the_same_number_is_said() {

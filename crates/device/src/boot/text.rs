@@ -312,6 +312,18 @@ pub(super) fn commands(text: &str, is_sure: bool) -> Vec<BootSetting> {
     found
 }
 
+/// The [`commands`] of a unit of systemd, which has its own signs in them: a backslash and `%` are written twice.
+pub(super) fn unit(text: &str, is_sure: bool) -> Vec<BootSetting> {
+    let mut found = commands(text, is_sure);
+    for one in &mut found {
+        let plain = one.pattern.replace("\\\\", "").replace("%%", "");
+        // Any other one stands for something that is not looked at here.
+        one.is_sure &= !plain.contains(['\\', '%']);
+        one.pattern = one.pattern.replace("\\\\", "\\").replace("%%", "%");
+    }
+    found
+}
+
 /// The device of `…block/sda/queue/read_ahead_kb`, `…block/sda/bdi/read_ahead_kb` or `…bdi/8:0/read_ahead_kb`, and
 /// the UUID of `…fs/btrfs/UUID/bdi/read_ahead_kb`.
 fn device_of(path: &str) -> Option<&str> {
@@ -430,6 +442,22 @@ mod tests {
         assert!(!commands(&format!("if true; then\n{command}\nfi"), true)[0].is_sure);
     }
 
+    /// A link with a blank in its name, as udev writes it and as a unit has to.
+    #[test]
+    fn a_unit_writes_backslashes_twice() {
+        let of = |device: &str| {
+            let found = unit(
+                &format!("ExecStart=/sbin/blockdev --setra 256 {device}"),
+                true,
+            );
+            (found[0].pattern.clone(), found[0].is_sure)
+        };
+        let link = r"/dev/disk/by-id/a\x20b".to_owned();
+        assert_eq!(of(r"/dev/disk/by-id/a\\x20b"), (link.clone(), true));
+        assert_eq!(of(&link), (link, false));
+        assert_eq!(of("/dev/%i"), ("/dev/%i".to_owned(), false));
+    }
+
     #[test]
     fn a_comment_that_says_one_window_is_kept() {
         assert_eq!(window_of(" 4 MiB for the array"), Some(4096));
@@ -495,6 +523,7 @@ mod tests {
                 tmpfiles(&text),
                 tuned(&text),
                 commands(&text, true),
+                unit(&text, true),
                 nfs(&text),
                 hotplug(&text),
             ] {

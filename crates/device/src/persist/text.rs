@@ -144,11 +144,11 @@ pub(super) fn unit_of_device(
     let node = plain("a unit", identity, node)?;
     let device = format!("{}.device", unit_name(&node));
     let text = unit(
-        &format!("After={0}\nBindsTo={0}\n", doubled(&device)),
+        &format!("After={0}\nBindsTo={0}\n", in_dependency(&device)),
         &format!(
             "{blockdev} --setra {} {}",
             kib.saturating_mul(2),
-            doubled(&node)
+            in_command(&node)
         ),
     );
     Ok((text, device))
@@ -171,7 +171,7 @@ pub(super) fn unit_of_mount(
     }
     let mount = format!("{}.mount", unit_name(path));
     let text = unit(
-        &format!("After={mount}\n", mount = doubled(&mount)),
+        &format!("After={}\n", in_dependency(&mount)),
         &format!("/bin/sh -c 'echo {kib} > {window}/read_ahead_kb'"),
     );
     Ok((text, mount))
@@ -183,9 +183,15 @@ fn unit(after: &str, command: &str) -> String {
     )
 }
 
-/// Systemd reads `%` and backslashes in its files.
-fn doubled(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('%', "%%")
+/// A word of a command of systemd, which reads `%` and backslashes there.
+fn in_command(word: &str) -> String {
+    in_dependency(&word.replace('\\', "\\\\"))
+}
+
+/// The name of a unit that another one names. Systemd reads `%` there, and takes backslashes as they are: they are a
+/// part of the name.
+fn in_dependency(unit: &str) -> String {
+    unit.replace('%', "%%")
 }
 
 /// The name of the unit of a path, as `systemd-escape --path` has it.
@@ -327,6 +333,17 @@ mod tests {
             text.contains(r"--setra 128 /dev/disk/by-id/a\\x20b"),
             "{text}"
         );
+        let link = "/dev/disk/by-id/wwn-0x5000aaaa";
+        let (text, device) = unit_of_device(&serial("x"), "/sbin/blockdev", link, 64).unwrap();
+        let name = r"dev-disk-by\x2did-wwn\x2d0x5000aaaa.device";
+        assert_eq!(device, name);
+        assert!(
+            text.contains(&format!("\nAfter={name}\nBindsTo={name}\n")),
+            "{text}"
+        );
+        let (text, mount) = unit_of_mount(&serial("x"), "/mnt/a-b", "/sys", 64).unwrap();
+        assert_eq!(mount, r"mnt-a\x2db.mount");
+        assert!(text.contains(&format!("\nAfter={mount}\n")), "{text}");
         assert!(unit_of_mount(&serial("x"), "/mnt/$(reboot)", "/sys", 64).is_err());
         assert!(unit_of_mount(&serial("x"), "/mnt", "/sys/'; reboot", 64).is_err());
         for name in ["a b", "a\nb", "a;b", "a%n", ""] {
