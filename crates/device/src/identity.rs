@@ -94,6 +94,14 @@ pub fn of(machine: &MachineTree, layer: &StackLayer) -> StableIdentity {
         .unwrap_or_else(|| StableIdentity::KernelName(layer.name.clone()))
 }
 
+/// What the device is called whose window counts for `text`; `None` where that stands for nothing here.
+#[must_use]
+pub fn of_text(machine: &MachineTree, text: &str) -> Option<StableIdentity> {
+    let found = target::find(machine, text).ok()?;
+    let stack = stack::of(machine, &found);
+    Some(of(machine, stack.counting()?))
+}
+
 /// Under which names files mean `layer`: its own, those of partitions above it, its links, its numbers, and the
 /// place where it is mounted.
 #[must_use]

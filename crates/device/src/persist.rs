@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::identity;
 use crate::machine::MachineTree;
 use crate::persist_record::{self, PersistRecord, Persisted, PersistedFile, PersistedText};
-use crate::stack::{self, Stack};
+use crate::stack;
 use crate::target;
 use crate::window::{self, WindowChange, WindowError};
 
@@ -143,14 +143,21 @@ pub fn revert(
         };
     }
     let mut record = PersistRecord::open(machine)?;
+    let text = text.map(|text| target::name_to_keep(machine, text));
+    let here = text
+        .as_ref()
+        .and_then(|text| identity::of_text(machine, text));
     let meant: Vec<_> = record
         .persisted
         .iter()
-        .filter(|one| text.is_none_or(|text| is_meant(machine, one, text)))
+        .filter(|one| {
+            text.as_ref()
+                .is_none_or(|text| one.is_of(text, here.as_ref()))
+        })
         .cloned()
         .collect();
     if let (Some(text), true) = (text, meant.is_empty()) {
-        return Err(PersistError::NothingPersisted(text.to_owned()));
+        return Err(PersistError::NothingPersisted(text));
     }
     for file in meant.iter().flat_map(|one| &one.files) {
         files::refuse_changed(machine, file)?;
@@ -171,17 +178,6 @@ pub fn revert(
         });
     }
     Ok(reverted)
-}
-
-/// Whether `text` stands for what was persisted: as it was said then, or by what it is called.
-fn is_meant(machine: &MachineTree, one: &Persisted, text: &str) -> bool {
-    if one.target == text {
-        return true;
-    }
-    let found = target::find(machine, text).ok();
-    let stack = found.map(|found| stack::of(machine, &found));
-    let layer = stack.as_ref().and_then(Stack::counting);
-    layer.is_some_and(|layer| identity::of(machine, layer) == one.identity)
 }
 
 /// The window before, where the device has ours.

@@ -92,7 +92,7 @@ pub enum PersistedText {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Persisted {
-    /// What was said on the command line.
+    /// What was said on the command line; a path from the root of the machine on.
     pub target: String,
     /// What the device is called.
     pub identity: StableIdentity,
@@ -106,6 +106,20 @@ pub struct Persisted {
     pub boot: String,
     /// The files.
     pub files: Vec<PersistedFile>,
+}
+
+impl Persisted {
+    /// Whether it is that of `text`, which stands for a device that is called `here`. The kernel gives names anew at
+    /// each boot: what was said then counts only where it stands for nothing now.
+    pub(crate) fn is_of(&self, text: &str, here: Option<&StableIdentity>) -> bool {
+        let is_place = |path: &String| path == text;
+        match (&self.identity, here) {
+            (identity, Some(here)) if identity == here => true,
+            // Known by its place, whatever is mounted there now.
+            (StableIdentity::Mount { path, .. }, _) if is_place(path) => true,
+            (_, here) => here.is_none() && self.target == text,
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]

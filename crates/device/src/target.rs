@@ -133,6 +133,22 @@ pub fn name_to_change(machine: &MachineTree, text: &str) -> String {
     mount_point.unwrap_or_else(|| text.to_owned())
 }
 
+/// `text` as it is to be kept: the same in any folder, and for a file system where it is.
+#[must_use]
+pub fn name_to_keep(machine: &MachineTree, text: &str) -> String {
+    let path = Path::new(text);
+    match find(machine, text) {
+        Ok(Target::Mounted(_)) => absolute(machine, path).display().to_string(),
+        // The last part can be a link of udev, which says more than where it leads.
+        Ok(Target::Device(_)) if path.is_relative() && text.contains('/') => {
+            let folder = path.parent().unwrap_or(path);
+            let name = path.file_name().unwrap_or_default();
+            absolute(machine, folder).join(name).display().to_string()
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// The mount point of what `text` names, if that is a file in it.
 fn file_system_of(machine: &MachineTree, found: &Target, text: &str) -> Option<String> {
     let Target::Mounted(mount) = found else {

@@ -56,13 +56,13 @@ pub fn verify(
     text: Option<&str>,
 ) -> Result<Vec<VerifiedWindow>, PersistRecordError> {
     let persisted = persist_record::read(machine)?;
-    let wanted = text.and_then(|text| {
-        let found = target::find(machine, text).ok()?;
-        let stack = crate::stack::of(machine, &found);
-        Some(identity::of(machine, stack.counting()?))
-    });
+    let text = text.map(|text| target::name_to_keep(machine, text));
+    let here = text
+        .as_ref()
+        .and_then(|text| identity::of_text(machine, text));
     let is_meant = |one: &&Persisted| {
-        text.is_none_or(|text| one.target == text || wanted.as_ref() == Some(&one.identity))
+        text.as_ref()
+            .is_none_or(|text| one.is_of(text, here.as_ref()))
     };
     let meant = persisted.iter().filter(is_meant);
     Ok(meant.map(|one| verified(machine, one)).collect())

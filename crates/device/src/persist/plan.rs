@@ -26,7 +26,7 @@ use crate::window::{self, WindowError};
 /// What would be written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PersistPlan {
-    /// What was said on the command line.
+    /// What was said on the command line; a path from the root of the machine on.
     pub target: String,
     /// The layer whose window it is.
     pub name: String,
@@ -84,7 +84,7 @@ pub fn plan(
     let record = persist_record::read(machine)?;
     let device = Planned {
         machine,
-        target: text,
+        target: &target::name_to_keep(machine, text),
         kib,
         layer,
         stack: &stack,
