@@ -29,10 +29,13 @@ pub struct Unread {
 }
 
 impl MachineTree {
-    /// The machine below `root`; `/` is this one.
+    /// The machine below `root`; `/` is this one. The folder is known by its real path, as what is found in it is.
     #[must_use]
     pub fn at(root: &Path) -> Self {
-        Self { root: root.into() }
+        let real = fs::canonicalize(root);
+        Self {
+            root: real.unwrap_or_else(|_| root.into()),
+        }
     }
 
     /// The folder.

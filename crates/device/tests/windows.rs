@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
 
 use ahead_device::inventory;
 use ahead_device::machine::MachineTree;
@@ -93,6 +94,27 @@ fn a_file_is_no_target_of_a_change_and_its_mount_is_named() {
     // What is there now is for any path.
     target::find(&machine, file).expect("a file");
     window::set(&machine, "/var/lib/elasticsearch", 128).expect("set");
+}
+
+/// Mounts are found by the path below the root: through a link to it, and by a path that begins in this folder.
+#[test]
+fn a_root_by_a_link_or_a_short_path_is_the_same_machine() {
+    let root = support::built(
+        "[sys/block/sda]\ndev = 8:0\nsize = 9\nqueue/read_ahead_kb = 128\n\
+         [sys/block/sdb]\ndev = 8:16\nsize = 9\nqueue/read_ahead_kb = 128\n[data]\n\
+         [proc/self]\nmountinfo = 30 1 8:0 / / rw - ext4 /dev/sda rw\n\
+         mountinfo = 31 30 8:16 / /data rw - ext4 /dev/sdb rw\n",
+    );
+    let links = tempfile::tempdir().expect("a folder");
+    let link = links.path().join("link");
+    std::os::unix::fs::symlink(root.path(), &link).expect("a link");
+    let here = std::env::current_dir().expect("a folder");
+    let up = "../".repeat(here.components().count() - 1);
+    let short = format!("{up}{}", &root.path().display().to_string()[1..]);
+    for place in [root.path(), link.as_path(), Path::new(&short)] {
+        let change = window::set(&MachineTree::at(place), "/data", 256).expect("set");
+        assert_eq!(change.name, "sdb", "{}", place.display());
+    }
 }
 
 /// A value that cannot be understood could not be put back.
