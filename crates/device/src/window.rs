@@ -4,11 +4,11 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_sys::mounts;
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 use serde::Serialize;
 
 use crate::machine::{MachineTree, Unread};
@@ -108,14 +108,17 @@ pub fn set(machine: &MachineTree, text: &str, kib: u64) -> Result<WindowChange, 
     let note = window.note(machine)?;
     let before_kib = note.before_kib;
     journal.note(note)?;
-    match window.write(machine, kib) {
-        Ok(now_kib) => Ok(window.change(machine, before_kib, now_kib, kib)),
+    let now_kib = match window.write(machine, kib) {
+        Ok(now_kib) => now_kib,
         Err(error) => {
             journal.notes.pop();
             journal.write()?;
-            Err(error)
+            return Err(error);
         }
-    }
+    };
+    // What follows looks at every process of the machine: nothing waits for that.
+    drop(journal);
+    Ok(window.change(machine, before_kib, now_kib, kib))
 }
 
 /// Puts back the window from before the last change of `text`.
@@ -136,6 +139,7 @@ pub fn undo(machine: &MachineTree, text: &str) -> Result<WindowChange, WindowErr
     let now_kib = window.write(machine, asked_kib)?;
     journal.notes.remove(last);
     journal.write()?;
+    drop(journal);
     Ok(window.change(machine, before_kib, now_kib, asked_kib))
 }
 
@@ -278,7 +282,8 @@ impl CountingWindow {
 }
 
 /// Files that are open on mounts whose window is that of `bdi`. Those of other users' processes are seen by
-/// root alone, and files of btrfs have numbers of their own: at least so many.
+/// root alone, and files of btrfs have numbers of their own: at least so many. No server is asked for a file of its own,
+/// as it need not answer: what the kernel has of it is enough.
 #[must_use]
 pub fn open_files(machine: &MachineTree, bdi: &str) -> u64 {
     let mounts = mounts::mounts(&machine.proc()).unwrap_or_default();
@@ -296,9 +301,11 @@ pub fn open_files(machine: &MachineTree, bdi: &str) -> u64 {
         .iter()
         .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
     let is_there = |path: PathBuf| {
-        let found = fs::metadata(path).ok();
-        found.is_some_and(|found| {
-            found.is_file() && numbers.contains(&DeviceNumber::from_dev(found.dev()))
+        let found = rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE);
+        found.is_ok_and(|found| {
+            let device = rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor);
+            FileType::from_raw_mode(found.stx_mode.into()) == FileType::RegularFile
+                && numbers.contains(&DeviceNumber::from_dev(device))
         })
     };
     let open = processes.map(|process| {

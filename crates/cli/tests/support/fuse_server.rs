@@ -28,6 +28,7 @@ const VALID: Duration = Duration::from_secs(3600);
 struct Asked {
     flushes: AtomicU64,
     reads: AtomicU64,
+    looks: AtomicU64,
     read_bytes: AtomicU64,
     /// Those that are not answered.
     kept: Mutex<Vec<ReplyEmpty>>,
@@ -38,6 +39,8 @@ struct Asked {
 struct Zeros {
     asked: Arc<Asked>,
     answers: bool,
+    /// How long the kernel may believe what it was told of a file.
+    valid: Duration,
 }
 
 fn attributes(node: INodeNo) -> FileAttr {
@@ -68,7 +71,7 @@ fn attributes(node: INodeNo) -> FileAttr {
 impl Filesystem for Zeros {
     fn lookup(&self, _request: &Request, _parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         if name == "file" {
-            reply.entry(&VALID, &attributes(FILE), Generation(0));
+            reply.entry(&self.valid, &attributes(FILE), Generation(0));
         } else {
             reply.error(Errno::ENOENT);
         }
@@ -81,7 +84,8 @@ impl Filesystem for Zeros {
         _of: Option<FileHandle>,
         reply: ReplyAttr,
     ) {
-        reply.attr(&VALID, &attributes(node));
+        self.asked.looks.fetch_add(1, Ordering::Relaxed);
+        reply.attr(&self.valid, &attributes(node));
     }
 
     fn read(
@@ -130,6 +134,15 @@ pub(crate) struct FuseServer {
 impl FuseServer {
     /// Mounted on the empty folder `mount` as that of `user`. One that does not answer, does not when a file is let go of.
     pub(crate) fn start(mount: &Path, user: u32, answers: bool) -> Self {
+        Self::start_with(mount, user, answers, VALID)
+    }
+
+    /// One that is asked each time that somebody looks at its file.
+    pub(crate) fn start_asked_always(mount: &Path) -> Self {
+        Self::start_with(mount, 0, true, Duration::ZERO)
+    }
+
+    fn start_with(mount: &Path, user: u32, answers: bool, valid: Duration) -> Self {
         fs::create_dir(mount).expect("our folder");
         let device = fs::File::options()
             .read(true)
@@ -147,6 +160,7 @@ impl FuseServer {
         let zeros = Zeros {
             asked: Arc::clone(&asked),
             answers,
+            valid,
         };
         let session = Session::from_fd(
             zeros,
@@ -183,6 +197,11 @@ impl FuseServer {
     /// How often it was asked for something.
     pub(crate) fn reads(&self) -> u64 {
         self.asked.reads.load(Ordering::Relaxed)
+    }
+
+    /// How often it was asked what its file is like.
+    pub(crate) fn looks(&self) -> u64 {
+        self.asked.looks.load(Ordering::Relaxed)
     }
 
     /// Bytes that it was asked for, and has given.
