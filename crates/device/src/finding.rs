@@ -198,7 +198,11 @@ fn too_large(
             sentence,
             evidence: all,
             consequence: costs(kib, memory_bytes),
-            repair: better_kib.map(|kib| repair(name, kib)),
+            repair: better_kib.map(|kib| match id {
+                // What is only set is lost at the next boot, as the rule comes again.
+                "large-window" => repair(name, kib),
+                _ => lasting_repair(name, kib),
+            }),
         })
     };
     let is_odd = !optimal.is_multiple_of(PAGE_KIB * 1024) || optimal >= OPTIMAL_BYTES_BOGUS;

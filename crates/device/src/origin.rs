@@ -7,8 +7,8 @@
 //!   before. FUSE: what the server allows, at most 128 KiB. SMB: twice `rsize`. Ceph: 8 MiB.
 //! * LVM gives a volume at least the window of what lies below it.
 //!
-//! A value that no rule gives was set by a program or a person. The opposite is not known: also a person can
-//! write 128.
+//! A value that no rule gives was set by a program or a person, also 128 KiB where a rule of this kernel gives another
+//! one. The opposite is not known: a person can write what a rule gives.
 
 use serde::Serialize;
 
@@ -22,6 +22,9 @@ pub const PAGE_KIB: u64 = 4;
 
 /// First kernel in which a rotational device without an optimal request gets twice its largest one.
 pub const ROTATIONAL_RULE_SINCE: (u32, u32) = (6, 17);
+
+/// First kernel in which the block layer itself gives a device twice its optimal request. Before, some drivers did.
+const OPTIMAL_RULE_SINCE: (u32, u32) = (5, 10);
 
 /// A window in KiB and in sectors of 512 bytes, as the two are mixed up.
 #[must_use]
@@ -107,11 +110,22 @@ pub fn of_block(
     if is_stacked && below.iter().max() == Some(&kib) {
         return Origin::Below;
     }
-    // The window is set when the device appears; a flag or a limit can be another one by now.
-    if kib == DEFAULT_KIB {
+    if kib == DEFAULT_KIB && !has_other_rule(limits, kernel) {
         return Origin::Default;
     }
     Origin::Set
+}
+
+/// Whether this kernel surely gives a device with these limits more than its default.
+fn has_other_rule(limits: &QueueLimits, kernel: Option<(u32, u32)>) -> bool {
+    let (_, origin) = of_rule(limits, kernel);
+    let since = match origin {
+        Origin::TwiceOptimal => OPTIMAL_RULE_SINCE,
+        // Where the optimal request is not said, there may be one.
+        Origin::TwiceRequest if limits.optimal_io_bytes.is_some() => ROTATIONAL_RULE_SINCE,
+        _ => return false,
+    };
+    kernel.is_some_and(|kernel| kernel >= since)
 }
 
 /// The origin of the window of a file system that has a bdi of its own. `rsize` is that of the mount, in bytes.
@@ -177,6 +191,27 @@ mod tests {
             Origin::Below
         );
         assert_eq!(of(0, LayerKind::Disk, &[]), Origin::Set);
+    }
+
+    /// What the repair of a window that is too large leaves: the next boot makes the rule's of it.
+    #[test]
+    fn the_default_was_set_where_the_kernel_gives_another_one() {
+        let of = |limits: &QueueLimits, kernel| {
+            let kind = LayerKind::Disk;
+            of_block(128, kind, limits, kernel, &[])
+        };
+        let arm = disk(true, 0, 4096);
+        assert_eq!(of(&arm, Some((6, 18))), Origin::Set);
+        assert_eq!(of(&arm, Some((6, 12))), Origin::Default);
+        assert_eq!(of(&arm, None), Origin::Default);
+        let unsaid = QueueLimits {
+            optimal_io_bytes: None,
+            ..arm
+        };
+        assert_eq!(of(&unsaid, Some((6, 18))), Origin::Default);
+        let bogus = disk(false, 33_553_920, 1280);
+        assert_eq!(of(&bogus, Some((6, 12))), Origin::Set);
+        assert_eq!(of(&bogus, Some((5, 4))), Origin::Default);
     }
 
     #[test]

@@ -100,6 +100,40 @@ fn a_value_that_nothing_sets_at_boot_is_lost_there() {
     assert_eq!(ids(disk(512, &rule).path()), [""; 0]);
 }
 
+/// After `set` the window is right until the next boot, in which the rule of the kernel comes again.
+#[test]
+fn the_repair_of_a_rule_is_kept_over_the_boot() {
+    let machine = |kib: u64, limits: &str| {
+        let text = format!(
+            "[proc]\nsys/kernel/osrelease = 6.18.1\n[sys/block/vda]\ndev = 254:0\nsize = 9\n{limits}\n\
+             queue/read_ahead_kb = {kib}\n[etc/udev/rules.d]\n"
+        );
+        examined(support::built(&text).path())
+            .remove(0)
+            .findings
+            .into_iter()
+            .map(|finding| (finding.id, finding.repair.unwrap_or_default()))
+            .collect::<Vec<_>>()
+    };
+    let repair = "sudo ahead device persist vda 128K".to_owned();
+    for (id, kib, limits) in [
+        (
+            "rule-of-6-17",
+            8192,
+            "queue/rotational = 1\nqueue/optimal_io_size = 0\nqueue/max_sectors_kb = 4096",
+        ),
+        (
+            "bogus-optimal-size",
+            65_532,
+            "queue/optimal_io_size = 33553920",
+        ),
+    ] {
+        assert_eq!(machine(kib, limits), [(id, repair.clone())]);
+        // It was set by hand: not all is well.
+        assert_eq!(machine(128, limits), [("lost-at-boot", repair.clone())]);
+    }
+}
+
 #[test]
 fn a_value_that_boot_overwrites_is_said_with_the_file_and_the_line() {
     let line = "[etc/sysfs.d]\na.conf = # the disk\na.conf = block/sda/queue/read_ahead_kb = 256\n";
