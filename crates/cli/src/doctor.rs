@@ -137,7 +137,7 @@ fn block(finding: &Finding) -> String {
         let _ = writeln!(text, "    {consequence}");
     }
     if let Some(repair) = &finding.repair {
-        let _ = writeln!(text, "    repair: {repair}");
+        let _ = writeln!(text, "    repair: {}", repair.command);
     }
     text
 }

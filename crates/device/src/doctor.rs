@@ -8,12 +8,13 @@ use crate::block::LayerKind;
 use crate::boot::{self, BootSettings};
 use crate::boot_setting::{BootSetting, WindowUnit};
 use crate::container;
-use crate::finding::{self, DeviceTiming, Finding, FindingEvidence, Severity};
+use crate::finding::{self, DeviceTiming, Finding, FindingEvidence, Repair, Severity};
 use crate::identity;
 use crate::inventory;
 use crate::machine::{MachineTree, Unread};
 use crate::mapped::MappedAdvice;
 use crate::origin::{self, Origin};
+use crate::repairs;
 use crate::stack::{self, Stack, StackLayer};
 use crate::stacked;
 use crate::target::{self, DeviceTargetError, Target};
@@ -76,6 +77,7 @@ pub fn examine(
         findings.extend(mapped.of_stack(machine, &stack));
         of_boot(machine, &target, &stack, &boot, &mut findings);
         findings.extend(not_holding(machine, &target, &stack, &verified));
+        repairs::settle(&mut findings);
         for finding in &mut findings {
             in_container(container.as_ref(), finding);
         }
@@ -145,14 +147,7 @@ fn of_boot(
         .filter(|place| place.sets(&names) == Some(true));
     match sure.next() {
         Some(last) if last.kib() != kib => found.push(overwritten(name, layer, kib, last)),
-        // Boot sets it so: it is meant.
-        Some(_) => {
-            let mut found = found.iter_mut();
-            if let Some(zero) = found.find(|finding| finding.id == "zero-window") {
-                zero.severity = Severity::Note;
-                zero.repair = None;
-            }
-        }
+        Some(_) => repairs::is_meant(found),
         None if places.is_empty() && boot.is_searched && is_lost(layer) => {
             found.push(lost(name, layer, kib));
         }
@@ -204,7 +199,7 @@ fn overwritten(name: &str, layer: &StackLayer, kib: u64, setting: &BootSetting) 
         ),
         evidence: vec![finding::window(layer, kib), place(setting)],
         consequence,
-        repair: Some(finding::repair(name, boot_kib)),
+        repair: Some(Repair::now(name, boot_kib)),
     }
 }
 
@@ -218,7 +213,7 @@ fn lost(name: &str, layer: &StackLayer, kib: u64) -> Finding {
         ),
         evidence: vec![finding::window(layer, kib)],
         consequence: vec![format!("The next boot loses the {}.", finding::size(kib))],
-        repair: Some(finding::lasting_repair(name, kib)),
+        repair: Some(Repair::lasting(name, kib)),
     }
 }
 
@@ -243,15 +238,17 @@ fn not_holding(
         sentence: format!("What was persisted for {} does not hold.", layer.name),
         evidence: vec![finding::window(layer, kib), FindingEvidence { file, says }],
         consequence: one.why.clone(),
-        repair: Some(finding::lasting_repair(name, one.persisted_kib)),
+        repair: Some(Repair::lasting(name, one.persisted_kib)),
     })
 }
 
 /// A container sees the windows of its host, and whoever sets one there sets it for all.
 fn in_container(sign: Option<&FindingEvidence>, finding: &mut Finding) {
-    if let (Some(sign), Some(repair)) = (sign, &mut finding.repair) {
+    if let Some(sign) = sign
+        && let Some(repair) = finding.repair.take()
+    {
         finding.evidence.push(sign.clone());
-        *repair = format!("on the host: {repair}");
+        finding.repair = Some(repair.behind("on the host"));
     }
 }
 
@@ -268,7 +265,7 @@ fn mistaken_unit(name: &str, setting: &BootSetting) -> Option<Finding> {
         ),
         evidence: vec![place(setting)],
         consequence: vec![format!("The window becomes {} and not {}.", finding::size(kib), finding::size(said))],
-        repair: Some(format!("correct the number or the comment; now: {}", finding::repair(name, said))),
+        repair: Some(Repair::now(name, said).behind("correct the number or the comment; now")),
     })
 }
 
@@ -298,9 +295,6 @@ fn mixed_units(
             finding::size(one.kib()),
             finding::size(other.kib())
         )],
-        repair: Some(format!(
-            "correct one of the numbers; now: {}",
-            finding::repair(name, one.kib())
-        )),
+        repair: Some(Repair::now(name, one.kib()).behind("correct one of the numbers; now")),
     })
 }

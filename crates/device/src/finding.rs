@@ -69,7 +69,41 @@ pub struct Finding {
     /// What follows from it, in numbers.
     pub consequence: Vec<String>,
     /// The command that repairs it; nothing for a note, and where the facts name no better value.
-    pub repair: Option<String>,
+    pub repair: Option<Repair>,
+}
+
+/// The command that repairs, and the window that it makes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Repair {
+    /// The window, in KiB.
+    #[serde(skip)]
+    pub kib: u64,
+    /// The command, for a shell; what else is to be done stands before it.
+    pub command: String,
+}
+
+impl Repair {
+    /// The command that sets `kib`.
+    #[must_use]
+    pub fn now(name: &str, kib: u64) -> Self {
+        let command = command("set", name, kib);
+        Self { kib, command }
+    }
+
+    /// The command that sets `kib` now and at every boot.
+    #[must_use]
+    pub fn lasting(name: &str, kib: u64) -> Self {
+        let command = command("persist", name, kib);
+        Self { kib, command }
+    }
+
+    /// The same, with `words` before the command.
+    #[must_use]
+    pub fn behind(self, words: &str) -> Self {
+        let command = format!("{words}: {}", self.command);
+        Self { command, ..self }
+    }
 }
 
 /// How long a device takes: what a window costs other readers follows from it.
@@ -123,7 +157,7 @@ pub fn of_stack(
         return Vec::new();
     };
     let found = [
-        zero(name, layer, kib),
+        zero(name, layer, kib, stack, memory_bytes),
         too_small(name, layer, kib, stack),
         too_large(name, layer, kib, stack, memory_bytes)
             .map(|finding| with_wait(finding, kib, timing)),
@@ -133,7 +167,13 @@ pub fn of_stack(
 }
 
 /// Without windows every reader waits for each of its reads. Some file systems (9p) mean it.
-fn zero(name: &str, layer: &StackLayer, kib: u64) -> Option<Finding> {
+fn zero(
+    name: &str,
+    layer: &StackLayer,
+    kib: u64,
+    stack: &Stack,
+    memory_bytes: Option<u64>,
+) -> Option<Finding> {
     let known = ["nfs", "nfs4", "btrfs", "cifs", "smb3", "ceph"];
     let is_meant = layer.kind == LayerKind::FileSystem && !known.contains(&layer.name.as_str());
     (kib == 0 && !is_meant).then(|| Finding {
@@ -142,8 +182,49 @@ fn zero(name: &str, layer: &StackLayer, kib: u64) -> Option<Finding> {
         sentence: format!("Nothing is read ahead on {}.", layer.name),
         evidence: vec![window(layer, kib)],
         consequence: vec!["Every sequential reader waits for each of its reads.".to_owned()],
-        repair: Some(repair(name, rule_kib(layer).0)),
+        repair: better_kib(layer, stack, memory_bytes).map(|kib| Repair::now(name, kib)),
     })
+}
+
+/// The window that the kernel's rule gives, or one request of the storage, or the default: the first that would have no
+/// finding. `None` where each has one.
+fn better_kib(layer: &StackLayer, stack: &Stack, memory_bytes: Option<u64>) -> Option<u64> {
+    let (by_rule, origin) = rule_kib(layer);
+    let is_rule_wrong = origin == Origin::TwiceRequest
+        || (origin == Origin::TwiceOptimal && is_optimal_bogus(layer, stack));
+    let request = match layer.kind {
+        LayerKind::FileSystem => stack.rsize,
+        _ => layer.limits.optimal_io_bytes,
+    };
+    let request = whole_pages_kib(request.unwrap_or(0)).max(DEFAULT_KIB);
+    let known = [by_rule, request, DEFAULT_KIB];
+    let mut known = known.into_iter().skip(usize::from(is_rule_wrong));
+    known.find(|kib| {
+        let is_too_large = *kib > DEFAULT_KIB && is_large(*kib, memory_bytes);
+        !is_too_large && too_small("", layer, *kib, stack).is_none()
+    })
+}
+
+/// Whether the optimal request that the device names cannot be one.
+fn is_optimal_bogus(layer: &StackLayer, stack: &Stack) -> bool {
+    let optimal = layer.limits.optimal_io_bytes.unwrap_or(0);
+    // A stripe of md is as large as it was made, also where it shows through a volume.
+    let has_array = stack.layers.iter().any(|one| one.kind == LayerKind::Md);
+    let is_odd = !optimal.is_multiple_of(PAGE_KIB * 1024) || optimal >= OPTIMAL_BYTES_BOGUS;
+    !has_array && is_odd
+}
+
+fn is_large(kib: u64, memory_bytes: Option<u64>) -> bool {
+    kib >= LARGE_KIB || fills_memory(kib, memory_bytes)
+}
+
+/// Whether few streams would fill the memory with their windows.
+fn fills_memory(kib: u64, memory_bytes: Option<u64>) -> bool {
+    memory_bytes.is_some_and(|bytes| bytes / 1024 / kib.max(1) < STREAMS_MIN)
+}
+
+const fn whole_pages_kib(bytes: u64) -> u64 {
+    bytes / 1024 / PAGE_KIB * PAGE_KIB
 }
 
 /// The default is less than what one request of this storage carries.
@@ -163,7 +244,7 @@ fn too_small(name: &str, layer: &StackLayer, kib: u64, stack: &Stack) -> Option<
     } else {
         return None;
     };
-    let request_kib = request / 1024 / PAGE_KIB * PAGE_KIB;
+    let request_kib = whole_pages_kib(request);
     (kib > 0 && kib < request_kib).then(|| Finding {
         id: "default-window",
         severity: Severity::Warning,
@@ -173,7 +254,7 @@ fn too_small(name: &str, layer: &StackLayer, kib: u64, stack: &Stack) -> Option<
             "A sequential reader asks for {} at a time, where one request carries {}: {} requests for one.",
             size(kib), size(request_kib), request_kib.div_ceil(kib)
         )],
-        repair: Some(repair(name, request_kib)),
+        repair: Some(Repair::now(name, request_kib)),
     })
 }
 
@@ -188,8 +269,7 @@ fn too_large(
         return None;
     }
     let optimal = layer.limits.optimal_io_bytes.unwrap_or(0);
-    let (rule_kib, _) = rule_kib(layer);
-    let base = |id, severity, sentence, evidence: Vec<FindingEvidence>, better_kib: Option<u64>| {
+    let base = |id, severity, sentence, evidence: Vec<FindingEvidence>, repair: Option<Repair>| {
         let mut all = vec![window(layer, kib)];
         all.extend(evidence);
         Some(Finding {
@@ -198,17 +278,12 @@ fn too_large(
             sentence,
             evidence: all,
             consequence: costs(kib, memory_bytes),
-            repair: better_kib.map(|kib| match id {
-                // What is only set is lost at the next boot, as the rule comes again.
-                "large-window" => repair(name, kib),
-                _ => lasting_repair(name, kib),
-            }),
+            repair,
         })
     };
-    let is_odd = !optimal.is_multiple_of(PAGE_KIB * 1024) || optimal >= OPTIMAL_BYTES_BOGUS;
-    // A stripe of md is as large as it was made, also where it shows through a volume.
-    let has_array = stack.layers.iter().any(|one| one.kind == LayerKind::Md);
-    if layer.origin == Some(Origin::TwiceOptimal) && !has_array && is_odd {
+    // What is only set is lost at the next boot, as the rule comes again.
+    let over_rule = || Some(Repair::lasting(name, DEFAULT_KIB));
+    if layer.origin == Some(Origin::TwiceOptimal) && is_optimal_bogus(layer, stack) {
         let sentence = format!(
             "{} names an optimal request of {optimal} bytes, which is no request of a single device, and the kernel made its window of it.",
             layer.name
@@ -219,7 +294,7 @@ fn too_large(
             Severity::Warning,
             sentence,
             evidence,
-            Some(DEFAULT_KIB),
+            over_rule(),
         );
     }
     if layer.origin == Some(Origin::TwiceRequest) {
@@ -248,14 +323,13 @@ fn too_large(
                 layer.limits.max_sectors_kb.unwrap_or(0),
             ),
         ];
-        let better_kib = is_virtual.then_some(DEFAULT_KIB);
-        return base("rule-of-6-17", severity, sentence, evidence, better_kib);
+        let repair = over_rule().filter(|_| is_virtual);
+        return base("rule-of-6-17", severity, sentence, evidence, repair);
     }
-    let streams = memory_bytes.map(|bytes| bytes / 1024 / kib);
-    let fills = streams.is_some_and(|streams| streams < STREAMS_MIN);
-    if kib < LARGE_KIB && !fills {
+    if !is_large(kib, memory_bytes) {
         return None;
     }
+    let fills = fills_memory(kib, memory_bytes);
     let is_network = layer.kind == LayerKind::FileSystem && layer.name != "btrfs";
     let severity = if is_network && !fills {
         Severity::Note
@@ -266,9 +340,11 @@ fn too_large(
     // What an array or a file system should have instead, its facts do not say.
     let is_single = !matches!(layer.kind, LayerKind::Md | LayerKind::FileSystem);
     let is_known = is_single || layer.limits.optimal_io_bytes.is_some();
-    let better_kib = (severity > Severity::Note && is_known).then_some(rule_kib.min(kib));
-    let better_kib = better_kib.filter(|better_kib| *better_kib < kib);
-    base("large-window", severity, sentence, Vec::new(), better_kib)
+    let is_to_repair = severity > Severity::Note && is_known;
+    let better_kib = is_to_repair.then(|| better_kib(layer, stack, memory_bytes));
+    let better_kib = better_kib.flatten().filter(|better_kib| *better_kib < kib);
+    let repair = better_kib.map(|kib| Repair::now(name, kib));
+    base("large-window", severity, sentence, Vec::new(), repair)
 }
 
 /// The window of a layer below was changed, and does not count.
@@ -305,7 +381,7 @@ fn disagreeing(name: &str, layer: &StackLayer, kib: u64, stack: &Stack) -> Optio
             size(kib),
             size(below_kib)
         )],
-        repair: Some(repair(name, below_kib)),
+        repair: Some(Repair::now(name, below_kib)),
     })
 }
 
@@ -345,26 +421,18 @@ fn rule_kib(layer: &StackLayer) -> (u64, Origin) {
     origin::of_rule(&layer.limits, None)
 }
 
-/// The command that sets `kib`.
-#[must_use]
-pub fn repair(name: &str, kib: u64) -> String {
-    command("set", name, kib)
-}
-
-/// The command that sets `kib` now and at every boot.
-#[must_use]
-pub fn lasting_repair(name: &str, kib: u64) -> String {
-    command("persist", name, kib)
-}
-
 fn command(verb: &str, name: &str, kib: u64) -> String {
+    format!("sudo ahead device {verb} {} {kib}K", quoted(name))
+}
+
+/// `name` as a word for a shell: a mount point can have blanks in it, and a command is made to be copied.
+#[must_use]
+pub fn quoted(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:".contains(c);
     if name.chars().all(is_plain) && !name.is_empty() {
-        return format!("sudo ahead device {verb} {name} {kib}K");
+        return name.to_owned();
     }
-    // A mount point can have blanks in it, and the line is made to be copied into a shell.
-    let quoted = name.replace('\'', "'\\''");
-    format!("sudo ahead device {verb} '{quoted}' {kib}K")
+    format!("'{}'", name.replace('\'', "'\\''"))
 }
 
 /// The window as evidence.
@@ -407,11 +475,11 @@ mod tests {
     #[test]
     fn a_name_with_blanks_is_quoted_for_the_shell() {
         assert_eq!(
-            repair("/var/lib/db", 128),
+            Repair::now("/var/lib/db", 128).command,
             "sudo ahead device set /var/lib/db 128K"
         );
         assert_eq!(
-            repair("/mnt/it's mine", 4),
+            Repair::now("/mnt/it's mine", 4).command,
             r"sudo ahead device set '/mnt/it'\''s mine' 4K"
         );
     }

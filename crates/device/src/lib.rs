@@ -29,6 +29,7 @@ pub mod mechanism;
 pub mod origin;
 pub mod persist;
 pub mod persist_record;
+mod repairs;
 pub mod stack;
 pub mod stacked;
 pub mod superblock;

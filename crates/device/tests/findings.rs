@@ -13,7 +13,7 @@ use std::path::Path;
 
 use ahead_device::boot;
 use ahead_device::doctor::{self, Diagnosis};
-use ahead_device::finding::DeviceTiming;
+use ahead_device::finding::{DeviceTiming, Finding, Severity};
 use ahead_device::machine::MachineTree;
 use ahead_device::mapped::MappedAdvice;
 use ahead_device::mechanism::Mechanism;
@@ -32,6 +32,10 @@ fn ids(root: &Path) -> Vec<&'static str> {
     let all = examined(root);
     let findings = all.iter().flat_map(|one| &one.findings);
     findings.map(|finding| finding.id).collect()
+}
+
+fn command(finding: &Finding) -> Option<&str> {
+    finding.repair.as_ref().map(|one| one.command.as_str())
 }
 
 #[test]
@@ -54,7 +58,7 @@ fn every_machine_gives_its_approved_findings() {
                 for consequence in &finding.consequence {
                     writeln!(text, "    > {consequence}").expect("text");
                 }
-                let repair = finding.repair.as_deref().unwrap_or("-");
+                let repair = command(finding).unwrap_or("-");
                 writeln!(text, "    $ {repair}").expect("text");
             }
         }
@@ -112,7 +116,7 @@ fn the_repair_of_a_rule_is_kept_over_the_boot() {
             .remove(0)
             .findings
             .into_iter()
-            .map(|finding| (finding.id, finding.repair.unwrap_or_default()))
+            .map(|finding| (finding.id, command(&finding).unwrap_or_default().to_owned()))
             .collect::<Vec<_>>()
     };
     let repair = "sudo ahead device persist vda 128K".to_owned();
@@ -134,6 +138,90 @@ fn the_repair_of_a_rule_is_kept_over_the_boot() {
     }
 }
 
+/// What each finding of a machine says: how much it matters, and its command.
+fn said(listing: &str) -> Vec<(&'static str, Severity, Option<String>)> {
+    let root = support::built(listing);
+    let all = examined(root.path()).remove(0).findings;
+    let said = all.iter().map(|one| {
+        let command = command(one).map(str::to_owned);
+        (one.id, one.severity, command)
+    });
+    said.collect()
+}
+
+/// A disk of a hypervisor that says that it rotates: its rule gives 8 MiB.
+fn virtual_disk(kib: u64, more: &str) -> String {
+    format!(
+        "[proc]\nsys/kernel/osrelease = 6.18.1\n[sys/block/vda]\ndev = 254:0\nsize = 9\nqueue/rotational = 1\n\
+         queue/optimal_io_size = 0\nqueue/max_sectors_kb = 4096\nqueue/read_ahead_kb = {kib}\n{more}"
+    )
+}
+
+/// It was set by hand, is too large, and is lost at boot: the loss was to be prevented by keeping the value.
+#[test]
+fn what_is_wrong_with_a_value_is_not_to_be_kept() {
+    let found = said(&format!("{FLASH}65536\n[etc/udev/rules.d]\n"));
+    let repair = "sudo ahead device set sda 128K".to_owned();
+    assert_eq!(
+        found,
+        [
+            ("large-window", Severity::Warning, Some(repair)),
+            ("lost-at-boot", Severity::Warning, None)
+        ]
+    );
+}
+
+/// Its owner has persisted it: the doctor does not say the opposite.
+#[test]
+fn what_a_file_sets_at_boot_is_meant() {
+    let rule = |kib: u64| {
+        format!(
+            "[etc/udev/rules.d]\n60.rules = KERNEL==\"vda\", ATTR{{queue/read_ahead_kb}}=\"{kib}\"\n"
+        )
+    };
+    for (kib, id) in [
+        (0, "zero-window"),
+        (8192, "rule-of-6-17"),
+        (65_536, "large-window"),
+    ] {
+        let found = said(&virtual_disk(kib, &rule(kib)));
+        assert_eq!(found, [(id, Severity::Note, None)]);
+    }
+    // Another value than that of the file is no longer meant, and the file has the word.
+    let found = said(&virtual_disk(8192, &rule(1024)));
+    let repair = "sudo ahead device set vda 1024K".to_owned();
+    assert_eq!(
+        found,
+        [
+            ("rule-of-6-17", Severity::Warning, None),
+            ("overwritten-by", Severity::Warning, Some(repair))
+        ]
+    );
+}
+
+/// Nothing was read ahead: the rule of the kernel would have been the next finding.
+#[test]
+fn what_is_recommended_for_no_window_has_no_finding() {
+    let disk = virtual_disk(0, "");
+    let bogus = disk.replace("optimal_io_size = 0", "optimal_io_size = 33553920");
+    let array = "[sys/block/md0]\ndev = 9:0\nsize = 9\nmd/level = raid5\nqueue/rotational = 1\n\
+                 queue/optimal_io_size = 1048576\nqueue/read_ahead_kb = 0\n";
+    let nfs = "[sys/class/bdi]\n0:52/read_ahead_kb = 0\n[proc/self]\n\
+               mountinfo = 30 1 0:52 / /media rw - nfs4 server:/ rw,rsize=1048576\n";
+    for (listing, command) in [
+        (disk.as_str(), "sudo ahead device set vda 128K"),
+        (&bogus, "sudo ahead device set vda 128K"),
+        (array, "sudo ahead device set md0 2048K"),
+        (nfs, "sudo ahead device set /media 1024K"),
+    ] {
+        let found = said(listing);
+        let repair = Some(command.to_owned());
+        assert_eq!(found, [("zero-window", Severity::Warning, repair)]);
+    }
+    let again = said(&virtual_disk(128, ""));
+    assert_eq!(again, []);
+}
+
 #[test]
 fn a_value_that_boot_overwrites_is_said_with_the_file_and_the_line() {
     let line = "[etc/sysfs.d]\na.conf = # the disk\na.conf = block/sda/queue/read_ahead_kb = 256\n";
@@ -143,10 +231,7 @@ fn a_value_that_boot_overwrites_is_said_with_the_file_and_the_line() {
     assert_eq!(finding.id, "overwritten-by");
     assert_eq!(finding.evidence[1].file, "/etc/sysfs.d/a.conf:2");
     assert!(finding.consequence[1].contains("sectors"), "{finding:?}");
-    assert_eq!(
-        finding.repair.as_deref(),
-        Some("sudo ahead device set sda 256K")
-    );
+    assert_eq!(command(finding), Some("sudo ahead device set sda 256K"));
 }
 
 #[test]
@@ -280,7 +365,7 @@ fn in_a_container_the_host_is_where_to_repair() {
     let root = disk(0, "[run/systemd]\ncontainer = lxc\n");
     let all = examined(root.path());
     let finding = &all[0].findings[0];
-    let repair = finding.repair.as_deref();
+    let repair = command(finding);
     assert_eq!(repair, Some("on the host: sudo ahead device set sda 128K"));
     let says = &finding.evidence.last().expect("evidence").says;
     assert_eq!(says, "a container (lxc): the window is its host's");
