@@ -205,7 +205,10 @@ pub(super) fn tmpfiles(text: &str) -> Vec<BootSetting> {
     found
 }
 
-/// `readahead=4096` of a profile, with `s` behind it in sectors. With `>` before it, it only raises.
+/// The disks that a profile means which names none: those of these buses, and what has no bus, as volumes and arrays.
+const DISKS_OF_TUNED: &str = "sd*|vd*|xvd*|nvme*|mmcblk*|dm-*|md*|loop*|zram*";
+
+/// `readahead=4096` of a profile, and `8192 s` in sectors; `8192s` is none. With `>` before it, it only raises.
 pub(super) fn tuned(text: &str) -> Vec<BootSetting> {
     let mut found: Vec<BootSetting> = Vec::new();
     let mut section_start = 0;
@@ -241,13 +244,14 @@ pub(super) fn tuned(text: &str) -> Vec<BootSetting> {
                 });
             }
             "readahead" => {
-                let number = value.trim_start_matches('>').trim();
-                let (number, unit) = match number.strip_suffix('s') {
-                    Some(number) => (number, WindowUnit::Sectors),
-                    None => (number, WindowUnit::Kib),
+                let mut words = value.trim_start_matches('>').split_whitespace();
+                let number = words.next().and_then(|number| number.parse().ok());
+                let unit = match words.next() {
+                    Some(unit) if unit.starts_with('s') => WindowUnit::Sectors,
+                    _ => WindowUnit::Kib,
                 };
-                if let Ok(number) = number.trim().parse() {
-                    let mut one = setting(at, "sd*|vd*|xvd*|nvme*|mmcblk*|dasd*", number, unit);
+                if let Some(number) = number {
+                    let mut one = setting(at, DISKS_OF_TUNED, number, unit);
                     one.only_raises = value.starts_with('>');
                     one.is_sure = !one.only_raises;
                     one.comment_kib = comment_kib;
@@ -420,7 +424,7 @@ mod tests {
         assert_eq!(one(sysfs(line)), (1, "sda".into(), 128, true));
         let line = "w /sys/class/bdi/0:47/read_ahead_kb - - - - 64";
         assert_eq!(one(tmpfiles(line)), (1, "0:47".into(), 64, true));
-        let profile = "[disk]\nreadahead=8192s\ndevices=sda,sdb\n";
+        let profile = "[disk]\nreadahead=8192 s\ndevices=sda,sdb\n";
         assert_eq!(one(tuned(profile)), (2, "sda|sdb".into(), 4096, true));
         let script = "/sbin/blockdev --setra 256 /dev/sda";
         assert_eq!(
@@ -430,6 +434,24 @@ mod tests {
         let unit = "ExecStart=/bin/sh -c 'echo 512 > /sys/block/vdb/queue/read_ahead_kb'";
         assert_eq!(one(commands(unit, true)), (1, "vdb".into(), 512, true));
         assert_eq!(commands("blockdev --setra $N /dev/sda", true), []);
+    }
+
+    /// As `_parse_ra` and `_device_is_supported` of tuned's plugin for disks have it.
+    #[test]
+    fn a_profile_sets_volumes_and_arrays_and_takes_a_unit_behind_a_blank() {
+        let of = |value: &str| {
+            let found = tuned(&format!("[disk]\nreadahead={value}\n"));
+            found.first().map(BootSetting::kib)
+        };
+        assert_eq!(of("8192 s"), Some(4096));
+        assert_eq!(of(">8192 sectors"), Some(4096));
+        assert_eq!(of("8192"), Some(8192));
+        assert_eq!(of("8192s"), None);
+        let one = &tuned("[disk]\nreadahead=4096\n")[0];
+        for name in ["sda", "dm-3", "md127", "loop0", "zram0"] {
+            assert_eq!(one.sets(&[name.to_owned()]), Some(true), "{name}");
+        }
+        assert_eq!(one.sets(&["dasda".to_owned()]), Some(false));
     }
 
     #[test]
