@@ -17,12 +17,22 @@ use crate::machine::MachineTree;
 use crate::mechanism::Mechanism;
 
 mod text;
+mod udev;
 
 /// Longest file that is looked at; what people write for a window is a few lines.
 const BOOT_FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// Most files that are looked at. A full installation has about 200 rules and units.
-const BOOT_FILES_MAX: usize = 1024;
+/// Most files that are looked at. A full installation has about 200 rules, which are read twice, and as many units.
+const BOOT_FILES_MAX: usize = 4096;
+
+/// Where units of systemd lie; of two that are called the same, that of the last folder counts.
+const UNITS: [&str; 3] = [
+    "usr/lib/systemd/system",
+    "run/systemd/system",
+    UNITS_OF_THE_ADMINISTRATOR,
+];
+
+const UNITS_OF_THE_ADMINISTRATOR: &str = "etc/systemd/system";
 
 /// Deepest chain of tuned profiles that include each other.
 const INCLUDES_MAX: usize = 8;
@@ -56,7 +66,8 @@ pub fn read_with(machine: &MachineTree, instead: &[(&str, &str)]) -> BootSetting
         "run/udev/rules.d",
         "etc/udev/rules.d",
     ];
-    search.folders(&rules, ".rules", |_, text| text::udev(text));
+    search.folders(&rules, ".rules", |_, text| udev::attributes(text));
+    search.folders(&rules, ".rules", |_, text| udev::programs(text));
     search.nfs();
     let hotplug = "etc/hotplug.d/block";
     search.folders(&[hotplug], "", |_, text| text::hotplug(text));
@@ -100,6 +111,13 @@ impl Search<'_> {
         end: &str,
         parse: impl Fn(&Path, &str) -> Vec<BootSetting>,
     ) {
+        for (_, file) in self.names(folders, end) {
+            self.file(&file, &parse);
+        }
+    }
+
+    /// Names and places of these files.
+    fn names(&mut self, folders: &[&str], end: &str) -> Vec<(String, PathBuf)> {
         let mut files: Vec<(String, PathBuf)> = Vec::new();
         for folder in folders {
             let folder = Path::new(folder);
@@ -119,9 +137,7 @@ impl Search<'_> {
             }
         }
         files.sort();
-        for (_, file) in files {
-            self.file(&file, &parse);
-        }
+        files
     }
 
     fn file(&mut self, file: &Path, parse: impl Fn(&Path, &str) -> Vec<BootSetting>) {
@@ -211,26 +227,32 @@ impl Search<'_> {
             let mut of_unit = wanted.iter().filter(|(_, one)| one == unit);
             of_unit.any(|(folder, _)| is_of_device(folder) == with)
         };
-        self.folders(&["etc/systemd/system"], ".service", |file, text| {
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
+        for (name, file) in self.names(&UNITS, ".service") {
             let (early, late) = (starts(&name, true), starts(&name, false));
-            match with_device {
-                true if early && !late => text::unit(text, true),
-                false if late || !early => text::unit(text, late),
-                _ => Vec::new(),
+            // One that came with a package and is not enabled sets nothing; one of the administrator may be started by hand.
+            let is_known = early || late || file.starts_with(UNITS_OF_THE_ADMINISTRATOR);
+            let is_now = if with_device {
+                early && !late
+            } else {
+                late || !early
+            };
+            if is_known && is_now {
+                self.file(&file, |_, text| text::unit(text, with_device || late));
             }
-        });
+        }
     }
 
     /// Units that something starts, each behind the folder that says so.
     fn wanted_units(&self) -> Vec<(String, String)> {
-        let units = self.machine.below(Path::new("etc/systemd/system"));
         let is_list = |name: &str| name.ends_with(".wants") || name.ends_with(".requires");
         let mut wanted = Vec::new();
-        for folder in self.machine.names(&units) {
-            if is_list(&folder) {
-                let names = self.machine.names(&units.join(&folder));
-                wanted.extend(names.into_iter().map(|name| (folder.clone(), name)));
+        for units in UNITS {
+            let units = self.machine.below(Path::new(units));
+            for folder in self.machine.names(&units) {
+                if is_list(&folder) {
+                    let names = self.machine.names(&units.join(&folder));
+                    wanted.extend(names.into_iter().map(|name| (folder.clone(), name)));
+                }
             }
         }
         for (path, _) in self.instead {

@@ -285,6 +285,40 @@ fn the_active_profile_of_tuned_and_what_it_includes_are_read() {
     assert_eq!(ids(root.path()), ["overwritten-by"]);
 }
 
+/// As many guides have it; and whatever a rule assigns later, its programs run after all rules.
+#[test]
+fn a_program_that_a_rule_of_udev_starts_has_the_last_word() {
+    let rules = "[etc/udev/rules.d]\n\
+                 60.rules = KERNEL==\"sd[a-z]\", RUN+=\"/sbin/blockdev --setra 1024 /dev/%k\"\n\
+                 70.rules = KERNEL==\"sda\", ATTR{queue/read_ahead_kb}=\"64\"\n";
+    assert_eq!(ids(disk(512, rules).path()), [""; 0]);
+    let root = disk(64, rules);
+    let all = examined(root.path());
+    let finding = &all[0].findings[0];
+    assert_eq!(finding.id, "overwritten-by");
+    assert_eq!(finding.evidence[1].file, "/etc/udev/rules.d/60.rules:1");
+}
+
+/// Units of packages count where they are enabled, and one of the same name in `/etc` stands before them.
+#[test]
+fn enabled_units_are_found_in_every_folder_of_systemd() {
+    let unit = "ra.service = ExecStart=/sbin/blockdev --setra 1024 /dev/sda\n";
+    let wants = "ra.service = x\n";
+    for folder in ["usr/lib/systemd/system", "run/systemd/system"] {
+        let lines = format!("[{folder}]\n{unit}");
+        assert_eq!(ids(disk(512, &lines).path()), ["lost-at-boot"], "{folder}");
+        for place in [folder, "etc/systemd/system"] {
+            let lines = format!("{lines}[{place}/multi-user.target.wants]\n{wants}");
+            assert_eq!(ids(disk(512, &lines).path()), [""; 0], "{folder}");
+            let mine = format!(
+                "{lines}[etc/systemd/system]\n{}",
+                unit.replace("1024", "64")
+            );
+            assert_eq!(ids(disk(512, &mine).path()), ["overwritten-by"], "{folder}");
+        }
+    }
+}
+
 #[test]
 fn one_number_in_two_units_is_said() {
     let lines = "[etc/sysfs.d]\na.conf = block/sda/queue/read_ahead_kb = 512\n\

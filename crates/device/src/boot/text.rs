@@ -1,12 +1,10 @@
 //! The texts that set windows: a parser for each kind of file, line by line. What is not understood is passed over.
 
-use ahead_sys::device_identity::{MADE, OWN};
-
 use crate::boot_setting::{BootSetting, WindowUnit};
 use crate::identity::PROPERTIES;
 
 /// The number and unit of a setting, before the file is known.
-fn setting(line: usize, pattern: &str, written: u64, unit: WindowUnit) -> BootSetting {
+pub(super) fn setting(line: usize, pattern: &str, written: u64, unit: WindowUnit) -> BootSetting {
     BootSetting {
         file: String::new(),
         line: line + 1,
@@ -17,75 +15,6 @@ fn setting(line: usize, pattern: &str, written: u64, unit: WindowUnit) -> BootSe
         only_raises: false,
         is_sure: true,
     }
-}
-
-/// Rules such as `KERNEL=="sd*", ATTR{queue/read_ahead_kb}="128"`.
-pub(super) fn udev(text: &str) -> Vec<BootSetting> {
-    let mut found = Vec::new();
-    // A jump is a condition that stands elsewhere, and a line can go on in the next one.
-    let is_plain = !text.contains("GOTO") && !text.contains("\\\n");
-    for (at, line, comment_kib) in lines(text) {
-        let mut pattern = None;
-        let mut is_bdi = false;
-        let mut value = None;
-        let mut is_sure = is_plain;
-        let mut identity = None;
-        for part in parts(line) {
-            let Some((key, sign, operand)) = assignment(part) else {
-                continue;
-            };
-            match (key, sign) {
-                ("KERNEL", "==") => pattern = Some(operand),
-                (key, "==") if is_identity(key) && identity.is_none() => {
-                    identity = Some(format!("{key}={operand}"));
-                }
-                (
-                    "ATTR{queue/read_ahead_kb}" | "ATTR{bdi/read_ahead_kb}" | "ATTR{read_ahead_kb}",
-                    "=",
-                ) => {
-                    value = operand.parse().ok();
-                    is_bdi = key == "ATTR{read_ahead_kb}";
-                }
-                // A window belongs to whole devices: these hold for each of them.
-                ("ACTION" | "SUBSYSTEM" | "ENV{DEVTYPE}", _) | (_, "=" | "+=" | ":=") => {}
-                _ => is_sure = false,
-            }
-        }
-        if let Some(value) = value {
-            // A rule that names none means all of its kind; names of bdis begin with a digit or are like `btrfs-1`.
-            let all = if is_bdi { "*" } else { "[a-z]*" };
-            // Of a name and an identity both have to fit, which is not looked at here.
-            is_sure &= pattern.is_none() || identity.is_none();
-            let pattern = pattern.map(str::to_owned).or(identity);
-            let pattern = pattern.as_deref().unwrap_or(all);
-            let mut one = setting(at, pattern, value, WindowUnit::Kib);
-            one.is_sure = is_sure;
-            one.comment_kib = comment_kib;
-            found.push(one);
-        }
-    }
-    found
-}
-
-/// The parts of a rule: commas inside quotes belong to a value.
-fn parts(line: &str) -> impl Iterator<Item = &str> {
-    let mut is_quoted = false;
-    line.split(move |sign| {
-        is_quoted ^= sign == '"';
-        sign == ',' && !is_quoted
-    })
-}
-
-/// Whether a key of a rule says which device it is, in a way that [`identity`](crate::identity) knows.
-fn is_identity(key: &str) -> bool {
-    let file = key
-        .strip_prefix("ATTR{")
-        .and_then(|key| key.strip_suffix('}'));
-    let property = key
-        .strip_prefix("ENV{")
-        .and_then(|key| key.strip_suffix('}'));
-    file.is_some_and(|file| OWN.iter().chain(&MADE).any(|known| *known == file))
-        || property.is_some_and(|property| PROPERTIES.contains(&property))
 }
 
 /// Lines such as `nfs4=15360` of the section that nfsrahead reads.
@@ -353,17 +282,8 @@ fn mount_of<'a>(words: &[&'a str]) -> Option<&'a str> {
     (words[at + 1] == "-d" && end.ends_with("/read_ahead_kb")).then_some(path)
 }
 
-/// `KEY=="operand"`, with the sign between.
-fn assignment(part: &str) -> Option<(&str, &str, &str)> {
-    let part = part.trim();
-    let start = part.find(['=', '!', '+', ':', '-'])?;
-    let quote = start + part[start..].find('"')?;
-    let operand = part[quote + 1..].strip_suffix('"')?;
-    Some((part[..start].trim(), part[start..quote].trim(), operand))
-}
-
 /// Lines that say something, by their place from 0, each with the window of the comment on or before it.
-fn lines(text: &str) -> Vec<(usize, &str, Option<u64>)> {
+pub(super) fn lines(text: &str) -> Vec<(usize, &str, Option<u64>)> {
     let mut found = Vec::new();
     let mut before = None;
     for (at, line) in text.lines().enumerate() {
@@ -409,6 +329,7 @@ fn window_of(comment: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::udev;
     use super::*;
 
     #[test]
@@ -418,8 +339,6 @@ mod tests {
             let one = &found[0];
             (one.line, one.pattern.clone(), one.kib(), one.is_sure)
         };
-        let rule = "# x\nKERNEL==\"sd*\", ATTR{queue/rotational}==\"1\", ATTR{queue/read_ahead_kb}=\"256\"";
-        assert_eq!(one(udev(rule)), (2, "sd*".into(), 256, false));
         let line = "block/sda/queue/read_ahead_kb = 128";
         assert_eq!(one(sysfs(line)), (1, "sda".into(), 128, true));
         let line = "w /sys/class/bdi/0:47/read_ahead_kb - - - - 64";
@@ -456,10 +375,6 @@ mod tests {
 
     #[test]
     fn what_has_conditions_elsewhere_is_unsure() {
-        let rule = "ATTR{queue/read_ahead_kb}=\"256\"";
-        assert!(udev(rule)[0].is_sure);
-        assert!(!udev(&format!("KERNEL!=\"sd*\", GOTO=\"end\"\n{rule}"))[0].is_sure);
-        assert!(!udev(&format!("KERNEL==\"sda\", \\\n{rule}"))[0].is_sure);
         let command = "blockdev --setra 256 /dev/sda";
         assert!(!commands(&format!("if true; then\n{command}\nfi"), true)[0].is_sure);
     }
@@ -533,14 +448,17 @@ mod tests {
             "devices_udev_regex=^",
             "/dev/",
             "/dev/disk/",
+            "RUN+=\"",
+            "/dev/%k",
         ];
         let mut random = fastrand::Rng::with_seed(12);
         for _ in 0..20_000 {
             let text: String = (0..random.usize(0..16))
                 .map(|_| pieces[random.usize(0..pieces.len())])
                 .collect();
-            let mut all = udev(&text);
+            let mut all = udev::attributes(&text);
             for more in [
+                udev::programs(&text),
                 sysfs(&text),
                 tmpfiles(&text),
                 tuned(&text),
