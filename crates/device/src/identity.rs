@@ -135,22 +135,23 @@ pub fn names(machine: &MachineTree, layer: &StackLayer, stack: &Stack) -> Vec<St
     names
 }
 
-/// Where the device of this identity is now: a text that stands for it, and its layers. `None` where there is none.
+/// The devices of this identity now: a text that stands for each, and its layers. Mostly there is one. There are more
+/// where two ways lead to one disk, and where a maker gives one number to several.
 #[must_use]
-pub fn find(machine: &MachineTree, identity: &StableIdentity) -> Option<(String, Stack)> {
+pub fn find(machine: &MachineTree, identity: &StableIdentity) -> Vec<(String, Stack)> {
+    let is_it = |stack: &Stack| {
+        let layer = stack.counting();
+        layer.is_some_and(|layer| of(machine, layer) == *identity)
+    };
     if let StableIdentity::Mount { path, .. } = identity {
-        let found = target::find(machine, path).ok()?;
-        let stack = stack::of(machine, &found);
-        let is_it = stack
-            .counting()
-            .is_some_and(|layer| of(machine, layer) == *identity);
-        return is_it.then(|| (path.clone(), stack));
+        let found = target::find(machine, path).ok();
+        let stack = found.map(|found| stack::of(machine, &found));
+        let stack = stack.filter(is_it).into_iter();
+        return stack.map(|stack| (path.clone(), stack)).collect();
     }
-    inventory::all(machine).into_iter().find_map(|stack| {
-        let layer = stack.counting()?;
-        let name = layer.name.clone();
-        (of(machine, layer) == *identity).then_some((name, stack))
-    })
+    let all = inventory::all(machine).into_iter().filter(is_it);
+    let named = all.filter_map(|stack| Some((stack.counting()?.name.clone(), stack)));
+    named.collect()
 }
 
 /// What udev calls it, for those who know devices by what udev calls them.

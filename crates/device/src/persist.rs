@@ -34,8 +34,26 @@ pub struct RevertedWindow {
     pub target: String,
     /// The files that are as before.
     pub files: Vec<String>,
-    /// The window that was put back; nothing where the device is not there, or has another window than ours.
-    pub window: Option<WindowChange>,
+    /// What became of the window of each device of this name; none where it is not there.
+    pub windows: Vec<WindowAfterRevert>,
+}
+
+/// What became of the window of a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowAfterRevert {
+    /// It was the persisted one, and is the one before.
+    PutBack(WindowChange),
+    /// It was the one before already.
+    AsBefore {
+        /// What it is, in KiB.
+        kib: u64,
+    },
+    /// It was neither: something else has set it, and it stays.
+    SetOtherwise {
+        /// What it is, in KiB.
+        kib: u64,
+    },
 }
 
 /// Records what is there, writes the files and sets the window.
@@ -168,30 +186,36 @@ pub fn revert(
             .iter()
             .rev()
             .try_for_each(|file| files::take_back(machine, file))?;
-        let window = put_back(machine, &one)?;
+        let windows = put_back(machine, &one)?;
         record.persisted.retain(|other| *other != one);
         record.write()?;
         reverted.push(RevertedWindow {
             target: one.target,
             files: one.files.into_iter().map(|file| file.path).collect(),
-            window,
+            windows,
         });
     }
     Ok(reverted)
 }
 
-/// The window before, where the device has ours.
-fn put_back(machine: &MachineTree, one: &Persisted) -> Result<Option<WindowChange>, PersistError> {
-    let Some((name, _)) = identity::find(machine, &one.identity) else {
-        return Ok(None);
-    };
-    let now = window_of(machine, &name)?;
-    if now != one.kib || now == one.before_kib {
-        return Ok(None);
+/// The window before, where a device has ours. The mechanism sets it for all that say the same of themselves.
+fn put_back(
+    machine: &MachineTree,
+    one: &Persisted,
+) -> Result<Vec<WindowAfterRevert>, PersistError> {
+    let mut windows = Vec::new();
+    for (name, _) in identity::find(machine, &one.identity) {
+        let kib = window_of(machine, &name)?;
+        windows.push(if kib == one.before_kib {
+            WindowAfterRevert::AsBefore { kib }
+        } else if kib != one.kib {
+            WindowAfterRevert::SetOtherwise { kib }
+        } else if window::noted(machine, &name)? == Some(one.before_kib) {
+            // Where persisting it is the last change that is noted, that note has served.
+            WindowAfterRevert::PutBack(window::undo(machine, &name)?)
+        } else {
+            WindowAfterRevert::PutBack(window::set(machine, &name, one.before_kib)?)
+        });
     }
-    // Where persisting it is the last change that is noted, that note has served.
-    if window::noted(machine, &name)? == Some(one.before_kib) {
-        return Ok(Some(window::undo(machine, &name)?));
-    }
-    Ok(Some(window::set(machine, &name, one.before_kib)?))
+    Ok(windows)
 }

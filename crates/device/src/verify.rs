@@ -37,9 +37,10 @@ pub struct VerifiedWindow {
     pub file: String,
     /// What was persisted, in KiB.
     pub persisted_kib: u64,
-    /// The window now, in KiB; nothing where the device is not there.
+    /// The window now, in KiB; nothing where the device is not there. Of several devices of this name, that of one that
+    /// has another window than the persisted one.
     pub now_kib: Option<u64>,
-    /// Whether the window is the persisted one, and the files are as they were written.
+    /// Whether the window of each device of this name is the persisted one, and the files are as they were written.
     pub holds: bool,
     /// Whether the machine was started since: before, what holds is what was set.
     pub since_boot: bool,
@@ -75,19 +76,26 @@ fn verified(machine: &MachineTree, one: &Persisted) -> VerifiedWindow {
         .filter_map(|file| changed(machine, &file.path, &file.now))
         .collect();
     let found = identity::find(machine, &one.identity);
-    let found = found
-        .as_ref()
-        .and_then(|(name, stack)| Some((name, stack, stack.counting()?)));
-    let now_kib = found.and_then(|(_, _, layer)| layer.read_ahead_kb);
-    match found {
-        None => why.push(format!(
-            "no device here is called so: {}",
-            one.identity.words()
-        )),
-        Some((name, stack, layer)) if now_kib != Some(one.kib) => {
-            why.push(changed_by(machine, name, stack, layer, one));
+    if found.is_empty() {
+        let words = one.identity.words();
+        why.push(format!("no device here is called so: {words}"));
+    }
+    let mut now_kib = None;
+    for (name, stack) in &found {
+        let Some(layer) = stack.counting() else {
+            continue;
+        };
+        let is_persisted = layer.read_ahead_kb == Some(one.kib);
+        if !is_persisted {
+            let because = changed_by(machine, name, stack, layer, one);
+            why.push(match found.len() {
+                1 => because,
+                _ => format!("{name}: {because}"),
+            });
         }
-        Some(_) => {}
+        if !is_persisted || now_kib.is_none() {
+            now_kib = layer.read_ahead_kb;
+        }
     }
     VerifiedWindow {
         target: one.target.clone(),

@@ -10,7 +10,7 @@ use std::path::Path;
 use ahead_device::identity::StableIdentity;
 use ahead_device::machine::MachineTree;
 use ahead_device::mechanism::{MECHANISMS, Mechanism};
-use ahead_device::persist::{self, PersistError};
+use ahead_device::persist::{self, PersistError, WindowAfterRevert};
 use ahead_device::persist_record;
 use ahead_device::verify::verify;
 use ahead_device::window;
@@ -302,27 +302,6 @@ fn a_unit_names_the_link_of_its_device_as_systemd_does() {
     }
 }
 
-/// A bridge that gives one number to every disk behind it.
-#[test]
-fn another_device_of_the_same_number_is_said() {
-    let text =
-        "[sys/block/sda]\ndev = 8:0\nsize = 9\nqueue/read_ahead_kb = 128\ndevice/wwid = t10.1234\n";
-    let root = support::built(&format!(
-        "{text}{}",
-        text.replace("sda", "sdb").replace("8:0", "8:16")
-    ));
-    fs::create_dir_all(root.path().join("etc/udev/rules.d")).expect("a folder");
-    let tree = MachineTree::at(root.path());
-    let plan = persist::plan(&tree, "sda", 512, None).expect("a plan");
-    assert!(
-        plan.notes
-            .iter()
-            .any(|note| note.starts_with("sdb says the same")),
-        "{:?}",
-        plan.notes
-    );
-}
-
 /// Whatever a maker wrote, each mechanism that takes it is seen by the readers, for this device and no other.
 #[test]
 fn serial_numbers_with_any_signs_mean_themselves() {
@@ -385,7 +364,7 @@ fn a_disk_is_found_again_by_what_it_is() {
     assert!(all[0].why[0].contains("naa.5000c500a1b2c3d4"), "{all:?}");
     // Its window is not that of the one that is gone.
     let reverted = persist::revert(&machine.tree, None).expect("reverted");
-    assert_eq!(reverted[0].window, None);
+    assert_eq!(reverted[0].windows, []);
     assert_eq!(machine.window(), 512);
 }
 
@@ -434,6 +413,62 @@ fn a_name_that_another_disk_has_by_now_means_that_disk() {
         (window_of(root.path(), "sda"), window_of(root.path(), "sdb")),
         (128, 128)
     );
+}
+
+/// A bridge that gives one number to every disk behind it. Only the first of them was looked at.
+#[test]
+fn two_disks_of_one_number_are_not_told_apart() {
+    let (_root, tree) = two_disks("t10.1234", "t10.1234");
+    let refused = persist::plan(&tree, "sdb", 512, None).expect_err("refused");
+    assert!(
+        refused
+            .to_string()
+            .starts_with("sdb and sda say the same of themselves (device/wwid t10.1234)"),
+        "{refused}"
+    );
+}
+
+/// The second one came when the first one was persisted: the rule sets both.
+#[test]
+fn what_is_persisted_holds_where_it_does_for_every_disk_of_that_number() {
+    let (root, tree) = two_disks("t10.1234", "naa.5bbb");
+    let plan = persist::plan(&tree, "sda", 512, None).expect("a plan");
+    persist::carry_out(&tree, &plan).expect("persisted");
+    let second = root.path().join("sys/class/block/sdb");
+    fs::write(second.join("device/wwid"), "t10.1234\n").expect("written");
+    let all = verify(&tree, Some("sda")).expect("a record");
+    assert_eq!((all[0].holds, all[0].now_kib), (false, Some(128)));
+    assert!(all[0].why[0].starts_with("sdb: "), "{all:?}");
+    fs::write(second.join("queue/read_ahead_kb"), "512\n").expect("written");
+    assert!(verify(&tree, Some("sda")).expect("a record")[0].holds);
+    let reverted = persist::revert(&tree, Some("sda")).expect("reverted");
+    assert_eq!(reverted[0].windows.len(), 2);
+    assert_eq!(
+        (window_of(root.path(), "sda"), window_of(root.path(), "sdb")),
+        (128, 128)
+    );
+}
+
+/// A window that was already what was persisted was said to be another one.
+#[test]
+fn what_became_of_the_window_is_told_apart() {
+    let after = |before: u64, persisted: u64, now: u64| {
+        let machine = Machine::with_disk("naa.5000c500a1b2c3d4");
+        machine.write_window(before);
+        machine.persist(persisted, Some(Mechanism::Udev));
+        machine.write_window(now);
+        let mut reverted = persist::revert(&machine.tree, None).expect("reverted");
+        reverted.remove(0).windows.remove(0)
+    };
+    assert!(matches!(
+        after(128, 512, 512),
+        WindowAfterRevert::PutBack(change) if change.now_kib == 128
+    ));
+    let kib = 128;
+    assert_eq!(after(128, 512, 128), WindowAfterRevert::AsBefore { kib });
+    assert_eq!(after(128, 128, 128), WindowAfterRevert::AsBefore { kib });
+    let kib = 96;
+    assert_eq!(after(128, 512, 96), WindowAfterRevert::SetOtherwise { kib });
 }
 
 /// A disk that is not plugged in is called as it was called then.

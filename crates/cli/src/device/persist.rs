@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use ahead_device::machine::MachineTree;
 use ahead_device::mechanism::Mechanism;
 use ahead_device::origin::in_both_units;
-use ahead_device::persist::{self, PersistPlan, PlannedFile, RevertedWindow};
+use ahead_device::persist::{self, PersistPlan, PlannedFile, RevertedWindow, WindowAfterRevert};
 use ahead_device::verify::{self, VerifiedWindow};
 use ahead_device::window::WindowChange;
 use serde::Serialize;
@@ -172,15 +172,29 @@ pub(super) fn revert(
 
 fn reverted(one: &RevertedWindow) -> String {
     let files = one.files.join(" and ");
-    let window = match &one.window {
-        Some(change) => format!(
+    let windows: Vec<_> = one.windows.iter().map(after_revert).collect();
+    let windows = match windows.is_empty() {
+        true => "its device is not here".to_owned(),
+        false => windows.join("; "),
+    };
+    format!("{}: {files} as before; {windows}\n", one.target)
+}
+
+fn after_revert(window: &WindowAfterRevert) -> String {
+    match window {
+        WindowAfterRevert::PutBack(change) => format!(
             "{} now, {} before",
             in_both_units(change.now_kib),
             in_both_units(change.before_kib)
         ),
-        None => "the window is not the persisted one and stays".to_owned(),
-    };
-    format!("{}: {files} as before; {window}\n", one.target)
+        WindowAfterRevert::AsBefore { kib } => {
+            format!("the window is {}, as before", in_both_units(*kib))
+        }
+        WindowAfterRevert::SetOtherwise { kib } => format!(
+            "the window is {}, which something else has set, and stays",
+            in_both_units(*kib)
+        ),
+    }
 }
 
 const fn mechanism(choice: PersistChoice) -> Mechanism {

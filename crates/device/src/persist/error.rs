@@ -55,6 +55,18 @@ pub enum PersistError {
     /// The mechanism would not read it, as another line for the same path comes first.
     #[error("{} would not read it: another file says the same path before it", .0.word())]
     NotRead(Mechanism),
+    /// Several devices are called the same.
+    #[error(
+        "{name} and {others} say the same of themselves ({identity}): nothing that sets a window at boot could tell them apart; where they are two ways to one disk, name the device above them"
+    )]
+    Alike {
+        /// The one that was meant.
+        name: String,
+        /// Those that are called so too.
+        others: String,
+        /// How they are called.
+        identity: String,
+    },
     /// The same window is persisted by other means.
     #[error("{target} is persisted by {} already: `ahead device revert {target}` first", mechanism.word())]
     Already {
@@ -102,7 +114,9 @@ pub enum PersistError {
         source: io::Error,
     },
     /// There is nothing to revert or verify.
-    #[error("no window of {0} is persisted by `ahead device persist`")]
+    #[error(
+        "no window of {0} is persisted by `ahead device persist`; `ahead device verify` says which are"
+    )]
     NothingPersisted(String),
 }
 

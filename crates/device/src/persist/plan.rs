@@ -13,7 +13,6 @@ use crate::block::LayerKind;
 use crate::boot::{self, BootSettings};
 use crate::boot_setting::BootSetting;
 use crate::identity::{self, StableIdentity};
-use crate::inventory;
 use crate::machine::MachineTree;
 use crate::mechanism::{self, Mechanism};
 use crate::origin::in_both_units;
@@ -91,6 +90,7 @@ pub fn plan(
         identity: identity::of(machine, layer),
         record: &record,
     };
+    device.refuse_alike()?;
     let earlier = record.iter().find(|one| one.identity == device.identity);
     if let Some(earlier) = earlier {
         if only.is_some_and(|only| only != earlier.mechanism) {
@@ -141,7 +141,6 @@ impl Planned<'_> {
             return Err(PersistError::NotInstalled(mechanism));
         }
         let mut notes = vec![format!("{}: {why}.", mechanism.word())];
-        notes.extend(self.namesakes());
         let files = self.files(mechanism, &mut notes)?;
         for file in &files {
             let mut others = self
@@ -168,19 +167,20 @@ impl Planned<'_> {
         })
     }
 
-    /// Other devices that say the same of themselves: two ways to one disk, or a maker who gives one number to all.
-    fn namesakes(&self) -> Option<String> {
-        if matches!(self.identity, StableIdentity::Mount { .. }) {
-            return None;
+    /// A file would set the window of each device that says the same of itself, and only one was named.
+    fn refuse_alike(&self) -> Result<(), PersistError> {
+        let others: Vec<_> = identity::find(self.machine, &self.identity)
+            .into_iter()
+            .map(|(name, _)| name)
+            .filter(|name| *name != self.layer.name)
+            .collect();
+        if others.is_empty() || matches!(self.identity, StableIdentity::Mount { .. }) {
+            return Ok(());
         }
-        let all = inventory::all(self.machine);
-        let layers = all.iter().filter_map(Stack::counting);
-        let others = layers.filter(|one| one.name != self.layer.name);
-        let others = others.filter(|one| identity::of(self.machine, one) == self.identity);
-        let names: Vec<_> = others.map(|one| one.name.as_str()).collect();
-        (!names.is_empty()).then(|| {
-            let names = names.join(", ");
-            format!("{names} says the same of itself, and gets the same window.")
+        Err(PersistError::Alike {
+            name: self.layer.name.clone(),
+            others: others.join(", "),
+            identity: self.identity.words().escape_debug().to_string(),
         })
     }
 
