@@ -176,6 +176,29 @@ fn at_a_terminal_it_asks_and_only_yes_is_yes() {
     }
 }
 
+/// Whoever asked for JSON got a question in front of it, about a plan that was not shown.
+#[test]
+fn with_json_nothing_is_asked_at_a_terminal() {
+    let machine = Machine::new();
+    let words = machine.words(&["persist", "sda", "512K", "--json"]);
+    let command = format!("{} {}", env!("CARGO_BIN_EXE_ahead"), words.join(" "));
+    let output = Command::new("script")
+        .args(["-qec", &command, "/dev/null"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("script");
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("--yes") && !said.contains("[y/N]") && said.lines().count() == 1,
+        "{said}"
+    );
+    assert_eq!(machine.window(), "128");
+    let output = machine.device(&["persist", "sda", "512K", "--json", "--yes"]);
+    let json: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(json["change"]["now_kib"], 512);
+}
+
 #[test]
 fn what_cannot_be_persisted_is_refused_in_one_line() {
     let machine = Machine::new();

@@ -30,6 +30,9 @@ pub(super) fn persist(
     arguments: &PersistOptions,
     kib: u64,
 ) -> Result<String, DeviceCommandError> {
+    if arguments.options.json && !arguments.yes {
+        return Err(DeviceCommandError::JsonNotAsked);
+    }
     let only = arguments.mechanism.map(mechanism);
     let plan = persist::plan(machine, &arguments.target, kib, only)?;
     if !arguments.options.json {
