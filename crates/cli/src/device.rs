@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use ahead_device::finding::quoted;
 use ahead_device::inventory;
 use ahead_device::machine::MachineTree;
 use ahead_device::origin::in_both_units;
@@ -214,6 +215,7 @@ fn changed(change: &WindowChange, options: &DeviceOptions, to_undo: Option<&str>
         );
     }
     if let Some(target) = to_undo {
+        let target = quoted(target);
         text +=
             &format!("It holds until the next boot; `ahead device undo {target}` puts it back.\n");
     }

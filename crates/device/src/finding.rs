@@ -68,7 +68,7 @@ pub struct Finding {
     pub evidence: Vec<FindingEvidence>,
     /// What follows from it, in numbers.
     pub consequence: Vec<String>,
-    /// The command that repairs it; nothing for a note, and where the facts name no better value.
+    /// The command that repairs it; nothing where the facts name no better value, and for most notes.
     pub repair: Option<Repair>,
 }
 

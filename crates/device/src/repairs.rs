@@ -6,13 +6,14 @@
 use crate::finding::{Finding, Repair, Severity};
 
 /// Findings that object to the window itself, whatever set it.
-const OBJECTIONS: [&str; 6] = [
+const OBJECTIONS: [&str; 7] = [
     "zero-window",
     "default-window",
     "bogus-optimal-size",
     "rule-of-6-17",
     "large-window",
     "layers-disagree",
+    "stacked-read-ahead",
 ];
 
 /// Findings about what was written for the window, in the order in which they are believed.
@@ -32,7 +33,10 @@ pub(crate) fn is_meant(findings: &mut [Finding]) {
 /// Leaves the command of the finding that has the word, and those that say the same value.
 pub(crate) fn settle(findings: &mut [Finding]) {
     let order = || WRITTEN.iter().chain(&OBJECTIONS).chain(&["lost-at-boot"]);
-    let rank = |one: &Finding| order().position(|id| *id == one.id);
+    let rank = |one: &Finding| {
+        let place = order().position(|id| *id == one.id);
+        place.unwrap_or(usize::MAX)
+    };
     let with_command = findings.iter().filter(|one| one.repair.is_some());
     let chosen: Option<Repair> = with_command
         .min_by_key(|one| rank(one))

@@ -6,7 +6,7 @@
 //! among them.
 
 use crate::block::{self, LayerKind};
-use crate::finding::{self, Finding, FindingEvidence, Severity};
+use crate::finding::{self, Finding, FindingEvidence, Repair, Severity};
 use crate::machine::MachineTree;
 use crate::origin::DEFAULT_KIB;
 use crate::stack::{Stack, StackLayer};
@@ -31,12 +31,12 @@ pub fn of_stack(machine: &MachineTree, name: &str, stack: &Stack) -> Option<Find
         consequence: vec![
             more,
             format!(
-                "The kernel asks for up to {} ahead of each stream on top of that; with {} it leaves that to the layer below: sudo ahead device set {name} {DEFAULT_KIB}K",
+                "The kernel asks for up to {} ahead of each stream on top of that; with {} it leaves that to the layer below.",
                 finding::size(kib),
                 finding::size(DEFAULT_KIB)
             ),
         ],
-        repair: None,
+        repair: Some(Repair::now(name, DEFAULT_KIB)),
     })
 }
 

@@ -394,6 +394,19 @@ fn a_loop_device_over_the_page_cache_with_a_raised_window_is_noted() {
     assert_eq!(with(128, 0), [""; 0]);
 }
 
+/// The mount point has a blank in it, and the machine is a container: the command can be copied, to the host.
+#[test]
+fn every_command_is_quoted_and_for_the_host() {
+    let text = "[sys/class/bdi]\n0:63/read_ahead_kb = 1024\n[proc/self]\n\
+                mountinfo = 30 1 0:63 / /my\\040data rw - fuse.rclone remote:x rw\n";
+    let found = said(&format!("{text}[run/systemd]\ncontainer = lxc\n"));
+    let repair = "on the host: sudo ahead device set '/my data' 128K".to_owned();
+    assert_eq!(
+        found,
+        [("stacked-read-ahead", Severity::Note, Some(repair))]
+    );
+}
+
 #[test]
 fn in_a_container_the_host_is_where_to_repair() {
     let root = disk(0, "[run/systemd]\ncontainer = lxc\n");

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, IsTerminal as _};
 
+use ahead_device::finding::quoted;
 use ahead_device::machine::MachineTree;
 use ahead_device::mechanism::Mechanism;
 use ahead_device::origin::in_both_units;
@@ -46,7 +47,7 @@ pub(super) fn persist(
         let (plan, change) = (&plan, &change);
         return Ok(to_json(&PersistedWindow { plan, change }));
     }
-    let target = &arguments.target;
+    let target = quoted(&plan.target);
     Ok(format!(
         "{}: {} now, {} before, and at every boot by {}.\n`ahead device verify {target}` says whether it holds; `ahead device revert {target}` takes it back.\n",
         change.name,

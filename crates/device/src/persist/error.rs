@@ -3,6 +3,7 @@
 use std::io;
 
 use super::text::UnwritableName;
+use crate::finding::quoted;
 use crate::mechanism::Mechanism;
 use crate::origin::in_both_units;
 use crate::persist_record::PersistRecordError;
@@ -68,7 +69,7 @@ pub enum PersistError {
         identity: String,
     },
     /// The same window is persisted by other means.
-    #[error("{target} is persisted by {} already: `ahead device revert {target}` first", mechanism.word())]
+    #[error("{target} is persisted by {} already: `ahead device revert {}` first", mechanism.word(), quoted(target))]
     Already {
         /// What was persisted.
         target: String,
@@ -76,7 +77,10 @@ pub enum PersistError {
         mechanism: Mechanism,
     },
     /// The file is changed for another device.
-    #[error("{file} is persisted for {target} already: `ahead device revert {target}` first")]
+    #[error(
+        "{file} is persisted for {target} already: `ahead device revert {}` first",
+        quoted(target)
+    )]
     Shared {
         /// The file.
         file: String,
