@@ -78,6 +78,24 @@ fn who_is_not_root_is_told_so_and_the_window_stays() {
     assert_eq!(window(&root), "128\n");
 }
 
+/// The folder of the record is root's: "not a folder that only we can write to" did not say what to do.
+#[test]
+fn who_is_not_root_is_told_so_before_anything_is_persisted() {
+    for is_there in [true, false] {
+        let place = Place::new();
+        let root = machine(&place);
+        let here = Path::new(&root);
+        fs::create_dir_all(here.join("etc/udev/rules.d")).expect("our folder");
+        if is_there {
+            fs::create_dir_all(here.join("var/lib/ahead")).expect("our folder");
+        }
+        let words = ["device", "persist", "--root", &root, "sda", "256K", "--yes"];
+        let persist = as_nobody(&place, &words);
+        assert_refused(&persist, 1, &["/var/lib/ahead", "needs root"]);
+        assert_eq!(window(&root), "128\n");
+    }
+}
+
 #[test]
 fn a_folder_that_may_not_be_entered_is_one_line() {
     let place = Place::new();

@@ -3,10 +3,10 @@
 //! The record is written before the files that it is about, so that what an interrupted persist has left is known,
 //! and is taken out after they are as before. It holds what was in each file.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,14 @@ pub enum PersistRecordError {
     /// Its folder is not ours, or cannot be made or locked.
     #[error("cannot record what is persisted: {0}; nothing was changed")]
     Lock(#[from] UndoLockError),
+    /// Its folder is root's, or can be made by root alone.
+    #[error(
+        "cannot record what is persisted in {folder}, which belongs to root: this needs root; nothing was changed"
+    )]
+    NeedsRoot {
+        /// The folder.
+        folder: String,
+    },
     /// It makes no sense.
     #[error(
         "the record of what is persisted is damaged ({file}: {why}); nothing was changed: look for files with `ahead` in their name below /etc, then remove the record"
@@ -146,14 +154,12 @@ impl PersistRecord {
     /// [`PersistRecordError`].
     pub fn open(machine: &MachineTree) -> Result<Self, PersistRecordError> {
         let folder = machine.root().join(FOLDER);
-        // Not only for its owner: who may not change windows may still verify them.
-        let mut make = DirBuilder::new();
-        let made = make.recursive(true).mode(0o755).create(&folder);
-        made.map_err(|source| UndoLockError::Io {
-            path: folder.clone(),
-            source,
+        let lock = lock(&folder).map_err(|error| match needs_root(&folder, &error) {
+            true => PersistRecordError::NeedsRoot {
+                folder: machine.seen(&folder),
+            },
+            false => error.into(),
         })?;
-        let lock = UndoLock::take(&folder)?;
         let file = UndoFile::new(&folder, "persisted");
         Ok(Self {
             _lock: lock,
@@ -183,6 +189,29 @@ impl PersistRecord {
                 source,
             })
     }
+}
+
+fn lock(folder: &Path) -> Result<UndoLock, UndoLockError> {
+    // Not only for its owner: who may not change windows may still verify them.
+    let mut make = DirBuilder::new();
+    let made = make.recursive(true).mode(0o755).create(folder);
+    made.map_err(|source| UndoLockError::Io {
+        path: folder.to_owned(),
+        source,
+    })?;
+    UndoLock::take(folder)
+}
+
+/// Whether root could have done it.
+fn needs_root(folder: &Path, error: &UndoLockError) -> bool {
+    let is_refused = match error {
+        UndoLockError::Io { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,
+        UndoLockError::NotOurs { .. } => true,
+    };
+    let mut above = folder.ancestors();
+    let there = above.find_map(|folder| fs::symlink_metadata(folder).ok());
+    let is_roots = there.is_some_and(|there| there.uid() == 0);
+    is_refused && is_roots && !rustix::process::geteuid().is_root()
 }
 
 /// What is persisted, without the lock.

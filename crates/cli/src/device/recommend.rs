@@ -317,11 +317,18 @@ impl Source {
             path: name(),
             source,
         })?;
-        let measurement =
-            Measurement::from_json(&bytes).map_err(|source| RecommendCommandError::Form {
+        // A file of ours is nothing that its user has typed wrong.
+        let measurement = Measurement::from_json(&bytes).map_err(|source| match is_named_so {
+            true => RecommendCommandError::Form {
                 path: name(),
                 source,
-            })?;
+            },
+            false => RecommendCommandError::Stored {
+                name: text.clone(),
+                path: name(),
+                source,
+            },
+        })?;
         Ok(Self::Measured(Box::new(measurement)))
     }
 

@@ -67,6 +67,18 @@ pub enum RecommendCommandError {
         /// Why.
         source: io::Error,
     },
+    /// What is stored of the device is damaged, or of another version.
+    #[error(
+        "the stored measurement of '{name}' ({path}) cannot be used: {source}; measure again with `ahead device measure`"
+    )]
+    Stored {
+        /// The device, as it was asked for.
+        name: String,
+        /// The file.
+        path: String,
+        /// What is wrong.
+        source: MeasurementError,
+    },
     /// No measurement of the device is stored.
     #[error(
         "no measurement of '{0}' is stored: `ahead device measure` a device or a large file on it first"
@@ -119,9 +131,11 @@ impl RecommendCommandError {
             Self::InLab(error) => error.exit(),
             Self::OnDisk(error) => error.exit(),
             Self::Folder(_) | Self::ModelText(_) => Exit::Failed,
-            Self::Read { .. } | Self::NotMeasured(_) | Self::NoReads(_) | Self::Simulate(_) => {
-                Exit::Failed
-            }
+            Self::Read { .. }
+            | Self::Stored { .. }
+            | Self::NotMeasured(_)
+            | Self::NoReads(_)
+            | Self::Simulate(_) => Exit::Failed,
         }
     }
 }
