@@ -201,10 +201,12 @@ for at in places:
     // So that something is in memory already, and counts no longer.
     run();
     let result = place.path().join("m.json");
+    // By a path that is right in its folder only.
+    let folder = Path::new(data).parent().expect("a folder");
     let arguments = [
         "device",
         "measure",
-        data,
+        "data",
         "--time",
         "4s",
         "--no-ladder",
@@ -213,13 +215,27 @@ for at in places:
     ];
     // Others may use the processors: figures whose parts differ wildly are not stored, rightly.
     let stored = (0..10).any(|_| {
-        let output = ahead(&place, &arguments).output().expect("ahead starts");
+        let mut measure = ahead(&place, &arguments);
+        let output = measure.current_dir(folder).output().expect("ahead starts");
         stdout(&output).contains("Stored in")
     });
     assert!(stored, "ten times something was in the way");
+    let target = &json(&result)["target"];
+    assert_eq!(
+        (&target["name"], &target["path"]),
+        (&"data".into(), &data.into())
+    );
     let measured = json(&result)["figures"]["access_ns"]["value"].clone();
     let believed = run();
     assert!(believed.contains(&measured), "{measured} in {believed:?}");
+
+    // What is kept is ours: where it is damaged, nobody has typed anything wrong.
+    let kept = place.path().join("cache/ahead/measurements");
+    let kept = fs::read_dir(kept).expect("our folder").next();
+    fs::write(kept.expect("a file").expect("it").path(), "{").expect("ours");
+    let recommend = ahead(&place, &["device", "recommend", data]).output();
+    let parts = ["data", "measurements", "measure again"];
+    assert_refused(&recommend.expect("ahead starts"), 1, &parts);
 }
 
 /// Waits until the ladder has changed the window, ends the program so, and waits for the window to be back.

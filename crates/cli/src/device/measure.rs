@@ -224,7 +224,8 @@ impl<'a> Job<'a> {
         let lowest = limits.find(|limits| limits.scheduler.is_some());
         let target = MeasuredTarget {
             name: text.to_owned(),
-            path: path.to_string_lossy().into_owned(),
+            // It is asked about from other folders.
+            path: target::name_to_keep(machine, &path.to_string_lossy()),
             size_bytes: device.size_bytes(),
             is_device: device.is_device(),
             identity: identity.map(|number| format!("{number:016x}")),

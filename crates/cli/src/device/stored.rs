@@ -42,8 +42,8 @@ pub(super) fn measurement_of(text: &str) -> Option<PathBuf> {
     file.is_file().then_some(file)
 }
 
-/// The node of a device that is named as `ahead device list` names it; any other text is a path. `None` for what
-/// has no node.
+/// The node of a device that is named as `ahead device list` names it; any other text is a path, which is made whole.
+/// `None` for what has no node.
 ///
 /// # Errors
 /// It stands for nothing.
@@ -53,7 +53,9 @@ pub(super) fn path_of(
 ) -> Result<Option<PathBuf>, DeviceTargetError> {
     let path = Path::new(text);
     if text.contains('/') || path.exists() {
-        return Ok(Some(path.to_owned()));
+        // A file that is called as a device is must not become that device behind this.
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        return Ok(Some(whole));
     }
     Ok(match target::find(machine, text)? {
         Target::Device(folder) => {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use ahead_device::finding::Repair;
 use ahead_device::measurement::statistics::permille;
 use ahead_device::origin::in_both_units;
 use ahead_study::chart::{Chart, LineChart, Scale, Series, Style};
@@ -311,7 +312,7 @@ impl Recommendation {
         if let Some(target) = &self.head.target
             && kib != self.head.now_kib
         {
-            let _ = writeln!(text, "To set it: sudo ahead device set {target} {kib}K");
+            let _ = writeln!(text, "To set it: {}", Repair::now(target, kib).command);
         }
         text
     }
