@@ -137,16 +137,22 @@ pub fn name_to_change(machine: &MachineTree, text: &str) -> String {
 #[must_use]
 pub fn name_to_keep(machine: &MachineTree, text: &str) -> String {
     let path = Path::new(text);
-    match find(machine, text) {
-        Ok(Target::Mounted(_)) => absolute(machine, path).display().to_string(),
+    let Ok(found) = find(machine, text) else {
+        return text.to_owned();
+    };
+    let whole = match &found {
+        Target::Mounted(_) => absolute(machine, path),
         // The last part can be a link of udev, which says more than where it leads.
-        Ok(Target::Device(_)) if path.is_relative() && text.contains('/') => {
+        Target::Device(_) if path.is_relative() && text.contains('/') => {
             let folder = path.parent().unwrap_or(path);
-            let name = path.file_name().unwrap_or_default();
-            absolute(machine, folder).join(name).display().to_string()
+            absolute(machine, folder).join(path.file_name().unwrap_or_default())
         }
-        _ => text.to_owned(),
-    }
+        _ => return text.to_owned(),
+    };
+    let whole = whole.display().to_string();
+    // A path that leads out of the machine's root has no other that means the same.
+    let is_same = find(machine, &whole).is_ok_and(|again| again == found);
+    if is_same { whole } else { text.to_owned() }
 }
 
 /// The mount point of what `text` names, if that is a file in it.

@@ -499,6 +499,9 @@ fn a_target_is_kept_by_its_whole_path() {
     assert_eq!((plan.target.as_str(), plan.name.as_str()), ("/srv", "sda"));
     persist::carry_out(&tree, &plan).expect("persisted");
     assert_eq!(verify(&tree, Some(&relative)).expect("a record").len(), 1);
+    // A folder of this machine, which the root is not in: there is no path below the root that means it.
+    let plan = persist::plan(&tree, ".", 512, None).expect("a plan");
+    assert_eq!(plan.target, ".");
 }
 
 #[test]
