@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use support::loop_device::{LoopDevice, image};
 use support::{Place, assert_refused, library, stderr, stdout};
 
 /// An emulated disk, so many times faster than real, that goes also when its test fails.
@@ -374,6 +375,34 @@ fn what_cannot_be_measured_is_one_line_and_nothing_is_made() {
         assert_refused(&measure(&[small, &said]), 2, &[option, value]);
     }
     assert!(!PathBuf::from(result).exists());
+}
+
+/// The page cache below a loop device gave its file at the speed of memory, and that was stored as the disk's.
+#[test]
+fn what_lies_in_memory_is_not_measured_as_a_disk() {
+    let place = Place::new();
+    // On the disk of the build: the folder of the place can be memory itself.
+    let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let image = image(disk.path(), "cached.img");
+    fs::write(&image, vec![7; 64 << 20]).expect("a disk with space");
+    let cached = LoopDevice::over(&image);
+    let measure = |target: &str| {
+        let words = ["device", "measure", target, "--time", "2s", "--no-store"];
+        ahead(&place, &words).output().expect("ahead starts")
+    };
+    let parts = ["memory", "loop/dio", "--direct-io=on"];
+    assert_refused(&measure(&format!("/dev/{}", cached.name)), 1, &parts);
+    let memory = place.path().join("tmpfs");
+    fs::create_dir(&memory).expect("our folder");
+    let script = "mount -t tmpfs none \"$1\" && head -c 64M /dev/urandom >\"$1/data\" && \
+                  exec \"$2\" device measure \"$1/data\" --time 2s --no-store";
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .arg(&memory)
+        .arg(env!("CARGO_BIN_EXE_ahead"))
+        .output()
+        .expect("unshare");
+    assert_refused(&output, 1, &["data", "tmpfs", "memory"]);
 }
 
 /// An unprivileged user: no ladder, and it is said.

@@ -1,6 +1,8 @@
 //! Two read-aheads, one over the other: a file system in a process that reads ahead by itself under a raised window of
 //! the kernel, and a loop device that reads its file through the page cache.
 //!
+//! What is measured through the latter, or on a file system in memory, is memory: [`in_memory`] says so.
+//!
 //! Both are notes. What the lower one does is not to be seen from outside: only what it is, and that the window above
 //! it was raised over the kernel's default. Clients that leave reading ahead to the kernel, as gcsfuse may, are not
 //! among them.
@@ -40,6 +42,39 @@ pub fn of_stack(machine: &MachineTree, name: &str, stack: &Stack) -> Option<Find
     })
 }
 
+/// Why reads of `stack` come from memory, also those past the page cache, and what to do; `None` where they do not, as far as
+/// that is said.
+#[must_use]
+pub fn in_memory(machine: &MachineTree, stack: &Stack) -> Option<String> {
+    // The file system of a file, or of the file of a loop device. Those of an overlay need not have it.
+    let mut above = None;
+    for layer in &stack.layers {
+        let is_memory = matches!(layer.name.as_str(), "tmpfs" | "ramfs");
+        let has_the_file = matches!(above, None | Some(LayerKind::Loop));
+        if layer.kind == LayerKind::FileSystem && is_memory && has_the_file {
+            return Some(format!(
+                "its file lies on {}, which is memory: name a device, or a large file on one",
+                layer.name
+            ));
+        }
+        if layer.kind == LayerKind::Loop && is_direct(machine, layer) == Some(false) {
+            return Some(format!(
+                "{} reads its file through the page cache (/sys/block/{}/loop/dio: 0): make it with `losetup \
+                 --direct-io=on`, or name a file or device below it",
+                layer.name, layer.name
+            ));
+        }
+        above = Some(layer.kind);
+    }
+    None
+}
+
+/// Whether a loop device reads past the page cache.
+fn is_direct(machine: &MachineTree, layer: &StackLayer) -> Option<bool> {
+    let folder = block::folder_of(machine, &layer.name)?;
+    machine.flag(&folder.join("loop/dio"), &mut Vec::new())
+}
+
 type Found = (String, FindingEvidence, String);
 
 fn client(stack: &Stack, layer: &StackLayer) -> Option<Found> {
@@ -68,8 +103,7 @@ fn loop_file(machine: &MachineTree, stack: &Stack, layer: &StackLayer) -> Option
     if layer.kind != LayerKind::Loop {
         return None;
     }
-    let folder = block::folder_of(machine, &layer.name)?;
-    let direct = machine.flag(&folder.join("loop/dio"), &mut Vec::new())?;
+    let direct = is_direct(machine, layer)?;
     let below = stack.layers.iter().skip_while(|one| !one.counts).skip(1);
     let below = below.filter(|one| one.depth > layer.depth);
     let below = below

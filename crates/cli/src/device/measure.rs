@@ -19,6 +19,7 @@ use ahead_device::measurement::report::{MEASUREMENT_VERSION, MeasuredTarget, Mea
 use ahead_device::measurement::session;
 use ahead_device::measurement::step::StepError;
 use ahead_device::stack;
+use ahead_device::stacked;
 use ahead_device::target::{self, DeviceTargetError, Target};
 use ahead_policy::device::DeviceEstimate;
 use ahead_sys::block_queue::{BlockQueue, DeviceNumber, QueueFacts};
@@ -70,6 +71,14 @@ pub enum MeasureCommandError {
     /// The target cannot be opened.
     #[error(transparent)]
     Open(#[from] DirectError),
+    /// What would be measured is memory.
+    #[error("'{path}' would be read from memory and not from a disk: {why}")]
+    InMemory {
+        /// What was named.
+        path: String,
+        /// Why, and what to do.
+        why: String,
+    },
     /// A read failed.
     #[error("'{path}': {source}; is the device still there?")]
     Read {
@@ -219,6 +228,10 @@ impl<'a> Job<'a> {
         let queue = BlockQueue::open_whole(&sys, number).ok();
         let found = target::find(machine, &path.to_string_lossy())?;
         let layers = stack::of(machine, &found);
+        if let Some(why) = stacked::in_memory(machine, &layers) {
+            let path = text.to_owned();
+            return Err(MeasureCommandError::InMemory { path, why });
+        }
         // What orders requests is the disk's, below whatever maps them.
         let mut limits = layers.layers.iter().rev().map(|layer| &layer.limits);
         let lowest = limits.find(|limits| limits.scheduler.is_some());
