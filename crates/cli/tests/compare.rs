@@ -405,7 +405,7 @@ fn a_mistake_is_one_line_and_nothing_runs() {
 fn a_trace_that_cannot_be_read_is_named_once() {
     let place = Place::new();
     for (text, said) in [("", "the trace is empty"), ("nonsense\n", "not recognised")] {
-        let trace = place.file("trace", text.to_owned());
+        let trace = place.file("trace", text);
         let trace = trace.to_str().expect("text");
         let output = place.output(&["simulate", "--workload", trace]);
         assert_refused(&output, 1, &[trace, said]);
