@@ -7,19 +7,17 @@
 mod answers;
 mod orders;
 mod service;
+mod starting;
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ahead_device::machine::MachineTree;
 use ahead_engine::host::{EnteredFile, FileTable};
 use ahead_engine::mapped_window::{MappedNeed, WindowPrice};
 use ahead_engine::session::{Session, Token};
 use ahead_engine::settings::Settings;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
-use ahead_observer::observer::WATCHED_MAX;
 use ahead_observer::quiet::Quiet;
 use ahead_policy::adaptive::Quick;
 use ahead_policy::device::DeviceEstimate;
@@ -29,7 +27,7 @@ use ahead_units::{PageCount, Timestamp};
 use lru::LruCache;
 
 use crate::changes::Changes;
-use crate::files::{FILES_MAX, Files};
+use crate::files::Files;
 use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
 use crate::memory::{MemoryFacts, PressedMemory};
@@ -95,51 +93,6 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts to observe, after known reads of a scratch file in `folder` were told as they were. Puts back what an
-    /// earlier daemon left.
-    ///
-    /// # Errors
-    /// [`DaemonError`]; nothing was changed.
-    pub fn start(
-        settings: &Settings,
-        service: Service,
-        scope: Scope,
-        machine: &MachineTree,
-        folder: &Path,
-    ) -> Result<Self, DaemonError> {
-        let reacher = Rc::new(Reacher::new());
-        let narrowed = NarrowedFiles::start(machine, &reacher)?;
-        let observer = Observing::start(folder)?;
-
-        let files = NonZeroUsize::new(FILES_MAX).unwrap_or(NonZeroUsize::MIN);
-        let watched = NonZeroUsize::new(WATCHED_MAX / 2).unwrap_or(NonZeroUsize::MIN);
-        let mut daemon = Self {
-            observer,
-            session: Session::new(Files::new(files)),
-            reacher,
-            settings: *settings,
-            service,
-            scope,
-            watched: LruCache::new(watched),
-            last: LruCache::new(THREADS_MAX),
-            readers: Readers::new(),
-            narrowed,
-            owned: OwnedDevices::default(),
-            starving: StarvingFaults::new(),
-            memory: PressedMemory::default(),
-            file_memory: PageCount::new(0),
-            owner_news: Vec::new(),
-            counts: DaemonCounts::default(),
-            changes: Changes::default(),
-            began: now(),
-            facts: Vec::new(),
-            looked: Timestamp::new(0),
-            missed: Timestamp::new(0),
-        };
-        daemon.learn_memory();
-        Ok(daemon)
-    }
-
     /// Waits for facts, at most for `timeout`, and acts on all of them.
     ///
     /// # Errors

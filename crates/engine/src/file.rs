@@ -219,12 +219,7 @@ impl FileState {
     fn count(&mut self, access: PageRange, is_covered: bool) {
         let before = core::mem::replace(&mut self.counted, access);
         let pages = access.len().get() - access.shared(before).get();
-        self.tally.accesses += 1;
-        self.tally.pages += pages;
-        if is_covered {
-            self.tally.useful += pages;
-            self.tally.covered += 1;
-        }
+        self.tally.on_read(pages, is_covered);
     }
 
     /// The program reads `bytes`. `asker` is any number that tells this file from others.

@@ -30,6 +30,16 @@ impl Tally {
         self.covered.saturating_sub(self.covered_waits)
     }
 
+    /// A read of so many pages, inside a window or not.
+    pub(crate) fn on_read(&mut self, pages: u64, is_covered: bool) {
+        self.accesses += 1;
+        self.pages += pages;
+        if is_covered {
+            self.useful += pages;
+            self.covered += 1;
+        }
+    }
+
     /// This, and what happened after it.
     pub fn add(&mut self, later: &Self) {
         let Self {
