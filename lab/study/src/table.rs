@@ -94,7 +94,7 @@ fn align(table: &mut Table, numeric: Range<usize>) {
 mod tests {
     use super::*;
 
-    /// Of `compare` on a terminal of 80 columns the names stood one letter below the other.
+    /// Of `compare` on a terminal of 80 columns names stood one character below the other.
     #[test]
     fn names_beside_many_numbers_are_no_narrower_than_their_title() {
         let titles = ["workload", "a", "b", "c", "d", "e", "f"];
