@@ -4,7 +4,7 @@
 //! in whatever namespace or container that is. It is taken for a moment and dropped. Between the fact and the
 //! decision the number may have been closed and used again: device and inode of what was duplicated are compared, and
 //! only regular files are used. To let go of one may be a request to a server, which is not made where it is work or may never be
-//! answered ([`Servers`]).
+//! answered (`servers`).
 
 use std::cell::RefCell;
 use std::fs;
