@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ahead_sys::device_identity;
+use ahead_sys::device_identity::{self, OWN};
 use serde::Serialize;
 
 use super::error::PersistError;
@@ -167,14 +167,23 @@ impl Planned<'_> {
         })
     }
 
-    /// A file would set the window of each device that says the same of itself, and only one was named.
+    /// A file would set the window of each device that says the same of itself, and only one was named. What this machine calls so is
+    /// one: several loop devices over a file are all that file.
     fn refuse_alike(&self) -> Result<(), PersistError> {
+        let is_of_machine = match &self.identity {
+            StableIdentity::Attribute { file, .. } => OWN.contains(&file.as_str()),
+            StableIdentity::Mount { .. } => true,
+            StableIdentity::Property { .. } | StableIdentity::KernelName(_) => false,
+        };
+        if is_of_machine {
+            return Ok(());
+        }
         let others: Vec<_> = identity::find(self.machine, &self.identity)
             .into_iter()
             .map(|(name, _)| name)
             .filter(|name| *name != self.layer.name)
             .collect();
-        if others.is_empty() || matches!(self.identity, StableIdentity::Mount { .. }) {
+        if others.is_empty() {
             return Ok(());
         }
         Err(PersistError::Alike {
