@@ -44,6 +44,8 @@ kernel-test: kernel lab ## The kernel's core beside the policy, races on two pro
 	kernel/same-as-stock $(TARGET)/release/ahead
 	$(SEPARATOR) 'what it leaves to the stock algorithm is as fast'
 	kernel/stock-where-left $(TARGET)/release/ahead
+	$(SEPARATOR) 'a raw read makes no disk flash'
+	kernel/raw-read $(TARGET)/release/ahead
 	$(SEPARATOR) 'generated workloads and published cases, as reported'
 	kernel/as-reported $(TARGET)/release/ahead
 	$(SEPARATOR) 'races on two processors, under KASAN and lockdep, with injected faults'
