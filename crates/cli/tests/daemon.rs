@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use ahead_observer::observer::KernelObserver;
 use ahead_observer::self_test;
 use serde_json::Value;
-use support::daemon_disk::{FILE_BYTES, Ground};
+use support::daemon_disk::{FILE_BYTES, Ground, Held, await_within};
 use support::daemon_process::{DaemonProcess, requested_kib};
 use support::{Place, assert_refused, stderr, stdout};
 
@@ -214,6 +214,15 @@ fn an_observing_daemon_asks_for_nothing() {
     assert!(last.contains(" 0 decisions"), "{last}");
 }
 
+/// The rest of its touches bring in the device's window again.
+fn reads_by_windows(ground: &Ground, held: Held) {
+    ground.reset();
+    held.go();
+    let wide = ground.seen(0);
+    // 200 touches at other places of a file of 5120 windows.
+    assert!(wide.bytes > 50 * (128 << 10), "{wide:?}");
+}
+
 /// Kills a daemon in the middle of steering: no descriptor, no window of the device, and the open file has its window again
 /// after `ahead daemon` was called as `puts_back` does.
 fn killed_and_put_back(name: &str, puts_back: impl Fn(&Ground) -> Output) {
@@ -232,11 +241,7 @@ fn killed_and_put_back(name: &str, puts_back: impl Fn(&Ground) -> Output) {
     let said = stderr(&puts_back(&ground));
     assert!(said.contains("the windows of 1 open files"), "{said}");
     assert!(!Path::new("/run/ahead/daemon/narrowed.json").exists());
-    ground.reset();
-    held.go();
-    let wide = ground.seen(0);
-    // 200 touches at other places of a file of 5120 windows.
-    assert!(wide.bytes > 50 * (128 << 10), "{wide:?}");
+    reads_by_windows(&ground, held);
 }
 
 /// A worker whose open file has lost its window ends. Who has opened it for the worker, and for others, kept it without one for ever.
@@ -248,7 +253,7 @@ fn what_a_worker_leaves_is_put_back_where_its_parent_has_it_open() {
     held.let_go();
     assert_eq!(held.line(), "half");
     let journal = Path::new("/run/ahead/daemon/narrowed.json");
-    support::daemon_disk::await_within(30, "narrowed", || {
+    await_within(30, "narrowed", || {
         fs::read_to_string(journal).is_ok_and(|text| text.contains("\"window\": \"Nothing\""))
     });
     held.let_go();
@@ -256,11 +261,7 @@ fn what_a_worker_leaves_is_put_back_where_its_parent_has_it_open() {
     held.await_narrowed();
     daemon.end();
     ground.evict("file");
-    ground.reset();
-    held.go();
-    let wide = ground.seen(0);
-    // 200 touches at other places of a file of 5120 windows.
-    assert!(wide.bytes > 50 * (128 << 10), "{wide:?}");
+    reads_by_windows(&ground, held);
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod pipeline;
 pub mod protocol;
 pub mod reach;
 mod readers;
+mod recent;
 pub mod scope;
 mod servers;
 mod starving;

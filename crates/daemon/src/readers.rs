@@ -6,11 +6,8 @@ use std::num::NonZeroUsize;
 use std::os::unix::fs::MetadataExt as _;
 
 use ahead_observer::observation::Observation;
-use ahead_units::Timestamp;
-use lru::LruCache;
 
-/// What is known of a program is asked again after so long: its name and its control groups can change.
-const KNOWN_NS: u64 = 1_000_000_000;
+use crate::recent::Recent;
 
 /// Processes that are remembered.
 const REMEMBERED: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
@@ -34,28 +31,21 @@ pub(crate) struct Reader {
 /// What is known of the processes that read.
 #[derive(Debug)]
 pub(crate) struct Readers {
-    /// By the number of the process and of the program in it.
-    known: LruCache<(u32, u32), (Timestamp, Reader)>,
+    /// By the number of the process and of the program in it, whose name and control groups can change.
+    known: Recent<(u32, u32), Reader>,
 }
 
 impl Readers {
     pub(crate) fn new() -> Self {
         Self {
-            known: LruCache::new(REMEMBERED),
+            known: Recent::new(REMEMBERED),
         }
     }
 
     /// Who did what `fact` tells.
     pub(crate) fn get(&mut self, fact: &Observation) -> &Reader {
-        let (process, now) = ((fact.process, fact.programs), fact.time);
-        let is_fresh = |(asked, _): &(Timestamp, Reader)| now.since(*asked) < KNOWN_NS;
-        if !self.known.peek(&process).is_some_and(is_fresh) {
-            self.known.put(process, (now, look(fact.process)));
-        }
-        let known = self
-            .known
-            .get_or_insert(process, || (now, Reader::default()));
-        &known.1
+        let program = (fact.process, fact.programs);
+        self.known.get(program, fact.time, || look(fact.process))
     }
 }
 

@@ -12,12 +12,10 @@ use std::path::{Path, PathBuf};
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_sys::mounts::{Mount, mounts_at};
 use ahead_units::Timestamp;
-use lru::LruCache;
+
+use crate::recent::Recent;
 
 const PROC: &str = "/proc";
-
-/// What is mounted where is asked again after so long.
-const KNOWN_NS: u64 = 1_000_000_000;
 
 /// Processes whose mounts are remembered.
 const PROCESSES_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
@@ -62,7 +60,6 @@ impl AnsweredBy {
 /// What a process has mounted, as far as it has no block device.
 #[derive(Debug, Default)]
 struct ProcessMounts {
-    asked: Timestamp,
     answers: HashMap<DeviceNumber, AnsweredBy>,
     /// By the number of the mount.
     superblocks: HashMap<u64, DeviceNumber>,
@@ -71,13 +68,10 @@ struct ProcessMounts {
 }
 
 impl ProcessMounts {
-    fn of(process: u32, now: Timestamp) -> Self {
+    fn of(process: u32) -> Self {
         let folder = PathBuf::from(PROC).join(process.to_string());
         let is_own_space = users(&folder) == users(&Path::new(PROC).join("self"));
-        let mut known = Self {
-            asked: now,
-            ..Self::default()
-        };
+        let mut known = Self::default();
         for mount in mounts_at(&folder).unwrap_or_default() {
             let answer = AnsweredBy::of(&mount, is_own_space);
             if mount.file_system == "overlay" && answer == AnsweredBy::Kernel {
@@ -98,13 +92,13 @@ fn users(process: &Path) -> Option<PathBuf> {
 /// The mounts of the processes that read.
 #[derive(Debug)]
 pub(crate) struct Servers {
-    known: LruCache<u32, ProcessMounts>,
+    known: Recent<u32, ProcessMounts>,
 }
 
 impl Servers {
     pub(crate) fn new() -> Self {
         Self {
-            known: LruCache::new(PROCESSES_MAX),
+            known: Recent::new(PROCESSES_MAX),
         }
     }
 
@@ -147,16 +141,10 @@ impl Servers {
         known: impl Fn(&ProcessMounts) -> Option<T>,
     ) -> Option<T> {
         let both = [process, std::process::id()];
-        both.into_iter()
-            .find_map(|process| known(self.mounts(process, now)))
-    }
-
-    fn mounts(&mut self, process: u32, now: Timestamp) -> &ProcessMounts {
-        let is_fresh = |known: &ProcessMounts| now.since(known.asked) < KNOWN_NS;
-        if !self.known.peek(&process).is_some_and(is_fresh) {
-            self.known.put(process, ProcessMounts::of(process, now));
-        }
-        self.known.get_or_insert(process, ProcessMounts::default)
+        both.into_iter().find_map(|process| {
+            let mounts = || ProcessMounts::of(process);
+            known(self.known.get(process, now, mounts))
+        })
     }
 }
 

@@ -22,7 +22,7 @@ mod udev;
 /// Longest file that is looked at; what people write for a window is a few lines.
 const BOOT_FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// Most files that are looked at. A full installation has about 200 rules, which are read twice, and as many units.
+/// Most files that are looked at. A full installation has about 200 rules, and as many units, which are read twice.
 const BOOT_FILES_MAX: usize = 4096;
 
 /// Where units of systemd lie; of two that are called the same, that of the last folder counts.
@@ -66,8 +66,7 @@ pub fn read_with(machine: &MachineTree, instead: &[(&str, &str)]) -> BootSetting
         "run/udev/rules.d",
         "etc/udev/rules.d",
     ];
-    search.folders(&rules, ".rules", |_, text| udev::attributes(text));
-    search.folders(&rules, ".rules", |_, text| udev::programs(text));
+    search.rules(&rules);
     search.nfs();
     let hotplug = "etc/hotplug.d/block";
     search.folders(&[hotplug], "", |_, text| text::hotplug(text));
@@ -116,6 +115,21 @@ impl Search<'_> {
         }
     }
 
+    /// Rules of udev, which starts their programs when it has read all of them.
+    fn rules(&mut self, folders: &[&str]) {
+        let mut programs = Vec::new();
+        for (_, file) in self.names(folders, ".rules") {
+            let below = self.machine.below(&file);
+            if let Some(text) = self.text(&below) {
+                self.add(&below, udev::attributes(&text));
+                programs.push((below, udev::programs(&text)));
+            }
+        }
+        for (below, found) in programs {
+            self.add(&below, found);
+        }
+    }
+
     /// Names and places of these files.
     fn names(&mut self, folders: &[&str], end: &str) -> Vec<(String, PathBuf)> {
         let mut files: Vec<(String, PathBuf)> = Vec::new();
@@ -143,13 +157,17 @@ impl Search<'_> {
     fn file(&mut self, file: &Path, parse: impl Fn(&Path, &str) -> Vec<BootSetting>) {
         let below = self.machine.below(file);
         if let Some(text) = self.text(&below) {
-            let seen = self.machine.seen(&below);
-            let settings = parse(&below, &text).into_iter().map(|mut setting| {
-                setting.file.clone_from(&seen);
-                setting
-            });
-            self.found.settings.extend(settings);
+            self.add(&below, parse(&below, &text));
         }
+    }
+
+    fn add(&mut self, below: &Path, found: Vec<BootSetting>) {
+        let seen = self.machine.seen(below);
+        let settings = found.into_iter().map(|mut setting| {
+            setting.file.clone_from(&seen);
+            setting
+        });
+        self.found.settings.extend(settings);
     }
 
     /// A text of the machine; nothing for a link that leads out of it, for what is long, and for a device.

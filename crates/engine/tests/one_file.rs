@@ -62,7 +62,10 @@ impl World {
     }
 
     fn read(&mut self, start: u64, length: u64) -> Outcome {
-        let access = PageRange::new(start, start + length);
+        self.read_range(PageRange::new(start, start + length))
+    }
+
+    fn read_range(&mut self, access: impl Into<ByteRange>) -> Outcome {
         let around = Around {
             group: &self.group,
             device: &self.device,
@@ -71,19 +74,6 @@ impl World {
             now: NEVER,
         };
         self.file.on_access(None, access, &around, 1)
-    }
-
-    /// A read of `length` bytes from `offset`.
-    fn read_bytes(&mut self, offset: u64, length: u64) {
-        let around = Around {
-            group: &self.group,
-            device: &self.device,
-            is_shared: false,
-            has_lone_reads: false,
-            now: NEVER,
-        };
-        let access = ByteRange::new(offset, offset + length);
-        self.file.on_access(None, access, &around, 1);
     }
 
     fn wait(&mut self, start: u64, outcome: &Outcome, evicted: u64) {
@@ -239,7 +229,7 @@ fn a_page_is_counted_once_for_all_small_reads_of_it() {
             let reads = (PAGES * 4096).div_ceil(length) + 1;
             for i in 0..reads {
                 let i = if backward { reads - 1 - i } else { i };
-                world.read_bytes(i * length, length);
+                world.read_range(ByteRange::new(i * length, (i + 1) * length));
             }
             let (tally, wasted) = world.file.take_tally();
             let what = format!("{length} bytes, backward: {backward}: {tally:?}");

@@ -137,7 +137,7 @@ impl FuseServer {
         Self::start_with(mount, user, answers, VALID)
     }
 
-    /// One that is asked each time that somebody looks at its file.
+    /// One that is asked each time that its file is looked at.
     pub(crate) fn start_asked_always(mount: &Path) -> Self {
         Self::start_with(mount, 0, true, Duration::ZERO)
     }
