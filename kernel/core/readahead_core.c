@@ -154,6 +154,7 @@
 
 #define PLACES_MAX		RA_STREAMS_MANY
 #define UNBOUNDED		(~0ULL)
+#define UNBOUNDED_32		(~0U)
 
 enum fit {
 	FIT_NONE,
@@ -161,11 +162,27 @@ enum fit {
 	FIT_EXACT,
 };
 
+/* Where a row is, seen from the one before. */
+enum row_next {
+	/* Nowhere in particular. */
+	ROW_ELSEWHERE,
+	/* It may be the next round over streams that lie evenly spaced. */
+	ROW_BACK,
+	/* Its elements begin in those of the one before, or at their ends. */
+	ROW_COLUMN,
+};
+
 /* What the next request of a stride may ask for. */
 struct row_part {
 	u64 elements;
 	/* So many pages further than its period says: of the next row. */
 	s64 gap;
+	/* Pages behind each element, where columns lie that are read next. */
+	u64 wider;
+	/* It is the first request for so many columns; 0: it is not. */
+	u8 columns;
+	/* They begin with the next row. */
+	bool of_next;
 };
 
 /* A row that begins: where its elements are, and how many have come. */
@@ -1249,8 +1266,7 @@ static bool rows_known(const struct ra_history *file)
  */
 static u32 gaps_needed(const struct ra_history *file)
 {
-	return file->row_gap < 0 && file->row_wide ? ROWS_RETURNING :
-						     ROWS_ALIKE;
+	return file->row_next == ROW_BACK ? ROWS_RETURNING : ROWS_ALIKE;
 }
 
 /* It is known where the next row begins. */
@@ -1265,6 +1281,155 @@ static void confirm_gap(struct ra_history *file)
 	file->row_equal = min_of(file->row_equal + 1U, gaps_needed(file) + 1);
 }
 
+/*
+ * Columns. Rows that begin where the first element of the last one ended lie
+ * side by side, as the tiles of a matrix do. Asked for one at a time each of
+ * their elements is a request, so elements are asked for as wide as some
+ * columns are, twice as many each time. A band is what fits in a period; once
+ * the next one was seen to begin where one ended, bands are asked for whole.
+ */
+
+/* Columns behind this one of which elements were asked for with it. */
+static u32 columns_rest(const struct ra_history *file)
+{
+	return file->columns_together > file->columns_come ?
+		       file->columns_together - file->columns_come : 0;
+}
+
+/* The column behind the next @passed ones is the first one of the next band. */
+static bool band_over_after(const struct ra_history *file, u32 passed)
+{
+	return file->columns_of_band &&
+	       file->columns_before + passed + 1 >= file->columns_of_band;
+}
+
+/* Columns of its band before that one. */
+static u32 columns_before_after(const struct ra_history *file, u32 passed)
+{
+	return band_over_after(file, passed) ? 0 :
+					       file->columns_before + passed + 1;
+}
+
+/* The next ones may be asked for: when half of these have come at the latest. */
+static bool next_columns_due(const struct ra_history *file)
+{
+	return file->columns_come >=
+	       (file->columns_of_band ? file->columns_together / 2 :
+					file->columns_together);
+}
+
+/*
+ * Columns to ask for, with @before of their band before them, where @most fit
+ * in a band, and memory has space for @affordable.
+ */
+static u8 columns_wanted(const struct ra_history *file, u32 before, u64 most,
+			 u64 affordable)
+{
+	u64 wanted = 2 * max_of(file->columns_together, 1);
+
+	if (file->columns_of_band) {
+		most = file->columns_of_band;
+		wanted = 0xff;
+	}
+	wanted = min_of(wanted, min_of(minus(most, before), affordable));
+	return max_of(wanted, 1);
+}
+
+static void begin_columns(struct ra_history *file, u8 columns)
+{
+	file->columns_together = columns;
+	file->columns_come = 1;
+	file->columns_next = 0;
+}
+
+/* The next column begins. Whether all of its elements were asked for. */
+static bool take_column(struct ra_history *file)
+{
+	file->columns_before = min_of(columns_before_after(file, 0), 0xff);
+	if (columns_rest(file)) {
+		file->columns_come++;
+		return true;
+	}
+	if (file->columns_next)
+		begin_columns(file, file->columns_next);
+	return false;
+}
+
+/*
+ * A row begins that is no column of this band: the first one of the next, which
+ * @follows it, or one elsewhere. The columns that were asked for in vain.
+ */
+static u32 end_band(struct ra_history *file, bool follows)
+{
+	u32 lost = columns_rest(file);
+	u8 of_band = min_of(file->columns_before + 1U, 0xff);
+
+	/* All that was asked for was read: the next band has as many. */
+	file->columns_together = lost ? file->columns_come : of_band;
+	file->columns_come = file->columns_together;
+	file->columns_of_band = follows && file->columns_before < 0xff ?
+					of_band : 0;
+	file->columns_next = 0;
+	file->columns_before = 0;
+	return lost;
+}
+
+/* Pages from a column to the next one; 0: rows of period @step are none. */
+static u64 shift_of(const struct ra_history *file, u64 step)
+{
+	u64 row = times(step, file->row_elements);
+
+	if (file->row_next != ROW_COLUMN || !has_place(row, file->row_gap))
+		return 0;
+	return row + (u64)file->row_gap;
+}
+
+static u64 column_pages(const struct ra_history *file, u64 shift)
+{
+	return max_of(times(shift, file->row_elements), 1);
+}
+
+/* From behind a column, with @before of its band before it, to the next band. */
+static s64 gap_to_band(u32 before, u64 shift)
+{
+	return -(s64)(shift * before);
+}
+
+/*
+ * How far behind the next element the row begins that is behind the next
+ * @passed ones.
+ */
+static s64 gap_behind(const struct ra_history *file, u64 step, u32 passed)
+{
+	u64 shift = shift_of(file, step);
+
+	if (shift && band_over_after(file, passed))
+		return gap_to_band(file->columns_before, shift);
+	return file->row_gap + (s64)(shift * passed);
+}
+
+/* The band has ended, @gap leads to what is read next. Pages lost with it. */
+static u64 lose_columns(struct ra_history *file, u64 step, bool has_gap,
+			s64 gap)
+{
+	u64 shift = shift_of(file, step);
+	bool follows = false;
+
+	if (!shift) {
+		end_band(file, false);
+		return 0;
+	}
+	if (has_gap && file->columns_before) {
+		s64 expected = gap_to_band(file->columns_before, shift);
+		u64 off = gap > expected ? (u64)gap - (u64)expected :
+					   (u64)expected - (u64)gap;
+
+		/* Seen by its pages it may be off by one of them. */
+		follows = off <= 1;
+	}
+	return times(end_band(file, follows), column_pages(file, shift));
+}
+
 /* The row has ended; how many elements it had is known now. */
 static void end_row(struct ra_history *file)
 {
@@ -1277,37 +1442,72 @@ static void end_row(struct ra_history *file)
 	file->row_come = 0;
 }
 
-/*
- * The same, its period being @step, and the next one begins @gap pages behind
- * where another element would have been.
- */
-static void end_row_at(struct ra_history *file, u64 step, s64 gap)
+/* Where the next row is, by the gap to it; elements have @length pages. */
+static u8 next_row_seen(const struct ra_history *file, u64 step, u64 length)
 {
+	u64 row = times(step, file->row_elements);
+	u64 shift = has_place(row, file->row_gap) ? row + (u64)file->row_gap :
+						    0;
+
+	if (shift && shift <= length)
+		return ROW_COLUMN;
+	return file->row_gap < 0 && step > YOUNG_GAP_PAGES ? ROW_BACK :
+							     ROW_ELSEWHERE;
+}
+
+/*
+ * The same, its period being @step, and the next one, of elements of @length
+ * pages, begins @gap pages behind where another element would have been. Pages
+ * of further columns that were asked for in vain.
+ */
+static u64 end_row_at(struct ra_history *file, u64 step, u64 length, s64 gap)
+{
+	bool at_next = !file->row_come;
+	u64 lost = 0;
+
 	/* The stream was at the next row already, where that was expected. */
-	if (!file->row_come)
-		gap = (s64)((u64)gap + (u64)file->row_gap);
-	end_row(file);
-	file->row_wide = step > YOUNG_GAP_PAGES;
-	if (gap == file->row_gap) {
-		confirm_gap(file);
-	} else if (next_row_known(file)) {
-		/* The last one of a plane: the others are as they were. */
-		file->row_equal--;
-	} else {
-		file->row_gap = gap;
-		file->row_equal = 1;
+	if (at_next) {
+		u64 shift = shift_of(file, step);
+		s64 passed = file->row_gap;
+
+		if (shift && !file->columns_before && file->columns_of_band)
+			passed = gap_to_band(file->columns_of_band - 1, shift);
+		gap = (s64)((u64)gap + (u64)passed);
 	}
+	end_row(file);
+	if (gap == file->row_gap) {
+		if (!at_next)
+			take_column(file);
+	} else {
+		lost = lose_columns(file, step, true, gap);
+		if (next_row_known(file)) {
+			/* The last one of a plane: the others are as they were. */
+			file->row_equal--;
+			return lost;
+		}
+		file->row_gap = gap;
+		file->row_equal = 0;
+	}
+	file->row_next = next_row_seen(file, step, length);
+	confirm_gap(file);
+	return lost;
 }
 
 /* The stream is a stride on the grid of @row, and has not moved since. */
 static bool is_last_row(const struct ra_history *file,
 			const struct ra_stream *stream,
-			const struct new_row *row)
+			const struct new_row *row, bool columns)
 {
+	/* Each may touch a page more; the last column of a band is narrower. */
+	bool as_long = stream->began == row->length ||
+		       stream->began + 1 == row->length ||
+		       stream->began == row->length + 1 ||
+		       (columns && stream->began < row->length);
+
 	return stream->shape == RA_STRIDED &&
 	       file->tick - stream->last_used >= row->come &&
 	       stream->backward == row->backward &&
-	       stream->step == row->step && stream->began == row->length;
+	       stream->step == row->step && as_long;
 }
 
 /*
@@ -1318,6 +1518,7 @@ static enum follows end_last_row(struct arrival *a, const struct new_row *row)
 {
 	struct ra_history *file = a->file;
 	unsigned int place = file->row_place;
+	bool columns = file->row_next == ROW_COLUMN;
 	const struct ra_stream *last;
 	s64 gap;
 
@@ -1326,7 +1527,7 @@ static enum follows end_last_row(struct arrival *a, const struct new_row *row)
 	last = &a->streams[place];
 	if (!is_followed(file, last, place))
 		return FOLLOWS_NOTHING;
-	if (!is_last_row(file, last, row)) {
+	if (!is_last_row(file, last, row, columns)) {
 		u32 idle = file->tick - last->last_used;
 		u32 most = max_of(file->row_elements, file->row_come);
 
@@ -1335,10 +1536,10 @@ static enum follows end_last_row(struct arrival *a, const struct new_row *row)
 		return idle < row->come ? FOLLOWS_BESIDE : FOLLOWS_AFTER;
 	}
 	gap = (s64)(row->first - last->next);
-	end_row_at(file, row->step, gap);
+	lose(file, end_row_at(file, row->step, row->length, gap));
 	/* Else it may be another reader, and this one comes back. */
 	for (place = 0; rows_known(file) && place < a->places; place++)
-		if (is_last_row(file, &a->streams[place], row))
+		if (is_last_row(file, &a->streams[place], row, columns))
 			give_up(file, &a->streams[place], place);
 	return gap < 0 && row->step > YOUNG_GAP_PAGES ? FOLLOWS_ROUND :
 							FOLLOWS_ROW;
@@ -1351,14 +1552,29 @@ static u32 paced_before(const struct ra_stream *stream)
 				  pages_before(stream);
 }
 
+/*
+ * All elements of the row that begins were asked for. The marker is there if
+ * what follows is due and was not asked for, else at the end.
+ */
+static void cover_row(const struct ra_history *file, struct ra_stream *stream)
+{
+	u64 way = times(stream->step, file->row_elements);
+	bool asked = minus(stream->frontier, stream->next) >= way;
+
+	stream->frontier = plus(max_of(stream->next, stream->frontier), way);
+	stream->tail = next_columns_due(file) && !asked ? UNBOUNDED_32 : 0;
+}
+
 /* The reader of a stride goes on at the next row, where that is known. */
 static void go_on(struct ra_history *file, struct ra_stream *stream)
 {
-	s64 gap = file->row_gap;
+	s64 gap;
 	u32 before;
 
-	if (file->row_come != file->row_elements || !next_row_known(file) ||
-	    !has_place(stream->next, gap))
+	if (file->row_come != file->row_elements || !next_row_known(file))
+		return;
+	gap = gap_behind(file, stream->step, 0);
+	if (!has_place(stream->next, gap))
 		return;
 	before = paced_before(stream);
 	stream->next += (u64)gap;
@@ -1367,6 +1583,8 @@ static void go_on(struct ra_history *file, struct ra_stream *stream)
 	if (is_paced(stream))
 		stream->pace_place += paced_before(stream) - before;
 	file->row_come = 0;
+	if (take_column(file))
+		cover_row(file, stream);
 }
 
 /*
@@ -1403,7 +1621,11 @@ static void begin_row(struct arrival *a, unsigned int place,
 		file->row_come = 0;
 		file->row_alike = 0;
 		file->row_equal = 0;
-		file->row_wide = false;
+		file->row_next = ROW_ELSEWHERE;
+		begin_columns(file, 0);
+		file->columns_come = 0;
+		file->columns_before = 0;
+		file->columns_of_band = 0;
 	}
 	end_row(file);
 	file->row_place = place;
@@ -1429,11 +1651,11 @@ static struct new_row new_row_of(const struct arrival *a, bool backward,
 
 /*
  * The stream at @place took a step, from where it expected an element of
- * period @step at @expected if it @followed rows. Whether that is the first
- * one of a row.
+ * period @step and @length pages at @expected if it @followed rows. Whether
+ * that is the first one of a row.
  */
 static bool take_row_step(struct arrival *a, unsigned int place, bool followed,
-			  u64 step, u64 expected)
+			  u64 step, u64 length, u64 expected)
 {
 	struct ra_stream *stream = &a->streams[place];
 	struct ra_history *file = a->file;
@@ -1454,20 +1676,20 @@ static bool take_row_step(struct arrival *a, unsigned int place, bool followed,
 	}
 	gap = (s64)(place_of(stream->backward, a->access.start) - expected);
 	if (stream->shape != RA_STRIDED || stream->step != step) {
-		end_row_at(file, step, gap);
+		lose(file, end_row_at(file, step, length, gap));
 		/* Until it is a stride again. */
 		file->row_place = NO_PLACE;
 		return false;
 	}
 	if (gap) {
 		/* Some were left out: the next row may be asked for. */
-		bool known = rows_known(file);
+		if (rows_known(file)) {
+			u64 lost = lose_columns(file, step, false, 0);
 
-		file->row_alike = 0;
-		if (known) {
-			lose(file, unread_of(stream));
+			lose(file, plus(unread_of(stream), lost));
 			forget_window(stream);
 		}
+		file->row_alike = 0;
 	} else if (!file->row_come) {
 		confirm_gap(file);
 	}
@@ -1477,15 +1699,31 @@ static bool take_row_step(struct arrival *a, unsigned int place, bool followed,
 	return first;
 }
 
-/* What is expected behind the window of a stride. False: nothing. */
+/* Columns to ask for, with @before of their band before them; 0: none are. */
+static u8 columns_to_ask(const struct ra_history *file, u64 step, u32 before,
+			 u64 space)
+{
+	u64 shift = shift_of(file, step);
+
+	if (!shift)
+		return 0;
+	return columns_wanted(file, before, div64_u64(step, shift),
+			      div64_u64(space, column_pages(file, shift)));
+}
+
+/*
+ * What is expected behind the window of a stride, where memory has space for
+ * @space pages. False: nothing.
+ */
 static bool row_part_of(const struct ra_history *file,
 			const struct ra_stream *stream, unsigned int place,
-			struct row_part *part)
+			u64 space, struct row_part *part)
 {
 	u64 row = file->row_elements, up_to;
+	u64 shift = shift_of(file, stream->step);
+	u32 columns, rest = columns_rest(file);
 
-	part->elements = UNBOUNDED;
-	part->gap = 0;
+	*part = (struct row_part){ .elements = UNBOUNDED };
 	if (!is_followed(file, stream, place) || !rows_known(file))
 		return true;
 	up_to = plus(file->row_come,
@@ -1493,11 +1731,35 @@ static bool row_part_of(const struct ra_history *file,
 			       max_of(stream->step, 1)));
 	if (up_to < row) {
 		part->elements = row - up_to;
+		if (!up_to && !rest && next_row_known(file))
+			part->columns = columns_to_ask(file, stream->step,
+						       file->columns_before,
+						       space);
+		columns = part->columns ? part->columns : rest + 1;
+		part->wider = times(shift, columns - 1);
 		return true;
 	}
 	part->elements = minus(2 * row, up_to);
-	part->gap = file->row_gap;
-	return part->elements && next_row_known(file);
+	part->gap = gap_behind(file, stream->step, rest);
+	part->of_next = true;
+	part->columns = file->columns_next;
+	if (!part->columns)
+		part->columns = columns_to_ask(file, stream->step,
+					       columns_before_after(file, rest),
+					       space);
+	part->wider = times(shift, max_of(part->columns, 1) - 1);
+	return part->elements && next_row_known(file) && next_columns_due(file);
+}
+
+/* They were asked for. */
+static void take_row_part(struct ra_history *file, const struct row_part *part)
+{
+	if (!part->columns)
+		return;
+	if (part->of_next)
+		file->columns_next = part->columns;
+	else
+		begin_columns(file, part->columns);
 }
 
 /*
@@ -1560,6 +1822,18 @@ static u64 in_whole_pieces(u64 pages, u64 most)
 		      min_of(pages, FIRST_REQUEST_PAGES));
 }
 
+/* What memory has space for in one request. */
+static u64 space_for(const struct need *need, const struct ra_moment *moment,
+		     u32 thrash_pages)
+{
+	u64 threshold = moment->threshold;
+
+	if (thrash_pages)
+		threshold = min_of(threshold, thrash_pages);
+	return min_of(div64_u64(times(threshold, moment->ratio), 100) / 2,
+		      minus(moment->available, need->length));
+}
+
 /* The largest single request now, or 0 when memory is too short for one. */
 static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 		    u32 thrash_pages)
@@ -1569,7 +1843,6 @@ static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 	bool arm = is_positioned_for(device);
 	u64 efficient = efficient_request(device);
 	u64 pipeline = pipeline_request(device);
-	u64 threshold = moment->threshold;
 	u64 wanted, limit, most, stock;
 
 	if (moment->contested) {
@@ -1591,11 +1864,8 @@ static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 	if (need->has_rate && !moment->contested)
 		wanted = min_of(wanted, usable(need, device));
 	wanted = max_of(wanted, need->length);
-	if (thrash_pages)
-		threshold = min_of(threshold, thrash_pages);
-	most = div64_u64(times(threshold, moment->ratio), 100) / 2;
-	most = min_of(most, moment->request_max);
-	most = min_of(most, minus(moment->available, need->length));
+	most = min_of(moment->request_max,
+		      space_for(need, moment, thrash_pages));
 	limit = min_of(most, wanted);
 	if (moment->contested && !arm)
 		limit = in_whole_pieces(limit, most);
@@ -1804,10 +2074,11 @@ static bool extend_strided(struct ra_stream *stream, struct arrival *a,
 {
 	const struct ra_moment *moment = a->moment;
 	u64 period = max_of(stream->step, 1);
-	u64 element = max_of(stream->began, 1);
+	u64 element = max_of(plus(stream->began, row->wider), 1);
 	u64 place = place_of(stream->backward, a->access.start);
 	u64 first = max_of(stream->next, stream->frontier);
-	bool through = is_read_through(period, element, moment);
+	bool through = is_read_through(period, element, moment) ||
+		       (row->wider && period <= element);
 	u64 asked, last, start, cheap, fewest, most, count, in_file = 0;
 
 	/* The first one not asked for, or the one that is being read. */
@@ -1817,11 +2088,14 @@ static bool extend_strided(struct ra_stream *stream, struct arrival *a,
 	if (!has_place(first, row->gap))
 		return false;
 	asked = further(first, row->gap);
+	/* What lies behind an element lies in front of it in the file. */
+	if (stream->backward)
+		asked = plus(asked, row->wider);
 	/* Only whole elements: all ranges of a request are equally long. */
 	last = stream->backward ? RA_PAGES_MAX :
-				  minus(moment->file_pages, stream->began);
+				  minus(moment->file_pages, element);
 	if (last >= asked &&
-	    (stream->backward || moment->file_pages >= stream->began))
+	    (stream->backward || moment->file_pages >= element))
 		in_file = div64_u64(last - asked, period) + 1;
 	cheap = div64_u64(max_of(pages, ELEMENTS_MIN_PAGES), element);
 	fewest = min_of(fewest_at_once(period, &moment->device),
@@ -1846,7 +2120,7 @@ static bool extend_strided(struct ra_stream *stream, struct arrival *a,
 	stream->tail = count;
 	stream->frontier = plus(first, count * period);
 	a->decision->first.start = start;
-	a->decision->first.end = min_of(plus(start, stream->began),
+	a->decision->first.end = min_of(plus(start, element),
 					moment->file_pages);
 	a->decision->period = stream->backward ? -(s64)period : (s64)period;
 	a->decision->count = count;
@@ -1953,7 +2227,7 @@ static void ask_stream(struct arrival *a, unsigned int place,
 	};
 	bool alone = is_forward_run(stream) && !moment->contested;
 	bool arm_alone = alone && is_positioned_for(&moment->device);
-	bool bound, calm, exact = false, probe = false, first, asked;
+	bool bound, calm, exact = false, probe = false, first, asked, expected;
 	u8 cached = cached_requests(stream);
 	u64 limit, size, pages, least = 0;
 	struct rest rest;
@@ -1988,7 +2262,12 @@ static void ask_stream(struct arrival *a, unsigned int place,
 	decision->reason = RA_END_OF_FILE;
 	if (a->access.start >= moment->file_pages)
 		return;
-	if (goes_with_arm(stream, a->now_ns, &moment->device)) {
+	expected = row_part_of(a->file, stream, place,
+			       space_for(&need, moment, a->file->thrash_pages),
+			       row);
+	/* An arm that goes down each column passes by as often. */
+	if (!(expected && row->wider) &&
+	    goes_with_arm(stream, a->now_ns, &moment->device)) {
 		decision->reason = RA_DOES_NOT_PAY;
 		return;
 	}
@@ -2024,7 +2303,7 @@ static void ask_stream(struct arrival *a, unsigned int place,
 		decision->reason = RA_RUN_ENDS;
 		return;
 	}
-	if (!row_part_of(a->file, stream, place, row)) {
+	if (!expected) {
 		decision->reason = RA_RUN_ENDS;
 		return;
 	}
@@ -2043,6 +2322,7 @@ static void ask_stream(struct arrival *a, unsigned int place,
 	stream->request = to_u16(next);
 	if (!asked)
 		return;
+	take_row_part(a->file, row);
 	decision->reason = reason_of(stream, first, cached, need.boosted);
 	stream->served &= ~(SERVED_WAITED | SERVED_THRASHED | SERVED_PROBING);
 	if (probe)
@@ -2190,7 +2470,7 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	struct ra_history *file = a->file;
 	struct step step;
 	bool crossed, returned, followed;
-	u64 expected, period;
+	u64 expected, period, length;
 
 	decision->covered = covers(stream, a->access);
 	if (has_ended(stream))
@@ -2199,10 +2479,11 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	followed = is_followed(file, stream, place);
 	expected = stream->next;
 	period = stream->step;
+	length = stream->began;
 	step = advance(stream, a->access, file->tick);
 	lose(file, step.lost);
 	learn_stride(file, stream, &step);
-	if (take_row_step(a, place, followed, period, expected))
+	if (take_row_step(a, place, followed, period, length, expected))
 		returned = true;
 	time_stride(stream, a->now_ns, returned);
 	file->unexplained_run = 0;

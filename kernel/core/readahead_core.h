@@ -142,12 +142,17 @@ struct ra_unexplained {
  * @row_place: the strided stream that is read in rows, if it is
  * @row_alike: rows in a row that had as many elements
  * @row_equal: gaps in a row that were as large
- * @row_wide: its elements lie so far apart that it may be a round over streams
+ * @row_next: where the next row is, seen from the last one
  * @row_elements: how many elements the newest row that ended had
  * @row_come: elements that have come of the row that is read
  * @row_step: its period; 0: no stride was seen
  * @row_gap: from where another element of a row would be to the first one of
  *	the next row, in reading order
+ * @columns_together: columns that the newest wide elements are as wide as
+ * @columns_come: how many of them have begun
+ * @columns_next: as many as together, of elements asked for of the next row
+ * @columns_before: columns of the band before the one that is read
+ * @columns_of_band: columns of a band that the next one follows; 0: not known
  * @recent: the newest accesses that no stream explained
  */
 struct ra_history {
@@ -173,11 +178,16 @@ struct ra_history {
 	u8 row_place;
 	u8 row_alike;
 	u8 row_equal;
-	bool row_wide;
+	u8 row_next;
 	u16 row_elements;
 	u16 row_come;
 	u32 row_step;
 	s64 row_gap;
+	u8 columns_together;
+	u8 columns_come;
+	u8 columns_next;
+	u8 columns_before;
+	u8 columns_of_band;
 	u32 stray_pages;
 	u32 stray_tick;
 	u64 stray_next;

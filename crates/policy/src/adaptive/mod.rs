@@ -52,6 +52,7 @@
 pub(crate) mod access;
 mod beginnings;
 mod broken_strides;
+mod columns;
 pub(crate) mod direction;
 pub(crate) mod file;
 pub(crate) mod hit_rate;

@@ -163,7 +163,7 @@ fn in_whole_pieces(pages: u64, most: u64) -> u64 {
 }
 
 /// What memory has space for in one request.
-fn space(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
+pub(super) fn space(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
     let mut threshold = moment.threshold.get();
     if thrash_pages > 0 {
         threshold = threshold.min(u64::from(thrash_pages));

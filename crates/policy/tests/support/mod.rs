@@ -50,6 +50,8 @@ pub struct Reader {
     pub read_total: u64,
     /// Calls that asked for something.
     pub requests: u64,
+    /// Ranges that they asked for, each a request of the device.
+    pub ranges: u64,
     /// Changes of shape, ever.
     pub seen: Witness,
 }
@@ -85,6 +87,7 @@ impl Reader {
             asked_total: 0,
             read_total: 0,
             requests: 0,
+            ranges: 0,
             seen: Witness::default(),
         }
     }
@@ -127,6 +130,7 @@ impl Reader {
         self.check_promises(&outcome);
         if outcome.decision.prefetch.count > 0 {
             self.requests += 1;
+            self.ranges += u64::from(outcome.decision.prefetch.count);
             if self.in_memory {
                 self.policy.on_cached(&mut self.streams, outcome.asker());
             } else {

@@ -447,6 +447,7 @@ impl FileStreams {
             rows,
         };
         let asked = stream.ask(access, now, moment, &learned);
+        self.recent.rows.on_asked(asked.begins);
         if asked.reason == Reason::KernelAsks {
             self.left = pages32(moment.kernel_window);
         }

@@ -7,6 +7,7 @@ use crate::adaptive::rows::{NewRow, Rows};
 use crate::adaptive::shape::grid::Grid;
 use crate::adaptive::stream::Stream;
 use crate::adaptive::window::pages32;
+use ahead_units::PageCount;
 
 /// What a row follows that was seen to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,13 +56,14 @@ impl FileStreams {
             .steady_grid()
             .is_none_or(|now| now.period != grid.period)
         {
-            rows.on_broken(&grid, gap);
+            let lost = rows.on_broken(&grid, gap, grid.inside(access));
+            self.lose(pages32(PageCount::new(lost)));
             return false;
         }
         if gap == 0 {
             rows.on_element();
-        } else if rows.on_left_out() {
-            let lost = pages32(stream.unread());
+        } else if let Some(columns) = rows.on_left_out(&grid) {
+            let lost = pages32(stream.unread() + PageCount::new(columns));
             stream.forget_window();
             self.lose(lost);
         }
@@ -84,8 +86,8 @@ impl FileStreams {
         if self.rows_of(stream, last).is_none() {
             return Follows::Nothing;
         }
-        let tick = self.tick;
-        let Some(gap) = stream.gap_to(row, tick) else {
+        let (tick, are_columns) = (self.tick, self.recent.rows.are_columns());
+        let Some(gap) = stream.gap_to(row, tick, are_columns) else {
             let idle = tick.wrapping_sub(stream.last_used());
             return match self.recent.rows.may_go_on(idle) {
                 true if idle < u32::from(row.come) => Follows::Beside,
@@ -93,10 +95,11 @@ impl FileStreams {
                 false => Follows::Nothing,
             };
         };
-        self.recent.rows.end(&row.grid, gap);
+        let lost = self.recent.rows.end(&row.grid, gap, row.inside);
+        self.lose(pages32(PageCount::new(lost)));
         // Else it may be another reader, and this one comes back.
         if self.recent.rows.are_known() {
-            let has_ended = |stream: &Stream| stream.gap_to(row, tick).is_some();
+            let has_ended = |stream: &Stream| stream.gap_to(row, tick, are_columns).is_some();
             self.give_up_those(streams, observer, has_ended);
         }
         if gap < 0 && row.grid.is_wide() {
@@ -126,10 +129,12 @@ impl FileStreams {
 
     /// Where the row that `stream` reads is over, and it is known where the next one begins, it goes on there.
     fn go_on_at_next_row(&mut self, stream: &mut Stream) {
-        if let Some(gap) = self.recent.rows.over()
+        if let Some(grid) = stream.steady_grid()
+            && let Some(gap) = self.recent.rows.over(&grid)
             && stream.go_on(gap)
+            && let Some(elements) = self.recent.rows.go_on(&grid)
         {
-            self.recent.rows.go_on();
+            stream.cover_row(elements, self.recent.rows.are_next_columns_due());
         }
     }
 }

@@ -150,6 +150,51 @@ impl Grid {
         self.direction.byte_place(start)
     }
 
+    /// Whether elements of `other` follow each other in the same way and are as long. Of pages each of a row may touch one more than those of another;
+    /// and those of a column may be narrower, if it `may_be_last` of its band.
+    pub(in crate::adaptive) fn is_as(&self, other: &Self, may_be_last: bool) -> bool {
+        let straddles = self.is_of_pages() && self.length.abs_diff(other.length) == PAGE_BYTES;
+        let is_narrower = may_be_last && self.length < other.length;
+        let length = if straddles || is_narrower {
+            other.length
+        } else {
+            self.length
+        };
+        Self { length, ..*self } == *other
+    }
+
+    /// Bytes that elements on this grid are longer by, `inside` bytes from their places, if they are as long as `columns` of `shift` bytes side by side.
+    pub(in crate::adaptive) fn wider(&self, columns: u8, shift: u64, inside: i64) -> u64 {
+        let behind = shift.saturating_mul(u64::from(columns).saturating_sub(1));
+        match self.direction {
+            _ if !self.is_of_pages() || inside == 0 => behind,
+            Direction::Forward => {
+                let end = behind.saturating_add(shift).saturating_add_signed(inside);
+                end.next_multiple_of(PAGE_BYTES).saturating_sub(self.length)
+            }
+            Direction::Backward => behind.next_multiple_of(PAGE_BYTES),
+        }
+    }
+
+    /// Bytes in reading order from the place of `access` to its first byte: of a grid of pages the place is that of a page.
+    pub(in crate::adaptive) fn inside(&self, access: &Access) -> i64 {
+        let place = self.direction.byte_place(access.bytes.start.get());
+        place.wrapping_sub(self.place(access)).cast_signed()
+    }
+
+    /// A way of so many bytes from a place: to the next place, and from there.
+    pub(in crate::adaptive) fn split(&self, bytes: i64) -> (i64, i64) {
+        if !self.is_of_pages() {
+            return (bytes, 0);
+        }
+        let page = PAGE_BYTES.cast_signed();
+        let to_place = match self.direction {
+            Direction::Forward => bytes.div_euclid(page) * page,
+            Direction::Backward => -((-bytes).div_euclid(page) * page),
+        };
+        (to_place, bytes - to_place)
+    }
+
     /// The place of an access whose first byte is at `start`.
     pub(in crate::adaptive) fn place_of(&self, start: u64) -> u64 {
         let inside = if self.is_of_pages() {

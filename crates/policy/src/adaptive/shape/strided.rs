@@ -326,6 +326,15 @@ pub(in crate::adaptive) fn go_on(window: &mut Window, gap: i64) -> bool {
     true
 }
 
+/// All `elements` from the next one on were asked for, before those that are behind them; if what follows `is_due`
+/// and was not asked for the marker is there, else at the end.
+pub(in crate::adaptive) fn cover(window: &mut Window, grid: &Grid, elements: u16, is_due: bool) {
+    let way = grid.period.saturating_mul(elements.into());
+    let is_asked = window.frontier.saturating_sub(window.next) >= way;
+    window.frontier = window.next.max(window.frontier).saturating_add(way);
+    window.tail = if is_due && !is_asked { u32::MAX } else { 0 };
+}
+
 /// Elements asked for and not yet reached.
 pub(in crate::adaptive) fn elements_ahead(window: &Window, grid: &Grid) -> u64 {
     let ahead = window.frontier.saturating_sub(window.next);
@@ -381,10 +390,15 @@ pub(in crate::adaptive) fn extend(
         seen,
         row,
     } = extent;
+    let grid = &Grid {
+        length: grid.length.saturating_add(row.wider),
+        ..*grid
+    };
     let Grid {
         direction, length, ..
     } = *grid;
     let period = grid.period.max(1);
+    let is_filled = row.wider > 0 && period < length.saturating_add(PAGE_BYTES);
     let file_bytes = moment.file_pages.get().saturating_mul(PAGE_BYTES);
     // The first element not asked for, or the one being read now.
     let passed = window.next > window.frontier;
@@ -395,6 +409,11 @@ pub(in crate::adaptive) fn extend(
         window.next.max(window.frontier)
     };
     let first_asked = first.checked_add_signed(row.gap)?;
+    let first_asked = match direction {
+        Direction::Forward => first_asked,
+        // What lies behind the first byte of an element lies in front of it in the file.
+        Direction::Backward => first_asked.saturating_add(row.wider),
+    };
     // Only whole elements: all ranges of a request are equally long.
     let in_file = direction
         .last_element(file_bytes, length, grid.slack())
@@ -402,7 +421,7 @@ pub(in crate::adaptive) fn extend(
         .map_or(0, |span| span / period + 1);
     let cheap = pages.max(ELEMENTS_MIN_PAGES.get()) / grid.pages_max();
     let fewest = fewest_at_once(period, moment).min(cheap.max(ELEMENTS_FEWEST));
-    let is_read_through = is_read_through(grid, moment);
+    let is_read_through = is_filled || is_read_through(grid, moment);
     let affordable = if is_read_through {
         // One page more where it begins and ends inside of pages.
         limit.saturating_sub(1) / period.div_ceil(PAGE_BYTES)

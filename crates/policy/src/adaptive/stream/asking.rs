@@ -9,7 +9,7 @@ use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::pace::{Pace, Rate};
 use crate::adaptive::request::{self, Need};
-use crate::adaptive::rows::{RowPart, Rows};
+use crate::adaptive::rows::{Begins, RowPart, Rows};
 use crate::adaptive::runs::{Rest, RunLengths};
 use crate::adaptive::shape::strided::{ELEMENTS_TIMED, ELEMENTS_TIMED_MOST};
 use crate::adaptive::shape::{Shape, regular, run, strided};
@@ -60,6 +60,8 @@ pub(in crate::adaptive) struct Asked {
     pub(in crate::adaptive) spare: u64,
     /// For a scan of which nobody knows how far it goes.
     pub(in crate::adaptive) is_scan: bool,
+    /// Which columns of a stride it is the first request for.
+    pub(in crate::adaptive) begins: Begins,
 }
 
 impl Asked {
@@ -69,6 +71,7 @@ impl Asked {
             reason,
             spare: 0,
             is_scan: false,
+            begins: Begins::Nothing,
         }
     }
 }
@@ -116,7 +119,11 @@ impl Stream {
         if self.shape == Shape::Strided && strided::is_drift_left_alone(&self.grid(), moment) {
             return Asked::nothing(Reason::DoesNotPay);
         }
-        if self.goes_with_arm(now, moment) {
+        let space = request::space(&need, moment, learned.thrash_pages);
+        let row = self.row_part(learned, space);
+        // An arm that goes down each column passes by as often as there are columns.
+        let is_wide = row.is_some_and(|row| row.wider > 0);
+        if !is_wide && self.goes_with_arm(now, moment) {
             return Asked::nothing(Reason::DoesNotPay);
         }
         let most = if moment.is_left_alone {
@@ -171,7 +178,7 @@ impl Stream {
                 ..Asked::nothing(Reason::RunEnds)
             };
         }
-        let Some(row) = self.row_part(learned) else {
+        let Some(row) = row else {
             return Asked::nothing(Reason::RunEnds);
         };
         let (first, cached) = (self.request == 0, self.served.cached());
@@ -216,6 +223,7 @@ impl Stream {
             reason,
             spare: 0,
             is_scan,
+            begins: row.begins,
         }
     }
 
@@ -350,11 +358,18 @@ impl Stream {
         Some((ranges, false))
     }
 
-    /// What is expected behind the window of a stride that is read in rows. `None`: nothing.
-    fn row_part(&self, learned: &Learned<'_>) -> Option<RowPart> {
+    /// What is expected behind the window of a stride that is read in rows, where memory has space for so many pages. `None`: nothing.
+    fn row_part(&self, learned: &Learned<'_>, space: u64) -> Option<RowPart> {
         learned.rows.map_or(Some(RowPart::ENDLESS), |rows| {
-            rows.part(strided::elements_ahead(&self.window, &self.grid()))
+            let grid = self.grid();
+            rows.part(strided::elements_ahead(&self.window, &grid), &grid, space)
         })
+    }
+
+    /// All `elements` of the row that begins were asked for; if those behind them `are_due` they are asked for from the next one on.
+    pub(in crate::adaptive) fn cover_row(&mut self, elements: u16, are_due: bool) {
+        let grid = self.grid();
+        strided::cover(&mut self.window, &grid, elements, are_due);
     }
 
     /// The row has ended, and the next one is expected `gap` bytes behind where another element would have been. False: no place is there.

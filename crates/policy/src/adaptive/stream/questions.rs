@@ -104,9 +104,17 @@ impl Stream {
     }
 
     /// How far `row` begins behind the next element of this stride, in reading order, if this is on such a grid and has not moved since.
-    pub(in crate::adaptive) fn gap_to(&self, row: &NewRow, tick: u32) -> Option<i64> {
+    /// It may be narrower if it `may_be_last` of the columns of a band.
+    pub(in crate::adaptive) fn gap_to(
+        &self,
+        row: &NewRow,
+        tick: u32,
+        may_be_last: bool,
+    ) -> Option<i64> {
         let is_idle = tick.wrapping_sub(self.last_used) >= u32::from(row.come);
-        let is_alike = self.steady_grid() == Some(row.grid);
+        let is_alike = self
+            .steady_grid()
+            .is_some_and(|grid| grid.is_as(&row.grid, may_be_last));
         (is_idle && is_alike).then(|| row.first.wrapping_sub(self.window.next).cast_signed())
     }
 
