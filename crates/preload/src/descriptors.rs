@@ -8,17 +8,25 @@ use ahead_engine::report::{Aside, flags, header};
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::Advice;
 
-use crate::fd_table::{self, Entry, FileEntry, Line, line};
+use crate::fd_table::{self, Entry, FileEntry, Line, line, line_in_use};
 use crate::ops::{flag, is_watched, set_position};
 use crate::recording::{self, Kind};
 use crate::{aside, host, identity, ticks, trees, wake};
 
 /// A descriptor was opened: the number means something new.
 pub(crate) fn on_open(fd: c_int) {
-    if let Some(line) = line(fd) {
+    if let Some(line) = line_of_new(fd) {
         line.on_open();
         fd_table::note_use(fd);
     }
+}
+
+/// The line of a number that is in use now. None is made in a process that has stepped aside: that would map memory.
+fn line_of_new(fd: c_int) -> Option<&'static Line> {
+    if wake::is_over() {
+        return line(fd);
+    }
+    line_in_use(fd)
 }
 
 /// A descriptor is about to be closed.
@@ -50,7 +58,7 @@ pub(crate) fn on_dup(old: c_int, new: c_int) {
     if let Some(old) = old {
         old.share();
     }
-    if let Some(line) = line(new) {
+    if let Some(line) = line_of_new(new) {
         line.forget();
         line.share();
         line.begin_opening();
@@ -84,7 +92,7 @@ pub(crate) fn on_fadvise(fd: c_int, offset: i64, length: i64, advice: c_int) {
 
 /// NORMAL or SEQUENTIAL: what is known of the file changes now if it was looked at, else with that look.
 fn set_advice(fd: c_int, advice: c_int) {
-    let Some(line) = line(fd) else {
+    let Some(line) = line_of_new(fd) else {
         return;
     };
     line.set_advice(if advice == libc::POSIX_FADV_SEQUENTIAL {
@@ -114,7 +122,10 @@ pub(crate) fn on_readahead(fd: c_int, offset: i64, count: usize) {
 }
 
 fn set_program_advises(fd: c_int, program_advises: bool) {
-    let Some(line) = line(fd) else {
+    if wake::is_over() {
+        return;
+    }
+    let Some(line) = line_in_use(fd) else {
         return;
     };
     if program_advises {

@@ -7,7 +7,9 @@
 //! A wrong entry costs a hint, nothing else.
 //!
 //! The lines of the first numbers are part of the library's zeroed data; lines of higher ones come
-//! in chunks, when a number of the chunk is first opened or read. Nothing is locked or allocated.
+//! in chunks, when a number of the chunk is first in use: opened, copied, or looked at. A number without a chunk is
+//! unwatched, and whoever only closes it, or asks what it is, makes none: programs close a million numbers that they
+//! do not have, and a sandbox may forbid to map memory. Nothing is locked or allocated.
 
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 
@@ -135,15 +137,43 @@ pub(crate) fn on_fork() {
     AGE.fetch_add(1, Relaxed);
 }
 
-/// The line of `fd`; `None` for what is not a number of ours.
+/// The line of `fd`; `None` for what is not a number of ours, and where there is none yet: see [`is_without_line`].
 #[inline]
 pub(crate) fn line(fd: i32) -> Option<&'static Line> {
+    let number = usize::try_from(fd).ok()?;
+    match FIRST.get(number) {
+        Some(line) => Some(line),
+        None => further(number, false),
+    }
+}
+
+/// The line of `fd`, which is in use: made if there was none, which maps memory: not for
+/// a process that has stepped aside.
+#[inline]
+pub(crate) fn line_in_use(fd: i32) -> Option<&'static Line> {
     let number = usize::try_from(fd).ok()?;
     match FIRST.get(number) {
         Some(line) => Some(line),
         None => further(number, true),
     }
 }
+
+/// Whether `fd` is a number of ours that has no line: it is unwatched, and was not in use as far as was seen.
+pub(crate) fn is_without_line(fd: i32) -> bool {
+    usize::try_from(fd).is_ok_and(|number| number < CHUNK * CHUNKS) && line(fd).is_none()
+}
+
+/// What `fd` stands for; `None` for what is not a number of ours.
+#[inline]
+pub(crate) fn entry(fd: i32) -> Option<Entry> {
+    match line(fd) {
+        Some(line) => Some(line.entry()),
+        None => is_without_line(fd).then_some(Entry::Unwatched),
+    }
+}
+
+/// Stands for the numbers that have no line where reads through them are timed: each from its own beginning.
+pub(crate) static WITHOUT_LINE: Line = Line::new();
 
 /// The line of `fd`, if it is one of the first numbers.
 #[inline(always)]
@@ -486,13 +516,15 @@ pub(crate) mod tests {
             shares_position: true,
             program_advises: false,
         };
-        let high = line(1_000_000).unwrap();
+        assert!(line(1_000_000).is_none() && is_without_line(1_000_000));
+        let high = line_in_use(1_000_000).unwrap();
         note_use(1_000_000);
         high.set(Entry::File(file));
         assert_eq!(line(1_000_000).unwrap().entry(), Entry::File(file));
         assert_eq!(line(900).unwrap().entry(), Entry::Unwatched);
-        assert!(line(-1).is_none());
-        assert!(line(i32::MAX).is_none());
+        for none in [-1, i32::MAX] {
+            assert!(line_in_use(none).is_none() && !is_without_line(none));
+        }
         forget_range(900_000, u32::MAX);
         assert_eq!(high.entry(), Entry::Unwatched);
     }
@@ -536,9 +568,9 @@ pub(crate) mod tests {
     #[test]
     fn what_was_inherited_copied_or_open_at_a_fork_shares_its_position() {
         let _alone = no_forks();
-        let inherited = line(2_001).unwrap();
+        let inherited = line_in_use(2_001).unwrap();
         assert!(inherited.is_shared());
-        let opened = line(2_002).unwrap();
+        let opened = line_in_use(2_002).unwrap();
         opened.on_open();
         assert!(!opened.is_shared());
         opened.share();

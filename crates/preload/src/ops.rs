@@ -17,7 +17,7 @@ use ahead_units::{ByteLength, ByteOffset, ByteRange};
 use rustix::fs::OFlags;
 
 use crate::adviser::Direct;
-use crate::fd_table::{self, Entry, FileEntry, FileRef, Line, line};
+use crate::fd_table::{self, Entry, FileEntry, FileRef, Line, line, line_in_use};
 use crate::files::{Inside, Place};
 use crate::host::{self, Host};
 use crate::identity::{self, Identity, Resident};
@@ -50,6 +50,13 @@ impl Unwatched {
         let timer = Timer::start(line);
         Self { timer }
     }
+
+    /// The same through a number that has no line yet.
+    #[cold]
+    fn begin_without_line() -> Self {
+        let timer = Timer::start_exactly(&fd_table::WITHOUT_LINE);
+        Self { timer }
+    }
 }
 
 /// What a first look at a read shows, without a system call.
@@ -78,13 +85,24 @@ pub(crate) fn only_timed(fd: c_int) -> Option<&'static Line> {
 #[inline]
 pub(crate) fn begin(fd: c_int, position: Option<u64>, length: usize) -> Begin {
     let Some(line) = line(fd) else {
-        return Begin::Ignore;
+        return begin_without_line(fd);
     };
     match line.entry() {
         Entry::File(entry) => begin_watched(fd, line, entry, position, length),
         Entry::Unwatched => begin_unwatched(line),
         Entry::Advised | Entry::Ignored => Begin::Ignore,
     }
+}
+
+#[cold]
+fn begin_without_line(fd: c_int) -> Begin {
+    if wake::is_over() || !fd_table::is_without_line(fd) {
+        return Begin::Ignore;
+    }
+    if wake::sees_all() || watch::is_alert() {
+        return Begin::Closer;
+    }
+    Begin::Unwatched(Unwatched::begin_without_line())
 }
 
 #[inline]
@@ -161,7 +179,12 @@ impl Unwatched {
 /// watched, or of no interest.
 #[inline]
 pub(crate) fn time_unwatched(fd: c_int) -> Option<Unwatched> {
-    let line = line(fd)?;
+    let Some(line) = line(fd) else {
+        return match begin_without_line(fd) {
+            Begin::Unwatched(unwatched) => Some(unwatched),
+            _ => None,
+        };
+    };
     if line.entry() != Entry::Unwatched || wake::is_over() || wake::sees_all() {
         return None;
     }
@@ -176,7 +199,7 @@ pub(crate) fn time_unwatched(fd: c_int) -> Option<Unwatched> {
 #[cold]
 pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unwatched: Unwatched) {
     let elapsed = ticks::now().saturating_sub(unwatched.timer.began());
-    let Some(line) = line(fd) else {
+    let Some(line) = line_in_use(fd) else {
         return;
     };
     // Most waits are for pipes, terminals and sockets.
@@ -228,7 +251,7 @@ pub(crate) fn on_copied(fd: c_int) {
 /// A read of `length` bytes is about to begin at `position`, or where the descriptor stands.
 /// `None`: it is of no interest.
 pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Option<Token> {
-    let (host, line) = (wake::host()?, line(fd)?);
+    let (host, line) = (wake::host()?, line_in_use(fd)?);
     let mut is_fresh = false;
     let entry = match line.entry() {
         Entry::File(entry) if entry.program_advises => return None,
@@ -397,16 +420,14 @@ pub(crate) fn flag(host: &Host, place: &Place, bits: u64) {
 
 /// Whether reads of `fd` are watched, after a look at it if it is of interest.
 pub(crate) fn is_watched(fd: c_int) -> bool {
-    let Some(line) = line(fd) else {
-        return false;
-    };
-    match line.entry() {
-        Entry::File(entry) => !entry.program_advises || recording::is_on(),
-        Entry::Advised | Entry::Ignored => false,
-        Entry::Unwatched if wake::sees_all() || watch::is_of_interest(line) => {
-            wake::host().is_some_and(|host| look_at(host, fd, line).is_some())
+    let is_of_interest = || line(fd).map_or_else(watch::is_alert, watch::is_of_interest);
+    match fd_table::entry(fd) {
+        Some(Entry::File(entry)) => !entry.program_advises || recording::is_on(),
+        Some(Entry::Unwatched) if wake::sees_all() || is_of_interest() => {
+            let look = |host| look_at(host, fd, line_in_use(fd)?);
+            wake::host().and_then(look).is_some()
         }
-        Entry::Unwatched => false,
+        _ => false,
     }
 }
 
@@ -419,7 +440,7 @@ pub(crate) fn is_file(fd: c_int) -> bool {
 /// Whether reads of `fd` are of no interest.
 #[inline]
 pub(crate) fn is_ignored(fd: c_int) -> bool {
-    line(fd).is_none_or(|line| match line.entry() {
+    fd_table::entry(fd).is_none_or(|entry| match entry {
         Entry::Advised | Entry::Ignored => true,
         Entry::File(entry) => entry.program_advises && !recording::is_on(),
         Entry::Unwatched => wake::is_over(),
@@ -429,7 +450,7 @@ pub(crate) fn is_ignored(fd: c_int) -> bool {
 /// Whether [`is_watched`] is worth asking. Changes no `errno` and cannot panic.
 #[inline]
 pub(crate) fn may_be_watched(fd: c_int) -> bool {
-    line(fd).is_some_and(|line| match line.entry() {
+    fd_table::entry(fd).is_some_and(|entry| match entry {
         Entry::File(_) => true,
         Entry::Advised | Entry::Ignored => false,
         Entry::Unwatched => wake::sees_all() || watch::is_alert(),

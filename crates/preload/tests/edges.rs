@@ -54,6 +54,27 @@ fn an_announced_sandbox_ends_questions_about_files_that_are_known() {
     }
 }
 
+/// The table of descriptors grew where such a number was only read through or closed: status 137 and 159.
+#[test]
+fn a_high_number_maps_no_memory_in_a_sandbox() {
+    for kind in ["strict", "filter"] {
+        assert_writes_the_same("numbers", &[kind]);
+    }
+}
+
+/// `for (fd = 3; fd < 1 << 20; fd++) close(fd)` took 64 MiB of address space and a thousand mappings.
+#[test]
+fn closing_numbers_that_are_not_in_use_takes_no_address_space() {
+    assert_writes_the_same("numbers", &["close"]);
+}
+
+/// Neither its opening nor its copying was seen: it is a file that was not looked at, like any other.
+#[test]
+fn a_high_number_that_was_not_seen_to_come_is_read_and_seen() {
+    let account = run_with_account("numbers", &["seen"]);
+    assert_eq!(account.accesses(), 2);
+}
+
 /// `fread(bytes, 1, 0, NULL)` gives 0: the C library looks at the stream only if there is work.
 #[test]
 fn reading_nothing_looks_at_no_stream() {
