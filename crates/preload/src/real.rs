@@ -71,7 +71,7 @@ impl Errno {
     }
 
     /// Sets it, where there is one.
-    fn set(value: c_int) {
+    pub(crate) fn set(value: c_int) {
         if let Some(errno) = Self::keep() {
             Self { value, ..errno }.put_back();
         }

@@ -75,6 +75,25 @@ fn a_high_number_that_was_not_seen_to_come_is_read_and_seen() {
     assert_eq!(account.accesses(), 2);
 }
 
+/// The C library has no function for `seccomp`: programs enter by `syscall`, and were ended by SIGKILL and SIGSYS.
+#[test]
+fn a_sandbox_that_is_entered_by_a_call_without_a_name_is_noticed() {
+    for kind in ["strict", "filter", "prctl"] {
+        assert_writes_the_same("entered", &[kind]);
+    }
+}
+
+#[test]
+fn a_program_that_forbids_the_counter_of_time_reads_on() {
+    assert_writes_the_same("entered", &["counter"]);
+}
+
+/// It returns twice for SYS_clone.
+#[test]
+fn what_goes_through_the_hook_of_system_calls_comes_out_the_same() {
+    assert_writes_the_same("entered", &["plain"]);
+}
+
 /// `fread(bytes, 1, 0, NULL)` gives 0: the C library looks at the stream only if there is work.
 #[test]
 fn reading_nothing_looks_at_no_stream() {

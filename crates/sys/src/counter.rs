@@ -26,7 +26,7 @@ const LOOK_COUNTS: u64 = 20_000;
 pub fn counter() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has the instruction; the kernel leaves it open to us unless
-    // a program asks for SIGSEGV on it (PR_SET_TSC), which none that reads files does.
+    // a program asks for SIGSEGV on it (PR_SET_TSC): whoever reads the counter in a program's name stops when it does.
     unsafe {
         core::arch::x86_64::_rdtsc()
     }

@@ -15,7 +15,7 @@
 //! Left out on purpose: `write` and its family (the position of a descriptor that is open for both is
 //! checked now and then), `aio_read` and `lio_listio` (threads of the C library read there, and the program
 //! does not wait), `scandir`, `fts`, `ftw` and `glob` (they list folders inside libc), `mremap`/`munmap` (notes about mappings are hints), `pipe`, `socket`
-//! and others that make descriptors which are no files, raw `syscall` and `io_uring`, `preadv` on
+//! and others that make descriptors which are no files, what is read by `syscall` and `io_uring`, `preadv` on
 //! 32-bit machines.
 
 #![cfg_attr(
@@ -26,6 +26,7 @@
 mod advice;
 mod copies;
 mod descriptors;
+mod kernel_call;
 mod names;
 mod process;
 mod reads;

@@ -58,16 +58,24 @@ extern "C" fn on_fork_in_child() {
 }
 
 /// `prctl`. A sandbox may answer any system call that its program does not make itself with the end
-/// of the process. So when one is announced, our own calls stop. It cannot be seen when it is
-/// entered by a raw `seccomp` call without giving up new privileges first, which takes root. The
-/// child of a `vfork` that announces one silences its parent too: that costs speed, the other way
-/// a process.
+/// of the process. So when one is announced, our own calls stop; and so they do where the processor's
+/// counter is forbidden, which is our clock. What is entered by the instruction itself, without the C
+/// library's `prctl` or `syscall`, cannot be seen. The child of a `vfork` that announces one silences
+/// its parent too: that costs speed, the other way a process.
 #[inline]
-pub(super) fn control(option: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    if option == libc::PR_SET_SECCOMP || option == libc::PR_SET_NO_NEW_PRIVS {
+pub(super) fn control(option: c_int, value: usize, call: impl FnOnce() -> c_int) -> c_int {
+    on_control(option, value);
+    call()
+}
+
+/// A `prctl` with these arguments is about to be made.
+#[inline]
+pub(super) fn on_control(option: c_int, value: usize) {
+    // A program that is started with the counter forbidden is ended by the loader of the C library: nothing is inherited.
+    let forbids_counter = option == libc::PR_SET_TSC && value == libc::PR_TSC_SIGSEGV as usize;
+    if option == libc::PR_SET_SECCOMP || option == libc::PR_SET_NO_NEW_PRIVS || forbids_counter {
         guarded(crate::descriptors::on_sandbox);
     }
-    call()
 }
 
 /// `pthread_exit`. The C library ends the process in the last of its threads, which must not be the helper: its

@@ -121,7 +121,7 @@ macro_rules! table {
 
             // Leaving for a sandbox.
             prctl(option: c_int; a: usize, b: usize, c: usize, d: usize) -> c_int {}
-                process::control(option), or system_call(libc::SYS_prctl, option, a, b, c, d);
+                process::control(option, a), or system_call(libc::SYS_prctl, option, a, b, c, d);
 
             // Copies inside the kernel.
             sendfile(target: c_int, source: c_int, offset: *mut off_t, count: size_t) -> ssize_t {sendfile64}

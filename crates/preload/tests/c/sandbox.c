@@ -1,6 +1,6 @@
 /*
  * A program that forbids itself what a library might want, and goes on reading.
- * Usage: sandbox refuse|kill|exec. With "refuse" the filter comes by a raw system call, which
+ * Usage: sandbox refuse|kill|exec. With "refuse" the filter comes by the instruction alone, which
  * cannot be noticed, and the calls fail; with "kill" it comes by prctl and each of them is the end;
  * with "exec" it comes as with "refuse", each call is the end, and then the program is executed
  * again ("inside") and finds itself in a sandbox that it never announced. What the loader needs is
@@ -54,8 +54,8 @@ int main(int argc, char **argv)
         MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
         MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
     } else {
-        MUST(syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-        MUST(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
+        MUST(unseen_call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0) == 0);
+        MUST(unseen_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&program) == 0);
     }
     for (off_t at = SIZE / 2; at < SIZE; at += n) { errno = 0; MUST((n = read(early, bytes, 65536)) > 0 && errno == 0); check(1, at, bytes, n); }
     int fd = open("b1", O_RDONLY); MUST(fd >= 0);
