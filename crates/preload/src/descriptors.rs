@@ -40,12 +40,12 @@ pub(crate) fn on_close(fd: c_int) {
         host.session.on_close(entry.file, ticks::timestamp());
         recording::on_close(entry.file);
     }
-    line.forget();
+    line.on_close();
 }
 
 /// Descriptors `first` to `last`, both inclusive, were closed.
 pub(crate) fn on_close_range(first: u32, last: u32) {
-    fd_table::forget_range(first, last);
+    fd_table::close_range(first, last);
 }
 
 /// `new` stands for the same open file as `old`. In the child of a `vfork`, whose memory is its
@@ -58,7 +58,9 @@ pub(crate) fn on_dup(old: c_int, new: c_int) {
     if let Some(old) = old {
         old.share();
     }
-    if let Some(line) = line_of_new(new) {
+    if let Some(line) = line_of_new(new)
+        && !line.is_of_parent()
+    {
         line.forget();
         line.share();
         line.begin_opening();
@@ -130,10 +132,17 @@ fn set_program_advises(fd: c_int, program_advises: bool) {
     };
     if program_advises {
         aside::count(Aside::ProgramAdvises);
+        // Only where we may ask which process this is: without that, the child of a `vfork` that closes the number ends the advice.
+        if wake::may_act() {
+            fd_table::note_adviser();
+        }
         // An account names the files that were left to their programs.
         if wake::sees_all() {
             is_watched(fd);
         }
+    }
+    if program_advises {
+        line.set_advice(Advice::Random);
     }
     match line.entry() {
         Entry::File(entry) => {
@@ -198,6 +207,7 @@ pub(crate) fn after_fork_in_parent() {
 /// been asked for here.
 pub(crate) fn after_fork_in_child() {
     fd_table::on_fork();
+    fd_table::on_fork_in_child();
     trees::after_fork_in_child();
     let Some(host) = host::get() else {
         return;
@@ -218,7 +228,7 @@ pub(crate) fn on_sandbox() {
     wake::never();
     host::retire();
     // Nothing is asked about a descriptor any more: of those that were looked at, positions and kinds would be.
-    fd_table::forget_range(0, u32::MAX);
+    fd_table::forget_all();
 }
 
 /// The process ends: what is not in the account yet goes there, and its part of the budget is free.

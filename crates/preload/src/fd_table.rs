@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, Ord
 
 use ahead_units::Advice;
 
+use crate::identity;
 use crate::memory::zeroed_array;
 
 /// Numbers of one chunk: 64 KiB of lines.
@@ -66,7 +67,7 @@ const IGNORED: u64 = 1 << 62;
 const SHARES_POSITION: u64 = 1 << 61;
 const PROGRAM_ADVISES: u64 = 1 << 60;
 
-/// What was said last of how a number is read; RANDOM is an [`Entry`].
+/// What was said last of how a number is read.
 #[repr(u8)]
 enum Said {
     /// Not known: others opened it.
@@ -76,6 +77,8 @@ enum Said {
     Sequential,
     /// The program: something else.
     Other,
+    /// The program: RANDOM, or which pages it wants. It is left to itself.
+    Advises,
     /// The library: SEQUENTIAL.
     ByUs,
 }
@@ -131,6 +134,23 @@ static FURTHER: [AtomicPtr<Line>; CHUNKS] =
 /// Grows with every fork. A descriptor that is older than the newest one has a position that the
 /// other process may move. Inherited ones are of age 0.
 static AGE: AtomicU32 = AtomicU32::new(1);
+
+/// The process whose programs have given advice in this memory; 0: none has, or which one it is may not be asked.
+static ADVISER: AtomicU32 = AtomicU32::new(0);
+
+/// This process gives advice about a number. Is asked for once: it is the same from then on.
+pub(crate) fn note_adviser() {
+    if ADVISER.load(Relaxed) == 0 {
+        ADVISER.store(identity::process(), Relaxed);
+    }
+}
+
+/// This is the child of a fork, in memory of its own: what it has is a copy of what its parent had.
+pub(crate) fn on_fork_in_child() {
+    if ADVISER.load(Relaxed) != 0 {
+        ADVISER.store(identity::process(), Relaxed);
+    }
+}
 
 /// This process was forked, or forked one: what is open now is shared.
 pub(crate) fn on_fork() {
@@ -251,6 +271,9 @@ impl Line {
 
     /// The number was opened by this process: no other has its position.
     pub(crate) fn on_open(&self) {
+        if self.is_of_parent() {
+            return;
+        }
         self.forget();
         self.set_said(Said::Nothing);
         self.age.store(AGE.load(Relaxed), Relaxed);
@@ -291,7 +314,36 @@ impl Line {
         self.openings.load(Relaxed)
     }
 
-    /// The number was closed, or stands for something that was not looked at.
+    /// The number was closed, or is about to be.
+    pub(crate) fn on_close(&self) {
+        if !self.is_of_parent() {
+            self.forget();
+        }
+    }
+
+    /// The flags of the number were changed: it is to be looked at again, and what the program said of it stands.
+    pub(crate) fn on_flags(&self) {
+        let said = self.said.load(Relaxed);
+        self.forget();
+        self.said.store(said, Relaxed);
+        if self.is_advised() {
+            self.set(Entry::Advised);
+        }
+    }
+
+    /// Whether the program reads ahead itself through the number, or said that nothing is to be read ahead.
+    pub(crate) fn is_advised(&self) -> bool {
+        self.said.load(Relaxed) == Said::Advises as u8
+    }
+
+    /// Whether this is the child of a `vfork`, in the memory of its parent, who has said of the number how it is read:
+    /// what happens to it here does not happen there.
+    pub(crate) fn is_of_parent(&self) -> bool {
+        let adviser = || ADVISER.load(Relaxed);
+        self.is_advised() && adviser() != 0 && adviser() != identity::process()
+    }
+
+    /// The number stands for something that was not looked at.
     pub(crate) fn forget(&self) {
         self.set(Entry::Unwatched);
         if self.read_ended.load(Relaxed) != 0 {
@@ -301,7 +353,7 @@ impl Line {
         self.set_said(Said::Unknown);
     }
 
-    /// What the program said last about how it reads through the number; RANDOM is an [`Entry`].
+    /// What the program said last about how it reads through the number, where that is not left to it.
     pub(crate) fn advice(&self) -> Advice {
         if self.said.load(Relaxed) == Said::Sequential as u8 {
             Advice::Sequential
@@ -310,9 +362,10 @@ impl Line {
         }
     }
 
-    /// The program said how it reads through the number.
+    /// The program said how it reads through the number; RANDOM also where it says which pages it wants.
     pub(crate) fn set_advice(&self, advice: Advice) {
         self.set_said(match advice {
+            Advice::Random => Said::Advises,
             Advice::Sequential => Said::Sequential,
             _ => Said::Other,
         });
@@ -321,6 +374,9 @@ impl Line {
     /// The number is a copy of `old`, through which it was said how both are read.
     pub(crate) fn copy_said(&self, old: &Line) {
         self.said.store(old.said.load(Relaxed), Relaxed);
+        if self.is_advised() {
+            self.set(Entry::Advised);
+        }
     }
 
     /// Whether it is we who say SEQUENTIAL now, once: this process has opened it, and said nothing. From now on we have.
@@ -439,13 +495,23 @@ pub(crate) fn note_use(fd: i32) {
     }
 }
 
-/// Forgets `first` to `last`, both inclusive. Programs that start others close all numbers that there
+/// Numbers `first` to `last`, both inclusive, are closed. Programs that start others close all numbers that there
 /// are, each time, in the child of a `vfork`: so nothing is looked at beyond the highest one seen.
-pub(crate) fn forget_range(first: u32, last: u32) {
+pub(crate) fn close_range(first: u32, last: u32) {
+    for_range(first, last, Line::on_close);
+}
+
+/// Forgets all numbers, without a question to the kernel.
+pub(crate) fn forget_all() {
+    ADVISER.store(0, Relaxed);
+    for_range(0, u32::MAX, Line::forget);
+}
+
+fn for_range(first: u32, last: u32, change: impl Fn(&Line)) {
     let first = usize::try_from(first).unwrap_or(usize::MAX);
     let last = usize::try_from(last.min(HIGHEST.load(Relaxed))).unwrap_or(usize::MAX);
     for line in FIRST.iter().take(last.saturating_add(1)).skip(first) {
-        line.forget();
+        change(line);
     }
     for (chunk, lines) in FURTHER.iter().enumerate() {
         if lines.load(Ordering::Acquire).is_null() {
@@ -454,129 +520,11 @@ pub(crate) fn forget_range(first: u32, last: u32) {
         let begin = chunk * CHUNK;
         for number in begin.max(first)..(begin + CHUNK).min(last.saturating_add(1)) {
             if let Some(line) = further(number, false) {
-                line.forget();
+                change(line);
             }
         }
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use std::sync::{Mutex, MutexGuard, PoisonError};
-
-    /// Tests that fork, or that must not see one, run one after another.
-    pub(crate) fn no_forks() -> MutexGuard<'static, ()> {
-        static FORKS: Mutex<()> = Mutex::new(());
-        FORKS.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A file whose reads are not watched (no space in the table of files, or nothing waited) counted as not read, and
-    /// rsync's next ones were not asked for.
-    #[test]
-    fn what_was_read_is_known_as_far_as_it_was_seen() {
-        let _alone = no_forks();
-        let line = Line::new();
-        line.on_open();
-        assert_eq!(line.what_was_read(), Some(Some(0)));
-        line.read_ended.store(1, Relaxed);
-        assert_eq!(line.what_was_read(), Some(None));
-        let file = FileRef {
-            slot: 1,
-            generation: 1,
-        };
-        let watched = |shares_position| {
-            Entry::File(FileEntry {
-                file,
-                shares_position,
-                program_advises: false,
-            })
-        };
-        line.set(watched(false));
-        line.set_position(4096);
-        assert_eq!(line.what_was_read(), Some(Some(4096)));
-        line.set(watched(true));
-        assert_eq!(line.what_was_read(), Some(None));
-        for other in [Entry::Ignored, Entry::Advised] {
-            line.set(other);
-            assert_eq!(line.what_was_read(), None);
-        }
-        line.on_open();
-        line.share();
-        assert_eq!(line.what_was_read(), None);
-    }
-
-    #[test]
-    fn what_is_put_in_comes_out() {
-        let file = FileEntry {
-            file: FileRef {
-                slot: 4711,
-                generation: 65_535,
-            },
-            shares_position: true,
-            program_advises: false,
-        };
-        assert!(line(1_000_000).is_none() && is_without_line(1_000_000));
-        let high = line_in_use(1_000_000).unwrap();
-        note_use(1_000_000);
-        high.set(Entry::File(file));
-        assert_eq!(line(1_000_000).unwrap().entry(), Entry::File(file));
-        assert_eq!(line(900).unwrap().entry(), Entry::Unwatched);
-        for none in [-1, i32::MAX] {
-            assert!(line_in_use(none).is_none() && !is_without_line(none));
-        }
-        forget_range(900_000, u32::MAX);
-        assert_eq!(high.entry(), Entry::Unwatched);
-    }
-
-    /// What was inherited is read by others too, and what the program has said stands.
-    #[test]
-    fn the_library_says_sequential_once_of_what_this_process_opened_and_nobody_spoke_of() {
-        let (inherited, opened, copy) = (Line::new(), Line::new(), Line::new());
-        assert!(!inherited.claim_widening());
-        opened.on_open();
-        copy.copy_said(&opened);
-        assert!(opened.claim_widening() && !opened.claim_widening());
-        assert_eq!(opened.advice(), Advice::Normal, "the program said nothing");
-        assert!(copy.claim_widening(), "`dd` reads through a copy");
-        opened.forget();
-        assert!(!opened.claim_widening());
-        for advice in [Advice::Sequential, Advice::Normal] {
-            opened.on_open();
-            opened.set_advice(advice);
-            assert!(!opened.claim_widening());
-            assert_eq!(opened.advice(), advice);
-        }
-    }
-
-    #[test]
-    fn a_position_that_nobody_moves_is_believed_for_longer_and_longer() {
-        let line = Line::new();
-        let believed = || {
-            line.on_position(line.position());
-            (0..).take_while(|_| line.is_position_believed()).count()
-        };
-        let lengths: Vec<usize> = (0..9).map(|_| believed()).collect();
-        assert_eq!(lengths, [0, 1, 3, 7, 15, 31, 63, 63, 63]);
-        line.on_position(4096);
-        assert!(!line.is_position_believed());
-        assert_eq!(line.position(), 4096);
-        line.on_position(4096);
-        assert!(!line.is_position_believed(), "others moved it a moment ago");
-    }
-
-    #[test]
-    fn what_was_inherited_copied_or_open_at_a_fork_shares_its_position() {
-        let _alone = no_forks();
-        let inherited = line_in_use(2_001).unwrap();
-        assert!(inherited.is_shared());
-        let opened = line_in_use(2_002).unwrap();
-        opened.on_open();
-        assert!(!opened.is_shared());
-        opened.share();
-        assert!(opened.is_shared());
-        opened.on_open();
-        on_fork();
-        assert!(opened.is_shared());
-    }
-}
+pub(crate) mod tests;

@@ -457,11 +457,18 @@ pub(crate) fn may_be_watched(fd: c_int) -> bool {
     })
 }
 
-/// Forgets what `fd` stands for: its flags were changed, or it is about to be closed.
+/// `fd` is about to be closed.
 #[inline]
-pub(crate) fn forget(fd: c_int) {
+pub(crate) fn on_close(fd: c_int) {
     if let Some(line) = line(fd) {
-        line.forget();
+        line.on_close();
+    }
+}
+
+/// The flags of `fd` were changed.
+pub(crate) fn on_flags(fd: c_int) {
+    if let Some(line) = line(fd) {
+        line.on_flags();
     }
 }
 

@@ -94,6 +94,16 @@ fn what_goes_through_the_hook_of_system_calls_comes_out_the_same() {
     assert_writes_the_same("entered", &["plain"]);
 }
 
+/// After a copy, other flags, or the child of a `vfork` that closes what it has, it was asked ahead.
+#[test]
+fn what_the_program_said_is_read_at_random_stays_left_alone() {
+    for kind in ["plain", "copy", "flags", "vfork"] {
+        let account = run_with_account("advice", &[kind]);
+        assert_eq!(account.prefetched(), 0, "{kind}");
+    }
+    assert!(run_with_account("advice", &["taken_back"]).prefetched() > 0);
+}
+
 /// `fread(bytes, 1, 0, NULL)` gives 0: the C library looks at the stream only if there is work.
 #[test]
 fn reading_nothing_looks_at_no_stream() {

@@ -7,7 +7,7 @@
 //!
 //! The child of a `vfork` opens, closes and copies descriptors of its own, but in the memory of its
 //! parent. All that can come of it is that a number is forgotten, or counts as shared: the parent
-//! looks at it again when it waits.
+//! looks at it again when it waits. Of what it gave advice about, nothing is forgotten for its child.
 
 use crate::guard::guarded;
 use crate::ops;
@@ -27,7 +27,7 @@ pub(super) fn closing(fd: c_int, is_stream: bool) {
     if ops::is_file(fd) {
         guarded(|| crate::descriptors::on_close(fd));
     } else {
-        ops::forget(fd);
+        ops::on_close(fd);
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn command(fd: c_int, command: c_int, call: impl FnOnce() -> c_int) -
     let result = call();
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => copied(fd, result),
-        libc::F_SETFL if result >= 0 => ops::forget(fd),
+        libc::F_SETFL if result >= 0 => ops::on_flags(fd),
         _ => {}
     }
     result

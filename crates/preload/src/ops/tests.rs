@@ -200,7 +200,7 @@ fn a_descriptor_whose_flags_change_is_looked_at_again() {
     let raw = fd.as_raw_fd();
     assert_eq!(read_a_page(&fd), 0);
     rustix::fs::fcntl_setfl(&fd, OFlags::DIRECT).unwrap();
-    forget(raw);
+    on_flags(raw);
     assert!(before_read(raw, None, 4096).is_none());
     assert!(is_ignored(raw));
 }

@@ -175,6 +175,11 @@ impl Account {
         self.files().iter().map(|file| file.accesses).sum()
     }
 
+    /// Pages that were asked for, in all files.
+    pub(crate) fn prefetched(&self) -> u64 {
+        self.files().iter().map(|file| file.prefetched).sum()
+    }
+
     /// Reads that waited for a device, in all files.
     pub(crate) fn waits(&self) -> u64 {
         self.files().iter().map(|file| file.waits).sum()
