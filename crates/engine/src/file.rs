@@ -22,6 +22,8 @@ use crate::scans::By;
 use crate::tally::Tally;
 use crate::waiting::Waiting;
 
+mod account;
+
 /// A read that had to wait for the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
@@ -567,27 +569,6 @@ impl FileState {
         for (place, stream) in many.iter_mut().zip(self.few) {
             *place = stream;
         }
-    }
-
-    /// The account since the last call, and the pages given up unread in that time.
-    pub fn take_tally(&mut self) -> (Tally, u64) {
-        let wasted = self.streams.wasted().get();
-        let since = wasted - core::mem::replace(&mut self.wasted_told, wasted);
-        // Of the account only: what was given up is counted for ever.
-        let told = Consumed {
-            vain: 0,
-            ..self.consumed()
-        };
-        self.guarded = self.guarded.since(told);
-        self.list.begun = self.list.begun.wrapping_sub(self.tally.pages);
-        self.scanned = self.scanned.wrapping_sub(self.tally.pages);
-        (core::mem::take(&mut self.tally), since)
-    }
-
-    /// Reads since the account was taken last.
-    #[must_use]
-    pub fn untold_accesses(&self) -> u64 {
-        self.tally.accesses
     }
 }
 

@@ -72,6 +72,17 @@ impl RangeLists {
         is_own.then(|| place.list.try_lock().ok())?
     }
 
+    /// This is the child of a fork: what its parent has asked for is not ours.
+    pub(crate) fn forget_asked(&self) {
+        for place in &self.places {
+            if place.owner.load(Relaxed) != 0
+                && let Ok(mut list) = place.list.try_lock()
+            {
+                list.forget_asked();
+            }
+        }
+    }
+
     /// The list of a file of which another range begins. It gets one if it has none, has had some ranges, and one is
     /// free or was not used for a while.
     pub(crate) fn get_or_claim(

@@ -508,9 +508,11 @@ impl<F: FileTable> Session<F> {
         self.group.member.leave(self.files.members());
     }
 
-    /// This is the child of a fork, `process`: it has asked for nothing yet.
+    /// This is the child of a fork, `process`: it has asked for nothing yet. Each file is told
+    /// by the host ([`FileState::on_fork_in_child`](crate::file::FileState::on_fork_in_child)), before it is entered again.
     pub fn on_fork_in_child(&self, process: u32) {
         self.group.budget.forget_all();
+        self.group.range_lists.forget_asked();
         self.group.guard.forget();
         self.group.member.rejoin(process);
     }

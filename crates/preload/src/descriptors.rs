@@ -212,7 +212,7 @@ pub(crate) fn after_fork_in_child() {
     let Some(host) = host::get() else {
         return;
     };
-    host.session.files.release_all();
+    host.session.files.on_fork_in_child();
     host.session.on_fork_in_child(identity::process());
     if let Some(account) = host.account() {
         account

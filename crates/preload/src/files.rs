@@ -55,6 +55,8 @@ pub(crate) struct Place {
     device: AtomicU64,
     inode: AtomicU64,
     last_used: AtomicU64,
+    /// The age of the process in which it was entered last, as [`Files::age`].
+    age: AtomicU32,
     /// When a thread found it busy, and none has come in since; 0 otherwise.
     stuck_since_ns: AtomicU64,
     /// Its record in the account, as [`RecordPlace::to_word`].
@@ -83,6 +85,9 @@ pub(crate) struct Files {
     many: &'static [ManyTable],
     many_used: AtomicU32,
     clock: AtomicU64,
+    /// Grows with every fork, in the child. Places of an older age are as the parent left them: they are not gone
+    /// through then, which would make memory of each.
+    age: AtomicU32,
     /// The budget left nothing for a request since that was asked last.
     budget_used: AtomicBool,
     /// Where what happens to files is added up, if anyone reads it.
@@ -106,6 +111,7 @@ impl Files {
             many: &[],
             many_used: AtomicU32::new(0),
             clock: AtomicU64::new(0),
+            age: AtomicU32::new(0),
             budget_used: AtomicBool::new(false),
             account: None,
             own_run: OwnRun::alone(),
@@ -202,7 +208,17 @@ impl Files {
         if place.stuck_since_ns.load(Relaxed) != 0 {
             place.stuck_since_ns.store(0, Relaxed);
         }
-        Some(Inside { place, files: self })
+        let mut inside = Inside { place, files: self };
+        if !self.is_of_this_process(place) {
+            inside.begin_in_child();
+        }
+        Some(inside)
+    }
+
+    /// Whether the place is not as a parent left it.
+    #[inline]
+    fn is_of_this_process(&self, place: &Place) -> bool {
+        place.age.load(Relaxed) == self.age.load(Relaxed)
     }
 
     /// All places that ever held a file.
@@ -214,8 +230,9 @@ impl Files {
         })
     }
 
-    /// Opens all places: in a forked child the threads that were inside do not exist.
-    pub(crate) fn release_all(&self) {
+    /// This is the child of a fork. Opens all places: the threads that were inside do not exist.
+    pub(crate) fn on_fork_in_child(&self) {
+        self.age.fetch_add(1, Relaxed);
         for place in self.used() {
             // Only write what changes: most pages stay shared with the parent.
             if place.busy.load(Relaxed) {
@@ -322,7 +339,8 @@ impl FileTable for Files {
     }
 
     fn visit(&self, mut visit: impl FnMut(&mut Inside<'_>)) {
-        for place in self.used() {
+        let own = self.used().filter(|place| self.is_of_this_process(place));
+        for place in own {
             if let Some(mut inside) = self.enter_any(place) {
                 visit(&mut inside);
             }
@@ -425,6 +443,18 @@ impl Place {
 }
 
 impl Inside<'_> {
+    /// The first time in the child of a fork: what other threads left was for the parent.
+    #[cold]
+    fn begin_in_child(&mut self) {
+        let age = self.files.age.load(Relaxed);
+        self.place.age.store(age, Relaxed);
+        for slot in &self.place.mailbox {
+            slot.store(0, Relaxed);
+        }
+        let (state, many) = self.state();
+        state.on_fork_in_child(many);
+    }
+
     /// Another file will live here: the old one's state goes, its large table stays with the place.
     fn clear(&mut self) {
         let (state, many) = self.state();
@@ -446,132 +476,4 @@ impl Drop for Inside<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use ahead_engine::adviser::Answer;
-    use ahead_policy::adaptive::StreamId;
-    use ahead_sys::own_usage::own_thread_usage;
-    use ahead_units::PageRange;
-
-    use super::*;
-
-    fn find(files: &Files, inode: u64) -> FileRef {
-        files.find(1, inode, |_| {}).unwrap().0
-    }
-
-    fn empty() -> Files {
-        let mut files = Files::unprepared();
-        files.prepare(None, OwnRun::alone()).unwrap();
-        files
-    }
-
-    #[test]
-    fn a_file_keeps_its_place_and_another_one_gets_another() {
-        let files = empty();
-        let first = files.find(1, 100, |_| {}).unwrap();
-        assert!(first.1);
-        assert_eq!(files.find(1, 100, |_| {}), Some((first.0, false)));
-        assert_ne!(find(&files, 101).slot, first.0.slot);
-    }
-
-    #[test]
-    fn what_is_deferred_while_a_place_is_busy_is_found_by_the_next_one_inside() {
-        let files = empty();
-        let file = find(&files, 100);
-        let mut inside = files.enter(file).unwrap();
-        assert_eq!(files.enter(file).err(), Some(EnterError::Busy));
-        let access = Deferred::Access(PageRange::new(7, 9).into());
-        let answer = Deferred::Answer(StreamId::from_bits(0x0203), Answer::Refused);
-        files.defer(file, access);
-        files.defer(file, answer);
-        assert!(inside.has_deferred());
-        assert_eq!(inside.next_deferred(), Some(access));
-        assert_eq!(inside.next_deferred(), Some(answer));
-        assert_eq!(inside.next_deferred(), None);
-    }
-
-    /// Bug 3: the answer to a request was lost when its file was busy.
-    #[test]
-    fn accesses_that_fill_the_mailbox_leave_a_place_for_an_answer() {
-        let files = empty();
-        let file = find(&files, 100);
-        let mut inside = files.enter(file).unwrap();
-        for page in 0..20 {
-            files.defer(
-                file,
-                Deferred::Access(PageRange::new(page, page + 1).into()),
-            );
-        }
-        let answer = Deferred::Answer(StreamId::from_bits(3), Answer::NotHere);
-        files.defer(file, answer);
-        let mut found = Vec::new();
-        while let Some(deferred) = inside.next_deferred() {
-            found.push(deferred);
-        }
-        assert_eq!(found.len(), MAILBOX);
-        assert!(found.contains(&answer));
-    }
-
-    #[test]
-    fn used_places_are_found_without_looking_at_the_others() {
-        let files = empty();
-        for inode in 0..100 {
-            find(&files, inode);
-        }
-        assert_eq!(files.used().count(), 100);
-    }
-
-    /// `xargs -P 8 -n 20 cksum` over 4000 small files of flash: all eight places of its bucket were looked at for each file, and
-    /// became memory by that, 2.6 pages a file.
-    #[test]
-    fn a_new_file_makes_memory_of_its_own_place_only() {
-        let files = empty();
-        let before = own_thread_usage().page_faults;
-        for inode in 0..200 {
-            find(&files, inode);
-        }
-        let faults = own_thread_usage().page_faults - before;
-        // A place lies on two pages once in five times.
-        assert!(faults <= 300, "{faults}");
-    }
-
-    #[test]
-    fn a_descriptor_of_a_file_that_gave_way_is_not_let_in() {
-        let files = empty();
-        let file = find(&files, 100);
-        let old = FileRef {
-            generation: file.generation.wrapping_add(1),
-            ..file
-        };
-        assert_eq!(files.enter(old).err(), Some(EnterError::Gone));
-        assert!(files.enter(file).is_ok());
-    }
-
-    /// Bug 7: only looking a file up counted as use, so the file that was read most was the first to
-    /// lose its place.
-    #[test]
-    fn a_file_that_is_read_all_the_time_keeps_its_place() {
-        let files = empty();
-        let busy = find(&files, 100);
-        for inode in 101..200_000 {
-            drop(files.enter(busy));
-            find(&files, inode);
-        }
-        assert!(files.enter(busy).is_ok());
-    }
-
-    /// Bug 12: `siglongjmp` out of a hook left its file busy for ever.
-    #[test]
-    fn a_place_whose_thread_never_comes_back_is_given_up_and_its_file_gets_another() {
-        let files = empty();
-        let file = find(&files, 100);
-        std::mem::forget(files.enter(file).unwrap());
-        let place = files.place(file).unwrap();
-        Files::note_busy(place, 1_000);
-        assert_eq!(files.enter(file).err(), Some(EnterError::Busy));
-        Files::note_busy(place, 1_000 + STUCK_NS);
-        assert_eq!(files.enter(file).err(), Some(EnterError::Gone));
-        let again = find(&files, 100);
-        assert_ne!(again.slot, file.slot);
-        assert!(files.enter(again).is_ok());
-    }
-}
+mod tests;

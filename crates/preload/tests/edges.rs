@@ -104,6 +104,21 @@ fn what_the_program_said_is_read_at_random_stays_left_alone() {
     assert!(run_with_account("advice", &["taken_back"]).prefetched() > 0);
 }
 
+/// Each child added what its parent had read and asked for to the account once more: 8 times, for 7 of them.
+#[test]
+fn children_of_a_fork_have_accounts_of_their_own() {
+    let (alone, parent) = (["0"], ["7"]);
+    let [alone, parent] = [alone, parent].map(|children| run_with_account("children", &children));
+    assert_eq!(alone.accesses(), 256);
+    assert_eq!(parent.accesses(), 256 + 7);
+    assert!(alone.prefetched() > 0);
+    assert!(
+        parent.prefetched() < 2 * alone.prefetched(),
+        "{}",
+        parent.prefetched()
+    );
+}
+
 /// `fread(bytes, 1, 0, NULL)` gives 0: the C library looks at the stream only if there is work.
 #[test]
 fn reading_nothing_looks_at_no_stream() {
