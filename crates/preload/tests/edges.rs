@@ -119,7 +119,7 @@ fn children_of_a_fork_have_accounts_of_their_own() {
     );
 }
 
-/// `fread(bytes, 1, 0, NULL)` gives 0: the C library looks at the stream only if there is work.
+/// `fread(bytes, 1, 0, NULL)` gives 0, and `getline(NULL, NULL, NULL)` EINVAL: the C library looks at the stream only if there is work.
 #[test]
 fn reading_nothing_looks_at_no_stream() {
     assert_writes_the_same("nothing", &[]);

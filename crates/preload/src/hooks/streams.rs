@@ -211,9 +211,13 @@ pub(super) unsafe fn character(
     unsafe { refilling(stream, ONE_REFILL, call, consumed) }
 }
 
-/// Reads a line with `getline`, which returns how many bytes it took. An error may have taken some.
+/// Reads a line with `getline`, which returns how many bytes it took. An error may have taken some. Where the place for the
+/// line is missing too, the C library says so before it looks at the stream, which may be none.
 #[inline(always)]
 pub(super) unsafe fn line(stream: *mut FILE, call: impl FnOnce() -> ssize_t) -> ssize_t {
+    if stream.is_null() {
+        return call();
+    }
     let consumed = |result: &ssize_t| usize::try_from(*result).ok();
     // SAFETY: as for the caller.
     unsafe { reading_line(stream, usize::MAX, call, consumed) }
