@@ -17,7 +17,7 @@ use crate::estimates;
 use crate::tree_report::{self, FilesAhead, TreeReport};
 
 /// First word of the file: "ahead" and the layout's version.
-pub const MAGIC: u64 = 0x6168_6561_6400_0004;
+pub const MAGIC: u64 = 0x6168_6561_6400_0005;
 /// Words in the header.
 pub const HEADER_WORDS: usize = 64;
 /// Words in the record of one file.
@@ -50,6 +50,8 @@ pub mod header {
     pub const FILES_BEYOND: usize = 3;
     /// Calls of `mmap` on regular files: their faults cannot be seen.
     pub const MAPPINGS: usize = 4;
+    /// Files that have a record.
+    pub const FILES: usize = 5;
     /// Calls that asked the kernel for pages.
     pub const CALLS: usize = 7;
     /// Pages of all windows asked for and not yet reached, largest seen in one process.
@@ -106,6 +108,10 @@ pub mod record {
     pub const REASON: usize = 14;
     /// Bits of [`super::flags`].
     pub const FLAGS: usize = 15;
+    /// When the file was made, in nanoseconds; 0: not known.
+    pub const BIRTH: usize = 16;
+    /// How many files had a record before this one.
+    pub const NUMBER: usize = 17;
     /// First word of the path, padded with zero bytes.
     pub const PATH: usize = 24;
 }
@@ -375,13 +381,17 @@ pub fn decode(bytes: &[u8]) -> Result<Report, DecodeError> {
     }
     let records = &words[HEADER_WORDS..][..FILES_MAX * RECORD_WORDS];
     let mut places = [None; FILES_MAX];
-    let mut files = Vec::new();
-    for (place, record) in records.chunks_exact(RECORD_WORDS).enumerate() {
-        if record[record::STATE] == 2 {
-            places[place] = Some(files.len());
-            files.push(file_report(record));
-        }
+    let mut ready: Vec<(usize, &[u64])> = records
+        .chunks_exact(RECORD_WORDS)
+        .enumerate()
+        .filter(|(_, record)| record[record::STATE] == 2)
+        .collect();
+    ready.sort_by_key(|(_, record)| record[record::NUMBER]);
+    for (file, (place, _)) in ready.iter().enumerate() {
+        places[*place] = Some(file);
     }
+    let files = ready.iter().map(|(_, record)| file_report(record));
+    let files = files.collect();
     let ring = &words[HEADER_WORDS + FILES_MAX * RECORD_WORDS..][..EVENTS_MAX * EVENT_WORDS];
     let mut events: Vec<Event> = ring
         .chunks_exact(EVENT_WORDS)

@@ -65,7 +65,7 @@ impl Adviser for Direct<'_> {
             Some(Identity::File(seen))
                 if files
                     .place(self.file())
-                    .is_some_and(|place| place.is(seen.device.number, seen.inode)) =>
+                    .is_some_and(|place| place.is(seen.id())) =>
             {
                 seen
             }

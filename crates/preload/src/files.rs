@@ -1,4 +1,5 @@
-//! The table of files that this process reads: fixed places, found by device and inode.
+//! The table of files that this process reads: fixed places, found by device and inode. A file that was made when its
+//! inode was free again is another one, and takes the place of the first.
 //!
 //! Eight places belong to each hash value; when all are taken, the one that was entered longest ago
 //! gives way. A place is entered by one thread at a time, and no thread waits for it: who finds it busy
@@ -25,6 +26,7 @@ use ahead_units::{ByteLength, Timestamp};
 
 use crate::deferred_word::{pack, unpack};
 use crate::fd_table::FileRef;
+use crate::identity::InodeId;
 use crate::memory::zeroed_array;
 use crate::own_run::OwnRun;
 use crate::shared::{RecordPlace, Shared};
@@ -54,6 +56,7 @@ pub(crate) struct Place {
     generation: AtomicU32,
     device: AtomicU64,
     inode: AtomicU64,
+    birth_ns: AtomicU64,
     last_used: AtomicU64,
     /// The age of the process in which it was entered last, as [`Files::age`].
     age: AtomicU32,
@@ -139,11 +142,10 @@ impl Files {
     /// here.
     pub(crate) fn find(
         &self,
-        device: u64,
-        inode: u64,
+        id: InodeId,
         settle: impl FnOnce(&mut Inside<'_>),
     ) -> Option<(FileRef, bool)> {
-        let hash = (device ^ inode.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        let hash = (id.device ^ id.inode.wrapping_mul(0x9e37_79b9_7f4a_7c15))
             .wrapping_mul(0xd6e8_feb8_6659_fd93);
         let bucket = usize::try_from(hash >> 40).unwrap_or(0) % (PLACES / WAYS) * WAYS;
         let ways = &self.places[bucket..bucket + WAYS];
@@ -157,14 +159,18 @@ impl Files {
                 generation: place.generation(),
             })
         };
-        for (way, place) in ways.iter().enumerate() {
-            if is_used(way) && place.is(device, inode) {
+        let mut deleted = None;
+        for (way, place) in ways.iter().enumerate().filter(|(way, _)| is_used(*way)) {
+            if place.is(id) {
                 place.last_used.store(now, Relaxed);
                 return Some((reference(way, place)?, false));
             }
+            if place.file() == (id.device, id.inode) {
+                deleted = Some(way);
+            }
         }
-        let unused = (0..WAYS).find(|way| !is_used(*way));
-        let way = unused.or_else(|| victim(ways))?;
+        let unused = || (0..WAYS).find(|way| !is_used(*way));
+        let way = deleted.or_else(unused).or_else(|| victim(ways))?;
         // A file that is read all the time is looked up only once: what was entered since the last time was used until now.
         for (_, place) in ways.iter().enumerate().filter(|(way, _)| is_used(*way)) {
             if place.entered.load(Relaxed) {
@@ -177,8 +183,9 @@ impl Files {
         settle(&mut inside);
         inside.clear();
         place.generation.fetch_add(1, Relaxed);
-        place.device.store(device, Relaxed);
-        place.inode.store(inode, Relaxed);
+        place.device.store(id.device, Relaxed);
+        place.inode.store(id.inode, Relaxed);
+        place.birth_ns.store(id.birth_ns, Relaxed);
         place.record.store(0, Relaxed);
         place.last_used.store(now, Relaxed);
         let number = bucket + way;
@@ -421,9 +428,9 @@ impl Place {
         self.generation.load(Relaxed) as u16
     }
 
-    /// Whether the file of this device and inode lives here.
-    pub(crate) fn is(&self, device: u64, inode: u64) -> bool {
-        self.file() == (device, inode)
+    /// Whether this file lives here.
+    pub(crate) fn is(&self, id: InodeId) -> bool {
+        self.file() == (id.device, id.inode) && self.birth_ns.load(Relaxed) == id.birth_ns
     }
 
     /// Its record in the account.

@@ -106,6 +106,11 @@ impl Host {
         self.session.files.account.as_ref()
     }
 
+    /// Whether anything of what happens is kept for `ahead run`.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.account().is_some() || self.recorder.is_some()
+    }
+
     /// Looks at the memory limits, once, before the first request.
     pub(crate) fn learn_memory(&self) {
         if self.memory_known.swap(true, Ordering::AcqRel) {

@@ -10,7 +10,7 @@ use ahead_sys::block_queue::{DeviceNumber, QueueFacts};
 use ahead_sys::cachestat::cachestat_range;
 use ahead_sys::{btrfs, kernel_release, large_folios, overlay};
 use ahead_units::{Advice, ByteLength, PageCount, PageRange};
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{AtFlags, FileType, OFlags, StatxFlags};
 
 use crate::sandbox;
 
@@ -21,12 +21,37 @@ pub(crate) struct SeenFile {
     pub(crate) device: SeenDevice,
     /// Inode number.
     pub(crate) inode: u64,
+    /// When it was made, in nanoseconds; 0 where its file system does not say.
+    pub(crate) birth_ns: u64,
     /// Length of the file in bytes.
     pub(crate) length: ByteLength,
     /// Length of the file in pages.
     pub(crate) pages: PageCount,
     /// Flags it was opened with.
     pub(crate) flags: OFlags,
+}
+
+/// Which file something is known of. The number of an inode is used again once its file was deleted, and then the file was
+/// made at another time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InodeId {
+    /// Device number.
+    pub(crate) device: u64,
+    /// Inode number.
+    pub(crate) inode: u64,
+    /// As [`SeenFile::birth_ns`].
+    pub(crate) birth_ns: u64,
+}
+
+impl SeenFile {
+    /// Which file it is.
+    pub(crate) fn id(&self) -> InodeId {
+        InodeId {
+            device: self.device.number,
+            inode: self.inode,
+            birth_ns: self.birth_ns,
+        }
+    }
 }
 
 /// What a descriptor is.
@@ -130,21 +155,63 @@ fn place_of(fd: BorrowedFd<'_>, number: u64) -> Option<SeenDevice> {
 /// What `fd` is; `None` when it is not a descriptor.
 pub(crate) fn look(fd: c_int) -> Option<Identity> {
     let fd = borrowed(fd)?;
-    let facts = rustix::fs::fstat(fd).ok()?;
-    if FileType::from_raw_mode(facts.st_mode) != FileType::RegularFile {
+    let facts = status(fd)?;
+    if FileType::from_raw_mode(facts.mode) != FileType::RegularFile {
         return Some(Identity::NoFile);
     }
-    let Some(device) = place_of(fd, facts.st_dev) else {
+    let Some(device) = place_of(fd, facts.id.device) else {
         return Some(Identity::WithoutDevice);
     };
-    let length = ByteLength::new(u64::try_from(facts.st_size).unwrap_or(0));
+    let length = facts.length;
     Some(Identity::File(SeenFile {
         device,
-        inode: facts.st_ino,
+        inode: facts.id.inode,
+        birth_ns: facts.id.birth_ns,
         length,
         pages: PageCount::holding(length),
         flags: rustix::fs::fcntl_getfl(fd).ok()?,
     }))
+}
+
+/// What `statx` says of a descriptor, or `fstat`.
+struct Status {
+    id: InodeId,
+    mode: u32,
+    length: ByteLength,
+}
+
+/// `None` when `fd` is not a descriptor. `fstat` does not say when a file was made: it is asked where the kernel does not
+/// know `statx`, or a filter of system calls refuses it.
+fn status(fd: BorrowedFd<'_>) -> Option<Status> {
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    let Ok(facts) = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, wanted) else {
+        let facts = rustix::fs::fstat(fd).ok()?;
+        return Some(Status {
+            id: InodeId {
+                device: facts.st_dev,
+                inode: facts.st_ino,
+                birth_ns: 0,
+            },
+            mode: facts.st_mode,
+            length: ByteLength::new(u64::try_from(facts.st_size).unwrap_or(0)),
+        });
+    };
+    let is_known = facts.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let birth_ns = facts
+        .stx_btime
+        .tv_sec
+        .cast_unsigned()
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(facts.stx_btime.tv_nsec.into());
+    Some(Status {
+        id: InodeId {
+            device: libc::makedev(facts.stx_dev_major, facts.stx_dev_minor),
+            inode: facts.stx_ino,
+            birth_ns: if is_known { birth_ns } else { 0 },
+        },
+        mode: facts.stx_mode.into(),
+        length: ByteLength::new(facts.stx_size),
+    })
 }
 
 /// The kind of file system; `None` for one whose files are memory already.

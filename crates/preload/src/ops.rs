@@ -368,7 +368,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
         let (state, many) = inside.state();
         state.on_idle(many, &session.group);
     };
-    let Some((file, is_new)) = session.files.find(seen.device.number, seen.inode, settle) else {
+    let Some((file, is_new)) = session.files.find(seen.id(), settle) else {
         aside::count(Aside::TableFull);
         // Its reads are not timed, and yet it was read: see [`Line::what_was_read`].
         line.read_ended.store(ticks::now(), Relaxed);
@@ -376,7 +376,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
     };
     let place = session.files.place(file)?;
     if is_new && let Some(account) = host.account() {
-        place.set_record(account.claim(fd, seen.device.number, seen.inode));
+        place.set_record(account.claim(fd, seen.id()));
     }
     if seen.flags.contains(OFlags::DIRECT) {
         flag(host, place, flags::DIRECT);

@@ -102,8 +102,26 @@ fn make() {
         return;
     }
     host::make();
-    if host::get().is_none() {
+    let Some(host) = host::get() else {
         aside::count(Aside::NoAddressSpace);
         never();
+        return;
+    };
+    // An account that cannot be opened is of no reads at all.
+    if !host.is_kept() && sees_all() {
+        see_what_waits(host.settings.policy);
+    }
+}
+
+/// What every read was to be seen for is not there.
+fn see_what_waits(policy: PolicyChoice) {
+    match policy {
+        // Read-ahead is turned off for each descriptor before its first read.
+        PolicyChoice::Off => {}
+        PolicyChoice::Kernel => {
+            host::retire();
+            never();
+        }
+        _ => SEES_ALL.store(false, Ordering::Relaxed),
     }
 }

@@ -67,6 +67,34 @@ fn a_program_that_does_not_wait_pays_for_loading_the_library_and_nothing_else() 
     }
 }
 
+/// Each file was looked at before its first read, as if there were an account to write that into.
+#[test]
+fn without_the_account_that_it_was_told_of_a_process_looks_at_no_file() {
+    let folder = folder();
+    let counter = build(folder.path(), "count");
+    let files: Vec<_> = (0..100)
+        .map(|number| {
+            let path = folder.path().join(format!("file{number}"));
+            std::fs::write(&path, "text\n").expect("a file");
+            path
+        })
+        .collect();
+    let count = |account: Option<&str>| {
+        let mut command = counting(&counter, true);
+        command
+            .arg("/bin/cat")
+            .args(&files)
+            .env_remove("LD_LIBRARY_PATH");
+        if let Some(account) = account {
+            command.env("AHEAD_SHARED", account);
+        }
+        number(&succeed(&mut command).stdout)
+    };
+    let (without, missing) = (count(None), count(Some("/no/account")));
+    println!("{without} system calls, {missing} where there should be an account");
+    assert!(missing < without + 200, "{missing}, {without} without");
+}
+
 fn instructions(folder: &Path, program: &Path, arguments: &[&str], is_with_library: bool) -> u64 {
     let mut command = counting("valgrind", is_with_library);
     command

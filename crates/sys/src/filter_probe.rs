@@ -104,6 +104,14 @@ fn try_calls() {
             bytes,
             libc::AT_EMPTY_PATH,
         );
+        libc::syscall(
+            libc::SYS_statx,
+            file,
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH,
+            libc::STATX_BASIC_STATS | libc::STATX_BTIME,
+            bytes,
+        );
         libc::syscall(libc::SYS_fstatfs, file, bytes);
         libc::syscall(libc::SYS_fcntl, file, libc::F_GETFL, 0_usize);
         libc::syscall(
@@ -133,6 +141,7 @@ fn try_calls() {
             -1,
             0_usize,
         );
+        libc::syscall(libc::SYS_madvise, mapped, 4096_usize, libc::MADV_NOHUGEPAGE);
         libc::syscall(libc::SYS_munmap, mapped, 4096_usize);
     }
 }

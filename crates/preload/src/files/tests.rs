@@ -7,8 +7,16 @@ use ahead_units::PageRange;
 
 use super::*;
 
+fn id(inode: u64) -> InodeId {
+    InodeId {
+        device: 1,
+        inode,
+        birth_ns: 1,
+    }
+}
+
 fn find(files: &Files, inode: u64) -> FileRef {
-    files.find(1, inode, |_| {}).unwrap().0
+    files.find(id(inode), |_| {}).unwrap().0
 }
 
 fn empty() -> Files {
@@ -20,10 +28,27 @@ fn empty() -> Files {
 #[test]
 fn a_file_keeps_its_place_and_another_one_gets_another() {
     let files = empty();
-    let first = files.find(1, 100, |_| {}).unwrap();
+    let first = files.find(id(100), |_| {}).unwrap();
     assert!(first.1);
-    assert_eq!(files.find(1, 100, |_| {}), Some((first.0, false)));
+    assert_eq!(files.find(id(100), |_| {}), Some((first.0, false)));
     assert_ne!(find(&files, 101).slot, first.0.slot);
+}
+
+/// Its history was that of the file before: 4096 pages of it were asked for at once, and reads of both were one row of the report.
+#[test]
+fn a_file_with_the_inode_of_a_deleted_one_has_no_history() {
+    let files = empty();
+    let deleted = find(&files, 100);
+    let later = InodeId {
+        birth_ns: 2,
+        ..id(100)
+    };
+    let mut settled = 0;
+    let (again, is_new) = files.find(later, |_| settled += 1).unwrap();
+    assert!(is_new);
+    assert_eq!((again.slot, settled), (deleted.slot, 1));
+    assert_eq!(files.enter(deleted).err(), Some(EnterError::Gone));
+    assert_eq!(files.find(later, |_| {}), Some((again, false)));
 }
 
 #[test]
