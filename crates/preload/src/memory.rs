@@ -3,7 +3,7 @@
 
 use std::ptr::null_mut;
 
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 /// An array of `count` zeroed values that lives as long as the process; `None` without address
 /// space. Pages appear when they are first written.
@@ -17,6 +17,37 @@ pub(crate) unsafe fn zeroed_array<T>(count: usize) -> Option<&'static [T]> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a fresh anonymous mapping at an address of the kernel's choice.
     let address = unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, access, flags) }.ok()?;
+    // A machine may make 2 MiB of memory of the first byte that is written: for a table of which a page is used, in each process.
+    // A kernel without large pages refuses, and needs none of it.
+    // SAFETY: the mapping is ours, and what it holds stays.
+    let _ = unsafe { rustix::mm::madvise(address, bytes, Advice::LinuxNoHugepage) };
     // SAFETY: page-aligned, `bytes` long, zeroed, never unmapped; the caller vouches for `T`.
     Some(unsafe { std::slice::from_raw_parts(address.cast::<T>(), count) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With `always` in /sys/kernel/mm/transparent_hugepage/enabled each process had 8 to 10 MB of tables in memory, for some KiB.
+    #[test]
+    fn tables_are_not_made_of_large_pages() {
+        // SAFETY: a byte may be zero.
+        let table = unsafe { zeroed_array::<u8>(8 << 20) }.unwrap();
+        let address = table.as_ptr().addr();
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let range = |line: &str| {
+            let (start, end) = line.split(' ').next()?.split_once('-')?;
+            let number = |text| usize::from_str_radix(text, 16).ok();
+            Some(number(start)?..number(end)?)
+        };
+        let ours = maps
+            .lines()
+            .skip_while(|line| !range(line).is_some_and(|range| range.contains(&address)));
+        let flags = ours
+            .into_iter()
+            .find_map(|line| line.strip_prefix("VmFlags:"))
+            .unwrap();
+        assert!(flags.split_whitespace().any(|flag| flag == "nh"), "{flags}");
+    }
 }
