@@ -173,6 +173,8 @@ pub enum Aside {
     NoAddressSpace,
     /// All suitable places of a table were in use.
     TableFull,
+    /// What is read is not in the page cache afterwards, although the file was opened without `O_DIRECT`.
+    Uncached,
 }
 
 impl Aside {
@@ -180,7 +182,7 @@ impl Aside {
     pub const COUNT: usize = Self::ALL.len();
 
     /// All reasons, in the order of their codes.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::NoFile,
         Self::NoDevice,
         Self::Direct,
@@ -191,6 +193,7 @@ impl Aside {
         Self::RefusedTooOften,
         Self::NoAddressSpace,
         Self::TableFull,
+        Self::Uncached,
     ];
 
     /// The word for machines.
@@ -207,6 +210,7 @@ impl Aside {
             Self::RefusedTooOften => "refused_too_often",
             Self::NoAddressSpace => "no_address_space",
             Self::TableFull => "table_full",
+            Self::Uncached => "uncached",
         }
     }
 
@@ -230,6 +234,7 @@ impl std::fmt::Display for Aside {
             Self::RefusedTooOften => "the kernel refused too often",
             Self::NoAddressSpace => "no address space for the library's tables",
             Self::TableFull => "the library's tables were full",
+            Self::Uncached => "what is read bypasses the page cache",
         })
     }
 }

@@ -83,6 +83,20 @@ enum Said {
     ByUs,
 }
 
+/// Whether what is read through a number is in the page cache afterwards.
+#[repr(u8)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Caching {
+    /// Was not asked.
+    Unknown = 0,
+    /// It was not, once.
+    Doubted,
+    /// The next read is one for which nothing is asked, so that only itself can have brought its pages.
+    Checked,
+    /// It is, or the kernel does not say.
+    Known,
+}
+
 /// One number, in a cache line of its own. All zero: never seen, inherited from whoever started the
 /// program.
 #[repr(align(64))]
@@ -105,6 +119,8 @@ pub(crate) struct Line {
     /// now that they do not.
     unmoved: AtomicU8,
     believed_reads: AtomicU8,
+    /// A [`Caching`].
+    caching: AtomicU8,
     /// By which folder and name it was opened, as the trees know them; 0: not known.
     origin: [AtomicU64; 2],
 }
@@ -122,6 +138,7 @@ impl Line {
             said: AtomicU8::new(Said::Unknown as u8),
             unmoved: AtomicU8::new(0),
             believed_reads: AtomicU8::new(0),
+            caching: AtomicU8::new(Caching::Unknown as u8),
             origin: [const { AtomicU64::new(0) }; 2],
         }
     }
@@ -351,6 +368,7 @@ impl Line {
         }
         self.doubt_position();
         self.set_said(Said::Unknown);
+        self.set_caching(Caching::Unknown);
     }
 
     /// What the program said last about how it reads through the number, where that is not left to it.
@@ -386,6 +404,40 @@ impl Line {
             self.set_said(Said::ByUs);
         }
         may
+    }
+
+    /// Whether it is still to be found out if what is read is in the page cache afterwards.
+    pub(crate) fn wonders_about_cache(&self) -> bool {
+        self.caching.load(Relaxed) != Caching::Known as u8
+    }
+
+    /// A read had to wait, for which nothing was asked ahead, and `left` of its pages are in the page cache now, or were evicted
+    /// from it. Whether there are never any: none were, twice in a row. Others may have dropped them once.
+    pub(crate) fn on_pages_left(&self, left: bool) -> bool {
+        let was_doubted = self.caching.load(Relaxed) != Caching::Unknown as u8;
+        self.set_caching(match left {
+            true => Caching::Known,
+            false => Caching::Doubted,
+        });
+        !left && was_doubted
+    }
+
+    /// Whether nothing is to be asked for the read that begins: for one after each doubt.
+    pub(crate) fn checks_cache(&self) -> bool {
+        let caching = self.caching.load(Relaxed);
+        if caching == Caching::Doubted as u8 {
+            self.set_caching(Caching::Checked);
+        } else if caching == Caching::Checked as u8 {
+            self.set_caching(Caching::Unknown);
+        }
+        caching == Caching::Doubted as u8
+    }
+
+    fn set_caching(&self, caching: Caching) {
+        let caching = caching as u8;
+        if self.caching.load(Relaxed) != caching {
+            self.caching.store(caching, Relaxed);
+        }
     }
 
     fn set_said(&self, said: Said) {

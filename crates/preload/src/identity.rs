@@ -297,6 +297,12 @@ impl Resident {
         cachestat_range(borrowed(self.fd)?, offset, length).ok()
     }
 
+    /// Whether any page of `range` is in memory or was evicted from there; `None` when the kernel does not say.
+    pub(crate) fn has_left(&self, range: PageRange) -> Option<bool> {
+        let pages = self.count(range)?;
+        Some(pages.cached > 0 || pages.evicted > 0)
+    }
+
     /// Whether all pages of `range` are in memory, or on their way; `None` when the kernel does not
     /// say.
     pub(crate) fn holds(&self, range: PageRange) -> Option<bool> {

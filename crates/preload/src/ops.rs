@@ -13,7 +13,7 @@ use ahead_engine::host::{EnterError, EnteredFile};
 use ahead_engine::report::{Aside, flags};
 use ahead_engine::session;
 use ahead_policy::adaptive::Quick;
-use ahead_units::{ByteLength, ByteOffset, ByteRange};
+use ahead_units::{ByteLength, ByteOffset, ByteRange, PageRange};
 use rustix::fs::OFlags;
 
 use crate::adviser::Direct;
@@ -211,6 +211,15 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unw
     if !wake::may_act() || !watch::has_really_waited(counts_sectors) {
         return;
     }
+    let stood = || identity::position(fd)?.checked_sub(length as u64);
+    let Some(start) = position.or_else(stood) else {
+        return;
+    };
+    match caching(fd, line, device, bytes(start, length).pages()) {
+        Some(Caching::Bypassed) => return ignore_uncached(line),
+        Some(Caching::Doubted) => return,
+        None => {}
+    }
     let Some(host) = wake::host() else {
         return;
     };
@@ -219,10 +228,6 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unw
     };
     watch::stay_alert();
     trees::on_wait_of_read();
-    let stood = || identity::position(fd)?.checked_sub(length as u64);
-    let Some(start) = position.or_else(stood) else {
-        return;
-    };
     let mut adviser = Direct::new(host, line, fd, entry, None);
     let read = host.session.read(
         entry.file,
@@ -237,6 +242,36 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unw
         host.session
             .on_wait(&read, waited_ns, ticks::timestamp(), &resident);
     }
+}
+
+/// What was seen of reads that leave no pages in the page cache.
+enum Caching {
+    /// It was the first one.
+    Doubted,
+    /// They never do.
+    Bypassed,
+}
+
+/// The read of `access` had to wait and nothing was asked for it: are its pages there now? Where a server of files wants no cache
+/// (FUSE with `FOPEN_DIRECT_IO`, 9p with `cache=none`), pages that we ask for are read once more by the program. Is asked until they
+/// once were, and not on a block device, where only `O_DIRECT` does that. `None`: they were, or it cannot be said.
+fn caching(fd: c_int, line: &Line, device: u64, access: PageRange) -> Option<Caching> {
+    if libc::major(device) != 0 || !line.wonders_about_cache() || access.is_empty() {
+        return None;
+    }
+    let left = Resident { fd }.has_left(access) != Some(false);
+    let bypasses = line.on_pages_left(left);
+    (!left).then_some(if bypasses {
+        Caching::Bypassed
+    } else {
+        Caching::Doubted
+    })
+}
+
+#[cold]
+fn ignore_uncached(line: &Line) {
+    aside::count(Aside::Uncached);
+    line.set(Entry::Ignored);
 }
 
 /// The file of `fd` is copied inside the kernel, without reads.
@@ -271,10 +306,14 @@ pub(crate) fn before_read(fd: c_int, position: Option<u64>, length: usize) -> Op
     let access = bytes(start, length);
     let counted = (moves_position && !is_asked).then_some(start);
     let mut adviser = Direct::new(host, line, fd, entry, counted);
-    let read = match host
-        .session
-        .read(entry.file, access, ticks::timestamp(), &mut adviser)
-    {
+    let mut read = || {
+        if line.checks_cache() {
+            return Ok(session::Token::new(entry.file, access.pages()));
+        }
+        let now = ticks::timestamp();
+        host.session.read(entry.file, access, now, &mut adviser)
+    };
+    let read = match read() {
         Ok(read) => read,
         Err(_) => {
             // Another file took the place: look again at the next read.
@@ -337,6 +376,13 @@ pub(crate) fn after_wait(token: &Token) {
     };
     let elapsed = ticks::now().saturating_sub(token.timer.began());
     ticks::RATE.settle();
+    if !token.read.covered
+        && let Some(place) = host.session.files.place(token.read.file)
+        && let (device, _) = place.file()
+        && let Some(Caching::Bypassed) = caching(token.fd, token.line, device, token.read.access)
+    {
+        ignore_uncached(token.line);
+    }
     watch::stay_alert();
     trees::on_wait_of_read();
     let resident = Resident { fd: token.fd };

@@ -119,6 +119,14 @@ fn children_of_a_fork_have_accounts_of_their_own() {
     );
 }
 
+/// A FUSE server that wants no cache was asked twice for each page, once by us. Root.
+#[test]
+fn files_that_bypass_the_cache_without_saying_so_are_left_alone() {
+    for kind in ["forward", "backward"] {
+        assert_writes_the_same("uncached", &[kind]);
+    }
+}
+
 /// `fread(bytes, 1, 0, NULL)` gives 0, and `getline(NULL, NULL, NULL)` EINVAL: the C library looks at the stream only if there is work.
 #[test]
 fn reading_nothing_looks_at_no_stream() {

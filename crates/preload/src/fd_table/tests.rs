@@ -138,3 +138,17 @@ fn what_the_program_reads_ahead_itself_is_known_of_copies_and_with_other_flags()
         (Entry::Unwatched, Advice::Sequential)
     );
 }
+
+/// Reads of a FUSE server that wants no cache were made twice, for ever, and counted as useful.
+#[test]
+fn what_leaves_no_pages_twice_in_a_row_bypasses_the_cache() {
+    let line = Line::new();
+    assert!(line.wonders_about_cache() && !line.checks_cache());
+    assert!(!line.on_pages_left(false), "once may be chance");
+    assert!(line.checks_cache(), "the next read is left alone");
+    assert!(!line.checks_cache(), "one is enough");
+    assert!(!line.on_pages_left(false) && line.on_pages_left(false));
+    assert!(!line.on_pages_left(true) && !line.wonders_about_cache());
+    line.on_open();
+    assert!(line.wonders_about_cache());
+}
