@@ -11,6 +11,7 @@
 //! * `host`, `files`, `deferred_word`, `fd_table` — what is known in this process
 //! * `trees` — what a program that goes through folders comes to next
 //! * `submit`, `identity` — what the kernel is asked
+//! * `own_object` — what the unwinder that is linked in asks instead of the C library
 //! * `own_run` — what the processes of a run share
 //! * `shared`, `recording`, `record` — what is kept for `ahead run`: the account, and a trace
 
@@ -27,6 +28,11 @@ mod host;
 mod identity;
 mod memory;
 mod ops;
+#[cfg(all(
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod own_object;
 mod own_run;
 mod real;
 mod record;

@@ -212,6 +212,29 @@ fn c_library_has(name: &std::ffi::CStr) -> bool {
     !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null()
 }
 
+/// The oldest C library that has all that is needed: that of RHEL 9. With an older one the loader ends every program.
+const C_LIBRARY_VERSION: (u32, u32) = (2, 34);
+
+/// `_dl_find_object`, which the unwinder asks for, is of 2.35.
+#[test]
+fn a_c_library_of_2021_has_all_that_is_needed() {
+    let output = succeed(Command::new("objdump").arg("-p").arg(library()));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let needed: Vec<(u32, u32)> = text
+        .split_whitespace()
+        .filter_map(|word| word.strip_prefix("GLIBC_"))
+        .map(|version| {
+            let mut numbers = version
+                .split('.')
+                .map(|number| number.parse().expect("a number"));
+            (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+        })
+        .collect();
+    assert!(!needed.is_empty());
+    let newest = needed.into_iter().max();
+    assert!(newest <= Some(C_LIBRARY_VERSION), "{newest:?}");
+}
+
 #[test]
 fn nothing_is_needed_but_the_c_library() {
     let output = succeed(Command::new("objdump").arg("-p").arg(library()));
