@@ -46,6 +46,33 @@ fn a_users_server_that_never_answers_does_not_hold_the_daemon() {
     assert!(helped.seeks * 4 < alone.seeks, "{helped:?} {alone:?}");
 }
 
+/// Whoever wants to read its environment waits for ever, as `ps` does: the daemon did, which asked whether it runs under `ahead run`.
+#[test]
+fn a_process_that_keeps_the_lock_of_its_memory_does_not_hold_the_daemon() {
+    let ground = Ground::new("mute");
+    ground.write("other");
+    let alone = ground.read("backward");
+    let daemon = DaemonProcess::start(&[]);
+    let server = FuseServer::start(&ground.place.path().join("theirs"), 1000, true);
+    let mute = format!("READER_MUTE={}", server.file().display());
+    let mut reader = ground.hold_by(&["env", &mute], "backward", "other");
+    // It reads, and ends when its server answers again.
+    let held = server.hold_reads();
+    reader.let_go();
+    let sum = reader.line();
+    let helped = ground.read("backward");
+    println!("mute: {}", daemon.used());
+    drop(held);
+    drop(reader);
+    drop(server);
+    let last = daemon.end();
+    assert!(sum.starts_with("sum "), "{sum}");
+    assert!(
+        helped.seeks * 4 < alone.seeks,
+        "{helped:?} {alone:?} {last}"
+    );
+}
+
 /// A thread that had begun to wait when nothing was watched any more seemed to have waited until something was watched again: hours.
 #[test]
 fn a_wait_that_has_ended_unseen_is_not_told() {

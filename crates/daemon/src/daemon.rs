@@ -127,7 +127,7 @@ impl Daemon {
         self.counts.misses += 1;
         self.missed = fact.time;
         // A program that gives advice of its own is left to it, as is one that has the library.
-        let is_left = self.is_advised(fact) || self.readers.get(fact).has_library;
+        let is_left = self.is_advised(fact) || self.readers.get(fact).is_left_alone();
         if is_left || self.owned.is_owned(fact.file.device) {
             return self.ignore(fact);
         }
@@ -350,7 +350,7 @@ impl Daemon {
 
     /// Whether the owner of the machine means this file and this reader, and the reader has no library of ours.
     fn is_meant(&mut self, place: u32, fact: &Observation) -> bool {
-        if self.readers.get(fact).has_library || self.owned.is_owned(fact.file.device) {
+        if self.readers.get(fact).is_left_alone() || self.owned.is_owned(fact.file.device) {
             return false;
         }
         if self.scope.is_everything() {

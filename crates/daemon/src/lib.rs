@@ -16,6 +16,7 @@
 //! * `untold` — what a scan read between two misses, of which nothing is told
 //! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
 //! * `servers`, `closer` — file systems of servers: which files are not reached there, and what is let go of by another thread
+//! * `aside` — what a process can keep from being answered, asked by threads of their own
 //! * [`scope`] — for which files and processes
 //! * [`history`], [`changes`] — what was decided about a file, and which of that is news
 //! * [`control`], [`protocol`], [`status`] — what it says of itself, and to whom
@@ -24,6 +25,7 @@
 //! * [`narrowed`] — windows of open files that were changed, and how they are put back
 #![forbid(unsafe_code)]
 
+mod aside;
 pub mod changes;
 mod closer;
 pub mod control;

@@ -12,7 +12,7 @@ use ahead_observer::observation::{FileKey, Observation};
 use ahead_policy::decision::Decision;
 use ahead_sys::cachestat::{CacheStat, cachestat_range};
 use ahead_sys::process_maps::FileMapping;
-use ahead_sys::{process_madvise, readahead};
+use ahead_sys::readahead;
 use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::machine_facts::now;
@@ -128,14 +128,14 @@ impl<'a> Outside<'a> {
     fn request(&mut self, range: PageRange) -> Answer {
         let bytes = ByteRange::from(range);
         if let Some((process, mappings)) = &self.mapped {
-            return request_mapped(process, mappings, bytes);
+            return self.request_mapped(process, mappings, bytes);
         }
         let mut duplicate = match self.duplicate.take() {
             Some(duplicate) => duplicate,
             None => match self.reacher.reach(self.file, self.process, self.reach) {
                 Some((Reached::File(opened, _), _)) => Duplicate::new(opened),
                 Some((Reached::Mapped(process, mappings), _)) => {
-                    return request_mapped(&process, &mappings, bytes);
+                    return self.request_mapped(&process, &mappings, bytes);
                 }
                 // Its process has closed it, or ended, since it was reached.
                 None => return Answer::NotHere,
@@ -145,6 +145,31 @@ impl<'a> Outside<'a> {
         let pages = range.len().get().max(PAGES_OF_A_CALL);
         duplicate.left = duplicate.left.saturating_sub(pages);
         self.duplicate = Some(duplicate).filter(|duplicate| duplicate.left > 0);
+        answer
+    }
+
+    /// Asks for the parts of `bytes` that are mapped. What is in memory already is not known from outside.
+    fn request_mapped(
+        &self,
+        process: &OwnedFd,
+        mappings: &[FileMapping],
+        bytes: ByteRange,
+    ) -> Answer {
+        let mut answer = Answer::NotHere;
+        for mapping in mappings {
+            let from = bytes.start.get().max(mapping.offset);
+            let mapped_end = mapping.offset.saturating_add(mapping.length);
+            let to = bytes.end.get().min(mapped_end);
+            if from >= to {
+                continue;
+            }
+            let address = mapping.address + (from - mapping.offset);
+            let of = (self.process, process);
+            answer = match self.reacher.will_need(of, address, to - from) {
+                Ok(_) => Answer::Unknown,
+                Err(_) => return Answer::Refused,
+            };
+        }
         answer
     }
 }
@@ -159,25 +184,6 @@ fn request_of(opened: &OwnedFd, range: PageRange, bytes: ByteRange) -> Answer {
             Err(_) => Answer::Refused,
         },
     }
-}
-
-/// Asks for the parts of `bytes` that are mapped. What is in memory already is not known from outside.
-fn request_mapped(process: &OwnedFd, mappings: &[FileMapping], bytes: ByteRange) -> Answer {
-    let mut answer = Answer::NotHere;
-    for mapping in mappings {
-        let from = bytes.start.get().max(mapping.offset);
-        let mapped_end = mapping.offset.saturating_add(mapping.length);
-        let to = bytes.end.get().min(mapped_end);
-        if from >= to {
-            continue;
-        }
-        let address = mapping.address + (from - mapping.offset);
-        answer = match process_madvise::will_need(process, address, to - from) {
-            Ok(_) => Answer::Unknown,
-            Err(_) => return Answer::Refused,
-        };
-    }
-    answer
 }
 
 fn count(opened: impl AsFd, range: PageRange) -> Option<CacheStat> {
@@ -200,7 +206,7 @@ impl Adviser for Outside<'_> {
         };
         self.reach = reach;
         if wants_path {
-            self.path = reached.path(self.process);
+            self.path = self.reacher.path_of(&reached, self.process);
         }
         if !self.may_act {
             return None;

@@ -3,7 +3,7 @@
 //! A duplicate stands for the same open file, so what is asked through it is asked of the file that the process reads,
 //! in whatever namespace or container that is. It is taken for a moment and dropped. Between the fact and the
 //! decision the number may have been closed and used again: device and inode of what was duplicated are compared, and
-//! only regular files are used. To let go of one may be a request to a server, which is not made where it is work or may never be
+//! only regular files are used. What a process has mapped is asked aside, as it can keep that from being answered (`aside`). To let go of one may be a request to a server, which is not made where it is work or may never be
 //! answered (`servers`).
 
 use std::cell::RefCell;
@@ -11,14 +11,17 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use ahead_observer::observation::FileKey;
 use ahead_sys::block_queue::DeviceNumber;
+use ahead_sys::process_madvise;
 use ahead_sys::process_maps::{FileMapping, mappings_of};
 use ahead_units::{ByteLength, PageCount};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use crate::aside::Aside;
 use crate::closer::Closer;
 use crate::machine_facts::now;
 use crate::servers::{AnsweredBy, Servers, is_for_writing};
@@ -57,27 +60,10 @@ pub enum Reached {
     Mapped(OwnedFd, Vec<FileMapping>),
 }
 
-impl Reached {
-    /// Its path as its process sees it, or, for an open file, as this one does.
-    #[must_use]
-    pub fn path(&self, process: u32) -> Option<PathBuf> {
-        let link = match self {
-            Self::File(opened, _) => format!("{PROC}/self/fd/{}", opened.as_raw_fd()),
-            Self::Mapped(_, mappings) => {
-                let FileMapping {
-                    address, length, ..
-                } = mappings.first()?;
-                let end = address + length;
-                format!("{PROC}/{process}/map_files/{address:x}-{end:x}")
-            }
-        };
-        fs::read_link(link).ok()
-    }
-}
-
 /// Reaches files.
 #[derive(Debug)]
 pub struct Reacher {
+    aside: Rc<Aside>,
     servers: RefCell<Servers>,
     closer: RefCell<Closer>,
 }
@@ -92,7 +78,13 @@ impl Reacher {
     /// One that knows of no mounts yet.
     #[must_use]
     pub fn new() -> Self {
+        Self::with(&Rc::default())
+    }
+
+    /// One whose questions are asked by `aside`.
+    pub(crate) fn with(aside: &Rc<Aside>) -> Self {
         Self {
+            aside: Rc::clone(aside),
             servers: RefCell::new(Servers::new()),
             closer: RefCell::default(),
         }
@@ -117,7 +109,7 @@ impl Reacher {
         }
         // Where it was only mapped, that is looked at first: a process may have many descriptors.
         if hint == (Reach::Mapping { process })
-            && let Some(reached) = mapped(file, process)
+            && let Some(reached) = self.mapped(file, process)
         {
             return Some(reached);
         }
@@ -128,7 +120,28 @@ impl Reacher {
             let reach = Reach::Descriptor { process, number };
             return Some((Reached::File(opened, length), reach));
         }
-        mapped(file, process)
+        self.mapped(file, process)
+    }
+
+    fn mapped(&self, file: FileKey, process: u32) -> Option<(Reached, Reach)> {
+        let mappings = self.aside.ask(process, move || mappings(file, process))??;
+        let handle = handle(process).ok()?;
+        Some((
+            Reached::Mapped(handle, mappings),
+            Reach::Mapping { process },
+        ))
+    }
+
+    /// Asks for `bytes` bytes from `address` of `process`, for which `handle` stands.
+    pub(crate) fn will_need(
+        &self,
+        (process, handle): (u32, &OwnedFd),
+        address: u64,
+        bytes: u64,
+    ) -> io::Result<u64> {
+        let handle = handle.try_clone()?;
+        let ask = move || process_madvise::will_need(handle, address, bytes);
+        (self.aside.ask(process, ask)).unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// A duplicate of descriptor `number` of `process`, if that is `file`; and the pages that the file has.
@@ -161,11 +174,27 @@ impl Reacher {
         }
     }
 
-    /// The path of `file` as [`Reached::path`] has it; where it is not reached, as its descriptor seems to say.
+    /// The path of what was reached as its process sees it, or, for an open file, as this one does.
+    pub(crate) fn path_of(&self, reached: &Reached, process: u32) -> Option<PathBuf> {
+        let link = match reached {
+            Reached::File(opened, _) => format!("{PROC}/self/fd/{}", opened.as_raw_fd()),
+            Reached::Mapped(_, mappings) => {
+                let FileMapping {
+                    address, length, ..
+                } = mappings.first()?;
+                let end = address + length;
+                let link = format!("{PROC}/{process}/map_files/{address:x}-{end:x}");
+                return self.aside.ask(process, || fs::read_link(link).ok())?;
+            }
+        };
+        fs::read_link(link).ok()
+    }
+
+    /// The path of `file` as its process sees it, or, where that has it open, as this one does; where it is not reached, as its descriptor seems to say.
     #[must_use]
     pub fn path(&self, file: FileKey, process: u32, hint: Reach) -> Option<PathBuf> {
         if let Some((reached, _)) = self.reach(file, process, hint) {
-            return reached.path(process);
+            return self.path_of(&reached, process);
         }
         let number = find_descriptor(file, process, AnsweredBy::Kernel)?;
         fs::read_link(format!("{PROC}/{process}/fd/{number}")).ok()
@@ -206,19 +235,13 @@ impl Reacher {
     }
 }
 
-fn mapped(file: FileKey, process: u32) -> Option<(Reached, Reach)> {
+/// Where `process` has mapped `file`.
+fn mappings(file: FileKey, process: u32) -> Option<Vec<FileMapping>> {
     let pid = i32::try_from(process).ok()?;
     let device = DeviceNumber::from_dev(file.device);
     let mut mappings = mappings_of(Path::new(PROC), pid, file.inode).ok()?;
     mappings.retain(|mapping| mapping.device == device);
-    if mappings.is_empty() {
-        return None;
-    }
-    let handle = handle(process).ok()?;
-    Some((
-        Reached::Mapped(handle, mappings),
-        Reach::Mapping { process },
-    ))
+    Some(mappings).filter(|found| !found.is_empty())
 }
 
 fn handle(process: u32) -> io::Result<OwnedFd> {
@@ -298,10 +321,11 @@ mod tests {
         let (path, _) = file.keep().map(|(_, path)| (path, ())).unwrap();
         let mapped = ahead_sys::mapped_file::MappedFile::map(&opened).unwrap();
         drop(opened);
-        let reached = Reacher::new().reach(of, std::process::id(), Reach::Unknown);
+        let reacher = Reacher::new();
+        let reached = reacher.reach(of, std::process::id(), Reach::Unknown);
         let seen = reached
             .as_ref()
-            .and_then(|(one, _)| one.path(std::process::id()));
+            .and_then(|(one, _)| reacher.path_of(one, std::process::id()));
         fs::remove_file(&path).unwrap();
         drop(mapped);
         assert_eq!(seen, Some(path));

@@ -31,6 +31,16 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         }
         &self.known.get_or_insert(key, || (now, ask())).1
     }
+
+    /// What is known of `key`, old or not.
+    pub(crate) fn peek(&self, key: &K) -> Option<&V> {
+        self.known.peek(key).map(|(_, known)| known)
+    }
+
+    /// It is asked again.
+    pub(crate) fn forget(&mut self, key: &K) {
+        self.known.pop(key);
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,9 @@ use std::path::Path;
 
 use crate::block_queue::DeviceNumber;
 
+/// Mappings of a process that are looked through. It may have 65 530 and more, and all of them take 20 ms.
+pub const MAPPINGS_MAX: usize = 16_384;
+
 /// A part of a file in the memory of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileMapping {
@@ -21,12 +24,12 @@ pub struct FileMapping {
     pub device: DeviceNumber,
 }
 
-/// Where process `pid` has mapped files with the number `inode`, in the order of its memory. `NotFound` when the
+/// Where process `pid` has mapped files with the number `inode`, in the order of its memory, among the first [`MAPPINGS_MAX`]. `NotFound` when the
 /// process has ended, `PermissionDenied` without the right to trace it. `proc_root` is normally `/proc`.
 pub fn mappings_of(proc_root: &Path, pid: i32, inode: u64) -> io::Result<Vec<FileMapping>> {
     let maps = BufReader::new(File::open(proc_root.join(format!("{pid}/maps")))?);
     let mut found = Vec::new();
-    for line in maps.split(b'\n') {
+    for line in maps.split(b'\n').take(MAPPINGS_MAX) {
         let line = line?;
         // A name of any bytes may follow.
         let text = String::from_utf8_lossy(&line);
@@ -100,6 +103,14 @@ nonsense\n";
             },
         };
         assert_eq!(found, [expected]);
+        // Behind some, and behind all that are looked through.
+        let many = |count: usize| {
+            let other = "7f0000-7f1000 r--p 00000000 fe:0a 12 /a\n".repeat(count);
+            fs::write(folder.path().join("7/maps"), other + maps).unwrap();
+            mappings_of(folder.path(), 7, 34).unwrap()
+        };
+        assert_eq!(many(10_000), [expected]);
+        assert_eq!(many(65_530), []);
         let gone = mappings_of(folder.path(), 8, 34).unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::NotFound);
     }

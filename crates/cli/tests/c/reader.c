@@ -5,15 +5,20 @@
  * says `half` and waits in the middle.
  *
  * `forward-for` and `mapped-random-for` read for READER_MS milliseconds, of a file that nothing of is in memory, and say how
- * much that was: KiB, and touches. */
+ * much that was: KiB, and touches.
+ *
+ * READER_MUTE is a file of a server that does not answer: who wants to know anything of the reader's memory waits for that. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,6 +51,73 @@ static double seconds(void)
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
+static volatile pid_t mapper;
+static volatile int is_locked;
+
+static void *map_more(void *none)
+{
+	mapper = syscall(SYS_gettid);
+	while (!is_locked)
+		;
+	mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return none;
+}
+
+/* Until who has this status waits, and cannot be woken by a signal that it handles. */
+static void await_stuck(const char *status)
+{
+	char line[256] = "";
+	int fd;
+
+	while (!strstr(line, ") D ")) {
+		fd = open(status, O_RDONLY);
+		if (fd < 0 || read(fd, line, sizeof(line) - 1) < 0)
+			exit(1);
+		close(fd);
+	}
+}
+
+/* Reads a byte of the memory of another process. */
+static int peek(char **words)
+{
+	char name[64];
+
+	/* Who waits for the end of what the reader says does not wait for this one's. */
+	close(1);
+	snprintf(name, sizeof(name), "/proc/%s/mem", words[2]);
+	return pread(open(name, O_RDONLY), buffer, 1, strtoull(words[3], NULL, 10)) != 1;
+}
+
+/* Another process reads a page of ours that is a server's, with the lock of our memory, and a thread of ours waits for that lock: so does
+ * everybody else then. */
+static void keep_memory_locked(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	void *touched = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	char name[64], process[16], address[32];
+	char *words[] = { "reader", "peek", process, address, NULL };
+	pthread_t thread;
+	pid_t peeker;
+
+	/* What is touched first then needs the lock, as does the stack of a thread. */
+	memset(buffer, 1, sizeof(buffer));
+	pthread_create(&thread, NULL, map_more, NULL);
+	while (!mapper)
+		;
+	sprintf(process, "%d", getpid());
+	sprintf(address, "%ju", (uintmax_t)touched);
+	/* A copy of ours would have our pages copied as they are written to, which needs the lock. */
+	if (posix_spawn(&peeker, "/proc/self/exe", NULL, NULL, words, words + 4)) {
+		perror("spawn");
+		exit(1);
+	}
+	sprintf(name, "/proc/%d/stat", peeker);
+	await_stuck(name);
+	is_locked = 1;
+	sprintf(name, "/proc/self/task/%d/stat", mapper);
+	await_stuck(name);
+}
+
 int main(int count, char **words)
 {
 	const char *pattern = words[1];
@@ -56,6 +128,8 @@ int main(int count, char **words)
 	off_t size, at;
 	double end;
 
+	if (!strcmp(pattern, "peek"))
+		return peek(words);
 	if (fd < 0 || fstat(fd, &facts)) {
 		perror(words[2]);
 		return 1;
@@ -63,6 +137,8 @@ int main(int count, char **words)
 	size = facts.st_size;
 	if (count > 3)
 		hold("ready");
+	if (getenv("READER_MUTE"))
+		keep_memory_locked(getenv("READER_MUTE"));
 	end = getenv("READER_MS") ? seconds() + atof(getenv("READER_MS")) / 1000 : 0;
 	if (!strcmp(pattern, "forward-for")) {
 		for (at = 0; seconds() < end; done += 64, at += 64 << 10) {

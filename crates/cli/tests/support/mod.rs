@@ -17,7 +17,7 @@ pub(crate) fn build_reader(built: &Path, options: &[&str]) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/reader.c");
     let status = Command::new("cc")
         .args(options)
-        .args(["-O1", "-Wall", "-o"])
+        .args(["-O1", "-Wall", "-pthread", "-o"])
         .args([built, source.as_path()])
         .status();
     assert!(status.expect("a C compiler").success());

@@ -12,6 +12,7 @@ use ahead_units::{PageCount, Timestamp};
 use lru::LruCache;
 
 use super::{Daemon, DaemonCounts, DaemonError, Service, THREADS_MAX};
+use crate::aside::Aside;
 use crate::changes::Changes;
 use crate::files::{FILES_MAX, Files};
 use crate::machine_facts::now;
@@ -37,7 +38,8 @@ impl Daemon {
         machine: &MachineTree,
         folder: &Path,
     ) -> Result<Self, DaemonError> {
-        let reacher = Rc::new(Reacher::new());
+        let aside = Rc::new(Aside::default());
+        let reacher = Rc::new(Reacher::with(&aside));
         let narrowed = NarrowedFiles::start(machine, &reacher)?;
         let observer = Observing::start(folder)?;
 
@@ -52,7 +54,7 @@ impl Daemon {
             scope,
             watched: LruCache::new(watched),
             last: LruCache::new(THREADS_MAX),
-            readers: Readers::new(),
+            readers: Readers::new(&aside),
             narrowed,
             owned: OwnedDevices::default(),
             starving: StarvingFaults::new(),
