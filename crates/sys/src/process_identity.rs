@@ -40,10 +40,16 @@ impl ProcessIdentity {
         Ok((found, parent.ok_or(io::ErrorKind::InvalidData)?))
     }
 
-    /// Whether this very process still runs.
+    /// Whether this very process still runs. One that cannot be looked at, as no descriptor is left for that, may.
     #[must_use]
     pub fn is_running(&self, proc_root: &Path) -> bool {
-        Self::of(proc_root, self.pid).is_ok_and(|now| now == *self)
+        match Self::of(proc_root, self.pid) {
+            Ok(now) => now == *self,
+            // It may also end between the two calls that read a file.
+            Err(error) => {
+                error.kind() != io::ErrorKind::NotFound && error.raw_os_error() != Some(libc::ESRCH)
+            }
+        }
     }
 }
 
@@ -88,6 +94,20 @@ mod tests {
             ProcessIdentity::of(root.path(), 7).unwrap_err().kind(),
             io::ErrorKind::NotFound
         );
+    }
+
+    /// Without a descriptor for `/proc/PID/stat` all processes seemed to have ended, and what was noted of them was forgotten.
+    #[test]
+    fn a_process_that_cannot_be_looked_at_may_run() {
+        let root = tempfile::tempdir().unwrap();
+        let process = ProcessIdentity {
+            pid: 7,
+            start_ticks: 4711,
+        };
+        assert!(!process.is_running(root.path()));
+        // No file, which is another error than that there is none.
+        fs::create_dir_all(root.path().join("7/stat")).unwrap();
+        assert!(process.is_running(root.path()));
     }
 
     #[test]
