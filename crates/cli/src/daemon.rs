@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use ahead_daemon::control::{ControlSocket, SOCKET};
 use ahead_daemon::daemon::{Daemon, DaemonError, Service};
-use ahead_daemon::{metrics, narrowed};
+use ahead_daemon::metrics;
+use ahead_daemon::narrowed::{self, PutBackFiles};
 use ahead_device::machine::MachineTree;
 use ahead_device::window_journal::{self, WindowJournalError};
 use ahead_sys::real_time;
@@ -52,6 +53,14 @@ pub enum DaemonCommandError {
     /// The windows that were left cannot be put back.
     #[error(transparent)]
     Windows(#[from] WindowJournalError),
+    /// Not all of them were put back.
+    #[error(
+        "cannot reach {left} open files whose windows are to be put back; they are noted still: run this again, as root"
+    )]
+    Left {
+        /// How many.
+        left: usize,
+    },
     /// Its folder cannot be made.
     #[error("cannot make {}: {source}; this needs root", path.display())]
     State {
@@ -113,15 +122,18 @@ fn log(arguments: &arguments::DaemonOptions, config: &DaemonConfig) -> Log {
 pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandError> {
     let machine = MachineTree::at(Path::new("/"));
     if arguments.undo {
-        let left = put_back(&machine)?;
-        say_put_back(left);
-        return Ok(());
+        let files = put_back(&machine)?;
+        say_put_back(files);
+        return match files.left {
+            0 => Ok(()),
+            left => Err(DaemonCommandError::Left { left }),
+        };
     }
     // What a killed one has left does not wait until its settings are right again.
     let config = config::read(arguments.config.as_deref()).inspect_err(|_| {
-        let left = put_back(&machine).unwrap_or(0);
-        if left > 0 {
-            say_put_back(left);
+        let files = put_back(&machine).unwrap_or_default();
+        if files != PutBackFiles::default() {
+            say_put_back(files);
         }
     })?;
     let mut log = log(arguments, &config);
@@ -159,11 +171,16 @@ pub fn daemon(arguments: &arguments::DaemonOptions) -> Result<(), DaemonCommandE
     }
     manager.stopping();
     let counts = daemon.counts();
-    drop(daemon);
+    let left = daemon.end();
     log.say(&format!(
         "ended: {} facts, {} misses, {} decisions in {} calls, {} facts lost",
         counts.facts, counts.misses, counts.decisions, counts.calls, counts.overruns
     ));
+    if left > 0 {
+        log.say(&format!(
+            "not put back, and noted still: the windows of {left} open files; `ahead daemon --undo` tries again"
+        ));
+    }
     Ok(())
 }
 
@@ -183,14 +200,22 @@ fn say_what_is_lost(daemon: &Daemon, log: Log) {
     }
 }
 
-/// Puts back what a daemon that is gone has left; of how many open files.
-fn put_back(machine: &MachineTree) -> Result<usize, DaemonCommandError> {
-    put_back_windows(machine, Log::new(false))?;
-    Ok(narrowed::put_back_left(machine).map_err(DaemonError::Journal)?)
+/// Puts back what a daemon that is gone has left. Where one kind cannot be put back, the other is all the same.
+fn put_back(machine: &MachineTree) -> Result<PutBackFiles, DaemonCommandError> {
+    let windows = put_back_windows(machine, Log::new(false));
+    let files = narrowed::put_back_left(machine).map_err(DaemonError::Journal);
+    windows?;
+    Ok(files?)
 }
 
-fn say_put_back(left: usize) {
-    Log::new(false).say(&format!("put back: the windows of {left} open files"));
+fn say_put_back(PutBackFiles { put_back, left }: PutBackFiles) {
+    let log = Log::new(false);
+    log.say(&format!("put back: the windows of {put_back} open files"));
+    if left > 0 {
+        log.say(&format!(
+            "not put back, and noted still: the windows of {left} open files"
+        ));
+    }
 }
 
 fn put_back_windows(machine: &MachineTree, log: Log) -> Result<(), DaemonCommandError> {

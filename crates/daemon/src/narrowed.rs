@@ -12,6 +12,9 @@
 //! meanwhile), and here the open file, so that the next start, or `ahead daemon --undo`, gives it the device's window
 //! again.
 
+mod note;
+mod small_window;
+
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -29,59 +32,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine_facts::now;
 use crate::reach::Reacher;
+use note::Narrowed;
+
+pub use small_window::SmallWindow;
 
 /// The folder of the journal, below the root of the machine.
 const FOLDER: &str = "run/ahead/daemon";
 
 /// Most open files that are narrowed at once.
 const NARROWED_MAX: usize = 256;
-
-/// What an open file is given.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SmallWindow {
-    /// None: its mapping is read at random.
-    #[default]
-    Nothing,
-    /// A few pages: a read brings little more than what it asks for, and page faults wait behind that alone.
-    FewPages,
-    /// What is read, in one request.
-    WhatIsRead,
-}
-
-/// Reads of fewer pages are no requests of their own: 32 KiB. A device that serves 3000 requests a second serves as many
-/// bytes by smaller ones as a slow disk.
-const WHAT_IS_READ_PAGES_MIN: u64 = 8;
-
-/// A turn as long as that of a network volume. Where turns are shorter, as on flash, a reader that asks only when it was answered leaves
-/// the device alone for as long as it takes to wake it: four scans lost a third of their speed by it.
-const WHAT_IS_READ_TURN_NS: u64 = 500_000;
-
-impl SmallWindow {
-    /// That of a scan behind which page faults starve, which reads `pages` at once, where a turn takes `turn_ns`.
-    #[must_use]
-    pub const fn of_scan(pages: PageCount, turn_ns: u64) -> Self {
-        if pages.get() >= WHAT_IS_READ_PAGES_MIN && turn_ns >= WHAT_IS_READ_TURN_NS {
-            Self::WhatIsRead
-        } else {
-            Self::FewPages
-        }
-    }
-
-    /// Whether a scan has it that is held back.
-    #[must_use]
-    pub const fn is_of_scan(self) -> bool {
-        !matches!(self, Self::Nothing)
-    }
-
-    /// What the device has for the moment in which the open file takes it over; `None`: that is not how it is given.
-    const fn kib(self) -> Option<u64> {
-        match self {
-            Self::Nothing => Some(0),
-            Self::FewPages => Some(16),
-            Self::WhatIsRead => None,
-        }
-    }
-}
 
 /// Why a window was not taken from an open file. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -109,77 +68,6 @@ pub enum NarrowError {
     NotTheDevices,
 }
 
-/// One open file with a smaller window than its device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Narrowed {
-    process: NotedProcess,
-    number: i32,
-    device: u64,
-    inode: u64,
-    /// What it was given; journals of earlier versions do not say.
-    #[serde(default)]
-    window: SmallWindow,
-    /// Who has started that process, and may have the same open file.
-    #[serde(default)]
-    parent: Option<NotedProcess>,
-    /// Since when, on the clock of the facts.
-    #[serde(skip)]
-    since: Timestamp,
-}
-
-impl Narrowed {
-    fn file(&self) -> FileKey {
-        FileKey {
-            device: self.device,
-            inode: self.inode,
-        }
-    }
-
-    fn is_of(&self, file: FileKey, process: u32) -> bool {
-        self.file() == file && u32::try_from(self.process.pid) == Ok(process)
-    }
-
-    /// The same open file in the process that has started this one, which has ended: a worker goes, and who has opened the file for it
-    /// starts another.
-    fn inherited(&self, reacher: &Reacher) -> Option<Self> {
-        let process = self.parent.filter(|parent| parent.is_running())?;
-        let pid = u32::try_from(process.pid).ok()?;
-        reacher.duplicate(self.file(), pid, self.number).ok()?;
-        Some(Self {
-            process,
-            parent: process.parent().ok(),
-            ..*self
-        })
-    }
-
-    /// Whether `fact` shows that its program has said something of the open file since.
-    fn is_undone(&self, fact: &Observation) -> bool {
-        let is_it = self.is_of(fact.file, fact.process) && fact.descriptor == Some(self.number);
-        let Some(window) = fact.window.filter(|_| is_it && fact.time > self.since) else {
-            return false;
-        };
-        match self.window.kib() {
-            Some(kib) => window.bytes().get() / 1024 != kib,
-            None => !fact.advised_random,
-        }
-    }
-
-    /// Gives the open file the device's window again, in its process or the one that has started it. What has ended needs none.
-    fn put_back(&self, reacher: &Reacher) {
-        if !self.process.is_running() {
-            if let Some(inherited) = self.inherited(reacher) {
-                inherited.put_back(reacher);
-            }
-            return;
-        }
-        if let Ok(process) = u32::try_from(self.process.pid)
-            && let Ok((opened, _)) = reacher.duplicate(self.file(), process, self.number)
-        {
-            let _ = rustix::fs::fadvise(opened, 0, None, Advice::Normal);
-        }
-    }
-}
-
 /// The journal: who has narrowed what.
 #[derive(Debug, Serialize, Deserialize)]
 struct Noted {
@@ -195,25 +83,62 @@ fn journal(machine: &MachineTree) -> UndoFile {
     UndoFile::new(&folder(machine), "narrowed")
 }
 
-/// Gives all open files that a daemon has left without a window the device's again; how many.
+/// What became of the open files that a daemon has left without a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PutBackFiles {
+    /// So many have the device's again, or are not open any more.
+    pub put_back: usize,
+    /// So many could not be reached. They stay noted, and the next start tries again.
+    pub left: usize,
+}
+
+/// Gives all open files that a daemon has left without a window the device's again.
 ///
 /// # Errors
-/// That daemon still runs; or the journal's folder is not ours or cannot be made.
-pub fn put_back_left(machine: &MachineTree) -> Result<usize, NarrowError> {
+/// That daemon still runs; or the journal cannot be read or written, or its folder is not ours or cannot be made.
+pub fn put_back_left(machine: &MachineTree) -> Result<PutBackFiles, NarrowError> {
     let _lock = UndoLock::take(&folder(machine))?;
-    // A journal that makes no sense names nothing that could be put back.
-    let Ok(left) = journal(machine).read::<Noted>() else {
-        return Ok(0);
+    let journal = journal(machine);
+    let Some(mut noted) = left_by_another(&journal)? else {
+        return Ok(PutBackFiles::default());
     };
-    if left.daemon.is_running() {
-        return Err(NarrowError::Runs(left.daemon.pid));
+    let all = noted.files.len();
+    put_back_all(&mut noted.files, &Reacher::new());
+    let left = noted.files.len();
+    if left == 0 {
+        journal.remove();
+    } else {
+        journal.write(&noted).map_err(NarrowError::Journal)?;
     }
-    let reacher = Reacher::new();
-    for one in &left.files {
-        one.put_back(&reacher);
+    Ok(PutBackFiles {
+        put_back: all - left,
+        left,
+    })
+}
+
+/// What a daemon that has ended has noted, if anything.
+fn left_by_another(journal: &UndoFile) -> Result<Option<Noted>, NarrowError> {
+    use io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
+    let noted = match journal.read::<Noted>() {
+        Ok(noted) => noted,
+        // A journal that makes no sense names nothing that could be put back.
+        Err(error) if matches!(error.kind(), NotFound | InvalidData | UnexpectedEof) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(NarrowError::Journal(error)),
+    };
+    if noted.daemon.is_running() {
+        return Err(NarrowError::Runs(noted.daemon.pid));
     }
-    journal(machine).remove();
-    Ok(left.files.len())
+    Ok(Some(noted))
+}
+
+/// Puts back what can be; the others are left.
+fn put_back_all(files: &mut Vec<Narrowed>, reacher: &Reacher) {
+    files.retain_mut(|one| {
+        one.is_due = one.put_back(reacher).is_err();
+        one.is_due
+    });
 }
 
 /// What becomes of an open file that is not kept any more.
@@ -243,15 +168,17 @@ impl NarrowedFiles {
     /// A daemon runs; or the journal's folder is not ours or cannot be made.
     pub fn start(machine: &MachineTree, reacher: &Rc<Reacher>) -> Result<Self, NarrowError> {
         put_back_left(machine)?;
+        let journal = journal(machine);
+        let left = left_by_another(&journal)?;
         let me = NotedProcess::of(std::process::id()).map_err(NarrowError::Journal)?;
         let started = Self {
             machine: machine.clone(),
             reacher: Rc::clone(reacher),
             folder: folder(machine),
-            journal: journal(machine),
+            journal,
             noted: Noted {
                 daemon: me,
-                files: Vec::new(),
+                files: left.map_or_else(Vec::new, |noted| noted.files),
             },
         };
         started.write()?;
@@ -336,6 +263,7 @@ impl NarrowedFiles {
             window,
             parent: process.parent().ok(),
             since: Timestamp::new(u64::MAX),
+            is_due: false,
         });
         let taken = self
             .write()
@@ -381,12 +309,12 @@ impl NarrowedFiles {
 
     fn remove_where(&mut self, is_meant: impl Fn(&Narrowed) -> bool, leave: Leave) {
         let before = self.noted.files.len();
-        self.noted.files.retain(|one| {
-            let is_it = is_meant(one);
-            if is_it && leave == Leave::PutBack {
-                one.put_back(&self.reacher);
+        self.noted.files.retain_mut(|one| {
+            if !is_meant(one) {
+                return true;
             }
-            !is_it
+            one.is_due = leave == Leave::PutBack && one.put_back(&self.reacher).is_err();
+            one.is_due
         });
         if self.noted.files.len() != before {
             // What is put back twice is as it was.
@@ -394,31 +322,35 @@ impl NarrowedFiles {
         }
     }
 
-    /// Gives all of them the device's window again.
-    pub fn widen_all(&mut self) {
-        self.put_back_all();
-        let _ = self.write();
+    /// Gives all of them the device's window again; how many could not be reached, and stay noted.
+    pub fn widen_all(&mut self) -> usize {
+        self.remove_where(|_| true, Leave::PutBack);
+        self.noted.files.len()
     }
 
-    fn put_back_all(&mut self) {
-        for one in std::mem::take(&mut self.noted.files) {
-            one.put_back(&self.reacher);
-        }
-    }
-
-    /// Those whose process has ended have nothing to be put back, unless who has started it has the open file too.
+    /// Those whose process has ended have nothing to be put back, unless who has started it has the open file too. What could not be put
+    /// back is tried again.
     pub fn forget_ended(&mut self) {
         let reacher = &self.reacher;
+        let before = self.noted.files.len();
         let mut has_moved = false;
         self.noted.files.retain_mut(|one| {
+            if one.is_due {
+                return one.put_back(reacher).is_err();
+            }
             if one.process.is_running() {
                 return true;
             }
-            let inherited = one.inherited(reacher);
-            has_moved |= inherited.is_some();
-            inherited.map(|inherited| *one = inherited).is_some()
+            match one.inherited(reacher) {
+                Ok(Some(inherited)) => *one = inherited,
+                Ok(None) => return false,
+                // It is seen later.
+                Err(_) => return true,
+            }
+            has_moved = true;
+            true
         });
-        if has_moved {
+        if has_moved || self.noted.files.len() != before {
             let _ = self.write();
         }
     }
@@ -431,11 +363,13 @@ impl NarrowedFiles {
     }
 }
 
-/// All of them have the device's window again, and this process is not the daemon any more.
+/// All of them have the device's window again, and this process is not the daemon any more. What could not be put back is left to the next
+/// start, which finds that this process has ended.
 impl Drop for NarrowedFiles {
     fn drop(&mut self) {
-        self.put_back_all();
-        if let Ok(_lock) = UndoLock::take(&self.folder) {
+        if self.widen_all() == 0
+            && let Ok(_lock) = UndoLock::take(&self.folder)
+        {
             self.journal.remove();
         }
     }
@@ -460,72 +394,72 @@ fn take_window(
 
 #[cfg(test)]
 mod tests {
-    use ahead_observer::observation::FactKind;
-    use ahead_units::PageRange;
+    use std::os::fd::AsRawFd as _;
 
     use super::*;
 
-    const FILE: FileKey = FileKey {
-        device: 1,
-        inode: 2,
-    };
-
-    fn narrowed(window: SmallWindow) -> Narrowed {
-        Narrowed {
-            process: NotedProcess::of(std::process::id()).unwrap(),
-            number: 3,
-            device: FILE.device,
-            inode: FILE.inode,
-            window,
+    /// The first of these is on a server that nobody knows, so it may not be reached now. It was forgotten, with the journal.
+    #[test]
+    fn what_cannot_be_put_back_now_stays_noted_and_is_tried_again() {
+        let root = tempfile::tempdir().unwrap();
+        let machine = MachineTree::at(root.path());
+        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let key = FileKey::of(&file.as_file().metadata().unwrap());
+        let me = NotedProcess::of(std::process::id()).unwrap();
+        let start_ticks = me.start_ticks + 1;
+        let gone = NotedProcess { start_ticks, ..me };
+        let number = file.as_file().as_raw_fd();
+        let open = Narrowed {
+            number,
+            device: key.device,
+            inode: key.inode,
+            process: me,
+            window: SmallWindow::Nothing,
             parent: None,
-            since: Timestamp::new(100),
-        }
-    }
-
-    fn fact(time: u64, window: Option<u64>, advised_random: bool) -> Observation {
-        Observation {
-            kind: FactKind::Accesses,
-            time: Timestamp::new(time),
-            file: FILE,
-            generation: None,
-            file_pages: PageCount::new(100),
-            first: PageRange::new(0, 16).into(),
-            step: 0,
-            count: 1,
-            waited_ns: 0,
-            process: std::process::id(),
-            thread: 1,
-            programs: 0,
-            descriptor: Some(3),
-            is_mapped: false,
-            advised_random,
-            is_early: false,
-            window: window.map(PageCount::new),
-        }
-    }
-
-    #[test]
-    fn what_a_program_says_of_an_open_file_that_is_held_back_stays() {
-        let read = narrowed(SmallWindow::WhatIsRead);
-        assert!(!read.is_undone(&fact(101, Some(32), true)));
-        assert!(read.is_undone(&fact(101, Some(64), false)), "SEQUENTIAL");
-        assert!(!read.is_undone(&fact(99, Some(32), false)), "before");
-        assert!(!read.is_undone(&fact(101, None, false)), "it was not seen");
-        let other = Observation {
-            descriptor: Some(4),
-            ..fact(101, Some(32), false)
+            since: Timestamp::new(0),
+            is_due: false,
         };
-        assert!(!read.is_undone(&other), "another open file");
-        let few = narrowed(SmallWindow::FewPages);
-        assert!(!few.is_undone(&fact(101, Some(4), false)));
-        assert!(few.is_undone(&fact(101, Some(64), false)), "SEQUENTIAL");
-    }
-
-    #[test]
-    fn a_scan_reads_by_its_own_requests_where_these_are_large_and_turns_long() {
-        let given = |pages, turn_ns| SmallWindow::of_scan(PageCount::new(pages), turn_ns);
-        assert_eq!(given(16, 1_000_000), SmallWindow::WhatIsRead);
-        assert_eq!(given(1, 1_000_000), SmallWindow::FewPages, "`dd` in 4 KiB");
-        assert_eq!(given(16, 80_000), SmallWindow::FewPages, "flash");
+        let closed = i32::MAX;
+        let unreached = Narrowed {
+            device: rustix::fs::makedev(0, 1 << 19),
+            ..open
+        };
+        let files = vec![
+            unreached,
+            open,
+            Narrowed {
+                process: gone,
+                ..unreached
+            },
+            Narrowed {
+                number: closed,
+                ..open
+            },
+            Narrowed {
+                inode: key.inode + 1,
+                ..open
+            },
+        ];
+        drop(UndoLock::take(&folder(&machine)).unwrap());
+        let noted = Noted {
+            daemon: gone,
+            files,
+        };
+        journal(&machine).write(&noted).unwrap();
+        let expected = PutBackFiles {
+            put_back: 4,
+            left: 1,
+        };
+        assert_eq!(put_back_left(&machine).unwrap(), expected);
+        let noted_still = || journal(&machine).read::<Noted>().unwrap().files;
+        assert_eq!(noted_still().len(), 1);
+        assert_eq!(noted_still()[0].device, unreached.device);
+        // So it is to the daemon that starts next, and when that ends.
+        let reacher = Rc::new(Reacher::new());
+        let mut started = NarrowedFiles::start(&machine, &reacher).unwrap();
+        started.forget_ended();
+        assert_eq!((started.len(), started.widen_all()), (1, 1));
+        drop(started);
+        assert_eq!(noted_still().len(), 1);
     }
 }

@@ -1,0 +1,175 @@
+//! The note of one open file with a smaller window than its device: who has it open, and how the device's is given to it again.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use ahead_device::undo::NotedProcess;
+use ahead_observer::observation::{FileKey, Observation};
+use ahead_units::Timestamp;
+use rustix::fs::Advice;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::small_window::SmallWindow;
+use crate::reach::Reacher;
+
+/// One open file with a smaller window than its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Narrowed {
+    pub(super) process: NotedProcess,
+    pub(super) number: i32,
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    /// What it was given; journals of earlier versions do not say.
+    #[serde(default)]
+    pub(super) window: SmallWindow,
+    /// Who has started that process, and may have the same open file.
+    #[serde(default)]
+    pub(super) parent: Option<NotedProcess>,
+    /// Since when, on the clock of the facts.
+    #[serde(skip)]
+    pub(super) since: Timestamp,
+    /// It should have the device's window again, and could not be given it yet.
+    #[serde(skip)]
+    pub(super) is_due: bool,
+}
+
+impl Narrowed {
+    pub(super) fn file(&self) -> FileKey {
+        FileKey {
+            device: self.device,
+            inode: self.inode,
+        }
+    }
+
+    pub(super) fn is_of(&self, file: FileKey, process: u32) -> bool {
+        self.file() == file && u32::try_from(self.process.pid) == Ok(process)
+    }
+
+    /// It in `process`; `None` where that has ended, or has another file at this number, or none.
+    fn open_in(&self, process: NotedProcess, reacher: &Reacher) -> io::Result<Option<OwnedFd>> {
+        let Ok(pid) = u32::try_from(process.pid) else {
+            return Ok(None);
+        };
+        match reacher.duplicate(self.file(), pid, self.number) {
+            Ok((opened, _)) => Ok(Some(opened)),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same open file in the process that has started this one, which has ended: a worker goes, and who has opened the file for it
+    /// starts another.
+    pub(super) fn inherited(&self, reacher: &Reacher) -> io::Result<Option<Self>> {
+        let Some(process) = self.parent.filter(|parent| parent.is_running()) else {
+            return Ok(None);
+        };
+        let found = self.open_in(process, reacher)?;
+        Ok(found.map(|_| Self {
+            process,
+            parent: process.parent().ok(),
+            ..*self
+        }))
+    }
+
+    /// Whether `fact` shows that its program has said something of the open file since.
+    pub(super) fn is_undone(&self, fact: &Observation) -> bool {
+        let is_it = self.is_of(fact.file, fact.process) && fact.descriptor == Some(self.number);
+        let Some(window) = fact.window.filter(|_| is_it && fact.time > self.since) else {
+            return false;
+        };
+        match self.window.kib() {
+            Some(kib) => window.bytes().get() / 1024 != kib,
+            None => !fact.advised_random,
+        }
+    }
+
+    /// Gives the open file the device's window again, in its process or the one that has started it. What has ended needs none.
+    ///
+    /// # Errors
+    /// It may be open still, and could not be reached: without a descriptor, or a right. It is to be tried again.
+    pub(super) fn put_back(&self, reacher: &Reacher) -> io::Result<()> {
+        if !self.process.is_running() {
+            return match self.inherited(reacher)? {
+                Some(inherited) => inherited.put_back(reacher),
+                None => Ok(()),
+            };
+        }
+        match self.open_in(self.process, reacher)? {
+            Some(opened) => Ok(rustix::fs::fadvise(opened, 0, None, Advice::Normal)?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether what could not be reached is not there any more: the process has ended, the number is closed, or another file's.
+fn is_gone(error: &io::Error) -> bool {
+    let gone = [Errno::SRCH, Errno::BADF].map(Errno::raw_os_error);
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error().is_some_and(|raw| gone.contains(&raw))
+}
+
+#[cfg(test)]
+mod tests {
+    use ahead_observer::observation::FactKind;
+    use ahead_units::{PageCount, PageRange};
+
+    use super::*;
+
+    const FILE: FileKey = FileKey {
+        device: 1,
+        inode: 2,
+    };
+
+    fn narrowed(window: SmallWindow) -> Narrowed {
+        Narrowed {
+            process: NotedProcess::of(std::process::id()).unwrap(),
+            number: 3,
+            device: FILE.device,
+            inode: FILE.inode,
+            window,
+            parent: None,
+            since: Timestamp::new(100),
+            is_due: false,
+        }
+    }
+
+    fn fact(time: u64, window: Option<u64>, advised_random: bool) -> Observation {
+        Observation {
+            kind: FactKind::Accesses,
+            time: Timestamp::new(time),
+            file: FILE,
+            generation: None,
+            file_pages: PageCount::new(100),
+            first: PageRange::new(0, 16).into(),
+            step: 0,
+            count: 1,
+            waited_ns: 0,
+            process: std::process::id(),
+            thread: 1,
+            programs: 0,
+            descriptor: Some(3),
+            is_mapped: false,
+            advised_random,
+            is_early: false,
+            window: window.map(PageCount::new),
+        }
+    }
+
+    #[test]
+    fn what_a_program_says_of_an_open_file_that_is_held_back_stays() {
+        let read = narrowed(SmallWindow::WhatIsRead);
+        assert!(!read.is_undone(&fact(101, Some(32), true)));
+        assert!(read.is_undone(&fact(101, Some(64), false)), "SEQUENTIAL");
+        assert!(!read.is_undone(&fact(99, Some(32), false)), "before");
+        assert!(!read.is_undone(&fact(101, None, false)), "it was not seen");
+        let other = Observation {
+            descriptor: Some(4),
+            ..fact(101, Some(32), false)
+        };
+        assert!(!read.is_undone(&other), "another open file");
+        let few = narrowed(SmallWindow::FewPages);
+        assert!(!few.is_undone(&fact(101, Some(4), false)));
+        assert!(few.is_undone(&fact(101, Some(64), false)), "SEQUENTIAL");
+    }
+}
