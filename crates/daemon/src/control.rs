@@ -2,8 +2,8 @@
 //!
 //! One [`Question`] comes in, one answer goes out, and the connection ends ([`protocol`](crate::protocol)). Root and the
 //! members of the group [`GROUP`] are told all; others hear of files that their own processes read. Who asks is what
-//! the kernel says of the other end, as it was when it connected. Each connection has a thread and a second; a user has
-//! a few connections at a time, so that no user keeps others from asking. What an answer is made of comes from the
+//! the kernel says of the other end, as it was when it connected. Each connection has a thread, and a second to ask in; a user has
+//! a few connections at a time, and all users together some, so that no user keeps others from asking. What an answer is made of comes from the
 //! daemon's own loop, which never waits for an asker.
 
 use std::collections::HashMap;
@@ -20,6 +20,7 @@ use std::time::Duration;
 use ahead_sys::group_file::group_number;
 use ahead_sys::peer_groups::peer_groups;
 
+use crate::deadline::UntilDeadline;
 use crate::protocol::{
     ANSWER_BYTES_MAX, AnswerError, QUESTION_BYTES_MAX, Question, Refusal, read_answer, write_answer,
 };
@@ -36,6 +37,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Connections of one user at a time. More are closed at once.
 const OF_ONE_USER_MAX: u32 = 4;
+
+/// Connections at a time. Each takes a descriptor and a thread, and whoever may be many users (`/etc/subuid`) could have all descriptors
+/// that the daemon may have. The last few are root's.
+const ALL_MAX: u32 = 64;
+const OF_USERS_MAX: u32 = ALL_MAX - OF_ONE_USER_MAX;
 
 /// Users other than root wait so long for each answer. With their few connections that is 80 answers a second at most: a
 /// user that asks without end cannot keep the loop busy. People do not notice, as the loop may take as long.
@@ -182,11 +188,13 @@ struct OneAsking {
 impl Asking {
     fn begin(&self, user: u32) -> Option<OneAsking> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = all.entry(user).or_default();
-        if *count >= OF_ONE_USER_MAX {
+        let of_all: u32 = all.values().sum();
+        let most = if user == 0 { ALL_MAX } else { OF_USERS_MAX };
+        let count = all.get(&user).copied().unwrap_or(0);
+        if count >= OF_ONE_USER_MAX || of_all >= most {
             return None;
         }
-        *count += 1;
+        all.insert(user, count + 1);
         Some(OneAsking {
             all: self.clone(),
             user,
@@ -232,18 +240,16 @@ impl Server {
                 .name("asker".to_owned())
                 .stack_size(256 << 10)
                 .spawn(move || {
-                    let _ = serve_one(connection, asker, &questions);
+                    let _ = serve_one(&connection, asker, &questions);
                     drop(one);
                 });
         }
     }
 }
 
-fn serve_one(mut connection: UnixStream, asker: Asker, questions: &Questions) -> io::Result<()> {
-    connection.set_read_timeout(Some(PATIENCE))?;
-    connection.set_write_timeout(Some(PATIENCE))?;
+fn serve_one(connection: &UnixStream, asker: Asker, questions: &Questions) -> io::Result<()> {
     let mut line = Vec::new();
-    BufReader::new(&connection)
+    BufReader::new(UntilDeadline::of(connection, PATIENCE))
         .take(QUESTION_BYTES_MAX)
         .read_until(b'\n', &mut line)?;
     let text = match Question::read(&line) {
@@ -258,7 +264,7 @@ fn serve_one(mut connection: UnixStream, asker: Asker, questions: &Questions) ->
             }
         }
     };
-    connection.write_all(&text)
+    UntilDeadline::of(connection, PATIENCE).write_all(&text)
 }
 
 /// Why there is no answer.
@@ -375,6 +381,18 @@ mod tests {
         assert!(all.begin(7).is_some());
         drop(held);
         assert!(all.0.lock().unwrap().is_empty());
+    }
+
+    /// Whoever has subordinate users is 65 536 of them.
+    #[test]
+    fn a_user_that_is_many_leaves_root_its_connections() {
+        let all = Asking::default();
+        let held: Vec<_> = (1000..3000).filter_map(|user| all.begin(user)).collect();
+        assert_eq!(held.len(), 60);
+        assert!(all.begin(7).is_none());
+        let of_root: Vec<_> = (0..4).map(|_| all.begin(0).unwrap()).collect();
+        assert!(all.begin(0).is_none());
+        assert_eq!(held.len() + of_root.len(), 64);
     }
 
     #[test]

@@ -6,7 +6,9 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::deadline::UntilDeadline;
 
 /// A whole connection takes no longer. Longer, and one that says nothing keeps Prometheus waiting; shorter, and an answer may
 /// not get through on a busy machine.
@@ -54,7 +56,7 @@ pub(crate) fn answer_all(listener: &TcpListener, answer: impl Fn(&HttpQuestion) 
     for connection in listener.incoming() {
         match connection {
             // Who asked may have gone, or never asked.
-            Ok(mut connection) => drop(answer_one(&mut connection, &answer)),
+            Ok(connection) => drop(answer_one(&connection, &answer)),
             // No descriptor is left, for one: later there may be.
             Err(_) => std::thread::sleep(WITHIN),
         }
@@ -62,11 +64,10 @@ pub(crate) fn answer_all(listener: &TcpListener, answer: impl Fn(&HttpQuestion) 
 }
 
 fn answer_one(
-    connection: &mut TcpStream,
+    connection: &TcpStream,
     answer: impl Fn(&HttpQuestion) -> HttpAnswer,
 ) -> io::Result<()> {
-    let end = Instant::now() + WITHIN;
-    connection.set_write_timeout(Some(WITHIN))?;
+    let mut connection = UntilDeadline::of(connection, WITHIN);
     let mut bytes = Vec::new();
     let asked = loop {
         match question(&bytes) {
@@ -75,11 +76,6 @@ fn answer_one(
             Parsed::Begun if bytes.len() >= QUESTION_BYTES_MAX => break None,
             Parsed::Begun => {}
         }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        connection.set_read_timeout(Some(left))?;
         let mut piece = [0; 1 << 10];
         let got = connection.read(&mut piece)?;
         if got == 0 {

@@ -20,6 +20,7 @@
 //! * [`scope`] — for which files and processes
 //! * [`history`], [`changes`] — what was decided about a file, and which of that is news
 //! * [`control`], [`protocol`], [`status`] — what it says of itself, and to whom
+//! * `deadline` — how long all of one connection may take
 //! * [`metrics`] — the same for Prometheus
 //! * [`owned`] — devices whose window another program has set: left to it
 //! * [`narrowed`] — windows of open files that were changed, and how they are put back
@@ -30,6 +31,7 @@ pub mod changes;
 mod closer;
 pub mod control;
 pub mod daemon;
+mod deadline;
 pub mod files;
 pub mod history;
 mod http;
