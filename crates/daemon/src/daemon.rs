@@ -126,6 +126,7 @@ impl Daemon {
     fn on_miss(&mut self, fact: &Observation) {
         self.counts.misses += 1;
         self.missed = fact.time;
+        self.narrowed.notice_undone(fact);
         // A program that gives advice of its own is left to it, as is one that has the library.
         let is_left = self.is_advised(fact) || self.readers.get(fact).is_left_alone();
         if is_left || self.owned.is_owned(fact.file.device) {
@@ -479,6 +480,7 @@ impl Daemon {
     fn narrow(&mut self, place: u32, fact: &Observation, window: SmallWindow) -> Option<()> {
         let mut inside = self.session.files.enter(place).ok()?;
         inside.slot().may_narrow(fact, LOOK_NS).then_some(())?;
+        let seen = inside.slot().window_seen(fact.process);
         drop(inside);
         // The window that is found is the one that will be put back.
         self.respect_owners();
@@ -496,7 +498,7 @@ impl Daemon {
             return None;
         };
         let (known, deed) = match window {
-            SmallWindow::Nothing => (None, Deed::WindowTaken),
+            SmallWindow::Nothing => (fact.window.or(seen), Deed::WindowTaken),
             SmallWindow::FewPages | SmallWindow::WhatIsRead => (fact.window, Deed::HeldBack),
         };
         self.narrowed

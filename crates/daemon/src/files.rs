@@ -17,7 +17,7 @@ use ahead_observer::observation::{FileKey, Observation};
 use ahead_observer::quiet::{Quiet, SETTLED_MAX};
 use ahead_policy::adaptive::{STREAMS_MANY, Stream, StreamId};
 use ahead_policy::decision::Decision;
-use ahead_units::{ByteRange, Timestamp};
+use ahead_units::{ByteRange, PageCount, Timestamp};
 use lru::LruCache;
 
 use crate::history::{Deed, History};
@@ -71,6 +71,8 @@ pub struct Slot {
     pub is_mapped: bool,
     /// Whether the kernel's window pays there.
     pub mapped_window: MappedWindow,
+    /// The window of the open file that a process has mapped, as it was seen last.
+    open_window: Option<(u32, PageCount)>,
     /// How late its accesses may be told.
     pause: Pause,
     /// What is settled in it, said to the programs: for one stream each.
@@ -117,6 +119,12 @@ impl Slot {
             self.narrowing_tried = Some((fact.process, fact.time));
         }
         !is_recent
+    }
+
+    /// The window of the open file that `process` has mapped, where it was seen: another one than the device's is its program's.
+    pub(crate) fn window_seen(&self, process: u32) -> Option<PageCount> {
+        let (of, window) = self.open_window?;
+        (of == process).then_some(window)
     }
 
     /// What is said of it, without its history.
@@ -313,11 +321,17 @@ impl Files {
         }
     }
 
-    /// Notes by which descriptor the file at a place is read.
+    /// Notes by which descriptor the file at a place is read, and with which window where that is mapped.
     pub(crate) fn note_reach(&self, place: u32, fact: &Observation) {
         if let Some(number) = fact.descriptor {
             let process = fact.process;
             self.set_reach(place, Reach::Descriptor { process, number });
+        }
+        if fact.is_mapped
+            && let Some(window) = fact.window
+            && let Ok(mut inside) = self.enter(place)
+        {
+            inside.slot().open_window = Some((fact.process, window));
         }
     }
 

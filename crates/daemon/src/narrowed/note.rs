@@ -72,14 +72,22 @@ impl Narrowed {
         }))
     }
 
-    /// Whether `fact` shows that its program has said something of the open file since.
+    /// Whether `fact` shows that its program has said something of the open file since. Where the descriptor is not told, as of a mapping,
+    /// RANDOM is taken to be about this one.
     pub(super) fn is_undone(&self, fact: &Observation) -> bool {
-        let is_it = self.is_of(fact.file, fact.process) && fact.descriptor == Some(self.number);
-        let Some(window) = fact.window.filter(|_| is_it && fact.time > self.since) else {
+        let is_it = fact
+            .descriptor
+            .map_or(fact.advised_random, |it| it == self.number);
+        let is_later = fact.time > self.since;
+        let Some(window) = fact.window else {
             return false;
         };
+        if !is_it || !is_later || !self.is_of(fact.file, fact.process) {
+            return false;
+        }
         match self.window.kib() {
-            Some(kib) => window.bytes().get() / 1024 != kib,
+            // NORMAL would take back what it has said.
+            Some(kib) => fact.advised_random || window.bytes().get() / 1024 != kib,
             None => !fact.advised_random,
         }
     }
@@ -171,5 +179,23 @@ mod tests {
         let few = narrowed(SmallWindow::FewPages);
         assert!(!few.is_undone(&fact(101, Some(4), false)));
         assert!(few.is_undone(&fact(101, Some(64), false)), "SEQUENTIAL");
+    }
+
+    /// POSIX_FADV_RANDOM leaves the window as it is, and our NORMAL, which puts that back, ended it.
+    #[test]
+    fn an_open_file_that_is_read_at_random_by_its_programs_word_is_not_put_back() {
+        let none = narrowed(SmallWindow::Nothing);
+        assert!(!none.is_undone(&fact(101, Some(0), false)));
+        assert!(none.is_undone(&fact(101, Some(0), true)), "RANDOM");
+        assert!(!none.is_undone(&fact(99, Some(0), true)), "before");
+        let of_mapping = |advised_random| Observation {
+            descriptor: None,
+            is_mapped: true,
+            ..fact(101, Some(0), advised_random)
+        };
+        assert!(none.is_undone(&of_mapping(true)));
+        assert!(!none.is_undone(&of_mapping(false)));
+        // That is ours.
+        assert!(!narrowed(SmallWindow::WhatIsRead).is_undone(&of_mapping(true)));
     }
 }
