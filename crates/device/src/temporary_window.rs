@@ -60,10 +60,19 @@ impl TemporaryWindow {
     /// Sets it; what the kernel keeps, in KiB. Files that are open keep the window that they were opened with.
     ///
     /// # Errors
-    /// [`WindowError`]; the window is still held, and what it is now is what it was.
+    /// [`WindowError`]; the window is still held, and what it is now is what it was. `Taken` where another program has set it
+    /// meanwhile.
     pub fn set(&mut self, kib: u64) -> Result<u64, WindowError> {
         window::check(kib)?;
+        let before = self.note.clone();
         self.may_be(kib)?;
+        // As late as can be: what is written over now is lost.
+        if let Err(taken) = self.refuse_taken(&before) {
+            // What another program has set is not ours, should it be the same.
+            self.note = before;
+            self.write_note()?;
+            return Err(taken);
+        }
         let now_kib = self.window.write(&self.machine, kib)?;
         self.may_be(now_kib)?;
         Ok(now_kib)
@@ -84,10 +93,23 @@ impl TemporaryWindow {
         if self.note.set_kib.contains(&kib) {
             return Ok(());
         }
-        let mut journal = WindowJournal::open(&self.machine)?;
-        let held = self.place(&journal);
         self.note.set_kib.push(kib);
-        match held {
+        self.write_note()
+    }
+
+    /// Another program's value stays.
+    fn refuse_taken(&self, noted: &WindowNote) -> Result<(), WindowError> {
+        let now_kib = self.window.now(&self.machine, &mut Vec::new())?;
+        if now_kib == noted.before_kib || noted.set_kib.contains(&now_kib) {
+            return Ok(());
+        }
+        let name = self.window.name().to_owned();
+        Err(WindowError::Taken { name, now_kib })
+    }
+
+    fn write_note(&self) -> Result<(), WindowError> {
+        let mut journal = WindowJournal::open(&self.machine)?;
+        match self.place(&journal) {
             Some(place) => journal.notes[place] = self.note.clone(),
             // The device is another one by now.
             None => return Err(self.window.gone()),

@@ -77,6 +77,14 @@ pub enum WindowError {
         /// Which process.
         pid: i32,
     },
+    /// Another program has set it meanwhile.
+    #[error("another program has set the window of {name} to {now_kib} KiB meanwhile: it stays")]
+    Taken {
+        /// Which layer.
+        name: String,
+        /// What it is, in KiB.
+        now_kib: u64,
+    },
     /// The device is not there any more, or is another one.
     #[error("{0} is gone: it was removed, or is another device now")]
     Gone(String),

@@ -224,6 +224,24 @@ fn while_a_process_holds_a_window_no_other_one_changes_it() {
     assert_eq!(machine.window(), 512);
 }
 
+/// Between the moment in which it was noted and the one in which it is set: 64 was lost, and 128 came back.
+#[test]
+fn a_value_that_another_program_has_set_is_not_written_over() {
+    let machine = Machine::new();
+    let mut held = TemporaryWindow::hold(&machine.tree, "sdc").expect("held");
+    machine.write(64);
+    let taken = held.set(4).expect_err("it is another program's");
+    assert!(
+        matches!(taken, WindowError::Taken { now_kib: 64, .. }),
+        "{taken}"
+    );
+    // As that program sets it next, it is not ours either.
+    machine.write(4);
+    drop(held);
+    assert_eq!(machine.window(), 4);
+    assert!(!machine.journal().exists());
+}
+
 /// Its owner has set it in the middle of a measurement, or after its crash: that is what is wanted.
 #[test]
 fn a_value_that_the_holder_did_not_set_stays() {
