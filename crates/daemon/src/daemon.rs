@@ -389,6 +389,10 @@ impl Daemon {
 
     /// A mapping that is read at random gets no window; one that is read in order again gets the device's.
     fn fit_window(&mut self, place: u32, fact: &Observation) {
+        // What would be given back is the window of a measurement.
+        if self.owned.is_owned(fact.file.device) {
+            return;
+        }
         let Ok(mut inside) = self.session.files.enter(place) else {
             return;
         };
@@ -469,7 +473,7 @@ impl Daemon {
     fn let_go_on(&mut self, now: Timestamp) {
         let held: Vec<_> = self.narrowed.held_back().collect();
         for file in held {
-            if !self.starving.is_on(file.device, now) {
+            if !self.starving.is_on(file.device, now) && !self.owned.is_owned(file.device) {
                 self.narrowed.let_go(file);
                 self.session.files.expect_again(file);
                 self.observer.set_quiet(file, &Quiet::default());
@@ -532,7 +536,8 @@ impl Daemon {
 
     /// Ends what is done on devices whose window another program has set.
     fn respect_owners(&mut self) {
-        for change in self.owned.look(window_kib) {
+        let is_held = |device| self.narrowed.is_held_by_another(device);
+        for change in self.owned.look(window_kib, is_held) {
             self.narrowed.widen_device(change.device);
             let watched = self.watched.iter().map(|(&file, _)| file);
             let there = watched.filter(|file| file.device == change.device);

@@ -23,7 +23,7 @@ use std::rc::Rc;
 use ahead_device::machine::MachineTree;
 use ahead_device::temporary_window::TemporaryWindow;
 use ahead_device::undo::{NotedProcess, UndoFile, UndoLock, UndoLockError};
-use ahead_device::window::WindowError;
+use ahead_device::window::{self, WindowError};
 use ahead_observer::observation::{FileKey, Observation};
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{PageCount, Timestamp};
@@ -195,6 +195,14 @@ impl NarrowedFiles {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.noted.files.is_empty()
+    }
+
+    /// Whether another process that lives has set the window of `device` for a while. What one that was killed has left is put back.
+    #[must_use]
+    pub fn is_held_by_another(&self, device: u64) -> bool {
+        let device = DeviceNumber::from_dev(device).to_string();
+        let holder = window::holder(&self.machine, &device).ok().flatten();
+        holder.is_some_and(|holder| holder != self.noted.daemon)
     }
 
     /// Whether an open file of `file` in any process has this one.

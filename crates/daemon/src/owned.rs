@@ -2,7 +2,8 @@
 //! nothing is steered on them any more. Pure.
 //!
 //! The daemon's own change of a window lasts for a moment within one call, so what is found between two calls is
-//! another program's.
+//! another program's. One of ours that measures with several windows (`ahead device measure`) is noted as their holder: while it does,
+//! nothing is steered there either, and afterwards it goes on where the window is what it was.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,6 +45,8 @@ impl fmt::Display for OwnersWindow {
 struct KnownDevice {
     kib: u64,
     is_owned: bool,
+    /// The window is set for a while by one of ours.
+    is_held: bool,
 }
 
 /// The windows of all devices that files were met on.
@@ -59,24 +62,41 @@ impl OwnedDevices {
             return;
         }
         if let Some(kib) = window_kib(device) {
-            let is_owned = false;
-            self.known.insert(device, KnownDevice { kib, is_owned });
+            let known = KnownDevice {
+                kib,
+                is_owned: false,
+                is_held: false,
+            };
+            self.known.insert(device, known);
         }
     }
 
-    /// Whether another program has decided there.
+    /// Whether another program has decided there, or measures.
     pub(crate) fn is_owned(&self, device: u64) -> bool {
-        self.known.get(&device).is_some_and(|known| known.is_owned)
+        let known = self.known.get(&device);
+        known.is_some_and(|known| known.is_owned || known.is_held)
     }
 
     /// Looks at all windows; what was changed since the last look. Devices that are gone are forgotten: their numbers
-    /// may be others' next.
-    pub(crate) fn look(&mut self, window_kib: impl Fn(u64) -> Option<u64>) -> Vec<OwnersWindow> {
+    /// may be others' next. `is_held` says whether one of ours has set a window for a while; what one that was killed has left it puts
+    /// back first.
+    pub(crate) fn look(
+        &mut self,
+        window_kib: impl Fn(u64) -> Option<u64>,
+        is_held: impl Fn(u64) -> bool,
+    ) -> Vec<OwnersWindow> {
         let mut changes = Vec::new();
         self.known.retain(|&device, known| {
             let Some(now_kib) = window_kib(device) else {
                 return false;
             };
+            if !known.is_owned && (known.is_held || now_kib != known.kib) {
+                known.is_held = is_held(device);
+                if known.is_held {
+                    return true;
+                }
+            }
+            let now_kib = window_kib(device).unwrap_or(now_kib);
             let before_kib = std::mem::replace(&mut known.kib, now_kib);
             if before_kib != now_kib && !std::mem::replace(&mut known.is_owned, true) {
                 changes.push(OwnersWindow {
@@ -108,9 +128,9 @@ mod tests {
         let mut owned = OwnedDevices::default();
         owned.meet(DISK, |_| Some(128));
         owned.meet(OTHER, |_| Some(128));
-        assert_eq!(owned.look(|_| Some(128)), []);
+        assert_eq!(owned.look(|_| Some(128), |_| false), []);
         let set = |device| Some(if device == DISK { 512 } else { 128 });
-        let [change] = owned.look(set).try_into().unwrap();
+        let [change] = owned.look(set, |_| false).try_into().unwrap();
         assert_eq!(
             (change.device, change.before_kib, change.now_kib),
             (DISK, 128, 512)
@@ -120,11 +140,36 @@ mod tests {
         ));
         assert!(owned.is_owned(DISK) && !owned.is_owned(OTHER));
         // It is said once, and setting it back is no wish for more.
-        assert_eq!(owned.look(|_| Some(128)), []);
+        assert_eq!(owned.look(|_| Some(128), |_| false), []);
         assert!(owned.is_owned(DISK));
         owned.forget();
         owned.meet(DISK, |_| Some(128));
         assert!(!owned.is_owned(DISK));
+    }
+
+    /// `ahead device measure` was taken for the owner of the machine, and ended steering on its disk for good.
+    #[test]
+    fn a_window_that_is_measured_with_is_steered_again_when_it_is_what_it_was() {
+        let mut owned = OwnedDevices::default();
+        owned.meet(DISK, |_| Some(128));
+        for kib in [0, 128, 4096] {
+            assert_eq!(owned.look(|_| Some(kib), |_| true), []);
+            assert!(owned.is_owned(DISK));
+        }
+        assert_eq!(owned.look(|_| Some(128), |_| false), []);
+        assert!(!owned.is_owned(DISK));
+        // One that was killed: who looks for it puts its window back.
+        let kib = std::cell::Cell::new(4096);
+        let put_back = |_| {
+            kib.set(128);
+            false
+        };
+        assert_eq!(owned.look(|_| Some(kib.get()), put_back), []);
+        assert!(!owned.is_owned(DISK));
+        // And what is set in the end is the owner's.
+        assert_eq!(owned.look(|_| Some(512), |_| true), []);
+        assert_eq!(owned.look(|_| Some(512), |_| false).len(), 1);
+        assert!(owned.is_owned(DISK));
     }
 
     /// A number that is another device's now.
@@ -132,9 +177,9 @@ mod tests {
     fn a_device_that_is_gone_is_forgotten() {
         let mut owned = OwnedDevices::default();
         owned.meet(DISK, |_| Some(128));
-        assert_eq!(owned.look(|_| None), []);
+        assert_eq!(owned.look(|_| None, |_| false), []);
         owned.meet(DISK, |_| Some(4096));
-        assert_eq!(owned.look(|_| Some(4096)), []);
+        assert_eq!(owned.look(|_| Some(4096), |_| false), []);
         assert!(!owned.is_owned(DISK));
     }
 }

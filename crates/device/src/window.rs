@@ -15,6 +15,7 @@ use crate::machine::{MachineTree, Unread};
 use crate::origin::PAGE_KIB;
 use crate::stack;
 use crate::target::{self, DeviceTargetError, Target};
+use crate::undo::NotedProcess;
 use crate::window_journal::{self, WindowJournal, WindowJournalError, WindowNote};
 
 /// Largest window that is set: more is memory for one stream that no device needs, and mostly a value that was
@@ -163,6 +164,18 @@ pub fn noted(machine: &MachineTree, text: &str) -> Result<Option<u64>, WindowErr
     let journal = WindowJournal::open(machine)?;
     let last = journal.last(&window.bdi);
     Ok(last.map(|last| journal.notes[last].before_kib))
+}
+
+/// The process that lives and has set the window that counts for `text` for a while, as a measurement does.
+///
+/// # Errors
+/// [`WindowError`].
+pub fn holder(machine: &MachineTree, text: &str) -> Result<Option<NotedProcess>, WindowError> {
+    let window = CountingWindow::find(machine, text)?;
+    if !WindowJournal::is_there(machine) {
+        return Ok(None);
+    }
+    Ok(WindowJournal::open(machine)?.holder(&window.bdi))
 }
 
 /// Whether a window of this size can be set.

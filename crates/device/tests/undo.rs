@@ -217,6 +217,8 @@ fn while_a_process_holds_a_window_no_other_one_changes_it() {
     refused(window::set(&machine.tree, "sdc", 64).expect_err("held"));
     refused(window::undo(&machine.tree, "sdc").expect_err("held"));
     refused(TemporaryWindow::hold(&machine.tree, "sdc").expect_err("held"));
+    let known = window::holder(&machine.tree, "sdc").expect("a journal");
+    assert_eq!(known.map(|known| known.pid.unsigned_abs()), Some(pid));
     assert_eq!(
         window_journal::put_back_left(&machine.tree).expect("none"),
         []
@@ -240,6 +242,10 @@ fn a_value_that_another_program_has_set_is_not_written_over() {
     drop(held);
     assert_eq!(machine.window(), 4);
     assert!(!machine.journal().exists());
+    assert_eq!(
+        window::holder(&machine.tree, "sdc").expect("no journal"),
+        None
+    );
 }
 
 /// Its owner has set it in the middle of a measurement, or after its crash: that is what is wanted.
