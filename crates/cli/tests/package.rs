@@ -155,6 +155,22 @@ fn the_unit_is_valid_and_its_exposure_small() {
     assert!(!exposed.expect("systemd-analyze").status.success());
 }
 
+/// Where it cannot work it was started every five seconds for ever, and wrote 16 MiB each time; and one that was refused, as a daemon
+/// ran that was started by hand, took that one's socket with it.
+#[test]
+fn the_unit_does_not_try_without_end_and_leaves_the_socket_of_another() {
+    let unit = unit();
+    for (name, value) in [
+        ("StartLimitIntervalSec", "300"),
+        ("StartLimitBurst", "5"),
+        // Of wrong settings.
+        ("RestartPreventExitStatus", "2"),
+        ("RuntimeDirectoryPreserve", "yes"),
+    ] {
+        assert_eq!(values(&unit, name), [value], "{name}");
+    }
+}
+
 /// Every group of system calls that systemd knows, with what is in it.
 fn call_groups() -> BTreeMap<String, Vec<String>> {
     let output = Command::new("systemd-analyze")

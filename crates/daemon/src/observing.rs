@@ -31,6 +31,17 @@ pub enum ObservingError {
     Ring(String),
 }
 
+impl ObservingError {
+    /// Whether positions of descriptors tell all the same: the kernel takes no programs, or these do not tell the truth there.
+    const fn leaves_positions(&self) -> bool {
+        use SelfTestError::{Observer, Untrue};
+        matches!(
+            self,
+            Self::Observer(_) | Self::SelfTest(Observer(_) | Untrue { .. })
+        )
+    }
+}
+
 /// What tells.
 #[derive(Debug)]
 pub(crate) enum Observing {
@@ -44,17 +55,12 @@ impl Observing {
     /// Starts to observe all processes but this one, and checks by known reads in `folder` that programs tell the truth.
     pub(crate) fn start(folder: &Path) -> Result<Self, ObservingError> {
         let me = std::process::id();
-        let started = programs(folder, me);
-        let why = match started {
+        let why = match programs(folder, me) {
             Ok(observer) => return Ok(Self::Programs(Box::new(observer))),
-            Err(
-                ObservingError::Observer(why)
-                | ObservingError::SelfTest(SelfTestError::Observer(why)),
-            ) => why,
-            Err(other) => return Err(other),
+            Err(why) => why,
         };
-        if !may_look_at_others() {
-            return Err(why.into());
+        if !why.leaves_positions() || !may_look_at_others() {
+            return Err(why);
         }
         let observer = PositionObserver::new(Path::new("/proc"), me);
         Ok(Self::Positions(observer, why.to_string()))
@@ -151,4 +157,26 @@ fn programs(folder: &Path, me: u32) -> Result<KernelObserver, ObservingError> {
     observer.leave_out(me).map_err(ObserverError::Refused)?;
     observer.leave_small().map_err(ObserverError::Refused)?;
     Ok(observer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel that has moved its tracepoints: the service ended, and was started again every five seconds, for ever.
+    #[test]
+    fn where_programs_do_not_tell_the_truth_positions_are_followed() {
+        let untrue = SelfTestError::Untrue {
+            fact: "a page fault",
+            told: "nothing was told".into(),
+        };
+        assert!(ObservingError::SelfTest(untrue).leaves_positions());
+        let bytes = 65536;
+        for other in [
+            SelfTestError::Pages { bytes },
+            SelfTestError::OtherNumbers { told: 7, own: 1 },
+        ] {
+            assert!(!ObservingError::SelfTest(other).leaves_positions());
+        }
+    }
 }

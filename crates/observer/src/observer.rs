@@ -123,7 +123,7 @@ fn choose(place: &Place, is_there: impl Fn(&str) -> bool) -> Option<Probe> {
 }
 
 /// What can be had where nothing can be observed.
-pub(crate) const WORKS: &str = "`ahead run` works here, for one program, and `ahead device recommend` finds the best window of a device";
+pub const WORKS: &str = "`ahead run` works here, for one program, and `ahead device recommend` finds the best window of a device";
 
 /// Why nothing can be observed.
 #[derive(Debug, thiserror::Error)]
