@@ -88,6 +88,17 @@ fn without_the_right_to_look_at_others_one_line_says_what_is_missing_and_what_wo
     refused(command, &["cannot watch the page cache", "CAP_BPF"]);
 }
 
+/// Programs tell of all reads, and no file could be reached: the daemon said that it reads ahead, and did nothing.
+#[test]
+fn where_no_file_can_be_reached_one_line_says_what_is_missing_and_what_works() {
+    let (_one, _place) = (alone(), Place::new());
+    let words = ["CAP_SYS_PTRACE", "kernel.yama.ptrace_scope"];
+    refused(without("-sys_ptrace"), &words);
+    let mut watching = without("-sys_ptrace");
+    watching.args(["--mode", "observe"]);
+    DaemonProcess::of(watching).end();
+}
+
 /// As in a container: the numbers of processes that the kernel tells mean others there, or none.
 #[test]
 fn in_a_pid_namespace_one_line_says_what_is_missing_and_what_works() {

@@ -11,6 +11,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::rc::Rc;
 
 use ahead_observer::observation::FileKey;
@@ -19,7 +20,9 @@ use ahead_sys::process_madvise;
 use ahead_sys::process_maps::{FileMapping, mappings_of};
 use ahead_units::{ByteLength, PageCount};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use rustix::thread::CapabilitySet;
 
 use crate::aside::Aside;
 use crate::closer::Closer;
@@ -232,6 +235,35 @@ impl Reacher {
             }
         }
         Ok(Some(PageCount::holding(ByteLength::new(found.stx_size))))
+    }
+}
+
+/// Whether files that other processes have open can be reached at all. Tried on a child, with a number that it cannot have, so that nothing
+/// is duplicated: the kernel looks at the right first. The right to do so with processes that are no children of ours is a capability.
+///
+/// # Errors
+/// `PermissionDenied` where they cannot; that no child can be started.
+pub(crate) fn may_reach() -> io::Result<()> {
+    const NO_NUMBER: i32 = i32::MAX;
+    let capabilities = rustix::thread::capabilities(None)?;
+    if !capabilities.effective.contains(CapabilitySet::SYS_PTRACE) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    // It may have ended by then: until it is waited for it has its number.
+    let mut child = Command::new("/proc/self/exe")
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let reached = handle(child.id()).map(|child| {
+        let flags = PidfdGetfdFlags::empty();
+        pidfd_getfd(child, NO_NUMBER, flags)
+    });
+    child.wait()?;
+    match reached? {
+        Ok(_) | Err(Errno::BADF) => Ok(()),
+        Err(errno) => Err(errno.into()),
     }
 }
 

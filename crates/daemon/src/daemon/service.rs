@@ -1,5 +1,9 @@
 //! How far the daemon goes, why it cannot, and what it counts.
 
+use std::io;
+
+use ahead_observer::observer::WORKS;
+
 use crate::narrowed::NarrowError;
 use crate::observing::ObservingError;
 
@@ -34,6 +38,15 @@ pub enum DaemonError {
     /// Nothing can be observed, or not any more.
     #[error(transparent)]
     Observing(#[from] ObservingError),
+    /// Files that other processes have open cannot be reached, so nothing could be done for them.
+    #[error(
+        "cannot reach the files that other processes have open: {source}; that needs CAP_SYS_PTRACE, and kernel.yama.ptrace_scope below 3 \
+         (`sysctl kernel.yama.ptrace_scope`); with --mode observe they are only watched; {WORKS}"
+    )]
+    Reach {
+        /// Why.
+        source: io::Error,
+    },
     /// What is changed cannot be written down.
     #[error(transparent)]
     Journal(#[from] NarrowError),

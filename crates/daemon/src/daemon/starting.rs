@@ -20,7 +20,7 @@ use crate::memory::PressedMemory;
 use crate::narrowed::NarrowedFiles;
 use crate::observing::Observing;
 use crate::owned::OwnedDevices;
-use crate::reach::Reacher;
+use crate::reach::{self, Reacher};
 use crate::readers::Readers;
 use crate::scope::Scope;
 use crate::starving::StarvingFaults;
@@ -42,6 +42,9 @@ impl Daemon {
         let reacher = Rc::new(Reacher::with(&aside));
         let narrowed = NarrowedFiles::start(machine, &reacher)?;
         let observer = Observing::start(folder)?;
+        if service != Service::Observe {
+            reach::may_reach().map_err(|source| DaemonError::Reach { source })?;
+        }
 
         let files = NonZeroUsize::new(FILES_MAX).unwrap_or(NonZeroUsize::MIN);
         let watched = NonZeroUsize::new(WATCHED_MAX / 2).unwrap_or(NonZeroUsize::MIN);
