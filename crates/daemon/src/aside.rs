@@ -14,6 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ahead_sys::own_usage::own_thread_usage;
+use rustix::time::{ClockId, clock_gettime};
+
 /// So long the loop waits for an answer. Less, and a busy machine leaves readers alone for nothing; more, and all readers wait for
 /// whoever does not answer. Long lists of mappings take a few milliseconds.
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -41,7 +44,39 @@ pub(crate) struct Aside {
     asked: Asked,
     /// The thread that has nothing to do.
     thread: RefCell<Option<Sender<Work>>>,
-    waited: Cell<Duration>,
+    spent: Cell<Duration>,
+}
+
+/// What an answer has cost: the processor's time, or, where the thread had to wait, all of it. A busy machine, which lets the thread begin
+/// late, is nobody's fault.
+struct Cost {
+    began: Instant,
+    cpu: Duration,
+    waits: u64,
+}
+
+impl Cost {
+    fn begin() -> Self {
+        Self {
+            began: Instant::now(),
+            cpu: thread_time(),
+            waits: own_thread_usage().waits,
+        }
+    }
+
+    fn end(&self) -> Duration {
+        if own_thread_usage().waits == self.waits {
+            thread_time().saturating_sub(self.cpu)
+        } else {
+            self.began.elapsed()
+        }
+    }
+}
+
+/// Time of the processor that this thread has used.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 impl Aside {
@@ -69,7 +104,8 @@ impl Aside {
         let asked = self.asked.clone();
         let (answer, answered) = sync_channel(1);
         let work = move || {
-            let found = work();
+            let cost = Cost::begin();
+            let found = (work(), cost.end());
             // Before the loop hears of it, which may ask again at once.
             asked.lock().remove(&process);
             let _ = answer.send(found);
@@ -80,7 +116,12 @@ impl Aside {
             Ok(()) => answered.recv_timeout(patience),
             Err(_) => Err(RecvTimeoutError::Disconnected),
         };
-        match found {
+        let spent = match &found {
+            Ok((_, spent)) => *spent,
+            Err(_) => began.elapsed(),
+        };
+        self.on_spent(spent);
+        match &found {
             Ok(_) => {}
             // It ends when it comes back; the next question has another thread.
             Err(RecvTimeoutError::Timeout) => *thread = None,
@@ -89,8 +130,19 @@ impl Aside {
                 self.asked.lock().remove(&process);
             }
         }
-        self.waited.set(self.waited.get() + began.elapsed());
-        found.ok()
+        found.ok().map(|(found, _)| found)
+    }
+
+    /// What `work`, which reaches a file of a process, costs the loop itself counts as well.
+    pub(crate) fn count<T>(&self, work: impl FnOnce() -> T) -> T {
+        let before = thread_time();
+        let found = work();
+        self.on_spent(thread_time().saturating_sub(before));
+        found
+    }
+
+    fn on_spent(&self, spent: Duration) {
+        self.spent.set(self.spent.get() + spent);
     }
 
     /// Whether `process` has not answered yet.
@@ -98,9 +150,9 @@ impl Aside {
         self.asked.lock().contains_key(&process)
     }
 
-    /// How long was waited for answers since this was asked last.
-    pub(crate) fn take_waited(&self) -> Duration {
-        self.waited.take()
+    /// What reaching files has cost since this was asked last.
+    pub(crate) fn take_spent(&self) -> Duration {
+        self.spent.take()
     }
 }
 
@@ -150,8 +202,8 @@ mod tests {
             thread::yield_now();
         }
         assert_eq!(aside.ask_within(LONG, 2, || 9), Some(9));
-        assert!(aside.take_waited() > Duration::ZERO);
-        assert_eq!(aside.take_waited(), Duration::ZERO);
+        assert!(aside.take_spent() > Duration::ZERO);
+        assert_eq!(aside.take_spent(), Duration::ZERO);
     }
 
     #[test]

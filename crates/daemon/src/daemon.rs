@@ -6,12 +6,13 @@
 
 mod answers;
 mod orders;
+mod rounds;
 mod service;
 mod starting;
 
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
-use std::time::Duration;
 
 use ahead_engine::host::{EnteredFile, FileTable};
 use ahead_engine::mapped_window::{MappedNeed, WindowPrice};
@@ -26,11 +27,12 @@ use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{PageCount, Timestamp};
 use lru::LruCache;
 
+use crate::aside::Aside;
 use crate::changes::Changes;
 use crate::files::Files;
 use crate::history::Deed;
 use crate::machine_facts::{device_facts, now, window_kib};
-use crate::memory::{MemoryFacts, PressedMemory};
+use crate::memory::PressedMemory;
 use crate::narrowed::{NarrowedFiles, SmallWindow};
 use crate::observing::Observing;
 use crate::outside::{Outside, ResidentOutside};
@@ -40,12 +42,10 @@ use crate::pipeline::Pipeline;
 use crate::reach::{Reach, Reacher};
 use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
+use crate::spending::Spending;
 use crate::starving::StarvingFaults;
 
 pub use service::{DaemonCounts, DaemonError, Service};
-
-/// A watched file of which nothing was told for so long is not watched any more.
-const QUIET_NS: u64 = 5_000_000_000;
 
 /// Idle files, ended processes and windows of devices are looked at this often.
 const LOOK_NS: u64 = 1_000_000_000;
@@ -86,31 +86,16 @@ pub struct Daemon {
     counts: DaemonCounts,
     changes: Changes,
     began: Timestamp,
-    facts: Vec<Observation>,
+    aside: Rc<Aside>,
+    spending: Spending,
+    facts: VecDeque<Observation>,
     looked: Timestamp,
     /// When a miss was told last.
     missed: Timestamp,
 }
 
 impl Daemon {
-    /// Waits for facts, at most for `timeout`, and acts on all of them.
-    ///
-    /// # Errors
-    /// [`DaemonError::Observing`].
-    pub fn step(&mut self, timeout: Duration) -> Result<(), DaemonError> {
-        let mut facts = std::mem::take(&mut self.facts);
-        self.observer.wait(timeout, &mut facts)?;
-        for fact in &facts {
-            self.on_fact(fact);
-        }
-        facts.clear();
-        self.facts = facts;
-        self.look_around(now());
-        Ok(())
-    }
-
     fn on_fact(&mut self, fact: &Observation) {
-        self.counts.facts += 1;
         // Of a scan that is not watched its misses are told, and each is a turn as well.
         if fact.waited_ns > WAIT_NS_MIN || fact.kind == FactKind::Miss {
             self.starving.on_turn(fact.file, fact.time);
@@ -512,28 +497,6 @@ impl Daemon {
         Some(())
     }
 
-    fn look_around(&mut self, now: Timestamp) {
-        if self.memory.is_due(now) {
-            self.learn_memory();
-        }
-        if now.since(self.looked) < LOOK_NS {
-            return;
-        }
-        self.looked = now;
-        self.respect_owners();
-        self.narrowed.forget_ended();
-        self.let_go_on(now);
-        while let Some((&file, &told)) = self.watched.peek_lru()
-            && now.since(told) > QUIET_NS
-        {
-            self.forget(file);
-        }
-        // To attach takes milliseconds, in which the first reader is not seen.
-        if self.watched.is_empty() && now.since(self.missed) > QUIET_NS {
-            self.observer.rest();
-        }
-    }
-
     /// Ends what is done on devices whose window another program has set.
     fn respect_owners(&mut self) {
         let is_held = |device| self.narrowed.is_held_by_another(device);
@@ -546,14 +509,6 @@ impl Daemon {
             }
             self.owner_news.push(change);
         }
-    }
-
-    fn learn_memory(&mut self) {
-        let facts = MemoryFacts::of_this_machine();
-        let ratio = self.settings.readahead_ratio;
-        let pages = self.memory.pages(now(), facts, ratio);
-        self.session.group.set_memory(pages, &self.settings);
-        self.file_memory = facts.for_one_file();
     }
 }
 

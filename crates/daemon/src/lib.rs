@@ -17,6 +17,7 @@
 //! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
 //! * `servers`, `closer` — file systems of servers: which files are not reached there, and what is let go of by another thread
 //! * `aside` — what a process can keep from being answered, asked by threads of their own
+//! * `spending` — who is left alone for a while, as reaching its files took long
 //! * [`scope`] — for which files and processes
 //! * [`history`], [`changes`] — what was decided about a file, and which of that is news
 //! * [`control`], [`protocol`], [`status`] — what it says of itself, and to whom
@@ -50,6 +51,7 @@ mod readers;
 mod recent;
 pub mod scope;
 mod servers;
+mod spending;
 mod starving;
 pub mod status;
 mod untold;

@@ -97,6 +97,10 @@ impl Reacher {
     /// how. `None` when the process, or its interest in the file, has ended, and where a server that need not answer would be asked.
     #[must_use]
     pub fn reach(&self, file: FileKey, process: u32, hint: Reach) -> Option<(Reached, Reach)> {
+        self.aside.count(|| self.look_for(file, process, hint))
+    }
+
+    fn look_for(&self, file: FileKey, process: u32, hint: Reach) -> Option<(Reached, Reach)> {
         if let Reach::Descriptor {
             process: of,
             number,
@@ -199,7 +203,7 @@ impl Reacher {
         if let Some((reached, _)) = self.reach(file, process, hint) {
             return self.path_of(&reached, process);
         }
-        let number = find_descriptor(file, process, AnsweredBy::Kernel)?;
+        let number = (self.aside).count(|| find_descriptor(file, process, AnsweredBy::Kernel))?;
         fs::read_link(format!("{PROC}/{process}/fd/{number}")).ok()
     }
 

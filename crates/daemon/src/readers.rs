@@ -58,6 +58,11 @@ impl Readers {
         }
     }
 
+    /// Whose process did what `fact` tells, as far as that is known.
+    pub(crate) fn user(&self, fact: &Observation) -> Option<u32> {
+        self.known.peek(&(fact.process, fact.programs))?.owner
+    }
+
     /// Who did what `fact` tells.
     pub(crate) fn get(&mut self, fact: &Observation) -> &Reader {
         let program = (fact.process, fact.programs);

@@ -1,5 +1,6 @@
 //! How it begins.
 
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::rc::Rc;
@@ -23,6 +24,7 @@ use crate::owned::OwnedDevices;
 use crate::reach::{self, Reacher};
 use crate::readers::Readers;
 use crate::scope::Scope;
+use crate::spending::Spending;
 use crate::starving::StarvingFaults;
 
 impl Daemon {
@@ -67,7 +69,9 @@ impl Daemon {
             counts: DaemonCounts::default(),
             changes: Changes::default(),
             began: now(),
-            facts: Vec::new(),
+            aside,
+            spending: Spending::new(),
+            facts: VecDeque::new(),
             looked: Timestamp::new(0),
             missed: Timestamp::new(0),
         };
