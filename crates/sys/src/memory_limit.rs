@@ -28,13 +28,14 @@ pub fn of_this_process(proc_root: &Path, cgroup_root: &Path) -> Option<u64> {
 pub fn of_line(line: &[u8], cgroup_root: &Path) -> Option<u64> {
     let mut parts = line.splitn(3, |&byte| byte == b':');
     let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-    let (hierarchy, file): (&[u8], &[u8]) = if controllers.is_empty() {
-        (b"", b"/memory.max")
+    let (hierarchy, files): (&[u8], &[&[u8]]) = if controllers.is_empty() {
+        // Above the first the kernel kills, above the other it reclaims, and whoever allocates waits: `MemoryHigh=` of systemd.
+        (b"", &[b"/memory.max", b"/memory.high"])
     } else if controllers
         .split(|&byte| byte == b',')
         .any(|name| name == b"memory")
     {
-        (b"/memory", b"/memory.limit_in_bytes")
+        (b"/memory", &[b"/memory.limit_in_bytes"])
     } else {
         return None;
     };
@@ -42,10 +43,12 @@ pub fn of_line(line: &[u8], cgroup_root: &Path) -> Option<u64> {
     let mut least = None;
     loop {
         // In a container the path may not exist below its own root: then its root has the limit.
-        let mut limit = SmallPath::below(cgroup_root);
-        limit.push(hierarchy).push(path).push(file);
-        let limit = limit.read().ok().and_then(number);
-        least = least.into_iter().chain(limit).min();
+        for file in files {
+            let mut limit = SmallPath::below(cgroup_root);
+            limit.push(hierarchy).push(path).push(file);
+            let limit = limit.read().ok().and_then(number);
+            least = least.into_iter().chain(limit).min();
+        }
         match path.iter().rposition(|&byte| byte == b'/') {
             Some(cut) => path = &path[..cut],
             None => return least,
@@ -78,6 +81,19 @@ mod tests {
         ]);
         assert_eq!(of_line(b"0::/a/b/c", root.path()), Some(4096));
         assert_eq!(of_line(b"0::/elsewhere", root.path()), None);
+    }
+
+    /// A service with `MemoryHigh=` is throttled there, long before `memory.max`.
+    #[test]
+    fn what_a_group_is_throttled_at_limits_as_well() {
+        let root = with_limits(&[
+            ("a/memory.max", "8192\n"),
+            ("a/memory.high", "max\n"),
+            ("a/b/memory.max", "max\n"),
+            ("a/b/memory.high", "4096\n"),
+        ]);
+        assert_eq!(of_line(b"0::/a/b", root.path()), Some(4096));
+        assert_eq!(of_line(b"0::/a", root.path()), Some(8192));
     }
 
     #[test]
