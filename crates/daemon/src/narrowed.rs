@@ -263,16 +263,19 @@ impl NarrowedFiles {
         if known.is_some_and(is_other) || before_kib < window.kib().unwrap_or(0) {
             return Err(NarrowError::NotTheDevices);
         }
-        self.noted.files.push(Narrowed {
+        let mut narrowed = Narrowed {
             process,
             number,
             device: file.device,
             inode: file.inode,
             window,
             parent: process.parent().ok(),
+            children: Default::default(),
             since: Timestamp::new(u64::MAX),
             is_due: false,
-        });
+        };
+        narrowed.note_children();
+        self.noted.files.push(narrowed);
         let taken = self
             .write()
             .and_then(|()| take_window(&mut held, window, opened));
@@ -336,8 +339,8 @@ impl NarrowedFiles {
         self.noted.files.len()
     }
 
-    /// Those whose process has ended have nothing to be put back, unless who has started it has the open file too. What could not be put
-    /// back is tried again.
+    /// Those whose process has ended have nothing to be put back, unless who has started it, or whom it has started, has the open file
+    /// too. What could not be put back is tried again.
     pub fn forget_ended(&mut self) {
         let reacher = &self.reacher;
         let before = self.noted.files.len();
@@ -347,6 +350,7 @@ impl NarrowedFiles {
                 return one.put_back(reacher).is_err();
             }
             if one.process.is_running() {
+                has_moved |= one.note_children();
                 return true;
             }
             match one.inherited(reacher) {
@@ -406,6 +410,35 @@ mod tests {
 
     use super::*;
 
+    /// A server that opens a file, starts a worker and ends left the worker without a window for ever.
+    #[test]
+    fn what_a_child_has_inherited_is_put_back_there() {
+        let root = tempfile::tempdir().unwrap();
+        let machine = MachineTree::at(root.path());
+        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let key = FileKey::of(&file.as_file().metadata().unwrap());
+        let me = NotedProcess::of(std::process::id()).unwrap();
+        let mut started = NarrowedFiles::start(&machine, &Rc::new(Reacher::new())).unwrap();
+        let start_ticks = me.start_ticks + 1;
+        let mut children = [None; 8];
+        children[1] = Some(me);
+        started.noted.files.push(Narrowed {
+            process: NotedProcess { start_ticks, ..me },
+            number: file.as_file().as_raw_fd(),
+            device: key.device,
+            inode: key.inode,
+            window: SmallWindow::Nothing,
+            parent: None,
+            children,
+            since: Timestamp::new(0),
+            is_due: false,
+        });
+        started.forget_ended();
+        assert_eq!(started.len(), 1);
+        assert_eq!(started.noted.files[0].process, me);
+        assert_eq!(started.widen_all(), 0);
+    }
+
     /// The first of these is on a server that nobody knows, so it may not be reached now. It was forgotten, with the journal.
     #[test]
     fn what_cannot_be_put_back_now_stays_noted_and_is_tried_again() {
@@ -424,6 +457,7 @@ mod tests {
             process: me,
             window: SmallWindow::Nothing,
             parent: None,
+            children: Default::default(),
             since: Timestamp::new(0),
             is_due: false,
         };

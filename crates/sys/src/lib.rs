@@ -34,6 +34,7 @@ pub mod mounts;
 pub mod overlay;
 pub mod own_usage;
 pub mod peer_groups;
+pub mod process_children;
 pub mod process_identity;
 pub mod process_madvise;
 pub mod process_maps;

@@ -2,9 +2,11 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use ahead_device::undo::NotedProcess;
 use ahead_observer::observation::{FileKey, Observation};
+use ahead_sys::process_children::children_of;
 use ahead_units::Timestamp;
 use rustix::fs::Advice;
 use rustix::io::Errno;
@@ -12,6 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use super::small_window::SmallWindow;
 use crate::reach::Reacher;
+
+const PROC: &str = "/proc";
+
+/// Children of a process that are noted. Workers of one file are mostly few; each is looked at once a second.
+const CHILDREN_MAX: usize = 8;
 
 /// One open file with a smaller window than its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +33,9 @@ pub(super) struct Narrowed {
     /// Who has started that process, and may have the same open file.
     #[serde(default)]
     pub(super) parent: Option<NotedProcess>,
+    /// Whom it has started, and who may have inherited it; of many the first ones.
+    #[serde(default)]
+    pub(super) children: [Option<NotedProcess>; CHILDREN_MAX],
     /// Since when, on the clock of the facts.
     #[serde(skip)]
     pub(super) since: Timestamp,
@@ -58,18 +68,43 @@ impl Narrowed {
         }
     }
 
-    /// The same open file in the process that has started this one, which has ended: a worker goes, and who has opened the file for it
-    /// starts another.
+    /// The same open file in the process that has started this one, or in one that this one has started, as it has ended: a worker goes,
+    /// and who has opened the file for it starts another; or who has started a worker goes, and leaves it the file.
     pub(super) fn inherited(&self, reacher: &Reacher) -> io::Result<Option<Self>> {
-        let Some(process) = self.parent.filter(|parent| parent.is_running()) else {
-            return Ok(None);
+        let mut unreached = None;
+        let relatives = [self.parent].into_iter().chain(self.children).flatten();
+        for process in relatives.filter(|one| one.is_running()) {
+            match self.open_in(process, reacher) {
+                Ok(Some(_)) => {
+                    let parent = process.parent().ok();
+                    let mut moved = Self {
+                        process,
+                        parent,
+                        ..*self
+                    };
+                    moved.note_children();
+                    return Ok(Some(moved));
+                }
+                Ok(None) => {}
+                Err(error) => unreached = Some(error),
+            }
+        }
+        unreached.map_or(Ok(None), Err)
+    }
+
+    /// Notes whom its process has started; whether these are others than before. What is noted of a process that has ended stays.
+    pub(super) fn note_children(&mut self) -> bool {
+        let Ok(found) = children_of(Path::new(PROC), self.process.pid) else {
+            return false;
         };
-        let found = self.open_in(process, reacher)?;
-        Ok(found.map(|_| Self {
-            process,
-            parent: process.parent().ok(),
-            ..*self
-        }))
+        let mut children = [None; CHILDREN_MAX];
+        for (place, &child) in children.iter_mut().zip(&found) {
+            let mut noted = self.children.iter().flatten();
+            let known = noted.find(|one| u32::try_from(one.pid) == Ok(child) && one.is_running());
+            *place = known.copied().or_else(|| NotedProcess::of(child).ok());
+        }
+        // One that ends meanwhile has none any more, and these are who has the file then.
+        self.process.is_running() && std::mem::replace(&mut self.children, children) != children
     }
 
     /// Whether `fact` shows that its program has said something of the open file since. Where the descriptor is not told, as of a mapping,
@@ -92,7 +127,7 @@ impl Narrowed {
         }
     }
 
-    /// Gives the open file the device's window again, in its process or the one that has started it. What has ended needs none.
+    /// Gives the open file the device's window again, in its process or a relative of it. What has ended needs none.
     ///
     /// # Errors
     /// It may be open still, and could not be reached: without a descriptor, or a right. It is to be tried again.
@@ -137,6 +172,7 @@ mod tests {
             inode: FILE.inode,
             window,
             parent: None,
+            children: Default::default(),
             since: Timestamp::new(100),
             is_due: false,
         }
