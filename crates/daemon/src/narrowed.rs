@@ -169,6 +169,8 @@ impl NarrowedFiles {
     pub fn start(machine: &MachineTree, reacher: &Rc<Reacher>) -> Result<Self, NarrowError> {
         put_back_left(machine)?;
         let journal = journal(machine);
+        // Until this process is noted as the one daemon no other may see that there is none.
+        let lock = UndoLock::take(&folder(machine))?;
         let left = left_by_another(&journal)?;
         let me = NotedProcess::of(std::process::id()).map_err(NarrowError::Journal)?;
         let started = Self {
@@ -181,7 +183,7 @@ impl NarrowedFiles {
                 files: left.map_or_else(Vec::new, |noted| noted.files),
             },
         };
-        started.write()?;
+        started.write_locked(&lock)?;
         Ok(started)
     }
 
@@ -368,7 +370,10 @@ impl NarrowedFiles {
     }
 
     fn write(&self) -> Result<(), NarrowError> {
-        let _lock = UndoLock::take(&self.folder)?;
+        self.write_locked(&UndoLock::take(&self.folder)?)
+    }
+
+    fn write_locked(&self, _lock: &UndoLock) -> Result<(), NarrowError> {
         self.journal
             .write(&self.noted)
             .map_err(NarrowError::Journal)
