@@ -486,6 +486,9 @@ impl Daemon {
         let Reach::Descriptor { process, number } = reach else {
             return None;
         };
+        if window == SmallWindow::Nothing && !self.reacher.is_only_one(fact.file, process, number) {
+            return None;
+        }
         let (known, deed) = match window {
             SmallWindow::Nothing => (fact.window.or(seen), Deed::WindowTaken),
             SmallWindow::FewPages | SmallWindow::WhatIsRead => (fact.window, Deed::HeldBack),

@@ -130,6 +130,16 @@ impl Reacher {
         self.mapped(file, process)
     }
 
+    /// Whether `number` is the one descriptor of `process` that stands for `file`: of several it is not known which the process has mapped.
+    pub(crate) fn is_only_one(&self, file: FileKey, process: u32, number: i32) -> bool {
+        let others = || {
+            numbers(process)?
+                .any(|it| it != number && stands_for(file, process, it))
+                .then_some(())
+        };
+        self.aside.count(|| others().is_none())
+    }
+
     fn mapped(&self, file: FileKey, process: u32) -> Option<(Reached, Reach)> {
         let mappings = self.aside.ask(process, move || mappings(file, process))??;
         let handle = handle(process).ok()?;
@@ -288,20 +298,24 @@ fn handle(process: u32) -> io::Result<OwnedFd> {
 
 /// A descriptor of `process` that seems to stand for `file`.
 fn find_descriptor(file: FileKey, process: u32, answered_by: AnsweredBy) -> Option<i32> {
-    let folder = format!("{PROC}/{process}/fd");
-    let entries = fs::read_dir(&folder).ok()?.take(DESCRIPTORS_MAX);
-    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let is_it = |number: &i32| {
-        let path = format!("{folder}/{number}");
-        let found = rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::INO);
-        found.is_ok_and(|found| found.stx_ino == file.inode)
-    };
     let may_reach =
         |number: &i32| answered_by == AnsweredBy::Kernel || !is_for_writing(process, *number);
     // Whether it is this file is seen when it was duplicated.
-    numbers
-        .into_iter()
-        .find(|number| is_it(number) && may_reach(number))
+    numbers(process)?.find(|number| stands_for(file, process, *number) && may_reach(number))
+}
+
+/// The descriptors of `process`; of many the first ones.
+fn numbers(process: u32) -> Option<impl Iterator<Item = i32>> {
+    let entries = fs::read_dir(format!("{PROC}/{process}/fd")).ok()?;
+    let numbers = entries.take(DESCRIPTORS_MAX);
+    Some(numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
+}
+
+/// Whether a descriptor seems to stand for `file`.
+fn stands_for(file: FileKey, process: u32, number: i32) -> bool {
+    let path = format!("{PROC}/{process}/fd/{number}");
+    let found = rustix::fs::statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::INO);
+    found.is_ok_and(|found| found.stx_ino == file.inode)
 }
 
 #[cfg(test)]
@@ -347,6 +361,20 @@ mod tests {
                 number
             }
         );
+    }
+
+    /// The window was taken from the first of them, which may be that of a scan.
+    #[test]
+    fn of_several_descriptors_of_a_file_none_is_the_only_one() {
+        let (me, reacher) = (std::process::id(), Reacher::new());
+        let one = scratch(1);
+        let number = one.as_file().as_raw_fd();
+        let is_only = || reacher.is_only_one(key(one.as_file()), me, number);
+        assert!(is_only());
+        let other = File::open(one.path()).unwrap();
+        assert!(!is_only());
+        drop(other);
+        assert!(is_only());
     }
 
     #[test]
