@@ -45,7 +45,7 @@ const OF_USERS_MAX: u32 = ALL_MAX - OF_ONE_USER_MAX;
 
 /// Users other than root wait so long for each answer. With their few connections that is 80 answers a second at most: a
 /// user that asks without end cannot keep the loop busy. People do not notice, as the loop may take as long.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

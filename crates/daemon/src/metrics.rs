@@ -18,7 +18,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::control::{Asker, Questions};
+use crate::control::{Asker, PAUSE, Questions};
 use crate::http::{self, HttpAnswer, HttpQuestion};
 use crate::protocol::Question;
 use crate::status::{Believed, DaemonStatus, DeviceStatus, PageAccount};
@@ -281,6 +281,8 @@ pub fn serve(address: SocketAddr, questions: Questions) -> io::Result<SocketAddr
         if !is_get || asked.path != "/metrics" {
             return HttpAnswer::line("404 Not Found", "it is at /metrics\n");
         }
+        // Whoever asks is any user of this machine, one after another.
+        thread::sleep(PAUSE);
         match questions.ask(Asker::DAEMON, Question::all()) {
             None => HttpAnswer::line("503 Service Unavailable", "too busy\n"),
             Some(status) => HttpAnswer {
