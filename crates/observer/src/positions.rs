@@ -74,6 +74,8 @@ pub struct PositionObserver {
     left_out: u32,
     known: BTreeMap<u32, Known>,
     looked_at_all: Option<Timestamp>,
+    /// The process that was followed last.
+    followed: u32,
 }
 
 impl PositionObserver {
@@ -85,6 +87,7 @@ impl PositionObserver {
             left_out,
             known: BTreeMap::new(),
             looked_at_all: None,
+            followed: 0,
         }
     }
 
@@ -100,8 +103,9 @@ impl PositionObserver {
             .iter()
             .filter(|(_, known)| known.active.is_some());
         let active: Vec<u32> = active.map(|(&process, _)| process).collect();
-        for process in active.into_iter().take(PROCESSES_MAX) {
+        for process in next_of(&active, self.followed) {
             self.follow(process, now, facts);
+            self.followed = process;
         }
     }
 
@@ -239,6 +243,14 @@ impl PositionObserver {
         let has_device = found.stx_dev_major != 0;
         (kind == FileType::RegularFile && has_device).then_some((FileKey { device, inode }, pages))
     }
+}
+
+/// Those of `active`, in their order, that are followed now, as the last one was `before`: all of them, or in turn where there are many.
+fn next_of(active: &[u32], before: u32) -> Vec<u32> {
+    let begin = active.partition_point(|process| *process <= before);
+    let (first, rest) = active.split_at(begin);
+    let turn = rest.iter().chain(first).copied();
+    turn.take(PROCESSES_MAX).collect()
 }
 
 /// The reads between two positions: [`PARTS`] of whole pages, one where less was read. Backward, a position is the end of
@@ -385,6 +397,22 @@ mod tests {
             facts.iter().all(|fact| fact.file != small.file),
             "{facts:?}"
         );
+    }
+
+    /// The 64 with the lowest numbers were followed, and others never.
+    #[test]
+    fn of_many_processes_all_are_followed_in_turn() {
+        let active: Vec<u32> = (100..200).collect();
+        let (mut before, mut seen) = (0, std::collections::BTreeSet::new());
+        for _ in 0..2 {
+            let next = next_of(&active, before);
+            assert_eq!(next.len(), PROCESSES_MAX);
+            before = *next.last().unwrap();
+            seen.extend(next);
+        }
+        assert_eq!(seen.len(), active.len());
+        assert_eq!(next_of(&[7, 9], 8), [9, 7]);
+        assert_eq!(next_of(&[], 8), []);
     }
 
     #[test]
