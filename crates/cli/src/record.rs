@@ -6,7 +6,6 @@
 
 mod held;
 
-use std::collections::HashMap;
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
@@ -26,6 +25,9 @@ use held::Held;
 
 /// Longest that a signal waits to be noticed.
 const STEP: Duration = Duration::from_millis(100);
+
+/// Files whose names are remembered. Of others they are found out again; the trace itself has each name once.
+const KNOWN_MAX: NonZeroUsize = NonZeroUsize::new(1 << 16).unwrap();
 
 /// What was written is in the file after this time.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
@@ -92,7 +94,8 @@ struct Recorder {
     writer: Box<dyn Writer>,
     held: Held,
     files: FileNames,
-    known: HashMap<FileKey, FileRef>,
+    /// By the file and which of those that had its inode one after another.
+    known: LruCache<(FileKey, Option<u32>), FileRef>,
     watched: LruCache<FileKey, ()>,
     facts: Vec<Observation>,
     records: u64,
@@ -107,7 +110,7 @@ impl Recorder {
             writer,
             held: Held::new(now()),
             files: FileNames::default(),
-            known: HashMap::new(),
+            known: LruCache::new(KNOWN_MAX),
             watched: LruCache::new(watched),
             facts: Vec::new(),
             records: 0,
@@ -152,7 +155,7 @@ impl Recorder {
     fn file(&mut self, fact: &Observation) -> FileRef {
         let key = fact.file;
         let bytes = fact.file_pages.bytes().get();
-        if let Some(file) = self.known.get(&key) {
+        if let Some(file) = self.known.get(&(key, fact.generation)) {
             self.files.set_size(*file, bytes);
             return *file;
         }
@@ -170,7 +173,7 @@ impl Recorder {
             .named(name.as_encoded_bytes())
             .unwrap_or_default();
         self.files.set_size(file, bytes);
-        self.known.insert(key, file);
+        self.known.put((key, fact.generation), file);
         file
     }
 
