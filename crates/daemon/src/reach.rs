@@ -3,8 +3,8 @@
 //! A duplicate stands for the same open file, so what is asked through it is asked of the file that the process reads,
 //! in whatever namespace or container that is. It is taken for a moment and dropped. Between the fact and the
 //! decision the number may have been closed and used again: device and inode of what was duplicated are compared, and
-//! only regular files are used. What a process has mapped is asked aside, as it can keep that from being answered (`aside`). To let go of one may be a request to a server, which is not made where it is work or may never be
-//! answered (`servers`).
+//! only regular files are used. What a process has mapped is asked aside, as it can keep that from being answered (`aside`). To let go of
+//! one may be a request to a server, which is not made where it is work or may never be answered (`servers`).
 
 use std::cell::RefCell;
 use std::fs;
