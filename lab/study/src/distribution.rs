@@ -112,12 +112,14 @@ impl<'a> Distribution<'a> {
         (count > 0).then(|| (sum / f64::from(count)).exp())
     }
 
-    /// What so many of a thousand places do not exceed, in thousandths of the yardstick's time.
+    /// What so many of a thousand places do not exceed, in thousandths of the yardstick's time: the time of a
+    /// place, at the nearest rank. A rank between two places is the later one's, whose time is longer: the
+    /// earlier one's would be exceeded by more places than it says.
     #[must_use]
     pub fn quantile(&self, permille_of_places: usize) -> Option<u64> {
-        let last = self.held.len().checked_sub(1)?;
-        let place = last * permille_of_places.min(1000) / 1000;
-        Some(self.held[place].permille)
+        let rank = (self.held.len() * permille_of_places.min(1000)).div_ceil(1000);
+        let place = self.held.get(rank.saturating_sub(1))?;
+        Some(place.permille)
     }
 
     /// Places in which more than `limit_permille` of the yardstick's time was taken.
@@ -191,6 +193,24 @@ mod tests {
         assert_eq!(
             Distribution::of(&groups, Yardstick::Ceiling).beyond(999),
             10
+        );
+    }
+
+    /// Ten places from 500 to 1400: what 99 of 100 do not exceed is the longest, not that before it.
+    #[test]
+    fn a_percentile_is_a_time_that_so_many_places_do_not_exceed() {
+        let outcomes = places();
+        let groups = groups(&outcomes);
+        let held = Distribution::of(&groups, Yardstick::Kernel);
+        for (permille, expected) in [(10, 500), (500, 900), (900, 1300), (901, 1400), (990, 1400)] {
+            assert_eq!(held.quantile(permille), Some(expected), "{permille}");
+            let within = held.places() - held.beyond(expected);
+            assert!(within * 1000 >= permille * held.places(), "{permille}");
+        }
+        assert!(
+            Distribution::of(&[], Yardstick::Kernel)
+                .quantile(500)
+                .is_none()
         );
     }
 
