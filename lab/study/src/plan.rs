@@ -151,6 +151,9 @@ const fn one() -> u64 {
     1
 }
 
+/// What messages call a plan of the words of a command line.
+pub const COMMAND_LINE: &str = "the command line";
+
 /// A plan that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -292,6 +295,16 @@ impl Plan {
         self.objection(known).map_or(Ok(()), |objection| {
             Err(self.wrong(objection.key, &objection.reason))
         })
+    }
+
+    /// How a message about a part of the plan begins: with nothing, where the plan is what was typed.
+    #[must_use]
+    pub fn prefix(&self) -> String {
+        if self.origin == COMMAND_LINE {
+            String::new()
+        } else {
+            format!("plan '{}': ", self.name)
+        }
     }
 
     fn wrong(&self, what: &str, reason: &str) -> PlanError {

@@ -43,18 +43,18 @@ pub enum SweepError {
         source: WorldError,
     },
     /// A trace that cannot be read.
-    #[error("plan '{plan}': {source}")]
+    #[error("{prefix}{source}")]
     Unreadable {
-        /// The plan's name.
-        plan: String,
+        /// Of which plan, as [`Plan::prefix`].
+        prefix: String,
         /// What the reader said, with the name of the file.
         source: TraceError,
     },
     /// A trace that the plan does not describe well.
-    #[error("plan '{plan}': trace '{trace}': {reason}")]
+    #[error("{prefix}trace '{trace}': {reason}")]
     Trace {
-        /// The plan's name.
-        plan: String,
+        /// Of which plan, as [`Plan::prefix`].
+        prefix: String,
         /// The trace's name in the plan.
         trace: String,
         /// Why not.
@@ -172,12 +172,12 @@ fn job(plan: &Plan, name: &str) -> Result<Job, SweepError> {
     }
     let source = plan.trace.get(name);
     let failed = |reason: String| SweepError::Trace {
-        plan: plan.name.clone(),
+        prefix: plan.prefix(),
         trace: name.to_owned(),
         reason,
     };
     let unreadable = |source| SweepError::Unreadable {
-        plan: plan.name.clone(),
+        prefix: plan.prefix(),
         source,
     };
     let source = source.ok_or_else(|| failed("no workload or trace has this name".to_owned()))?;

@@ -10,12 +10,24 @@ use ahead_workload::{KINDS, Workload, presets};
 use serde::Deserialize;
 
 use crate::limits;
-use crate::plan::{Plan, TraceSource};
+use crate::plan::{COMMAND_LINE, Plan, TraceSource};
 
 /// What is written instead of a kind where a seed says everything.
 const GENERATED: &str = "generated";
 /// The same for reads at odd places.
 const ODD_READS: &str = "odd-reads";
+
+/// What is typed with `seed=N` behind it, and what that is.
+pub const BY_SEED: [(&str, &str); 2] = [
+    (
+        GENERATED,
+        "one that chance makes of those above; `ahead compare --generated` takes many",
+    ),
+    (
+        ODD_READS,
+        "reads at odd places of one file, made by chance; `ahead compare --odd-reads`",
+    ),
+];
 
 /// What a command line says. What is empty or `None` was not said.
 #[derive(Clone, Debug, Default)]
@@ -145,7 +157,7 @@ pub fn plan(words: &Words) -> Result<Plan, String> {
     let mut plan = Plan {
         name: "typed".to_owned(),
         about: "From the command line.".to_owned(),
-        origin: "the command line".to_owned(),
+        origin: COMMAND_LINE.to_owned(),
         policies: words.policies.clone(),
         disks: words.disks.clone(),
         memory_mib: words.memory_mib.clone(),
@@ -165,7 +177,8 @@ pub fn plan(words: &Words) -> Result<Plan, String> {
         } else {
             let known: Vec<_> = KINDS.iter().map(|(kind, ..)| *kind).collect();
             return Err(format!(
-                "'{text}' is no workload and no file: workloads are {}",
+                "'{text}' is no workload and no file: workloads are {} {GENERATED} {ODD_READS}, and those with a name; \
+                 `ahead simulate --list` has all",
                 known.join(" ")
             ));
         }

@@ -114,6 +114,16 @@ impl Columns {
         }
     }
 
+    /// What messages call the column that means `field`: its name in the header, or its place.
+    pub(crate) fn title(&self, field: Field) -> String {
+        let is_meant = |column: &&(Field, Selector, Unit)| column.0 == field;
+        match self.columns.iter().find(is_meant).map(|column| &column.1) {
+            Some(Selector::Name(name)) => format!("column '{name}'"),
+            Some(Selector::Place(place)) => format!("column {place}"),
+            None => "a column".to_owned(),
+        }
+    }
+
     /// The map that `text` writes down.
     ///
     /// # Errors

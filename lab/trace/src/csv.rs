@@ -100,7 +100,7 @@ impl LineFormat for Csv {
             let Some((field, unit)) = place else { continue };
             if *field != Field::File {
                 row.set(*field, unit, cell)
-                    .ok_or_else(|| wrong_cell(*field, cell, line))?;
+                    .ok_or_else(|| wrong_cell(&self.columns, *field, cell))?;
                 continue;
             }
             let mut name = cell;
@@ -135,16 +135,16 @@ impl LineFormat for Csv {
     }
 }
 
-fn wrong_cell(field: Field, cell: &[u8], line: &[u8]) -> Problem {
+fn wrong_cell(columns: &Columns, field: Field, cell: &[u8]) -> Problem {
     let hint = match field {
         _ if cell.starts_with(b"-") => "negative",
         Field::Operation => "no known operation",
         _ => "not a whole number that fits",
     };
     Problem::Malformed(format!(
-        "{field:?} is '{}', {hint}: '{}'",
-        shown(cell),
-        shown(line)
+        "{} has '{}', which is {hint}",
+        columns.title(field),
+        shown(cell)
     ))
 }
 
@@ -373,6 +373,21 @@ mod tests {
             });
             assert!(problem.is_some_and(|text| text.contains(what)), "{line}");
         }
+    }
+
+    /// It was said of "Offset" and "At", which no table has, and a line of one cell stood there twice.
+    #[test]
+    fn a_wrong_cell_is_named_with_its_column_and_shown_once() {
+        let ours = "at_ns,operation,offset,length\n1,read,0,4096\n2,raed,4096,4096\n";
+        let (accesses, _, problem) = read_all(ours.as_bytes(), Csv::new(Columns::native()));
+        assert_eq!(accesses.len(), 1);
+        let problem = problem.expect("a word that is none");
+        let expected = "line 3: column 'operation' has 'raed', which is no known operation";
+        assert!(problem.ends_with(expected), "{problem}");
+        let (_, _, problem) = read_all(b"1,1\n2,many\n", map("at=0,offset=1"));
+        let problem = problem.expect("no number");
+        let expected = "line 2: column 1 has 'many', which is not a whole number that fits";
+        assert!(problem.ends_with(expected), "{problem}");
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub(crate) struct ParquetReader<R: ChunkReader + 'static = File> {
 
 /// A column of the row group that is being read.
 struct Column {
+    name: String,
     field: Field,
     unit: Unit,
     is_unsigned: bool,
@@ -120,8 +121,8 @@ impl<R: ChunkReader + 'static> ParquetReader<R> {
             if let Some(place) = read_column(column, &mut rows)? {
                 rows.truncate(place);
                 self.failure = Some(Problem::Malformed(format!(
-                    "the value of {:?} is negative, too large, or no known word",
-                    column.field
+                    "{} has a value that is negative, too large, or no known word",
+                    self.columns.title(column.field)
                 )));
             }
         }
@@ -146,6 +147,7 @@ impl<R: ChunkReader + 'static> ParquetReader<R> {
             };
             let descriptor = metadata.column(place).column_descr();
             self.open.push(Column {
+                name: descriptor.name().to_owned(),
                 field: *field,
                 unit: unit.clone(),
                 is_unsigned: is_unsigned(descriptor),
@@ -273,6 +275,7 @@ fn read_column(
     rows: &mut [(Row, Option<ByteArray>)],
 ) -> Result<Option<usize>, Problem> {
     let Column {
+        name,
         field,
         unit,
         is_unsigned,
@@ -322,7 +325,7 @@ fn read_column(
             }))
         }
         _ => Err(Problem::Unsupported(format!(
-            "the column of {field:?} is neither whole numbers, doubles nor text"
+            "column '{name}' is neither whole numbers, doubles nor text"
         ))),
     }
 }
