@@ -5,7 +5,7 @@
 //! to be named otherwise.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::path::Path;
 
 use crate::blkparse::{self, Blkparse};
@@ -90,12 +90,10 @@ impl Format {
     }
 
     /// The format that a file of this name is meant to have: `.csv`, `.parquet`, `.fio` and
-    /// `.iolog`, and any with `oracleGeneral` in it; each also with `.zst` behind.
+    /// `.iolog`, and any with `oracleGeneral` in it; each also with `.zst` or `.gz` behind.
     #[must_use]
     pub fn of_file_name(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?;
-        let name = name.strip_suffix(".zst").unwrap_or(name);
-        let name = name.strip_suffix(".gz").unwrap_or(name);
+        let name = unpacked_name(path)?;
         let (_, extension) = name.rsplit_once('.').unwrap_or((name, ""));
         match extension {
             "csv" => Some(Self::Csv),
@@ -106,6 +104,23 @@ impl Format {
             _ => None,
         }
     }
+
+    /// The format of a recording in a file of this name, which is CSV where it has no ending. `None`: the ending
+    /// is of no format that is written, and whoever chose it would not find what it says.
+    #[must_use]
+    pub fn of_recording(path: &Path) -> Option<Self> {
+        let format = Self::of_file_name(path).filter(|format| format.can_be_written());
+        let has_ending = unpacked_name(path).is_some_and(|name| name.contains('.'));
+        format.or_else(|| (!has_ending).then_some(Self::Csv))
+    }
+}
+
+/// The name of a file without what says that it is packed.
+fn unpacked_name(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?;
+    let packed = [".zst", ".gz"];
+    let name_of = |ending: &str| name.strip_suffix(ending);
+    Some(packed.into_iter().find_map(name_of).unwrap_or(name))
 }
 
 /// How a trace is to be read.
@@ -144,11 +159,13 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<AnyReader, TraceError>
     let fail = |error| TraceError::new(&name, DamagePlace::Whole, Problem::Io(error));
     let mut file = File::open(path).map_err(fail)?;
     let mut options = options.clone();
-    // Parquet is read from its end, so it needs the file itself.
+    // Parquet is read from its end, so it needs the file itself, where that is not packed.
     let mut head = Vec::new();
     (&mut file).take(4).read_to_end(&mut head).map_err(fail)?;
-    let is_parquet = head == parquet::MAGIC && options.format.is_none();
-    if is_parquet || options.format == Some(Format::Parquet) {
+    let is_meant = options
+        .format
+        .is_none_or(|format| format == Format::Parquet);
+    if head == parquet::MAGIC && is_meant {
         let columns = options.columns.unwrap_or_else(Columns::native);
         return Ok(Box::new(ParquetReader::new(&name, file, columns)?));
     }
@@ -203,18 +220,42 @@ fn from_source(name: &str, source: Source, options: &OpenOptions) -> Result<AnyR
             Box::new(LineReader::new(name, source, Csv::new(columns)))
         }
         Some(Format::Parquet) => {
-            return Err(TraceError::new(
-                name,
-                DamagePlace::Whole,
-                Problem::Unsupported(
-                    "Parquet has its index at the end, so it is read from an unpacked file, not \
-                     from a pipe"
-                        .to_owned(),
-                ),
-            ));
+            let file = unpacked_file(source)
+                .map_err(|problem| TraceError::new(name, DamagePlace::Whole, problem))?;
+            let columns = options.columns.clone().unwrap_or_else(Columns::native);
+            Box::new(ParquetReader::new(name, file, columns)?)
         }
         None => return Err(unknown(name, source.head())),
     })
+}
+
+/// All bytes of a trace that came packed or from a pipe, in a file without a name: Parquet has its index at the end.
+/// It goes with its last reader.
+fn unpacked_file(mut source: Source) -> Result<File, Problem> {
+    let mut file = tempfile::tempfile()
+        .map_err(|error| Problem::Unsupported(format!("cannot unpack it: {error}; set TMPDIR")))?;
+    // Written through a buffer of its own, so that what fails can be told apart: the trace, or the folder.
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let bytes = match source.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // Without its end there is nothing that can be read.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                let reason =
+                    "the packed trace is cut short, and the index of Parquet stands at its end";
+                return Err(Problem::Malformed(reason.to_owned()));
+            }
+            Err(error) => return Err(Source::problem(error)),
+        };
+        file.write_all(&buffer[..bytes]).map_err(|error| {
+            let folder = std::env::temp_dir();
+            let folder = folder.display();
+            Problem::Unsupported(format!("cannot unpack it to {folder}: {error}; set TMPDIR"))
+        })?;
+    }
+    Ok(file)
 }
 
 fn unknown(name: &str, head: &[u8]) -> TraceError {

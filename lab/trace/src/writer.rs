@@ -1,11 +1,15 @@
 //! What every writer of traces is, and where written traces go.
 //!
 //! A writer is given records and the table of their files, and finished once. What a format cannot
-//! hold is left out and counted: advice in fio's log, for one. A name that ends in `.zst` packs.
+//! hold is left out and counted: advice in fio's log, for one. A name that ends in `.zst` or `.gz` packs.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use crate::access::Access;
 use crate::files::FileNames;
@@ -154,6 +158,7 @@ pub struct Sink(Packing);
 enum Packing {
     Plain(BufWriter<Box<dyn Write + Send>>),
     Zstd(zstd::stream::write::Encoder<'static, Box<dyn Write + Send>>),
+    Gzip(GzEncoder<BufWriter<Box<dyn Write + Send>>>),
 }
 
 impl Sink {
@@ -163,11 +168,18 @@ impl Sink {
     /// It cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = File::create(path)?;
-        if path.extension().is_some_and(|extension| extension == "zst") {
-            let encoder = zstd::stream::write::Encoder::new(boxed(file), ZSTD_LEVEL)?;
-            return Ok(Self(Packing::Zstd(encoder)));
+        match path.extension().and_then(OsStr::to_str) {
+            Some("zst") => {
+                let encoder = zstd::stream::write::Encoder::new(boxed(file), ZSTD_LEVEL)?;
+                Ok(Self(Packing::Zstd(encoder)))
+            }
+            Some("gz") => {
+                let out = BufWriter::new(boxed(file));
+                let encoder = GzEncoder::new(out, Compression::default());
+                Ok(Self(Packing::Gzip(encoder)))
+            }
+            _ => Ok(Self::new(file)),
         }
-        Ok(Self::new(file))
     }
 
     /// Any place, unpacked.
@@ -185,6 +197,10 @@ impl Sink {
                 out.do_finish()?;
                 out.get_mut().flush()
             }
+            Packing::Gzip(out) => {
+                out.try_finish()?;
+                out.get_mut().flush()
+            }
         }
     }
 }
@@ -198,6 +214,7 @@ impl Write for Sink {
         match &mut self.0 {
             Packing::Plain(out) => out.write(bytes),
             Packing::Zstd(out) => out.write(bytes),
+            Packing::Gzip(out) => out.write(bytes),
         }
     }
 
@@ -205,6 +222,7 @@ impl Write for Sink {
         match &mut self.0 {
             Packing::Plain(out) => out.flush(),
             Packing::Zstd(out) => out.flush(),
+            Packing::Gzip(out) => out.flush(),
         }
     }
 }

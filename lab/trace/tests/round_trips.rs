@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ahead_trace::{
     Access, Decided, FileAdvice, FileNames, FileRef, Format, InMemory, Objects, OpenOptions,
-    Operation, Reader, create, open,
+    Operation, Reader, create, from_stream, open,
 };
 use proptest::prelude::*;
 
@@ -262,6 +262,42 @@ fn a_parquet_file_of_many_groups_is_read_to_its_end() {
         "packed: {} bytes",
         bytes.len()
     );
+}
+
+/// The index of Parquet stands at its end: packed, or from a pipe, it is read all the same.
+#[test]
+fn parquet_is_read_packed_and_from_a_stream() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plain = folder.path().join("t.parquet");
+    let mut files = FileNames::default();
+    let file = files.named(b"/a").expect("it fits");
+    let accesses: Vec<Access> = (0..100)
+        .map(|page| Access::read(file, page << 12, 4096))
+        .collect();
+    for path in [&plain, &folder.path().join("t.parquet.zst")] {
+        let mut writer = create(path, Format::Parquet, Objects::default()).expect("a file");
+        for access in &accesses {
+            writer.write(access, &files).expect("it fits");
+        }
+        writer.finish(&files).expect("it fits");
+        let read = open(path, &OpenOptions::default()).expect("a trace");
+        assert!(
+            read.map(|access| access.expect("sound"))
+                .eq(accesses.clone())
+        );
+    }
+    let stream = std::fs::File::open(&plain).expect("our file");
+    let read = from_stream("a pipe", stream, &OpenOptions::default()).expect("a trace");
+    assert!(
+        read.map(|access| access.expect("sound"))
+            .eq(accesses.clone())
+    );
+    let packed = std::fs::read(folder.path().join("t.parquet.zst")).expect("our file");
+    let cut = std::io::Cursor::new(packed[..packed.len() / 2].to_vec());
+    let problem = from_stream("a pipe", cut, &OpenOptions::default())
+        .map(|_| ())
+        .unwrap_err();
+    assert!(problem.to_string().contains("cut short"), "{problem}");
 }
 
 #[test]

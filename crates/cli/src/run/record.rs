@@ -45,6 +45,12 @@ pub enum RecordError {
     /// The trace cannot be written.
     #[error("cannot record to {0}; name a writable file with --record")]
     Write(#[from] WriteError),
+    /// The name of the file says a format that there is not.
+    #[error(
+        "no format of a recording is known by the ending of '{0}'; the endings are .csv, .parquet and .fio, each \
+         also with .zst or .gz behind"
+    )]
+    Ending(PathBuf),
     /// `-` is a stream everywhere else.
     #[error("a recording is a file and no stream; name one with --record")]
     Stream,
@@ -83,9 +89,8 @@ impl Recording {
         if path == Path::new("-") {
             return Err(RecordError::Stream);
         }
-        let format = Format::of_file_name(path)
-            .filter(|format| format.can_be_written())
-            .unwrap_or(Format::Csv);
+        let format =
+            Format::of_recording(path).ok_or_else(|| RecordError::Ending(path.to_path_buf()))?;
         let writer_path = path.to_path_buf();
         let ring = shared_file(FILE_BYTES as u64)?;
         let ring_path = ring.path().to_path_buf();
