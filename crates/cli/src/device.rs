@@ -196,6 +196,16 @@ fn changed(change: &WindowChange, options: &DeviceOptions, to_undo: Option<&str>
     if options.json {
         return to_json(change);
     }
+    if to_undo.is_some()
+        && change.now_kib == change.before_kib
+        && change.now_kib == change.asked_kib
+    {
+        return format!(
+            "{}: {} already; nothing was changed, and nothing noted\n",
+            change.name,
+            in_both_units(change.now_kib)
+        );
+    }
     let mut text = format!(
         "{}: {} now, {} before\n",
         change.name,

@@ -214,7 +214,7 @@ fn what_cannot_be_persisted_is_refused_in_one_line() {
     };
     persist(&["sda", "512"], 2, &["512K"]);
     persist(&["sda", "3K"], 2, &["page"]);
-    persist(&["sdz", "512K"], 1, &["'sdz'"]);
+    persist(&["sdz", "512K"], 2, &["'sdz'"]);
     persist(&["sda", "512K", "--as", "nothing"], 2, &["nothing", "udev"]);
     persist(
         &["sda", "512K", "--as", "tuned"],

@@ -72,11 +72,15 @@ pub fn examine(
     // A record that cannot be read is the affair of `ahead device verify`.
     let verified = verify::verify(machine, None).unwrap_or_default();
     let looked = targets.into_iter().map(|(target, stack)| {
-        let mut findings = finding::of_stack(&target, &stack, memory, timing(&stack));
-        findings.extend(stacked::of_stack(machine, &target, &stack));
+        let name = match (&container, stack.counting()) {
+            (Some(_), Some(layer)) => name_on_host(layer),
+            _ => target.clone(),
+        };
+        let mut findings = finding::of_stack(&name, &stack, memory, timing(&stack));
+        findings.extend(stacked::of_stack(machine, &name, &stack));
         findings.extend(mapped.of_stack(machine, &stack));
-        of_boot(machine, &target, &stack, &boot, &mut findings);
-        findings.extend(not_holding(machine, &target, &stack, &verified));
+        of_boot(machine, &name, &stack, &boot, &mut findings);
+        findings.extend(not_holding(machine, &name, &stack, &verified));
         repairs::settle(&mut findings);
         for finding in &mut findings {
             in_container(container.as_ref(), finding);
@@ -240,6 +244,16 @@ fn not_holding(
         consequence: one.why.clone(),
         repair: Some(Repair::lasting(name, one.persisted_kib)),
     })
+}
+
+/// What the commands of the host call a window. The paths of a container are others there; numbers and names of the
+/// kernel are the same.
+fn name_on_host(layer: &StackLayer) -> String {
+    let number = layer
+        .bdi
+        .as_ref()
+        .filter(|_| layer.kind == LayerKind::FileSystem);
+    number.unwrap_or(&layer.name).clone()
 }
 
 /// A container sees the windows of its host, and whoever sets one there sets it for all.

@@ -44,7 +44,10 @@ pub enum WindowError {
     #[error(transparent)]
     Target(#[from] DeviceTargetError),
     /// Not whole pages.
-    #[error("{0} KiB is not a multiple of a page ({PAGE_KIB} KiB): the kernel would round it down")]
+    #[error(
+        "{0} KiB is not a multiple of a page ({PAGE_KIB} KiB): the kernel would round it down; write {whole}K",
+        whole = whole_pages(*.0)
+    )]
     NotPages(u64),
     /// Too large.
     #[error("{0} KiB is more than {WINDOW_KIB_MAX} KiB (1 GiB), which no device needs")]
@@ -98,11 +101,14 @@ impl WindowError {
     /// Whether what was typed is wrong, not what was found.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::NotPages(_) | Self::TooLarge(_))
+        matches!(
+            self,
+            Self::Target(_) | Self::NotPages(_) | Self::TooLarge(_)
+        )
     }
 }
 
-/// Sets the window that counts for `text`.
+/// Sets the window that counts for `text`. What is there already is neither written nor noted.
 ///
 /// # Errors
 /// [`WindowError`]; nothing was changed.
@@ -116,6 +122,11 @@ pub fn set(machine: &MachineTree, text: &str, kib: u64) -> Result<WindowChange, 
     window.refuse_held(&journal)?;
     let note = window.note(machine)?;
     let before_kib = note.before_kib;
+    if before_kib == kib {
+        // Nothing is changed, and an undo would put back what is there.
+        drop(journal);
+        return Ok(window.change(machine, before_kib, kib, kib));
+    }
     journal.note(note)?;
     let now_kib = match window.write(machine, kib) {
         Ok(now_kib) => now_kib,
@@ -176,6 +187,17 @@ pub fn holder(machine: &MachineTree, text: &str) -> Result<Option<NotedProcess>,
         return Ok(None);
     }
     Ok(WindowJournal::open(machine)?.holder(&window.bdi))
+}
+
+/// The largest window of whole pages that is not larger than `kib`, and that reads ahead.
+#[must_use]
+pub const fn whole_pages(kib: u64) -> u64 {
+    let pages = kib / PAGE_KIB;
+    if pages == 0 {
+        PAGE_KIB
+    } else {
+        pages * PAGE_KIB
+    }
 }
 
 /// Whether a window of this size can be set.

@@ -394,16 +394,27 @@ fn a_loop_device_over_the_page_cache_with_a_raised_window_is_noted() {
     assert_eq!(with(128, 0), [""; 0]);
 }
 
-/// The mount point has a blank in it, and the machine is a container: the command can be copied, to the host.
+/// The mount point has a blank in it, and in a container it is a path of the container: the command can be copied, and
+/// on the host it names what the kernel calls it there.
 #[test]
 fn every_command_is_quoted_and_for_the_host() {
     let text = "[sys/class/bdi]\n0:63/read_ahead_kb = 1024\n[proc/self]\n\
                 mountinfo = 30 1 0:63 / /my\\040data rw - fuse.rclone remote:x rw\n";
-    let found = said(&format!("{text}[run/systemd]\ncontainer = lxc\n"));
-    let repair = "on the host: sudo ahead device set '/my data' 128K".to_owned();
+    let container = format!("{text}[run/systemd]\ncontainer = lxc\n");
+    for (text, repair) in [
+        (text, "sudo ahead device set '/my data' 128K"),
+        (&*container, "on the host: sudo ahead device set 0:63 128K"),
+    ] {
+        let repair = Some(repair.to_owned());
+        assert_eq!(said(text), [("stacked-read-ahead", Severity::Note, repair)]);
+    }
+    // Its `/` is not the host's.
+    let root = "[sys/block/sda]\ndev = 8:0\nsize = 9\nqueue/rotational = 0\nqueue/read_ahead_kb = 0\n\
+                [proc/self]\nmountinfo = 30 1 8:0 / / rw - ext4 /dev/sda rw\n[run/systemd]\ncontainer = lxc\n";
+    let repair = "on the host: sudo ahead device set sda 128K".to_owned();
     assert_eq!(
-        found,
-        [("stacked-read-ahead", Severity::Note, Some(repair))]
+        said(root),
+        [("zero-window", Severity::Warning, Some(repair))]
     );
 }
 

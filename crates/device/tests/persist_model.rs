@@ -21,6 +21,16 @@ struct Model {
     boots: u32,
 }
 
+impl Model {
+    /// What is there already is no change.
+    fn set(&mut self, kib: u64) {
+        let before = std::mem::replace(&mut self.now, kib);
+        if before != kib {
+            self.noted.push(before);
+        }
+    }
+}
+
 const WINDOWS: [u64; 5] = [0, 64, 512, 1024, 4096];
 
 #[test]
@@ -64,7 +74,7 @@ fn step(machine: &Persisting, model: &mut Model, random: &mut fastrand::Rng) -> 
     match random.u8(..7) {
         0 => {
             window::set(&machine.tree, "sdc", kib).expect("set");
-            model.noted.push(std::mem::replace(&mut model.now, kib));
+            model.set(kib);
             format!("set {kib}")
         }
         1 => {
@@ -131,6 +141,6 @@ fn persisted(machine: &Persisting, model: &mut Model, kib: u64, only: Option<Mec
         persist::carry_out(&machine.tree, &plan).expect("persisted");
         let before = earlier.map_or(model.now, |(_, _, before)| before);
         model.persisted = Some((plan.mechanism, kib, before));
-        model.noted.push(std::mem::replace(&mut model.now, kib));
+        model.set(kib);
     }
 }

@@ -16,12 +16,9 @@ pub enum DeviceCommandError {
     /// The value is no window.
     #[error(transparent)]
     Value(#[from] WindowValueError),
-    /// The target stands for nothing.
+    /// The target stands for nothing. Status 1 of `ahead doctor` would say that something was found.
     #[error(transparent)]
     Target(#[from] DeviceTargetError),
-    /// A target of `ahead doctor` stands for nothing. Status 1 would say that something was found.
-    #[error(transparent)]
-    NotExamined(DeviceTargetError),
     /// There is no machine to look at.
     #[error("'{}' holds no folder `sys`: name that of a recorded machine with --root", .0.display())]
     NoMachine(std::path::PathBuf),
@@ -62,7 +59,7 @@ impl DeviceCommandError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Value(_)
-            | Self::NotExamined(_)
+            | Self::Target(_)
             | Self::NoMachine(_)
             | Self::NotAsked
             | Self::JsonNotAsked => Exit::Usage,

@@ -114,9 +114,11 @@ impl MeasureCommandError {
     #[must_use]
     pub const fn exit(&self) -> Exit {
         match self {
-            Self::Time(_) | Self::TimeRange(_) | Self::Bytes(_) | Self::BytesRange(_) => {
-                Exit::Usage
-            }
+            Self::Time(_)
+            | Self::TimeRange(_)
+            | Self::Bytes(_)
+            | Self::BytesRange(_)
+            | Self::Target(_) => Exit::Usage,
             _ => Exit::Failed,
         }
     }

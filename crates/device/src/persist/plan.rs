@@ -12,6 +12,7 @@ use super::text;
 use crate::block::LayerKind;
 use crate::boot::{self, BootSettings};
 use crate::boot_setting::BootSetting;
+use crate::container;
 use crate::identity::{self, StableIdentity};
 use crate::machine::MachineTree;
 use crate::mechanism::{self, Mechanism};
@@ -141,6 +142,13 @@ impl Planned<'_> {
             return Err(PersistError::NotInstalled(mechanism));
         }
         let mut notes = vec![format!("{}: {why}.", mechanism.word())];
+        if let Some(sign) = container::sign(self.machine) {
+            notes.push(format!(
+                "{} says that this is a container: the window is its host's, whose boot reads no file of the container. \
+                 Persist it on the host.",
+                sign.file
+            ));
+        }
         let files = self.files(mechanism, &mut notes)?;
         for file in &files {
             let mut others = self
