@@ -7,7 +7,7 @@ use ahead_papers::sensitivity::{self, Turned};
 use ahead_papers::{ALL, Figure, ModelKnobs, Publication, ReproduceError, find, page};
 use ahead_study::parallel;
 use ahead_study::verdict::Verdict;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::arguments::Reproduce;
 use crate::exit::Exit;
@@ -44,13 +44,28 @@ impl ReproduceCommandError {
     }
 }
 
+fn list_json() -> String {
+    let all = ALL.iter().map(|publication| {
+        json!({
+            "name": publication.name,
+            "about": publication.about,
+            "free_numbers": publication.parameters.len(),
+        })
+    });
+    format!("{:#}\n", Value::from_iter(all))
+}
+
 /// Computes, draws and prints.
 ///
 /// # Errors
 /// [`ReproduceCommandError`].
 pub fn reproduce(arguments: &Reproduce) -> Result<Exit, ReproduceCommandError> {
     if arguments.name == "list" {
-        output::to_stdout(&page::list(ALL))?;
+        output::to_stdout(&if arguments.json {
+            list_json()
+        } else {
+            page::list(ALL)
+        })?;
         return Ok(Exit::Fine);
     }
     let wanted = find(&arguments.name)?;

@@ -107,4 +107,8 @@ fn the_list_says_what_each_figure_shows() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    let json = stdout(&Place::new().output(&["reproduce", "list", "--json"]));
+    let list: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(list[0]["name"], "ext2-2000");
+    assert_eq!(list[0]["free_numbers"], 7);
 }

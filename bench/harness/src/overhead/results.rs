@@ -1,6 +1,6 @@
 //! What `ahead bench overhead` found: every single run, and the figure of each row.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::row::{Bound, Effect};
 use crate::results::MachineFacts;
@@ -77,9 +77,28 @@ pub struct RowFigures {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MedianFigure {
     /// The median.
+    #[serde(serialize_with = "rounded")]
     pub value: f64,
     /// Where it would lie in 95 of 100 repetitions.
+    #[serde(serialize_with = "rounded_ends")]
     pub interval: Interval,
+}
+
+/// To thousandths: of nanoseconds, calls, per cent or times, which is finer than any interval.
+fn thousandths(figure: f64) -> f64 {
+    (figure * 1000.0).round() / 1000.0
+}
+
+fn rounded<S: Serializer>(figure: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(thousandths(*figure))
+}
+
+fn rounded_ends<S: Serializer>(interval: &Interval, serializer: S) -> Result<S::Ok, S::Error> {
+    let ends = Interval {
+        low: thousandths(interval.low),
+        high: thousandths(interval.high),
+    };
+    ends.serialize(serializer)
 }
 
 /// Whether a row keeps to its bound.
@@ -156,6 +175,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn figures_are_written_to_thousandths() {
+        let figure = MedianFigure {
+            value: 10.0 / 3.0,
+            interval: Interval {
+                low: -2.0 / 3.0,
+                high: 1e6 / 7.0,
+            },
+        };
+        let text = serde_json::to_string(&figure).expect("numbers");
+        let expected = r#"{"value":3.333,"interval":{"low":-0.667,"high":142857.143}}"#;
+        assert_eq!(text, expected);
+    }
+
+    #[test]
     fn neighbours_are_compared_so_that_a_slow_minute_hits_both() {
         let figure = MedianFigure::new(
             Effect::Added,
@@ -164,10 +197,7 @@ mod tests {
         );
         let figure = figure.unwrap();
         assert_eq!(figure.value, 30.0);
-        let bound = Bound {
-            limit: 30.5,
-            source: "this test",
-        };
+        let bound = Bound { limit: 30.5 };
         let verdict = figure.verdict(Effect::Added, &bound);
         assert_eq!(verdict, BoundVerdict::Kept { sure: false });
         let tight = Bound {

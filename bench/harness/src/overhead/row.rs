@@ -3,9 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where the bounds come from, unless a row says otherwise.
-const ISSUE: &str = "issue 7, what must be shown";
-
 /// How the figure of a row follows from both arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,8 +46,6 @@ impl Effect {
 pub struct Bound {
     /// Largest figure; the smallest one of [`Effect::Speed`] and [`Effect::Count`].
     pub limit: f64,
-    /// Who asks for it.
-    pub source: &'static str,
 }
 
 /// What a program does in a row.
@@ -98,10 +93,7 @@ const fn row(
     effect: Effect,
     limit: f64,
 ) -> OverheadRow {
-    let bound = Some(Bound {
-        limit,
-        source: ISSUE,
-    });
+    let bound = Some(Bound { limit });
     OverheadRow {
         name,
         what,
@@ -191,10 +183,7 @@ pub const ROWS: &[OverheadRow] = &[
         name: "open-calls",
         what: "system calls for the same (counted by strace)",
         effect: Effect::AddedCalls,
-        bound: Some(Bound {
-            limit: 0.0,
-            source: ISSUE,
-        }),
+        bound: Some(Bound { limit: 0.0 }),
         kind: Kind::SmallCalls("open-read-close"),
     },
     row(
