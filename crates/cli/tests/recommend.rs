@@ -380,6 +380,15 @@ fn what_cannot_be_used_is_one_line_and_wrong_usage() {
         1,
         &["/no/such.json"],
     );
+    let missing = recommend(&place, &["/no/such"]);
+    assert_refused(&missing, 2, &["'/no/such' is no file and no device"]);
+    let file = place.file("notes", "no measurement");
+    let file = file.to_str().expect("text");
+    assert_refused(
+        &recommend(&place, &[file]),
+        1,
+        &[file, "is no measurement", ".json"],
+    );
     let nothing = recommend(&place, &["/dev/null"]);
     assert_refused(&nothing, 1, &["/dev/null", "ahead device measure"]);
 }

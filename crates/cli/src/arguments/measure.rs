@@ -48,7 +48,9 @@ pub struct DeviceMeasure {
 #[derive(Debug, Args)]
 #[command(
     after_help = "The simulator runs the mix, or the trace, at every window from 0 to 64 MiB under the \
-    algorithm of Linux 6.18, on a model of the measured device.\n\
+    algorithm of the kernel that the device was measured with, on a model of that device: that of Linux 6.18, or of 6.12 \
+    where it is older. With --model it is Linux 6.12, as in the guests of --prove, and the window that others are held \
+    against is the default of 128 KiB.\n\
     Exit codes: 0 said, 1 could not, or not proved, 2 wrong usage."
 )]
 pub struct DeviceRecommend {

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use ahead_device::machine::MachineTree;
 use ahead_device::measurement::ladder::LadderPoint;
 use ahead_device::measurement::report::{MEASUREMENT_BYTES_MAX, Measurement};
-use ahead_device::target;
+use ahead_device::target::{self, DeviceTargetError};
 use ahead_device::window;
 use ahead_disk_model::DiskModel;
 use ahead_workload::Job;
@@ -142,6 +142,7 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
         limit_ns,
         now_kib,
         target: source.target(),
+        is_model: arguments.model.is_some(),
     };
     if let Some(kib) = what_if_kib {
         let what_if = WhatIf {
@@ -284,6 +285,19 @@ fn job_of_trace(path: &Path, arguments: &DeviceRecommend) -> Result<Job, Recomme
     Ok(job)
 }
 
+/// Why there is no measurement of what was named.
+fn not_measured(text: &str) -> RecommendCommandError {
+    let machine = MachineTree::at(Path::new("/"));
+    let name = text.to_owned();
+    if let Err(DeviceTargetError::Nothing(_)) = target::find(&machine, text) {
+        RecommendCommandError::Nothing(name)
+    } else if Path::new(text).is_file() {
+        RecommendCommandError::FileNotMeasured(name)
+    } else {
+        RecommendCommandError::NotMeasured(name)
+    }
+}
+
 /// Where the device's figures come from.
 enum Source {
     Measured(Box<Measurement>),
@@ -303,8 +317,7 @@ impl Source {
         let path = if is_named_so {
             PathBuf::from(text)
         } else {
-            let stored = stored::measurement_of(text);
-            stored.ok_or_else(|| RecommendCommandError::NotMeasured(text.clone()))?
+            stored::measurement_of(text).ok_or_else(|| not_measured(text))?
         };
         let name = || path.display().to_string();
         let read = |path: &Path| -> io::Result<Vec<u8>> {

@@ -84,6 +84,17 @@ pub enum RecommendCommandError {
         "no measurement of '{0}' is stored: `ahead device measure` a device or a large file on it first"
     )]
     NotMeasured(String),
+    /// Neither a file nor a device.
+    #[error(
+        "'{0}' is no file and no device here: name what `ahead device measure --json` wrote, or a device that was measured"
+    )]
+    Nothing(String),
+    /// A file that is no measurement, on a device of which none is stored.
+    #[error(
+        "'{0}' is no measurement, whose name ends in .json, and of the disk that it lies on none is stored: \
+         `ahead device measure` a device or a large file on it first"
+    )]
+    FileNotMeasured(String),
     /// No model has these figures.
     #[error("'{0}' has figures that no disk model can have: measure again")]
     NoModel(String),
@@ -124,6 +135,7 @@ impl RecommendCommandError {
             | Self::WindowValue(_)
             | Self::Window(_)
             | Self::Form { .. }
+            | Self::Nothing(_)
             | Self::NoModel(_) => Exit::Usage,
             Self::Model(error) => error.exit(),
             Self::Trace(error) => error.exit(),
@@ -134,6 +146,7 @@ impl RecommendCommandError {
             Self::Read { .. }
             | Self::Stored { .. }
             | Self::NotMeasured(_)
+            | Self::FileNotMeasured(_)
             | Self::NoReads(_)
             | Self::Simulate(_) => Exit::Failed,
         }

@@ -42,6 +42,9 @@ pub(super) struct Head {
     pub now_kib: u64,
     /// What `set` would be given.
     pub target: Option<String>,
+    /// No device is there that could have a window: what is called now is the default.
+    #[serde(skip)]
+    pub is_model: bool,
 }
 
 /// How sure the recommendation is.
@@ -132,6 +135,12 @@ pub(super) struct WhatIf {
 }
 
 impl Head {
+    /// The window that others are held against.
+    fn before(&self) -> String {
+        let what = if self.is_model { "default" } else { "now" };
+        format!("{} {what}", name_of(self.now_kib))
+    }
+
     fn text(&self) -> String {
         let mut text = format!("{}\nSimulated: {}\n", self.source, self.machine);
         let rungs = self.corrected_permille.iter();
@@ -287,8 +296,8 @@ impl Recommendation {
         let faster = permille(now.elapsed_ns, chosen.elapsed_ns.max(1));
         let _ = writeln!(
             text,
-            "Beside {} now: ×{} the throughput, 99 % of {} within {} instead of {}.",
-            name_of(self.head.now_kib),
+            "Beside {}: ×{} the throughput, 99 % of {} within {} instead of {}.",
+            self.head.before(),
             ratio(Some(faster)),
             self.head.what_is_limited(),
             seconds(chosen.p99_ns),
@@ -427,7 +436,7 @@ impl WhatIf {
         let fastest_ns = all.iter().map(|one| one.elapsed_ns).min().unwrap_or(0);
         let mut rows = table::with_titles(&self.head.titles(), 1..8);
         rows.add_row(row(
-            format!("{} now", name_of(before.window_kib)).replace(' ', "\u{a0}"),
+            self.head.before().replace(' ', "\u{a0}"),
             before,
             fastest_ns,
         ));
