@@ -1,6 +1,7 @@
 //! `ahead lab`: words of the command line into guests, their answers into tables.
 
 mod account;
+mod arms;
 mod bench;
 mod bound;
 mod error;
@@ -18,17 +19,18 @@ use std::sync::atomic::AtomicBool;
 
 use ahead_guest::kernel::{Kernel, Progress};
 use ahead_guest::{Console, Guest, GuestRun};
-use ahead_harness::arm::{Arm, parse_list};
+use ahead_harness::arm::Arm;
 use indicatif::ProgressBar;
 
 use crate::arguments::{Lab, LabCompare, LabKernel, LabRun, LabShell};
 use crate::exit::Exit;
+use crate::output;
 use crate::progress;
 use crate::signals::stop_flag;
 use account::Account;
 pub use error::LabError;
 pub use machine::{GUEST_ARGUMENT, recipe_beside};
-use machine::{guest, recipe, shared_folder, size_of, steered};
+use machine::{guest, recipe, shared_folder, steered, whole_pages};
 pub use places::{PlaceOutcomes, disk_bytes, outcomes, outcomes_and_unfinished};
 pub use unfinished::Unfinished;
 
@@ -81,19 +83,21 @@ fn boot(guest: &Guest, stop: &AtomicBool) -> Result<GuestRun, LabError> {
 }
 
 fn run(arguments: &LabRun) -> Result<(String, Exit), LabError> {
+    let read_ahead = whole_pages("read-ahead", &arguments.read_ahead)?;
     let mut guest = guest(&arguments.machine, &arguments.task.command)?;
     if !arguments.no_ahead {
         guest.task.command = steered(guest.task.command, &[])?;
     }
-    guest.task.read_ahead_kib = Some(size_of("read-ahead", &arguments.read_ahead)? >> 10);
+    guest.task.read_ahead_kib = Some(read_ahead >> 10);
     let run = boot(&guest, &*stop_flag()?)?;
     let account = Account::of(&run);
-    let text = if arguments.task.json {
+    // As that of `ahead run`: standard output belongs to the command.
+    output::to_stderr(&if arguments.task.json {
         account.to_json()
     } else {
         account.to_string()
-    };
-    Ok((text, code(run.measured.exit_code)))
+    });
+    Ok((String::new(), code(run.measured.exit_code)))
 }
 
 /// The command's own status becomes ours.
@@ -102,14 +106,14 @@ fn code(status: i32) -> Exit {
 }
 
 fn compare(arguments: &LabCompare) -> Result<(String, Exit), LabError> {
-    let arms = parse_list(&arguments.arm)?;
+    let arms = arms::OF_A_COMMAND.parse(&arguments.arm)?;
     let stop = stop_flag()?;
     let mut plain = guest(&arguments.machine, &arguments.task.command)?;
     plain.console = Console::Kept;
     let mut rows = Vec::new();
     for arm in &arms {
         let mut runs = Vec::new();
-        for _ in 0..arguments.repeat.max(1) {
+        for _ in 0..arguments.repeat {
             runs.push(run_arm(&plain, arm, &stop)?);
         }
         rows.push((arm.clone(), runs));
@@ -137,7 +141,7 @@ fn run_arm(plain: &Guest, arm: &Arm, stop: &AtomicBool) -> Result<Account, LabEr
             guest.task.command = steered(guest.task.command, &[])?;
             guest.task.read_ahead_kib = Some(128);
         }
-        other => return Err(LabError::OtherArm(other.clone())),
+        other => return Err(arms::OF_A_COMMAND.refusal(other)),
     }
     let run = boot(&guest, stop)?;
     if run.measured.exit_code != 0 {

@@ -250,7 +250,19 @@ fn make_file_system(kind: FileSystem) -> Result<(), String> {
         FileSystem::Xfs => make.args(["-q", "-f", "-m", &format!("uuid={IDENTITY}")]),
         FileSystem::Btrfs => make.args(["-q", "-f", "-U", IDENTITY]),
     };
-    succeed(make.arg(DISK).env("PATH", path_with_sbin()))
+    // Not to the console, which is the command's: notes of `mkfs.btrfs` stood in front of what that printed.
+    let made = make.arg(DISK).env("PATH", path_with_sbin()).output();
+    let made = made.map_err(|error| cannot_start(&make, &error))?;
+    if made.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&made.stderr);
+    let last = said.lines().rfind(|line| !line.trim().is_empty());
+    Err(format!(
+        "`{program}` ended with {}: {}",
+        made.status,
+        last.unwrap_or_default().trim()
+    ))
 }
 
 /// Tools of administrators are not in everybody's path.

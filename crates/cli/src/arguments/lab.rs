@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::amounts::{from_one, some_bytes};
 use super::programs::ProgramChoice;
 
 /// `ahead lab`.
@@ -90,6 +91,10 @@ pub struct LabCommand {
 
 /// `ahead lab run`.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "The account goes to standard error: standard output belongs to CMD, with all that it prints.\n\
+    Exit codes: the status of CMD; 1 could not run it, 2 wrong usage, 126 CMD cannot be executed, 127 CMD not found."
+)]
 pub struct LabRun {
     /// What the guest is made of.
     #[command(flatten)]
@@ -119,7 +124,7 @@ pub struct LabCompare {
     )]
     pub arm: String,
     /// How often each arm is run
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = from_one::<u32>)]
     pub repeat: u32,
     /// What runs there.
     #[command(flatten)]
@@ -139,10 +144,10 @@ pub struct LabPatterns {
     #[arg(long, value_name = "LIST", default_value = "all")]
     pub pattern: String,
     /// End each run after so many virtual seconds
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = from_one::<u64>)]
     pub seconds: u64,
     /// End each run after so many bytes
-    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = some_bytes)]
     pub bytes: String,
     /// Memory of each guest
     #[arg(long, value_name = "SIZE", default_value = "3G")]
@@ -158,7 +163,7 @@ pub struct LabBench {
     /// What is read, and where.
     #[command(flatten)]
     pub patterns: LabPatterns,
-    /// Arms, comma separated
+    /// Arms, comma separated: off, stock:KIB, static-best, run, run:KEY=VALUE, patched, ceiling
     #[arg(
         long,
         value_name = "LIST",
@@ -166,7 +171,7 @@ pub struct LabBench {
     )]
     pub arm: String,
     /// How often each pair of pattern and arm is run
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = from_one::<u32>)]
     pub repeat: u32,
     /// File system: ext4, or xfs, which has large folios (needs its mkfs)
     #[arg(long, value_name = "KIND", default_value = "ext4", value_parser = ["ext4", "xfs"])]

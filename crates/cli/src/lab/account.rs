@@ -188,7 +188,8 @@ pub(super) fn compared(rows: &Rows) -> String {
         let Some(run) = median(runs) else {
             continue;
         };
-        let permille = first.map(|first| {
+        // Without a read the ceiling takes no time, and what the others take is none of a disk's.
+        let permille = first.filter(|_| run.read_bytes > 0).map(|first| {
             let ratio = u128::from(first.elapsed_ns) * 1000 / u128::from(run.elapsed_ns.max(1));
             u64::try_from(ratio).unwrap_or(u64::MAX)
         });
@@ -211,7 +212,13 @@ pub(super) fn compared(rows: &Rows) -> String {
             spread.unwrap_or_else(|| "-".to_owned()),
         ]);
     }
-    format!("{table}\n")
+    let runs = || rows.iter().flat_map(|(_, runs)| runs);
+    let note = if runs().all(|run| run.read_bytes == 0) {
+        "The command read nothing from its disk, which is its working folder: there is nothing to compare.\n"
+    } else {
+        ""
+    };
+    format!("{table}\n{note}")
 }
 
 /// The same with every run, for programs.

@@ -1,11 +1,10 @@
 //! `ahead lab bench`: the bench's patterns and arms in guests, as tables, JSON and pictures.
 
-use std::fs;
-
 use ahead_disk_model::TimeScale;
 
+use super::arms;
 use super::error::LabError;
-use super::machine::{disk_name, file_system};
+use super::machine::{disk_name, file_system, results_folder};
 use super::patterns::Sweep;
 use crate::arguments::LabBench;
 use crate::bench;
@@ -14,11 +13,12 @@ use crate::exit::Exit;
 pub(super) fn bench(arguments: &LabBench) -> Result<(String, Exit), LabError> {
     let scale = arguments.scale.as_deref().map(str::parse::<TimeScale>);
     let scale = scale.transpose().map_err(LabError::Scale)?;
+    let arms = arms::OF_THE_BENCH.parse(&arguments.arm)?;
     let repeat = [format!("--repeat={}", arguments.repeat)];
-    let mut sweep = Sweep::new(&arguments.patterns, &arguments.arm, repeat, None)?;
+    let mut sweep = Sweep::new(&arguments.patterns, arms, repeat, None)?;
     sweep.file_system = file_system(&arguments.fs);
     for folder in [&arguments.json, &arguments.svg].into_iter().flatten() {
-        fs::create_dir_all(folder)?;
+        results_folder(folder)?;
     }
     let image = sweep.image()?;
     let mut text = String::new();

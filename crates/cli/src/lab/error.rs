@@ -44,6 +44,32 @@ pub enum LabError {
         /// What is wrong with it.
         source: SizeError,
     },
+    /// A size that the kernel would round.
+    #[error("--{option}: '{text}' is not a whole number of pages of 4 KiB, such as 128K")]
+    PartOfPage {
+        /// Of which option.
+        option: &'static str,
+        /// As it was typed.
+        text: String,
+    },
+    /// A size with which there is no guest.
+    #[error("--{option}: '{text}' is too small: it takes {mib_min}M or more")]
+    TooSmall {
+        /// Of which option.
+        option: &'static str,
+        /// As it was typed.
+        text: String,
+        /// The smallest.
+        mib_min: u64,
+    },
+    /// The folder for results.
+    #[error("cannot write results to '{}': {source}", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// `--arm`.
     #[error("--arm: {0}")]
     Arm(#[from] ParseArmError),
@@ -70,10 +96,13 @@ pub enum LabError {
         last: String,
     },
     /// An arm that a guest does not have.
-    #[error(
-        "--arm: `{0}` is for `ahead bench`; a command in a guest has off, stock:KIB, run, ceiling"
-    )]
-    OtherArm(Arm),
+    #[error("--arm: `{arm}` is for `ahead bench`; here there are {known}")]
+    OtherArm {
+        /// Which.
+        arm: Arm,
+        /// Those that it has.
+        known: &'static str,
+    },
     /// What a plan has and a guest has not.
     #[error(
         "no guest has {0}: it has linux-6.12, linux-6.12:ra_kb=N, adaptive with or without keys, patched, none, oracle"
@@ -133,10 +162,11 @@ impl LabError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::KernelSeries(_) | Self::Size { .. } | Self::Arm(_) | Self::OtherArm(_) => {
+            Self::KernelSeries(_) | Self::Size { .. } | Self::Arm(_) | Self::OtherArm { .. } => {
                 Exit::Usage
             }
             Self::Pattern(_) | Self::Scale(_) | Self::NotInLab(_) => Exit::Usage,
+            Self::PartOfPage { .. } | Self::TooSmall { .. } => Exit::Usage,
             Self::NoDisk(_) | Self::NoVirtualTime(_) => Exit::Usage,
             Self::Guest(GuestError::NotStarted { is_missing, .. }) => {
                 if *is_missing {

@@ -25,8 +25,12 @@ pub const GUEST_ARGUMENT: &str = "__guest";
 const MODELS_NAME: &str = "libahead_guest_disk.a";
 /// Where Debian's packages put the source of kernels.
 const SOURCES: &str = "/usr/src";
+/// With less memory a guest ends in the middle of its boot, or kills what runs in it.
+pub(super) const MEMORY_BYTES_MIN: u64 = 32 << 20;
 /// What the bench in a guest writes its results to, in the shared folder.
 const RESULTS: &str = "results.json";
+/// Of a guest.
+const PAGE_BYTES: u64 = 4096;
 /// A guest that takes longer on the host's clock hangs.
 pub(super) const WALL_LIMIT: Duration = Duration::from_secs(600);
 
@@ -72,6 +76,39 @@ pub(super) fn size_of(option: &'static str, text: &str) -> Result<u64, LabError>
     size::parse(text).map_err(|source| LabError::Size { option, source })
 }
 
+/// As [`size_of`], of what the kernel rounds down to pages.
+pub(super) fn whole_pages(option: &'static str, text: &str) -> Result<u64, LabError> {
+    let bytes = size_of(option, text)?;
+    if bytes.is_multiple_of(PAGE_BYTES) {
+        return Ok(bytes);
+    }
+    Err(LabError::PartOfPage {
+        option,
+        text: text.to_owned(),
+    })
+}
+
+/// As [`size_of`], of what cannot be smaller.
+pub(super) fn size_from(option: &'static str, text: &str, bytes_min: u64) -> Result<u64, LabError> {
+    let bytes = size_of(option, text)?;
+    if bytes >= bytes_min {
+        return Ok(bytes);
+    }
+    Err(LabError::TooSmall {
+        option,
+        text: text.to_owned(),
+        mib_min: bytes_min >> 20,
+    })
+}
+
+/// A folder for results, made before they are measured.
+pub(super) fn results_folder(path: &Path) -> Result<(), LabError> {
+    fs::create_dir_all(path).map_err(|source| LabError::Folder {
+        path: path.to_owned(),
+        source,
+    })
+}
+
 /// A guest with this kernel and disk that does nothing yet.
 pub(super) fn guest_of(kernel: &LabKernel, disk: &str) -> Result<Guest, LabError> {
     let recipe = recipe(kernel)?;
@@ -100,8 +137,20 @@ pub(super) fn file_system(name: &str) -> FileSystem {
     }
 }
 
+/// The smallest disk that `mkfs` makes such a file system on.
+const fn disk_bytes_min(file_system: FileSystem) -> u64 {
+    match file_system {
+        FileSystem::Ext4 | FileSystem::Nfs => 8 << 20,
+        FileSystem::Xfs => 300 << 20,
+        FileSystem::Btrfs => 128 << 20,
+    }
+}
+
 /// A guest of this machine for `command`, and the disk's model.
 pub(super) fn guest(machine: &LabMachine, command: &[OsString]) -> Result<Guest, LabError> {
+    let memory_bytes = size_from("memory", &machine.memory, MEMORY_BYTES_MIN)?;
+    let file_system = file_system(&machine.fs);
+    let disk_bytes = size_from("size", &machine.size, disk_bytes_min(file_system))?;
     let mut command = command.to_vec();
     if let Some(program) = command.first_mut() {
         // A name without a folder is looked for there.
@@ -109,7 +158,7 @@ pub(super) fn guest(machine: &LabMachine, command: &[OsString]) -> Result<Guest,
     }
     let mut guest = guest_of(&machine.kernel, &machine.disk)?;
     let mut task = Task::new(command);
-    task.file_system = file_system(&machine.fs);
+    task.file_system = file_system;
     for path in &machine.with {
         let path = std::path::absolute(path)?;
         // Before anything is booted for it.
@@ -122,8 +171,8 @@ pub(super) fn guest(machine: &LabMachine, command: &[OsString]) -> Result<Guest,
         task.preparations
             .push(vec!["/bin/sh".into(), "-c".into(), script.clone()]);
     }
-    guest.memory_bytes = size_of("memory", &machine.memory)?;
-    guest.disk.bytes = size_of("size", &machine.size)?;
+    guest.memory_bytes = memory_bytes;
+    guest.disk.bytes = disk_bytes;
     guest.task = task;
     guest.wall_limit = Duration::from_secs(machine.wall_limit);
     Ok(guest)

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use ahead_disk_model::TimeScale;
 use ahead_guest::{Console, FileSystem, Guest, Task};
 use ahead_harness::Results;
-use ahead_harness::arm::{self, Arm};
+use ahead_harness::arm::Arm;
 use ahead_harness::calendar::utc_minutes;
 use ahead_workload::scenario::{self, Scenario};
 
@@ -48,15 +48,14 @@ pub(super) struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    /// `arms` as the user wrote them; `options` for `ahead bench run`, beside what is in `patterns`.
+    /// In these `arms`; `options` for `ahead bench run`, beside what is in `patterns`.
     pub(super) fn new(
         patterns: &'a LabPatterns,
-        arms: &str,
+        arms: Vec<Arm>,
         options: impl IntoIterator<Item = String>,
         requests: Option<&'a Path>,
     ) -> Result<Self, LabError> {
         let scenarios = scenario::parse_list(&patterns.pattern).map_err(LabError::Pattern)?;
-        let arms = arm::parse_list(arms)?;
         let mut all = vec![
             format!("--seconds={}", patterns.seconds),
             format!("--bytes={}", patterns.bytes),

@@ -14,8 +14,9 @@ use ahead_harness::predict::{
 use ahead_study::circumstances::ReclaimChoice;
 use ahead_workload::tree::Tree;
 
+use super::arms;
 use super::error::LabError;
-use super::machine::disk_name;
+use super::machine::{disk_name, results_folder};
 use super::patterns::{IMAGE_BYTES, Sweep};
 use super::trees;
 use crate::arguments::LabPredict;
@@ -33,10 +34,11 @@ pub(super) fn predict(arguments: &LabPredict) -> Result<(String, Exit), LabError
         format!("--seed={}", arguments.seed),
     ];
     let requests = arguments.requests.as_deref();
-    let sweep = Sweep::new(&arguments.patterns, &arguments.arm, options, requests)?;
+    let arms = arms::OF_PREDICTIONS.parse(&arguments.arm)?;
+    let sweep = Sweep::new(&arguments.patterns, arms, options, requests)?;
     let folders = [&arguments.measured, &arguments.requests];
     for folder in folders.into_iter().flatten() {
-        fs::create_dir_all(folder)?;
+        results_folder(folder)?;
     }
     if !arguments.reclaim.is_empty() {
         return rule_by_rule(arguments, &sweep);

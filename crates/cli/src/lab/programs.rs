@@ -20,7 +20,8 @@ use super::bound;
 use super::error::LabError;
 use super::image::{Image, MAKING_DISK};
 use super::machine::{
-    bench_command, bench_in, disk_name, file_system, guest_of, shared_folder, size_of,
+    bench_command, bench_in, disk_name, file_system, guest_of, results_folder, shared_folder,
+    size_of,
 };
 use crate::arguments::{LabPrograms, ProgramChoice};
 use crate::bench::programs::{draw, list, path, to_json};
@@ -37,7 +38,7 @@ pub(super) fn programs(arguments: &LabPrograms) -> Result<(String, Exit), LabErr
     let choice = &arguments.choice;
     let list = list(choice).map_err(|error| LabError::Programs(error.into()))?;
     for folder in [&arguments.json, &arguments.svg].into_iter().flatten() {
-        fs::create_dir_all(folder)?;
+        results_folder(folder)?;
     }
     let memory_bytes = size_of("memory", &arguments.memory)?;
     let stop = stop_flag()?;
