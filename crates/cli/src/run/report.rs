@@ -3,9 +3,13 @@
 //! What could not be seen is part of the account: mapped files, static programs, files beyond the
 //! table. A report that is silent about them would read as if nothing had happened there.
 
+use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::ExitStatus;
 
+use ahead_device::block;
+use ahead_device::machine::MachineTree;
 use ahead_engine::report::{Aside, FileReport, LearnedDevice, Report};
 use ahead_engine::settings::Settings;
 use ahead_engine::tree_report::TreeReport;
@@ -15,7 +19,7 @@ use ahead_sys::block_queue::DeviceNumber;
 use serde_json::{Value, json};
 
 use super::command::{Command, Visibility};
-use crate::figures::seconds;
+use crate::figures::{self, count, seconds};
 
 /// Files shown to people; the rest is summed up. `--json` has all of them.
 const FILES_SHOWN_MAX: usize = 30;
@@ -101,7 +105,7 @@ impl RunReport<'_> {
     pub fn text(&self) -> String {
         let report = self.report;
         let mut text = format!(
-            "ahead: {} {} after {:.2} s; {} {}, {} {}, {} requests, at most {} MiB unread\n",
+            "ahead: {} {} after {:.2} s; {} {}, {} {}, {}, at most {} unread\n",
             self.command.path.display(),
             ending(self.status),
             self.elapsed.as_secs_f64(),
@@ -109,8 +113,8 @@ impl RunReport<'_> {
             plural(report.processes, "process", "processes"),
             report.files.len(),
             plural(report.files.len() as u64, "file", "files"),
-            report.calls,
-            report.unread_pages_max * PAGE_KIB / 1024,
+            count(report.calls, "request"),
+            figures::size(report.unread_pages_max.saturating_mul(PAGE_KIB << 10)),
         );
         if !report.files.is_empty() {
             text.push_str(&files_table(&report.files));
@@ -205,12 +209,23 @@ fn device_json(device: &LearnedDevice) -> Value {
     })
 }
 
+/// As the kernel names it here; its number where it has no block device.
+fn device_name(device: &LearnedDevice) -> String {
+    let number = DeviceNumber::from_dev(device.number).to_string();
+    let folder = block::folder_of(&MachineTree::at(Path::new("/")), &number);
+    let name = folder.as_deref().and_then(Path::file_name);
+    match name.and_then(OsStr::to_str) {
+        Some(name) => format!("{} ({number})", name.replace('!', "/")),
+        None => number,
+    }
+}
+
 /// What was learned of a device, as a sentence.
 fn learned(device: &LearnedDevice) -> String {
     let milliseconds = |estimate: DeviceEstimate| estimate.access_ns as f64 / 1e6;
     format!(
         "device {}: an access takes {:.2} ms, as is believed; {:.2} ms at first",
-        DeviceNumber::from_dev(device.number),
+        device_name(device),
         milliseconds(device.newest),
         milliseconds(device.first),
     )
@@ -403,6 +418,20 @@ mod tests {
         }
     }
 
+    /// 64 pages were "at most 0 MiB".
+    #[test]
+    fn what_was_unread_has_its_unit_and_one_request_no_plural() {
+        let report = Report {
+            calls: 1,
+            unread_pages_max: 64,
+            ..one_file()
+        };
+        let seen = Visibility::Seen(BinaryMachine::this());
+        let text = with_report(seen, &report, |run| run.text());
+        let end = "; 1 process, 1 file, 1 request, at most 256 KiB unread\n";
+        assert!(text.contains(end), "{text}");
+    }
+
     #[test]
     fn json_keeps_pages_as_numbers_and_says_what_was_not_seen() {
         let mut report = one_file();
@@ -455,8 +484,11 @@ mod tests {
         }];
         let seen = || Visibility::Seen(BinaryMachine::this());
         let text = with_report(seen(), &report, |shown| shown.text());
-        let line = "ahead: device 8:1: an access takes 8.00 ms, as is believed; 0.12 ms at first\n";
-        assert!(text.contains(line), "{text}");
+        // With its name in front, where this machine has such a device.
+        let line = text.lines().find(|line| line.starts_with("ahead: device "));
+        let line = line.expect("a line").replace("(8:1)", "8:1");
+        let end = "8:1: an access takes 8.00 ms, as is believed; 0.12 ms at first";
+        assert!(line.ends_with(end), "{line}");
         let json = with_report(seen(), &report, |shown| shown.json());
         let value: Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!(value["devices"][0]["access_ns_first"], 120_000);
