@@ -6,17 +6,30 @@
 use std::io;
 use std::path::Path;
 
-use ahead_trace::{Format, Reader, Sink, Writer, Written, create, writer};
+use ahead_trace::{
+    Format, Reader, Sink, WriteError, WriteProblem, Writer, Written, create, writer,
+};
 
 use crate::arguments::Convert;
+use crate::figures::count;
 use crate::output;
 use crate::traces::{self, ReadingProgress, TraceCommandError};
 
-/// Converts, and says what became of it.
+/// Converts, and says what became of it. `Ok` also when who reads the new trace has gone.
 ///
 /// # Errors
 /// The trace cannot be read to its end, or not be written.
 pub fn convert(arguments: &Convert) -> Result<(), TraceCommandError> {
+    match converted(arguments) {
+        Err(TraceCommandError::Write(WriteError {
+            problem: WriteProblem::Io(error),
+            ..
+        })) if arguments.output == Path::new("-") => Ok(output::forgive_broken_pipe(Err(error))?),
+        other => other,
+    }
+}
+
+fn converted(arguments: &Convert) -> Result<(), TraceCommandError> {
     let format = format_of(arguments)?;
     let objects = traces::objects(&arguments.trace)?;
     let mut reader = traces::reader(&arguments.input, &arguments.trace)?;
@@ -80,19 +93,22 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 
 fn summary(written: &Written, format: Format, skipped: u64) -> String {
     let mut text = format!(
-        "{} records written as {}\n",
-        written.accesses,
+        "{} written as {}\n",
+        count(written.accesses, "record"),
         format.name()
     );
     if written.left_out > 0 {
         text += &format!(
-            "{} records left out: {} cannot hold them\n",
-            written.left_out,
+            "{} left out: {} cannot hold it\n",
+            count(written.left_out, "record"),
             format.name()
         );
     }
     if skipped > 0 {
-        text += &format!("{skipped} lines passed over: headers, other calls, other actions\n");
+        text += &format!(
+            "{} passed over: headers, other calls, other actions\n",
+            count(skipped, "line")
+        );
     }
     text
 }

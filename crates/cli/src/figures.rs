@@ -7,6 +7,12 @@ pub(crate) fn per_cent(part: u64, whole: u64) -> String {
     format!("{}.{} %", per_mille / 10, per_mille % 10)
 }
 
+/// So many of what has an `s` behind it where it is not one.
+pub(crate) fn count(number: u64, one: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{ending}")
+}
+
 /// Bytes in the largest unit that leaves a whole number before the point.
 pub(crate) fn size(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];

@@ -54,7 +54,11 @@ fn one_line(text: &str) -> String {
     line
 }
 
-fn forgive_broken_pipe(written: io::Result<()>) -> io::Result<()> {
+/// A failure to write, unless it says that the reader has gone.
+///
+/// # Errors
+/// Any other.
+pub(crate) fn forgive_broken_pipe(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,

@@ -21,6 +21,7 @@ use serde_json::json;
 
 use crate::arguments::Replay;
 use crate::exit::Exit;
+use crate::figures::{count, seconds};
 use crate::output;
 use crate::traces::{self, ReadingProgress, TraceCommandError};
 use names::Names;
@@ -184,44 +185,46 @@ impl Stage {
 
 fn as_text(outcome: &Outcome, elapsed_ns: u64, pace: Pace) -> String {
     let mut text = format!(
-        "{} reads by {} threads, {} bytes in {} = {} MB/s\n",
-        outcome.reads,
-        outcome.threads,
+        "{} by {}, {} bytes in {} = {} MB/s\n",
+        count(outcome.reads, "read"),
+        count(outcome.threads, "thread"),
         outcome.bytes,
-        crate::figures::seconds(elapsed_ns),
+        seconds(elapsed_ns),
         megabytes_per_second(outcome.bytes, elapsed_ns),
     );
     let latency = &outcome.latency;
-    let at = |quantile| crate::figures::seconds(latency.value_at_quantile(quantile));
+    let at = |quantile| seconds(latency.value_at_quantile(quantile));
     if !latency.is_empty() {
         text += &format!(
             "latency: median {}, 99 % at most {}, largest {}\n",
             at(0.5),
             at(0.99),
-            crate::figures::seconds(latency.max())
+            seconds(latency.max())
         );
     }
     if pace == Pace::Recorded {
         text += &format!(
             "the latest read began {} behind its time\n",
-            crate::figures::seconds(outcome.latest_ns)
+            seconds(outcome.latest_ns)
         );
     }
-    let mut line = |count: u64, what: &str| {
-        if count > 0 {
-            text += &format!("{count} {what}\n");
+    let mut line = |number: u64, one: &str, what: &str| {
+        if number > 0 {
+            text += &format!("{} {what}\n", count(number, one));
         }
     };
     line(
         outcome.short_reads,
-        "reads got less than was recorded: the file is shorter",
+        "read",
+        "got less than was recorded: the file is shorter",
     );
-    line(outcome.writes_left_out, "writes left out");
+    line(outcome.writes_left_out, "write", "left out");
     line(
         outcome.mappings_left_out,
-        "mappings left out: the trace saw no page faults",
+        "mapping",
+        "left out: the trace saw no page faults",
     );
-    line(outcome.failures, "records failed");
+    line(outcome.failures, "record", "failed");
     if let Some(first) = &outcome.first_failure {
         text += &format!("first failure: {first}; try --root DIR, or --root DIR --create\n");
     }

@@ -48,10 +48,25 @@ fn json(output: &Output) -> Value {
 fn a_trace_comes_back_the_same_through_every_format() {
     let place = Place::new();
     let mut from = place.file("t.iolog", FIO);
-    for name in ["t.csv", "t.csv.zst", "t.parquet", "back.iolog"] {
+    // Packed Parquet was written and could not be read; `.gz` was a name, and its file not packed.
+    for name in [
+        "t.csv",
+        "t.csv.zst",
+        "t.parquet",
+        "t.parquet.zst",
+        "t.csv.gz",
+        "t.parquet.gz",
+        "back.iolog",
+    ] {
         let to = place.path().join(name);
         let said = fine(&place.output(&["convert", text(&from), text(&to)]));
         assert!(said.starts_with("5 records written as "), "{said}");
+        let magic = std::fs::read(&to).expect("a trace");
+        let is_packed = |ending: &str, begins: &[u8]| {
+            assert_eq!(name.ends_with(ending), magic.starts_with(begins), "{name}");
+        };
+        is_packed(".zst", &[0x28, 0xB5, 0x2F, 0xFD]);
+        is_packed(".gz", &[0x1F, 0x8B]);
         from = to;
     }
     assert_eq!(std::fs::read_to_string(from).expect("a log"), FIO);
@@ -74,6 +89,29 @@ fn a_trace_is_read_from_a_pipe_and_written_to_one() {
     let table = fine(&output);
     assert_eq!(table.lines().count(), 6, "{table}");
     assert!(stderr(&output).starts_with("5 records written as csv"));
+}
+
+/// A broken pipe is success, as everywhere: `ahead convert big.csv - --to csv | true` ended with 1.
+#[test]
+fn who_reads_a_converted_trace_may_go() {
+    let place = Place::new();
+    let reads = "10 /data/a read 0 65536\n".repeat(100_000);
+    let log = FIO.replacen("10 /data/a read 0 65536\n", &reads, 1);
+    let trace = place.file("t.iolog", log);
+    for format in ["csv", "fio", "parquet", "oracle-general"] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut convert = place.ahead(&["convert", text(&trace), "-", "--to", format]);
+        let output = convert.stdout(writer).stderr(Stdio::piped()).output();
+        let output = output.expect("ahead starts");
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{format}: {}",
+            stderr(&output)
+        );
+        assert_eq!(stderr(&output), "", "{format}");
+    }
 }
 
 #[test]
@@ -105,6 +143,15 @@ fn a_table_of_somebody_needs_a_map() {
     let figures = json(&place.output(&["stat", "--json", text(&trace), "--columns", map]));
     assert_eq!(figures["read_bytes"], 8192);
     assert_eq!(figures["sequential_reads"], 1);
+    let damaged = place.file("dmg.csv", "at_ns,offset,length\n1,0,4096\n2,many,4096\n");
+    let said = format!(
+        "ahead: '{}' line 3: column 'offset' has 'many', which is not a whole number that fits\n",
+        text(&damaged)
+    );
+    for command in [&["stat"][..], &["simulate", "--workload"]] {
+        let output = place.output(&[command, &[text(&damaged)]].concat());
+        assert_eq!(stderr(&output), said);
+    }
     let output = place.output(&["stat", text(&trace), "--columns", "offset=one:mile"]);
     assert_refused(&output, 2, &["offset=one:mile", "the unit is not known"]);
 }
@@ -256,6 +303,19 @@ fn a_program_and_its_children_are_recorded() {
     let processes: std::collections::BTreeSet<_> =
         ours.iter().map(|access| access.process).collect();
     assert_eq!(processes.len(), 2, "the child has its own number");
+}
+
+/// `x.foo` became a CSV without a word.
+#[test]
+fn a_recording_of_an_unknown_format_is_refused_as_a_conversion_to_it_is() {
+    let place = Place::new();
+    let trace = place.path().join("x.foo");
+    let output = place.output(&["run", "--record", text(&trace), "--", "true"]);
+    assert_refused(&output, 2, &["x.foo", ".parquet"]);
+    let from = place.file("t.iolog", FIO);
+    let output = place.output(&["convert", text(&from), text(&trace)]);
+    assert_refused(&output, 2, &["x.foo", "--to"]);
+    assert!(!trace.exists());
 }
 
 #[test]
