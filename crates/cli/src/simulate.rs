@@ -9,8 +9,9 @@ use ahead_study::parallel;
 use ahead_study::plan::{CEILING, Cell, FLOOR, KERNEL, Plan};
 use ahead_study::sweep::{self, SweepError};
 use ahead_study::table;
-use ahead_study::typed::Words;
+use ahead_study::typed::{self, Words};
 use ahead_workload::KINDS;
+use ahead_workload::presets::PRESETS;
 use serde_json::json;
 
 use crate::arguments::Simulate;
@@ -178,10 +179,17 @@ fn list() -> String {
     for (name, keys, meaning) in KINDS {
         workloads.add_row([*name, &broken(keys), *meaning]);
     }
+    for (name, meaning) in typed::BY_SEED {
+        workloads.add_row([name, "seed=N", meaning]);
+    }
+    let mut presets = table::with_titles(&["workloads with a name", ""], 0..0);
+    for preset in PRESETS.iter().filter(|preset| preset.has_an_end()) {
+        presets.add_row([preset.name, preset.about]);
+    }
     let mut disks = table::with_titles(&["disks"], 0..0);
     disks.add_row([DiskModel::PRESETS.join(" ")]);
     format!(
-        "{listed}\n\n{workloads}\n\n{disks}\n\
+        "{listed}\n\n{workloads}\n\n{presets}\n\n{disks}\n\
          A disk may also be a model file ending in .toml.\n\
          Plans can hold more workloads: several together, or with pauses; see plans/.\n"
     )
