@@ -53,7 +53,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand run" -l set -d 'Change one s
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l config -d 'Read settings from this file too' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l report -d 'When CMD has ended, print what was seen and done per file, and what was left alone and why' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l explain-to -d 'Print decisions to this file instead (implies --explain)' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand run" -l record -d 'Record the reads of CMD as a trace: .csv, .parquet, .fio, each also with .zst' -r -F
+complete -c ahead -n "__fish_ahead_using_subcommand run" -l record -d 'Record the reads of CMD as a trace: .csv (also without an ending), .parquet, .fio, each also with .zst or .gz' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l device-cache -d 'Whether to begin with what earlier runs learned of the disks, and to keep what this one learns [default: yes; inside another run what that one does]' -r -f -a "yes\t''
 no\t''"
 complete -c ahead -n "__fish_ahead_using_subcommand run" -l json -d 'Write the report as JSON (implies --report)'
@@ -300,7 +300,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l bytes -d 'End each run after so many bytes' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l memory -d 'Memory of each guest' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l guests -d 'Guests at once' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l arm -d 'Arms, comma separated' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l arm -d 'Arms, comma separated: off, stock:KIB, static-best, run, run:KEY=VALUE, patched, ceiling' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l repeat -d 'How often each pair of pattern and arm is run' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l fs -d 'File system: ext4, or xfs, which has large folios (needs its mkfs)' -r -f -a "ext4\t''
 xfs\t''"

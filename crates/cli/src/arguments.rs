@@ -1,6 +1,7 @@
 //! The command line: every command, option and sentence of help. No behaviour lives here; the man
 //! page and the shell completions are made from these definitions.
 
+mod amounts;
 mod daemon;
 mod device;
 mod example;
@@ -17,6 +18,8 @@ use std::path::PathBuf;
 
 use ahead_harness::predict::ScaledDisk;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use amounts::{from_one, some_bytes};
 
 pub use daemon::{DaemonLog, DaemonMode, DaemonOptions, Explain, Status, Top};
 pub use device::{DeviceOptions, DeviceVerb, Doctor, PersistChoice, PersistOptions};
@@ -157,7 +160,8 @@ pub struct Run {
     /// Print decisions to this file instead (implies --explain)
     #[arg(long, value_name = "FILE")]
     pub explain_to: Option<PathBuf>,
-    /// Record the reads of CMD as a trace: .csv, .parquet, .fio, each also with .zst
+    /// Record the reads of CMD as a trace: .csv (also without an ending), .parquet, .fio, each also
+    /// with .zst or .gz
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Do not act in the processes that CMD starts
@@ -328,10 +332,10 @@ pub struct BenchPredict {
     )]
     pub windows: Vec<u64>,
     /// How often each cell is measured
-    #[arg(long, value_name = "N", default_value = "3")]
+    #[arg(long, value_name = "N", default_value = "3", value_parser = from_one::<u32>)]
     pub repeat: u32,
     /// Longest run of a cell
-    #[arg(long, value_name = "SECONDS", default_value = "3")]
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = from_one::<u64>)]
     pub seconds: u64,
     /// Random seed: the same seed reads the same places
     #[arg(long, value_name = "N", default_value = "1")]
@@ -363,7 +367,7 @@ pub struct BenchOverhead {
     #[arg(long, value_name = "LIST", default_value = "all")]
     pub row: String,
     /// How often each row is run in each arm
-    #[arg(long, value_name = "N", default_value = "9", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value = "9", value_parser = from_one::<u32>)]
     pub repeat: u32,
     /// A quarter of the operations and three repeats, for a first look
     #[arg(long)]
@@ -408,7 +412,7 @@ pub struct BenchRun {
     )]
     pub arm: String,
     /// How often each pair of pattern and arm is run
-    #[arg(long, value_name = "N", default_value = "3")]
+    #[arg(long, value_name = "N", default_value = "3", value_parser = from_one::<u32>)]
     pub repeat: u32,
     /// Random seed: the same seed reads the same places (default: the plan's, or 1)
     #[arg(long, value_name = "N")]
@@ -424,10 +428,10 @@ pub struct BenchRun {
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// End each run after so many seconds
-    #[arg(long, value_name = "N", conflicts_with = "quick")]
+    #[arg(long, value_name = "N", conflicts_with = "quick", value_parser = from_one::<u64>)]
     pub seconds: Option<u64>,
     /// End each run after so many bytes
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
     pub bytes: Option<String>,
     /// Read-ahead sizes in KiB that `static-best` tries, comma separated
     #[arg(long, value_name = "LIST", value_delimiter = ',')]

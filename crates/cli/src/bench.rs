@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ahead_device::whole_file;
+use ahead_disk_model::TimeScale;
+use ahead_disk_model::time_scale::TimeScaleError;
 use ahead_harness::arm::{Arm, ParseArmError};
 use ahead_harness::planned::{self, PlannedError};
 use ahead_harness::predict::{PredictError, PredictPlan, Predictions};
@@ -43,6 +45,12 @@ pub enum BenchCommandError {
     /// `--pattern`.
     #[error("--pattern: {0}")]
     Pattern(#[from] ParseScenarioError),
+    /// `--patterns` of `ahead bench predict`.
+    #[error("--patterns: {0}")]
+    Patterns(ParseScenarioError),
+    /// `--scale`.
+    #[error("--scale: {0}")]
+    Scale(#[from] TimeScaleError),
     /// `--plan`.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -115,7 +123,7 @@ impl BenchCommandError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Pattern(_) | Self::Plan(_) | Self::Planned(_) => Exit::Usage,
-            Self::Arm(_) | Self::Size(_) => Exit::Usage,
+            Self::Arm(_) | Self::Size(_) | Self::Patterns(_) | Self::Scale(_) => Exit::Usage,
             Self::Bench(ahead_harness::BenchError::NothingToRun) | Self::Beside(_) => Exit::Usage,
             Self::Predict(PredictError::NoTwin { .. }) => Exit::Usage,
             Self::Overhead(error) => error.exit(),
@@ -209,7 +217,8 @@ fn predict(arguments: &BenchPredict) -> Result<String, BenchCommandError> {
     };
     let disk = DiskChoice::Emulated(String::new());
     let mut bench = BenchPlan::new(disk, reader);
-    bench.scenarios = scenario::parse_list(&arguments.patterns)?;
+    bench.scenarios =
+        scenario::parse_list(&arguments.patterns).map_err(BenchCommandError::Patterns)?;
     bench.repeat = arguments.repeat;
     bench.seed = arguments.seed;
     bench.disk_bytes = Some(size::parse(&arguments.size)?);
@@ -304,7 +313,10 @@ fn plan(arguments: &BenchRun) -> Result<BenchPlan, BenchCommandError> {
     plan.keep = arguments.keep;
     plan.looks_up_places = arguments.places;
     plan.sleeps = arguments.sleep;
-    plan.time_scale.clone_from(&arguments.scale);
+    if let Some(text) = &arguments.scale {
+        text.parse::<TimeScale>()?;
+        plan.time_scale = Some(text.clone());
+    }
     if let Some(text) = &arguments.size {
         plan.disk_bytes = Some(size::parse(text)?);
     }

@@ -247,7 +247,13 @@ fn refuse(error: &clap::Error, typed: &[OsString]) -> Exit {
         }
     };
     if is_question {
-        return output::to_stdout(&text).map_or(Exit::Failed, |()| Exit::Fine);
+        return match output::to_stdout(&text) {
+            Ok(()) => Exit::Fine,
+            Err(error) => {
+                output::problem(&VerbError::Output(error));
+                Exit::Failed
+            }
+        };
     }
     output::to_stderr(&text);
     Exit::Usage
@@ -267,6 +273,12 @@ fn sentence(text: &str, command: &str) -> String {
             .join(" ")
             .trim_start_matches("error: ")
             .replace(" tip: ", "; ")
+            // Of a number that is none, in the words of the standard library.
+            .replace("invalid digit found in string", "not a whole number")
+            .replace(
+                "cannot parse integer from empty string",
+                "not a whole number"
+            )
     )
 }
 

@@ -42,7 +42,7 @@ fn an_unknown_verb_or_option_is_wrong_usage() {
     let unknown = place.output(&["run", "--bogus", "--", "true"]);
     assert_refused(&unknown, 2, &["'--bogus' found; to pass"]);
     let recorded = place.output(&["run", "--record", "-", "true"]);
-    assert_refused(&recorded, 1, &["file", "--record"]);
+    assert_refused(&recorded, 2, &["file", "--record"]);
     for verb in [&["doctor"][..], &["device", "list"]] {
         let output = place.output(&[verb, &["--root", "/no/such"]].concat());
         assert_refused(&output, 2, &["'/no/such'", "--root"]);
@@ -226,6 +226,59 @@ fn a_reader_that_goes_away_is_no_failure() {
     }
 }
 
+/// A guest has no BPF: the row of the daemon was that of the kernel by itself.
+#[test]
+fn arms_that_no_guest_has_are_refused_before_one_is_booted() {
+    let place = Place::new();
+    let bench = place.output(&["lab", "bench", "--arm", "stock:128,daemon"]);
+    assert_refused(&bench, 2, &["`daemon`", "static-best", "patched, ceiling"]);
+    let compare = place.output(&["lab", "compare", "--arm", "stock:128,daemon", "--", "true"]);
+    assert_refused(&compare, 2, &["`daemon`", "run, patched, ceiling"]);
+    let predict = place.output(&["lab", "predict", "--arm", "patched"]);
+    assert_refused(&predict, 2, &["`patched`", "off, stock:KIB, run"]);
+}
+
+/// They were run for nothing, or ended with 1 after the disk was made.
+#[test]
+fn nothing_to_do_is_wrong_usage() {
+    let place = Place::new();
+    for (words, option) in [
+        ("bench run --disk hdd --bytes 0", "--bytes"),
+        ("bench run --disk hdd --seconds 0", "--seconds"),
+        ("bench run --disk hdd --repeat 0", "--repeat"),
+        ("bench run --disk hdd --scale 0", "--scale"),
+        ("bench predict --seconds 0", "--seconds"),
+        ("bench predict --repeat none", "--repeat"),
+        ("bench predict --patterns foo", "--patterns"),
+        ("lab compare --repeat 0 -- true", "--repeat"),
+        ("lab bench --repeat 0", "--repeat"),
+        ("lab bench --bytes 0", "--bytes"),
+        ("lab run --memory 1M -- true", "--memory"),
+        ("lab run --size 1M -- true", "--size"),
+        ("lab run --read-ahead 3K -- true", "--read-ahead"),
+        ("compare --generated 0..2 --workloads tail", "--workloads"),
+        ("compare --odd-reads 0..2 --workloads tail", "--workloads"),
+    ] {
+        let words: Vec<_> = words.split(' ').collect();
+        assert_refused(&place.output(&words), 2, &[option]);
+    }
+    let number = place.output(&["bench", "predict", "--seed", "x"]);
+    assert_refused(&number, 2, &["--seed", "not a whole number"]);
+    let folder = place.output(&["lab", "bench", "--json", "/proc/x"]);
+    assert_refused(&folder, 1, &["results", "/proc/x"]);
+}
+
+#[test]
+fn help_that_cannot_be_written_is_a_failure_that_is_said() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let output = Place::new()
+        .ahead(&["--help"])
+        .stdout(full.expect("a device"))
+        .output()
+        .expect("ahead starts");
+    assert_refused(&output, 1, &["cannot write the output", "No space left"]);
+}
+
 /// Values without a unit, with blanks, in words, too large or no whole pages; targets that have no window.
 #[test]
 fn a_window_that_cannot_be_set_is_refused_and_nothing_is_noted() {
@@ -248,10 +301,17 @@ fn a_window_that_cannot_be_set_is_refused_and_nothing_is_noted() {
     }
     refused(&["set", "sda", "3K"], 2, &["3 KiB", "page"]);
     refused(&["set", "sda", "1024G"], 2, &["1073741824 KiB"]);
-    refused(&["set", "sdz", "128K"], 1, &["'sdz'", "ahead device list"]);
-    refused(&["get", "/no/such"], 1, &["'/no/such'"]);
+    // What was typed last is taken.
+    refused(&["set", "sda", "1025"], 2, &["1024K", "1024s"]);
+    refused(&["set", "sda", "1025K"], 2, &["1025 KiB", "write 1024K"]);
+    refused(&["set", "sda", "1s"], 2, &["pages", "write 8s"]);
+    refused(&["set", "sda", "512kb"], 2, &["'512kb'", "512K"]);
+    refused(&["set", "sda", "99999999999T"], 2, &["1 GiB"]);
+    refused(&["set", "sdz", "128K"], 2, &["'sdz'", "ahead device list"]);
+    refused(&["get", "/no/such"], 2, &["'/no/such'"]);
+    refused(&["undo", "sdz"], 2, &["'sdz'"]);
     refused(&["undo", "sda"], 1, &["sda"]);
-    // Of `ahead doctor`, status 1 says that something was found.
+    // Of `ahead doctor`, status 1 says that something was found: a name that stands for nothing is 2 everywhere.
     let doctor = place.output(&["doctor", "--root", root, "sdz"]);
     assert_refused(&doctor, 2, &["'sdz'"]);
     let window = std::fs::read_to_string(queue.join("read_ahead_kb"));

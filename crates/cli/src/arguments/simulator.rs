@@ -113,10 +113,10 @@ pub struct Compare {
     #[arg(long, value_name = "LIST")]
     pub workloads: Option<String>,
     /// Generated workloads by seed, as FROM..TO: the distribution of times, and the worst places
-    #[arg(long, value_name = "SEEDS", conflicts_with = "plans")]
+    #[arg(long, value_name = "SEEDS", conflicts_with_all = ["plans", "workloads"])]
     pub generated: Option<String>,
     /// The same for reads at odd places of one file: steps that drift, tiles, cursors, records of any length
-    #[arg(long, value_name = "SEEDS", conflicts_with = "plans")]
+    #[arg(long, value_name = "SEEDS", conflicts_with_all = ["plans", "workloads"])]
     pub odd_reads: Option<String>,
     /// Where: simulator, or lab: guests over the real kernel, which have linux-6.12 with sizes, adaptive and patched: the
     /// kernel of `lab build --kernel 6.12-patched`

@@ -58,7 +58,7 @@ pub struct Record {
     /// How long, as in 30s or 5m [default: until Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = crate::duration::parse)]
     pub duration_ns: Option<u64>,
-    /// The trace: .csv, .parquet, .fio, each also with .zst
+    /// The trace: .csv, .parquet, .fio, each also with .zst or .gz
     #[arg(value_name = "FILE")]
     pub trace_file: PathBuf,
 }
@@ -72,7 +72,7 @@ pub struct Record {
 pub struct Convert {
     /// The trace to read
     pub input: PathBuf,
-    /// The trace to write; .zst behind the name packs it
+    /// The trace to write; .zst or .gz behind the name packs it
     pub output: PathBuf,
     /// Format to write (default: by the extension of OUTPUT: .csv, .parquet, .fio, …)
     #[arg(long, value_name = "FORMAT", value_parser = WRITTEN)]
@@ -102,7 +102,7 @@ pub struct Stat {
     exists. Mappings of a trace that saw no page faults are left out; a message says so."
 )]
 pub struct Replay {
-    /// The trace
+    /// The trace; '-' is standard input
     pub trace_file: PathBuf,
     /// Folder that takes the place of / in the recorded names
     #[arg(long, value_name = "DIR")]
