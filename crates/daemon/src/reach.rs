@@ -275,9 +275,14 @@ pub(crate) fn may_reach() -> io::Result<()> {
         pidfd_getfd(child, NO_NUMBER, flags)
     });
     child.wait()?;
-    match reached? {
-        Ok(_) | Err(Errno::BADF) => Ok(()),
-        Err(errno) => Err(errno.into()),
+    Ok(has_right(reached?)?)
+}
+
+/// The right is looked at before it is seen that there is no such number, or no process any more.
+fn has_right(reached: Result<OwnedFd, Errno>) -> Result<(), Errno> {
+    match reached {
+        Ok(_) | Err(Errno::BADF | Errno::SRCH) => Ok(()),
+        Err(errno) => Err(errno),
     }
 }
 
@@ -361,6 +366,14 @@ mod tests {
                 number
             }
         );
+    }
+
+    /// A child that had ended before it was asked seemed to be out of reach.
+    #[test]
+    fn only_a_missing_right_keeps_files_from_being_reached() {
+        assert_eq!(has_right(Err(Errno::BADF)), Ok(()));
+        assert_eq!(has_right(Err(Errno::SRCH)), Ok(()));
+        assert_eq!(has_right(Err(Errno::PERM)), Err(Errno::PERM));
     }
 
     /// The window was taken from the first of them, which may be that of a scan.
