@@ -81,6 +81,15 @@ const WITHOUT_DEVICE: [i64; 12] = [
     libc::DEVPTS_SUPER_MAGIC,
 ];
 
+/// File systems of servers whose files may bypass the page cache although they were opened without `O_DIRECT`. Only those whose
+/// pages are their own: what is read of an overlay is in the cache of another file, and the kernel counts none for it.
+const MAY_BYPASS_CACHE: [i64; 4] = [
+    0x6573_5546, // FUSE, also of virtio
+    0x0102_1997, // 9p
+    0xff53_4d42, // CIFS
+    0xfe53_4d42, // SMB
+];
+
 /// The program's descriptor, for the time of a call. `None` for what cannot be one.
 pub(crate) fn borrowed<'a>(fd: c_int) -> Option<BorrowedFd<'a>> {
     // SAFETY: not -1. The program may close it meanwhile; then the number stands for nothing or for
@@ -222,6 +231,12 @@ fn reads_from_somewhere(fd: BorrowedFd<'_>) -> Option<u64> {
 
 fn kind_of_file_system(fd: BorrowedFd<'_>) -> Option<i64> {
     rustix::fs::fstatfs(fd).ok().map(|system| system.f_type)
+}
+
+/// Whether reads of `fd` may bypass the page cache without `O_DIRECT`.
+pub(crate) fn may_bypass_cache(fd: c_int) -> bool {
+    let kind = borrowed(fd).and_then(kind_of_file_system);
+    kind.is_some_and(|kind| MAY_BYPASS_CACHE.contains(&(kind & 0xffff_ffff)))
 }
 
 /// Whether `fd` lies on a file system that keeps files in large folios.

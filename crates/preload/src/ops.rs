@@ -259,7 +259,7 @@ fn caching(fd: c_int, line: &Line, device: u64, access: PageRange) -> Option<Cac
     if libc::major(device) != 0 || !line.wonders_about_cache() || access.is_empty() {
         return None;
     }
-    let left = Resident { fd }.has_left(access) != Some(false);
+    let left = Resident { fd }.has_left(access) != Some(false) || !identity::may_bypass_cache(fd);
     let bypasses = line.on_pages_left(left);
     (!left).then_some(if bypasses {
         Caching::Bypassed

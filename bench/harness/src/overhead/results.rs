@@ -200,10 +200,7 @@ mod tests {
         let bound = Bound { limit: 30.5 };
         let verdict = figure.verdict(Effect::Added, &bound);
         assert_eq!(verdict, BoundVerdict::Kept { sure: false });
-        let tight = Bound {
-            limit: 20.0,
-            ..bound
-        };
+        let tight = Bound { limit: 20.0 };
         let verdict = figure.verdict(Effect::Added, &tight);
         assert_eq!(verdict, BoundVerdict::Missed { sure: true });
     }

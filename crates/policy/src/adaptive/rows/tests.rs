@@ -1,3 +1,5 @@
+//! Rows that are alike, that differ, and that lie side by side.
+
 use super::*;
 use crate::adaptive::direction::Direction;
 use ahead_units::ByteRange;
