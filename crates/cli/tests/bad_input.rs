@@ -254,6 +254,7 @@ fn nothing_to_do_is_wrong_usage() {
         ("lab bench --repeat 0", "--repeat"),
         ("lab bench --bytes 0", "--bytes"),
         ("lab run --memory 1M -- true", "--memory"),
+        ("lab bench --memory 1M", "--memory"),
         ("lab run --size 1M -- true", "--size"),
         ("lab run --read-ahead 3K -- true", "--read-ahead"),
         ("compare --generated 0..2 --workloads tail", "--workloads"),

@@ -43,14 +43,14 @@ fn lab(options: &[&str], command: &[&str]) -> Output {
     program.stdin(Stdio::null()).output().expect("ahead starts")
 }
 
-/// What a run printed as JSON; the command succeeded.
+/// The account of a run as JSON; the command succeeded.
 #[track_caller]
 fn figures(options: &[&str], command: &[&str]) -> Value {
     let mut options = options.to_vec();
     options.push("--json");
     let output = lab(&options, command);
     assert!(output.status.success(), "{}", stderr(&output));
-    let text = stdout(&output);
+    let text = stderr(&output);
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
@@ -259,6 +259,32 @@ fn the_status_of_the_command_in_the_guest_is_passed_through() {
             assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
         }
     }
+}
+
+/// The account stood behind what the command printed, and the JSON of it could not be parsed.
+#[test]
+fn standard_output_is_the_commands_alone() {
+    let script = ["sh", "-c", "echo said; echo told >&2"];
+    let output = lab(&["--no-ahead"], &script);
+    assert_eq!(stdout(&output).replace('\r', ""), "said\ntold\n");
+    assert!(
+        stderr(&output).starts_with("virtual time "),
+        "{}",
+        stderr(&output)
+    );
+    let account = figures(&["--no-ahead"], &script);
+    assert_eq!(figure(&account, "exit_code"), 0);
+}
+
+#[test]
+fn a_command_that_reads_nothing_is_not_compared() {
+    let place = Place::new();
+    let output = place.output(&["lab", "compare", "--arm", "stock:128,ceiling", "--", "true"]);
+    let said = stdout(&output);
+    assert!(said.contains("read nothing from its disk"), "{said}");
+    let ceiling = said.lines().find(|line| line.contains("ceiling"));
+    let ceiling: Vec<_> = ceiling.expect("a row").split_whitespace().collect();
+    assert_eq!(ceiling[3], "-", "{said}");
 }
 
 #[test]

@@ -57,6 +57,14 @@ pub enum DeviceTargetError {
     Mounts(std::io::Error),
 }
 
+impl DeviceTargetError {
+    /// Whether what was typed is wrong, not what was found.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        !matches!(self, Self::Denied { .. } | Self::Mounts(_))
+    }
+}
+
 /// Finds what `text` stands for. A path wins over a name.
 ///
 /// # Errors

@@ -101,10 +101,11 @@ impl WindowError {
     /// Whether what was typed is wrong, not what was found.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
-        matches!(
-            self,
-            Self::Target(_) | Self::NotPages(_) | Self::TooLarge(_)
-        )
+        match self {
+            Self::Target(error) => error.is_usage(),
+            Self::NotPages(_) | Self::TooLarge(_) => true,
+            _ => false,
+        }
     }
 }
 

@@ -141,3 +141,18 @@ fn a_disk_is_found_again_by_what_it_is() {
     assert_eq!(reverted[0].windows, []);
     assert_eq!(machine.window(), 512);
 }
+
+/// The files of a container are read by no boot of its host, whose window it is.
+#[test]
+fn a_plan_in_a_container_says_that_the_host_is_the_place() {
+    let machine = Machine::with_disk("naa.5000c500a1b2c3d4\n");
+    let says_host = |machine: &Machine| {
+        let plan = machine.plan(512, Some(Mechanism::Udev)).expect("a plan");
+        plan.notes
+            .iter()
+            .any(|note| note.contains("Persist it on the host"))
+    };
+    assert!(!says_host(&machine));
+    machine.file("run/.containerenv", "");
+    assert!(says_host(&machine));
+}

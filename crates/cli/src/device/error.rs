@@ -16,9 +16,12 @@ pub enum DeviceCommandError {
     /// The value is no window.
     #[error(transparent)]
     Value(#[from] WindowValueError),
-    /// The target stands for nothing. Status 1 of `ahead doctor` would say that something was found.
+    /// The target stands for nothing.
     #[error(transparent)]
     Target(#[from] DeviceTargetError),
+    /// The same of `ahead doctor`, whose status 1 would say that something was found.
+    #[error(transparent)]
+    NotExamined(DeviceTargetError),
     /// There is no machine to look at.
     #[error("'{}' holds no folder `sys`: name that of a recorded machine with --root", .0.display())]
     NoMachine(std::path::PathBuf),
@@ -59,10 +62,11 @@ impl DeviceCommandError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Value(_)
-            | Self::Target(_)
+            | Self::NotExamined(_)
             | Self::NoMachine(_)
             | Self::NotAsked
             | Self::JsonNotAsked => Exit::Usage,
+            Self::Target(error) if error.is_usage() => Exit::Usage,
             Self::Measure(error) => error.exit(),
             Self::Recommend(error) => error.exit(),
             Self::Window(error) if error.is_usage() => Exit::Usage,

@@ -112,13 +112,19 @@ pub enum MeasureCommandError {
 impl MeasureCommandError {
     /// How the program ends after this error.
     #[must_use]
-    pub const fn exit(&self) -> Exit {
+    pub fn exit(&self) -> Exit {
         match self {
-            Self::Time(_)
-            | Self::TimeRange(_)
-            | Self::Bytes(_)
-            | Self::BytesRange(_)
-            | Self::Target(_) => Exit::Usage,
+            Self::Time(_) | Self::TimeRange(_) | Self::Bytes(_) | Self::BytesRange(_) => {
+                Exit::Usage
+            }
+            Self::Target(error) if error.is_usage() => Exit::Usage,
+            // What stands for nothing, and what has no window, as in all commands of `ahead device`.
+            Self::Open(DirectError::Kind(_)) => Exit::Usage,
+            Self::Open(DirectError::Open { source, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                Exit::Usage
+            }
             _ => Exit::Failed,
         }
     }

@@ -26,7 +26,7 @@ const MODELS_NAME: &str = "libahead_guest_disk.a";
 /// Where Debian's packages put the source of kernels.
 const SOURCES: &str = "/usr/src";
 /// With less memory a guest ends in the middle of its boot, or kills what runs in it.
-pub(super) const MEMORY_BYTES_MIN: u64 = 32 << 20;
+const MEMORY_BYTES_MIN: u64 = 32 << 20;
 /// What the bench in a guest writes its results to, in the shared folder.
 const RESULTS: &str = "results.json";
 /// Of a guest.
@@ -72,7 +72,7 @@ pub(super) fn cache_folder() -> io::Result<PathBuf> {
     Ok(cache::folder()?.join("lab"))
 }
 
-pub(super) fn size_of(option: &'static str, text: &str) -> Result<u64, LabError> {
+fn size_of(option: &'static str, text: &str) -> Result<u64, LabError> {
     size::parse(text).map_err(|source| LabError::Size { option, source })
 }
 
@@ -89,7 +89,7 @@ pub(super) fn whole_pages(option: &'static str, text: &str) -> Result<u64, LabEr
 }
 
 /// As [`size_of`], of what cannot be smaller.
-pub(super) fn size_from(option: &'static str, text: &str, bytes_min: u64) -> Result<u64, LabError> {
+fn size_from(option: &'static str, text: &str, bytes_min: u64) -> Result<u64, LabError> {
     let bytes = size_of(option, text)?;
     if bytes >= bytes_min {
         return Ok(bytes);
@@ -99,6 +99,11 @@ pub(super) fn size_from(option: &'static str, text: &str, bytes_min: u64) -> Res
         text: text.to_owned(),
         mib_min: bytes_min >> 20,
     })
+}
+
+/// The memory of a guest.
+pub(super) fn memory_of(text: &str) -> Result<u64, LabError> {
+    size_from("memory", text, MEMORY_BYTES_MIN)
 }
 
 /// A folder for results, made before they are measured.
@@ -148,7 +153,7 @@ const fn disk_bytes_min(file_system: FileSystem) -> u64 {
 
 /// A guest of this machine for `command`, and the disk's model.
 pub(super) fn guest(machine: &LabMachine, command: &[OsString]) -> Result<Guest, LabError> {
-    let memory_bytes = size_from("memory", &machine.memory, MEMORY_BYTES_MIN)?;
+    let memory_bytes = memory_of(&machine.memory)?;
     let file_system = file_system(&machine.fs);
     let disk_bytes = size_from("size", &machine.size, disk_bytes_min(file_system))?;
     let mut command = command.to_vec();

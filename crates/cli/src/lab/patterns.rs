@@ -21,7 +21,7 @@ use ahead_workload::scenario::{self, Scenario};
 
 use super::error::LabError;
 use super::image::{Image, MAKING_DISK};
-use super::machine::{bench_command, bench_in, disk_name, guest_of, shared_folder, size_of};
+use super::machine::{bench_command, bench_in, disk_name, guest_of, memory_of, shared_folder};
 use crate::arguments::LabPatterns;
 use crate::progress;
 use crate::signals::stop_flag;
@@ -64,7 +64,7 @@ impl<'a> Sweep<'a> {
         Ok(Self {
             patterns,
             file_system: FileSystem::Ext4,
-            memory_bytes: size_of("memory", &patterns.memory)?,
+            memory_bytes: memory_of(&patterns.memory)?,
             scenarios,
             arms,
             options: all,

@@ -20,8 +20,8 @@ use super::bound;
 use super::error::LabError;
 use super::image::{Image, MAKING_DISK};
 use super::machine::{
-    bench_command, bench_in, disk_name, file_system, guest_of, results_folder, shared_folder,
-    size_of,
+    bench_command, bench_in, disk_name, file_system, guest_of, memory_of, results_folder,
+    shared_folder,
 };
 use crate::arguments::{LabPrograms, ProgramChoice};
 use crate::bench::programs::{draw, list, path, to_json};
@@ -40,7 +40,7 @@ pub(super) fn programs(arguments: &LabPrograms) -> Result<(String, Exit), LabErr
     for folder in [&arguments.json, &arguments.svg].into_iter().flatten() {
         results_folder(folder)?;
     }
-    let memory_bytes = size_of("memory", &arguments.memory)?;
+    let memory_bytes = memory_of(&arguments.memory)?;
     let stop = stop_flag()?;
     let of_list = format!("{}-{}-{}-", list_name(choice), arguments.fs, choice.percent);
     let image = Image {

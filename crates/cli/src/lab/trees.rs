@@ -16,7 +16,7 @@ use ahead_workload::tree::Tree;
 
 use super::error::LabError;
 use super::image::Image;
-use super::machine::{disk_name, guest_of, own_program, shared_folder, size_of, steered};
+use super::machine::{disk_name, guest_of, memory_of, own_program, shared_folder, steered};
 use crate::arguments::LabPredict;
 use crate::bench;
 use crate::disk;
@@ -29,7 +29,7 @@ const FOLDERS: [&str; 2] = ["tree", "copy"];
 
 pub(super) fn predict(arguments: &LabPredict, tree: Tree) -> Result<(String, Exit), LabError> {
     let stop = stop_flag()?;
-    let memory_bytes = size_of("memory", &arguments.patterns.memory)?;
+    let memory_bytes = memory_of(&arguments.patterns.memory)?;
     let disks: Vec<&str> = arguments.patterns.disk.split(',').map(str::trim).collect();
     let each = disks.iter().flat_map(|disk| {
         let programs = TreeProgram::ALL.into_iter();
@@ -116,7 +116,7 @@ fn measure(
         command = steered(command, &["--set", "trees=on"])?;
     }
     let mut guest = guest_of(&arguments.patterns.kernel, disk)?;
-    guest.memory_bytes = size_of("memory", &arguments.patterns.memory)?;
+    guest.memory_bytes = memory_of(&arguments.patterns.memory)?;
     guest.console = Console::Kept;
     guest.task = Task::new(command);
     guest.task.is_blank = false;
