@@ -37,7 +37,7 @@ pub fn doctor(arguments: &Doctor) -> Result<(String, Exit), DeviceCommandError> 
         MappedAdvice::default()
     };
     let all = doctor::examine(&machine, &arguments.targets, &timing, &mapped)
-        .map_err(DeviceCommandError::Target)?;
+        .map_err(DeviceCommandError::NotExamined)?;
     let worst = all.iter().filter_map(Diagnosis::worst).max();
     let exit = if worst >= Some(Severity::Warning) {
         Exit::Failed
