@@ -111,7 +111,7 @@ fn reads_of_8_mib_gain_by_4_mib_where_requests_are_short() {
         words.extend(more);
         words.extend("-- dd if=big of=/dev/null bs=8M status=none".split(' '));
         let output = ahead(&place, &words);
-        let value: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let value: Value = serde_json::from_str(&stderr(&output)).expect("JSON");
         value["elapsed_ns"].as_u64().expect("a number")
     };
     let short = [
