@@ -9,13 +9,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use ahead_sys::own_usage::own_thread_usage;
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::worker;
 
 /// So long the loop waits for an answer. Less, and a busy machine leaves readers alone for nothing; more, and all readers wait for
 /// whoever does not answer. Long lists of mappings take a few milliseconds.
@@ -111,7 +112,8 @@ impl Aside {
             let _ = answer.send(found);
         };
         let mut thread = self.thread.borrow_mut();
-        let sent = thread.get_or_insert_with(begin).send(Box::new(work));
+        let thread_of = || worker::begin("aside", |work: Work| work());
+        let sent = thread.get_or_insert_with(thread_of).send(Box::new(work));
         let found = match sent {
             Ok(()) => answered.recv_timeout(patience),
             Err(_) => Err(RecvTimeoutError::Disconnected),
@@ -168,20 +170,11 @@ fn may_ask(asked: &mut HashMap<u32, u32>, process: u32, user: u32) -> bool {
     may
 }
 
-fn begin() -> Sender<Work> {
-    let (sender, receiver) = channel::<Work>();
-    let work = move || {
-        for one in receiver {
-            one();
-        }
-    };
-    // The sender says at each use that there is none.
-    let _ = thread::Builder::new().name("aside".into()).spawn(work);
-    sender
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+
     use super::*;
 
     /// Longer than a test.

@@ -7,8 +7,9 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Sender, channel};
-use std::thread;
+use std::sync::mpsc::Sender;
+
+use crate::worker;
 
 /// Open files that may wait to be closed.
 const WAITING_MAX: usize = 16;
@@ -29,24 +30,16 @@ impl Closer {
     /// Closes `opened`, some time.
     pub(crate) fn close(&mut self, opened: OwnedFd) {
         self.waiting.fetch_add(1, Relaxed);
-        let thread = self.thread.get_or_insert_with(|| begin(&self.waiting));
+        let thread = self.thread.get_or_insert_with(|| {
+            let waiting = Arc::clone(&self.waiting);
+            worker::begin("closer", move |opened| {
+                drop(opened);
+                waiting.fetch_sub(1, Relaxed);
+            })
+        });
         // Without a thread it is closed here.
         if thread.send(opened).is_err() {
             self.waiting.fetch_sub(1, Relaxed);
         }
     }
-}
-
-fn begin(waiting: &Arc<AtomicUsize>) -> Sender<OwnedFd> {
-    let (sender, receiver) = channel::<OwnedFd>();
-    let waiting = Arc::clone(waiting);
-    let work = move || {
-        for opened in receiver {
-            drop(opened);
-            waiting.fetch_sub(1, Relaxed);
-        }
-    };
-    // The sender says at each use that there is none.
-    let _ = thread::Builder::new().name("closer".into()).spawn(work);
-    sender
 }

@@ -17,6 +17,7 @@
 //! * [`reach`], [`outside`] — how a file of another process is reached, and decisions about it carried out
 //! * `servers`, `closer` — file systems of servers: which files are not reached there, and what is let go of by another thread
 //! * `aside` — what a process can keep from being answered, asked by threads of their own
+//! * `worker` — such threads
 //! * `spending` — who is left alone for a while, as reaching its files took long
 //! * [`scope`] — for which files and processes
 //! * [`history`], [`changes`] — what was decided about a file, and which of that is news
@@ -55,3 +56,4 @@ mod spending;
 mod starving;
 pub mod status;
 mod untold;
+mod worker;

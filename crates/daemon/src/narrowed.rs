@@ -102,18 +102,14 @@ pub fn put_back_left(machine: &MachineTree) -> Result<PutBackFiles, NarrowError>
     let Some(mut noted) = left_by_another(&journal)? else {
         return Ok(PutBackFiles::default());
     };
-    let all = noted.files.len();
-    put_back_all(&mut noted.files, &Reacher::new());
+    let put_back = put_back_all(&mut noted.files, &Reacher::new());
     let left = noted.files.len();
     if left == 0 {
         journal.remove();
     } else {
         journal.write(&noted).map_err(NarrowError::Journal)?;
     }
-    Ok(PutBackFiles {
-        put_back: all - left,
-        left,
-    })
+    Ok(PutBackFiles { put_back, left })
 }
 
 /// What a daemon that has ended has noted, if anything.
@@ -133,12 +129,14 @@ fn left_by_another(journal: &UndoFile) -> Result<Option<Noted>, NarrowError> {
     Ok(Some(noted))
 }
 
-/// Puts back what can be; the others are left.
-fn put_back_all(files: &mut Vec<Narrowed>, reacher: &Reacher) {
+/// Puts back what can be, and says how many that were; the others are left.
+fn put_back_all(files: &mut Vec<Narrowed>, reacher: &Reacher) -> usize {
+    let all = files.len();
     files.retain_mut(|one| {
         one.is_due = one.put_back(reacher).is_err();
         one.is_due
     });
+    all - files.len()
 }
 
 /// What becomes of an open file that is not kept any more.
@@ -167,21 +165,19 @@ impl NarrowedFiles {
     /// # Errors
     /// A daemon runs; or the journal's folder is not ours or cannot be made.
     pub fn start(machine: &MachineTree, reacher: &Rc<Reacher>) -> Result<Self, NarrowError> {
-        put_back_left(machine)?;
         let journal = journal(machine);
         // Until this process is noted as the one daemon no other may see that there is none.
         let lock = UndoLock::take(&folder(machine))?;
         let left = left_by_another(&journal)?;
-        let me = NotedProcess::of(std::process::id()).map_err(NarrowError::Journal)?;
+        let mut files = left.map_or_else(Vec::new, |noted| noted.files);
+        put_back_all(&mut files, &Reacher::new());
+        let daemon = NotedProcess::of(std::process::id()).map_err(NarrowError::Journal)?;
         let started = Self {
             machine: machine.clone(),
             reacher: Rc::clone(reacher),
             folder: folder(machine),
             journal,
-            noted: Noted {
-                daemon: me,
-                files: left.map_or_else(Vec::new, |noted| noted.files),
-            },
+            noted: Noted { daemon, files },
         };
         started.write_locked(&lock)?;
         Ok(started)
@@ -266,15 +262,10 @@ impl NarrowedFiles {
             return Err(NarrowError::NotTheDevices);
         }
         let mut narrowed = Narrowed {
-            process,
-            number,
-            device: file.device,
-            inode: file.inode,
             window,
             parent: process.parent().ok(),
-            children: Default::default(),
             since: Timestamp::new(u64::MAX),
-            is_due: false,
+            ..Narrowed::of(file, process, number)
         };
         narrowed.note_children();
         self.noted.files.push(narrowed);
@@ -425,19 +416,10 @@ mod tests {
         let me = NotedProcess::of(std::process::id()).unwrap();
         let mut started = NarrowedFiles::start(&machine, &Rc::new(Reacher::new())).unwrap();
         let start_ticks = me.start_ticks + 1;
-        let mut children = [None; 8];
-        children[1] = Some(me);
-        started.noted.files.push(Narrowed {
-            process: NotedProcess { start_ticks, ..me },
-            number: file.as_file().as_raw_fd(),
-            device: key.device,
-            inode: key.inode,
-            window: SmallWindow::Nothing,
-            parent: None,
-            children,
-            since: Timestamp::new(0),
-            is_due: false,
-        });
+        let number = file.as_file().as_raw_fd();
+        let mut left = Narrowed::of(key, NotedProcess { start_ticks, ..me }, number);
+        left.children[1] = Some(me);
+        started.noted.files.push(left);
         started.forget_ended();
         assert_eq!(started.len(), 1);
         assert_eq!(started.noted.files[0].process, me);
@@ -455,17 +437,7 @@ mod tests {
         let start_ticks = me.start_ticks + 1;
         let gone = NotedProcess { start_ticks, ..me };
         let number = file.as_file().as_raw_fd();
-        let open = Narrowed {
-            number,
-            device: key.device,
-            inode: key.inode,
-            process: me,
-            window: SmallWindow::Nothing,
-            parent: None,
-            children: Default::default(),
-            since: Timestamp::new(0),
-            is_due: false,
-        };
+        let open = Narrowed::of(key, me, number);
         let closed = i32::MAX;
         let unreached = Narrowed {
             device: rustix::fs::makedev(0, 1 << 19),

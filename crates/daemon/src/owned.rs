@@ -87,7 +87,7 @@ impl OwnedDevices {
     ) -> Vec<OwnersWindow> {
         let mut changes = Vec::new();
         self.known.retain(|&device, known| {
-            let Some(now_kib) = window_kib(device) else {
+            let Some(mut now_kib) = window_kib(device) else {
                 return false;
             };
             if !known.is_owned && (known.is_held || now_kib != known.kib) {
@@ -95,8 +95,8 @@ impl OwnedDevices {
                 if known.is_held {
                     return true;
                 }
+                now_kib = window_kib(device).unwrap_or(now_kib);
             }
-            let now_kib = window_kib(device).unwrap_or(now_kib);
             let before_kib = std::mem::replace(&mut known.kib, now_kib);
             if before_kib != now_kib && !std::mem::replace(&mut known.is_owned, true) {
                 changes.push(OwnersWindow {

@@ -15,21 +15,6 @@ use ahead_device::verify::verify;
 use ahead_device::window;
 use support::persisting::Persisting as Machine;
 
-/// The files of a container are read by no boot of its host, whose window it is.
-#[test]
-fn a_plan_in_a_container_says_that_the_host_is_the_place() {
-    let machine = Machine::with_disk("naa.5000c500a1b2c3d4\n");
-    let says_host = |machine: &Machine| {
-        let plan = machine.plan(512, Some(Mechanism::Udev)).expect("a plan");
-        plan.notes
-            .iter()
-            .any(|note| note.contains("Persist it on the host"))
-    };
-    assert!(!says_host(&machine));
-    machine.file("run/.containerenv", "");
-    assert!(says_host(&machine));
-}
-
 fn round_trip(machine: &Machine, mechanism: Mechanism, other: (&str, &str)) {
     let word = mechanism.word();
     let before = machine.everything();

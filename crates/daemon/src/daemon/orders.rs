@@ -29,6 +29,7 @@ impl Daemon {
             .visit(|inside| inside.slot().meant = None);
         self.narrowed.widen_all();
     }
+
     /// Ends. What was narrowed is put back; of how many open files that was not possible, which stay noted.
     #[must_use]
     pub fn end(mut self) -> usize {

@@ -33,7 +33,7 @@ impl Daemon {
             && let Some(fact) = self.facts.pop_front()
         {
             self.counts.facts += 1;
-            if !self.costs_too_much(&fact) {
+            if !self.costs_too_much(&fact, at) {
                 self.on_fact(&fact);
                 self.charge(&fact, at);
             } else if fact.kind == FactKind::Miss {
@@ -55,12 +55,12 @@ impl Daemon {
     }
 
     /// Whether the one whose access `fact` tells cost too much just now.
-    fn costs_too_much(&self, fact: &Observation) -> bool {
+    fn costs_too_much(&self, fact: &Observation, at: Timestamp) -> bool {
         if self.spending.is_empty() {
             return false;
         }
         let user = self.readers.user(fact);
-        (self.spending).is_left_alone(fact.process, user, now())
+        (self.spending).is_left_alone(fact.process, user, at)
     }
 
     fn look_around(&mut self, now: Timestamp) {

@@ -45,6 +45,21 @@ pub(super) struct Narrowed {
 }
 
 impl Narrowed {
+    /// Descriptor `number` of `process`, which stands for `file`, without relatives.
+    pub(super) fn of(file: FileKey, process: NotedProcess, number: i32) -> Self {
+        Self {
+            process,
+            number,
+            device: file.device,
+            inode: file.inode,
+            window: SmallWindow::Nothing,
+            parent: None,
+            children: Default::default(),
+            since: Timestamp::new(0),
+            is_due: false,
+        }
+    }
+
     pub(super) fn file(&self) -> FileKey {
         FileKey {
             device: self.device,
@@ -166,15 +181,9 @@ mod tests {
 
     fn narrowed(window: SmallWindow) -> Narrowed {
         Narrowed {
-            process: NotedProcess::of(std::process::id()).unwrap(),
-            number: 3,
-            device: FILE.device,
-            inode: FILE.inode,
             window,
-            parent: None,
-            children: Default::default(),
             since: Timestamp::new(100),
-            is_due: false,
+            ..Narrowed::of(FILE, NotedProcess::of(std::process::id()).unwrap(), 3)
         }
     }
 
