@@ -9,8 +9,12 @@ pub(crate) fn per_cent(part: u64, whole: u64) -> String {
 
 /// So many of what has an `s` behind it where it is not one.
 pub(crate) fn count(number: u64, one: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{number} {one}{ending}")
+    count_of(number, one, &format!("{one}s"))
+}
+
+/// The same of what has a plural of its own.
+pub(crate) fn count_of(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// Bytes in the largest unit that leaves a whole number before the point.

@@ -6,7 +6,7 @@ use ahead_trace::{AnyReader, Reader, Spread, Statistics};
 use serde_json::{Value, json};
 
 use crate::arguments::Stat;
-use crate::figures::{per_cent, seconds, size};
+use crate::figures::{self, per_cent, seconds, size};
 use crate::output;
 use crate::traces::{self, ReadingProgress, TraceCommandError};
 
@@ -126,7 +126,7 @@ fn conclusion(statistics: &Statistics) -> String {
     );
     let plural = |count: u64, what: &str| match count {
         1 => format!("one {what}"),
-        _ => format!("{count} {what}s"),
+        _ => figures::count(count, what),
     };
     let readers = format!(
         "{} in {}",

@@ -100,6 +100,12 @@ pub struct BlockFacts {
     pub backing_file: Option<PathBuf>,
 }
 
+/// What a device is called below `/dev` that has this name in sysfs, where an exclamation mark stands for a slash.
+#[must_use]
+pub fn name_in_dev(name: &str) -> String {
+    name.replace('!', "/")
+}
+
 /// The folder of the device with this number or, for a name, of the device called so.
 #[must_use]
 pub fn folder_of(machine: &MachineTree, device: &str) -> Option<PathBuf> {
@@ -144,7 +150,7 @@ pub fn node(machine: &MachineTree, node: &Path) -> Option<PathBuf> {
 #[must_use]
 pub fn read(machine: &MachineTree, folder: &Path, unread: &mut Vec<Unread>) -> BlockFacts {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.replace('!', "/");
+    let name = name_in_dev(&name);
     let number = machine
         .text(&folder.join("dev"), unread)
         .and_then(|text| DeviceNumber::parse(text.trim()));

@@ -140,8 +140,6 @@ fn set_program_advises(fd: c_int, program_advises: bool) {
         if wake::sees_all() {
             is_watched(fd);
         }
-    }
-    if program_advises {
         line.set_advice(Advice::Random);
     }
     match line.entry() {
@@ -206,7 +204,6 @@ pub(crate) fn after_fork_in_parent() {
 /// This is the child of a fork: the other threads are gone, positions are shared, and nothing has
 /// been asked for here.
 pub(crate) fn after_fork_in_child() {
-    fd_table::on_fork();
     fd_table::on_fork_in_child();
     trees::after_fork_in_child();
     let Some(host) = host::get() else {

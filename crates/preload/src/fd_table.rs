@@ -164,6 +164,7 @@ pub(crate) fn note_adviser() {
 
 /// This is the child of a fork, in memory of its own: what it has is a copy of what its parent had.
 pub(crate) fn on_fork_in_child() {
+    on_fork();
     if ADVISER.load(Relaxed) != 0 {
         ADVISER.store(identity::process(), Relaxed);
     }

@@ -145,9 +145,7 @@ impl Files {
         id: InodeId,
         settle: impl FnOnce(&mut Inside<'_>),
     ) -> Option<(FileRef, bool)> {
-        let hash = (id.device ^ id.inode.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-            .wrapping_mul(0xd6e8_feb8_6659_fd93);
-        let bucket = usize::try_from(hash >> 40).unwrap_or(0) % (PLACES / WAYS) * WAYS;
+        let bucket = id.hash() % (PLACES / WAYS) * WAYS;
         let ways = &self.places[bucket..bucket + WAYS];
         // What never held a file is no memory yet, and does not become any by being looked at.
         let used = self.used[bucket / 64].load(Relaxed) >> (bucket % 64);

@@ -215,9 +215,9 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unw
     let Some(start) = position.or_else(stood) else {
         return;
     };
-    match caching(fd, line, device, bytes(start, length).pages()) {
-        Some(Caching::Bypassed) => return ignore_uncached(line),
-        Some(Caching::Doubted) => return,
+    match uncached(fd, line, device, bytes(start, length).pages()) {
+        Some(Uncached::Always) => return ignore_uncached(line),
+        Some(Uncached::Once) => return,
         None => {}
     }
     let Some(host) = wake::host() else {
@@ -244,27 +244,27 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unw
     }
 }
 
-/// What was seen of reads that leave no pages in the page cache.
-enum Caching {
+/// A read has left no pages in the page cache.
+enum Uncached {
     /// It was the first one.
-    Doubted,
+    Once,
     /// They never do.
-    Bypassed,
+    Always,
 }
 
 /// The read of `access` had to wait and nothing was asked for it: are its pages there now? Where a server of files wants no cache
 /// (FUSE with `FOPEN_DIRECT_IO`, 9p with `cache=none`), pages that we ask for are read once more by the program. Is asked until they
 /// once were, and not on a block device, where only `O_DIRECT` does that. `None`: they were, or it cannot be said.
-fn caching(fd: c_int, line: &Line, device: u64, access: PageRange) -> Option<Caching> {
+fn uncached(fd: c_int, line: &Line, device: u64, access: PageRange) -> Option<Uncached> {
     if libc::major(device) != 0 || !line.wonders_about_cache() || access.is_empty() {
         return None;
     }
     let left = Resident { fd }.has_left(access) != Some(false) || !identity::may_bypass_cache(fd);
     let bypasses = line.on_pages_left(left);
     (!left).then_some(if bypasses {
-        Caching::Bypassed
+        Uncached::Always
     } else {
-        Caching::Doubted
+        Uncached::Once
     })
 }
 
@@ -379,7 +379,7 @@ pub(crate) fn after_wait(token: &Token) {
     if !token.read.covered
         && let Some(place) = host.session.files.place(token.read.file)
         && let (device, _) = place.file()
-        && let Some(Caching::Bypassed) = caching(token.fd, token.line, device, token.read.access)
+        && let Some(Uncached::Always) = uncached(token.fd, token.line, device, token.read.access)
     {
         ignore_uncached(token.line);
     }

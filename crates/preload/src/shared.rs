@@ -44,9 +44,7 @@ const PROBES: usize = 64;
 
 /// Where the record of a file may be, in order: by its hash, so that a file for which there is none costs no look at all of them.
 fn places_of(id: InodeId) -> impl Iterator<Item = RecordPlace> {
-    let hash = (id.device ^ id.inode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ id.birth_ns)
-        .wrapping_mul(0xd6e8_feb8_6659_fd93);
-    let first = usize::try_from(hash >> 40).unwrap_or(0);
+    let first = id.hash();
     (0..PROBES).filter_map(move |probe| {
         let place = u32::try_from((first + probe) % FILES_MAX);
         place.ok().map(RecordPlace)

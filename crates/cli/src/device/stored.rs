@@ -60,7 +60,7 @@ pub(super) fn path_of(
     Ok(match target::find(machine, text)? {
         Target::Device(folder) => {
             let name = block::read(machine, &folder, &mut Vec::new()).name;
-            Some(Path::new("/dev").join(name.replace('!', "/")))
+            Some(Path::new("/dev").join(name))
         }
         _ => None,
     })

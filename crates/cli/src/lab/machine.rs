@@ -11,6 +11,7 @@ use ahead_guest::init::{DISK_FOLDER, SHARED_FOLDER, in_guest};
 use ahead_guest::kernel::{Kernel, Recipe};
 use ahead_guest::source::{self, KernelSeries};
 use ahead_guest::{Console, FileSystem, Guest, GuestDisk, GuestError, GuestRun, Steps, Task};
+use ahead_units::PAGE_BYTES;
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
@@ -29,8 +30,6 @@ const SOURCES: &str = "/usr/src";
 const MEMORY_BYTES_MIN: u64 = 32 << 20;
 /// What the bench in a guest writes its results to, in the shared folder.
 const RESULTS: &str = "results.json";
-/// Of a guest.
-const PAGE_BYTES: u64 = 4096;
 /// A guest that takes longer on the host's clock hangs.
 pub(super) const WALL_LIMIT: Duration = Duration::from_secs(600);
 

@@ -105,14 +105,12 @@ impl RunReport<'_> {
     pub fn text(&self) -> String {
         let report = self.report;
         let mut text = format!(
-            "ahead: {} {} after {:.2} s; {} {}, {} {}, {}, at most {} unread\n",
+            "ahead: {} {} after {:.2} s; {}, {}, {}, at most {} unread\n",
             self.command.path.display(),
             ending(self.status),
             self.elapsed.as_secs_f64(),
-            report.processes,
-            plural(report.processes, "process", "processes"),
-            report.files.len(),
-            plural(report.files.len() as u64, "file", "files"),
+            figures::count_of(report.processes, "process", "processes"),
+            count(report.files.len() as u64, "file"),
             count(report.calls, "request"),
             figures::size(report.unread_pages_max.saturating_mul(PAGE_KIB << 10)),
         );
@@ -187,14 +185,12 @@ fn trees_json(trees: &TreeReport) -> Value {
 fn trees(trees: &TreeReport) -> String {
     let orders = trees.order_names().collect::<Vec<_>>().join(", ");
     format!(
-        "trees, gone through {orders}: {} {} ({} MiB) asked for ahead, {} used, {} wasted; {} {} listed ahead; {} of waiting for names and inodes taken over",
-        trees.files,
-        plural(trees.files, "file", "files"),
+        "trees, gone through {orders}: {} ({} MiB) asked for ahead, {} used, {} wasted; {} listed ahead; {} of waiting for names and inodes taken over",
+        count(trees.files, "file"),
         trees.bytes >> 20,
         trees.used,
         trees.wasted,
-        trees.folders,
-        plural(trees.folders, "folder", "folders"),
+        count(trees.folders, "folder"),
         seconds(trees.waited_ns),
     )
 }
@@ -215,7 +211,7 @@ fn device_name(device: &LearnedDevice) -> String {
     let folder = block::folder_of(&MachineTree::at(Path::new("/")), &number);
     let name = folder.as_deref().and_then(Path::file_name);
     match name.and_then(OsStr::to_str) {
-        Some(name) => format!("{} ({number})", name.replace('!', "/")),
+        Some(name) => format!("{} ({number})", block::name_in_dev(name)),
         None => number,
     }
 }
@@ -356,10 +352,6 @@ fn shortened(path: &str, characters_max: usize) -> String {
     }
     let tail: String = path.chars().skip(length - characters_max + 1).collect();
     format!("…{tail}")
-}
-
-fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
-    if count == 1 { one } else { many }
 }
 
 #[cfg(test)]

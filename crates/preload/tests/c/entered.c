@@ -12,12 +12,6 @@
 #include <sys/prctl.h>
 #include <sched.h>
 
-static void end(const char *text)
-{
-    if (write(1, text, strlen(text)) < 0) syscall(SYS_exit, 2);
-    syscall(SYS_exit, 0);
-}
-
 static void plain(void)
 {
     char bytes[8];
@@ -39,7 +33,7 @@ static void plain(void)
         MUST(copy > 0 && waitpid(copy, &status, 0) == copy && WIFEXITED(status) && WEXITSTATUS(status) == 8);
         MUST(lseek(file, 0, SEEK_SET) == 0);
     }
-    end("all of it\n");
+    end_with("all of it\n");
 }
 
 int main(int argc, char **argv)
@@ -71,7 +65,7 @@ int main(int argc, char **argv)
 #ifdef __x86_64__
     if (strcmp(mode, "counter") == 0) MUST(prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0);
 #endif
-    for (int i = 0; i < 9; i++) if (read(ends[0], &byte, 1) != 1) end("no byte\n");
-    for (int i = 0; i < 50; i++) if (read(file, &byte, 1) != 1 || (unsigned char)byte != byte_at(1, i + 1)) end("a wrong byte\n");
-    end("all of it\n");
+    for (int i = 0; i < 9; i++) if (read(ends[0], &byte, 1) != 1) end_with("no byte\n");
+    for (int i = 0; i < 50; i++) if (read(file, &byte, 1) != 1 || (unsigned char)byte != byte_at(1, i + 1)) end_with("a wrong byte\n");
+    end_with("all of it\n");
 }

@@ -4,20 +4,10 @@
  * a mapping, and reads and closes what it has; with "close" it closes a million numbers that it does not have;
  * with "seen" it only reads.
  */
-#include "place.h"
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
+#include "one_call.h"
 #include <sys/resource.h>
 
 enum { NUMBER = 2100 };
-
-static void end(const char *text)
-{
-    if (write(1, text, strlen(text)) < 0) syscall(SYS_exit, 2);
-    syscall(SYS_exit, 0);
-}
 
 static long address_space(void)
 {
@@ -48,20 +38,13 @@ int main(int argc, char **argv)
     if (strcmp(mode, "strict") == 0) {
         MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
     } else if (strcmp(mode, "filter") == 0) {
-        struct sock_filter filter[] = {
-            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        };
-        struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
-        MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-        MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+        filter_call(SYS_mmap, SECCOMP_RET_KILL_PROCESS);
         MUST(lseek(NUMBER + 1, 0, SEEK_SET) == 0 && readv(NUMBER, &(struct iovec){ bytes, 1 }, 1) == 1);
         MUST(posix_fadvise(NUMBER + 1, 0, 0, POSIX_FADV_RANDOM) == 0 && dup2(NUMBER + 1, NUMBER + 1000) == NUMBER + 1000);
         MUST(close(NUMBER + 1000) == 0 && open("n1", O_RDONLY) >= 0);
     }
-    if (read(NUMBER, bytes, 4) != 4 || read(NUMBER + 1, bytes, 16) != 16) end("not read\n");
-    if (strcmp(mode, "filter") == 0 && (close(NUMBER) != 0 || close(NUMBER + 1) != 0)) end("not closed\n");
+    if (read(NUMBER, bytes, 4) != 4 || read(NUMBER + 1, bytes, 16) != 16) end_with("not read\n");
+    if (strcmp(mode, "filter") == 0 && (close(NUMBER) != 0 || close(NUMBER + 1) != 0)) end_with("not closed\n");
     if (strcmp(mode, "seen") == 0) return 0;
-    end("all of it\n");
+    end_with("all of it\n");
 }

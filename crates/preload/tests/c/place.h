@@ -70,6 +70,13 @@ static inline uint64_t any(uint64_t *state)
     return z ^ (z >> 31);
 }
 
+/* Writes what became of it and ends, by the calls that every sandbox leaves. */
+static inline void end_with(const char *text)
+{
+    if (write(1, text, strlen(text)) < 0) syscall(SYS_exit, 2);
+    syscall(SYS_exit, 0);
+}
+
 /* Descriptors that this process has. */
 static inline int count_descriptors(void)
 {

@@ -49,7 +49,8 @@ pub(crate) struct ParquetReader<R: ChunkReader + 'static = File> {
 
 /// A column of the row group that is being read.
 struct Column {
-    name: String,
+    /// What messages call it.
+    title: String,
     field: Field,
     unit: Unit,
     is_unsigned: bool,
@@ -122,7 +123,7 @@ impl<R: ChunkReader + 'static> ParquetReader<R> {
                 rows.truncate(place);
                 self.failure = Some(Problem::Malformed(format!(
                     "{} has a value that is negative, too large, or no known word",
-                    self.columns.title(column.field)
+                    column.title
                 )));
             }
         }
@@ -147,7 +148,7 @@ impl<R: ChunkReader + 'static> ParquetReader<R> {
             };
             let descriptor = metadata.column(place).column_descr();
             self.open.push(Column {
-                name: descriptor.name().to_owned(),
+                title: self.columns.title(*field),
                 field: *field,
                 unit: unit.clone(),
                 is_unsigned: is_unsigned(descriptor),
@@ -275,7 +276,7 @@ fn read_column(
     rows: &mut [(Row, Option<ByteArray>)],
 ) -> Result<Option<usize>, Problem> {
     let Column {
-        name,
+        title,
         field,
         unit,
         is_unsigned,
@@ -325,7 +326,7 @@ fn read_column(
             }))
         }
         _ => Err(Problem::Unsupported(format!(
-            "column '{name}' is neither whole numbers, doubles nor text"
+            "{title} is neither whole numbers, doubles nor text"
         ))),
     }
 }
