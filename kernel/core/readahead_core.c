@@ -1699,6 +1699,18 @@ static bool take_row_step(struct arrival *a, unsigned int place, bool followed,
 	return first;
 }
 
+/* What memory has space for in one request. */
+static u64 space_for(const struct need *need, const struct ra_moment *moment,
+		     u32 thrash_pages)
+{
+	u64 threshold = moment->threshold;
+
+	if (thrash_pages)
+		threshold = min_of(threshold, thrash_pages);
+	return min_of(div64_u64(times(threshold, moment->ratio), 100) / 2,
+		      minus(moment->available, need->length));
+}
+
 /* Columns to ask for, with @before of their band before them; 0: none are. */
 static u8 columns_to_ask(const struct ra_history *file, u64 step, u32 before,
 			 u64 space)
@@ -1711,21 +1723,21 @@ static u8 columns_to_ask(const struct ra_history *file, u64 step, u32 before,
 			      div64_u64(space, column_pages(file, shift)));
 }
 
-/*
- * What is expected behind the window of a stride, where memory has space for
- * @space pages. False: nothing.
- */
+/* What is expected behind the window of a stride. False: nothing. */
 static bool row_part_of(const struct ra_history *file,
 			const struct ra_stream *stream, unsigned int place,
-			u64 space, struct row_part *part)
+			const struct need *need, const struct ra_moment *moment,
+			struct row_part *part)
 {
-	u64 row = file->row_elements, up_to;
-	u64 shift = shift_of(file, stream->step);
-	u32 columns, rest = columns_rest(file);
+	u64 row = file->row_elements, up_to, shift, space;
+	u32 columns, rest;
 
 	*part = (struct row_part){ .elements = UNBOUNDED };
 	if (!is_followed(file, stream, place) || !rows_known(file))
 		return true;
+	shift = shift_of(file, stream->step);
+	space = space_for(need, moment, file->thrash_pages);
+	rest = columns_rest(file);
 	up_to = plus(file->row_come,
 		     div64_u64(minus(stream->frontier, stream->next),
 			       max_of(stream->step, 1)));
@@ -1820,18 +1832,6 @@ static u64 in_whole_pieces(u64 pages, u64 most)
 
 	return max_of(nearest <= most ? nearest : below,
 		      min_of(pages, FIRST_REQUEST_PAGES));
-}
-
-/* What memory has space for in one request. */
-static u64 space_for(const struct need *need, const struct ra_moment *moment,
-		     u32 thrash_pages)
-{
-	u64 threshold = moment->threshold;
-
-	if (thrash_pages)
-		threshold = min_of(threshold, thrash_pages);
-	return min_of(div64_u64(times(threshold, moment->ratio), 100) / 2,
-		      minus(moment->available, need->length));
 }
 
 /* The largest single request now, or 0 when memory is too short for one. */
@@ -2262,9 +2262,7 @@ static void ask_stream(struct arrival *a, unsigned int place,
 	decision->reason = RA_END_OF_FILE;
 	if (a->access.start >= moment->file_pages)
 		return;
-	expected = row_part_of(a->file, stream, place,
-			       space_for(&need, moment, a->file->thrash_pages),
-			       row);
+	expected = row_part_of(a->file, stream, place, &need, moment, row);
 	/* An arm that goes down each column passes by as often. */
 	if (!(expected && row->wider) &&
 	    goes_with_arm(stream, a->now_ns, &moment->device)) {

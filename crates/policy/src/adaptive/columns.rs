@@ -31,7 +31,7 @@ impl Columns {
 
     /// Whether the row that is read is the last one of which elements were asked for.
     pub(super) fn are_over(&self) -> bool {
-        self.come >= self.together
+        self.rest() == 0
     }
 
     /// Columns of the band before the one that is read.

@@ -327,22 +327,17 @@ impl Rows {
         let further = inside - i64::from(self.inside);
         let gap = gap.wrapping_add(passed).wrapping_add(further);
         self.count();
-        let is_equal = gap == self.gap;
-        let lost = if is_equal {
-            if !was_at_next {
-                self.columns.on_next();
+        let mut lost = 0;
+        if gap != self.gap {
+            lost = self.lose_columns(grid, Some(gap));
+            if self.is_next_known() {
+                // The last one of a plane: the others are as they were.
+                self.equal -= 1;
+                return lost;
             }
-            0
-        } else {
-            self.lose_columns(grid, Some(gap))
-        };
-        if !is_equal && self.is_next_known() {
-            // The last one of a plane: the others are as they were.
-            self.equal -= 1;
-            return lost;
-        }
-        if !is_equal {
             (self.gap, self.equal) = (gap, 0);
+        } else if !was_at_next {
+            self.columns.on_next();
         }
         self.next = self.seen_next(grid);
         self.confirm();

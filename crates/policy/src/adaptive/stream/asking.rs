@@ -119,8 +119,7 @@ impl Stream {
         if self.shape == Shape::Strided && strided::is_drift_left_alone(&self.grid(), moment) {
             return Asked::nothing(Reason::DoesNotPay);
         }
-        let space = request::space(&need, moment, learned.thrash_pages);
-        let row = self.row_part(learned, space);
+        let row = self.row_part(&need, moment, learned);
         // An arm that goes down each column passes by as often as there are columns.
         let is_wide = row.is_some_and(|row| row.wider > 0);
         if !is_wide && self.goes_with_arm(now, moment) {
@@ -358,10 +357,11 @@ impl Stream {
         Some((ranges, false))
     }
 
-    /// What is expected behind the window of a stride that is read in rows, where memory has space for so many pages. `None`: nothing.
-    fn row_part(&self, learned: &Learned<'_>, space: u64) -> Option<RowPart> {
+    /// What is expected behind the window of a stride that is read in rows. `None`: nothing.
+    fn row_part(&self, need: &Need, moment: &Moment, learned: &Learned<'_>) -> Option<RowPart> {
         learned.rows.map_or(Some(RowPart::ENDLESS), |rows| {
             let grid = self.grid();
+            let space = request::space(need, moment, learned.thrash_pages);
             rows.part(strided::elements_ahead(&self.window, &grid), &grid, space)
         })
     }
