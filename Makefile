@@ -103,13 +103,15 @@ unit:
 # build comes first, so that the library lies beside the program when tests look for it, and the
 # guests' kernel is linked with its disk models.
 # The approved numbers of instructions are those of the same build.
+# A program of tests that waits for ever fails after that many seconds; the longest takes two minutes.
+TEST_ENDS := --config 'target."cfg(all())".runner = "timeout --kill-after=10 900"'
 tests: export RUST_BACKTRACE = 0
 tests approve: export CARGO_PROFILE_RELEASE_LTO = off
 tests approve: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 16
 tests approve: export CARGO_PROFILE_RELEASE_DEBUG = none
 tests: lab
 	$(SEPARATOR) 'all tests (release)'
-	$(CARGO) test --release --locked --workspace --no-fail-fast
+	$(CARGO) test $(TEST_ENDS) --release --locked --workspace --no-fail-fast
 
 # With the output of the test: what it measured.
 soak: ## The daemon under load for SECONDS (root; 1800), what it uses; 100 kills; opposite jobs against every window

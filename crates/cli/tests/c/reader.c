@@ -84,6 +84,9 @@ static int peek(char **words)
 
 	/* Who waits for the end of what the reader says does not wait for this one's. */
 	close(1);
+	/* Its parent ends its call, which gives memory back. */
+	if (read(atoi(words[4]), buffer, 1) != 1)
+		return 1;
 	snprintf(name, sizeof(name), "/proc/%s/mem", words[2]);
 	return pread(open(name, O_RDONLY), buffer, 1, strtoull(words[3], NULL, 10)) != 1;
 }
@@ -94,10 +97,11 @@ static void keep_memory_locked(const char *path)
 {
 	int fd = open(path, O_RDONLY);
 	void *touched = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
-	char name[64], process[16], address[32];
-	char *words[] = { "reader", "peek", process, address, NULL };
+	char name[64], process[16], address[32], go[16];
+	char *words[] = { "reader", "peek", process, address, go, NULL };
 	pthread_t thread;
 	pid_t peeker;
+	int ends[2];
 
 	/* What is touched first then needs the lock, as does the stack of a thread. */
 	memset(buffer, 1, sizeof(buffer));
@@ -107,10 +111,17 @@ static void keep_memory_locked(const char *path)
 	sprintf(process, "%d", getpid());
 	sprintf(address, "%ju", (uintmax_t)touched);
 	/* A copy of ours would have our pages copied as they are written to, which needs the lock. */
-	if (posix_spawn(&peeker, "/proc/self/exe", NULL, NULL, words, words + 4)) {
+	if (pipe(ends)) {
+		perror("pipe");
+		exit(1);
+	}
+	sprintf(go, "%d", ends[0]);
+	if (posix_spawn(&peeker, "/proc/self/exe", NULL, NULL, words, words + 5)) {
 		perror("spawn");
 		exit(1);
 	}
+	if (write(ends[1], "g", 1) != 1)
+		exit(1);
 	sprintf(name, "/proc/%d/stat", peeker);
 	await_stuck(name);
 	is_locked = 1;
