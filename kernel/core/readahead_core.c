@@ -65,6 +65,8 @@
 #define DOUBTFUL_HITS		8U
 #define STRIDED_HITS		3U
 #define REGULAR_STEPS		6U
+/* Steps of more pages are none that the kernel reads through. */
+#define SHORT_STEP_PAGES	7
 #define RANDOM_RUN		64U
 #define CALM_ACCESSES		1024U
 #define ROUNDS_REMEMBERED	65536U
@@ -151,6 +153,8 @@
 #define SERVED_WAITED		0x20
 #define SERVED_THRASHED		0x40
 #define SERVED_PROBING		0x80
+/* Before the first request: the newest step was not waited for. */
+#define SERVED_PASSED		SERVED_PROBING
 
 #define PLACES_MAX		RA_STREAMS_MANY
 #define UNBOUNDED		(~0ULL)
@@ -1025,7 +1029,31 @@ static bool advance_candidate(struct ra_stream *stream, struct ra_range access)
 	return true;
 }
 
-static void advance_run(struct ra_stream *stream, struct ra_range access)
+/*
+ * Counts a step that is as long as those before. Where reads wait, those that
+ * are not waited for say that the kernel reads through the holes, which it goes
+ * on doing unless something else is asked for. One alone may share its page.
+ */
+static void count_regular(struct ra_stream *stream, bool waits)
+{
+	bool has_waited = stream->served & SERVED_WAITED;
+	bool has_passed = stream->served & SERVED_PASSED;
+
+	if (!stream->request) {
+		stream->served &= ~(SERVED_WAITED | SERVED_PASSED);
+		if (!has_waited)
+			stream->served |= SERVED_PASSED;
+		if (!has_waited && has_passed && waits) {
+			stream->regular = 0;
+			return;
+		}
+	}
+	stream->regular = plus_u8(stream->regular, 1);
+}
+
+/* @waits: some of the last reads of the file waited */
+static void advance_run(struct ra_stream *stream, struct ra_range access,
+			bool waits)
 {
 	struct ra_range span = span_of(stream, access);
 	u16 length = to_u16(length_of(access));
@@ -1051,7 +1079,7 @@ static void advance_run(struct ra_stream *stream, struct ra_range access)
 	}
 	step = step_between(minus(old, stream->length), span.start);
 	if (has_hole && step == stream->step && length == stream->length) {
-		stream->regular = plus_u8(stream->regular, 1);
+		count_regular(stream, waits && step <= SHORT_STEP_PAGES);
 	} else {
 		stream->regular = 0;
 		stream->step = step;
@@ -1103,9 +1131,15 @@ static void advance_strided(struct ra_stream *stream, struct ra_range access)
 	stream->shape = kind_of_run(stream);
 }
 
+/* Whether one of the last reads waited. */
+static bool has_waited_lately(const struct ra_history *file)
+{
+	return file->last_wait && file->tick - file->last_wait <= WAITS_TOGETHER;
+}
+
 /* Moves the stream to an access that fits it. */
 static struct step advance(struct ra_stream *stream, struct ra_range access,
-			   u32 tick)
+			   bool waits, u32 tick)
 {
 	u64 unread = unread_of(stream);
 	u64 before = stream->next;
@@ -1122,7 +1156,7 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 	if (was_strided)
 		advance_strided(stream, access);
 	else if (is_run(stream))
-		advance_run(stream, access);
+		advance_run(stream, access, waits);
 	else
 		return step;
 	stream->length = to_u16(length_of(access));
@@ -2478,7 +2512,7 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	expected = stream->next;
 	period = stream->step;
 	length = stream->began;
-	step = advance(stream, a->access, file->tick);
+	step = advance(stream, a->access, has_waited_lately(file), file->tick);
 	lose(file, step.lost);
 	learn_stride(file, stream, &step);
 	if (take_row_step(a, place, followed, period, length, expected))
@@ -3119,7 +3153,7 @@ void ra_core_wait(struct ra_history *file, struct ra_stream *streams,
 	struct ra_range span;
 
 	/* One alone may be the processor's; a device makes several wait. */
-	if (file->tick - file->last_wait <= WAITS_TOGETHER)
+	if (has_waited_lately(file))
 		file->last_busy = file->tick;
 	file->last_wait = file->tick;
 	if (!stream)

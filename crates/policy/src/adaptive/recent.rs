@@ -103,6 +103,14 @@ impl Recent {
         self.exact(access).or_else(|| self.inexact(access))
     }
 
+    /// Where the elements are of which a run reads one after the other, if `access` and two recent ones are evenly spaced to the byte; and
+    /// remembers it.
+    pub(super) fn stride_of_run(&mut self, access: &Access) -> Option<Grid> {
+        let stride = self.exact(access).map(|stride| stride.grid);
+        self.remember(access);
+        stride.filter(|grid| !grid.is_of_pages())
+    }
+
     /// One to the byte; to the page where accesses are of whole pages.
     fn exact(&self, access: &Access) -> Option<SeenStride> {
         let is_unaligned = access.is_unaligned();

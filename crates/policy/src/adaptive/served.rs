@@ -8,6 +8,8 @@ const BOOSTED: u8 = 0x10;
 const WAITED: u8 = 0x20;
 const THRASHED: u8 = 0x40;
 const PROBING: u8 = 0x80;
+/// Before the first request, when nothing is probed: the reader did not wait for its newest step.
+const PASSED: u8 = PROBING;
 
 /// All zero: nothing was asked for yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +36,17 @@ impl Served {
     /// Whether the reader waited since the newest request.
     pub(super) fn has_waited(self) -> bool {
         self.0 & WAITED != 0
+    }
+
+    /// Whether the reader waited for one of the two newest steps of a run that asks for nothing, as long as each step asks. What is in one page with
+    /// others is found in memory now and then.
+    pub(super) fn waits_for_steps(&mut self) -> bool {
+        let (waits, has_passed) = (self.has_waited(), self.0 & PASSED != 0);
+        self.0 &= !(WAITED | PASSED);
+        if !waits {
+            self.0 |= PASSED;
+        }
+        waits || !has_passed
     }
 
     /// Whether pages were evicted before use and no request has followed.
@@ -79,6 +92,21 @@ impl Served {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_step_in_memory_is_forgiven_and_two_are_not() {
+        let mut served = Served::default();
+        let steps = [true, false, true, false, false, false, true];
+        let waits = steps.map(|waits| {
+            if waits {
+                served.on_wait();
+            }
+            served.waits_for_steps()
+        });
+        assert_eq!(waits, [true, true, true, true, false, false, true]);
+        served.on_request(false);
+        assert_eq!(served, Served::default());
+    }
 
     #[test]
     fn each_answer_is_remembered_beside_the_others() {

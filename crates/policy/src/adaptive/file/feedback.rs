@@ -60,6 +60,11 @@ impl FileStreams {
         }
     }
 
+    /// Whether one of the last reads waited.
+    pub(super) fn has_waited_lately(&self) -> bool {
+        self.last_wait > 0 && self.tick.wrapping_sub(self.last_wait) <= WAITS_TOGETHER.get()
+    }
+
     /// The read of `access`, which [`Self::on_access`] gave to `stream`, had to wait for the device.
     pub fn on_wait(
         &mut self,
@@ -69,7 +74,7 @@ impl FileStreams {
         covered: bool,
     ) {
         // One wait alone may be the processor's; a device makes several wait.
-        if self.tick.wrapping_sub(self.last_wait) <= WAITS_TOGETHER.get() {
+        if self.has_waited_lately() {
             self.last_busy = self.tick;
         }
         self.last_wait = self.tick;

@@ -23,8 +23,8 @@ use super::moment::Moment;
 use super::observer::{Observer, Report, report};
 use super::rows::{ELEMENTS_SEEN, NewRow, Rows};
 use super::shape::fit::Fit;
-use super::stream::Stream;
 use super::stream::asking::Learned;
+use super::stream::{Seen, Stream};
 use super::window::pages32;
 use crate::decision::{Decision, Prefetch};
 use crate::reason::{Pattern, Reason};
@@ -404,7 +404,14 @@ impl FileStreams {
             place,
             observer: &mut *observer,
         };
-        let mut step = stream.advance(access, self.tick, &mut report);
+        // By pages the steps of most strides differ, by one.
+        let goes_by_bytes = access.is_unaligned() && stream.leaves_out_before(access);
+        let stride = goes_by_bytes.then(|| self.recent.stride_of_run(access));
+        let seen = Seen {
+            stride: stride.flatten(),
+            waits: self.has_waited_lately(),
+        };
+        let mut step = stream.advance(access, &seen, self.tick, &mut report);
         let lost = pages32(step.lost);
         self.lose(lost);
         (self.recent.broken_strides).on_step(lost > 0 && step.has_broken, stream);

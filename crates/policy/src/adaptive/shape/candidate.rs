@@ -37,6 +37,11 @@ pub(in crate::adaptive) fn fit(window: &Window, access: PageRange) -> Fit {
     }
 }
 
+/// Whether nothing lies between the candidate and `access`.
+pub(in crate::adaptive) fn touches(window: &Window, access: PageRange) -> bool {
+    access.start.get() <= window.next && access.end.get() >= window.frontier
+}
+
 /// Which way a stream goes that began with the candidate and continues with `access`; `None` when
 /// these are the same pages again.
 pub(in crate::adaptive) fn direction(window: &Window, access: PageRange) -> Option<Direction> {

@@ -31,6 +31,11 @@ pub(in crate::adaptive) const fn pages_of(step: u32) -> u32 {
     step & !DRIFTS
 }
 
+/// Whether the kernel may read through the hole of such a step.
+pub(in crate::adaptive) fn is_short(step: u32) -> bool {
+    u64::from(step) <= NEARLY_EQUAL_PAGES
+}
+
 /// Whether a step of `pages` to `access` is as long as those before, `step`, but for a page, after a read of `length` pages: of a period of
 /// no whole pages each of some steps is. Where less lies between two accesses than they read, that is read as well; wide strides are
 /// seen by their bytes (what such a run takes for its own begins none).

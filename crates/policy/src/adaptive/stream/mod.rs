@@ -98,6 +98,15 @@ pub(in crate::adaptive) struct Step {
     pub(in crate::adaptive) has_returned: bool,
 }
 
+/// What the file has seen beside the stream that moves.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::adaptive) struct Seen {
+    /// Where the elements are of which the newest accesses were some, evenly spaced to the byte.
+    pub(in crate::adaptive) stride: Option<Grid>,
+    /// Some of the last reads waited.
+    pub(in crate::adaptive) waits: bool,
+}
+
 /// Being born, changing shape, going.
 impl Stream {
     /// Makes the stream one of shape `to`. The only place where a shape changes.
@@ -304,10 +313,22 @@ impl Stream {
         }
     }
 
+    /// Whether it is a run, or may become one, and pages lie between where it is and `access`.
+    pub(in crate::adaptive) fn leaves_out_before(&self, access: &Access) -> bool {
+        match self.shape {
+            Shape::Candidate => !candidate::touches(&self.window, access.pages()),
+            Shape::Run | Shape::Shuffled | Shape::Sparse => {
+                self.span(access).start > self.window.next
+            }
+            Shape::Vacant | Shape::Strided => false,
+        }
+    }
+
     /// Moves the stream to `access`, which fits it, and learns from the step.
     pub(in crate::adaptive) fn advance<O: Observer>(
         &mut self,
         access: &Access,
+        seen: &Seen,
         tick: u32,
         report: &mut Report<'_, O>,
     ) -> Step {
@@ -327,7 +348,9 @@ impl Stream {
                 self.length = pages16(access.len().get());
                 return Step::default();
             }
-            Shape::Run | Shape::Shuffled | Shape::Sparse => self.advance_run(access, report),
+            Shape::Run | Shape::Shuffled | Shape::Sparse => {
+                self.advance_run(access, seen, report);
+            }
             Shape::Strided => moved = self.advance_strided(access, report),
         }
         self.length = pages16(access.len().get());
@@ -367,7 +390,12 @@ impl Stream {
         self.transition(self.kind_of_run(), report);
     }
 
-    fn advance_run<O: Observer>(&mut self, access: &Access, report: &mut Report<'_, O>) {
+    fn advance_run<O: Observer>(
+        &mut self,
+        access: &Access,
+        seen: &Seen,
+        report: &mut Report<'_, O>,
+    ) {
         let span = self.span(access);
         let length = pages16(access.len().get());
         let old = self.window.next;
@@ -386,8 +414,15 @@ impl Stream {
         let step = regular::step_between(old.saturating_sub(u64::from(self.length)), span.start);
         let has_hole = span.start > old;
         let is_equal = step == regular::pages_of(self.window.step) && length == self.length;
-        if has_hole && is_equal {
-            self.regular = self.regular.saturating_add(1);
+        let is_short = regular::is_short(step);
+        // What asks reads through its holes.
+        let stride =
+            (seen.stride).filter(|stride| stride.direction == self.direction && self.request == 0);
+        if has_hole && stride.is_some() {
+            self.count_regular(is_short);
+            self.window.step = step;
+        } else if has_hole && is_equal {
+            self.count_regular(is_short && seen.waits && !access.is_unaligned());
         } else if has_hole && regular::is_nearly_equal(self.window.step, step, self.length, access)
         {
             self.regular = self.regular.saturating_add(1);
@@ -408,7 +443,8 @@ impl Stream {
         let step = u64::from(regular::pages_of(self.window.step));
         let has_holes = sparse::has_holes(length.into(), step);
         let is_regular = self.regular >= REGULAR_STEPS.get() && has_holes;
-        let grid = is_regular.then(|| regular::grid(self.window.step, self.direction, access));
+        let by_pages = || regular::grid(self.window.step, self.direction, access);
+        let grid = is_regular.then(|| stride.or_else(by_pages));
         if let Some(grid) = grid.flatten() {
             let unread = self.unread().get();
             if grid.drifts {
@@ -422,6 +458,17 @@ impl Stream {
         } else {
             self.become_kind_of_run(report);
         }
+    }
+
+    /// Counts a step that is as long as those before. Where reads wait, those that are not waited for say that the kernel reads through the
+    /// holes, which it goes on doing unless something else is asked for.
+    fn count_regular(&mut self, are_waits_seen: bool) {
+        let is_read_through = self.request == 0 && !self.served.waits_for_steps() && are_waits_seen;
+        self.regular = if is_read_through {
+            0
+        } else {
+            self.regular.saturating_add(1)
+        };
     }
 
     fn advance_strided<O: Observer>(
