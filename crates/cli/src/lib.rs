@@ -89,7 +89,7 @@ impl VerbError {
     fn exit(&self) -> Exit {
         match self {
             Self::Run(error) => error.exit(),
-            Self::Config(_) => Exit::Usage,
+            Self::Config(_) | Self::Record(record::RecordCommandError::Name(_)) => Exit::Usage,
             Self::Daemon(error) => error.exit(),
             Self::Device(error) => error.exit(),
             Self::Disk(error) => error.exit(),

@@ -5,13 +5,17 @@
 
 use std::io::{self, Write};
 
+use ahead_sys::inherited;
 use serde::Serialize;
 
 /// Writes `text` to standard output. `Ok` also when the reader has gone.
 ///
 /// # Errors
-/// Any other failure to write, such as a full disk behind a redirection.
+/// Any other failure to write, such as a full disk behind a redirection, and an output that was closed before we began.
 pub fn to_stdout(text: &str) -> io::Result<()> {
+    if !text.is_empty() && inherited::was_closed(rustix::stdio::raw_stdout()) {
+        return Err(rustix::io::Errno::BADF.into());
+    }
     let mut stdout = io::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())

@@ -16,7 +16,9 @@ use ahead_daemon::reach::{Reach, Reacher};
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};
 use ahead_observer::self_test::{self, SelfTestError};
-use ahead_trace::{FileNames, FileRef, Format, Objects, WriteError, Writer, create};
+use ahead_trace::{
+    FileNames, FileRef, Format, Objects, RecordingNameError, WriteError, Writer, create,
+};
 use lru::LruCache;
 
 use crate::daemon::state_folder;
@@ -44,6 +46,9 @@ pub enum RecordCommandError {
     /// What is told cannot be read any more.
     #[error("cannot read what the kernel tells: {0}")]
     Ring(String),
+    /// The trace's name.
+    #[error(transparent)]
+    Name(#[from] RecordingNameError),
     /// The trace cannot be written.
     #[error("cannot record to {0}; name a writable file")]
     Write(#[from] WriteError),
@@ -57,9 +62,7 @@ pub enum RecordCommandError {
 /// # Errors
 /// [`RecordCommandError`]. What was written until then is a trace.
 pub fn record(arguments: &arguments::Record) -> Result<(), RecordCommandError> {
-    let format = Format::of_file_name(&arguments.trace_file)
-        .filter(|format| format.can_be_written())
-        .unwrap_or(Format::Csv);
+    let format = Format::of_recording(&arguments.trace_file)?;
     let stop = signals::stop_flag()?;
     let scratch = state_folder()?;
     let mut observer = KernelObserver::start()?;

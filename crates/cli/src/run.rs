@@ -98,7 +98,7 @@ impl RunError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Setting(_) | Self::Config(_) => Exit::Usage,
-            Self::Record(RecordError::Ending(_) | RecordError::Stream) => Exit::Usage,
+            Self::Record(RecordError::Name(_)) => Exit::Usage,
             Self::Find(FindError::NotFound { .. }) => Exit::NotFound,
             Self::Find(FindError::NotExecutable { .. }) => Exit::NotExecutable,
             Self::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => {

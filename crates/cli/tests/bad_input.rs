@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use support::{Place, assert_refused, stderr, stdout};
 
@@ -15,6 +15,17 @@ fn no_arguments_print_help_and_are_no_failure() {
         "{}",
         stdout(&output)
     );
+}
+
+/// `ahead settings >&-` ended with 0: the runtime opens /dev/null there.
+#[test]
+fn an_output_that_is_closed_is_no_success() {
+    let closed = Command::new("sh")
+        .args(["-c", "exec \"$0\" settings >&-"])
+        .arg(env!("CARGO_BIN_EXE_ahead"))
+        .output()
+        .expect("sh starts");
+    assert_refused(&closed, 1, &["cannot write the output"]);
 }
 
 #[test]
@@ -43,6 +54,10 @@ fn an_unknown_verb_or_option_is_wrong_usage() {
     assert_refused(&unknown, 2, &["'--bogus' found; to pass"]);
     let recorded = place.output(&["run", "--record", "-", "true"]);
     assert_refused(&recorded, 2, &["file", "--record"]);
+    for name in ["x.foo", "-"] {
+        let recorded = place.output(&["record", "--system", name]);
+        assert_refused(&recorded, 2, &["a recording"]);
+    }
     for verb in [&["doctor"][..], &["device", "list"]] {
         let output = place.output(&[verb, &["--root", "/no/such"]].concat());
         assert_refused(&output, 2, &["'/no/such'", "--root"]);

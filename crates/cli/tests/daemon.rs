@@ -133,6 +133,30 @@ fn a_random_reader_of_a_mapping_does_not_pay_a_window_for_a_page() {
     assert_eq!(ground.window(), window);
 }
 
+/// Its window is 4 MiB and belongs to the file system, which has no block device.
+#[test]
+fn a_random_reader_of_a_mapping_on_btrfs_does_not_pay_its_window_either() {
+    let ground = Ground::large_on("btrfs");
+    let window = || {
+        let path = ground.mount.to_str().expect("text");
+        stdout(&ground.place.output(&["device", "get", path]))
+    };
+    let alone = ground.read("mapped-random");
+    ground.evict("file");
+    let before = window();
+    assert!(before.contains("4096 KiB"), "{before}");
+    let daemon = DaemonProcess::start(&[]);
+    let held = ground.narrowed_at_half();
+    assert_eq!(window(), before, "only for a moment");
+    ground.reset();
+    assert_eq!(held.go(), alone.sum, "the same bytes");
+    let helped = ground.seen(alone.sum);
+    daemon.end();
+    // Half of the touches, and of those that are left the sums of what is read, which are nodes of 16 KiB.
+    assert!(helped.bytes * 20 < alone.bytes, "{helped:?} {alone:?}");
+    assert_eq!(window(), before);
+}
+
 /// A window belongs to an open file, and each process has its own of the same file.
 #[test]
 fn each_process_that_reads_a_mapping_at_random_is_helped() {

@@ -31,7 +31,7 @@ use crate::aside::Aside;
 use crate::changes::Changes;
 use crate::files::Files;
 use crate::history::Deed;
-use crate::machine_facts::{device_facts, now, window_kib};
+use crate::machine_facts::{device_facts, now};
 use crate::memory::PressedMemory;
 use crate::narrowed::{NarrowedFiles, SmallWindow};
 use crate::observing::Observing;
@@ -44,6 +44,7 @@ use crate::readers::{Reader, Readers};
 use crate::scope::{ReadFacts, Scope};
 use crate::spending::Spending;
 use crate::starving::StarvingFaults;
+use crate::windows::DeviceWindows;
 
 pub use service::{DaemonCounts, DaemonError, Service};
 
@@ -77,6 +78,7 @@ pub struct Daemon {
     readers: Readers,
     narrowed: NarrowedFiles,
     owned: OwnedDevices,
+    windows: DeviceWindows,
     starving: StarvingFaults,
     memory: PressedMemory,
     /// Pages of one file that memory is taken to hold.
@@ -192,7 +194,7 @@ impl Daemon {
     fn open(&mut self, place: u32, fact: &Observation) {
         let settings = self.settings;
         let file = fact.file;
-        self.owned.meet(file.device, window_kib);
+        (self.owned).meet(file.device, |device| self.windows.kib(device));
         // What would be done at once is what `policy = off` asks for, which is not offered here.
         let _ = self.session.on_open(
             place,
@@ -503,7 +505,7 @@ impl Daemon {
     /// Ends what is done on devices whose window another program has set.
     fn respect_owners(&mut self) {
         let is_held = |device| self.narrowed.is_held_by_another(device);
-        for change in self.owned.look(window_kib, is_held) {
+        for change in (self.owned).look(|device| self.windows.kib(device), is_held) {
             self.narrowed.widen_device(change.device);
             let watched = self.watched.iter().map(|(&file, _)| file);
             let there = watched.filter(|file| file.device == change.device);

@@ -24,6 +24,7 @@
 //! * [`control`], [`protocol`], [`status`] — what it says of itself, and to whom
 //! * `deadline` — how long all of one connection may take
 //! * [`metrics`] — the same for Prometheus
+//! * `windows` — the windows that files take over as they are opened: of devices, and of file systems that have one of their own
 //! * [`owned`] — devices whose window another program has set: left to it
 //! * [`narrowed`] — windows of open files that were changed, and how they are put back
 #![forbid(unsafe_code)]
@@ -56,4 +57,5 @@ mod spending;
 mod starving;
 pub mod status;
 mod untold;
+mod windows;
 mod worker;

@@ -20,11 +20,6 @@ pub fn now() -> Timestamp {
     Timestamp::new(u64::try_from(ns).unwrap_or(0))
 }
 
-/// The window of a device, in KiB; `None` where it has none of its own.
-pub(crate) fn window_kib(device: u64) -> Option<u64> {
-    QueueFacts::read(Path::new("/sys"), DeviceNumber::from_dev(device)).read_ahead_kb
-}
-
 /// What a device has delivered until now; `None` where it is no block device.
 pub(crate) fn delivered(device: u64) -> Option<Delivered> {
     let stat = BlockStat::read(Path::new("/sys"), DeviceNumber::from_dev(device))?;

@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use ahead_device::machine::MachineTree;
+use ahead_device::superblock;
 use ahead_device::temporary_window::TemporaryWindow;
 use ahead_device::undo::{NotedProcess, UndoFile, UndoLock, UndoLockError};
 use ahead_device::window::{self, WindowError};
@@ -198,8 +199,8 @@ impl NarrowedFiles {
     /// Whether another process that lives has set the window of `device` for a while. What one that was killed has left is put back.
     #[must_use]
     pub fn is_held_by_another(&self, device: u64) -> bool {
-        let device = DeviceNumber::from_dev(device).to_string();
-        let holder = window::holder(&self.machine, &device).ok().flatten();
+        let target = superblock::window_target(&self.machine, DeviceNumber::from_dev(device));
+        let holder = target.and_then(|target| window::holder(&self.machine, &target).ok()?);
         holder.is_some_and(|holder| holder != self.noted.daemon)
     }
 
@@ -254,8 +255,10 @@ impl NarrowedFiles {
             .duplicate(file, process, number)
             .map_err(NarrowError::Gone)?;
         let process = NotedProcess::of(process).map_err(NarrowError::Gone)?;
-        let device = DeviceNumber::from_dev(file.device).to_string();
-        let mut held = TemporaryWindow::hold(&self.machine, &device)?;
+        let device = DeviceNumber::from_dev(file.device);
+        let target = superblock::window_target(&self.machine, device)
+            .ok_or_else(|| WindowError::NoWindow(device.to_string()))?;
+        let mut held = TemporaryWindow::hold(&self.machine, &target)?;
         let before_kib = held.before_kib();
         let is_other = |known: PageCount| known.bytes().get() / 1024 != before_kib;
         if known.is_some_and(is_other) || before_kib < window.kib().unwrap_or(0) {

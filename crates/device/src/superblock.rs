@@ -12,7 +12,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ahead_sys::mounts::Mount;
+use ahead_sys::block_queue::DeviceNumber;
+use ahead_sys::mounts::{self, Mount};
 
 use crate::block;
 use crate::machine::{MachineTree, Unread};
@@ -37,6 +38,9 @@ const NUMBERED: [(&str, &str); 5] = [
     ("bcachefs", "bcachefs-"),
 ];
 
+/// FUSE over a block device has that device's number, and a bdi of its own.
+const FUSE_ON_DEVICE: &str = "fuseblk";
+
 /// What `mount` reads through.
 #[must_use]
 pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -> Backing {
@@ -52,7 +56,7 @@ pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -
     }
     let number = mount.device;
     let device = block::folder_of(machine, &number.to_string());
-    let own = if mount.file_system == "fuseblk" {
+    let own = if mount.file_system == FUSE_ON_DEVICE {
         Some(format!("{number}-fuseblk"))
     } else {
         let named = NUMBERED.iter().find(|(kind, _)| *kind == mount.file_system);
@@ -66,6 +70,19 @@ pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -
         devices: device.into_iter().collect(),
         folders: Vec::new(),
     }
+}
+
+/// What has the window that files of the superblock `number` take over, as a [target](crate::target): the bdi that the file system has of
+/// its own, or the block device. `None`: a file system without a block device that is not among the mounts of this process, or whose
+/// bdi is not known.
+#[must_use]
+pub fn window_target(machine: &MachineTree, number: DeviceNumber) -> Option<String> {
+    let mounts = mounts::mounts(&machine.proc()).unwrap_or_default();
+    let mount = mounts.iter().find(|mount| mount.device == number);
+    let own = mount.and_then(|mount| backing(machine, mount, &mut Vec::new()).own_bdi);
+    let is_of_device =
+        number.major != 0 && mount.is_none_or(|mount| mount.file_system != FUSE_ON_DEVICE);
+    own.or_else(|| is_of_device.then(|| number.to_string()))
 }
 
 /// The folder of a bdi.

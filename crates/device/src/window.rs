@@ -201,6 +201,14 @@ pub const fn whole_pages(kib: u64) -> u64 {
     }
 }
 
+/// The file of the window that counts for `text`.
+///
+/// # Errors
+/// [`WindowError`].
+pub fn file_of(machine: &MachineTree, text: &str) -> Result<PathBuf, WindowError> {
+    CountingWindow::find(machine, text).map(|window| window.file)
+}
+
 /// Whether a window of this size can be set.
 ///
 /// # Errors

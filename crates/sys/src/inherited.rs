@@ -38,6 +38,12 @@ pub extern "C" fn note() {
     IGNORES_PIPE.store(ignores, Relaxed);
 }
 
+/// Whether descriptor `number`, one of 0 to 2, was closed: what is written there is not an error, and goes nowhere.
+#[must_use]
+pub fn was_closed(number: i32) -> bool {
+    STANDARD.contains(&number) && CLOSED.load(Relaxed) & 1 << number != 0
+}
+
 /// The program that `command` starts, also in our place, inherits what was taken down.
 pub fn hand_on(command: &mut Command) {
     // A child that has nothing to do before it runs is started with less.

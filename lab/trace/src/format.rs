@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::blkparse::{self, Blkparse};
 use crate::columns::Columns;
@@ -105,14 +105,34 @@ impl Format {
         }
     }
 
-    /// The format of a recording in a file of this name, which is CSV where it has no ending. `None`: the ending
-    /// is of no format that is written, and whoever chose it would not find what it says.
-    #[must_use]
-    pub fn of_recording(path: &Path) -> Option<Self> {
+    /// The format of a recording in a file of this name, which is CSV where it has no ending.
+    ///
+    /// # Errors
+    /// [`RecordingNameError`].
+    pub fn of_recording(path: &Path) -> Result<Self, RecordingNameError> {
+        if path == Path::new("-") {
+            return Err(RecordingNameError::Stream);
+        }
         let format = Self::of_file_name(path).filter(|format| format.can_be_written());
         let has_ending = unpacked_name(path).is_some_and(|name| name.contains('.'));
-        format.or_else(|| (!has_ending).then_some(Self::Csv))
+        format
+            .or_else(|| (!has_ending).then_some(Self::Csv))
+            .ok_or_else(|| RecordingNameError::Ending(path.to_path_buf()))
     }
+}
+
+/// Why nothing is recorded to a file of this name.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingNameError {
+    /// Its ending is of no format that is written: whoever chose it would not find what it says.
+    #[error(
+        "no format of a recording is known by the ending of '{0}'; the endings are .csv, .parquet and .fio, each \
+         also with .zst or .gz behind"
+    )]
+    Ending(PathBuf),
+    /// `-` is a stream everywhere else.
+    #[error("a recording is a file and no stream: name one")]
+    Stream,
 }
 
 /// The name of a file without what says that it is packed.

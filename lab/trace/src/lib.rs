@@ -32,7 +32,10 @@ pub use access::{Access, Decided, FileAdvice, FileRef, Operation};
 pub use columns::{Columns, ColumnsError};
 pub use error::{DamagePlace, Problem, TraceError};
 pub use files::{FileNames, FullError, NAME_BYTES_MAX};
-pub use format::{AnyReader, Format, OpenOptions, create, format_of, from_stream, open, writer};
+pub use format::{
+    AnyReader, Format, OpenOptions, RecordingNameError, create, format_of, from_stream, open,
+    writer,
+};
 pub use oracle::Objects;
 pub use reader::{InMemory, Reader, Relative};
 pub use statistics::{Spread, Statistics};

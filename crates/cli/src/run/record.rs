@@ -19,8 +19,8 @@ use ahead_engine::recording::{
     slot_word,
 };
 use ahead_trace::{
-    Access, Decided, FileAdvice, FileNames, FileRef, Format, Objects, Operation, WriteError,
-    Writer, create,
+    Access, Decided, FileAdvice, FileNames, FileRef, Format, Objects, Operation,
+    RecordingNameError, WriteError, Writer, create,
 };
 
 use super::account::{AccountError, shared_file};
@@ -45,15 +45,9 @@ pub enum RecordError {
     /// The trace cannot be written.
     #[error("cannot record to {0}; name a writable file with --record")]
     Write(#[from] WriteError),
-    /// The name of the file says a format that there is not.
-    #[error(
-        "no format of a recording is known by the ending of '{0}'; the endings are .csv, .parquet and .fio, each \
-         also with .zst or .gz behind"
-    )]
-    Ending(PathBuf),
-    /// `-` is a stream everywhere else.
-    #[error("a recording is a file and no stream; name one with --record")]
-    Stream,
+    /// Its name.
+    #[error("--record: {0}")]
+    Name(#[from] RecordingNameError),
     /// The ring cannot be read.
     #[error("cannot read what the run recorded: {0}")]
     Read(#[from] io::Error),
@@ -86,11 +80,7 @@ impl Recording {
     /// # Errors
     /// One of them cannot be made.
     pub fn start(path: &Path) -> Result<Self, RecordError> {
-        if path == Path::new("-") {
-            return Err(RecordError::Stream);
-        }
-        let format =
-            Format::of_recording(path).ok_or_else(|| RecordError::Ending(path.to_path_buf()))?;
+        let format = Format::of_recording(path)?;
         let writer_path = path.to_path_buf();
         let ring = shared_file(FILE_BYTES as u64)?;
         let ring_path = ring.path().to_path_buf();

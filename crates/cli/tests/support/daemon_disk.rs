@@ -94,15 +94,23 @@ impl Ground {
 
     /// The same with another file system on the disk.
     pub(crate) fn on(file_system: &str) -> Self {
-        let ground = Self::new(file_system);
+        Self::new(file_system).with_file_system(file_system, FILE_BYTES)
+    }
+
+    /// [`Self::large`] with another file system on the disk.
+    pub(crate) fn large_on(file_system: &str) -> Self {
+        Self::large(file_system).with_file_system(file_system, LARGE_FILE_BYTES)
+    }
+
+    fn with_file_system(self, file_system: &str, bytes: u64) -> Self {
         let make = format!("mkfs.{file_system}");
-        let device = fs::metadata(&ground.mount).expect("a mount").dev();
+        let device = fs::metadata(&self.mount).expect("a mount").dev();
         let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
         let link = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).expect("a device");
         let node = Path::new("/dev").join(link.file_name().expect("its name"));
         // Without a user it goes.
         let _used = fs::File::open(&node).expect("a device");
-        let mount = ground.mount.as_os_str();
+        let mount = self.mount.as_os_str();
         let steps = [
             ("umount", vec![mount]),
             (
@@ -115,8 +123,8 @@ impl Ground {
             let status = Command::new(program).args(arguments).status();
             assert!(status.expect(program).success(), "{program}");
         }
-        ground.write("file");
-        ground
+        self.write_long("file", bytes);
+        self
     }
 
     /// Does it while the file lies in the lower layer of an overlay on this disk, and is read through that. It stays in the layer's folder.

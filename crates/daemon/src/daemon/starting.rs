@@ -26,6 +26,7 @@ use crate::readers::Readers;
 use crate::scope::Scope;
 use crate::spending::Spending;
 use crate::starving::StarvingFaults;
+use crate::windows::DeviceWindows;
 
 impl Daemon {
     /// Starts to observe, after known reads of a scratch file in `folder` were told as they were. Puts back what an
@@ -62,6 +63,7 @@ impl Daemon {
             readers: Readers::new(&aside),
             narrowed,
             owned: OwnedDevices::default(),
+            windows: DeviceWindows::new(machine),
             starving: StarvingFaults::new(),
             memory: PressedMemory::default(),
             file_memory: PageCount::new(0),
