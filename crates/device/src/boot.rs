@@ -1,9 +1,9 @@
-//! What sets windows at boot: udev rules, nfs.conf, hotplug scripts, tuned profiles, sysfs.d, tmpfiles.d, systemd
-//! units and rc.local, read as texts below the root of a machine.
+//! What sets windows at boot: udev rules, hdparm.conf, nfs.conf, hotplug scripts, tuned profiles, sysfs.d, tmpfiles.d,
+//! systemd units, rc.local, and scripts of other kinds, read as texts below the root of a machine.
 //!
 //! Only what is plainly written is believed: a number, and a device or a pattern of names. A rule with conditions
-//! that are not looked at here, or a device that a script computes, is kept as *unsure*: it may set the window,
-//! so nothing is concluded from it and nothing against it. Nothing here is run.
+//! that are not looked at here, a device that a script computes, or a script that something else runs, is kept as
+//! *unsure*: it may set the window, so nothing is concluded from it and nothing against it. Nothing here is run.
 
 use std::fs;
 use std::io::Read as _;
@@ -16,8 +16,13 @@ use crate::boot_setting::BootSetting;
 use crate::machine::MachineTree;
 use crate::mechanism::Mechanism;
 
+#[cfg(test)]
+mod parsers;
+mod shell;
 mod text;
+mod tuned;
 mod udev;
+mod unit;
 
 /// Longest file that is looked at; what people write for a window is a few lines.
 const BOOT_FILE_BYTES_MAX: u64 = 64 << 10;
@@ -26,13 +31,43 @@ const BOOT_FILE_BYTES_MAX: u64 = 64 << 10;
 const BOOT_FILES_MAX: usize = 4096;
 
 /// Where units of systemd lie; of two that are called the same, that of the last folder counts.
-const UNITS: [&str; 3] = [
+/// `/lib` is often a link to `/usr/lib`, whose file is then the one that counts.
+const UNITS: [&str; 5] = [
+    "lib/systemd/system",
     "usr/lib/systemd/system",
+    "usr/local/lib/systemd/system",
     "run/systemd/system",
     UNITS_OF_THE_ADMINISTRATOR,
 ];
 
 const UNITS_OF_THE_ADMINISTRATOR: &str = "etc/systemd/system";
+
+/// Where rules of udev lie, in the same order.
+const RULES: [&str; 5] = [
+    "lib/udev/rules.d",
+    "usr/lib/udev/rules.d",
+    "usr/local/lib/udev/rules.d",
+    "run/udev/rules.d",
+    "etc/udev/rules.d",
+];
+
+/// Where lines of tmpfiles lie, in the same order.
+const TMPFILES: [&str; 4] = [
+    "usr/lib/tmpfiles.d",
+    "usr/local/lib/tmpfiles.d",
+    "run/tmpfiles.d",
+    "etc/tmpfiles.d",
+];
+
+/// Scripts that others than systemd may start, and tables of cron, each with how the names of its files end. Whether and when
+/// they run is not looked at.
+const SCRIPTS: [(&str, &str); 5] = [
+    ("etc/init.d", ""),
+    ("etc/local.d", ".start"),
+    ("etc/cron.d", ""),
+    ("var/spool/cron", ""),
+    ("var/spool/cron/crontabs", ""),
+];
 
 /// Deepest chain of tuned profiles that include each other.
 const INCLUDES_MAX: usize = 8;
@@ -61,19 +96,14 @@ pub fn read_with(machine: &MachineTree, instead: &[(&str, &str)]) -> BootSetting
         files: 0,
         found: BootSettings::default(),
     };
-    let rules = [
-        "usr/lib/udev/rules.d",
-        "run/udev/rules.d",
-        "etc/udev/rules.d",
-    ];
-    search.rules(&rules);
+    search.rules();
+    search.file(Path::new("etc/hdparm.conf"), |_, text| text::hdparm(text));
     search.nfs();
     let hotplug = "etc/hotplug.d/block";
-    search.folders(&[hotplug], "", |_, text| text::hotplug(text));
+    search.folders(&[hotplug], "", |_, text| shell::hotplug(text));
     search.units(true);
-    let tmpfiles = ["usr/lib/tmpfiles.d", "run/tmpfiles.d", "etc/tmpfiles.d"];
     let before = search.found.settings.len();
-    search.folders(&tmpfiles, ".conf", |_, text| text::tmpfiles(text));
+    search.folders(&TMPFILES, ".conf", |_, text| text::tmpfiles(text));
     // Of several lines for one path, systemd-tmpfiles takes the first.
     let mut paths = Vec::new();
     let lines = search.found.settings.split_off(before);
@@ -87,10 +117,8 @@ pub fn read_with(machine: &MachineTree, instead: &[(&str, &str)]) -> BootSetting
     search.folders(&["etc/sysfs.d"], ".conf", |_, text| text::sysfs(text));
     search.tuned();
     search.units(false);
-    search.file(Path::new("etc/rc.local"), |file, text| {
-        let mode = fs::metadata(file).map_or(0, |found| found.permissions().mode());
-        text::commands(text, mode & 0o111 != 0)
-    });
+    search.rc_local();
+    search.scripts();
     search.found
 }
 
@@ -116,25 +144,81 @@ impl Search<'_> {
     }
 
     /// Rules of udev, which starts their programs when it has read all of them.
-    fn rules(&mut self, folders: &[&str]) {
+    fn rules(&mut self) {
         let mut programs = Vec::new();
-        for (_, file) in self.names(folders, ".rules") {
+        for (_, file) in self.names(&RULES, ".rules") {
             let below = self.machine.below(&file);
             if let Some(text) = self.text(&below) {
                 self.add(&below, udev::attributes(&text));
-                programs.push((below, udev::programs(&text)));
+                programs.push((below, text));
             }
         }
-        for (below, found) in programs {
-            self.add(&below, found);
+        for (below, text) in programs {
+            self.add(&below, udev::programs(&text));
+            self.run_by(&udev::started_text(&text));
+        }
+    }
+
+    /// The script of the administrator. On some machines it lies in a folder of its own, and the usual name is a link.
+    fn rc_local(&mut self) {
+        let places = ["etc/rc.local", "etc/rc.d/rc.local"];
+        let places = places.map(|place| self.machine.below(Path::new(place)));
+        let [usual, other] = &places;
+        let is_one =
+            fs::canonicalize(usual).is_ok_and(|real| fs::canonicalize(other).ok() == Some(real));
+        for place in places.iter().take(if is_one { 1 } else { 2 }) {
+            if let Some(text) = self.text(place) {
+                let mode = fs::metadata(place).map_or(0, |found| found.permissions().mode());
+                self.add(place, shell::commands(&text, mode & 0o111 != 0));
+                self.run_by(&text);
+            }
+        }
+    }
+
+    /// Scripts whose start is not looked at. That they are there does not mean that the usual folders are.
+    fn scripts(&mut self) {
+        let is_searched = self.found.is_searched;
+        let tables = [(String::new(), PathBuf::from("etc/crontab"))];
+        let mut files: Vec<_> = tables.into();
+        for (folder, end) in SCRIPTS {
+            files.extend(self.names(&[folder], end));
+        }
+        self.found.is_searched = is_searched;
+        for (_, file) in files {
+            let below = self.machine.below(&file);
+            if let Some(text) = self.text(&below) {
+                self.add(&below, shell::commands(&text, false));
+                self.run_by(&text);
+            }
+        }
+    }
+
+    /// Scripts that the commands of `text` run: one that speaks of windows may set any.
+    fn run_by(&mut self, text: &str) {
+        for program in shell::programs(text) {
+            self.script(Path::new(&program));
+        }
+    }
+
+    fn script(&mut self, program: &Path) {
+        let below = self.machine.below(program);
+        let found = self.text(&below).and_then(|text| shell::of_script(&text));
+        if let Some(found) = found
+            && !self
+                .found
+                .settings
+                .iter()
+                .any(|one| one.file == self.machine.seen(&below))
+        {
+            self.add(&below, vec![found]);
         }
     }
 
     /// Names and places of these files.
-    fn names(&mut self, folders: &[&str], end: &str) -> Vec<(String, PathBuf)> {
+    fn names(&mut self, folders: &[impl AsRef<Path>], end: &str) -> Vec<(String, PathBuf)> {
         let mut files: Vec<(String, PathBuf)> = Vec::new();
         for folder in folders {
-            let folder = Path::new(folder);
+            let folder = folder.as_ref();
             let below = self.machine.below(folder);
             self.found.is_searched |= below.is_dir();
             let mut names = self.machine.names(&below);
@@ -179,7 +263,9 @@ impl Search<'_> {
         }
         let real = fs::canonicalize(path).ok()?;
         let root = fs::canonicalize(self.machine.root()).ok()?;
-        if self.files > BOOT_FILES_MAX || !real.starts_with(root) || !real.is_file() {
+        let found = fs::metadata(&real).ok()?;
+        let is_short = found.is_file() && found.len() <= BOOT_FILE_BYTES_MAX;
+        if self.files > BOOT_FILES_MAX || !real.starts_with(root) || !is_short {
             return None;
         }
         let mut bytes = Vec::new();
@@ -216,13 +302,19 @@ impl Search<'_> {
             let file = places.find(|file| is_new(file) || self.machine.below(file).is_file());
             if let Some(file) = file.filter(|file| !files.contains(file)) {
                 let text = self.text(&self.machine.below(&file)).unwrap_or_default();
-                names.extend(text::included(&text));
+                names.extend(tuned::included(&text));
                 files.push(file);
             }
         }
         // What includes comes after what is included, and so overwrites it.
         for file in files.iter().rev() {
-            self.file(file, |_, text| text::tuned(text));
+            self.file(file, |_, text| tuned::tuned(text));
+            let below = self.machine.below(file);
+            let folder = below.parent().map(|folder| self.machine.seen(folder));
+            let text = self.text(&below).unwrap_or_default();
+            for script in tuned::scripts(&text, &folder.unwrap_or_default()) {
+                self.script(Path::new(&script));
+            }
         }
     }
 
@@ -255,9 +347,32 @@ impl Search<'_> {
                 late || !early
             };
             if is_known && is_now {
-                self.file(&file, |_, text| text::unit(text, with_device || late));
+                self.unit(&name, &file, with_device || late);
             }
         }
+    }
+
+    /// One unit with its drop-ins.
+    fn unit(&mut self, name: &str, file: &Path, is_sure: bool) {
+        let below = self.machine.below(file);
+        let Some(text) = self.text(&below) else {
+            return;
+        };
+        let folders = UNITS.map(|folder| format!("{folder}/{name}.d"));
+        let mut places = vec![below];
+        let mut texts = vec![text];
+        for (_, file) in self.names(&folders, ".conf") {
+            let below = self.machine.below(&file);
+            if let Some(text) = self.text(&below) {
+                places.push(below);
+                texts.push(text);
+            }
+        }
+        let texts: Vec<_> = texts.iter().map(String::as_str).collect();
+        for (place, found) in unit::unit(&texts, is_sure) {
+            self.add(&places[place], vec![found]);
+        }
+        self.run_by(&unit::started_text(&texts));
     }
 
     /// Units that something starts, each behind the folder that says so.

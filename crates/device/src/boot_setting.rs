@@ -4,6 +4,9 @@ use serde::Serialize;
 
 use crate::origin::PAGE_KIB;
 
+/// How a device says among its names whether it has an arm; `0` or `1` is behind it.
+pub const ROTATIONAL: &str = "ATTR{queue/rotational}=";
+
 /// The unit of a number that sets a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -22,29 +25,32 @@ pub struct BootSetting {
     /// Its line, from 1.
     pub line: usize,
     /// The device as written: a name, a pattern with `*`, `?`, `[…]` and `|`, a path, a mount point, or what identifies
-    /// it: `ATTR{wwid}=naa.5`, `ENV{ID_SERIAL}=X`, `fstype=nfs`.
+    /// it: `ATTR{wwid}=naa.5`, `ENV{ID_SERIAL}=X`, `fstype=nfs`. A part with `!` before it is an exception.
     pub pattern: String,
-    /// The number as written.
-    pub written: u64,
+    /// The number as written; nothing where it is not plainly written, as a variable of a script.
+    pub written: Option<u64>,
     /// What the number counts.
     pub unit: WindowUnit,
     /// The window of a comment on the line or the one before it, in KiB.
     pub comment_kib: Option<u64>,
     /// Whether it leaves a window that is larger already, as `>4096` of tuned does; it is not sure then.
     pub only_raises: bool,
+    /// Of the devices of the pattern, those alone that say so of themselves: with an arm, or without one.
+    pub rotational: Option<bool>,
     /// Whether it is known to take effect on the devices of the pattern.
     pub is_sure: bool,
 }
 
 impl BootSetting {
-    /// The window that the kernel makes of it, in KiB: whole pages.
+    /// The window that the kernel makes of it, in KiB: whole pages; nothing where no number is written.
     #[must_use]
-    pub const fn kib(&self) -> u64 {
+    pub fn kib(&self) -> Option<u64> {
+        let written = self.written?;
         let kib = match self.unit {
-            WindowUnit::Kib => self.written,
-            WindowUnit::Sectors => self.written / 2,
+            WindowUnit::Kib => written,
+            WindowUnit::Sectors => written / 2,
         };
-        kib / PAGE_KIB * PAGE_KIB
+        Some(kib / PAGE_KIB * PAGE_KIB)
     }
 
     /// Whether a window of `kib` of a device with one of these names becomes another one; `None` when that cannot be
@@ -52,18 +58,26 @@ impl BootSetting {
     #[must_use]
     pub fn changes(&self, names: &[String], kib: u64) -> Option<bool> {
         if !self.only_raises {
-            return self.sets(names).map(|sets| sets && self.kib() != kib);
+            return self.sets(names).map(|sets| sets && self.kib() != Some(kib));
         }
         let sure = Self {
             is_sure: true,
             ..self.clone()
         };
-        sure.sets(names).map(|sets| sets && self.kib() > kib)
+        sure.sets(names).map(|sets| sets && self.kib() > Some(kib))
     }
 
     /// Whether a device with one of these names is meant; `None` when that cannot be known.
     #[must_use]
     pub fn sets(&self, names: &[String]) -> Option<bool> {
+        match (self.means(names), self.is_of_its_kind(names)) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        }
+    }
+
+    fn means(&self, names: &[String]) -> Option<bool> {
         if self.pattern.starts_with("ATTR{") || self.pattern.starts_with("ENV{") {
             return self.identifies(names);
         }
@@ -74,18 +88,35 @@ impl BootSetting {
         if self.pattern.contains('$') {
             return None;
         }
-        let meant = self.pattern.split('|').any(|pattern| {
+        let fits = |pattern: &str| {
             let pattern = device_name(pattern.trim());
             names.iter().any(|name| is_like(name, pattern))
-        });
+        };
+        let mut meant = false;
+        for part in self.pattern.split('|') {
+            match part.trim().strip_prefix('!') {
+                Some(exception) if fits(exception) => return Some(false),
+                Some(_) => {}
+                None => meant |= fits(part),
+            }
+        }
         match (meant, self.is_sure) {
             (true, false) => None,
             (meant, _) => Some(meant),
         }
     }
-}
 
-impl BootSetting {
+    /// Whether a device with these names has an arm, or none, as the setting wants it.
+    fn is_of_its_kind(&self, names: &[String]) -> Option<bool> {
+        let Some(rotational) = self.rotational else {
+            return Some(true);
+        };
+        let mut said = names
+            .iter()
+            .filter_map(|name| name.strip_prefix(ROTATIONAL));
+        Some(said.next()? == if rotational { "1" } else { "0" })
+    }
+
     /// Of a pattern such as `ATTR{wwid}=naa.5*`: whether one of `names` says so. A device of which that is not known may
     /// be meant.
     fn identifies(&self, names: &[String]) -> Option<bool> {
@@ -108,7 +139,8 @@ fn device_name(pattern: &str) -> &str {
 }
 
 /// Whether `name` is as `pattern` says: `*`, `?` and `[…]` as in a shell.
-fn is_like(name: &str, pattern: &str) -> bool {
+#[must_use]
+pub fn is_like(name: &str, pattern: &str) -> bool {
     let (name, pattern): (Vec<_>, Vec<_>) = (name.chars().collect(), pattern.chars().collect());
     // Which beginnings of the name the part of the pattern so far can stand for.
     let mut reached = vec![false; name.len() + 1];

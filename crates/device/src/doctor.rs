@@ -150,7 +150,7 @@ fn of_boot(
         .rev()
         .filter(|place| place.sets(&names) == Some(true));
     match sure.next() {
-        Some(last) if last.kib() != kib => found.push(overwritten(name, layer, kib, last)),
+        Some(last) if last.kib() != Some(kib) => found.push(overwritten(name, layer, kib, last)),
         Some(_) => repairs::is_meant(found),
         None if places.is_empty() && boot.is_searched && is_lost(layer) => {
             found.push(lost(name, layer, kib));
@@ -176,13 +176,13 @@ fn place(setting: &BootSetting) -> FindingEvidence {
         says: format!(
             "{} gets {}",
             setting.pattern,
-            origin::in_both_units(setting.kib())
+            origin::in_both_units(setting.kib().unwrap_or_default())
         ),
     }
 }
 
 fn overwritten(name: &str, layer: &StackLayer, kib: u64, setting: &BootSetting) -> Finding {
-    let boot_kib = setting.kib();
+    let boot_kib = setting.kib().unwrap_or_default();
     let is_twice = boot_kib.checked_mul(2) == Some(kib) || kib.checked_mul(2) == Some(boot_kib);
     let mut consequence = vec![format!(
         "The next boot, or the next time the device appears, makes {} of {}.",
@@ -268,7 +268,7 @@ fn in_container(sign: Option<&FindingEvidence>, finding: &mut Finding) {
 
 /// The comment beside a value says twice or half of it.
 fn mistaken_unit(name: &str, setting: &BootSetting) -> Option<Finding> {
-    let (kib, said) = (setting.kib(), setting.comment_kib?);
+    let (kib, said) = (setting.kib()?, setting.comment_kib?);
     let is_twice = kib.checked_mul(2) == Some(said) || said.checked_mul(2) == Some(kib);
     is_twice.then(|| Finding {
         id: "sectors-for-kib",
@@ -293,22 +293,26 @@ fn mixed_units(
     let of = |unit| places.iter().filter(move |place| place.unit == unit);
     let mut pairs = of(WindowUnit::Kib).filter_map(|one| {
         let other = of(WindowUnit::Sectors).find(|other| other.written == one.written)?;
-        (one.kib() != other.kib()).then_some((one, other))
+        (one.kib()? != other.kib()?).then_some((one, other))
     });
     let (one, other) = pairs.next()?;
+    let (kib_of_one, kib_of_other) = (one.kib()?, other.kib()?);
     Some(Finding {
         id: "sectors-for-kib",
         severity: Severity::Warning,
         sentence: format!(
             "{} gets the number {} in {} as KiB and in {} as sectors of 512 bytes: two windows.",
-            layer.name, one.written, one.file, other.file
+            layer.name,
+            one.written.unwrap_or_default(),
+            one.file,
+            other.file
         ),
         evidence: vec![finding::window(layer, kib), place(one), place(other)],
         consequence: vec![format!(
             "It becomes {} or {}, as the order has it.",
-            finding::size(one.kib()),
-            finding::size(other.kib())
+            finding::size(kib_of_one),
+            finding::size(kib_of_other)
         )],
-        repair: Some(Repair::now(name, one.kib()).behind("correct one of the numbers; now")),
+        repair: Some(Repair::now(name, kib_of_one).behind("correct one of the numbers; now")),
     })
 }

@@ -10,6 +10,7 @@ use ahead_sys::device_identity::{MADE, OWN};
 use serde::{Deserialize, Serialize};
 
 use crate::block::{self, LayerKind};
+use crate::boot_setting::ROTATIONAL;
 use crate::inventory;
 use crate::machine::MachineTree;
 use crate::stack::{self, Stack, StackLayer};
@@ -119,6 +120,8 @@ pub fn names(machine: &MachineTree, layer: &StackLayer, stack: &Stack) -> Vec<St
     }
     names.push(layer.name.clone());
     names.extend(layer.label.clone());
+    let rotational = layer.limits.rotational.map(u8::from);
+    names.extend(rotational.map(|rotational| format!("{ROTATIONAL}{rotational}")));
     let attributes = attributes(machine, layer);
     names.extend(
         attributes

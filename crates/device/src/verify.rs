@@ -151,8 +151,8 @@ fn changed_by(
     let mut sets = settings
         .iter()
         .rev()
-        .filter(|place| place.kib() == now && place.sets(&names) != Some(false));
-    if let Some(place) = sets.find(|place| place.kib() != one.kib || is_other(&place.file)) {
+        .filter(|place| place.kib() == Some(now) && place.sets(&names) != Some(false));
+    if let Some(place) = sets.find(|place| place.kib() != Some(one.kib) || is_other(&place.file)) {
         let may = match place.sets(&names) {
             Some(true) => "sets it",
             _ => "may have set it",

@@ -281,7 +281,7 @@ fn the_active_profile_of_tuned_and_what_it_includes_are_read() {
         .iter()
         .map(|one| (one.kib(), one.is_sure))
         .collect();
-    assert_eq!(kib, [(4096, false), (256, true)]);
+    assert_eq!(kib, [(Some(4096), false), (Some(256), true)]);
     assert_eq!(ids(root.path()), ["overwritten-by"]);
 }
 

@@ -1,7 +1,9 @@
-//! The texts that set windows: a parser for each kind of file, line by line. What is not understood is passed over.
+//! The texts that set windows: what all have in common, and those in which each line stands for itself.
+//!
+//! What is not understood is passed over, but for a text that speaks of windows: that is kept as one setting without a
+//! number, which is unsure.
 
 use crate::boot_setting::{BootSetting, WindowUnit};
-use crate::identity::PROPERTIES;
 
 /// The number and unit of a setting, before the file is known.
 pub(super) fn setting(line: usize, pattern: &str, written: u64, unit: WindowUnit) -> BootSetting {
@@ -9,11 +11,21 @@ pub(super) fn setting(line: usize, pattern: &str, written: u64, unit: WindowUnit
         file: String::new(),
         line: line + 1,
         pattern: pattern.to_owned(),
-        written,
+        written: Some(written),
         unit,
         comment_kib: None,
         only_raises: false,
+        rotational: None,
         is_sure: true,
+    }
+}
+
+/// A setting of no known number: `pattern` may get another window.
+pub(super) fn unsure(line: usize, pattern: &str) -> BootSetting {
+    BootSetting {
+        written: None,
+        is_sure: false,
+        ..setting(line, pattern, 0, WindowUnit::Kib)
     }
 }
 
@@ -42,69 +54,13 @@ pub(super) fn nfs(text: &str) -> Vec<BootSetting> {
     found
 }
 
-/// Scripts of `OpenWrt`: `echo 512 > /sys/block/$DEVNAME/…` behind one test of the name or of a value of the device.
-pub(super) fn hotplug(text: &str) -> Vec<BootSetting> {
-    let mut found = Vec::new();
-    let mut pattern = None;
-    let mut is_sure = true;
-    for (at, line, comment_kib) in lines(text) {
-        let test = line
-            .strip_prefix("[ ")
-            .and_then(|line| line.strip_suffix(" ] || exit 0"));
-        match test.map(|test| tested(test).ok_or(test)) {
-            Some(Ok(tested)) => is_sure &= pattern.replace(tested).is_none(),
-            Some(Err(test)) => is_sure &= test == "\"$ACTION\" = add",
-            None => {
-                let mut one = commands(line, true);
-                for one in &mut one {
-                    one.line = at + 1;
-                    one.is_sure &= is_sure;
-                    one.comment_kib = comment_kib;
-                    let is_any = matches!(one.pattern.as_str(), "$DEVNAME" | "${DEVNAME}");
-                    match &pattern {
-                        Some(pattern) if is_any => one.pattern.clone_from(pattern),
-                        Some(_) => one.is_sure = false,
-                        None => {}
-                    }
-                }
-                is_sure &= !one.is_empty() || line.starts_with('#');
-                found.extend(one);
-            }
-        }
-    }
-    found
-}
-
-/// The device of `"$DEVNAME" = 'sda'` and of `"$(cat "/sys/block/$DEVNAME/wwid" 2>/dev/null)" = 'naa.5'`.
-fn tested(test: &str) -> Option<String> {
-    let (says, value) = test.split_once(" = '")?;
-    let value = value.strip_suffix('\'')?.replace("'\\''", "'");
-    if says == "\"$DEVNAME\"" {
-        return Some(literal(&value));
-    }
-    let file = says.strip_prefix("\"$(cat \"/sys/block/$DEVNAME/")?;
-    let file = file.strip_suffix("\" 2>/dev/null)\"")?;
-    Some(format!("ATTR{{{file}}}={}", literal(value.trim_end())))
-}
-
-/// A pattern that means `value` alone.
-fn literal(value: &str) -> String {
-    let mut pattern = String::new();
-    for sign in value.chars() {
-        match sign {
-            '*' | '?' | '[' => pattern.extend(['[', sign, ']']),
-            '|' => pattern.push('?'),
-            sign => pattern.push(sign),
-        }
-    }
-    pattern
-}
-
 /// Lines such as `block/sda/queue/read_ahead_kb = 128`.
 pub(super) fn sysfs(text: &str) -> Vec<BootSetting> {
     let mut found = Vec::new();
     for (at, line, comment_kib) in lines(text) {
         if let Some((path, value)) = line.split_once('=')
+            // `mode` and `owner` before a path set no value.
+            && !path.trim().contains(char::is_whitespace)
             && let Some(device) = device_of(path.trim())
             && let Ok(value) = value.trim().parse()
         {
@@ -116,17 +72,48 @@ pub(super) fn sysfs(text: &str) -> Vec<BootSetting> {
     found
 }
 
-/// Lines such as `w /sys/block/sda/queue/read_ahead_kb - - - - 128`.
+/// Lines such as `w /sys/block/sda/queue/read_ahead_kb - - - - 128`; words can stand in quotes.
 pub(super) fn tmpfiles(text: &str) -> Vec<BootSetting> {
     let mut found = Vec::new();
     for (at, line, comment_kib) in lines(text) {
-        let words: Vec<_> = line.split_whitespace().collect();
-        if let [kind, path, .., value] = words[..]
-            && kind.starts_with('w')
-            && let Some(device) = device_of(path)
-            && let Ok(value) = value.parse()
+        let is_quote = |sign: char| matches!(sign, '"' | '\'');
+        let words = line.split_whitespace();
+        let words: Vec<_> = words.map(|word| word.trim_matches(is_quote)).collect();
+        let [kind, path, .., value] = words[..] else {
+            continue;
+        };
+        if !kind.starts_with('w') || !path.ends_with("/read_ahead_kb") {
+            continue;
+        }
+        let value = value.strip_suffix("\\n").unwrap_or(value).parse();
+        found.push(match (device_of(path), value) {
+            (Some(device), Ok(value)) => BootSetting {
+                comment_kib,
+                ..setting(at, device, value, WindowUnit::Kib)
+            },
+            (device, _) => unsure(at, device.unwrap_or("*")),
+        });
+    }
+    found
+}
+
+/// Of `/etc/hdparm.conf`: `read_ahead_sect = 256`, in sectors, behind a line such as `/dev/sda {`. What stands outside
+/// means all disks, and need not win over what a disk has of its own.
+pub(super) fn hdparm(text: &str) -> Vec<BootSetting> {
+    let mut found = Vec::new();
+    let mut device = None;
+    for (at, line, comment_kib) in lines(text) {
+        if let Some(name) = line.strip_suffix('{') {
+            device = Some(name.trim());
+        } else if line == "}" {
+            device = None;
+        } else if let Some((key, value)) = line.split_once('=')
+            && key.trim() == "read_ahead_sect"
+            && let Ok(value) = value.trim().parse()
         {
-            let mut one = setting(at, device, value, WindowUnit::Kib);
+            let pattern = device.unwrap_or("sd*|hd*");
+            let mut one = setting(at, pattern, value, WindowUnit::Sectors);
+            one.is_sure = device.is_some();
             one.comment_kib = comment_kib;
             found.push(one);
         }
@@ -134,132 +121,9 @@ pub(super) fn tmpfiles(text: &str) -> Vec<BootSetting> {
     found
 }
 
-/// The disks that a profile means which names none: those of these buses, and what has no bus, as volumes and arrays.
-const DISKS_OF_TUNED: &str = "sd*|vd*|xvd*|nvme*|mmcblk*|dm-*|md*|loop*|zram*";
-
-/// `readahead=4096` of a profile, and `8192 s` in sectors; `8192s` is none. With `>` before it, it only raises.
-pub(super) fn tuned(text: &str) -> Vec<BootSetting> {
-    let mut found: Vec<BootSetting> = Vec::new();
-    let mut section_start = 0;
-    let mut devices = None;
-    let name_devices = |found: &mut [BootSetting], devices: Option<String>| {
-        for one in found {
-            if let Some(devices) = &devices {
-                one.pattern.clone_from(devices);
-            }
-        }
-    };
-    for (at, line, comment_kib) in lines(text) {
-        if line.starts_with('[') {
-            name_devices(&mut found[section_start..], devices.take());
-            section_start = found.len();
-        }
-        let Some((key, value)) = line.split_once('=') else {
-            continue;
-        };
-        let value = value.trim();
-        match key.trim() {
-            "devices" => devices = Some(value.replace([',', ' '], "|")),
-            "devices_udev_regex" => {
-                let known = value
-                    .strip_prefix('^')
-                    .and_then(|value| value.strip_suffix('$'));
-                let known = known.and_then(|known| known.split_once('='));
-                let known = known.filter(|(key, _)| PROPERTIES.contains(key));
-                devices = Some(match known {
-                    Some((key, value)) => format!("ENV{{{key}}}={value}"),
-                    // Some device, by a pattern that is not looked at.
-                    None => "$".to_owned(),
-                });
-            }
-            "readahead" => {
-                let mut words = value.trim_start_matches('>').split_whitespace();
-                let number = words.next().and_then(|number| number.parse().ok());
-                let unit = match words.next() {
-                    Some(unit) if unit.starts_with('s') => WindowUnit::Sectors,
-                    _ => WindowUnit::Kib,
-                };
-                if let Some(number) = number {
-                    let mut one = setting(at, DISKS_OF_TUNED, number, unit);
-                    one.only_raises = value.starts_with('>');
-                    one.is_sure = !one.only_raises;
-                    one.comment_kib = comment_kib;
-                    found.push(one);
-                }
-            }
-            _ => {}
-        }
-    }
-    name_devices(&mut found[section_start..], devices);
-    found
-}
-
-/// Profiles that a profile includes.
-pub(super) fn included(text: &str) -> Vec<String> {
-    let pairs = text.lines().filter_map(|line| line.split_once('='));
-    let values = pairs.filter(|(key, _)| key.trim() == "include");
-    let names = values.flat_map(|(_, value)| value.split([',', ' ']));
-    let names = names.filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
-}
-
-/// `blockdev --setra N DEVICE…` and `echo N > /sys/…/read_ahead_kb` of scripts and units.
-pub(super) fn commands(text: &str, is_sure: bool) -> Vec<BootSetting> {
-    let mut found = Vec::new();
-    let conditions = ["if ", "case ", "while ", "&&", "||", "Condition"];
-    let is_sure = is_sure && !conditions.iter().any(|word| text.contains(word));
-    for (at, line, comment_kib) in lines(text) {
-        for command in line.split([';', '&']) {
-            let words: Vec<_> = command
-                .split(|c: char| c.is_whitespace() || "'\"|>".contains(c))
-                .filter(|word| !word.is_empty())
-                .collect();
-            let setra = words.iter().position(|word| *word == "--setra");
-            if let Some(setra) = setra
-                && let Some(Ok(value)) = words.get(setra + 1).map(|word| word.parse())
-            {
-                for device in words
-                    .iter()
-                    .skip(setra + 2)
-                    .filter(|word| word.starts_with(['/', '$']))
-                {
-                    found.push(setting(at, device, value, WindowUnit::Sectors));
-                }
-            }
-            let echo = words.iter().position(|word| *word == "echo");
-            if let Some(echo) = echo
-                && let Some(Ok(value)) = words.get(echo + 1).map(|word| word.parse())
-                && let Some(device) = words
-                    .iter()
-                    .find_map(|word| device_of(word))
-                    .or_else(|| mount_of(&words))
-            {
-                found.push(setting(at, device, value, WindowUnit::Kib));
-            }
-        }
-        for one in found.iter_mut().filter(|one| one.line == at + 1) {
-            one.is_sure = is_sure;
-            one.comment_kib = comment_kib;
-        }
-    }
-    found
-}
-
-/// The [`commands`] of a unit of systemd, which has its own signs in them: a backslash and `%` are written twice.
-pub(super) fn unit(text: &str, is_sure: bool) -> Vec<BootSetting> {
-    let mut found = commands(text, is_sure);
-    for one in &mut found {
-        let plain = one.pattern.replace("\\\\", "").replace("%%", "");
-        // Any other one stands for something that is not looked at here.
-        one.is_sure &= !plain.contains(['\\', '%']);
-        one.pattern = one.pattern.replace("\\\\", "\\").replace("%%", "%");
-    }
-    found
-}
-
 /// The device of `…block/sda/queue/read_ahead_kb`, `…block/sda/bdi/read_ahead_kb` or `…bdi/8:0/read_ahead_kb`, and
 /// the UUID of `…fs/btrfs/UUID/bdi/read_ahead_kb`.
-fn device_of(path: &str) -> Option<&str> {
+pub(super) fn device_of(path: &str) -> Option<&str> {
     let folder = path.strip_suffix("/read_ahead_kb")?;
     let folder = folder
         .strip_suffix("/queue")
@@ -273,13 +137,28 @@ fn device_of(path: &str) -> Option<&str> {
         .then_some(name)
 }
 
-/// The mount of `/sys/class/bdi/$(mountpoint -d /mnt)/read_ahead_kb`.
-fn mount_of<'a>(words: &[&'a str]) -> Option<&'a str> {
-    let at = words.windows(2).position(|pair| {
-        pair[0].ends_with("bdi/$(mountpoint") || pair[0].ends_with("bdi/$$(mountpoint")
-    })?;
-    let (path, end) = words.get(at + 2)?.split_once(')')?;
-    (words[at + 1] == "-d" && end.ends_with("/read_ahead_kb")).then_some(path)
+/// `text` with lines that go on behind a `\\` as one line, and empty ones behind it, so that each line keeps its number.
+pub(super) fn joined(text: &str) -> String {
+    let mut all = String::new();
+    let mut behind = 0;
+    for line in text.lines() {
+        let is_comment = line.trim_start().starts_with(['#', ';']);
+        match line.strip_suffix('\\') {
+            Some(begin) if !is_comment => {
+                all += begin;
+                all.push(' ');
+                behind += 1;
+            }
+            // A comment between the parts ends nothing.
+            _ if is_comment && behind > 0 => behind += 1,
+            _ => {
+                all += line;
+                all.push('\n');
+                all.extend(std::iter::repeat_n('\n', std::mem::take(&mut behind)));
+            }
+        }
+    }
+    all
 }
 
 /// Lines that say something, by their place from 0, each with the window of the comment on or before it.
@@ -301,13 +180,31 @@ pub(super) fn lines(text: &str) -> Vec<(usize, &str, Option<u64>)> {
     found
 }
 
+/// Words of comments that tell of another value than the one beside them.
+const HISTORY: [&str; 8] = [
+    "was",
+    "were",
+    "before",
+    "previously",
+    "formerly",
+    "default",
+    "old",
+    "instead",
+];
+
 /// The window of a comment that says exactly one: `# 4 MiB`, `# 512 KB`, `# 256 sectors`.
+///
+/// What was, or is elsewhere, is not what the line should say.
 fn window_of(comment: &str) -> Option<u64> {
     let words: Vec<String> = comment
         .split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_ascii_lowercase)
         .collect();
+    let is_history = |word: &String| HISTORY.contains(&word.as_str());
+    if words.iter().any(is_history) {
+        return None;
+    }
     let mut windows = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let digits = word.bytes().take_while(u8::is_ascii_digit).count();
@@ -329,70 +226,43 @@ fn window_of(comment: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::udev;
     use super::*;
 
-    #[test]
-    fn every_kind_of_file_says_its_value_with_its_unit() {
-        let one = |found: Vec<BootSetting>| {
-            assert_eq!(found.len(), 1, "{found:?}");
-            let one = &found[0];
-            (one.line, one.pattern.clone(), one.kib(), one.is_sure)
+    fn one(found: &[BootSetting]) -> (&str, Option<u64>, bool) {
+        let [one] = found else {
+            panic!("{found:?}");
         };
-        let line = "block/sda/queue/read_ahead_kb = 128";
-        assert_eq!(one(sysfs(line)), (1, "sda".into(), 128, true));
-        let line = "w /sys/class/bdi/0:47/read_ahead_kb - - - - 64";
-        assert_eq!(one(tmpfiles(line)), (1, "0:47".into(), 64, true));
-        let profile = "[disk]\nreadahead=8192 s\ndevices=sda,sdb\n";
-        assert_eq!(one(tuned(profile)), (2, "sda|sdb".into(), 4096, true));
-        let script = "/sbin/blockdev --setra 256 /dev/sda";
+        (&one.pattern, one.kib(), one.is_sure)
+    }
+
+    #[test]
+    fn words_of_tmpfiles_can_stand_in_quotes() {
+        let line = "w \"/sys/block/sda/queue/read_ahead_kb\" - - - - \"512\"";
+        assert_eq!(one(&tmpfiles(line)), ("sda", Some(512), true));
+        let line = "w /sys/block/sda/queue/read_ahead_kb - - - - %X";
+        assert_eq!(one(&tmpfiles(line)), ("sda", None, false));
         assert_eq!(
-            one(commands(script, true)),
-            (1, "/dev/sda".into(), 128, true)
+            tmpfiles("w /sys/block/sda/queue/nr_requests - - - - 512"),
+            []
         );
-        let unit = "ExecStart=/bin/sh -c 'echo 512 > /sys/block/vdb/queue/read_ahead_kb'";
-        assert_eq!(one(commands(unit, true)), (1, "vdb".into(), 512, true));
-        assert_eq!(commands("blockdev --setra $N /dev/sda", true), []);
-    }
-
-    /// As `_parse_ra` and `_device_is_supported` of tuned's plugin for disks have it.
-    #[test]
-    fn a_profile_sets_volumes_and_arrays_and_takes_a_unit_behind_a_blank() {
-        let of = |value: &str| {
-            let found = tuned(&format!("[disk]\nreadahead={value}\n"));
-            found.first().map(BootSetting::kib)
-        };
-        assert_eq!(of("8192 s"), Some(4096));
-        assert_eq!(of(">8192 sectors"), Some(4096));
-        assert_eq!(of("8192"), Some(8192));
-        assert_eq!(of("8192s"), None);
-        let one = &tuned("[disk]\nreadahead=4096\n")[0];
-        for name in ["sda", "dm-3", "md127", "loop0", "zram0"] {
-            assert_eq!(one.sets(&[name.to_owned()]), Some(true), "{name}");
-        }
-        assert_eq!(one.sets(&["dasda".to_owned()]), Some(false));
     }
 
     #[test]
-    fn what_has_conditions_elsewhere_is_unsure() {
-        let command = "blockdev --setra 256 /dev/sda";
-        assert!(!commands(&format!("if true; then\n{command}\nfi"), true)[0].is_sure);
+    fn rights_of_a_file_are_no_window() {
+        let line = "block/sda/queue/read_ahead_kb = 512";
+        assert_eq!(one(&sysfs(line)), ("sda", Some(512), true));
+        assert_eq!(sysfs("mode block/sda/queue/read_ahead_kb = 644"), []);
     }
 
-    /// A link with a blank in its name, as udev writes it and as a unit has to.
     #[test]
-    fn a_unit_writes_backslashes_twice() {
-        let of = |device: &str| {
-            let found = unit(
-                &format!("ExecStart=/sbin/blockdev --setra 256 {device}"),
-                true,
-            );
-            (found[0].pattern.clone(), found[0].is_sure)
-        };
-        let link = r"/dev/disk/by-id/a\x20b".to_owned();
-        assert_eq!(of(r"/dev/disk/by-id/a\\x20b"), (link.clone(), true));
-        assert_eq!(of(&link), (link, false));
-        assert_eq!(of("/dev/%i"), ("/dev/%i".to_owned(), false));
+    fn the_configuration_of_hdparm_counts_sectors() {
+        let text = "quiet\n/dev/sda {\n\tread_ahead_sect = 1024\n}\n";
+        assert_eq!(one(&hdparm(text)), ("/dev/sda", Some(512), true));
+        assert_eq!(
+            one(&hdparm("read_ahead_sect = 1024\n")),
+            ("sd*|hd*", Some(512), false)
+        );
+        assert_eq!(hdparm("#read_ahead_sect = 12\n"), []);
     }
 
     #[test]
@@ -402,77 +272,15 @@ mod tests {
         assert_eq!(window_of("256 sectors"), Some(128));
         assert_eq!(window_of("from 128K to 4M"), None);
         assert_eq!(window_of("see bug 4096"), None);
-    }
-
-    /// Pieces of all kinds of files in any order, and bytes that are none.
-    #[test]
-    fn damaged_texts_never_panic() {
-        let pieces = [
-            "KERNEL==",
-            "\"",
-            ",",
-            "ATTR{queue/read_ahead_kb}=",
-            "sd[",
-            "]",
-            "!",
-            "-",
-            "*",
-            "|",
-            "\n",
-            "#",
-            " ",
-            "block/",
-            "/read_ahead_kb",
-            "/queue",
-            "=",
-            ">",
-            "w ",
-            "echo",
-            "--setra",
-            "18446744073709551615",
-            "[disk]",
-            "readahead=",
-            "devices=",
-            "é",
-            "\u{0}",
-            "s",
-            "4 MiB",
-            "$",
-            "[nfsrahead]",
-            "nfs4=",
-            "[ \"$DEVNAME\" = '",
-            "' ] || exit 0",
-            "ATTR{wwid}==",
-            "bdi/$(mountpoint -d ",
-            ")",
-            "devices_udev_regex=^",
-            "/dev/",
-            "/dev/disk/",
-            "RUN+=\"",
-            "/dev/%k",
-        ];
-        let mut random = fastrand::Rng::with_seed(12);
-        for _ in 0..20_000 {
-            let text: String = (0..random.usize(0..16))
-                .map(|_| pieces[random.usize(0..pieces.len())])
-                .collect();
-            let mut all = udev::attributes(&text);
-            for more in [
-                udev::programs(&text),
-                sysfs(&text),
-                tmpfiles(&text),
-                tuned(&text),
-                commands(&text, true),
-                unit(&text, true),
-                nfs(&text),
-                hotplug(&text),
-            ] {
-                all.extend(more);
-            }
-            for one in &all {
-                let _ = (one.kib(), one.sets(&["sda".to_owned(), text.clone()]));
-            }
-            let _ = included(&text);
+        // Of another value than the one beside it.
+        for comment in [
+            " was 128 KiB",
+            "4 MiB before the upgrade",
+            "the default is 128 KiB",
+            "old: 512 KiB",
+            "512 KiB instead",
+        ] {
+            assert_eq!(window_of(comment), None, "{comment}");
         }
     }
 }

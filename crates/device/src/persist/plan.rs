@@ -420,7 +420,7 @@ impl Planned<'_> {
         let names = identity::names(self.machine, self.layer, self.stack);
         let is_ours = |one: &BootSetting| {
             let is_file = files.iter().any(|file| file.path == one.file);
-            is_file && one.kib() == self.kib && one.sets(&names) == Some(true)
+            is_file && one.kib() == Some(self.kib) && one.sets(&names) == Some(true)
         };
         let ours = settings.iter().rposition(is_ours);
         let ours = ours.ok_or(PersistError::NotRead(mechanism))?;
@@ -431,15 +431,21 @@ impl Planned<'_> {
                         mechanism,
                         file: later.file.clone(),
                         line: later.line,
-                        kib: later.kib(),
+                        kib: later.kib().unwrap_or_default(),
                     });
                 }
-                None => notes.push(format!(
-                    "{}:{} may set it to {} afterwards: whether it means this device is not plain.",
-                    later.file,
-                    later.line,
-                    in_both_units(later.kib())
-                )),
+                None => notes.push(match later.kib() {
+                    Some(kib) => format!(
+                        "{}:{} may set it to {} afterwards: whether it means this device is not plain.",
+                        later.file,
+                        later.line,
+                        in_both_units(kib)
+                    ),
+                    None => format!(
+                        "{}:{} may set it afterwards: for which device, and to what, is not plain.",
+                        later.file, later.line
+                    ),
+                }),
                 Some(false) => {}
             }
         }

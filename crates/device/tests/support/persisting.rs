@@ -124,7 +124,8 @@ impl Persisting {
             .iter()
             .rev()
             .filter(|one| one.sets(&names) == Some(true));
-        sure.next().map(|one| (one.file.clone(), one.kib()))
+        sure.next()
+            .and_then(|one| Some((one.file.clone(), one.kib()?)))
     }
 
     /// Everything but our own notes: folders, links, files with their rights.
