@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use ahead_device::finding::quoted;
+use ahead_device::display::quoted;
 use ahead_device::inventory;
 use ahead_device::machine::MachineTree;
 use ahead_device::origin::in_both_units;

@@ -98,7 +98,14 @@ pub struct BlockFacts {
     pub below: Vec<PathBuf>,
     /// The file that a loop device is made of.
     pub backing_file: Option<PathBuf>,
+    /// Whether it is a disk that a hypervisor made up.
+    pub is_virtual: bool,
 }
+
+/// Disks that hypervisors make up, by what they say of their maker or, behind an ATA controller, of their model.
+const MAKERS_OF_VIRTUAL: [&str; 7] = [
+    "Msft", "VMware", "QEMU", "Google", "Nutanix", "XENSRC", "VBOX",
+];
 
 /// What a device is called below `/dev` that has this name in sysfs, where an exclamation mark stands for a slash.
 #[must_use]
@@ -171,6 +178,7 @@ pub fn read(machine: &MachineTree, folder: &Path, unread: &mut Vec<Unread>) -> B
         LayerKind::Partition => folder.parent().map(Path::to_path_buf).into_iter().collect(),
         _ => slaves(machine, folder, unread),
     };
+    let is_virtual = kind == LayerKind::Disk && is_virtual(machine, folder, &name);
     let window_file = Some(queue.join("read_ahead_kb")).filter(|file| file.exists());
     BlockFacts {
         kind,
@@ -184,6 +192,7 @@ pub fn read(machine: &MachineTree, folder: &Path, unread: &mut Vec<Unread>) -> B
         window_file,
         below,
         backing_file,
+        is_virtual,
         name,
     }
 }
@@ -214,6 +223,19 @@ fn kind(machine: &MachineTree, folder: &Path, name: &str, unread: &mut Vec<Unrea
         return LayerKind::Zram;
     }
     LayerKind::Disk
+}
+
+/// Whether a disk says that it is one of a hypervisor.
+fn is_virtual(machine: &MachineTree, folder: &Path, name: &str) -> bool {
+    let by_name = ["vd", "xvd"].iter().any(|start| name.starts_with(start));
+    by_name
+        || ["device/vendor", "device/model"].iter().any(|file| {
+            let says = machine.text(&folder.join(file), &mut Vec::new());
+            let says = says.unwrap_or_default().to_ascii_lowercase();
+            let maker = says.split_whitespace().next().unwrap_or_default();
+            let mut makers = MAKERS_OF_VIRTUAL.iter();
+            makers.any(|one| one.eq_ignore_ascii_case(maker))
+        })
 }
 
 fn is_numbered(name: &str, start: &str) -> bool {

@@ -8,6 +8,7 @@ use crate::block::LayerKind;
 use crate::boot::{self, BootSettings};
 use crate::boot_setting::{BootSetting, WindowUnit};
 use crate::container;
+use crate::display;
 use crate::finding::{self, DeviceTiming, Finding, FindingEvidence, Repair, Severity};
 use crate::identity;
 use crate::inventory;
@@ -19,6 +20,7 @@ use crate::stack::{self, Stack, StackLayer};
 use crate::stacked;
 use crate::target::{self, DeviceTargetError, Target};
 use crate::verify::{self, VerifiedWindow};
+use crate::window;
 
 /// The findings of one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -72,15 +74,23 @@ pub fn examine(
     // A record that cannot be read is the affair of `ahead device verify`.
     let verified = verify::verify(machine, None).unwrap_or_default();
     let looked = targets.into_iter().map(|(target, stack)| {
+        // A name that a terminal would obey is no word of a command.
+        let is_plain = !target.contains(char::is_control);
         let name = match (&container, stack.counting()) {
-            (Some(_), Some(layer)) => name_on_host(layer),
+            (None, _) if is_plain => target.clone(),
+            (_, Some(layer)) => name_of_kernel(layer),
             _ => target.clone(),
         };
         let mut findings = finding::of_stack(&name, &stack, memory, timing(&stack));
         findings.extend(stacked::of_stack(machine, &name, &stack));
         findings.extend(mapped.of_stack(machine, &stack));
-        of_boot(machine, &name, &stack, &boot, &mut findings);
-        findings.extend(not_holding(machine, &name, &stack, &verified));
+        of_boot(machine, &name, &stack, &boot, memory, &mut findings);
+        if let Some((file, finding)) = not_holding(machine, &name, &stack, &verified) {
+            // It says the same of this file, and what the owner wanted.
+            let is_other = |one: &Finding| one.id != "overwritten-by" || !one.is_about(&file);
+            findings.retain(is_other);
+            findings.push(finding);
+        }
         repairs::settle(&mut findings);
         for finding in &mut findings {
             in_container(container.as_ref(), finding);
@@ -133,6 +143,7 @@ fn of_boot(
     name: &str,
     stack: &Stack,
     boot: &BootSettings,
+    memory_bytes: Option<u64>,
     found: &mut Vec<Finding>,
 ) {
     let counting = stack.counting();
@@ -145,12 +156,15 @@ fn of_boot(
     let mistakes = places.iter().filter_map(|place| mistaken_unit(name, place));
     found.extend(mistakes);
     found.extend(mixed_units(name, layer, kib, &places));
-    let mut sure = places
+    match places
         .iter()
         .rev()
-        .filter(|place| place.sets(&names) == Some(true));
-    match sure.next() {
-        Some(last) if last.kib() != Some(kib) => found.push(overwritten(name, layer, kib, last)),
+        .find_map(|place| last_word(place, &names, kib))
+    {
+        Some((last, boot_kib)) if boot_kib != kib => {
+            let is_usable = finding::is_usable(boot_kib, memory_bytes);
+            found.push(overwritten(name, layer, kib, last, (boot_kib, is_usable)));
+        }
         Some(_) => repairs::is_meant(found),
         None if places.is_empty() && boot.is_searched && is_lost(layer) => {
             found.push(lost(name, layer, kib));
@@ -159,40 +173,74 @@ fn of_boot(
     }
 }
 
-/// Whether the next boot makes another window. LVM keeps that of a volume itself, and a file system sets its own
-/// when it is mounted.
+/// The window that `place` surely makes of `kib`; `None` where it leaves that to those before it.
+fn last_word<'a>(
+    place: &'a BootSetting,
+    names: &[String],
+    kib: u64,
+) -> Option<(&'a BootSetting, u64)> {
+    let boot_kib = place.kib()?;
+    // One that only raises leaves a larger window, which something else has made.
+    let is_its = place.changes(names, kib)? || !place.only_raises || boot_kib == kib;
+    is_its.then_some((place, boot_kib))
+}
+
+/// Whether the next boot makes another window. LVM keeps that of a volume itself, and that of a file system of the network
+/// and of btrfs ends with the mount.
 fn is_lost(layer: &StackLayer) -> bool {
-    let keeps = [
-        LayerKind::LogicalVolume,
-        LayerKind::FileSystem,
-        LayerKind::Zram,
-    ];
-    layer.origin == Some(Origin::Set) && !keeps.contains(&layer.kind)
+    let is_kept = match layer.kind {
+        LayerKind::FileSystem => !finding::ends_with_mount(layer),
+        LayerKind::LogicalVolume | LayerKind::Zram => true,
+        _ => false,
+    };
+    layer.origin == Some(Origin::Set) && !is_kept
 }
 
 fn place(setting: &BootSetting) -> FindingEvidence {
+    let kib = setting.kib().unwrap_or_default();
+    let only = if setting.only_raises {
+        ", if it has less"
+    } else {
+        ""
+    };
     FindingEvidence {
         file: format!("{}:{}", setting.file, setting.line),
         says: format!(
-            "{} gets {}",
+            "{} gets {}{only}",
             setting.pattern,
-            origin::in_both_units(setting.kib().unwrap_or_default())
+            origin::in_both_units(kib)
         ),
     }
 }
 
-fn overwritten(name: &str, layer: &StackLayer, kib: u64, setting: &BootSetting) -> Finding {
-    let boot_kib = setting.kib().unwrap_or_default();
+fn overwritten(
+    name: &str,
+    layer: &StackLayer,
+    kib: u64,
+    setting: &BootSetting,
+    (boot_kib, is_usable): (u64, bool),
+) -> Finding {
     let is_twice = boot_kib.checked_mul(2) == Some(kib) || kib.checked_mul(2) == Some(boot_kib);
     let mut consequence = vec![format!(
-        "The next boot, or the next time the device appears, makes {} of {}.",
-        finding::size(boot_kib),
-        finding::size(kib)
+        "The next boot, or the next time the device appears, changes it from {} to {}.",
+        display::size(kib),
+        display::size(boot_kib)
     )];
     if is_twice {
         consequence.push(
             "One is twice the other: perhaps sectors of 512 bytes were taken for KiB.".to_owned(),
         );
+    }
+    if !is_usable {
+        consequence.push(format!(
+            "{}:{} must be corrected: {}.",
+            setting.file,
+            setting.line,
+            match boot_kib {
+                0 => "with that nothing is read ahead",
+                _ => "that is more than a stream should have of the memory",
+            }
+        ));
     }
     Finding {
         id: "overwritten-by",
@@ -203,31 +251,47 @@ fn overwritten(name: &str, layer: &StackLayer, kib: u64, setting: &BootSetting) 
         ),
         evidence: vec![finding::window(layer, kib), place(setting)],
         consequence,
-        repair: Some(Repair::now(name, boot_kib)),
+        repair: is_usable.then(|| Repair::now(name, boot_kib)),
     }
 }
 
 fn lost(name: &str, layer: &StackLayer, kib: u64) -> Finding {
+    let size = display::size(kib);
+    let (when, mut consequence) = if layer.kind == LayerKind::FileSystem {
+        let ends = format!("Once it is unmounted, the {size} are lost.");
+        ("when it is mounted", vec![ends])
+    } else {
+        ("at boot", vec![format!("The next boot loses the {size}.")])
+    };
+    let repair = if finding::has_mount_option(layer) {
+        consequence.push(format!(
+            "The mount option rasize={} gives it the same window each time.",
+            kib.saturating_mul(1024)
+        ));
+        None
+    } else {
+        Some(Repair::lasting(name, kib))
+    };
     Finding {
         id: "lost-at-boot",
         severity: Severity::Warning,
         sentence: format!(
-            "The window of {} was set, and nothing in the usual places sets it at boot.",
+            "The window of {} was set, and nothing in the usual places sets it {when}.",
             layer.name
         ),
         evidence: vec![finding::window(layer, kib)],
-        consequence: vec![format!("The next boot loses the {}.", finding::size(kib))],
-        repair: Some(Repair::lasting(name, kib)),
+        consequence,
+        repair,
     }
 }
 
-/// What was persisted, and is otherwise.
+/// What was persisted, and is otherwise: the file that should set it, and the finding.
 fn not_holding(
     machine: &MachineTree,
     name: &str,
     stack: &Stack,
     verified: &[VerifiedWindow],
-) -> Option<Finding> {
+) -> Option<(String, Finding)> {
     let layer = stack.counting()?;
     let kib = layer.read_ahead_kb?;
     let identity = identity::of(machine, layer);
@@ -236,19 +300,20 @@ fn not_holding(
         .find(|one| one.identity == identity && !one.holds)?;
     let says = format!("persisted: {}", origin::in_both_units(one.persisted_kib));
     let file = one.file.clone();
-    Some(Finding {
+    let finding = Finding {
         id: "not-as-persisted",
         severity: Severity::Warning,
         sentence: format!("What was persisted for {} does not hold.", layer.name),
         evidence: vec![finding::window(layer, kib), FindingEvidence { file, says }],
         consequence: one.why.clone(),
         repair: Some(Repair::lasting(name, one.persisted_kib)),
-    })
+    };
+    Some((one.file.clone(), finding))
 }
 
-/// What the commands of the host call a window. The paths of a container are others there; numbers and names of the
-/// kernel are the same.
-fn name_on_host(layer: &StackLayer) -> String {
+/// What the kernel calls a window, also on the host of a container. The paths of that are others there; numbers and names
+/// of the kernel are the same.
+fn name_of_kernel(layer: &StackLayer) -> String {
     let number = layer
         .bdi
         .as_ref()
@@ -266,20 +331,37 @@ fn in_container(sign: Option<&FindingEvidence>, finding: &mut Finding) {
     }
 }
 
-/// The comment beside a value says twice or half of it.
+/// The comment beside a value says twice or half of it, or the value is in bytes.
 fn mistaken_unit(name: &str, setting: &BootSetting) -> Option<Finding> {
     let (kib, said) = (setting.kib()?, setting.comment_kib?);
-    let is_twice = kib.checked_mul(2) == Some(said) || said.checked_mul(2) == Some(kib);
-    is_twice.then(|| Finding {
+    let is_times = |factor| said.checked_mul(factor) == Some(kib);
+    let taken = if is_times(2) || kib.checked_mul(2) == Some(said) {
+        "sectors of 512 bytes were taken for KiB, or the other way round"
+    } else if said > 0 && is_times(1024) {
+        "bytes were taken for KiB"
+    } else if said > 0 && is_times(512) {
+        "bytes were taken for sectors"
+    } else {
+        return None;
+    };
+    let is_usable = said > 0 && window::check(said).is_ok();
+    let repair = is_usable.then(|| Repair::now(name, said));
+    Some(Finding {
         id: "sectors-for-kib",
         severity: Severity::Warning,
         sentence: format!(
-            "The comment in {} says {}, and the value beside it is {}: sectors of 512 bytes were taken for KiB, or the other way round.",
-            setting.file, finding::size(said), finding::size(kib)
+            "The comment in {} says {}, and the value beside it is {}: perhaps {taken}.",
+            setting.file,
+            display::size(said),
+            display::size(kib)
         ),
         evidence: vec![place(setting)],
-        consequence: vec![format!("The window becomes {} and not {}.", finding::size(kib), finding::size(said))],
-        repair: Some(Repair::now(name, said).behind("correct the number or the comment; now")),
+        consequence: vec![format!(
+            "The window becomes {} and not {}.",
+            display::size(kib),
+            display::size(said)
+        )],
+        repair: repair.map(|repair| repair.behind("correct the number or the comment; now")),
     })
 }
 
@@ -310,8 +392,8 @@ fn mixed_units(
         evidence: vec![finding::window(layer, kib), place(one), place(other)],
         consequence: vec![format!(
             "It becomes {} or {}, as the order has it.",
-            finding::size(kib_of_one),
-            finding::size(kib_of_other)
+            display::size(kib_of_one),
+            display::size(kib_of_other)
         )],
         repair: Some(Repair::now(name, kib_of_one).behind("correct one of the numbers; now")),
     })

@@ -8,15 +8,17 @@
 use serde::Serialize;
 
 use crate::block::LayerKind;
+use crate::display::{quoted, size};
 use crate::origin::{self, DEFAULT_KIB, Origin, PAGE_KIB};
 use crate::stack::{Stack, StackLayer};
+use crate::window;
 
 /// From here on a window is large whatever gave it. Storage over a network is served well by up to 15 MiB (15
 /// reads of 1 MiB on NFS), and arrays by a few MiB; the incidents that are known began at 4 to 64 MiB.
 pub const LARGE_KIB: u64 = 16 << 10;
 
-/// Windows of a stream that are on their way at the same time, at most.
-const WINDOWS_ON_THEIR_WAY: u128 = 2;
+/// Windows of a stream that are on their way at the same time, and then in memory, at most.
+pub const WINDOWS_AT_ONCE: u64 = 2;
 
 /// Fewer streams than this should not be able to fill the memory with their windows.
 const STREAMS_MIN: u64 = 64;
@@ -72,6 +74,15 @@ pub struct Finding {
     pub repair: Option<Repair>,
 }
 
+impl Finding {
+    /// Whether a line of `file` is evidence of it.
+    #[must_use]
+    pub fn is_about(&self, file: &str) -> bool {
+        let mut lines = self.evidence.iter().map(|one| one.file.rsplit_once(':'));
+        lines.any(|line| line.is_some_and(|(its, _)| its == file))
+    }
+}
+
 /// The command that repairs, and the window that it makes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
@@ -121,7 +132,7 @@ impl DeviceTiming {
     /// What another read waits for at most behind the windows of one stream of `kib`: the next one is requested
     /// as soon as the first page of the one before is read, while the rest of that is still on its way.
     fn wait(self, kib: u64) -> String {
-        let bytes = u128::from(kib) * WINDOWS_ON_THEIR_WAY * 1024 * 1_000_000_000;
+        let bytes = u128::from(kib) * u128::from(WINDOWS_AT_ONCE) * 1024 * 1_000_000_000;
         let transfer_ns = bytes / u128::from(self.bytes_per_second.max(1));
         let us = |ns: u128| ns / 1000;
         let milliseconds = |us: u128| match us {
@@ -220,7 +231,35 @@ fn is_large(kib: u64, memory_bytes: Option<u64>) -> bool {
 
 /// Whether few streams would fill the memory with their windows.
 fn fills_memory(kib: u64, memory_bytes: Option<u64>) -> bool {
-    memory_bytes.is_some_and(|bytes| bytes / 1024 / kib.max(1) < STREAMS_MIN)
+    memory_bytes.is_some_and(|bytes| streams_in(bytes, kib) < STREAMS_MIN)
+}
+
+/// Streams whose windows are in `bytes` of memory at the same time.
+fn streams_in(bytes: u64, kib: u64) -> u64 {
+    bytes / 1024 / kib.saturating_mul(WINDOWS_AT_ONCE).max(1)
+}
+
+/// Whether a command may set a window of `kib` because a file says so: it reads ahead, it can be set, and many streams have
+/// theirs in the memory.
+#[must_use]
+pub fn is_usable(kib: u64, memory_bytes: Option<u64>) -> bool {
+    let is_small = kib <= DEFAULT_KIB || !fills_memory(kib, memory_bytes);
+    kib > 0 && window::check(kib).is_ok() && is_small
+}
+
+/// Whether a window that was set is gone when the file system of this layer is unmounted: its bdi is made with each mount.
+#[must_use]
+pub fn ends_with_mount(layer: &StackLayer) -> bool {
+    let known = ["nfs", "nfs4", "btrfs"];
+    let is_known = known.contains(&layer.name.as_str()) || has_mount_option(layer);
+    layer.kind == LayerKind::FileSystem && is_known
+}
+
+/// Whether the window of this layer is an option of its mount.
+#[must_use]
+pub fn has_mount_option(layer: &StackLayer) -> bool {
+    let known = ["cifs", "smb3", "ceph"];
+    layer.kind == LayerKind::FileSystem && known.contains(&layer.name.as_str())
 }
 
 const fn whole_pages_kib(bytes: u64) -> u64 {
@@ -230,7 +269,8 @@ const fn whole_pages_kib(bytes: u64) -> u64 {
 /// The default is less than what one request of this storage carries.
 fn too_small(name: &str, layer: &StackLayer, kib: u64, stack: &Stack) -> Option<Finding> {
     let array = layer.limits.optimal_io_bytes.unwrap_or(0);
-    let (request, evidence) = if matches!(layer.name.as_str(), "nfs" | "nfs4") {
+    let is_nfs = matches!(layer.name.as_str(), "nfs" | "nfs4");
+    let (request, evidence) = if is_nfs {
         let rsize = stack.rsize?;
         (
             rsize,
@@ -254,7 +294,11 @@ fn too_small(name: &str, layer: &StackLayer, kib: u64, stack: &Stack) -> Option<
             "A sequential reader asks for {} at a time, where one request carries {}: {} requests for one.",
             size(kib), size(request_kib), request_kib.div_ceil(kib)
         )],
-        repair: Some(Repair::now(name, request_kib)),
+        // What is only set ends with the mount.
+        repair: Some(match is_nfs {
+            true => Repair::lasting(name, request_kib),
+            false => Repair::now(name, request_kib),
+        }),
     })
 }
 
@@ -299,12 +343,8 @@ fn too_large(
     }
     if layer.origin == Some(Origin::TwiceRequest) {
         // The disks of a hypervisor have no arm that the guest could know of, and NVMe has none.
-        let disks = stack.layers.iter().skip_while(|one| !one.counts);
-        let mut disks = disks.filter(|one| one.kind == LayerKind::Disk);
-        let is_virtual = disks.any(|disk| {
-            let starts = ["vd", "xvd", "nvme"];
-            starts.iter().any(|start| disk.name.starts_with(start))
-        });
+        let is_nvme = stack.disks().any(|disk| disk.name.starts_with("nvme"));
+        let is_virtual = is_nvme || stack.is_virtual();
         let severity = if is_virtual {
             Severity::Warning
         } else {
@@ -343,8 +383,20 @@ fn too_large(
     let is_to_repair = severity > Severity::Note && is_known;
     let better_kib = is_to_repair.then(|| better_kib(layer, stack, memory_bytes));
     let better_kib = better_kib.flatten().filter(|better_kib| *better_kib < kib);
-    let repair = better_kib.map(|kib| Repair::now(name, kib));
-    base("large-window", severity, sentence, Vec::new(), repair)
+    let repair = better_kib.map(|kib| match layer.origin {
+        None | Some(Origin::Set) => Repair::now(name, kib),
+        // A rule gives it again at the next boot.
+        Some(_) => Repair::lasting(name, kib),
+    });
+    let is_open = severity > Severity::Note && repair.is_none();
+    let mut finding = base("large-window", severity, sentence, Vec::new(), repair)?;
+    if is_open {
+        finding.consequence.push(format!(
+            "Which window serves it is not said by its facts: `sudo ahead device measure {}` finds out.",
+            quoted(name)
+        ));
+    }
+    Some(finding)
 }
 
 /// The window of a layer below was changed, and does not count.
@@ -396,8 +448,8 @@ fn with_wait(mut finding: Finding, kib: u64, timing: Option<DeviceTiming>) -> Fi
 fn costs(kib: u64, memory_bytes: Option<u64>) -> Vec<String> {
     let mut costs = vec![
         format!(
-            "A sequential stream holds {} of memory for its window.",
-            size(kib)
+            "A sequential stream holds up to {} of memory for its two windows.",
+            size(kib.saturating_mul(WINDOWS_AT_ONCE))
         ),
         format!(
             "A fault of a mapped file at a random place reads up to {} KiB more than its page of {PAGE_KIB} KiB.",
@@ -405,11 +457,13 @@ fn costs(kib: u64, memory_bytes: Option<u64>) -> Vec<String> {
         ),
     ];
     if let Some(bytes) = memory_bytes {
-        let streams = bytes / 1024 / kib.max(1);
         let memory = size(bytes / 1024);
-        costs.push(format!(
-            "The windows of {streams} streams fill the memory ({memory})."
-        ));
+        costs.push(match streams_in(bytes, kib) {
+            0 if kib > bytes / 1024 => format!("One window is more than the memory ({memory})."),
+            0 => format!("The windows of one stream are more than the memory ({memory})."),
+            1 => format!("The windows of one stream fill the memory ({memory})."),
+            streams => format!("The windows of {streams} streams fill the memory ({memory})."),
+        });
     }
     costs
 }
@@ -423,16 +477,6 @@ fn rule_kib(layer: &StackLayer) -> (u64, Origin) {
 
 fn command(verb: &str, name: &str, kib: u64) -> String {
     format!("sudo ahead device {verb} {} {kib}K", quoted(name))
-}
-
-/// `name` as a word for a shell: a mount point can have blanks in it, and a command is made to be copied.
-#[must_use]
-pub fn quoted(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:".contains(c);
-    if name.chars().all(is_plain) && !name.is_empty() {
-        return name.to_owned();
-    }
-    format!("'{}'", name.replace('\'', "'\\''"))
 }
 
 /// The window as evidence.
@@ -456,16 +500,6 @@ fn limit(layer: &StackLayer, name: &str, value: u64) -> FindingEvidence {
 fn queue_file(layer: &StackLayer, name: &str) -> String {
     // A name with a slash in it has an exclamation mark in sysfs.
     format!("/sys/block/{}/queue/{name}", layer.name.replace('/', "!"))
-}
-
-/// A length in the largest unit that divides it.
-#[must_use]
-pub fn size(kib: u64) -> String {
-    match kib {
-        kib if kib >= 10 << 20 => format!("{} GiB", kib >> 20),
-        kib if kib > 0 && kib.is_multiple_of(1024) => format!("{} MiB", kib >> 10),
-        kib => format!("{kib} KiB"),
-    }
 }
 
 #[cfg(test)]
@@ -505,11 +539,31 @@ mod tests {
     }
 
     #[test]
-    fn a_length_is_said_in_the_unit_that_divides_it() {
-        let sizes = [0, 4, 1024, 65_532, 65_536, 16 << 20].map(size);
+    fn a_window_that_is_more_than_the_memory_is_said_to_be() {
+        let of = |kib, memory_kib: u64| costs(kib, Some(memory_kib << 10)).remove(2);
         assert_eq!(
-            sizes,
-            ["0 KiB", "4 KiB", "1 MiB", "65532 KiB", "64 MiB", "16 GiB"]
+            of(65_536, 32_768),
+            "One window is more than the memory (32 MiB)."
         );
+        assert_eq!(
+            of(65_536, 98_304),
+            "The windows of one stream are more than the memory (96 MiB)."
+        );
+        assert_eq!(
+            of(8192, 1 << 20),
+            "The windows of 64 streams fill the memory (1 GiB)."
+        );
+    }
+
+    #[test]
+    fn a_window_of_a_file_is_usable_where_it_reads_ahead_and_is_no_mistake() {
+        let memory = Some(4 << 30);
+        for kib in [4, 128, 1024, 16 << 10] {
+            assert!(is_usable(kib, memory), "{kib}");
+        }
+        for kib in [0, 2, 64 << 10, 2 << 20] {
+            assert!(!is_usable(kib, memory), "{kib}");
+        }
+        assert!(is_usable(64 << 10, None));
     }
 }

@@ -18,6 +18,7 @@ pub mod block;
 pub mod boot;
 pub mod boot_setting;
 pub mod container;
+pub mod display;
 pub mod doctor;
 pub mod finding;
 pub mod identity;

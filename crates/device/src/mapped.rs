@@ -14,7 +14,8 @@ use std::path::Path;
 use ahead_sys::mounts;
 use ahead_sys::process_smaps::{AdvisedMapping, advised_mappings_of};
 
-use crate::finding::{Finding, FindingEvidence, Severity, size};
+use crate::display::size;
+use crate::finding::{Finding, FindingEvidence, Severity};
 use crate::machine::MachineTree;
 use crate::stack::{self, Stack};
 use crate::target::Target;

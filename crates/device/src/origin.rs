@@ -128,15 +128,23 @@ fn has_other_rule(limits: &QueueLimits, kernel: Option<(u32, u32)>) -> bool {
     kernel.is_some_and(|kernel| kernel >= since)
 }
 
-/// The origin of the window of a file system that has a bdi of its own. `rsize` is that of the mount, in bytes.
+/// The origin of the window of a file system that has a bdi of its own. `rsize` and `rasize` are those of the mount, in
+/// bytes.
 #[must_use]
-pub fn of_superblock(kib: u64, file_system: &str, rsize: Option<u64>, devices: u64) -> Origin {
+pub fn of_superblock(
+    kib: u64,
+    file_system: &str,
+    (rsize, rasize): (Option<u64>, Option<u64>),
+    devices: u64,
+) -> Origin {
     let read = rsize.unwrap_or(0) / 1024;
+    // An option of the mount makes it each time.
+    let is_option = rasize.is_some_and(|bytes| bytes / 4096 * PAGE_KIB == kib);
     let rule = match file_system {
         "btrfs" => kib == (DEFAULT_KIB.saturating_mul(devices.max(1))).max(4096),
         "nfs" | "nfs4" => kib == DEFAULT_KIB || (read > 0 && kib == 15 * read),
-        "cifs" | "smb3" => read > 0 && kib == 2 * read,
-        "ceph" => kib == 8192,
+        "cifs" | "smb3" => is_option || (read > 0 && kib == 2 * read),
+        "ceph" => is_option || kib == 8192,
         _ => false,
     };
     match kib {
@@ -216,13 +224,16 @@ mod tests {
 
     #[test]
     fn file_systems_have_rules_of_their_own() {
-        assert_eq!(of_superblock(4096, "btrfs", None, 2), Origin::FileSystem);
-        assert_eq!(of_superblock(128, "btrfs", None, 2), Origin::Default);
-        assert_eq!(
-            of_superblock(15360, "nfs4", Some(1 << 20), 0),
-            Origin::FileSystem
-        );
-        assert_eq!(of_superblock(1024, "nfs4", Some(1 << 20), 0), Origin::Set);
-        assert_eq!(of_superblock(128, "fuse.s3fs", None, 0), Origin::Default);
+        let of = |kib, file_system, rsize, devices| {
+            of_superblock(kib, file_system, (rsize, None), devices)
+        };
+        assert_eq!(of(4096, "btrfs", None, 2), Origin::FileSystem);
+        assert_eq!(of(128, "btrfs", None, 2), Origin::Default);
+        assert_eq!(of(15360, "nfs4", Some(1 << 20), 0), Origin::FileSystem);
+        assert_eq!(of(1024, "nfs4", Some(1 << 20), 0), Origin::Set);
+        assert_eq!(of(128, "fuse.s3fs", None, 0), Origin::Default);
+        assert_eq!(of(4096, "ceph", None, 0), Origin::Set);
+        let by_option = of_superblock(4096, "ceph", (None, Some(4 << 20)), 0);
+        assert_eq!(by_option, Origin::FileSystem);
     }
 }

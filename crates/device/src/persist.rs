@@ -34,6 +34,8 @@ pub struct RevertedWindow {
     pub target: String,
     /// The files that are as before.
     pub files: Vec<String>,
+    /// Those of them that were not there before.
+    pub removed: Vec<String>,
     /// What became of the window of each device of this name; none where it is not there.
     pub windows: Vec<WindowAfterRevert>,
 }
@@ -189,7 +191,9 @@ pub fn revert(
         let windows = put_back(machine, &one)?;
         record.persisted.retain(|other| *other != one);
         record.write()?;
+        let created = one.files.iter().filter(|file| file.before.is_none());
         reverted.push(RevertedWindow {
+            removed: created.map(|file| file.path.clone()).collect(),
             target: one.target,
             files: one.files.into_iter().map(|file| file.path).collect(),
             windows,

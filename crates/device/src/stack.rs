@@ -44,6 +44,9 @@ pub struct StackLayer {
     /// The file that holds the window.
     #[serde(skip)]
     pub window_file: Option<PathBuf>,
+    /// Whether it is a disk that a hypervisor made up: what it says of an arm is not known to be so.
+    #[serde(skip)]
+    pub is_virtual: bool,
 }
 
 /// The layers of one target.
@@ -66,6 +69,18 @@ impl Stack {
     #[must_use]
     pub fn counting(&self) -> Option<&StackLayer> {
         self.layers.iter().find(|layer| layer.counts)
+    }
+
+    /// The disks that are read through the window that counts.
+    pub fn disks(&self) -> impl Iterator<Item = &StackLayer> {
+        let below = self.layers.iter().skip_while(|layer| !layer.counts);
+        below.filter(|layer| layer.kind == LayerKind::Disk)
+    }
+
+    /// Whether one of them is a disk of a hypervisor.
+    #[must_use]
+    pub fn is_virtual(&self) -> bool {
+        self.disks().any(|disk| disk.is_virtual)
     }
 }
 
@@ -122,6 +137,7 @@ impl Builder<'_> {
         let read_ahead_kb = backing.own_bdi.as_ref().and_then(|bdi| self.window(bdi));
         let counts = backing.own_bdi.is_some() && self.first();
         let rsize = superblock::option(&mount.options, "rsize");
+        let rasize = superblock::option(&mount.options, "rasize");
         if counts {
             self.stack.rsize = rsize;
             self.stack.source = Some(mount.source.to_string_lossy().into_owned());
@@ -137,11 +153,12 @@ impl Builder<'_> {
             read_ahead_kb,
             counts,
             origin: read_ahead_kb
-                .map(|kib| origin::of_superblock(kib, file_system, rsize, devices)),
+                .map(|kib| origin::of_superblock(kib, file_system, (rsize, rasize), devices)),
             size_bytes: None,
             limits: QueueLimits::default(),
             window_file: window_file.map(|bdi| superblock::window_file(self.machine, bdi)),
             bdi: backing.own_bdi,
+            is_virtual: false,
         });
         for folder in backing.devices {
             self.device(&folder, depth + 1);
@@ -229,11 +246,12 @@ impl Builder<'_> {
             counts: true,
             origin: read_ahead_kb.map(|kib| {
                 let kind = name.split('-').next().unwrap_or_default();
-                origin::of_superblock(kib, kind, None, 1)
+                origin::of_superblock(kib, kind, (None, None), 1)
             }),
             size_bytes: None,
             limits: QueueLimits::default(),
             window_file: Some(superblock::window_file(self.machine, name)),
+            is_virtual: false,
         });
     }
 }
@@ -252,5 +270,6 @@ fn layer(facts: &BlockFacts, depth: usize, counts: bool, has_window: bool) -> St
         size_bytes: facts.size_bytes,
         limits: facts.limits.clone(),
         window_file: facts.window_file.clone().filter(|_| has_window),
+        is_virtual: facts.is_virtual,
     }
 }

@@ -8,6 +8,7 @@
 //! among them.
 
 use crate::block::{self, LayerKind};
+use crate::display;
 use crate::finding::{self, Finding, FindingEvidence, Repair, Severity};
 use crate::machine::MachineTree;
 use crate::origin::DEFAULT_KIB;
@@ -34,8 +35,8 @@ pub fn of_stack(machine: &MachineTree, name: &str, stack: &Stack) -> Option<Find
             more,
             format!(
                 "The kernel asks for up to {} ahead of each stream on top of that; with {} it leaves that to the layer below.",
-                finding::size(kib),
-                finding::size(DEFAULT_KIB)
+                display::size(kib),
+                display::size(DEFAULT_KIB)
             ),
         ],
         repair: Some(Repair::now(name, DEFAULT_KIB)),
@@ -118,7 +119,7 @@ fn loop_file(machine: &MachineTree, stack: &Stack, layer: &StackLayer) -> Option
             },
             format!(
                 "What is read lies in memory twice, and the file is read ahead by up to {} as well; `losetup --direct-io=on` ends both.",
-                finding::size(below)
+                display::size(below)
             ),
         )
     })

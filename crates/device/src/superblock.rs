@@ -6,7 +6,7 @@
 //! | btrfs | `btrfs-N`, by the link in `/sys/fs/btrfs/UUID` | `/sys/fs/btrfs/UUID/devices` |
 //! | NFS, FUSE | `0:MINOR` | none |
 //! | FUSE over a block device | `MAJOR:MINOR-fuseblk` | the block device |
-//! | SMB, 9p, Ceph, bcachefs | a name and a number; known only while there is one of the kind | none, or the block device |
+//! | SMB, 9p, Ceph, bcachefs, ZFS and others | its kind and a number (`zfs-1`); known only while there is one of the kind | none, or the block device |
 //! | overlay | none: files are read by the file systems of its folders | those |
 
 use std::fs;
@@ -62,7 +62,10 @@ pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -
         let named = NUMBERED.iter().find(|(kind, _)| *kind == mount.file_system);
         match named {
             Some((_, start)) => only_one(machine, start, unread),
-            None => Some(number.to_string()).filter(|_| number.major == 0),
+            None if number.major != 0 => None,
+            None => Some(number.to_string())
+                .filter(|name| bdi_folder(machine, name).is_dir())
+                .or_else(|| only_one(machine, &format!("{}-", mount.file_system), unread)),
         }
     };
     Backing {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use ahead_device::finding::quoted;
+use ahead_device::display::quoted;
 use ahead_device::machine::MachineTree;
 use ahead_device::mechanism::Mechanism;
 use ahead_device::origin::in_both_units;

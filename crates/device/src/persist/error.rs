@@ -3,7 +3,7 @@
 use std::io;
 
 use super::text::UnwritableName;
-use crate::finding::quoted;
+use crate::display::quoted;
 use crate::mechanism::Mechanism;
 use crate::origin::in_both_units;
 use crate::persist_record::PersistRecordError;

@@ -13,6 +13,7 @@ use crate::block::LayerKind;
 use crate::boot::{self, BootSettings};
 use crate::boot_setting::BootSetting;
 use crate::container;
+use crate::display::harmless;
 use crate::identity::{self, StableIdentity};
 use crate::machine::MachineTree;
 use crate::mechanism::{self, Mechanism};
@@ -197,7 +198,7 @@ impl Planned<'_> {
         Err(PersistError::Alike {
             name: self.layer.name.clone(),
             others: others.join(", "),
-            identity: self.identity.words().escape_debug().to_string(),
+            identity: harmless(&self.identity.words()),
         })
     }
 

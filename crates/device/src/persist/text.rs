@@ -3,6 +3,7 @@
 //! Values of devices come from their makers and can hold anything. What cannot be written so that it means itself and
 //! nothing else is matched by a sign that stands for any, or refused; nothing is ever left to be interpreted.
 
+use crate::display::harmless;
 use crate::identity::StableIdentity;
 
 /// Why a name cannot be written.
@@ -23,7 +24,7 @@ fn unwritable(
     why: &'static str,
 ) -> UnwritableName {
     // A name with line ends in it must not make two lines of a message.
-    let identity = identity.words().escape_debug().to_string();
+    let identity = harmless(&identity.words());
     UnwritableName {
         mechanism,
         identity,
