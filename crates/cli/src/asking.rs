@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use ahead_daemon::control::{AskError, SOCKET, ask};
 use ahead_daemon::protocol::Question;
 use ahead_daemon::status::{Believed, DaemonStatus, FileStatus};
+use ahead_device::display::harmless;
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::PageCount;
 
@@ -102,19 +103,6 @@ pub(crate) fn name_of(file: &FileStatus) -> String {
 pub(crate) fn reader_of(file: &FileStatus) -> String {
     let name = harmless(file.name.as_deref().unwrap_or("(unknown)"));
     format!("{} {name}", file.process)
-}
-
-/// What any user may call a file or a process, without what a terminal obeys.
-fn harmless(name: &str) -> String {
-    let mut all = String::new();
-    for one in name.chars() {
-        if one.is_control() {
-            all.extend(one.escape_default());
-        } else {
-            all.push(one);
-        }
-    }
-    all
 }
 
 /// How it is read.

@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use ahead_device::display::quoted;
+use ahead_device::block::LayerKind;
+use ahead_device::display::{harmless, quoted};
+use ahead_device::finding;
 use ahead_device::inventory;
 use ahead_device::machine::MachineTree;
 use ahead_device::origin::in_both_units;
@@ -66,8 +68,13 @@ pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
             value,
             options,
         } => {
-            let change = window::set(&machine(options)?, target, window_value::kib(value)?)?;
-            changed(&change, options, Some(target))
+            let machine = machine(options)?;
+            let change = window::set(&machine, target, window_value::kib(value)?)?;
+            let found = target::find(&machine, target).ok();
+            let stack = found.map(|found| stack::of(&machine, &found));
+            let layer = stack.as_ref().and_then(Stack::counting);
+            let holds = holds(layer, change.now_kib);
+            changed(&change, options, Some((target, &holds)))
         }
         DeviceVerb::Persist(arguments) => {
             let kib = window_value::kib(&arguments.value)?;
@@ -122,7 +129,7 @@ fn list(stacks: &[Stack]) -> String {
     let mut table = table::with_titles(&titles, 3..5);
     for layer in stacks.iter().filter_map(|stack| stack.layers.first()) {
         let [kib, sectors, origin] = cells(layer);
-        let label = layer.label.clone().unwrap_or_default();
+        let label = harmless(layer.label.as_deref().unwrap_or_default());
         table.add_row([
             layer.name.clone(),
             layer.kind.word().to_owned(),
@@ -159,7 +166,7 @@ fn get(target: &str, stack: &Stack) -> String {
         table.add_row([
             format!("{}{}", "  ".repeat(layer.depth), layer.name),
             layer.kind.word().to_owned(),
-            layer.label.clone().unwrap_or_default(),
+            harmless(layer.label.as_deref().unwrap_or_default()),
             kib,
             sectors,
             if layer.counts { "yes" } else { "" }.to_owned(),
@@ -168,7 +175,12 @@ fn get(target: &str, stack: &Stack) -> String {
     }
     let counting = stack.counting();
     let says = counting.and_then(|layer| Some((layer, layer.read_ahead_kb?)));
+    let target = harmless(target);
     let sentence = match says {
+        Some((layer, 0)) => format!(
+            "Nothing is read ahead on {target}: the window of {} is 0.\n",
+            layer.name
+        ),
         Some((layer, kib)) => format!(
             "What is opened on {target} from now on reads ahead by up to {}: the window of {}.\n",
             in_both_units(kib),
@@ -186,13 +198,39 @@ fn unread(stacks: &[Stack]) -> String {
     let mut lines: Vec<_> = stacks
         .iter()
         .flat_map(|stack| &stack.unread)
-        .map(|note| format!("cannot use {}: {}\n", note.path, note.why))
+        .map(|note| harmless(&format!("cannot use {}: {}", note.path, note.why)) + "\n")
         .collect();
     lines.dedup();
     lines.concat()
 }
 
-fn changed(change: &WindowChange, options: &DeviceOptions, to_undo: Option<&str>) -> String {
+/// How long a window that is only set holds, and for a volume what keeps it longer.
+fn holds(layer: Option<&StackLayer>, kib: u64) -> String {
+    if layer.is_some_and(finding::ends_with_mount) {
+        return "It holds until it is unmounted".to_owned();
+    }
+    let volume = layer.filter(|layer| layer.kind == LayerKind::LogicalVolume);
+    let name = volume.and_then(|volume| volume.label.as_deref());
+    name.map_or_else(
+        || "It holds until the next boot".to_owned(),
+        |name| {
+            let node = quoted(&format!("/dev/mapper/{name}"));
+            let sectors = match kib.saturating_mul(2) {
+                0 => "none".to_owned(),
+                sectors => sectors.to_string(),
+            };
+            format!(
+                "LVM keeps it with `lvchange -r {sectors} {node}`; else it holds until the volume is activated again"
+            )
+        },
+    )
+}
+
+fn changed(
+    change: &WindowChange,
+    options: &DeviceOptions,
+    to_undo: Option<(&str, &str)>,
+) -> String {
     if options.json {
         return to_json(change);
     }
@@ -224,10 +262,65 @@ fn changed(change: &WindowChange, options: &DeviceOptions, to_undo: Option<&str>
             change.open_files
         );
     }
-    if let Some(target) = to_undo {
+    if let Some((target, holds)) = to_undo {
         let target = quoted(target);
-        text +=
-            &format!("It holds until the next boot; `ahead device undo {target}` puts it back.\n");
+        text += &format!("{holds}; `ahead device undo {target}` puts it back.\n");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use ahead_device::block::QueueLimits;
+
+    use super::*;
+
+    fn layer(name: &str, kind: LayerKind, label: &str, kib: u64) -> StackLayer {
+        StackLayer {
+            depth: 0,
+            name: name.to_owned(),
+            kind,
+            label: Some(label.to_owned()),
+            bdi: None,
+            read_ahead_kb: Some(kib),
+            counts: true,
+            origin: None,
+            size_bytes: None,
+            limits: QueueLimits::default(),
+            window_file: None,
+            is_virtual: false,
+        }
+    }
+
+    /// It said the next boot of a mount, and nothing of what keeps the window of a volume.
+    #[test]
+    fn how_long_a_window_holds_is_said_of_its_layer() {
+        let of = |name, kind, label| holds(Some(&layer(name, kind, label, 512)), 512);
+        let boot = "It holds until the next boot";
+        assert_eq!(of("sda", LayerKind::Disk, ""), boot);
+        assert_eq!(of("fuse", LayerKind::FileSystem, "/mnt"), boot);
+        for name in ["nfs4", "btrfs", "cifs", "ceph"] {
+            let held = of(name, LayerKind::FileSystem, "/mnt");
+            assert_eq!(held, "It holds until it is unmounted", "{name}");
+        }
+        let held = of("dm-0", LayerKind::LogicalVolume, "vg-home");
+        assert!(
+            held.contains("`lvchange -r 1024 /dev/mapper/vg-home`"),
+            "{held}"
+        );
+        assert_eq!(holds(None, 512), boot);
+    }
+
+    #[test]
+    fn a_window_of_0_is_said_to_read_nothing_ahead() {
+        let of = |kib| {
+            let stack = Stack {
+                layers: vec![layer("sda", LayerKind::Disk, "", kib)],
+                ..Stack::default()
+            };
+            get("sda", &stack)
+        };
+        assert!(of(0).contains("Nothing is read ahead on sda: the window of sda is 0.\n"));
+        assert!(of(128).contains("reads ahead by up to 128 KiB (256 sectors)"));
+    }
 }

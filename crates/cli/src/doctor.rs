@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicU64;
 
+use ahead_device::display::harmless;
 use ahead_device::doctor::{self, Diagnosis};
 use ahead_device::finding::{DeviceTiming, Finding, Severity};
 use ahead_device::machine::MachineTree;
@@ -67,7 +68,8 @@ impl KeptEstimates {
         }
     }
 
-    /// How long the device takes whose window counts: as was measured or learned from readers, and else as its kind does.
+    /// How long the device takes whose window counts: as was measured or learned from readers, and else as its kind does. `None` where
+    /// that is not known.
     fn timing(&self, machine: &MachineTree, stack: &Stack) -> Option<DeviceTiming> {
         let layer = stack.counting()?;
         let number = DeviceNumber::parse(layer.bdi.as_deref()?)?;
@@ -79,6 +81,8 @@ impl KeptEstimates {
         let is_measured = heard.is_some();
         let estimate = match heard {
             Some(heard) => heard.estimate,
+            // What a hypervisor says of an arm is not known to be so, and nothing else is known of its disk.
+            None if layer.limits.rotational? && stack.is_virtual() => return None,
             None if layer.limits.rotational? => DeviceEstimate::ARM,
             None => DeviceEstimate::FLASH,
         };
@@ -102,7 +106,8 @@ fn text(all: &[Diagnosis]) -> String {
     unread.sort();
     unread.dedup();
     for note in unread {
-        let _ = writeln!(text, "cannot use {}: {}", note.path, note.why);
+        let line = format!("cannot use {}: {}", note.path, note.why);
+        let _ = writeln!(text, "{}", harmless(&line));
     }
     if all.is_empty() {
         text += "Nothing here has a read-ahead window.\n";
@@ -120,26 +125,22 @@ fn head(one: &Diagnosis) -> String {
         Some(Severity::Warning) => "",
         Some(Severity::Note) | None => "; no change recommended",
     };
-    format!("{}: {window}{answer}\n", one.target)
+    harmless(&format!("{}: {window}{answer}", one.target)) + "\n"
 }
 
 fn block(finding: &Finding) -> String {
-    let mut text = format!(
-        "  {} {}: {}\n",
-        finding.severity.word(),
-        finding.id,
-        finding.sentence
-    );
+    let severity = finding.severity.word();
+    let mut lines = vec![format!("  {severity} {}: {}", finding.id, finding.sentence)];
     for evidence in &finding.evidence {
-        let _ = writeln!(text, "    {}: {}", evidence.file, evidence.says);
+        lines.push(format!("    {}: {}", evidence.file, evidence.says));
     }
     for consequence in &finding.consequence {
-        let _ = writeln!(text, "    {consequence}");
+        lines.push(format!("    {consequence}"));
     }
     if let Some(repair) = &finding.repair {
-        let _ = writeln!(text, "    repair: {}", repair.command);
+        lines.push(format!("    repair: {}", repair.command));
     }
-    text
+    lines.iter().map(|line| harmless(line) + "\n").collect()
 }
 
 #[cfg(test)]
@@ -205,8 +206,14 @@ mod tests {
             std::fs::write(disk.join(file), text).expect("written");
         }
         let machine = MachineTree::at(root.path());
-        let found = ahead_device::target::find(&machine, "sda").expect("a disk");
-        let stack = ahead_device::stack::of(&machine, &found);
+        let stack = || {
+            let found = ahead_device::target::find(&machine, "sda").expect("a disk");
+            ahead_device::stack::of(&machine, &found)
+        };
+        std::fs::write(disk.join("device/vendor"), "Msft    \n").expect("written");
+        let of_hypervisor = stack();
+        std::fs::remove_file(disk.join("device/vendor")).expect("removed");
+        let stack = stack();
         let mut kept = KeptEstimates {
             words: ahead_engine::estimates::words_of(&[]),
             now_s: 1_000_000,
@@ -221,6 +228,7 @@ mod tests {
             kept.timing(&machine, &stack),
             Some(timing(arm.access_ns, false))
         );
+        assert_eq!(kept.timing(&machine, &of_hypervisor), None, "no arm");
         let number = DeviceNumber { major: 8, minor: 0 };
         let (sys, proc) = (machine.sys(), machine.proc());
         let identity = device_identity::of_block_device(&sys, &proc, number).expect("a disk");
@@ -253,5 +261,33 @@ mod tests {
             text.contains("cannot use ") && text.contains("read_ahead_kb: not a number"),
             "{text}"
         );
+    }
+
+    /// A folder can be called so by whoever may mount one; a terminal obeyed it.
+    #[test]
+    fn a_mount_point_with_signs_of_control_is_escaped_and_commands_name_its_device() {
+        let root = tempfile::tempdir().expect("a folder");
+        let bdi = root.path().join("sys/class/bdi/0:63");
+        std::fs::create_dir_all(&bdi).expect("a folder");
+        std::fs::create_dir_all(root.path().join("proc/self")).expect("a folder");
+        std::fs::write(bdi.join("read_ahead_kb"), "0\n").expect("written");
+        let line = "30 1 0:63 / /a\u{1b}[2J\\012b rw - nfs4 server:/ rw\n";
+        std::fs::write(root.path().join("proc/self/mountinfo"), line).expect("written");
+        let options = DeviceOptions {
+            json: false,
+            root: root.path().into(),
+        };
+        let (text, _) = doctor(&Doctor {
+            targets: Vec::new(),
+            mappings: false,
+            options,
+        })
+        .expect("examined");
+        assert!(text.starts_with("/a\\u{1b}[2J\\nb: 0 KiB"), "{text}");
+        assert!(
+            text.contains("repair: sudo ahead device set 0:63 128K\n"),
+            "{text}"
+        );
+        assert!(!text.contains('\u{1b}'), "{text}");
     }
 }

@@ -350,6 +350,7 @@ fn what_cannot_be_used_is_one_line_and_wrong_usage() {
         ("--memory", "much"),
         ("--latency-limit", "20"),
         ("--latency-limit", "-20ms"),
+        ("--latency-limit", "0s"),
         ("--reader-rate", "0"),
         ("--what-if", "3"),
         ("--what-if", "32m"),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use ahead_device::display::quoted;
+use ahead_device::display::{harmless, quoted};
 use ahead_device::machine::MachineTree;
 use ahead_device::mechanism::Mechanism;
 use ahead_device::origin::in_both_units;
@@ -63,7 +63,7 @@ fn shown(plan: &PersistPlan) -> String {
         "{} gets {} at every boot, known by {}.\n",
         plan.name,
         in_both_units(plan.kib),
-        plan.identity.words().escape_debug()
+        harmless(&plan.identity.words())
     );
     for note in &plan.notes {
         let _ = writeln!(text, "{note}");
@@ -142,7 +142,8 @@ fn block(one: &VerifiedWindow) -> String {
         } else {
             "holds; the machine was not started again since"
         };
-        return format!("{}: {persisted} by {}: {since}\n", one.target, one.file);
+        let target = harmless(&one.target);
+        return format!("{target}: {persisted} by {}: {since}\n", one.file);
     }
     let now = match one.now_kib {
         Some(kib) if kib != one.persisted_kib => format!(", and it is {}", in_both_units(kib)),
@@ -150,10 +151,11 @@ fn block(one: &VerifiedWindow) -> String {
     };
     let mut text = format!(
         "{}: {persisted} by {}: does not hold{now}\n",
-        one.target, one.file
+        harmless(&one.target),
+        one.file
     );
     for why in &one.why {
-        let _ = writeln!(text, "  {}", why.escape_debug());
+        let _ = writeln!(text, "  {}", harmless(why));
     }
     text
 }
@@ -175,13 +177,23 @@ pub(super) fn revert(
 }
 
 fn reverted(one: &RevertedWindow) -> String {
-    let files = one.files.join(" and ");
+    let is_removed = |file: &&String| one.removed.contains(file);
+    let (removed, kept): (Vec<_>, Vec<_>) = one.files.iter().partition(is_removed);
+    let said = |files: Vec<&String>, what: &str| {
+        let files: Vec<_> = files.into_iter().map(String::as_str).collect();
+        (!files.is_empty()).then(|| format!("{} {what}", files.join(" and ")))
+    };
+    let files: Vec<_> = [said(removed, "removed"), said(kept, "as before")]
+        .into_iter()
+        .flatten()
+        .collect();
+    let files = files.join("; ");
     let windows: Vec<_> = one.windows.iter().map(after_revert).collect();
     let windows = match windows.is_empty() {
         true => "its device is not here".to_owned(),
         false => windows.join("; "),
     };
-    format!("{}: {files} as before; {windows}\n", one.target)
+    format!("{}: {files}; {windows}\n", harmless(&one.target))
 }
 
 fn after_revert(window: &WindowAfterRevert) -> String {
@@ -253,5 +265,43 @@ mod tests {
             files: vec![file(None, "x\n")],
         });
         assert!(text.starts_with("sda gets 512 KiB (1024 sectors) at every boot, known by wwid a\\nb\\u{1b}[2J.\n--- /dev/null\n"), "{text}");
+    }
+
+    /// It said `kernel\'s`.
+    #[test]
+    fn only_signs_of_control_are_escaped() {
+        let text = shown(&PersistPlan {
+            target: "sda".to_owned(),
+            name: "sda".to_owned(),
+            identity: StableIdentity::KernelName("sda".to_owned()),
+            mechanism: Mechanism::Udev,
+            kib: 512,
+            notes: Vec::new(),
+            files: Vec::new(),
+        });
+        assert!(text.contains("known by the kernel's name sda."), "{text}");
+    }
+
+    /// It said that a file which is not there is as before.
+    #[test]
+    fn a_file_that_was_created_is_said_to_be_removed() {
+        let of = |removed: &[&str]| {
+            reverted(&RevertedWindow {
+                target: "sda".to_owned(),
+                files: vec!["/etc/a".to_owned(), "/etc/b".to_owned()],
+                removed: removed.iter().map(|one| (*one).to_owned()).collect(),
+                windows: vec![WindowAfterRevert::AsBefore { kib: 128 }],
+            })
+        };
+        let end = "the window is 128 KiB (256 sectors), as before\n";
+        assert_eq!(
+            of(&["/etc/a"]),
+            format!("sda: /etc/a removed; /etc/b as before; {end}")
+        );
+        assert_eq!(
+            of(&["/etc/a", "/etc/b"]),
+            format!("sda: /etc/a and /etc/b removed; {end}")
+        );
+        assert_eq!(of(&[]), format!("sda: /etc/a and /etc/b as before; {end}"));
     }
 }

@@ -68,6 +68,9 @@ pub fn recommend(arguments: &DeviceRecommend) -> Result<(String, Exit), Recommen
     let mix = asked_mix(arguments)?;
     let limit_ns = arguments.latency_limit.as_deref();
     let limit_ns = limit_ns.map(duration::parse).transpose()?;
+    if let (Some(text), Some(0)) = (&arguments.latency_limit, limit_ns) {
+        return Err(range("--latency-limit", text, "more than nothing"));
+    }
     let memory_bytes = sized("--memory", &arguments.memory)?;
     let (least, most) = MEMORY_BYTES;
     if !(least..=most).contains(&memory_bytes) {

@@ -445,7 +445,7 @@ impl WhatIf {
         let _ = writeln!(text, "{rows}\n");
         let _ = writeln!(
             text,
-            "{} instead of {}: ×{} the throughput, ×{} the 99th percentile of {}, {} of memory instead of {}.",
+            "{} instead of {}: ×{} the throughput, ×{} the 99th percentile of {}, up to {} of memory instead of {}.",
             name_of(after.window_kib),
             name_of(before.window_kib),
             ratio(Some(permille(before.elapsed_ns, after.elapsed_ns.max(1)))),

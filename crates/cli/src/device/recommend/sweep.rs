@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use ahead_device::finding::WINDOWS_AT_ONCE;
 use ahead_device::measurement::ladder::{LadderPoint, STREAM_READ_BYTES};
 use ahead_disk_model::DiskModel;
 use ahead_sim::algorithm::Policy;
@@ -28,8 +29,6 @@ pub(super) const ALIKE_PER_CENT: u64 = 3;
 /// alike, that is because the reads of the mix are as large as this, and mappings and programs with smaller
 /// reads would pay for it.
 const USUAL_KIB: u64 = 128;
-/// Windows of a stream that are in memory at most: the one that is read and the next one.
-const WINDOWS_AT_ONCE: u64 = 2;
 /// Memory beside what the streams of a ladder read: it runs in that of the whole machine.
 const SPARE_BYTES: u64 = 1 << 30;
 
