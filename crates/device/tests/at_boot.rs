@@ -123,6 +123,7 @@ fn a_window_that_a_script_may_set_is_not_said_to_be_lost() {
     for more in [
         unit,
         rule,
+        "[etc/systemd/system]\nra@.service = ExecStart=/sbin/blockdev --setra 1024 /dev/%i\n",
         "[etc/udev/rules.d]\n60.rules = KERNEL==\"sda\", RUN+=\"tune.sh %k\"\n\
          [lib/udev]\ntune.sh = blockdev --setra 1024 /dev/$1\n",
         profile,

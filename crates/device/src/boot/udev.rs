@@ -97,6 +97,10 @@ pub(super) fn programs(text: &str) -> Vec<BootSetting> {
                 } else {
                     // Another device than that of the event: when it comes is another affair.
                     one.is_sure = false;
+                    if one.pattern.contains('%') {
+                        // What udev puts there is not looked at.
+                        one.pattern = "$".to_owned();
+                    }
                 }
                 found.push(one);
             }
@@ -301,6 +305,8 @@ mod tests {
         let of = |rule: &str| programs(rule);
         let other = "KERNEL==\"sdb\", RUN+=\"/sbin/blockdev --setra 1024 /dev/sda\"";
         assert_eq!(one(&of(other)), (1, "/dev/sda", 512, false));
+        let computed = "KERNEL==\"sdb\", RUN+=\"/sbin/blockdev --setra 1024 /dev/%c\"";
+        assert_eq!(one(&of(computed)), (1, "$", 512, false));
         let condition =
             "KERNEL==\"sdb\", ATTR{size}==\"7\", RUN+=\"/sbin/blockdev --setra 1024 /dev/%k\"";
         assert_eq!(one(&of(condition)), (1, "sdb", 512, false));

@@ -29,7 +29,11 @@ pub(super) fn unit(texts: &[&str], is_sure: bool) -> Vec<(usize, BootSetting)> {
             let plain = setting.pattern.replace("\\\\", "").replace("%%", "");
             // A backslash and `%` are written twice; any other one stands for something that is not looked at here.
             setting.is_sure &= !plain.contains(['\\', '%']);
-            setting.pattern = setting.pattern.replace("\\\\", "\\").replace("%%", "%");
+            setting.pattern = match plain.contains('%') {
+                // Of a template: any device can be the one that it is started for.
+                true => "$".to_owned(),
+                false => setting.pattern.replace("\\\\", "\\").replace("%%", "%"),
+            };
             found.push((one.text, setting));
         }
     }
@@ -92,7 +96,7 @@ mod tests {
         let link = r"/dev/disk/by-id/a\x20b".to_owned();
         assert_eq!(of(r"/dev/disk/by-id/a\\x20b"), (link.clone(), true));
         assert_eq!(of(&link), (link, false));
-        assert_eq!(of("/dev/%i"), ("/dev/%i".to_owned(), false));
+        assert_eq!(of("/dev/%i"), ("$".to_owned(), false));
     }
 
     /// What stopping a unit runs made a false warning.
