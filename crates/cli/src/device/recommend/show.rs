@@ -83,7 +83,7 @@ impl Confidence {
                 (Some(here), Some(best)) => {
                     let of_best = permille(here.elapsed_ns, best.elapsed_ns.max(1));
                     loss_permille = loss_permille.max(of_best.saturating_sub(1000));
-                    keeps_limit &= limit_ns.is_none_or(|limit_ns| here.p99_ns <= limit_ns);
+                    keeps_limit &= here.keeps(limit_ns);
                 }
                 _ => keeps_limit = false,
             }
@@ -179,8 +179,8 @@ impl Head {
             size(self.memory_bytes)
         );
         if let Some(limit_ns) = self.limit_ns {
-            let what = self.what_is_limited();
-            let _ = write!(text, "; 99 % of {what} within {}", seconds(limit_ns));
+            let what = self.limited();
+            let _ = write!(text, "; {what} within {}", seconds(limit_ns));
         }
         text + "\n\n"
     }
@@ -190,6 +190,14 @@ impl Head {
             "random reads"
         } else {
             "reads"
+        }
+    }
+
+    /// Which reads a limit is held against.
+    fn limited(&self) -> &'static str {
+        match self.what_is_limited() {
+            "reads" => "all reads",
+            _ => "99 % of random reads",
         }
     }
 
@@ -358,7 +366,7 @@ impl Recommendation {
         let calmest = self.outcome(self.choice.calmest_kib);
         format!(
             "No window keeps the limit: the least is {} with {}.\n",
-            seconds(calmest.p99_ns),
+            seconds(calmest.limited_ns),
             name_of(calmest.window_kib)
         )
     }
@@ -366,21 +374,18 @@ impl Recommendation {
     fn conflict(&self) -> String {
         let fastest = self.outcome(self.choice.fastest_kib);
         let run = &self.ahead_run;
-        let keeps = self
-            .head
-            .limit_ns
-            .is_none_or(|limit_ns| run.p99_ns <= limit_ns);
+        let keeps = run.keeps(self.head.limit_ns);
         let of_fastest = permille(fastest.elapsed_ns, run.elapsed_ns.max(1));
         format!(
-            "No single value serves both: {} would be the fastest ({} MB/s), with 99 % of {} within {}. \
+            "No single value serves both: {} would be the fastest ({} MB/s), with {} within {}. \
              `ahead run` decides for each open file: {} MB/s, {} of the fastest, within {}{}.\n",
             name_of(fastest.window_kib),
             megabytes(fastest.bytes_per_second),
-            self.head.what_is_limited(),
-            seconds(fastest.p99_ns),
+            self.head.limited(),
+            seconds(fastest.limited_ns),
             megabytes(run.bytes_per_second),
             per_cent_of_permille(Some(of_fastest)),
-            seconds(run.p99_ns),
+            seconds(run.limited_ns),
             if keeps {
                 ", which keeps the limit"
             } else {
@@ -445,12 +450,15 @@ impl WhatIf {
         let _ = writeln!(text, "{rows}\n");
         let _ = writeln!(
             text,
-            "{} instead of {}: ×{} the throughput, ×{} the 99th percentile of {}, up to {} of memory instead of {}.",
+            "{} instead of {}: ×{} the throughput, ×{} {}, up to {} of memory instead of {}.",
             name_of(after.window_kib),
             name_of(before.window_kib),
             ratio(Some(permille(before.elapsed_ns, after.elapsed_ns.max(1)))),
-            ratio(Some(permille(after.p99_ns, before.p99_ns.max(1)))),
-            self.head.what_is_limited(),
+            ratio(Some(permille(after.limited_ns, before.limited_ns.max(1)))),
+            match self.head.what_is_limited() {
+                "reads" => "the slowest read",
+                _ => "the 99th percentile of random reads",
+            },
             size(after.window_bytes),
             size(before.window_bytes)
         );

@@ -71,6 +71,9 @@ pub(super) struct WindowOutcome {
     pub p50_ns: u64,
     /// 99 of 100 of them took no longer.
     pub p99_ns: u64,
+    /// What a limit is held against: the same for random reads; where there are none, the slowest read. Under a large window fewer than one
+    /// read of a scan in a hundred waits, and that one for all of the window.
+    pub limited_ns: u64,
     /// Bytes that the disk read for each 1000 that the programs got.
     pub read_permille: u64,
     /// Pages read ahead, evicted, and then wanted after all.
@@ -82,6 +85,13 @@ pub(super) struct WindowOutcome {
     /// That is more than there is for them: what is evicted unread then, and with it the time, differs from run to run, in a
     /// guest by a tenth. Not said of the usual window and smaller ones, as there is no better answer.
     pub fills_memory: bool,
+}
+
+impl WindowOutcome {
+    /// Whether reads are as quick as they have to be.
+    pub(super) fn keeps(&self, limit_ns: Option<u64>) -> bool {
+        limit_ns.is_none_or(|limit_ns| self.limited_ns <= limit_ns)
+    }
 }
 
 /// Runs the job once under the kernel's algorithm with this window, corrected.
@@ -184,6 +194,11 @@ fn run(
         bytes_per_second: report.bytes_per_second(),
         p50_ns: quantile(500),
         p99_ns: quantile(990),
+        limited_ns: quantile(if place.random_file.is_some() {
+            990
+        } else {
+            1000
+        }),
         read_permille: report.amplification_permille(),
         thrashed_pages: report.prefetch.thrashed,
         window_bytes,
@@ -224,16 +239,16 @@ pub(super) struct Choice {
     pub fastest_allowed_kib: Option<u64>,
     /// The fastest that does not fill the memory.
     pub fastest_kib: u64,
-    /// The one whose 99th percentile is the shortest.
+    /// The one that keeps the shortest limit.
     pub calmest_kib: u64,
     /// The limit costs throughput, or cannot be kept: one value does not serve both.
     pub is_conflict: bool,
 }
 
-/// Chooses among `outcomes`, windows ascending, under a limit for the 99th percentile, what does not fill the memory.
+/// Chooses among `outcomes`, windows ascending, under a limit for reads, what does not fill the memory.
 pub(super) fn choose(outcomes: &[WindowOutcome], limit_ns: Option<u64>) -> Choice {
-    let is_allowed = |one: &&WindowOutcome| limit_ns.is_none_or(|limit_ns| one.p99_ns <= limit_ns);
-    let calmest = outcomes.iter().min_by_key(|one| one.p99_ns);
+    let is_allowed = |one: &&WindowOutcome| one.keeps(limit_ns);
+    let calmest = outcomes.iter().min_by_key(|one| one.limited_ns);
     let fitting = || outcomes.iter().filter(|one| !one.fills_memory);
     let fastest = fitting().min_by_key(|one| one.elapsed_ns);
     let allowed = fitting().filter(is_allowed);
@@ -290,6 +305,7 @@ mod tests {
             window_kib: *window_kib,
             elapsed_ns: *elapsed_ns,
             p99_ns: *p99_ns,
+            limited_ns: *p99_ns,
             ..WindowOutcome::default()
         };
         all.iter().map(outcome).collect()
