@@ -3243,7 +3243,8 @@ void ra_core_thrashed(struct ra_history *file, struct ra_stream *streams,
 	u64 known = file->thrash_pages ? file->thrash_pages : 0xffffffffU;
 	u64 held;
 
-	if (!stream)
+	/* Of what is found in memory only a part was looked at. */
+	if (!stream || cached_requests(stream))
 		return;
 	held = max_of(to_u32(unread_of(stream)), THRASH_PAGES_MIN);
 	file->thrash_pages = max_of(min_of(held / 2, known), THRASH_PAGES_MIN);

@@ -118,7 +118,8 @@ impl FileStreams {
         stream: Option<StreamId>,
         evicted: PageCount,
     ) {
-        let Some(stream) = find(streams, stream) else {
+        // What is found in memory is looked at in part only: what lies between was never asked for.
+        let Some(stream) = find(streams, stream).filter(|stream| !stream.finds_in_memory()) else {
             return;
         };
         let least = THRASH_PAGES_MIN.get();

@@ -492,7 +492,7 @@ impl Stream {
     /// The read of `access` had to wait; `covered` if it had been asked for.
     pub(in crate::adaptive) fn on_wait(&mut self, access: PageRange, covered: bool) {
         self.served.on_wait();
-        if self.served.cached() > 0 {
+        if self.finds_in_memory() {
             // The part that was in memory is over: back to work, from here.
             self.served.on_not_cached();
             self.begin_requests();

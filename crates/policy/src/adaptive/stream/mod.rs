@@ -544,7 +544,7 @@ impl Stream {
     /// Pages asked for and not yet reached; 0 while they are found in memory, where others
     /// brought them.
     pub(in crate::adaptive) fn unread(&self) -> PageCount {
-        if self.served.cached() > 0 {
+        if self.finds_in_memory() {
             return PageCount::new(0);
         }
         PageCount::new(match self.shape {
