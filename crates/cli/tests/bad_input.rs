@@ -4,7 +4,7 @@ mod support;
 
 use std::process::{Command, Stdio};
 
-use support::{Place, assert_refused, stderr, stdout};
+use support::{Place, assert_refused, copy_program, stderr, stdout};
 
 #[test]
 fn no_arguments_print_help_and_are_no_failure() {
@@ -125,7 +125,7 @@ fn a_missing_library_is_named_with_what_to_do() {
 fn a_library_in_none_of_the_usual_places_is_missing() {
     let place = Place::new();
     let program = place.path().join("ahead");
-    std::fs::copy(env!("CARGO_BIN_EXE_ahead"), &program).expect("a copy");
+    copy_program(&program);
     let output = std::process::Command::new(&program)
         .args(["run", "true"])
         .output();

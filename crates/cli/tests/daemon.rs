@@ -14,7 +14,7 @@ use ahead_observer::self_test;
 use serde_json::Value;
 use support::daemon_disk::{FILE_BYTES, Ground, Held, await_within};
 use support::daemon_process::{DaemonProcess, requested_kib};
-use support::{Place, assert_refused, stderr, stdout};
+use support::{Place, assert_refused, copy_program, stderr, stdout};
 
 #[test]
 fn a_static_program_that_reads_backward_is_steered() {
@@ -424,10 +424,9 @@ fn the_daemon_says_what_it_does_to_whom_it_concerns() {
     );
 
     let program = ground.place.path().join("ahead");
-    fs::copy(env!("CARGO_BIN_EXE_ahead"), &program).expect("a copy");
-    let open = || fs::Permissions::from_mode(0o755);
-    fs::set_permissions(ground.place.path(), open()).expect("our folder");
-    fs::set_permissions(&program, open()).expect("our file");
+    copy_program(&program);
+    let open = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(ground.place.path(), open).expect("our folder");
     let other = Command::new("setpriv")
         .args(["--reuid", "65534", "--clear-groups"])
         .arg(&program)

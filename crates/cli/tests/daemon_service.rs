@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::Value;
 use support::daemon_process::{DaemonProcess, alone};
 use support::read_file::ReadFile;
-use support::{Place, assert_refused, stderr, stdout};
+use support::{Place, assert_refused, copy_program, stderr, stdout};
 
 const SOCKET: &str = "/run/ahead-daemon/control.sock";
 
@@ -75,8 +75,7 @@ fn users_hear_of_files_that_their_own_processes_read() {
     let (_one, place) = (alone(), Place::new());
     let file = ReadFile::new(16);
     let program = file.folder().join("ahead");
-    fs::copy(env!("CARGO_BIN_EXE_ahead"), &program).expect("a copy");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("our file");
+    copy_program(&program);
     let daemon = DaemonProcess::start(&[]);
     file.read("backward", 65_533);
     let facts = fs::metadata(file.path()).expect("a file");

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use support::{Place, assert_refused, stderr};
+use support::{Place, assert_refused, copy_program, stderr};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahead");
 
@@ -55,7 +55,7 @@ fn a_read_only_sys_is_said_and_nothing_is_noted() {
 fn as_nobody(place: &Place, arguments: &[&str]) -> Output {
     let program = place.path().join("ahead");
     if !program.exists() {
-        fs::copy(PROGRAM, &program).expect("a copy");
+        copy_program(&program);
     }
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(place.path(), open).expect("our folder");

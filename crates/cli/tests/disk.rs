@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::{Place, assert_refused, stderr, stdout};
+use support::{Place, assert_refused, copy_program, stderr, stdout};
 
 /// A name that no other test run uses.
 fn name(what: &str) -> String {
@@ -27,10 +27,9 @@ fn json(output: &Output) -> Value {
 /// The program where every user can execute it.
 fn program_for_everybody(place: &Place) -> PathBuf {
     let program = place.path().join("ahead");
-    std::fs::copy(env!("CARGO_BIN_EXE_ahead"), &program).expect("a copy");
-    let open = || PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(place.path(), open()).expect("our folder");
-    std::fs::set_permissions(&program, open()).expect("our file");
+    copy_program(&program);
+    let open = PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path(), open).expect("our folder");
     program
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::loop_device::{LoopDevice, image};
-use support::{Place, assert_refused, library, stderr, stdout};
+use support::{Place, assert_refused, copy_program, library, stderr, stdout};
 
 /// An emulated disk, so many times faster than real, that goes also when its test fails.
 struct EmulatedDisk<'a> {
@@ -414,7 +414,7 @@ fn without_root_a_file_is_measured_and_the_ladder_left_out() {
     let open = || std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(place.path(), open()).expect("our folder");
     let program = place.path().join("ahead");
-    fs::copy(env!("CARGO_BIN_EXE_ahead"), &program).expect("a copy");
+    copy_program(&program);
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&program)

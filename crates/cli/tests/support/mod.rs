@@ -91,6 +91,16 @@ impl Place {
     }
 }
 
+/// Copies the program there, where everybody may execute it. By a process of its own: what another test starts at this moment would have a
+/// copy of ours open for writing, and who writes to a program keeps it from being started ("text file busy").
+pub(crate) fn copy_program(to: &Path) {
+    let status = Command::new("install")
+        .args(["-m", "755", env!("CARGO_BIN_EXE_ahead")])
+        .arg(to)
+        .status();
+    assert!(status.expect("install").success());
+}
+
 /// The library that was built with this test: beside the program, or among the dependencies.
 pub(crate) fn library() -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_ahead"));

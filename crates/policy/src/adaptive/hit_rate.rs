@@ -5,7 +5,7 @@
 //! are owed. Each accessed page pays for as many pages as the rate allows, less one if it was
 //! prefetched itself. What is on its way is neither good nor bad yet.
 
-use super::stream::Step;
+use super::stream::moving::Step;
 use super::window::pages32;
 use crate::knobs::Knobs;
 use crate::steering::steering;

@@ -3,7 +3,8 @@
 //! How large a request becomes is decided in [`request`], how it extends the
 //! window in the [shapes](crate::adaptive::shape).
 
-use super::{Step, Stream};
+use super::Stream;
+use super::moving::Step;
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
 use crate::adaptive::moment::Moment;

@@ -34,11 +34,6 @@ impl Stream {
         !self.is_candidate() && self.fit(access) == Fit::Exact
     }
 
-    /// Whether its newest requests found all their pages in memory.
-    pub(in crate::adaptive) fn finds_in_memory(&self) -> bool {
-        self.served.cached() > 0
-    }
-
     /// A stride of few elements, far apart: it may as well be several streams that are read in turn
     /// and lie evenly spaced. Its accesses stay candidates of their own until that is clear.
     pub(in crate::adaptive) fn is_doubtful(&self) -> bool {

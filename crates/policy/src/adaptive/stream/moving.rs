@@ -1,0 +1,220 @@
+//! A stream moves to the next access, and learns from the step.
+
+use super::Stream;
+use crate::adaptive::access::Access;
+use crate::adaptive::direction::Direction;
+use crate::adaptive::observer::{Observer, Report};
+use crate::adaptive::shape::Shape;
+use crate::adaptive::shape::grid::{DRIFTS, Grid};
+use crate::adaptive::shape::regular::{self, REGULAR_STEPS};
+use crate::adaptive::shape::sparse;
+use crate::adaptive::shape::strided::{self, Moved};
+use crate::adaptive::shape::{candidate, drift};
+use crate::adaptive::window::{pages16, place32};
+use ahead_units::PageCount;
+
+/// What one access did to its stream, beside moving it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::adaptive) struct Step {
+    /// Pages that it passed over.
+    pub(in crate::adaptive) hole: u64,
+    /// It lies behind the reader: it came late, and may fill a hole.
+    pub(in crate::adaptive) is_late: bool,
+    /// Pages of the window that the stream gave up with its old shape, or with its old grid.
+    pub(in crate::adaptive) lost: PageCount,
+    /// It broke the rule of a stride.
+    pub(in crate::adaptive) has_broken: bool,
+    /// Others were read since the step before.
+    pub(in crate::adaptive) has_returned: bool,
+}
+
+/// What the file has seen beside the stream that moves.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::adaptive) struct Seen {
+    /// Where the elements are of which the newest accesses were some, evenly spaced to the byte.
+    pub(in crate::adaptive) stride: Option<Grid>,
+    /// Some of the last reads waited.
+    pub(in crate::adaptive) waits: bool,
+}
+
+impl Stream {
+    /// Whether it is a run, or may become one, and pages lie between where it is and `access`.
+    pub(in crate::adaptive) fn leaves_out_before(&self, access: &Access) -> bool {
+        match self.shape {
+            Shape::Candidate => !candidate::touches(&self.window, access.pages()),
+            Shape::Run | Shape::Shuffled | Shape::Sparse => {
+                self.span(access).start > self.window.next
+            }
+            Shape::Vacant | Shape::Strided => false,
+        }
+    }
+
+    /// Moves the stream to `access`, which fits it, and learns from the step.
+    pub(in crate::adaptive) fn advance<O: Observer>(
+        &mut self,
+        access: &Access,
+        seen: &Seen,
+        tick: u32,
+        report: &mut Report<'_, O>,
+    ) -> Step {
+        let has_returned = tick.wrapping_sub(self.last_used) > 1;
+        self.last_used = tick;
+        let unread = self.unread();
+        let before = self.window.next;
+        let was_strided = self.shape == Shape::Strided;
+        let mut moved = Moved::On;
+        match self.shape {
+            Shape::Vacant => return Step::default(),
+            Shape::Candidate => {
+                let Some(direction) = candidate::direction(&self.window, access.pages()) else {
+                    return Step::default(); // the same pages again: nothing to learn
+                };
+                self.advance_candidate(access, direction, report);
+                self.length = pages16(access.len().get());
+                return Step::default();
+            }
+            Shape::Run | Shape::Shuffled | Shape::Sparse => {
+                self.advance_run(access, seen, report);
+            }
+            Shape::Strided => moved = self.advance_strided(access, report),
+        }
+        self.length = pages16(access.len().get());
+        let is_strided = self.shape == Shape::Strided;
+        let mut step = Step {
+            has_returned,
+            ..Step::default()
+        };
+        if moved != Moved::On || was_strided != is_strided {
+            // The holes of a window that became strided, the elements of a rule that broke or began to drift.
+            step.lost = unread - self.unread() - access.len();
+        }
+        step.has_broken = moved == Moved::Off;
+        if !is_strided {
+            let span = self.span(access);
+            step.hole = span.start.saturating_sub(before);
+            step.is_late = span.end < before;
+        }
+        step
+    }
+
+    fn advance_candidate<O: Observer>(
+        &mut self,
+        access: &Access,
+        direction: Direction,
+        report: &mut Report<'_, O>,
+    ) {
+        self.direction = direction;
+        let first = direction.span(candidate::access(&self.window));
+        let span = direction.span(access.pages());
+        self.hits = 1;
+        self.window.step = regular::step_between(first.start, span.start);
+        let passed = span.end - first.end;
+        self.density.count(access.len().get().min(passed), passed);
+        self.began = place32(first.start);
+        (self.window.next, self.window.frontier, self.window.tail) = (span.end, span.start, 0);
+        self.transition(self.kind_of_run(), report);
+    }
+
+    fn advance_run<O: Observer>(
+        &mut self,
+        access: &Access,
+        seen: &Seen,
+        report: &mut Report<'_, O>,
+    ) {
+        let span = self.span(access);
+        let length = pages16(access.len().get());
+        let old = self.window.next;
+        if span.end <= old {
+            // Behind the reader already: a late request, or the same page in small pieces.
+            let touches = span.start == old || span.end == old;
+            if length > 1 || self.length != length || !touches {
+                self.disorder.on_late();
+                // The holes are filled: they are no stride.
+                self.regular = 0;
+                self.density.count(u64::from(length), 0);
+                self.become_kind_of_run(report);
+            }
+            return;
+        }
+        let step = regular::step_between(old.saturating_sub(u64::from(self.length)), span.start);
+        let has_hole = span.start > old;
+        let is_equal = step == regular::pages_of(self.window.step) && length == self.length;
+        let is_short = regular::is_short(step);
+        // What asks reads through its holes.
+        let stride =
+            (seen.stride).filter(|stride| stride.direction == self.direction && self.request == 0);
+        if has_hole && stride.is_some() {
+            self.count_regular(is_short);
+            self.window.step = step;
+        } else if has_hole && is_equal {
+            self.count_regular(is_short && seen.waits && !access.is_unaligned());
+        } else if has_hole && regular::is_nearly_equal(self.window.step, step, self.length, access)
+        {
+            self.regular = self.regular.saturating_add(1);
+            self.window.step = step | DRIFTS;
+        } else {
+            self.regular = 0;
+            self.window.step = step;
+        }
+        self.window.next = span.end;
+        self.hits = self.hits.saturating_add(1);
+        if !has_hole {
+            self.disorder.on_order();
+        }
+        let passed = span.end - old;
+        // What it repeats of the last one fills no hole.
+        self.density.count(u64::from(length).min(passed), passed);
+        // Where hardly anything is left out it goes on as it is.
+        let step = u64::from(regular::pages_of(self.window.step));
+        let has_holes = sparse::has_holes(length.into(), step);
+        let is_regular = self.regular >= REGULAR_STEPS.get() && has_holes;
+        let by_pages = || regular::grid(self.window.step, self.direction, access);
+        let grid = is_regular.then(|| stride.or_else(by_pages));
+        if let Some(grid) = grid.flatten() {
+            let unread = self.unread().get();
+            if grid.drifts {
+                self.regular = drift::SEEN_BY_PAGES;
+            }
+            self.set_grid(&grid);
+            // Its elements are those of the steps that are equal, and the two of the first one.
+            self.hits = REGULAR_STEPS.get() + 1;
+            strided::begin(&mut self.window, &grid, grid.place(access), unread);
+            self.transition(Shape::Strided, report);
+        } else {
+            self.become_kind_of_run(report);
+        }
+    }
+
+    /// Counts a step that is as long as those before. Where reads wait, those that are not waited for say that the kernel reads through the
+    /// holes, which it goes on doing unless something else is asked for.
+    fn count_regular(&mut self, are_waits_seen: bool) {
+        let is_read_through = self.request == 0 && !self.served.waits_for_steps() && are_waits_seen;
+        self.regular = if is_read_through {
+            0
+        } else {
+            self.regular.saturating_add(1)
+        };
+    }
+
+    fn advance_strided<O: Observer>(
+        &mut self,
+        access: &Access,
+        report: &mut Report<'_, O>,
+    ) -> Moved {
+        let mut grid = self.grid();
+        let moved = strided::advance(&mut self.window, &mut grid, &mut self.regular, access);
+        if moved != Moved::Off {
+            self.set_grid(&grid);
+            self.hits = self.hits.saturating_add(1);
+            return moved;
+        }
+        // The newest step broke the rule, but stayed close.
+        (self.regular, self.window.step) = (0, 0);
+        let span = self.span(access);
+        self.window.next = span.end;
+        self.began = place32(span.start);
+        self.window.forget();
+        self.become_kind_of_run(report);
+        moved
+    }
+}
