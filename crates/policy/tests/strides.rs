@@ -222,6 +222,36 @@ fn a_stride_that_the_kernel_reads_through_is_left_to_it() {
     }
 }
 
+/// Every, every second or every third record of 9000 bytes: three of eight are evenly spaced again and again, and it is no stride.
+#[test]
+fn records_that_are_left_out_by_chance_make_no_stride() {
+    let mut numbers = Numbers(11);
+    let mut record = 0;
+    let reads = (0..4000).map(|_| {
+        record += 1 + numbers.below(3);
+        read(record * 9_000, 100)
+    });
+    let mut reader = Reader::on(FILE, DeviceEstimate::FLASH);
+    covered(&mut reader, reads);
+    assert!(reader.ranges <= 40, "{}", reader.ranges);
+}
+
+/// One reader strides by 10 MB, another reads with gaps of any length between its elements.
+#[test]
+fn a_run_with_holes_does_not_hide_the_stride_of_another_reader() {
+    let mut numbers = Numbers(5);
+    let mut reader = Reader::on(FILE, DeviceEstimate::FLASH);
+    let (mut near, mut asked) = (6 << 30, 0);
+    for element in 0..40 {
+        asked += usize::from(reader.read_or_wait(read(element * 10_000_007, 4_096)));
+        for _ in 0..12 {
+            near += 5_000 + numbers.below(40_000);
+            reader.read_or_wait(read(near, 700));
+        }
+    }
+    assert!(asked >= 20, "{asked}");
+}
+
 #[test]
 fn a_drifting_stride_may_go_backward_to_the_start_of_its_file() {
     let mut reads = drifting(60_000, 4096, &[-40, 0, 40], 400);

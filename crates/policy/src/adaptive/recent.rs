@@ -106,9 +106,9 @@ impl Recent {
     /// Where the elements are of which a run reads one after the other, if `access` and two recent ones are evenly spaced to the byte; and
     /// remembers it.
     pub(super) fn stride_of_run(&mut self, access: &Access) -> Option<Grid> {
-        let stride = self.exact(access).map(|stride| stride.grid);
+        let stride = self.exact(access);
         self.remember(access);
-        stride.filter(|grid| !grid.is_of_pages())
+        stride.map(|stride| stride.grid)
     }
 
     /// One to the byte; to the page where accesses are of whole pages.

@@ -406,7 +406,7 @@ impl FileStreams {
             observer: &mut *observer,
         };
         // By pages the steps of most strides differ, by one.
-        let goes_by_bytes = access.is_unaligned() && stream.leaves_out_before(access);
+        let goes_by_bytes = access.is_unaligned() && stream.may_stride_to(access);
         let stride = goes_by_bytes.then(|| self.recent.stride_of_run(access));
         let seen = Seen {
             stride: stride.flatten(),

@@ -11,7 +11,7 @@ use crate::adaptive::shape::sparse;
 use crate::adaptive::shape::strided::{self, Moved};
 use crate::adaptive::shape::{candidate, drift};
 use crate::adaptive::window::{pages16, place32};
-use ahead_units::PageCount;
+use ahead_units::{PAGE_BYTES, PageCount};
 
 /// What one access did to its stream, beside moving it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,15 +38,31 @@ pub(in crate::adaptive) struct Seen {
 }
 
 impl Stream {
-    /// Whether it is a run, or may become one, and pages lie between where it is and `access`.
-    pub(in crate::adaptive) fn leaves_out_before(&self, access: &Access) -> bool {
+    /// Whether `access` may be the next element of a stride that this run is to become: pages are left out before it, as many as before the last
+    /// one but for one. Else what another reader of the file strides by would be forgotten over those of a run that is none.
+    pub(in crate::adaptive) fn may_stride_to(&self, access: &Access) -> bool {
         match self.shape {
             Shape::Candidate => !candidate::touches(&self.window, access.pages()),
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
-                self.span(access).start > self.window.next
+                let start = self.span(access).start;
+                self.request == 0
+                    && start > self.window.next
+                    && self.is_near_step(self.step_to(start))
             }
             Shape::Vacant | Shape::Strided => false,
         }
+    }
+
+    /// The step from the newest access to one at `start`.
+    fn step_to(&self, start: u64) -> u32 {
+        regular::step_between(
+            self.window.next.saturating_sub(u64::from(self.length)),
+            start,
+        )
+    }
+
+    fn is_near_step(&self, step: u32) -> bool {
+        regular::pages_of(self.window.step).abs_diff(step) <= 1
     }
 
     /// Moves the stream to `access`, which fits it, and learns from the step.
@@ -136,18 +152,17 @@ impl Stream {
             }
             return;
         }
-        let step = regular::step_between(old.saturating_sub(u64::from(self.length)), span.start);
+        let step = self.step_to(span.start);
         let has_hole = span.start > old;
         let is_equal = step == regular::pages_of(self.window.step) && length == self.length;
         let is_short = regular::is_short(step);
-        // What asks reads through its holes.
-        let stride =
-            (seen.stride).filter(|stride| stride.direction == self.direction && self.request == 0);
+        let stride = (seen.stride).filter(|stride| self.is_of_stride(stride, step));
         if has_hole && stride.is_some() {
             self.count_regular(is_short);
             self.window.step = step;
         } else if has_hole && is_equal {
-            self.count_regular(is_short && seen.waits && !access.is_unaligned());
+            // To the byte it is no chance.
+            self.count_regular(is_short && seen.waits && seen.stride.is_none());
         } else if has_hole && regular::is_nearly_equal(self.window.step, step, self.length, access)
         {
             self.regular = self.regular.saturating_add(1);
@@ -183,6 +198,16 @@ impl Stream {
         } else {
             self.become_kind_of_run(report);
         }
+    }
+
+    /// Whether a step of so many pages is one of `stride`, as the one before it was. What asks reads through its holes, and goes on so.
+    fn is_of_stride(&self, stride: &Grid, step: u32) -> bool {
+        let is_its_step = stride.period.abs_diff(u64::from(step) * PAGE_BYTES) < PAGE_BYTES;
+        stride.direction == self.direction
+            && !stride.is_of_pages()
+            && is_its_step
+            && self.is_near_step(step)
+            && self.request == 0
     }
 
     /// Counts a step that is as long as those before. Where reads wait, those that are not waited for say that the kernel reads through the
