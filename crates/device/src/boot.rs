@@ -10,11 +10,14 @@ use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use ahead_sys::mounts::{self, Mount};
+use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 
 use crate::boot_setting::BootSetting;
 use crate::machine::MachineTree;
 use crate::mechanism::Mechanism;
+use crate::target;
 
 #[cfg(test)]
 mod parsers;
@@ -61,13 +64,21 @@ const TMPFILES: [&str; 4] = [
 
 /// Scripts that others than systemd may start, and tables of cron, each with how the names of its files end. Whether and when
 /// they run is not looked at.
-const SCRIPTS: [(&str, &str); 5] = [
+const SCRIPTS: [(&str, &str); 3] = [
     ("etc/init.d", ""),
     ("etc/local.d", ".start"),
     ("etc/cron.d", ""),
-    ("var/spool/cron", ""),
-    ("var/spool/cron/crontabs", ""),
 ];
+
+/// Tables of cron: of users that of root alone, as nobody else may set windows.
+const CRONTABS: [&str; 3] = [
+    "etc/crontab",
+    "var/spool/cron/root",
+    "var/spool/cron/crontabs/root",
+];
+
+/// File systems whose server may never answer, and places that are mounted by looking at them.
+const OF_SERVERS: [&str; 8] = ["nfs", "cifs", "smb", "ceph", "fuse", "9p", "afs", "autofs"];
 
 /// Deepest chain of tuned profiles that include each other.
 const INCLUDES_MAX: usize = 8;
@@ -93,6 +104,7 @@ pub fn read_with(machine: &MachineTree, instead: &[(&str, &str)]) -> BootSetting
     let mut search = Search {
         machine,
         instead,
+        mounts: mounts::mounts(&machine.proc()).unwrap_or_default(),
         files: 0,
         found: BootSettings::default(),
     };
@@ -125,6 +137,7 @@ pub fn read_with(machine: &MachineTree, instead: &[(&str, &str)]) -> BootSetting
 struct Search<'a> {
     machine: &'a MachineTree,
     instead: &'a [(&'a str, &'a str)],
+    mounts: Vec<Mount>,
     files: usize,
     found: BootSettings,
 }
@@ -178,7 +191,7 @@ impl Search<'_> {
     /// Scripts whose start is not looked at. That they are there does not mean that the usual folders are.
     fn scripts(&mut self) {
         let is_searched = self.found.is_searched;
-        let tables = [(String::new(), PathBuf::from("etc/crontab"))];
+        let tables = CRONTABS.map(|table| (String::new(), PathBuf::from(table)));
         let mut files: Vec<_> = tables.into();
         for (folder, end) in SCRIPTS {
             files.extend(self.names(&[folder], end));
@@ -201,6 +214,9 @@ impl Search<'_> {
     }
 
     fn script(&mut self, program: &Path) {
+        if self.is_of_server(program) {
+            return;
+        }
         let below = self.machine.below(program);
         let found = self.text(&below).and_then(|text| shell::of_script(&text));
         if let Some(found) = found
@@ -212,6 +228,13 @@ impl Search<'_> {
         {
             self.add(&below, vec![found]);
         }
+    }
+
+    /// Whether it lies where to look at it may take for ever.
+    fn is_of_server(&self, program: &Path) -> bool {
+        let mount = target::mount_of(&self.mounts, program);
+        let is_one = |kind: &&str| mount.is_some_and(|mount| mount.file_system.starts_with(*kind));
+        OF_SERVERS.iter().any(is_one)
     }
 
     /// Names and places of these files.
@@ -263,13 +286,16 @@ impl Search<'_> {
         }
         let real = fs::canonicalize(path).ok()?;
         let root = fs::canonicalize(self.machine.root()).ok()?;
-        let found = fs::metadata(&real).ok()?;
-        let is_short = found.is_file() && found.len() <= BOOT_FILE_BYTES_MAX;
-        if self.files > BOOT_FILES_MAX || !real.starts_with(root) || !is_short {
+        if self.files > BOOT_FILES_MAX || !real.starts_with(root) {
             return None;
         }
+        let is_short = |found: &fs::Metadata| found.is_file() && found.len() <= BOOT_FILE_BYTES_MAX;
+        fs::metadata(&real).ok().filter(is_short)?;
+        // Nor is a pipe waited for that has come into its place.
+        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = fs::File::from(rustix::fs::open(&real, flags, Mode::empty()).ok()?);
+        file.metadata().ok().filter(is_short)?;
         let mut bytes = Vec::new();
-        let file = fs::File::open(real).ok()?;
         file.take(BOOT_FILE_BYTES_MAX + 1)
             .read_to_end(&mut bytes)
             .ok()?;

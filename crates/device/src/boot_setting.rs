@@ -147,7 +147,9 @@ pub fn is_like(name: &str, pattern: &str) -> bool {
     reached[0] = true;
     let mut rest = &pattern[..];
     while let Some((&first, tail)) = rest.split_first() {
-        let close = tail.iter().skip(1).position(|&c| c == ']').map(|at| at + 1);
+        let is_class = first == '[';
+        let close = || tail.iter().skip(1).position(|&c| c == ']');
+        let close = is_class.then(close).flatten().map(|at| at + 1);
         let mut next = vec![false; name.len() + 1];
         if first == '*' {
             let mut any = false;
@@ -157,7 +159,7 @@ pub fn is_like(name: &str, pattern: &str) -> bool {
             }
             rest = tail;
         } else {
-            let class = close.filter(|_| first == '[').map(|close| &tail[..close]);
+            let class = close.map(|close| &tail[..close]);
             for (at, &one) in name.iter().enumerate() {
                 let fits = match class {
                     Some(class) => in_class(class, one),

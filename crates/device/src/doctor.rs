@@ -331,15 +331,18 @@ fn in_container(sign: Option<&FindingEvidence>, finding: &mut Finding) {
     }
 }
 
+/// What a comment says in smaller numbers is the size of something else, a page or a sector.
+const WINDOW_SAID_KIB_MIN: u64 = 64;
+
 /// The comment beside a value says twice or half of it, or the value is in bytes.
 fn mistaken_unit(name: &str, setting: &BootSetting) -> Option<Finding> {
     let (kib, said) = (setting.kib()?, setting.comment_kib?);
     let is_times = |factor| said.checked_mul(factor) == Some(kib);
     let taken = if is_times(2) || kib.checked_mul(2) == Some(said) {
         "sectors of 512 bytes were taken for KiB, or the other way round"
-    } else if said > 0 && is_times(1024) {
+    } else if said >= WINDOW_SAID_KIB_MIN && is_times(1024) {
         "bytes were taken for KiB"
-    } else if said > 0 && is_times(512) {
+    } else if said >= WINDOW_SAID_KIB_MIN && is_times(512) {
         "bytes were taken for sectors"
     } else {
         return None;

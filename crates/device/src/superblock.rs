@@ -57,7 +57,7 @@ pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -
     let number = mount.device;
     let device = block::folder_of(machine, &number.to_string());
     let own = if mount.file_system == FUSE_ON_DEVICE {
-        Some(format!("{number}-fuseblk"))
+        Some(format!("{number}-{FUSE_ON_DEVICE}"))
     } else {
         let named = NUMBERED.iter().find(|(kind, _)| *kind == mount.file_system);
         match named {
@@ -80,6 +80,11 @@ pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -
 /// bdi is not known.
 #[must_use]
 pub fn window_target(machine: &MachineTree, number: DeviceNumber) -> Option<String> {
+    // Also where it is mounted for others only.
+    let of_fuse = format!("{number}-{FUSE_ON_DEVICE}");
+    if bdi_folder(machine, &of_fuse).is_dir() {
+        return Some(of_fuse);
+    }
     let mounts = mounts::mounts(&machine.proc()).unwrap_or_default();
     let mount = mounts.iter().find(|mount| mount.device == number);
     let own = mount.and_then(|mount| backing(machine, mount, &mut Vec::new()).own_bdi);

@@ -44,6 +44,34 @@ fn ids(kib: u64, more: &str) -> Vec<&'static str> {
     found.iter().map(|one| one.id).collect()
 }
 
+/// "4K" beside 4096 was taken for a window in bytes, and `device set sda 4K` for its repair.
+#[test]
+fn a_comment_about_sectors_is_none_about_windows() {
+    for (comment, kib) in [("disks with 4K sectors", 4096), ("8K pages", 8192)] {
+        let rule = format!(
+            "[etc/udev/rules.d]\n60.rules = # {comment}\n\
+             60.rules = KERNEL==\"sda\", ATTR{{queue/read_ahead_kb}}=\"{kib}\"\n"
+        );
+        let found = ids(kib, &rule);
+        assert!(!found.contains(&"sectors-for-kib"), "{comment}: {found:?}");
+    }
+}
+
+/// Whoever calls the doctor does so where something hangs.
+#[test]
+fn a_script_on_a_server_is_not_looked_at() {
+    let more = |kind: &str| {
+        format!(
+            "[etc/udev/rules.d]\n[etc/cron.d]\nx = @reboot root /mnt/far/tune.sh\n\
+             [mnt/far]\ntune.sh = blockdev --setra 8192 /dev/sda\n\
+             [proc/self]\nmountinfo = 29 28 0:47 / /mnt/far rw - {kind} x rw\n"
+        )
+    };
+    let read = |kind| boot::read(&MachineTree::at(disk(4096, &more(kind)).path())).settings;
+    let of_script = |kind| read(kind).iter().any(|one| one.file.ends_with("tune.sh"));
+    assert_eq!((of_script("tmpfs"), of_script("nfs4")), (true, false));
+}
+
 /// The doctor said `device set sda 0K`, and two GiB where a comment said two MiB.
 #[test]
 fn a_value_that_is_no_window_is_to_be_corrected_and_not_to_be_set() {
