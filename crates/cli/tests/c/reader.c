@@ -77,18 +77,20 @@ static void await_stuck(const char *status)
 	}
 }
 
-/* Reads a byte of the memory of another process. */
+/* Reads a byte of the memory of another process, and says so before: what else it does may wait for a disk. */
 static int peek(char **words)
 {
 	char name[64];
+	int fd;
 
 	/* Who waits for the end of what the reader says does not wait for this one's. */
 	close(1);
-	/* Its parent ends its call, which gives memory back. */
-	if (read(atoi(words[4]), buffer, 1) != 1)
-		return 1;
 	snprintf(name, sizeof(name), "/proc/%s/mem", words[2]);
-	return pread(open(name, O_RDONLY), buffer, 1, strtoull(words[3], NULL, 10)) != 1;
+	fd = open(name, O_RDONLY);
+	/* Its parent ends its call first, which gives memory back. */
+	if (fd < 0 || read(atoi(words[4]), buffer, 1) != 1 || write(atoi(words[5]), "r", 1) != 1)
+		return 1;
+	return pread(fd, buffer, 1, strtoull(words[3], NULL, 10)) != 1;
 }
 
 /* Another process reads a page of ours that is a server's, with the lock of our memory, and a thread of ours waits for that lock: so does
@@ -97,11 +99,11 @@ static void keep_memory_locked(const char *path)
 {
 	int fd = open(path, O_RDONLY);
 	void *touched = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
-	char name[64], process[16], address[32], go[16];
-	char *words[] = { "reader", "peek", process, address, go, NULL };
+	char name[64], process[16], address[32], go[16], ready[16];
+	char *words[] = { "reader", "peek", process, address, go, ready, NULL };
 	pthread_t thread;
 	pid_t peeker;
-	int ends[2];
+	int to_it[2], from_it[2];
 
 	/* What is touched first then needs the lock, as does the stack of a thread. */
 	memset(buffer, 1, sizeof(buffer));
@@ -111,17 +113,20 @@ static void keep_memory_locked(const char *path)
 	sprintf(process, "%d", getpid());
 	sprintf(address, "%ju", (uintmax_t)touched);
 	/* A copy of ours would have our pages copied as they are written to, which needs the lock. */
-	if (pipe(ends)) {
+	if (pipe(to_it) || pipe(from_it)) {
 		perror("pipe");
 		exit(1);
 	}
-	sprintf(go, "%d", ends[0]);
-	if (posix_spawn(&peeker, "/proc/self/exe", NULL, NULL, words, words + 5)) {
+	sprintf(go, "%d", to_it[0]);
+	sprintf(ready, "%d", from_it[1]);
+	if (posix_spawn(&peeker, "/proc/self/exe", NULL, NULL, words, words + 6)) {
 		perror("spawn");
 		exit(1);
 	}
-	if (write(ends[1], "g", 1) != 1)
+	if (write(to_it[1], "g", 1) != 1 || read(from_it[0], buffer, 1) != 1) {
+		perror("peek");
 		exit(1);
+	}
 	sprintf(name, "/proc/%d/stat", peeker);
 	await_stuck(name);
 	is_locked = 1;
