@@ -191,13 +191,12 @@ impl Search<'_> {
     /// Scripts whose start is not looked at. That they are there does not mean that the usual folders are.
     fn scripts(&mut self) {
         let is_searched = self.found.is_searched;
-        let tables = CRONTABS.map(|table| (String::new(), PathBuf::from(table)));
-        let mut files: Vec<_> = tables.into();
+        let mut files: Vec<_> = CRONTABS.map(PathBuf::from).into();
         for (folder, end) in SCRIPTS {
-            files.extend(self.names(&[folder], end));
+            files.extend(self.names(&[folder], end).into_iter().map(|(_, file)| file));
         }
         self.found.is_searched = is_searched;
-        for (_, file) in files {
+        for file in files {
             let below = self.machine.below(&file);
             if let Some(text) = self.text(&below) {
                 self.add(&below, shell::commands(&text, false));

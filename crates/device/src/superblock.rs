@@ -29,14 +29,8 @@ pub struct Backing {
     pub folders: Vec<PathBuf>,
 }
 
-/// File systems whose bdi is called after them, with a number that is nowhere else.
-const NUMBERED: [(&str, &str); 5] = [
-    ("cifs", "cifs-"),
-    ("smb3", "smb3-"),
-    ("9p", "9p-"),
-    ("ceph", "ceph-"),
-    ("bcachefs", "bcachefs-"),
-];
+/// File systems whose bdi is always called after them, with a number that is nowhere else.
+const NUMBERED: [&str; 5] = ["cifs", "smb3", "9p", "ceph", "bcachefs"];
 
 /// FUSE over a block device has that device's number, and a bdi of its own.
 const FUSE_ON_DEVICE: &str = "fuseblk";
@@ -56,17 +50,18 @@ pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -
     }
     let number = mount.device;
     let device = block::folder_of(machine, &number.to_string());
-    let own = if mount.file_system == FUSE_ON_DEVICE {
+    let kind = mount.file_system.as_str();
+    let mut numbered = || only_one(machine, &format!("{kind}-"), unread);
+    let own = if kind == FUSE_ON_DEVICE {
         Some(format!("{number}-{FUSE_ON_DEVICE}"))
+    } else if NUMBERED.contains(&kind) {
+        numbered()
+    } else if number.major == 0 {
+        Some(number.to_string())
+            .filter(|name| bdi_folder(machine, name).is_dir())
+            .or_else(numbered)
     } else {
-        let named = NUMBERED.iter().find(|(kind, _)| *kind == mount.file_system);
-        match named {
-            Some((_, start)) => only_one(machine, start, unread),
-            None if number.major != 0 => None,
-            None => Some(number.to_string())
-                .filter(|name| bdi_folder(machine, name).is_dir())
-                .or_else(|| only_one(machine, &format!("{}-", mount.file_system), unread)),
-        }
+        None
     };
     Backing {
         own_bdi: own.filter(|name| bdi_folder(machine, name).is_dir()),

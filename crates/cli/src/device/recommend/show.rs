@@ -185,8 +185,13 @@ impl Head {
         text + "\n\n"
     }
 
+    /// Whether figures of reads are those of the random ones.
+    fn has_random(&self) -> bool {
+        self.mix.is_some_and(|mix| mix.random_permille > 0)
+    }
+
     fn what_is_limited(&self) -> &'static str {
-        if self.mix.is_some_and(|mix| mix.random_permille > 0) {
+        if self.has_random() {
             "random reads"
         } else {
             "reads"
@@ -195,17 +200,19 @@ impl Head {
 
     /// Which reads a limit is held against.
     fn limited(&self) -> &'static str {
-        match self.what_is_limited() {
-            "reads" => "all reads",
-            _ => "99 % of random reads",
+        if self.has_random() {
+            "99 % of random reads"
+        } else {
+            "all reads"
         }
     }
 
     /// The titles of columns, for random reads or all.
     fn titles(&self) -> [&'static str; 8] {
-        let (median, most) = match self.what_is_limited() {
-            "reads" => ("median read", "99 % of reads"),
-            _ => ("median random", "99 % of random"),
+        let (median, most) = if self.has_random() {
+            ("median random", "99 % of random")
+        } else {
+            ("median read", "99 % of reads")
         };
         [
             "window",
@@ -455,9 +462,10 @@ impl WhatIf {
             name_of(before.window_kib),
             ratio(Some(permille(before.elapsed_ns, after.elapsed_ns.max(1)))),
             ratio(Some(permille(after.limited_ns, before.limited_ns.max(1)))),
-            match self.head.what_is_limited() {
-                "reads" => "the slowest read",
-                _ => "the 99th percentile of random reads",
+            if self.head.has_random() {
+                "the 99th percentile of random reads"
+            } else {
+                "the slowest read"
             },
             size(after.window_bytes),
             size(before.window_bytes)

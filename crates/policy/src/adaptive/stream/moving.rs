@@ -31,7 +31,8 @@ pub(in crate::adaptive) struct Step {
 /// What the file has seen beside the stream that moves.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::adaptive) struct Seen {
-    /// Where the elements are of which the newest accesses were some, evenly spaced to the byte.
+    /// Where the elements are of which the newest accesses were some, evenly spaced to the byte. Only of one that
+    /// [may be the next](Stream::may_stride_to).
     pub(in crate::adaptive) stride: Option<Grid>,
     /// Some of the last reads waited.
     pub(in crate::adaptive) waits: bool,
@@ -39,15 +40,17 @@ pub(in crate::adaptive) struct Seen {
 
 impl Stream {
     /// Whether `access` may be the next element of a stride that this run is to become: pages are left out before it, as many as before the last
-    /// one but for one. Else what another reader of the file strides by would be forgotten over those of a run that is none.
+    /// one but for one. Else what another reader of the file strides by would be forgotten over those of a run that is none. One that asks
+    /// reads through its holes, and goes on so.
     pub(in crate::adaptive) fn may_stride_to(&self, access: &Access) -> bool {
         match self.shape {
             Shape::Candidate => !candidate::touches(&self.window, access.pages()),
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 let start = self.span(access).start;
+                let before = regular::pages_of(self.window.step);
                 self.request == 0
                     && start > self.window.next
-                    && self.is_near_step(self.step_to(start))
+                    && before.abs_diff(self.step_to(start)) <= 1
             }
             Shape::Vacant | Shape::Strided => false,
         }
@@ -59,10 +62,6 @@ impl Stream {
             self.window.next.saturating_sub(u64::from(self.length)),
             start,
         )
-    }
-
-    fn is_near_step(&self, step: u32) -> bool {
-        regular::pages_of(self.window.step).abs_diff(step) <= 1
     }
 
     /// Moves the stream to `access`, which fits it, and learns from the step.
@@ -157,7 +156,7 @@ impl Stream {
         let is_equal = step == regular::pages_of(self.window.step) && length == self.length;
         let is_short = regular::is_short(step);
         let stride = (seen.stride).filter(|stride| self.is_of_stride(stride, step));
-        if has_hole && stride.is_some() {
+        if stride.is_some() {
             self.count_regular(is_short);
             self.window.step = step;
         } else if has_hole && is_equal {
@@ -200,14 +199,11 @@ impl Stream {
         }
     }
 
-    /// Whether a step of so many pages is one of `stride`, as the one before it was. What asks reads through its holes, and goes on so.
+    /// Whether a step of so many pages, which [may be one](Self::may_stride_to) of a stride, is one of `stride`, which goes by bytes.
     fn is_of_stride(&self, stride: &Grid, step: u32) -> bool {
-        let is_its_step = stride.period.abs_diff(u64::from(step) * PAGE_BYTES) < PAGE_BYTES;
         stride.direction == self.direction
             && !stride.is_of_pages()
-            && is_its_step
-            && self.is_near_step(step)
-            && self.request == 0
+            && stride.period.abs_diff(u64::from(step) * PAGE_BYTES) < PAGE_BYTES
     }
 
     /// Counts a step that is as long as those before. Where reads wait, those that are not waited for say that the kernel reads through the
