@@ -627,11 +627,13 @@ static enum fit fit_candidate(const struct ra_stream *stream,
 static enum fit fit_run(const struct ra_stream *stream, struct ra_range access)
 {
 	struct ra_range span = span_of(stream, access);
-	u64 slack = stream->hits >= ESTABLISHED_HITS ? REORDER_PAGES :
+	u64 ahead = stream->hits >= ESTABLISHED_HITS ? REORDER_PAGES :
 						       YOUNG_GAP_PAGES;
+	/* A read that repeats the last one belongs to it, however long. */
+	u64 behind = max_of(ahead, stream->length);
 
-	slack = max_of(slack, stream->length);
-	if (distance_of(span.start, stream->next) > slack)
+	if (!within(span.start, minus(stream->next, behind),
+		    plus(stream->next, ahead)))
 		return FIT_NONE;
 	/* Or it begins inside the page where the last one ended. */
 	if (span.start == stream->next ||
@@ -2010,9 +2012,11 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 	 * What the reader wants now goes first, in the same request. Also where
 	 * it goes back to where it looked for what it reads now: what lies
 	 * between is read next, and an arm comes back for each missing page of
-	 * it when it has read all that was asked for.
+	 * it when it has read all that was asked for. Not so after a long read
+	 * that is repeated from its begin.
 	 */
 	if (!asked && span.end < stream->next &&
+	    minus(stream->next, span.start) <= REORDER_PAGES &&
 	    is_positioned_for(&a->moment->device))
 		start = span.start;
 	if (start >= end_of_file) {

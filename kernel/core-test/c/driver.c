@@ -86,9 +86,12 @@ static void check_decision(const struct file *file, const struct ra_moment *mome
 	if (decision->stream >= file->places)
 		return;
 	stream = &file->streams[decision->stream];
-	/* What the reader wants now comes on top; found in memory, windows reach further. */
+	/*
+	 * What the reader wants now comes on top, and what lies behind it if it went back (128 pages); found in memory,
+	 * windows reach further.
+	 */
 	if (stream->shape != RA_STRIDED)
-		check(pages <= (moment->request_max << (stream->served & 7)) + length,
+		check(pages <= (moment->request_max << (stream->served & 7)) + length + 128,
 		      "a request too large");
 }
 

@@ -31,6 +31,7 @@ use crate::decision::{Decision, Prefetch};
 use crate::reason::{Pattern, Reason};
 use crate::steering::steering;
 use ahead_units::{ByteRange, PageRange, Timestamp};
+use core::cell::LazyCell;
 
 steering! {
     /// Accesses in a row without a stream after which a file is said to be read at random. It
@@ -408,9 +409,13 @@ impl FileStreams {
         // By pages the steps of most strides differ, by one.
         let goes_by_bytes = access.is_unaligned() && stream.may_stride_to(access);
         let stride = goes_by_bytes.then(|| self.recent.stride_of_run(access));
+        let hole = stream.hole_before(access);
+        let moment = LazyCell::new(moment);
+        let is_read_on = hole > 0 && stream.has_asked() && stream.reads_on(hole, &moment);
         let seen = Seen {
             stride: stride.flatten(),
             waits: self.has_waited_lately(),
+            is_read_on,
         };
         let mut step = stream.advance(access, &seen, self.tick, &mut report);
         let lost = pages32(step.lost);
@@ -422,7 +427,9 @@ impl FileStreams {
         self.unexplained_run = 0;
         let crossed = stream.marker_crossed();
         if crossed || !self.debt.is_zero() || stream.has_holes() {
-            let moment = moment();
+            if is_read_on {
+                step.hole = 0;
+            }
             self.debt
                 .settle(step, access.pages(), covered, &moment.knobs);
             if crossed {

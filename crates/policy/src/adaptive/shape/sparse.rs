@@ -58,8 +58,14 @@ impl Density {
         if held.saturating_mul(u64::from(moment.knobs.readahead_hit_rate)) < spanned {
             return false;
         }
+        is_worth_reading(self.mean_hole(length), moment)
+    }
+
+    /// Pages that an access of `length` pages leaves out before it, in the mean.
+    pub(in crate::adaptive) fn mean_hole(self, length: u32) -> u64 {
+        let (held, spanned) = (u64::from(self.held), u64::from(self.spanned));
         let accesses = (held / u64::from(length.max(1))).max(1);
-        is_worth_reading(spanned.saturating_sub(held) / accesses, moment)
+        spanned.saturating_sub(held) / accesses
     }
 }
 
@@ -71,11 +77,24 @@ pub(in crate::adaptive) fn has_holes(held: u64, spanned: u64) -> bool {
 
 /// Whether a hole of so many pages costs less than half a request of its own.
 pub(in crate::adaptive) fn is_worth_reading(hole: u64, moment: &Moment) -> bool {
+    hole.saturating_mul(HOLE_PARTS) <= passed_by(moment)
+}
+
+/// Whether the kernel reads through a hole of so many pages by itself, which are not read in vain by being asked for then, and that costs no more
+/// than a request of its own. It does where its window is one large folio, all of which is a mark (`page_cache_ra_order`), or none is
+/// longer than the read.
+pub(in crate::adaptive) fn is_read_by_kernel(hole: u64, moment: &Moment) -> bool {
+    let is_allowed = moment.knobs.readahead_hit_rate > 1;
+    is_allowed && hole < moment.kernel_window.get() && hole <= passed_by(moment)
+}
+
+/// Pages that pass by while a request of its own is answered.
+fn passed_by(moment: &Moment) -> u64 {
     // A reader that is alone waits for one access after the other, whatever the device could serve at once.
-    let passed_by = if moment.contested {
+    let pages = if moment.contested {
         moment.device.hole_worth_reading()
     } else {
         moment.device.pages_per_access()
     };
-    hole.saturating_mul(HOLE_PARTS) <= passed_by.get()
+    pages.get()
 }

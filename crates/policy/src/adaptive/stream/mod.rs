@@ -262,20 +262,22 @@ impl Stream {
         match self.shape {
             Shape::Vacant | Shape::Candidate => Fit::None,
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
-                run::fit(&self.window, self.span(access), self.slack())
+                let tolerance = self.tolerance();
+                // A read that repeats the end of the last one belongs to it, however long it is.
+                let behind = tolerance.max(u64::from(self.length));
+                run::fit(&self.window, self.span(access), behind, tolerance)
             }
             Shape::Strided => strided::fit(&self.window, &self.grid(), self.regular, access),
         }
     }
 
-    fn slack(&self) -> u64 {
-        let tolerance = if self.hits >= ESTABLISHED_HITS.get() {
+    /// Pages by which an access may miss the place where it is expected.
+    fn tolerance(&self) -> u64 {
+        if self.hits >= ESTABLISHED_HITS.get() {
             REORDER_PAGES.get()
         } else {
             candidate::YOUNG_GAP_PAGES.get()
-        };
-        // A read that repeats the end of the last one belongs to it, however long it is.
-        tolerance.max(u64::from(self.length))
+        }
     }
 
     /// How far `access` is from where the next one was expected.

@@ -36,6 +36,8 @@ pub(in crate::adaptive) struct Seen {
     pub(in crate::adaptive) stride: Option<Grid>,
     /// Some of the last reads waited.
     pub(in crate::adaptive) waits: bool,
+    /// The run reads on through the hole before the access, however regular that is.
+    pub(in crate::adaptive) is_read_on: bool,
 }
 
 impl Stream {
@@ -53,6 +55,15 @@ impl Stream {
                     && before.abs_diff(self.step_to(start)) <= 1
             }
             Shape::Vacant | Shape::Strided => false,
+        }
+    }
+
+    /// Pages that a run leaves out before `access`.
+    pub(in crate::adaptive) fn hole_before(&self, access: &Access) -> u64 {
+        if self.shape.is_run() {
+            self.span(access).start.saturating_sub(self.window.next)
+        } else {
+            0
         }
     }
 
@@ -156,7 +167,10 @@ impl Stream {
         let is_equal = step == regular::pages_of(self.window.step) && length == self.length;
         let is_short = regular::is_short(step);
         let stride = (seen.stride).filter(|stride| self.is_of_stride(stride, step));
-        if stride.is_some() {
+        if seen.is_read_on {
+            self.regular = 0;
+            self.window.step = step;
+        } else if stride.is_some() {
             self.count_regular(is_short);
             self.window.step = step;
         } else if has_hole && is_equal {

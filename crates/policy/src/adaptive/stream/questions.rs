@@ -9,7 +9,7 @@ use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::Grid;
 use crate::adaptive::shape::regular::REGULAR_STEPS;
-use crate::adaptive::shape::strided;
+use crate::adaptive::shape::{run, sparse, strided};
 use crate::reason::Pattern;
 use ahead_units::PageCount;
 
@@ -54,9 +54,21 @@ impl Stream {
 
     /// Whether this is a run with holes, and reading through them does not pay.
     pub(in crate::adaptive) fn is_left_to_kernel(&self, moment: &Moment) -> bool {
+        let length = u32::from(self.length);
         self.shape != Shape::Strided
             && self.has_holes()
-            && !self.density.holes_pay(u32::from(self.length), moment)
+            && !self.density.holes_pay(length, moment)
+            && !self.reads_on(self.density.mean_hole(length), moment)
+    }
+
+    /// Whether the kernel would have read through a hole of so many pages of this run, as it did where it has been asked for up to here.
+    pub(in crate::adaptive) fn reads_on(&self, hole: u64, moment: &Moment) -> bool {
+        self.has_asked() && sparse::is_read_by_kernel(hole, moment)
+    }
+
+    /// Whether this is a run towards the end of the file that was asked for up to here.
+    pub(in crate::adaptive) fn has_asked(&self) -> bool {
+        self.is_forward_run() && run::has_asked(&self.window)
     }
 
     /// Whether this is a run towards the end of the file.
