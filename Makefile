@@ -46,6 +46,10 @@ kernel-test: kernel lab ## The kernel's core beside the policy, races on two pro
 	kernel/stock-where-left $(TARGET)/release/ahead
 	$(SEPARATOR) 'a raw read makes no disk flash'
 	kernel/raw-read $(TARGET)/release/ahead
+	$(SEPARATOR) 'small reads at the same time are no bandwidth'
+	kernel/parallel-reads $(TARGET)/release/ahead
+	$(SEPARATOR) 'what is known of files is charged to who reads them'
+	kernel/in-groups $(TARGET)/release/ahead
 	$(SEPARATOR) 'generated workloads and published cases, as reported'
 	kernel/as-reported $(TARGET)/release/ahead
 	$(SEPARATOR) 'races on two processors, under KASAN and lockdep, with injected faults'
