@@ -121,7 +121,9 @@ impl History {
             at_ns: entry.at.get(),
             process: entry.process,
             pages: match entry.deed {
-                Deed::Decided(decision, _) => decision.prefetch.pages().get(),
+                Deed::Decided(decision, Some(Answer::OnItsWay | Answer::Unknown)) => {
+                    decision.prefetch.pages().get()
+                }
                 _ => 0,
             },
             what: entry.deed.to_string(),
@@ -168,6 +170,22 @@ mod tests {
             format!("16 KiB at 16 KiB (backward: {reason})")
         );
         assert_eq!((told[1].at_ns, told[1].pages), (2_000_000, 4));
+    }
+
+    #[test]
+    fn what_came_to_nothing_has_no_pages_and_says_why() {
+        for (answer, why) in [
+            (Answer::WasCached, "it was in memory"),
+            (Answer::Refused, "the kernel refused"),
+            (Answer::NotHere, "not carried out"),
+        ] {
+            let mut history = History::default();
+            let asked = requested().map(|(decision, _)| (decision, answer));
+            assert!(history.on_read(at(1), 7, BACKWARD, asked).is_some());
+            let (told, _) = history.told();
+            assert_eq!(told[0].pages, 0, "{answer:?}");
+            assert!(told[0].what.contains(why), "{answer:?}: {}", told[0].what);
+        }
     }
 
     /// A random reader changes its reason with every few reads, and its mind once.

@@ -108,10 +108,10 @@ const OF_DEVICES: [OfDevice; 6] = [
     ("ahead_requested", "Requested by the daemon", |one| {
         one.requested
     }),
-    ("ahead_useful", "Read by programs inside a window", |one| {
+    ("ahead_useful", "Requested and read by programs", |one| {
         one.useful
     }),
-    ("ahead_late", "Read inside a window and waited for", |one| {
+    ("ahead_late", "Requested, read and waited for", |one| {
         one.late
     }),
     ("ahead_wasted", "Requested and given up unread", |one| {

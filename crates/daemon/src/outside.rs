@@ -65,6 +65,8 @@ pub struct Outside<'a> {
     duplicate: Option<Duplicate>,
     /// Where its process has mapped it, which keeps no file system busy.
     mapped: Option<(OwnedFd, Vec<FileMapping>)>,
+    /// Pages of the newest range that calls were made for.
+    requested: PageCount,
     /// Calls that were made.
     pub calls: u64,
     /// Decisions that were carried out.
@@ -96,6 +98,7 @@ impl<'a> Outside<'a> {
             path: None,
             duplicate: None,
             mapped: None,
+            requested: PageCount::new(0),
             calls: 0,
             carried: 0,
             asked: None,
@@ -121,40 +124,42 @@ impl<'a> Outside<'a> {
     }
 
     fn bring(&mut self, range: PageRange) -> Answer {
-        self.calls += 1;
-        self.request(range)
-    }
-
-    fn request(&mut self, range: PageRange) -> Answer {
-        let bytes = ByteRange::from(range);
-        if let Some((process, mappings)) = &self.mapped {
-            return self.request_mapped(process, mappings, bytes);
+        self.requested = PageCount::new(0);
+        if let Some((process, mappings)) = self.mapped.take() {
+            let answer = self.request_mapped(&process, &mappings, range);
+            self.mapped = Some((process, mappings));
+            return answer;
         }
         let mut duplicate = match self.duplicate.take() {
             Some(duplicate) => duplicate,
             None => match self.reacher.reach(self.file, self.process, self.reach) {
                 Some((Reached::File(opened, _), _)) => Duplicate::new(opened),
                 Some((Reached::Mapped(process, mappings), _)) => {
-                    return self.request_mapped(&process, &mappings, bytes);
+                    return self.request_mapped(&process, &mappings, range);
                 }
                 // Its process has closed it, or ended, since it was reached.
                 None => return Answer::NotHere,
             },
         };
-        let answer = request_of(&duplicate.opened, range, bytes);
+        let answer = request_of(&duplicate.opened, range);
+        if answer != Answer::WasCached {
+            self.calls += 1;
+            self.requested = range.len();
+        }
         let pages = range.len().get().max(PAGES_OF_A_CALL);
         duplicate.left = duplicate.left.saturating_sub(pages);
         self.duplicate = Some(duplicate).filter(|duplicate| duplicate.left > 0);
         answer
     }
 
-    /// Asks for the parts of `bytes` that are mapped. What is in memory already is not known from outside.
+    /// Asks for the parts of `range` that are mapped. What is in memory already is not known from outside.
     fn request_mapped(
-        &self,
+        &mut self,
         process: &OwnedFd,
         mappings: &[FileMapping],
-        bytes: ByteRange,
+        range: PageRange,
     ) -> Answer {
+        let bytes = ByteRange::from(range);
         let mut answer = Answer::NotHere;
         for mapping in mappings {
             let from = bytes.start.get().max(mapping.offset);
@@ -165,16 +170,20 @@ impl<'a> Outside<'a> {
             }
             let address = mapping.address + (from - mapping.offset);
             let of = (self.process, process);
+            self.calls += 1;
             answer = match self.reacher.will_need(of, address, to - from) {
                 Ok(_) => Answer::Unknown,
                 Err(_) => return Answer::Refused,
             };
+            let part = ByteRange::new(from, to).pages();
+            self.requested = self.requested + part.len();
         }
         answer
     }
 }
 
-fn request_of(opened: &OwnedFd, range: PageRange, bytes: ByteRange) -> Answer {
+fn request_of(opened: &OwnedFd, range: PageRange) -> Answer {
+    let bytes = ByteRange::from(range);
     let (offset, length) = (bytes.start.get(), bytes.len().get());
     match count(opened, range) {
         Some(pages) if pages.cached >= range.len().get() => Answer::WasCached,
@@ -229,6 +238,11 @@ impl Adviser for Outside<'_> {
             // Advice changes how a process reads what it has opened: that is the process's business.
             _ => Answer::Refused,
         }
+    }
+
+    fn asked_of(&self, range: PageRange) -> PageCount {
+        // Several mappings may show the same pages, and what is mapped may end behind the file.
+        self.requested.min(range.len())
     }
 
     fn late_ns(&self) -> Option<u64> {

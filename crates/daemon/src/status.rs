@@ -77,9 +77,9 @@ pub struct PageAccount {
     pub accesses: u64,
     /// Pages of them.
     pub pages: u64,
-    /// Pages requested.
+    /// Pages requested: those that calls were made for. What was in memory as a whole, or could not be reached, is not among them.
     pub requested: u64,
-    /// Pages read inside a window.
+    /// Of those, pages that were read.
     pub useful: u64,
     /// Of those, pages that had to be waited for.
     pub late: u64,

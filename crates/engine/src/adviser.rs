@@ -3,7 +3,7 @@
 
 use ahead_policy::decision::{Decision, Prefetch};
 use ahead_policy::stock::{KERNEL_PAGES, first_read};
-use ahead_units::{Advice, PageCount, PageRange};
+use ahead_units::{Advice, PageCount, PageIndex, PageRange};
 
 /// One thing to do about an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,26 @@ pub enum Answer {
     NotHere,
 }
 
+/// What came of a decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallsMade {
+    /// What its calls came to.
+    pub answer: Answer,
+    /// Pages of the file that calls were made for.
+    pub pages: PageCount,
+}
+
+impl CallsMade {
+    /// No call was made, for this reason.
+    #[must_use]
+    pub const fn nothing(answer: Answer) -> Self {
+        Self {
+            answer,
+            pages: PageCount::new(0),
+        }
+    }
+}
+
 /// Carries out decisions.
 pub trait Adviser {
     /// A decision is about to be carried out. The pages of the file as of now; `None` when the
@@ -42,6 +62,12 @@ pub trait Adviser {
 
     /// Acts. A hint: what came of it may be wrong, and must not be waited for.
     fn act(&mut self, act: Act) -> Answer;
+
+    /// Pages of `range`, which was asked for just now, that the calls were made for. A host that reaches only a part of the file counts
+    /// that.
+    fn asked_of(&self, range: PageRange) -> PageCount {
+        range.len()
+    }
 
     /// How long its calls have held up the reader, in nanoseconds. 0 where others make them, or no time passes meanwhile.
     fn held_ns(&self) -> u64 {
@@ -102,37 +128,50 @@ impl Calls {
 }
 
 /// Applies `prefetch`, cut into calls, in the order of the file within a range. Stops at the first
-/// call that could not be made.
-pub(crate) fn apply(prefetch: &Prefetch, calls: &Calls, adviser: &mut impl Adviser) -> Answer {
-    let mut summary = Answer::Unknown;
+/// call that could not be made. The file has `file_pages`: pages behind its end are not counted.
+pub(crate) fn apply(
+    prefetch: &Prefetch,
+    calls: &Calls,
+    file_pages: PageCount,
+    adviser: &mut impl Adviser,
+) -> CallsMade {
+    let end_of_file = PageIndex::new(file_pages.get());
+    let mut asked = CallsMade::default();
     for range in prefetch.ranges() {
         let mut start = range.start.get();
         let (mut pages, most) = calls.pieces(range);
         while start < range.end.get() {
             let end = start.saturating_add(pages.max(1)).min(range.end.get());
-            match adviser.act(Act::Prefetch(PageRange::new(start, end))) {
-                answer @ (Answer::Refused | Answer::NotHere) => return answer,
-                Answer::OnItsWay => summary = Answer::OnItsWay,
-                Answer::WasCached if summary == Answer::Unknown => summary = Answer::WasCached,
+            let call = PageRange::new(start, end);
+            let answer = adviser.act(Act::Prefetch(call));
+            match answer {
+                Answer::Refused | Answer::NotHere => return CallsMade { answer, ..asked },
+                Answer::OnItsWay => asked.answer = answer,
+                Answer::WasCached if asked.answer == Answer::Unknown => asked.answer = answer,
                 Answer::WasCached | Answer::Unknown => {}
+            }
+            if answer != Answer::WasCached {
+                asked.pages = asked.pages + adviser.asked_of(call.before(end_of_file));
             }
             start = end;
             // Each piece is there before the one in front of it has been read.
             pages = pages.saturating_mul(2).min(most);
         }
     }
-    summary
+    asked
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const FILE: PageCount = PageCount::new(1 << 20);
+
     struct Log(Vec<(u64, u64)>, Answer);
 
     impl Adviser for Log {
         fn prepare(&mut self, _decision: &Decision) -> Option<PageCount> {
-            Some(PageCount::new(1 << 20))
+            Some(FILE)
         }
 
         fn act(&mut self, act: Act) -> Answer {
@@ -147,7 +186,10 @@ mod tests {
     fn a_window_is_cut_where_the_kernel_would_cut_it_silently() {
         let mut log = Log(Vec::new(), Answer::OnItsWay);
         let window = Prefetch::range(PageRange::new(10, 610));
-        assert_eq!(apply(&window, &calls(0), &mut log), Answer::OnItsWay);
+        assert_eq!(
+            apply(&window, &calls(0), FILE, &mut log).answer,
+            Answer::OnItsWay
+        );
         assert_eq!(log.0, [(10, 266), (266, 522), (522, 610)]);
     }
 
@@ -164,7 +206,10 @@ mod tests {
     fn what_the_reader_wants_now_does_not_arrive_with_all_of_its_window() {
         let mut log = Log(Vec::new(), Answer::OnItsWay);
         let window = Prefetch::range(PageRange::new(10, 910));
-        assert_eq!(apply(&window, &calls(10), &mut log), Answer::OnItsWay);
+        assert_eq!(
+            apply(&window, &calls(10), FILE, &mut log).answer,
+            Answer::OnItsWay
+        );
         assert_eq!(log.0[..4], [(10, 18), (18, 34), (34, 66), (66, 130)]);
         assert_eq!(log.0[4..6], [(130, 194), (194, 258)]);
         assert_eq!(log.0.last(), Some(&(898, 910)));
@@ -173,14 +218,20 @@ mod tests {
             first_piece: None,
             ..calls(10)
         };
-        assert_eq!(apply(&window, &whole, &mut log), Answer::OnItsWay);
+        assert_eq!(
+            apply(&window, &whole, FILE, &mut log).answer,
+            Answer::OnItsWay
+        );
         assert_eq!(log.0[0], (10, 266));
         let mut log = Log(Vec::new(), Answer::OnItsWay);
         let large = Calls {
             first_piece: Some(PageCount::new(32)),
             ..calls(10)
         };
-        assert_eq!(apply(&window, &large, &mut log), Answer::OnItsWay);
+        assert_eq!(
+            apply(&window, &large, FILE, &mut log).answer,
+            Answer::OnItsWay
+        );
         assert_eq!(log.0[..2], [(10, 42), (42, 106)]);
     }
 
@@ -193,7 +244,10 @@ mod tests {
             access: PageRange::new(32, 64),
             ..calls(32)
         };
-        assert_eq!(apply(&window, &reads_of_32, &mut log), Answer::OnItsWay);
+        assert_eq!(
+            apply(&window, &reads_of_32, FILE, &mut log).answer,
+            Answer::OnItsWay
+        );
         assert_eq!(log.0, [(32, 64), (64, 96), (96, 128), (128, 150)]);
     }
 
@@ -205,7 +259,29 @@ mod tests {
             period: 16 * 4096,
             count: 9,
         };
-        assert_eq!(apply(&strided, &calls(0), &mut log), Answer::Refused);
+        assert_eq!(
+            apply(&strided, &calls(0), FILE, &mut log).answer,
+            Answer::Refused
+        );
         assert_eq!(log.0.len(), 1);
+    }
+
+    /// A daemon that came late was said to have requested 16 GiB of a file of 16 MiB, all of which was in memory.
+    #[test]
+    fn what_no_call_was_made_for_is_not_counted() {
+        let window = Prefetch::range(PageRange::new(100, 700));
+        let file_pages = PageCount::new(650);
+        for (answer, pages) in [
+            (Answer::OnItsWay, 550),
+            (Answer::Unknown, 550),
+            (Answer::WasCached, 0),
+            (Answer::Refused, 0),
+            (Answer::NotHere, 0),
+        ] {
+            let mut log = Log(Vec::new(), answer);
+            let asked = apply(&window, &calls(0), file_pages, &mut log);
+            let pages = PageCount::new(pages);
+            assert_eq!(asked, CallsMade { answer, pages });
+        }
     }
 }

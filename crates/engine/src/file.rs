@@ -11,7 +11,7 @@ use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::{Advice, ByteRange, PageCount, PageIndex, PageRange, Timestamp};
 
-use crate::adviser::{Answer, Residency};
+use crate::adviser::{Answer, CallsMade, Residency};
 use crate::budget::Published;
 use crate::device::{Ask, Device};
 use crate::devices::DevicePlace;
@@ -47,6 +47,10 @@ pub struct FileState {
     tally: Tally,
     /// What the account counted last.
     counted: PageRange,
+    /// Pages that calls were made for and that are neither read nor given up: less than the windows hold where these were in memory.
+    outstanding: u64,
+    /// Whether the newest read was of those.
+    is_served: bool,
     published: Published,
     wasted_told: u64,
     /// Pages read up to the newest word of its scans.
@@ -215,15 +219,6 @@ impl FileState {
         }
     }
 
-    /// Counts a read of `access`, none of which is behind the end of the file. Small reads share pages with the one before, which
-    /// are read once.
-    #[inline]
-    fn count(&mut self, access: PageRange, is_covered: bool) {
-        let before = core::mem::replace(&mut self.counted, access);
-        let pages = access.len().get() - access.shared(before).get();
-        self.tally.on_read(pages, is_covered);
-    }
-
     /// The program reads `bytes`. `asker` is any number that tells this file from others.
     pub fn on_access(
         &mut self,
@@ -299,8 +294,6 @@ impl FileState {
         let asks = outcome.decision.prefetch.count > 0;
         if asks {
             let pages = outcome.decision.prefetch.pages();
-            self.tally.prefetched += pages.get();
-            self.window = self.window.max(pages);
             self.active = now;
             let stream = outcome.stream.map_or(0, |stream| stream.place);
             device.on_ask(&Ask {
@@ -396,7 +389,7 @@ impl FileState {
     fn consumed(&self) -> Consumed {
         Consumed {
             read: self.tally.pages,
-            useful: self.tally.useful,
+            useful: self.tally.inside,
             vain: self.streams.wasted().get(),
         }
     }
@@ -435,6 +428,7 @@ impl FileState {
         group
             .budget
             .publish(&mut self.published, unread + listed, windows);
+        self.limit_outstanding(unread + listed);
     }
 
     /// What asking for the newest request of `stream` showed.
@@ -442,9 +436,11 @@ impl FileState {
         &mut self,
         mut many: Many<'_>,
         stream: Option<StreamId>,
-        answer: Answer,
+        asked: CallsMade,
         group: &Group,
     ) {
+        self.count_asked(asked.pages);
+        let answer = asked.answer;
         if self.expected && self.reason == Reason::ExpectedWhole {
             group.expectation.on_found(answer == Answer::WasCached);
         }
@@ -505,9 +501,11 @@ impl FileState {
             }
             return;
         }
-        let in_file = access.before(PageIndex::new(self.file_pages.get()));
-        self.tally.late += in_file.len().get();
-        self.tally.covered_waits += 1;
+        if self.is_served {
+            let in_file = access.before(PageIndex::new(self.file_pages.get()));
+            self.tally.late += in_file.len().get();
+            self.tally.covered_waits += 1;
+        }
         device.on_late(waited_ns, now);
         // Late, or evicted before use? The pages that come next can tell.
         let ahead = self.streams.ahead(streams, stream);
@@ -555,6 +553,7 @@ impl FileState {
         group
             .budget
             .publish(&mut self.published, PageCount::new(0), 0);
+        self.limit_outstanding(PageCount::new(0));
     }
 
     /// Whether the file has more streams than its small table holds. The host then copies the

@@ -9,7 +9,7 @@ use ahead_policy::adaptive::{Stream, StreamId};
 use ahead_policy::device::DeviceEstimate;
 use ahead_units::{ByteLength, ByteRange, Timestamp};
 
-use crate::adviser::Answer;
+use crate::adviser::CallsMade;
 use crate::estimates::Estimates;
 use crate::file::FileState;
 use crate::members::Members;
@@ -20,7 +20,7 @@ pub enum Deferred {
     /// The program read these bytes.
     Access(ByteRange),
     /// What came of the newest request of a stream.
-    Answer(StreamId, Answer),
+    Answer(StreamId, CallsMade),
 }
 
 /// Why a file could not be entered.

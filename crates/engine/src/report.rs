@@ -102,7 +102,7 @@ pub mod record {
     pub const THRASHED: usize = 11;
     /// Reads that waited for the device.
     pub const WAITS: usize = 12;
-    /// Reads inside a window that did not wait.
+    /// Reads of prefetched pages that did not wait.
     pub const WAITS_AVOIDED: usize = 13;
     /// [`ahead_policy::reason::Reason`] code of the newest decision.
     pub const REASON: usize = 14;
@@ -268,7 +268,7 @@ pub struct FileReport {
     pub accesses: u64,
     /// Pages read.
     pub pages: u64,
-    /// Pages asked for.
+    /// Pages that calls were made for.
     pub prefetched: u64,
     /// Prefetched pages read later.
     pub useful: u64,

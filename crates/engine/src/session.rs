@@ -23,7 +23,7 @@ use ahead_policy::reason::Reason;
 use ahead_policy::steering::steering;
 use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
 
-use crate::adviser::{Act, Adviser, Answer, Calls, Residency, apply};
+use crate::adviser::{Act, Adviser, Answer, Calls, CallsMade, Residency, apply};
 use crate::device_facts::DeviceFacts;
 use crate::devices::{DevicePlace, Devices};
 use crate::file::{Around, FileFacts, Wait};
@@ -125,7 +125,7 @@ pub struct Pending {
 pub struct Carried {
     stream: Option<StreamId>,
     /// What the calls came to.
-    pub answer: Answer,
+    pub asked: CallsMade,
     file_pages: Option<PageCount>,
     /// How long the calls have held up the reader.
     held_ns: u64,
@@ -138,14 +138,14 @@ impl Pending {
     pub fn carry_out(&self, adviser: &mut impl Adviser) -> Carried {
         let held_before_ns = adviser.held_ns();
         let file_pages = adviser.prepare(&self.decision);
-        let answer = match file_pages {
-            Some(_) => apply(&self.decision.prefetch, &self.calls, adviser),
-            None => Answer::NotHere,
+        let asked = match file_pages {
+            Some(pages) => apply(&self.decision.prefetch, &self.calls, pages, adviser),
+            None => CallsMade::nothing(Answer::NotHere),
         };
-        adviser.finish(&self.decision, answer);
+        adviser.finish(&self.decision, asked.answer);
         Carried {
             stream: self.stream,
-            answer,
+            asked,
             file_pages,
             held_ns: adviser.held_ns().saturating_sub(held_before_ns),
             late_ns: adviser.late_ns(),
@@ -347,7 +347,7 @@ impl<F: FileTable> Session<F> {
                 if let Some(file_pages) = carried.file_pages {
                     state.set_file_pages(file_pages);
                 }
-                state.on_answer(many, carried.stream, carried.answer, &self.group);
+                state.on_answer(many, carried.stream, carried.asked, &self.group);
                 let device = self.devices.get(state.device());
                 device.on_held(carried.held_ns, carried.late_ns);
                 self.tell(state.device());
@@ -356,7 +356,7 @@ impl<F: FileTable> Session<F> {
             Err(EnterError::Busy) => {
                 if let Some(stream) = carried.stream {
                     self.files
-                        .defer(file, Deferred::Answer(stream, carried.answer));
+                        .defer(file, Deferred::Answer(stream, carried.asked));
                 }
             }
             Err(EnterError::Gone) => {}
@@ -421,9 +421,9 @@ impl<F: FileTable> Session<F> {
                         self.on_carried_out(file, &carried);
                     }
                 }
-                Some(Deferred::Answer(stream, answer)) => {
+                Some(Deferred::Answer(stream, asked)) => {
                     let (state, many) = entered.state();
-                    state.on_answer(many, Some(stream), answer, &self.group);
+                    state.on_answer(many, Some(stream), asked, &self.group);
                 }
             }
         }

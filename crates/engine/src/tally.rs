@@ -7,37 +7,47 @@ pub struct Tally {
     pub accesses: u64,
     /// Pages read, of those that the file had when it was looked at last. Those that the read before had too are not read again.
     pub pages: u64,
-    /// Pages asked for.
+    /// Pages that calls were made for: what could not be reached, was refused, lies behind the end of the file or was in memory as a
+    /// whole is not among them.
     pub prefetched: u64,
-    /// Pages read inside a window.
+    /// Of those, pages that were read.
     pub useful: u64,
-    /// Pages read inside a window that had to be waited for.
+    /// Of those, pages that had to be waited for.
     pub late: u64,
     /// Pages evicted before use.
     pub thrashed: u64,
     /// Reads that waited.
     pub waits: u64,
-    /// Reads inside a window.
+    /// Pages read inside a window, whoever brought them.
+    pub inside: u64,
+    /// Reads of what calls were made for.
     pub covered: u64,
     /// Of those, reads that waited all the same.
     pub covered_waits: u64,
 }
 
 impl Tally {
-    /// Reads inside a window that did not wait.
+    /// Reads of what calls were made for that did not wait.
     #[must_use]
     pub fn waits_avoided(&self) -> u64 {
         self.covered.saturating_sub(self.covered_waits)
     }
 
     /// A read of so many pages, inside a window or not.
+    #[inline]
     pub(crate) fn on_read(&mut self, pages: u64, is_covered: bool) {
         self.accesses += 1;
         self.pages += pages;
         if is_covered {
-            self.useful += pages;
-            self.covered += 1;
+            self.inside += pages;
         }
+    }
+
+    /// `useful` pages of the newest read were asked for, or it is inside one that was.
+    #[inline]
+    pub(crate) fn on_served(&mut self, useful: u64) {
+        self.useful += useful;
+        self.covered += 1;
     }
 
     /// This, and what happened after it.
@@ -50,6 +60,7 @@ impl Tally {
             late,
             thrashed,
             waits,
+            inside,
             covered,
             covered_waits,
         } = self;
@@ -60,6 +71,7 @@ impl Tally {
         *late += later.late;
         *thrashed += later.thrashed;
         *waits += later.waits;
+        *inside += later.inside;
         *covered += later.covered;
         *covered_waits += later.covered_waits;
     }

@@ -1,6 +1,6 @@
 //! The steps of one file through the engine, without a kernel: budget, device, account, feedback.
 
-use ahead_engine::adviser::{Answer, Residency};
+use ahead_engine::adviser::{Answer, CallsMade, Residency};
 use ahead_engine::device::Device;
 use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::devices::DevicePlace;
@@ -27,6 +27,8 @@ struct World {
     group: Group,
     device: Device,
     file: FileState,
+    /// What requests come to.
+    answer: Answer,
 }
 
 impl World {
@@ -58,6 +60,7 @@ impl World {
             group,
             device,
             file,
+            answer: Answer::OnItsWay,
         }
     }
 
@@ -73,7 +76,17 @@ impl World {
             has_lone_reads: false,
             now: NEVER,
         };
-        self.file.on_access(None, access, &around, 1)
+        let outcome = self.file.on_access(None, access, &around, 1);
+        let pages = outcome.decision.prefetch.pages();
+        if pages > PageCount::new(0) {
+            let asked = match self.answer {
+                answer @ (Answer::OnItsWay | Answer::Unknown) => CallsMade { answer, pages },
+                answer => CallsMade::nothing(answer),
+            };
+            let stream = outcome.asker();
+            self.file.on_answer(None, stream, asked, &self.group);
+        }
+        outcome
     }
 
     fn wait(&mut self, start: u64, outcome: &Outcome, evicted: u64) {
@@ -324,13 +337,11 @@ fn a_file_with_many_streams_moves_to_the_large_table() {
 #[test]
 fn a_scan_found_in_memory_says_so() {
     let mut world = World::new();
+    world.answer = Answer::WasCached;
     let mut reason = Reason::None;
     for i in 0..4000 {
         let outcome = world.read(i * 16, 16);
         if outcome.decision.prefetch.count > 0 {
-            world
-                .file
-                .on_answer(None, outcome.stream, Answer::WasCached, &world.group);
             reason = outcome.decision.reason;
         }
     }
@@ -341,4 +352,60 @@ fn a_scan_found_in_memory_says_so() {
         0,
         "pages of others are not in the budget"
     );
+}
+
+/// A daemon that came late was said to have requested 4.2 million pages of a file of 4096, and to have had use of them.
+#[test]
+fn what_was_in_memory_or_out_of_reach_was_neither_requested_nor_of_use() {
+    const PAGES: u64 = 4096;
+    for answer in [Answer::WasCached, Answer::NotHere, Answer::Refused] {
+        let mut world = World::new();
+        world.answer = answer;
+        let facts = FileFacts {
+            file_pages: PageCount::new(PAGES),
+            device: DevicePlace::default(),
+            knobs: Knobs::default(),
+        };
+        world.file.on_open(&facts, NEVER);
+        let mut decided = 0;
+        for read in 0..8 * PAGES / 4 {
+            let start = read * 4 % PAGES;
+            let outcome = world.read(start, 4);
+            decided += outcome.decision.prefetch.pages().get();
+            // What was in memory then may be gone by now, which is no lateness of ours.
+            world.wait(start, &outcome, 0);
+        }
+        world.file.on_idle(None, &world.group);
+        let (tally, wasted) = world.file.take_tally();
+        assert!(decided > 0, "{answer:?}");
+        assert_eq!(tally.pages, 8 * PAGES, "{answer:?}");
+        let (requested, useful, late) = (tally.prefetched, tally.useful, tally.late);
+        assert_eq!(
+            (requested, useful, late, wasted),
+            (0, 0, 0, 0),
+            "{answer:?}"
+        );
+        assert_eq!(tally.waits_avoided(), 0, "{answer:?}");
+        assert_eq!(world.file.window, PageCount::new(0), "{answer:?}");
+    }
+}
+
+/// Half of what it reads was there before.
+#[test]
+fn of_a_scan_that_is_partly_in_memory_the_requested_part_is_of_use() {
+    let mut world = World::new();
+    for read in 0..4000 {
+        let is_cached = read / 1000 % 2 == 0;
+        world.answer = if is_cached {
+            Answer::WasCached
+        } else {
+            Answer::OnItsWay
+        };
+        world.read(read * 16, 16);
+    }
+    world.file.on_idle(None, &world.group);
+    let (tally, wasted) = world.file.take_tally();
+    assert!(tally.prefetched > 0 && tally.useful > 0, "{tally:?}");
+    assert!(tally.useful + wasted <= tally.prefetched, "{tally:?}");
+    assert!(tally.useful <= tally.inside, "{tally:?}");
 }

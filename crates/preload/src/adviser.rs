@@ -99,13 +99,9 @@ impl Adviser for Direct<'_> {
                 self.held_ns += ticks::RATE.ns(ticks::now().saturating_sub(began));
                 answer
             }
-            Act::Advise(advice) => {
-                identity::advise(self.fd, advice);
-                Answer::Unknown
-            }
+            Act::Advise(advice) => advised(identity::advise(self.fd, advice)),
             Act::Widen if self.line.claim_widening() => {
-                identity::advise(self.fd, Advice::Sequential);
-                Answer::Unknown
+                advised(identity::advise(self.fd, Advice::Sequential))
             }
             // Nothing else is decided for this host.
             _ => Answer::Refused,
@@ -144,6 +140,15 @@ impl Adviser for Direct<'_> {
                 .header(header::CALLS)
                 .fetch_add(self.calls, Ordering::Relaxed);
         }
+    }
+}
+
+/// What came of advice that the kernel `took`, or did not.
+fn advised(took: bool) -> Answer {
+    if took {
+        Answer::Unknown
+    } else {
+        Answer::Refused
     }
 }
 

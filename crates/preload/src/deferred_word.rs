@@ -1,9 +1,9 @@
 //! A deferred fact in one word, for the mailbox of a busy place.
 
-use ahead_engine::adviser::Answer;
+use ahead_engine::adviser::{Answer, CallsMade};
 use ahead_engine::host::Deferred;
 use ahead_policy::adaptive::StreamId;
-use ahead_units::{ByteLength, ByteOffset, ByteRange, PageRange};
+use ahead_units::{ByteLength, ByteOffset, ByteRange, PageCount, PageRange};
 
 const PRESENT: u64 = 1 << 63;
 const IS_ANSWER: u64 = 1 << 62;
@@ -13,7 +13,7 @@ const IS_BYTES: u64 = 1 << 61;
 const LENGTH_BITS: u32 = 22;
 
 /// A deferred fact in one word. An access: its bytes where they fit, else its first page (45 bits) and how
-/// many pages they are (16 bits). An answer: the stream (16 bits), what it was (8 bits).
+/// many pages they are (16 bits). An answer: the pages that calls were made for (32 bits), the stream (16 bits), what it was (8 bits).
 pub(crate) fn pack(deferred: Deferred) -> u64 {
     match deferred {
         Deferred::Access(bytes) => {
@@ -25,7 +25,7 @@ pub(crate) fn pack(deferred: Deferred) -> u64 {
             let length = access.len().get().clamp(1, 0xffff);
             PRESENT | (access.start.get() & ((1 << 45) - 1)) << 16 | length
         }
-        Deferred::Answer(stream, answer) => {
+        Deferred::Answer(stream, CallsMade { answer, pages }) => {
             let code = match answer {
                 Answer::Unknown => 0,
                 Answer::OnItsWay => 1,
@@ -33,7 +33,8 @@ pub(crate) fn pack(deferred: Deferred) -> u64 {
                 Answer::Refused => 3,
                 Answer::NotHere => 4,
             };
-            PRESENT | IS_ANSWER | u64::from(stream.to_bits()) << 8 | code
+            let pages = pages.get().min(u64::from(u32::MAX));
+            PRESENT | IS_ANSWER | pages << 24 | u64::from(stream.to_bits()) << 8 | code
         }
     }
 }
@@ -61,7 +62,8 @@ pub(crate) fn unpack(word: u64) -> Option<Deferred> {
         _ => Answer::Unknown,
     };
     let stream = StreamId::from_bits(u16::try_from(word >> 8 & 0xffff).unwrap_or(0));
-    Some(Deferred::Answer(stream, answer))
+    let pages = PageCount::new(word >> 24 & u64::from(u32::MAX));
+    Some(Deferred::Answer(stream, CallsMade { answer, pages }))
 }
 
 #[cfg(test)]

@@ -299,15 +299,13 @@ pub(crate) fn thread() -> u32 {
 }
 
 /// Tells the kernel how `fd` is going to be read.
-pub(crate) fn advise(fd: c_int, advice: Advice) {
+pub(crate) fn advise(fd: c_int, advice: Advice) -> bool {
     let advice = match advice {
         Advice::Normal => rustix::fs::Advice::Normal,
         Advice::Sequential => rustix::fs::Advice::Sequential,
         Advice::Random => rustix::fs::Advice::Random,
     };
-    if let Some(fd) = borrowed(fd) {
-        let _ = rustix::fs::fadvise(fd, 0, None, advice);
-    }
+    borrowed(fd).is_some_and(|fd| rustix::fs::fadvise(fd, 0, None, advice).is_ok())
 }
 
 /// Asks the kernel what became of pages of `fd`. Older kernels and files of others do not answer.

@@ -1,9 +1,9 @@
 //! Tests of the table of files.
 
-use ahead_engine::adviser::Answer;
+use ahead_engine::adviser::{Answer, CallsMade};
 use ahead_policy::adaptive::StreamId;
 use ahead_sys::own_usage::own_thread_usage;
-use ahead_units::PageRange;
+use ahead_units::{PageCount, PageRange};
 
 use super::*;
 
@@ -58,7 +58,11 @@ fn what_is_deferred_while_a_place_is_busy_is_found_by_the_next_one_inside() {
     let mut inside = files.enter(file).unwrap();
     assert_eq!(files.enter(file).err(), Some(EnterError::Busy));
     let access = Deferred::Access(PageRange::new(7, 9).into());
-    let answer = Deferred::Answer(StreamId::from_bits(0x0203), Answer::Refused);
+    let asked = CallsMade {
+        answer: Answer::Refused,
+        pages: PageCount::new(0x8765_4321),
+    };
+    let answer = Deferred::Answer(StreamId::from_bits(0x0203), asked);
     files.defer(file, access);
     files.defer(file, answer);
     assert!(inside.has_deferred());
@@ -79,7 +83,7 @@ fn accesses_that_fill_the_mailbox_leave_a_place_for_an_answer() {
             Deferred::Access(PageRange::new(page, page + 1).into()),
         );
     }
-    let answer = Deferred::Answer(StreamId::from_bits(3), Answer::NotHere);
+    let answer = Deferred::Answer(StreamId::from_bits(3), CallsMade::nothing(Answer::NotHere));
     files.defer(file, answer);
     let mut found = Vec::new();
     while let Some(deferred) = inside.next_deferred() {

@@ -266,7 +266,7 @@ impl Adaptive {
 
     /// A decision was carried out.
     pub(super) fn on_carried_out(&self, file: u32, carried: &Carried) {
-        if carried.answer == Answer::OnItsWay {
+        if carried.asked.answer == Answer::OnItsWay {
             self.stay_alert();
         }
         self.session.on_carried_out(file, carried);
