@@ -251,7 +251,7 @@ impl NarrowedFiles {
         if self.noted.files.len() >= NARROWED_MAX {
             return Err(NarrowError::Full);
         }
-        let (opened, _) = (self.reacher)
+        let open = (self.reacher)
             .duplicate(file, process, number)
             .map_err(NarrowError::Gone)?;
         let process = NotedProcess::of(process).map_err(NarrowError::Gone)?;
@@ -274,7 +274,7 @@ impl NarrowedFiles {
         self.noted.files.push(narrowed);
         let taken = self
             .write()
-            .and_then(|()| take_window(&mut held, window, opened));
+            .and_then(|()| take_window(&mut held, window, open.opened));
         if taken.is_err() {
             self.noted.files.pop();
             let _ = self.write();

@@ -4,20 +4,22 @@
 //! of after it, so that no file system stays busy because of us: a decision may be several calls, each of which allocates
 //! pages and waits for its place in the queue. Calls that are small, as those for the elements of a stride, are as one.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use ahead_engine::adviser::{Act, Adviser, Answer, Residency};
 use ahead_observer::observation::{FileKey, Observation};
 use ahead_policy::decision::Decision;
+use ahead_sys::block_queue::DeviceNumber;
 use ahead_sys::cachestat::{CacheStat, cachestat_range};
+use ahead_sys::own_usage::own_thread_usage;
 use ahead_sys::process_maps::FileMapping;
 use ahead_sys::readahead;
 use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
 use crate::machine_facts::now;
 use crate::pipeline::Pipeline;
-use crate::reach::{Reach, Reached, Reacher};
+use crate::reach::{OpenFile, Reach, Reached, Reacher};
 
 /// Pages that are asked for of a file before it is let go of: 1 MiB, what most disks take as one request. To reach it is five of
 /// the seven system calls that bring in one element of a stride.
@@ -29,14 +31,14 @@ const PAGES_OF_A_CALL: u64 = 16;
 /// An open file that was reached, and the pages that may still be asked for through it.
 #[derive(Debug)]
 struct Duplicate {
-    opened: OwnedFd,
+    open: OpenFile,
     left: u64,
 }
 
 impl Duplicate {
-    const fn new(opened: OwnedFd) -> Self {
+    const fn new(open: OpenFile) -> Self {
         Self {
-            opened,
+            open,
             left: PAGES_OF_ONE_REACH,
         }
     }
@@ -133,7 +135,7 @@ impl<'a> Outside<'a> {
         let mut duplicate = match self.duplicate.take() {
             Some(duplicate) => duplicate,
             None => match self.reacher.reach(self.file, self.process, self.reach) {
-                Some((Reached::File(opened, _), _)) => Duplicate::new(opened),
+                Some((Reached::File(open), _)) => Duplicate::new(open),
                 Some((Reached::Mapped(process, mappings), _)) => {
                     return self.request_mapped(&process, &mappings, range);
                 }
@@ -141,9 +143,9 @@ impl<'a> Outside<'a> {
                 None => return Answer::NotHere,
             },
         };
-        let answer = request_of(&duplicate.opened, range);
+        let (answer, calls) = request_of(&duplicate.open, self.file, range);
+        self.calls += calls;
         if answer != Answer::WasCached {
-            self.calls += 1;
             self.requested = range.len();
         }
         let pages = range.len().get().max(PAGES_OF_A_CALL);
@@ -182,22 +184,36 @@ impl<'a> Outside<'a> {
     }
 }
 
-fn request_of(opened: &OwnedFd, range: PageRange) -> Answer {
+/// Asks for a range, unless it is in memory; and how many calls that took. Where the kernel does not say what is in memory, the sectors
+/// that this thread had read by the call tell, if a block device counts them.
+fn request_of(open: &OpenFile, file: FileKey, range: PageRange) -> (Answer, u64) {
     let bytes = ByteRange::from(range);
     let (offset, length) = (bytes.start.get(), bytes.len().get());
-    match count(opened, range) {
-        Some(pages) if pages.cached >= range.len().get() => Answer::WasCached,
-        known => match readahead::readahead(opened, offset, length) {
-            Ok(()) if known.is_some() => Answer::OnItsWay,
-            Ok(()) => Answer::Unknown,
-            Err(_) => Answer::Refused,
-        },
+    let counted = count(open, range);
+    if counted.is_some_and(|pages| pages.cached >= range.len().get()) {
+        return (Answer::WasCached, 0);
     }
+    let counts_sectors = counted.is_none() && DeviceNumber::from_dev(file.device).major != 0;
+    let sectors_read = || counts_sectors.then(|| own_thread_usage().sectors_read);
+    let before = sectors_read();
+    if readahead::readahead(&open.opened, offset, length).is_err() {
+        return (Answer::Refused, 1);
+    }
+    let answer = match counted {
+        Some(_) => Answer::OnItsWay,
+        None if !counts_sectors => Answer::Unknown,
+        None if sectors_read() > before => Answer::OnItsWay,
+        None => Answer::WasCached,
+    };
+    (answer, 1)
 }
 
-fn count(opened: impl AsFd, range: PageRange) -> Option<CacheStat> {
+fn count(open: &OpenFile, range: PageRange) -> Option<CacheStat> {
+    if open.is_of_overlay {
+        return None;
+    }
     let bytes = ByteRange::from(range);
-    cachestat_range(opened, bytes.start.get(), bytes.len().get()).ok()
+    cachestat_range(&open.opened, bytes.start.get(), bytes.len().get()).ok()
 }
 
 impl Adviser for Outside<'_> {
@@ -221,8 +237,9 @@ impl Adviser for Outside<'_> {
             return None;
         }
         match reached {
-            Reached::File(opened, pages) => {
-                self.duplicate = Some(Duplicate::new(opened));
+            Reached::File(open) => {
+                let pages = open.pages;
+                self.duplicate = Some(Duplicate::new(open));
                 Some(pages)
             }
             Reached::Mapped(process, mappings) => {
@@ -261,7 +278,7 @@ impl Adviser for Outside<'_> {
     }
 }
 
-/// What became of pages of a file that a process reads; not known where only its mapping can be reached.
+/// What became of pages of a file that a process reads; not known where only its mapping can be reached, nor through an overlay.
 #[derive(Clone, Copy, Debug)]
 pub struct ResidentOutside<'a> {
     /// What reaches it.
@@ -278,7 +295,7 @@ impl ResidentOutside<'_> {
     fn count(&self, range: PageRange) -> Option<CacheStat> {
         let (reached, _) = (self.reacher).reach(self.file, self.process, self.reach)?;
         match reached {
-            Reached::File(opened, _) => count(opened, range),
+            Reached::File(open) => count(&open, range),
             Reached::Mapped(..) => None,
         }
     }

@@ -27,7 +27,7 @@ use rustix::thread::CapabilitySet;
 use crate::aside::Aside;
 use crate::closer::Closer;
 use crate::machine_facts::now;
-use crate::servers::{AnsweredBy, Servers, is_for_writing};
+use crate::servers::{AnsweredBy, Holds, Servers, is_for_writing};
 
 const PROC: &str = "/proc";
 
@@ -54,11 +54,23 @@ pub enum Reach {
     },
 }
 
+/// An open file of another process.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// The duplicate of its descriptor.
+    pub opened: OwnedFd,
+    /// The pages that the file has.
+    pub pages: PageCount,
+    /// It was opened through an overlay: what is asked for arrives in the memory of the layer's file, but the kernel says of it, whatever is
+    /// there, that none of its pages are in memory.
+    pub is_of_overlay: bool,
+}
+
 /// A file of another process, for a moment.
 #[derive(Debug)]
 pub enum Reached {
-    /// Its open file, and its length.
-    File(OwnedFd, PageCount),
+    /// Its open file.
+    File(OpenFile),
     /// Its process, and where that has mapped the file.
     Mapped(OwnedFd, Vec<FileMapping>),
 }
@@ -106,9 +118,9 @@ impl Reacher {
             number,
         } = hint
             && of == process
-            && let Ok((opened, length)) = self.duplicate(file, process, number)
+            && let Ok(open) = self.duplicate(file, process, number)
         {
-            return Some((Reached::File(opened, length), hint));
+            return Some((Reached::File(open), hint));
         }
         let answered_by = self.answered_by(file, process);
         if answered_by == AnsweredBy::Anybody {
@@ -122,10 +134,10 @@ impl Reacher {
         }
         let found = find_descriptor(file, process, answered_by);
         if let Some(number) = found
-            && let Ok((opened, length)) = self.duplicate(file, process, number)
+            && let Ok(open) = self.duplicate(file, process, number)
         {
             let reach = Reach::Descriptor { process, number };
-            return Some((Reached::File(opened, length), reach));
+            return Some((Reached::File(open), reach));
         }
         self.mapped(file, process)
     }
@@ -141,7 +153,16 @@ impl Reacher {
     }
 
     fn mapped(&self, file: FileKey, process: u32) -> Option<(Reached, Reach)> {
-        let mappings = self.aside.ask(process, move || mappings(file, process))??;
+        let mut mappings = self.aside.ask(process, move || mappings(file, process))??;
+        let device = DeviceNumber::from_dev(file.device);
+        let mut servers = self.servers.borrow_mut();
+        // Since Linux 6.8 the mapping of an overlay's file is not one of the file below.
+        mappings.retain(|mapping| {
+            mapping.device == device || servers.is_overlay(mapping.device, process, now())
+        });
+        if mappings.is_empty() {
+            return None;
+        }
         let handle = handle(process).ok()?;
         Some((
             Reached::Mapped(handle, mappings),
@@ -161,16 +182,11 @@ impl Reacher {
         (self.aside.ask(process, ask)).unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// A duplicate of descriptor `number` of `process`, if that is `file`; and the pages that the file has.
+    /// A duplicate of descriptor `number` of `process`, if that is `file`.
     ///
     /// # Errors
     /// `NotFound` when it is another file, `PermissionDenied` where to let go of it is more than that; otherwise the kernel's.
-    pub fn duplicate(
-        &self,
-        file: FileKey,
-        process: u32,
-        number: i32,
-    ) -> io::Result<(OwnedFd, PageCount)> {
+    pub fn duplicate(&self, file: FileKey, process: u32, number: i32) -> io::Result<OpenFile> {
         let may_reach = match self.answered_by(file, process) {
             AnsweredBy::Kernel => true,
             AnsweredBy::Server => !is_for_writing(process, number),
@@ -180,8 +196,12 @@ impl Reacher {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let opened = pidfd_getfd(handle(process)?, number, PidfdGetfdFlags::empty())?;
-        match self.length_of(&opened, file, process) {
-            Ok(Some(length)) => Ok((opened, length)),
+        match self.look_at(&opened, file, process) {
+            Ok(Some((pages, is_of_overlay))) => Ok(OpenFile {
+                opened,
+                pages,
+                is_of_overlay,
+            }),
             is_other => {
                 self.closer.borrow_mut().close(opened);
                 Err(is_other
@@ -194,7 +214,7 @@ impl Reacher {
     /// The path of what was reached as its process sees it, or, for an open file, as this one does.
     pub(crate) fn path_of(&self, reached: &Reached, process: u32) -> Option<PathBuf> {
         let link = match reached {
-            Reached::File(opened, _) => format!("{PROC}/self/fd/{}", opened.as_raw_fd()),
+            Reached::File(open) => format!("{PROC}/self/fd/{}", open.opened.as_raw_fd()),
             Reached::Mapped(_, mappings) => {
                 let FileMapping {
                     address, length, ..
@@ -222,13 +242,15 @@ impl Reacher {
         (self.servers.borrow_mut()).answer(device, process, now())
     }
 
-    /// Pages of what is open, if that is `file`. A server is not asked: what it would say late is not waited for.
-    fn length_of(
+    /// Pages of what is open, and whether that was opened through an overlay, if it is `file`. A server is not asked: what it would say
+    /// late is not waited for. An overlay that numbers inodes anew (`xino`), or has copied the file up from a lower layer, names another
+    /// inode than the one that is read: such a file is not reached.
+    fn look_at(
         &self,
         opened: &OwnedFd,
         file: FileKey,
         process: u32,
-    ) -> io::Result<Option<PageCount>> {
+    ) -> io::Result<Option<(PageCount, bool)>> {
         let found = rustix::fs::statx(
             opened,
             c"",
@@ -241,14 +263,17 @@ impl Reacher {
         }
         let device = rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor);
         // Files of subvolumes of btrfs, and of overlays, do not say the device that the page cache knows them by.
+        let mut holds = Holds::Own;
         if device != file.device {
             let of = DeviceNumber::from_dev(file.device);
             let mut servers = self.servers.borrow_mut();
-            if !servers.may_hold(found.stx_mnt_id, of, process, now()) {
+            let Some(mount) = servers.holds(found.stx_mnt_id, of, process, now()) else {
                 return Ok(None);
-            }
+            };
+            holds = mount;
         }
-        Ok(Some(PageCount::holding(ByteLength::new(found.stx_size))))
+        let pages = PageCount::holding(ByteLength::new(found.stx_size));
+        Ok(Some((pages, holds == Holds::ThoseOfLayers)))
     }
 }
 
@@ -286,13 +311,10 @@ fn has_right(reached: Result<OwnedFd, Errno>) -> Result<(), Errno> {
     }
 }
 
-/// Where `process` has mapped `file`.
+/// Where `process` has mapped a file with the inode of `file`.
 fn mappings(file: FileKey, process: u32) -> Option<Vec<FileMapping>> {
     let pid = i32::try_from(process).ok()?;
-    let device = DeviceNumber::from_dev(file.device);
-    let mut mappings = mappings_of(Path::new(PROC), pid, file.inode).ok()?;
-    mappings.retain(|mapping| mapping.device == device);
-    Some(mappings).filter(|found| !found.is_empty())
+    mappings_of(Path::new(PROC), pid, file.inode).ok()
 }
 
 fn handle(process: u32) -> io::Result<OwnedFd> {
@@ -346,8 +368,8 @@ mod tests {
         let (me, reacher) = (std::process::id(), Reacher::new());
         let (one, other) = (scratch(3), scratch(5));
         let number = one.as_file().as_raw_fd();
-        let (_, length) = reacher.duplicate(key(one.as_file()), me, number).unwrap();
-        assert_eq!(length.get(), 3);
+        let open = reacher.duplicate(key(one.as_file()), me, number).unwrap();
+        assert_eq!((open.pages.get(), open.is_of_overlay), (3, false));
         let other_number = other.as_file().as_raw_fd();
         let refused = reacher
             .duplicate(key(one.as_file()), me, other_number)

@@ -36,6 +36,15 @@ pub(crate) enum AnsweredBy {
     Anybody,
 }
 
+/// What files the mount of one has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Those of its superblock.
+    Own,
+    /// An overlay: those of its layers.
+    ThoseOfLayers,
+}
+
 impl AnsweredBy {
     /// Of a file system that the kernel knows by itself. `is_own_space`: users of the process are those of the machine; in a space of
     /// its own anybody may mount FUSE, and an overlay over it.
@@ -117,20 +126,36 @@ impl Servers {
         answer.unwrap_or(AnsweredBy::Anybody)
     }
 
-    /// Whether a file that `process` has opened through its mount `mount` may be one of the superblock `device`: files of an overlay are
-    /// those of its layers.
-    pub(crate) fn may_hold(
+    /// How a file that `process` has opened through its mount `mount` may be one of the superblock `device`; `None`: it is none.
+    pub(crate) fn holds(
         &mut self,
         mount: u64,
         device: DeviceNumber,
         process: u32,
         now: Timestamp,
-    ) -> bool {
-        let holds = self.find(process, now, |mounts| {
+    ) -> Option<Holds> {
+        self.find(process, now, |mounts| {
             let of_mount = mounts.superblocks.get(&mount)?;
-            Some(*of_mount == device || mounts.overlays.contains(of_mount))
+            let is_overlay = || mounts.overlays.contains(of_mount);
+            Some(if *of_mount == device {
+                Some(Holds::Own)
+            } else {
+                is_overlay().then_some(Holds::ThoseOfLayers)
+            })
+        })?
+    }
+
+    /// Whether `device` is an overlay that the kernel answers for, as far as `process` or this one sees.
+    pub(crate) fn is_overlay(
+        &mut self,
+        device: DeviceNumber,
+        process: u32,
+        now: Timestamp,
+    ) -> bool {
+        let is_one = self.find(process, now, |mounts| {
+            mounts.overlays.contains(&device).then_some(())
         });
-        holds.unwrap_or(false)
+        is_one.is_some()
     }
 
     /// What is known by the mounts that `process` sees, or by ours: below a root that was changed it does not see the one that it is on.
@@ -218,8 +243,11 @@ mod tests {
             .find(|mount| mount.file_system == "proc")
             .unwrap();
         assert_eq!(servers.answer(proc.device, me, now), AnsweredBy::Kernel);
-        assert!(servers.may_hold(proc.id, proc.device, me, now));
-        assert!(!servers.may_hold(proc.id, number(1 << 19), me, now));
+        assert_eq!(
+            servers.holds(proc.id, proc.device, me, now),
+            Some(Holds::Own)
+        );
+        assert_eq!(servers.holds(proc.id, number(1 << 19), me, now), None);
         assert_eq!(
             servers.answer(number(1 << 19), me, now),
             AnsweredBy::Anybody
@@ -229,7 +257,10 @@ mod tests {
             servers.answer(proc.device, u32::MAX, now),
             AnsweredBy::Kernel
         );
-        assert!(servers.may_hold(proc.id, proc.device, u32::MAX, now));
+        assert_eq!(
+            servers.holds(proc.id, proc.device, u32::MAX, now),
+            Some(Holds::Own)
+        );
         let disk = DeviceNumber { major: 8, minor: 1 };
         assert_eq!(servers.answer(disk, u32::MAX, now), AnsweredBy::Kernel);
     }

@@ -77,7 +77,7 @@ impl Narrowed {
             return Ok(None);
         };
         match reacher.duplicate(self.file(), pid, self.number) {
-            Ok((opened, _)) => Ok(Some(opened)),
+            Ok(open) => Ok(Some(open.opened)),
             Err(error) if is_gone(&error) => Ok(None),
             Err(error) => Err(error),
         }

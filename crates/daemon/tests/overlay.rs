@@ -1,0 +1,196 @@
+//! Files of an overlay, reached from outside of the process that reads them. Needs root: each has mounts of its own.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use ahead_daemon::outside::{Outside, ResidentOutside};
+use ahead_daemon::reach::{Reach, Reached, Reacher};
+use ahead_engine::adviser::{Act, Adviser as _, Answer, Residency as _};
+use ahead_observer::observation::{FactKind, FileKey, Observation};
+use ahead_policy::decision::{Decision, Prefetch};
+use ahead_policy::reason::{Pattern, Reason};
+use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
+
+const PAGES: u64 = 256;
+
+/// The descriptor by which the reader has its file.
+const NUMBER: i32 = 0;
+
+/// Mounts an overlay of its own and has `file` of it open, as a container does.
+struct Reader {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Reader {
+    /// It does `before` first. Its file is a program that says what it hears.
+    fn start(before: &str) -> Self {
+        Self::start_with(&format!(
+            "{before} exec <merged/file && echo ready && exec sleep 1000"
+        ))
+    }
+
+    /// It has only mapped the file.
+    fn start_mapped() -> Self {
+        Self::start_with("exec -a cat merged/file")
+    }
+
+    fn start_with(act: &str) -> Self {
+        // Not in memory: its layers have to be on a disk.
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a folder");
+        for name in ["low", "up", "work", "merged"] {
+            fs::create_dir(folder.path().join(name)).expect("a folder");
+        }
+        let low = folder.path().join("low/file");
+        fs::copy("/bin/cat", &low).expect("a program");
+        let mut file = fs::File::options().append(true).open(&low).expect("ours");
+        // A hole would need no disk.
+        let length = usize::try_from(PAGES * 4096).expect("small");
+        let program = fs::read(&low).expect("a program").len();
+        file.write_all(&vec![7; length - program]).expect("space");
+        file.sync_all().expect("a disk");
+        let script = format!(
+            "mount -t overlay overlay -o lowerdir=low,upperdir=up,workdir=work merged && {act}"
+        );
+        let mut child = Command::new("unshare")
+            .args(["--mount", "bash", "-c", &script])
+            .current_dir(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("unshare");
+        let mut asked = child.stdin.as_ref().expect("a pipe");
+        asked.write_all(b"ready\n").expect("it listens");
+        let said = child.stdout.take().expect("a pipe");
+        let mut line = String::new();
+        let heard = BufReader::new(said).read_line(&mut line);
+        assert!(heard.is_ok() && line == "ready\n", "root is needed");
+        Self { child, folder }
+    }
+
+    fn layers_file(&self, layer: &str) -> FileKey {
+        let path = self.folder.path().join(layer).join("file");
+        let found = fs::metadata(path).expect("a file");
+        FileKey {
+            device: found.dev(),
+            inode: found.ino(),
+        }
+    }
+
+    fn evict(&self, layer: &str) {
+        let path = self.folder.path().join(layer).join("file");
+        let file = fs::File::open(path).expect("a file");
+        let advice = rustix::fs::Advice::DontNeed;
+        rustix::fs::fadvise(&file, 0, None, advice).expect("a hint");
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn miss(file: FileKey, process: u32) -> Observation {
+    Observation {
+        kind: FactKind::Miss,
+        time: Timestamp::new(1),
+        file,
+        generation: None,
+        file_pages: PageCount::new(PAGES),
+        first: ByteRange::from(PageRange::new(0, 1)),
+        step: 4096,
+        count: 1,
+        waited_ns: 0,
+        process,
+        thread: process,
+        programs: 0,
+        descriptor: Some(NUMBER),
+        is_mapped: false,
+        advised_random: false,
+        is_early: false,
+        window: None,
+    }
+}
+
+fn pages_in_memory(path: &Path) -> u64 {
+    let file = fs::File::open(path).expect("a file");
+    let counted = ahead_sys::cachestat::cachestat_range(&file, 0, PAGES * 4096);
+    counted.expect("Linux 6.5").cached
+}
+
+/// The kernel says of an overlay's file that none of it is in memory, so what was there seemed to be brought again and again, and none of
+/// it was ever evicted.
+#[test]
+fn what_is_in_memory_is_known_of_a_file_of_an_overlay() {
+    let reader = Reader::start("");
+    let (file, process) = (reader.layers_file("low"), reader.child.id());
+    let reacher = Reacher::new();
+    let reach = Reach::Descriptor {
+        process,
+        number: NUMBER,
+    };
+    let (reached, _) = reacher
+        .reach(file, process, reach)
+        .expect("its file is reached");
+    let Reached::File(open) = reached else {
+        panic!("it is open");
+    };
+    assert!(open.is_of_overlay);
+    assert_eq!(open.pages, PageCount::new(PAGES));
+    let resident = ResidentOutside {
+        reacher: &reacher,
+        file,
+        process,
+        reach,
+    };
+    assert_eq!(resident.evicted(PageRange::new(0, PAGES)), None);
+
+    let range = PageRange::new(64, 128);
+    let decision = Decision {
+        prefetch: Prefetch::range(range),
+        pattern: Pattern::Sequential,
+        reason: Reason::StreamBegan,
+    };
+    let mut answers = Vec::new();
+    reader.evict("low");
+    for _ in 0..2 {
+        let fact = miss(file, process);
+        let mut outside = Outside::new(&reacher, &fact, None, reach, true);
+        let pages = outside.prepare(&decision);
+        assert_eq!(pages, Some(PageCount::new(PAGES)));
+        let answer = outside.act(Act::Prefetch(range));
+        outside.finish(&decision, answer);
+        answers.push((answer, outside.calls));
+    }
+    assert_eq!(answers, [(Answer::OnItsWay, 1), (Answer::WasCached, 1)]);
+    let path = reader.folder.path().join("low/file");
+    assert!(pages_in_memory(&path) >= 64, "brought for all who read it");
+}
+
+/// It says the inode that it had before it was written to, and another file has its pages.
+#[test]
+fn a_file_that_was_copied_up_is_not_taken_for_the_one_below() {
+    let reader = Reader::start("echo more >>merged/file &&");
+    let reacher = Reacher::new();
+    let process = reader.child.id();
+    let up = reader.layers_file("up");
+    assert!(reacher.reach(up, process, Reach::Unknown).is_none());
+}
+
+/// Since Linux 6.8 `/proc/PID/maps` says the overlay's device of it, and it seemed not to be there.
+#[test]
+fn a_file_of_an_overlay_that_is_only_mapped_is_reached() {
+    let reader = Reader::start_mapped();
+    let process = reader.child.id();
+    let low = reader.layers_file("low");
+    let reacher = Reacher::new();
+    let (reached, _) = reacher
+        .reach(low, process, Reach::Unknown)
+        .expect("its mapping is reached");
+    assert!(matches!(reached, Reached::Mapped(..)), "{reached:?}");
+}
