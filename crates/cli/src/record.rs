@@ -2,9 +2,10 @@
 //!
 //! The observer of the daemon, without the daemon: what it tells of files that had to be fetched from a device is
 //! written, and nothing is decided. A file is in the trace from its first miss on, with all its reads then, also those
-//! from memory, up to [`WATCHED_MAX`] files at a time. `held` puts them in their order.
+//! from memory, up to [`WATCHED_MAX`] files at a time. `held` puts them in their order, `recorded_files` names the files.
 
 mod held;
+mod recorded_files;
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -16,20 +17,16 @@ use ahead_daemon::reach::{Reach, Reacher};
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_observer::observer::{KernelObserver, ObserverError, WATCHED_MAX};
 use ahead_observer::self_test::{self, SelfTestError};
-use ahead_trace::{
-    FileNames, FileRef, Format, Objects, RecordingNameError, WriteError, Writer, create,
-};
+use ahead_trace::{FileRef, Format, Objects, RecordingNameError, WriteError, Writer, create};
 use lru::LruCache;
 
 use crate::daemon::state_folder;
 use crate::{arguments, output, signals};
 use held::Held;
+use recorded_files::RecordedFiles;
 
 /// Longest that a signal waits to be noticed.
 const STEP: Duration = Duration::from_millis(100);
-
-/// Files whose names are remembered. Of others they are found out again; the trace itself has each name once.
-const KNOWN_MAX: NonZeroUsize = NonZeroUsize::new(1 << 16).unwrap();
 
 /// What was written is in the file after this time.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
@@ -96,9 +93,7 @@ struct Recorder {
     reacher: Reacher,
     writer: Box<dyn Writer>,
     held: Held,
-    files: FileNames,
-    /// By the file and which of those that had its inode one after another.
-    known: LruCache<(FileKey, Option<u32>), FileRef>,
+    files: RecordedFiles,
     watched: LruCache<FileKey, ()>,
     facts: Vec<Observation>,
     records: u64,
@@ -112,8 +107,7 @@ impl Recorder {
             reacher: Reacher::new(),
             writer,
             held: Held::new(now()),
-            files: FileNames::default(),
-            known: LruCache::new(KNOWN_MAX),
+            files: RecordedFiles::new(),
             watched: LruCache::new(watched),
             facts: Vec::new(),
             records: 0,
@@ -126,18 +120,21 @@ impl Recorder {
         let waited = self.observer.wait(timeout, &mut facts);
         waited.map_err(|error| RecordCommandError::Ring(error.to_string()))?;
         for fact in facts.drain(..) {
+            let Some(file) = self.file(&fact) else {
+                // Only its misses are told, and are counted.
+                continue;
+            };
             if fact.kind == FactKind::Miss {
                 self.watch(fact.file);
             } else {
                 self.watched.promote(&fact.file);
             }
-            let file = self.file(&fact);
             self.held.on_fact(&fact, file);
         }
         self.facts = facts;
         let now = now();
         while let Some(access) = self.held.next(now) {
-            self.writer.write(&access, &self.files)?;
+            self.writer.write(&access, self.files.names())?;
             self.records += 1;
         }
         Ok(())
@@ -154,46 +151,35 @@ impl Recorder {
         }
     }
 
-    /// The file of a fact; one whose path cannot be seen is called by its number, as `ahead run --record` does.
-    fn file(&mut self, fact: &Observation) -> FileRef {
-        let key = fact.file;
-        let bytes = fact.file_pages.bytes().get();
-        if let Some(file) = self.known.get(&(key, fact.generation)) {
-            self.files.set_size(*file, bytes);
-            return *file;
-        }
+    /// The file of a fact in the trace, if it is not left out.
+    fn file(&mut self, fact: &Observation) -> Option<FileRef> {
         let hint = fact
             .descriptor
             .map_or(Reach::Unknown, |number| Reach::Descriptor {
                 process: fact.process,
                 number,
             });
-        let path = self.reacher.path(key, fact.process, hint);
-        let number = format!("inode:{}:{}", key.device, key.inode);
-        let name = path.map_or_else(|| number.into(), std::path::PathBuf::into_os_string);
-        let file = self
-            .files
-            .named(name.as_encoded_bytes())
-            .unwrap_or_default();
-        self.files.set_size(file, bytes);
-        self.known.put((key, fact.generation), file);
-        file
+        let reacher = &self.reacher;
+        let path = || reacher.path(fact.file, fact.process, hint);
+        self.files.on_fact(fact, path)
     }
 
     /// Writes the rest; what was recorded, in words.
     fn finish(mut self) -> Result<String, RecordCommandError> {
         self.step(Duration::ZERO)?;
         while let Some(access) = self.held.last() {
-            self.writer.write(&access, &self.files)?;
+            self.writer.write(&access, self.files.names())?;
             self.records += 1;
         }
-        self.writer.finish(&self.files)?;
-        let (records, files) = (self.records, self.files.len());
-        Ok(match self.observer.overruns() {
-            0 => format!("ahead: {records} reads of {files} files\n"),
-            lost => format!(
-                "ahead: {records} reads of {files} files; {lost} records lost, as they came too fast\n"
-            ),
-        })
+        self.writer.finish(self.files.names())?;
+        let (records, files) = (self.records, self.files.names().len());
+        let left_out = self.files.left_out();
+        let lost = match self.observer.overruns() {
+            0 => String::new(),
+            lost => format!("; {lost} records lost, as they came too fast"),
+        };
+        Ok(format!(
+            "ahead: {records} reads of {files} files{left_out}{lost}\n"
+        ))
     }
 }

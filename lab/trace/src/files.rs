@@ -5,16 +5,32 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::access::FileRef;
 
 /// Most bytes of one name: `PATH_MAX`, and what a trace writes around it.
 pub const NAME_BYTES_MAX: usize = 4352;
-/// Most bytes of all names together. A trace of a billion reads has some thousand names; one with
-/// more than this is damaged, or numbers its objects and belongs into one file with offsets.
-const NAMES_BYTES_MAX: usize = 1 << 30;
-/// Most files.
-const FILES_MAX: usize = 1 << 26;
+
+/// How much a table takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamesLimit {
+    /// Most files.
+    pub files: usize,
+    /// Most bytes of all names together.
+    pub name_bytes: usize,
+}
+
+/// For traces that are read. One of a billion reads has some thousand names; one with more than this is
+/// damaged, or numbers its objects and belongs into one file with offsets.
+impl Default for NamesLimit {
+    fn default() -> Self {
+        Self {
+            files: 1 << 26,
+            name_bytes: 1 << 30,
+        }
+    }
+}
 
 /// What is known of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +43,8 @@ struct Entry {
 enum Name {
     /// A number, where a format numbers its files: a tenth of the memory of a text.
     Number(u64),
-    Text(Box<[u8]>),
+    /// The same bytes as in the look-up.
+    Text(Arc<[u8]>),
 }
 
 /// There are more files, or longer names, than a table takes.
@@ -37,8 +54,8 @@ pub enum FullError {
     #[error("a file name of {0} bytes; the longest that Linux has is 4096")]
     Name(usize),
     /// All together.
-    #[error("more than {FILES_MAX} files, or more than 1 GiB of file names")]
-    Table,
+    #[error("more than {} files, or more than {} MiB of file names", .0.files, .0.name_bytes >> 20)]
+    Table(NamesLimit),
 }
 
 /// The files of a trace.
@@ -47,12 +64,22 @@ pub struct FileNames {
     entries: Vec<Entry>,
     // Every record is a look-up, and nothing depends on the order of these.
     numbers: HashMap<u64, FileRef, ahash::RandomState>,
-    texts: HashMap<Box<[u8]>, FileRef, ahash::RandomState>,
+    texts: HashMap<Arc<[u8]>, FileRef, ahash::RandomState>,
     text_bytes: usize,
+    limit: NamesLimit,
     newest: Option<FileRef>,
 }
 
 impl FileNames {
+    /// An empty table that takes so much.
+    #[must_use]
+    pub fn with_limit(limit: NamesLimit) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+
     /// How many files there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -94,12 +121,13 @@ impl FileNames {
         if name.len() > NAME_BYTES_MAX {
             return Err(FullError::Name(name.len()));
         }
-        if self.text_bytes + name.len() > NAMES_BYTES_MAX {
-            return Err(FullError::Table);
+        if self.text_bytes + name.len() > self.limit.name_bytes {
+            return Err(FullError::Table(self.limit));
         }
-        let file = self.add(Name::Text(name.into()))?;
+        let text: Arc<[u8]> = name.into();
+        let file = self.add(Name::Text(Arc::clone(&text)))?;
         self.text_bytes += name.len();
-        self.texts.insert(name.into(), file);
+        self.texts.insert(text, file);
         Ok(file)
     }
 
@@ -117,10 +145,10 @@ impl FileNames {
     }
 
     fn add(&mut self, name: Name) -> Result<FileRef, FullError> {
-        if self.entries.len() >= FILES_MAX {
-            return Err(FullError::Table);
+        if self.entries.len() >= self.limit.files {
+            return Err(FullError::Table(self.limit));
         }
-        let place = u32::try_from(self.entries.len()).map_err(|_| FullError::Table)?;
+        let place = u32::try_from(self.entries.len()).map_err(|_| FullError::Table(self.limit))?;
         self.entries.push(Entry { name, size: None });
         Ok(FileRef(place))
     }
@@ -186,6 +214,28 @@ mod tests {
         let mut files = FileNames::default();
         assert_eq!(files.named(&vec![b'a'; 5000]), Err(FullError::Name(5000)));
         assert!(files.is_empty());
+    }
+
+    #[test]
+    fn a_full_table_takes_no_new_file_and_still_knows_the_others() {
+        let limit = NamesLimit {
+            files: 3,
+            name_bytes: 4,
+        };
+        let mut files = FileNames::with_limit(limit);
+        let first = files.named(b"abc").expect("it fits");
+        let full = Err(FullError::Table(limit));
+        assert_eq!(files.named(b"de"), full, "bytes of names");
+        files.numbered(1).expect("it fits");
+        files.named(b"f").expect("it fits");
+        assert_eq!(files.named(b""), full, "files");
+        assert_eq!(files.numbered(2), full, "files");
+        assert_eq!((files.named(b"abc"), files.len()), (Ok(first), 3));
+        let text = FullError::Table(NamesLimit::default()).to_string();
+        assert_eq!(
+            text,
+            "more than 67108864 files, or more than 1024 MiB of file names"
+        );
     }
 
     #[test]

@@ -31,7 +31,7 @@ mod writer;
 pub use access::{Access, Decided, FileAdvice, FileRef, Operation};
 pub use columns::{Columns, ColumnsError};
 pub use error::{DamagePlace, Problem, TraceError};
-pub use files::{FileNames, FullError, NAME_BYTES_MAX};
+pub use files::{FileNames, FullError, NAME_BYTES_MAX, NamesLimit};
 pub use format::{
     AnyReader, Format, OpenOptions, RecordingNameError, create, format_of, from_stream, open,
     writer,

@@ -36,6 +36,16 @@ pub(super) struct Held {
     told: LruCache<FileKey, Timestamp>,
 }
 
+/// How many reads a fact tells of.
+pub(super) fn reads_of(fact: &Observation) -> u64 {
+    match fact.kind {
+        FactKind::Wait => 0,
+        // A read-ahead of the kernel's own in the background is no read.
+        FactKind::Miss if !fact.is_early => 0,
+        FactKind::Miss | FactKind::Accesses => u64::from(fact.count),
+    }
+}
+
 impl Held {
     /// None; the trace begins now.
     pub(super) fn new(now: Timestamp) -> Self {
@@ -52,8 +62,7 @@ impl Held {
     pub(super) fn on_fact(&mut self, fact: &Observation, file: FileRef) {
         match fact.kind {
             FactKind::Wait => self.on_wait(fact),
-            // A read-ahead of the kernel's own in the background is no read.
-            FactKind::Miss if !fact.is_early => {}
+            _ if reads_of(fact) == 0 => {}
             FactKind::Miss | FactKind::Accesses => self.on_accesses(fact, file),
         }
     }
