@@ -78,7 +78,7 @@ pub struct Daemon {
     readers: Readers,
     narrowed: NarrowedFiles,
     owned: OwnedDevices,
-    windows: DeviceWindows,
+    windows: Rc<DeviceWindows>,
     starving: StarvingFaults,
     memory: PressedMemory,
     /// Pages of one file that memory is taken to hold.

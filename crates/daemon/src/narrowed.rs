@@ -21,10 +21,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use ahead_device::machine::MachineTree;
-use ahead_device::superblock;
 use ahead_device::temporary_window::TemporaryWindow;
 use ahead_device::undo::{NotedProcess, UndoFile, UndoLock, UndoLockError};
-use ahead_device::window::{self, WindowError};
+use ahead_device::window::WindowError;
 use ahead_observer::observation::{FileKey, Observation};
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{PageCount, Timestamp};
@@ -33,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine_facts::now;
 use crate::reach::Reacher;
+use crate::windows::DeviceWindows;
 use note::Narrowed;
 
 pub use small_window::SmallWindow;
@@ -154,6 +154,7 @@ enum Leave {
 pub struct NarrowedFiles {
     machine: MachineTree,
     reacher: Rc<Reacher>,
+    windows: Rc<DeviceWindows>,
     folder: PathBuf,
     journal: UndoFile,
     noted: Noted,
@@ -165,7 +166,11 @@ impl NarrowedFiles {
     ///
     /// # Errors
     /// A daemon runs; or the journal's folder is not ours or cannot be made.
-    pub fn start(machine: &MachineTree, reacher: &Rc<Reacher>) -> Result<Self, NarrowError> {
+    pub(crate) fn start(
+        machine: &MachineTree,
+        reacher: &Rc<Reacher>,
+        windows: &Rc<DeviceWindows>,
+    ) -> Result<Self, NarrowError> {
         let journal = journal(machine);
         // Until this process is noted as the one daemon no other may see that there is none.
         let lock = UndoLock::take(&folder(machine))?;
@@ -176,6 +181,7 @@ impl NarrowedFiles {
         let started = Self {
             machine: machine.clone(),
             reacher: Rc::clone(reacher),
+            windows: Rc::clone(windows),
             folder: folder(machine),
             journal,
             noted: Noted { daemon, files },
@@ -199,9 +205,7 @@ impl NarrowedFiles {
     /// Whether another process that lives has set the window of `device` for a while. What one that was killed has left is put back.
     #[must_use]
     pub fn is_held_by_another(&self, device: u64) -> bool {
-        let target = superblock::window_target(&self.machine, DeviceNumber::from_dev(device));
-        let holder = target.and_then(|target| window::holder(&self.machine, &target).ok()?);
-        holder.is_some_and(|holder| holder != self.noted.daemon)
+        self.windows.is_held_by_another(device, self.noted.daemon)
     }
 
     /// Whether an open file of `file` in any process has this one.
@@ -255,9 +259,9 @@ impl NarrowedFiles {
             .duplicate(file, process, number)
             .map_err(NarrowError::Gone)?;
         let process = NotedProcess::of(process).map_err(NarrowError::Gone)?;
-        let device = DeviceNumber::from_dev(file.device);
-        let target = superblock::window_target(&self.machine, device)
-            .ok_or_else(|| WindowError::NoWindow(device.to_string()))?;
+        let target = self.windows.target(file.device).ok_or_else(|| {
+            WindowError::NoWindow(DeviceNumber::from_dev(file.device).to_string())
+        })?;
         let mut held = TemporaryWindow::hold(&self.machine, &target)?;
         let before_kib = held.before_kib();
         let is_other = |known: PageCount| known.bytes().get() / 1024 != before_kib;
@@ -409,6 +413,11 @@ mod tests {
 
     use super::*;
 
+    fn start(machine: &MachineTree) -> NarrowedFiles {
+        let windows = Rc::new(DeviceWindows::new(machine));
+        NarrowedFiles::start(machine, &Rc::new(Reacher::new()), &windows).unwrap()
+    }
+
     /// A server that opens a file, starts a worker and ends left the worker without a window for ever.
     #[test]
     fn what_a_child_has_inherited_is_put_back_there() {
@@ -417,7 +426,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let key = FileKey::of(&file.as_file().metadata().unwrap());
         let me = NotedProcess::of(std::process::id()).unwrap();
-        let mut started = NarrowedFiles::start(&machine, &Rc::new(Reacher::new())).unwrap();
+        let mut started = start(&machine);
         let start_ticks = me.start_ticks + 1;
         let number = file.as_file().as_raw_fd();
         let mut left = Narrowed::of(key, NotedProcess { start_ticks, ..me }, number);
@@ -477,8 +486,7 @@ mod tests {
         assert_eq!(noted_still().len(), 1);
         assert_eq!(noted_still()[0].device, unreached.device);
         // So it is to the daemon that starts next, and when that ends.
-        let reacher = Rc::new(Reacher::new());
-        let mut started = NarrowedFiles::start(&machine, &reacher).unwrap();
+        let mut started = start(&machine);
         started.forget_ended();
         assert_eq!((started.len(), started.widen_all()), (1, 1));
         drop(started);

@@ -43,7 +43,8 @@ impl Daemon {
     ) -> Result<Self, DaemonError> {
         let aside = Rc::new(Aside::default());
         let reacher = Rc::new(Reacher::with(&aside));
-        let narrowed = NarrowedFiles::start(machine, &reacher)?;
+        let windows = Rc::new(DeviceWindows::new(machine));
+        let narrowed = NarrowedFiles::start(machine, &reacher, &windows)?;
         let observer = Observing::start(folder)?;
         if service != Service::Observe {
             reach::may_reach().map_err(|source| DaemonError::Reach { source })?;
@@ -63,7 +64,7 @@ impl Daemon {
             readers: Readers::new(&aside),
             narrowed,
             owned: OwnedDevices::default(),
-            windows: DeviceWindows::new(machine),
+            windows,
             starving: StarvingFaults::new(),
             memory: PressedMemory::default(),
             file_memory: PageCount::new(0),
