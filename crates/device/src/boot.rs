@@ -30,7 +30,7 @@ mod unit;
 /// Longest file that is looked at; what people write for a window is a few lines.
 const BOOT_FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// Most files that are looked at. A full installation has about 200 rules, and as many units, which are read twice.
+/// Most files that are looked at. A full installation has about 200 rules, and as many units.
 const BOOT_FILES_MAX: usize = 4096;
 
 /// Where units of systemd lie; of two that are called the same, that of the last folder counts.
@@ -108,12 +108,13 @@ pub fn read_with(machine: &MachineTree, instead: &[(&str, &str)]) -> BootSetting
         files: 0,
         found: BootSettings::default(),
     };
+    let units = search.started_units();
     search.rules();
     search.file(Path::new("etc/hdparm.conf"), |_, text| text::hdparm(text));
     search.nfs();
     let hotplug = "etc/hotplug.d/block";
     search.folders(&[hotplug], "", |_, text| shell::hotplug(text));
-    search.units(true);
+    search.units(&units, true);
     let before = search.found.settings.len();
     search.folders(&TMPFILES, ".conf", |_, text| text::tmpfiles(text));
     // Of several lines for one path, systemd-tmpfiles takes the first.
@@ -128,10 +129,20 @@ pub fn read_with(machine: &MachineTree, instead: &[(&str, &str)]) -> BootSetting
     search.file(Path::new("etc/sysfs.conf"), |_, text| text::sysfs(text));
     search.folders(&["etc/sysfs.d"], ".conf", |_, text| text::sysfs(text));
     search.tuned();
-    search.units(false);
+    search.units(&units, false);
     search.rc_local();
     search.scripts();
     search.found
+}
+
+/// A unit of systemd that sets what it sets at boot.
+struct StartedUnit {
+    name: String,
+    file: PathBuf,
+    /// It is started when its device or mount appears, and by nothing else.
+    comes_with_device: bool,
+    /// That it is started is known.
+    is_sure: bool,
 }
 
 struct Search<'a> {
@@ -356,29 +367,45 @@ impl Search<'_> {
     }
 
     /// Units that are started: those that a device or a mount starts, which come with it, or all others.
-    fn units(&mut self, with_device: bool) {
+    fn units(&mut self, all: &[StartedUnit], comes_with_device: bool) {
+        for unit in all
+            .iter()
+            .filter(|unit| unit.comes_with_device == comes_with_device)
+        {
+            self.unit(unit);
+        }
+    }
+
+    /// All of them, in the order of their names.
+    fn started_units(&mut self) -> Vec<StartedUnit> {
         let wanted = self.wanted_units();
         let starts = |unit: &str, with: bool| {
             let mut of_unit = wanted.iter().filter(|(_, one)| one == unit);
             of_unit.any(|(folder, _)| is_of_device(folder) == with)
         };
-        for (name, file) in self.names(&UNITS, ".service") {
+        let names = self.names(&UNITS, ".service").into_iter();
+        let units = names.filter_map(|(name, file)| {
             let (early, late) = (starts(&name, true), starts(&name, false));
             // One that came with a package and is not enabled sets nothing; one of the administrator may be started by hand.
             let is_known = early || late || file.starts_with(UNITS_OF_THE_ADMINISTRATOR);
-            let is_now = if with_device {
-                early && !late
-            } else {
-                late || !early
-            };
-            if is_known && is_now {
-                self.unit(&name, &file, with_device || late);
-            }
-        }
+            is_known.then_some(StartedUnit {
+                name,
+                file,
+                comes_with_device: early && !late,
+                is_sure: early || late,
+            })
+        });
+        units.collect()
     }
 
     /// One unit with its drop-ins.
-    fn unit(&mut self, name: &str, file: &Path, is_sure: bool) {
+    fn unit(&mut self, unit: &StartedUnit) {
+        let StartedUnit {
+            name,
+            file,
+            is_sure,
+            ..
+        } = unit;
         let below = self.machine.below(file);
         let Some(text) = self.text(&below) else {
             return;
@@ -394,7 +421,7 @@ impl Search<'_> {
             }
         }
         let texts: Vec<_> = texts.iter().map(String::as_str).collect();
-        for (place, found) in unit::unit(&texts, is_sure) {
+        for (place, found) in unit::unit(&texts, *is_sure) {
             self.add(&places[place], vec![found]);
         }
         self.run_by(&unit::started_text(&texts));

@@ -72,7 +72,7 @@ pub fn examine(
         .total_bytes;
     let container = container::sign(machine);
     // A record that cannot be read is the affair of `ahead device verify`.
-    let verified = verify::verify(machine, None).unwrap_or_default();
+    let verified = verify::verify_with(machine, &boot).unwrap_or_default();
     let looked = targets.into_iter().map(|(target, stack)| {
         // A name that a terminal would obey is no word of a command.
         let is_plain = !target.contains(char::is_control);

@@ -5,12 +5,14 @@
 //! rule that gives it says that nothing did. A value that holds in the same start of the machine in which it was
 //! persisted proves only that it was set; so that is said.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
 
-use crate::boot;
+use crate::boot::{self, BootSettings};
+use crate::boot_setting::BootSetting;
 use crate::identity::{self, StableIdentity};
 use crate::machine::MachineTree;
 use crate::mechanism::Mechanism;
@@ -56,6 +58,29 @@ pub fn verify(
     machine: &MachineTree,
     text: Option<&str>,
 ) -> Result<Vec<VerifiedWindow>, PersistRecordError> {
+    // Read once, and only where a window does not hold.
+    let boot = OnceCell::new();
+    verify_by(machine, text, &|| {
+        &boot.get_or_init(|| boot::read(machine)).settings
+    })
+}
+
+/// [`verify`] everything, for whoever has read already what sets windows at boot.
+///
+/// # Errors
+/// The record cannot be read.
+pub fn verify_with(
+    machine: &MachineTree,
+    boot: &BootSettings,
+) -> Result<Vec<VerifiedWindow>, PersistRecordError> {
+    verify_by(machine, None, &|| &boot.settings)
+}
+
+fn verify_by<'a>(
+    machine: &MachineTree,
+    text: Option<&str>,
+    at_boot: &dyn Fn() -> &'a [BootSetting],
+) -> Result<Vec<VerifiedWindow>, PersistRecordError> {
     let persisted = persist_record::read(machine)?;
     let text = text.map(|text| target::name_to_keep(machine, text));
     let here = text
@@ -66,10 +91,14 @@ pub fn verify(
             .is_none_or(|text| one.is_of(text, here.as_ref()))
     };
     let meant = persisted.iter().filter(is_meant);
-    Ok(meant.map(|one| verified(machine, one)).collect())
+    Ok(meant.map(|one| verified(machine, one, at_boot)).collect())
 }
 
-fn verified(machine: &MachineTree, one: &Persisted) -> VerifiedWindow {
+fn verified<'a>(
+    machine: &MachineTree,
+    one: &Persisted,
+    at_boot: &dyn Fn() -> &'a [BootSetting],
+) -> VerifiedWindow {
     let mut why: Vec<String> = one
         .files
         .iter()
@@ -87,7 +116,7 @@ fn verified(machine: &MachineTree, one: &Persisted) -> VerifiedWindow {
         };
         let is_persisted = layer.read_ahead_kb == Some(one.kib);
         if !is_persisted {
-            let because = changed_by(machine, name, stack, layer, one);
+            let because = changed_by(machine, name, stack, layer, one, at_boot);
             why.push(match found.len() {
                 1 => because,
                 _ => format!("{name}: {because}"),
@@ -134,21 +163,21 @@ fn changed(machine: &MachineTree, path: &str, now: &PersistedText) -> Option<Str
 }
 
 /// Where the other window comes from, as far as the machine says it.
-fn changed_by(
+fn changed_by<'a>(
     machine: &MachineTree,
     name: &str,
     stack: &Stack,
     layer: &StackLayer,
     one: &Persisted,
+    at_boot: &dyn Fn() -> &'a [BootSetting],
 ) -> String {
     let Some(now) = layer.read_ahead_kb else {
         return format!("the window of {} cannot be read", layer.name);
     };
     let names = identity::names(machine, layer, stack);
-    let settings = boot::read(machine).settings;
     let ours: Vec<_> = one.files.iter().map(|file| &file.path).collect();
     let is_other = |file: &String| !ours.contains(&file);
-    let mut sets = settings
+    let mut sets = at_boot()
         .iter()
         .rev()
         .filter(|place| place.kib() == Some(now) && place.sets(&names) != Some(false));
