@@ -106,7 +106,7 @@ sysfs.d\t'A line in /etc/sysfs.d'
 nfs\t'The section nfsrahead of /etc/nfs.conf'
 hotplug\t'A script in /etc/hotplug.d/block (OpenWRT)'"
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from persist" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F
-complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from persist" -l yes -d 'Write without asking'
+complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from persist" -l yes -d 'Write without asking; with --json nothing is written without it, and the plan alone is printed'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from persist" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from persist" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ahead -n "__fish_ahead_using_subcommand device; and __fish_seen_subcommand_from verify" -l root -d 'The folder that holds the `sys`, `proc` and `dev` to look at, as of a recorded machine' -r -F

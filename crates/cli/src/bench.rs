@@ -263,7 +263,9 @@ fn draw_predictions(
 }
 
 /// An hour of measuring should not end in "no such folder".
-fn check_writable<const N: usize>(paths: [&Option<PathBuf>; N]) -> Result<(), BenchCommandError> {
+pub(crate) fn check_writable<const N: usize>(
+    paths: [&Option<PathBuf>; N],
+) -> Result<(), BenchCommandError> {
     for path in paths.into_iter().flatten() {
         std::fs::OpenOptions::new()
             .append(true)

@@ -253,6 +253,27 @@ fn arms_that_no_guest_has_are_refused_before_one_is_booted() {
     assert_refused(&predict, 2, &["`patched`", "off, stock:KIB, run"]);
 }
 
+/// It was found out when guests had run for minutes.
+#[test]
+fn a_prediction_that_cannot_be_written_is_refused_before_a_guest_is_booted() {
+    let place = Place::new();
+    for words in [
+        &["lab", "predict", "--json", "no/such/folder/p.json"][..],
+        &["lab", "predict", "--svg", "no/such/folder/p.json"],
+        &[
+            "lab",
+            "predict",
+            "--tree",
+            "small",
+            "--json",
+            "no/such/folder/p.json",
+        ],
+    ] {
+        let output = place.output(words);
+        assert_refused(&output, 1, &["no/such/folder/p.json"]);
+    }
+}
+
 /// They were run for nothing, or ended with 1 after the disk was made.
 #[test]
 fn nothing_to_do_is_wrong_usage() {

@@ -176,10 +176,11 @@ fn at_a_terminal_it_asks_and_only_yes_is_yes() {
     }
 }
 
-/// Whoever asked for JSON got a question in front of it, about a plan that was not shown.
+/// Whoever asked for JSON got a question in front of it, about a plan that was not shown; then nothing but a refusal.
 #[test]
-fn with_json_nothing_is_asked_at_a_terminal() {
+fn with_json_the_plan_is_printed_and_nothing_is_asked_or_written() {
     let machine = Machine::new();
+    let before = machine.etc();
     let words = machine.words(&["persist", "sda", "512K", "--json"]);
     let command = format!("{} {}", env!("CARGO_BIN_EXE_ahead"), words.join(" "));
     let output = Command::new("script")
@@ -188,15 +189,19 @@ fn with_json_nothing_is_asked_at_a_terminal() {
         .output()
         .expect("script");
     let said = stdout(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains("--yes") && !said.contains("[y/N]") && said.lines().count() == 1,
-        "{said}"
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let planned: Value = serde_json::from_str(&said).expect("JSON alone");
+    assert_eq!(planned["plan"]["kib"], 512);
+    assert!(planned["plan"]["files"][0]["path"].is_string(), "{said}");
+    assert_eq!(planned["change"], Value::Null);
+    assert_eq!(
+        (machine.etc(), machine.window()),
+        (before, "128".to_owned())
     );
-    assert_eq!(machine.window(), "128");
     let output = machine.device(&["persist", "sda", "512K", "--json", "--yes"]);
     let json: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(json["change"]["now_kib"], 512);
+    assert_eq!(json["plan"], planned["plan"], "it is what was carried out");
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub struct PersistOptions {
     /// What is to set it at boot; without it, what sets windows here already, and else what is installed
     #[arg(long = "as", value_name = "HOW", value_enum)]
     pub mechanism: Option<PersistChoice>,
-    /// Write without asking
+    /// Write without asking; with --json nothing is written without it, and the plan alone is printed
     #[arg(long)]
     pub yes: bool,
     /// How to look.

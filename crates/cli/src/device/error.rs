@@ -43,11 +43,6 @@ pub enum DeviceCommandError {
     /// There is no terminal that could be asked.
     #[error("nothing was written: say --yes, as there is no terminal to ask at")]
     NotAsked,
-    /// The question would stand in the JSON, and the plan be shown to nobody.
-    #[error(
-        "nothing was written: with --json nothing is asked; look at the plan without it, then say --yes"
-    )]
-    JsonNotAsked,
     /// The answer was no.
     #[error("nothing was written")]
     Declined,
@@ -61,11 +56,9 @@ impl DeviceCommandError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Value(_)
-            | Self::NotExamined(_)
-            | Self::NoMachine(_)
-            | Self::NotAsked
-            | Self::JsonNotAsked => Exit::Usage,
+            Self::Value(_) | Self::NotExamined(_) | Self::NoMachine(_) | Self::NotAsked => {
+                Exit::Usage
+            }
             Self::Target(error) if error.is_usage() => Exit::Usage,
             Self::Measure(error) => error.exit(),
             Self::Recommend(error) => error.exit(),

@@ -1,4 +1,5 @@
-//! `ahead device persist`, `verify` and `revert`: a plan is shown as a diff, then asked about, then carried out.
+//! `ahead device persist`, `verify` and `revert`: a plan is shown as a diff, then asked about, then carried out. Programs are asked
+//! nothing: with `--json` the plan is all that comes of it, unless `--yes` was said.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, IsTerminal as _};
@@ -18,11 +19,12 @@ use crate::arguments::{DeviceOptions, PersistChoice, PersistOptions};
 use crate::exit::Exit;
 use crate::output::{to_json, to_stdout};
 
-/// What was done, for programs.
+/// What is to be done, and was, for programs.
 #[derive(Serialize)]
 struct PersistedWindow<'a> {
     plan: &'a PersistPlan,
-    change: &'a WindowChange,
+    /// Nothing where only the plan was asked for: then nothing was written.
+    change: Option<&'a WindowChange>,
 }
 
 /// Persists `kib` and returns the text to print.
@@ -31,22 +33,19 @@ pub(super) fn persist(
     arguments: &PersistOptions,
     kib: u64,
 ) -> Result<String, DeviceCommandError> {
-    if arguments.options.json && !arguments.yes {
-        return Err(DeviceCommandError::JsonNotAsked);
-    }
     let only = arguments.mechanism.map(mechanism);
     let plan = persist::plan(machine, &arguments.target, kib, only)?;
-    if !arguments.options.json {
-        say(&shown(&plan))?;
+    if arguments.options.json {
+        let carry_out = || persist::carry_out(machine, &plan);
+        let change = arguments.yes.then(carry_out).transpose()?;
+        let (plan, change) = (&plan, change.as_ref());
+        return Ok(to_json(&PersistedWindow { plan, change }));
     }
+    say(&shown(&plan))?;
     if !arguments.yes {
         ask()?;
     }
     let change = persist::carry_out(machine, &plan)?;
-    if arguments.options.json {
-        let (plan, change) = (&plan, &change);
-        return Ok(to_json(&PersistedWindow { plan, change }));
-    }
     let target = quoted(&plan.target);
     Ok(format!(
         "{}: {} now, {} before, and at every boot by {}.\n`ahead device verify {target}` says whether it holds; `ahead device revert {target}` takes it back.\n",

@@ -25,7 +25,10 @@ use crate::disk;
 use crate::exit::Exit;
 
 pub(super) fn predict(arguments: &LabPredict) -> Result<(String, Exit), LabError> {
+    // Guests run for minutes.
+    let check_files = || bench::check_writable([&arguments.json, &arguments.svg]);
     if let Some(tree) = arguments.tree.as_deref().and_then(Tree::find) {
+        check_files()?;
         return trees::predict(arguments, tree.scaled(arguments.percent));
     }
     let options = [
@@ -40,6 +43,7 @@ pub(super) fn predict(arguments: &LabPredict) -> Result<(String, Exit), LabError
     for folder in folders.into_iter().flatten() {
         results_folder(folder)?;
     }
+    check_files()?;
     if !arguments.reclaim.is_empty() {
         return rule_by_rule(arguments, &sweep);
     }

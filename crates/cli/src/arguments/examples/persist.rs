@@ -25,6 +25,10 @@ pub(super) const PERSIST: Lines = &[
         "sudo ahead device persist sda 512K --as udev --yes",
         "a rule of udev, without asking",
     ),
+    (
+        "ahead device persist sda 512K --json",
+        "the plan for programs; nothing is written",
+    ),
 ];
 
 /// `ahead device verify`.
