@@ -19,6 +19,7 @@ use ahead_study::table;
 use crate::arguments::{DeviceOptions, DeviceVerb};
 use crate::exit::Exit;
 use crate::output::{problem, to_json};
+use crate::prose;
 
 mod error;
 pub mod measure;
@@ -46,7 +47,7 @@ pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
             if options.json {
                 to_json(&stacks)
             } else {
-                list(&stacks)
+                prose::for_terminal(list(&stacks))
             }
         }
         DeviceVerb::Get { target, options } => {
@@ -55,7 +56,7 @@ pub fn device(verb: &DeviceVerb) -> Result<(String, Exit), DeviceCommandError> {
             if options.json {
                 to_json(&stack)
             } else {
-                get(target, &stack)
+                prose::for_terminal(get(target, &stack))
             }
         }
         DeviceVerb::Set {

@@ -9,6 +9,7 @@ use crate::asking::{About, AskingError, name_of, pages, pattern_of, reader_of};
 use crate::explained::{self, Headings, Subject};
 use crate::figures::seconds;
 use crate::output::to_json;
+use crate::prose;
 
 /// What was decided, as text.
 ///
@@ -19,7 +20,7 @@ pub fn explain(arguments: &arguments::Explain) -> Result<String, AskingError> {
     Ok(if arguments.json {
         to_json(&status.files)
     } else {
-        explained(&status)
+        prose::for_terminal(explained(&status))
     })
 }
 

@@ -25,6 +25,7 @@ pub mod generate;
 pub mod lab;
 pub mod output;
 mod progress;
+mod prose;
 pub mod record;
 pub mod replay;
 pub mod reproduce;
@@ -215,7 +216,10 @@ fn dispatch(verb: Verb) -> Result<Exit, VerbError> {
             return Ok(exit);
         }
         Verb::Doctor(arguments) => {
-            let (text, exit) = doctor::doctor(&arguments)?;
+            let (mut text, exit) = doctor::doctor(&arguments)?;
+            if !arguments.options.json {
+                text = prose::for_terminal(text);
+            }
             output::to_stdout(&text)?;
             return Ok(exit);
         }

@@ -39,6 +39,14 @@ pub fn with_titles(titles: &[&str], numeric: Range<usize>) -> Table {
     table
 }
 
+/// Columns of the terminal, as tables take it; `None` in a file or a pipe.
+#[must_use]
+pub fn terminal_columns() -> Option<u16> {
+    let table = Table::new();
+    let columns = table.width().unwrap_or(COLUMNS_MIN).max(COLUMNS_MIN);
+    table.is_tty().then_some(columns)
+}
+
 /// A column of words whose title stays whole.
 fn no_narrower_than(title: &str) -> ColumnConstraint {
     let words = title.split_whitespace().map(|word| word.chars().count());

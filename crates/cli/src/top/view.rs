@@ -9,7 +9,7 @@ use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table, TableState};
 
 use super::model::{Model, Row, View};
 use crate::asking::pages;
-use crate::{explain, figures};
+use crate::{explain, figures, prose};
 
 /// Columns behind the name, with their widths: numbers as `1023.9M`.
 const COLUMNS: [(&str, u16); 8] = [
@@ -177,35 +177,11 @@ fn draw_file(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         Some(file) => explain::about_file(file, model.status.now_ns),
         None => "this file is not known any more".to_owned(),
     };
-    let text = wrapped(&text, area.width.into());
+    let text = prose::broken(&text, area.width.into());
     let lines = u16::try_from(text.lines().count()).unwrap_or(u16::MAX);
     let scrolled = model.scrolled.min(lines.saturating_sub(area.height));
     let paragraph = Paragraph::new(text).scroll((scrolled, 0));
     frame.render_widget(paragraph, area);
-}
-
-/// Lines that are too long go on below, further in.
-fn wrapped(text: &str, width: usize) -> String {
-    const FURTHER_IN: &str = "      ";
-    let width = width.max(FURTHER_IN.len() * 2);
-    let mut all = String::new();
-    for line in text.lines() {
-        let mut rest: Vec<char> = line.chars().collect();
-        while rest.len() > width {
-            // At a space, unless that leaves less than half.
-            let space = rest[..=width].iter().rposition(|one| *one == ' ');
-            let end = space.filter(|place| *place > width / 2).unwrap_or(width);
-            let behind: String = rest[end..].iter().collect();
-            all.extend(&rest[..end]);
-            all.push('\n');
-            rest = format!("{FURTHER_IN}{}", behind.trim_start())
-                .chars()
-                .collect();
-        }
-        all.extend(&rest);
-        all.push('\n');
-    }
-    all
 }
 
 fn keys_of(model: &Model) -> &'static str {
