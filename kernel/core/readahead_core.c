@@ -61,6 +61,8 @@
 /* When a stream is believed. */
 #define YOUNG_GAP_PAGES		32U
 #define REORDER_PAGES		128U
+/* As late as that comes what a run with holes, or out of order, left out. */
+#define LATE_PAGES		1024U
 #define ESTABLISHED_HITS	4U
 #define DOUBTFUL_HITS		8U
 #define STRIDED_HITS		3U
@@ -624,13 +626,28 @@ static enum fit fit_candidate(const struct ra_stream *stream,
 	return FIT_NONE;
 }
 
+/* Pages behind the reader may still be wanted, as others there were. */
+static bool has_gaps_behind(const struct ra_stream *stream)
+{
+	return stream->hits >= ESTABLISHED_HITS &&
+	       (has_holes(stream) || stream->shape == RA_SHUFFLED);
+}
+
+/* The access lies where the run has left out pages, or may have. */
+static bool is_late(const struct ra_stream *stream, struct ra_range access)
+{
+	return is_run(stream) && has_gaps_behind(stream) &&
+	       span_of(stream, access).end <= stream->next;
+}
+
 static enum fit fit_run(const struct ra_stream *stream, struct ra_range access)
 {
 	struct ra_range span = span_of(stream, access);
 	u64 ahead = stream->hits >= ESTABLISHED_HITS ? REORDER_PAGES :
 						       YOUNG_GAP_PAGES;
+	u64 late = has_gaps_behind(stream) ? LATE_PAGES : ahead;
 	/* A read that repeats the last one belongs to it, however long. */
-	u64 behind = max_of(ahead, stream->length);
+	u64 behind = max_of(late, stream->length);
 
 	if (!within(span.start, minus(stream->next, behind),
 		    plus(stream->next, ahead)))
@@ -2772,10 +2789,14 @@ static unsigned int hint_of(const struct ra_history *file,
 	return file->last < places ? streams[file->last].successor : 0;
 }
 
-/* Which stream fits best: its place, else -1 and the one that lies around. */
+/*
+ * Which stream fits best: its place, else -1 and the one that lies around. What
+ * fills a hole comes before what leaves one, then the shorter way.
+ */
 static int find(const struct arrival *a, int *around)
 {
 	enum fit near_fit = FIT_NONE;
+	bool near_late = false;
 	u64 near_miss = 0;
 	unsigned int place;
 	int near = -1;
@@ -2784,6 +2805,7 @@ static int find(const struct arrival *a, int *around)
 	for (place = 0; place < a->places; place++) {
 		const struct ra_stream *stream = &a->streams[place];
 		enum fit fit = fit_of(stream, a->access);
+		bool late;
 		u64 miss;
 
 		if (fit == FIT_EXACT && !is_candidate(stream))
@@ -2793,11 +2815,15 @@ static int find(const struct arrival *a, int *around)
 				*around = place;
 			continue;
 		}
+		late = is_late(stream, a->access);
 		miss = miss_of(stream, a->access);
 		if (near < 0 || fit > near_fit ||
-		    (fit == near_fit && miss < near_miss)) {
+		    (fit == near_fit && late > near_late) ||
+		    (fit == near_fit && late == near_late &&
+		     miss < near_miss)) {
 			near = place;
 			near_fit = fit;
+			near_late = late;
 			near_miss = miss;
 		}
 	}

@@ -5,7 +5,7 @@ use ahead_sim::algorithm::Policy;
 use ahead_sim::simulate;
 use ahead_sim::world::Machine;
 use ahead_trace::{Access, FileNames, InMemory};
-use ahead_units::PageCount;
+use ahead_units::{PAGE_BYTES, PageCount};
 use ahead_workload::Job;
 use ahead_workload::trace::{self, Timing};
 
@@ -73,4 +73,30 @@ fn what_follows_a_long_read_is_not_asked_for_where_a_new_one_begins_as_far_behin
         [(begin, 144_534), (begin + 144_534, 1_626_188)]
     });
     assert_no_longer("frames", &frames.collect::<Vec<_>>());
+}
+
+/// Whole pages of tiles of so many `lines`, `bytes` of each, of a table whose lines are `line` bytes long; tile after tile, as the daemon and the
+/// kernel see them.
+fn of_tiles(lines: u64, bytes: u64, line: u64) -> Vec<(u64, u64)> {
+    let bands = (32 << 20) / (lines * line);
+    let places = (0..bands).flat_map(move |band| {
+        (0..line / bytes).flat_map(move |tile| {
+            (0..lines).map(move |below| (band * lines + below) * line + tile * bytes)
+        })
+    });
+    let pages = places.map(|place| {
+        let begin = place / PAGE_BYTES * PAGE_BYTES;
+        (begin, (place + bytes).next_multiple_of(PAGE_BYTES) - begin)
+    });
+    pages.collect()
+}
+
+/// They were several runs with holes, none of which said that all is read in the end: 3.1 times the kernel's time on a disk and a stripe of disks
+/// for 64 lines, 2.8 on an SSD for 12, 2.3 for 8.
+#[test]
+fn tiles_of_short_lines_take_no_longer_than_with_the_kernel_alone() {
+    for (lines, bytes, line) in [(64, 5000, 60_000), (12, 5000, 60_000), (8, 8192, 40_960)] {
+        let what = format!("{bytes} of {line} bytes in {lines} lines");
+        assert_no_longer(&what, &of_tiles(lines, bytes, line));
+    }
 }

@@ -77,9 +77,13 @@ pub(super) fn find(streams: &[Stream], access: &Access) -> Match {
     }
 }
 
-/// Lower is better: exact before near, then the shorter way.
-fn rank(stream: &Stream, fit: Fit, access: &Access) -> (bool, u64) {
-    (fit != Fit::Exact, stream.distance(access))
+/// Lower is better: exact before near, then what fills a hole before what leaves one, then the shorter way.
+fn rank(stream: &Stream, fit: Fit, access: &Access) -> (bool, bool, u64) {
+    (
+        fit != Fit::Exact,
+        !stream.is_late(access),
+        stream.distance(access),
+    )
 }
 
 /// Another stream in whose window the one at `place` runs.

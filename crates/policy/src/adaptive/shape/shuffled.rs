@@ -25,6 +25,10 @@ steering! {
     DISORDER_SHUFFLED: u8 = 8;
 }
 
+/// Pages by which an access may come late to a run with holes, or out of order: 4 MiB. What it left out in the first line of a tile, or the first
+/// column of a table, it comes back for; as runs of their own these hide that in the end everything is read.
+pub(in crate::adaptive) const LATE_PAGES: u64 = 1024;
+
 /// Disorder is counted up to here, so that a run that is in order again is soon called so.
 const DISORDER_MAX: u8 = 64;
 

@@ -18,7 +18,7 @@ use crate::adaptive::served::Served;
 use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::Grid;
-use crate::adaptive::shape::shuffled::{Disorder, REORDER_PAGES};
+use crate::adaptive::shape::shuffled::{Disorder, LATE_PAGES, REORDER_PAGES};
 use crate::adaptive::shape::sparse::Density;
 use crate::adaptive::shape::strided;
 use crate::adaptive::shape::{candidate, run};
@@ -264,11 +264,22 @@ impl Stream {
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 let tolerance = self.tolerance();
                 // A read that repeats the end of the last one belongs to it, however long it is.
-                let behind = tolerance.max(u64::from(self.length));
+                let late = if self.has_gaps_behind() {
+                    LATE_PAGES
+                } else {
+                    tolerance
+                };
+                let behind = late.max(u64::from(self.length));
                 run::fit(&self.window, self.span(access), behind, tolerance)
             }
             Shape::Strided => strided::fit(&self.window, &self.grid(), self.regular, access),
         }
+    }
+
+    /// Whether pages behind the reader of this run may still be wanted, as others there were.
+    fn has_gaps_behind(&self) -> bool {
+        let is_established = self.hits >= ESTABLISHED_HITS.get();
+        is_established && (self.has_holes() || self.shape == Shape::Shuffled)
     }
 
     /// Pages by which an access may miss the place where it is expected.

@@ -40,6 +40,13 @@ impl Stream {
         self.hits < DOUBTFUL_HITS.get() && self.is_wide_stride()
     }
 
+    /// Whether `access` lies where this run has left out pages, or may have.
+    pub(in crate::adaptive) fn is_late(&self, access: &Access) -> bool {
+        self.shape.is_run()
+            && self.has_gaps_behind()
+            && self.places_of(access).1 <= self.window.next
+    }
+
     /// Whether the stream is old enough to be worth a request; of a stride `needed` elements have to have come where they were expected.
     pub(in crate::adaptive) fn is_trusted(&self, needed: u8) -> bool {
         match self.shape {
