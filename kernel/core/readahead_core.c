@@ -626,11 +626,15 @@ static enum fit fit_candidate(const struct ra_stream *stream,
 	return FIT_NONE;
 }
 
-/* Pages behind the reader may still be wanted, as others there were. */
+/*
+ * Pages behind the reader may still be wanted, as others there were: it has
+ * left some out.
+ */
 static bool has_gaps_behind(const struct ra_stream *stream)
 {
 	return stream->hits >= ESTABLISHED_HITS &&
-	       (has_holes(stream) || stream->shape == RA_SHUFFLED);
+	       (stream->shape == RA_SPARSE || stream->shape == RA_SHUFFLED) &&
+	       stream->held < stream->spanned;
 }
 
 /* The access lies where the run has left out pages, or may have. */
@@ -638,6 +642,15 @@ static bool is_late(const struct ra_stream *stream, struct ra_range access)
 {
 	return is_run(stream) && has_gaps_behind(stream) &&
 	       span_of(stream, access).end <= stream->next;
+}
+
+/* The same, by more than what a server shuffles. */
+static bool is_long_late(const struct ra_stream *stream,
+			 struct ra_range access)
+{
+	return is_late(stream, access) &&
+	       span_of(stream, access).start <
+		       minus(stream->next, REORDER_PAGES);
 }
 
 static enum fit fit_run(const struct ra_stream *stream, struct ra_range access)
@@ -795,8 +808,12 @@ static void settle(struct ra_history *file, const struct step *step,
 
 	if (covered)
 		owe(file, to_u32(step->hole));
-	/* One that comes late fills a hole that was owed when it was passed. */
-	if (covered && !step->late && rate)
+	/*
+	 * One that comes late fills a hole that was owed when it was passed. So
+	 * late that nobody knows any more whether it had been asked for, it may
+	 * have been.
+	 */
+	if (covered != step->late && rate)
 		rate--;
 	paid = times(to_u32(length), rate);
 	file->debt = minus(file->debt, paid);
@@ -1162,6 +1179,7 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 {
 	u64 unread = unread_of(stream);
 	u64 before = stream->next;
+	bool had_gaps = stream->held < stream->spanned;
 	bool was_strided = stream->shape == RA_STRIDED, is_strided;
 	struct step step = {};
 	struct ra_range span;
@@ -1188,7 +1206,7 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 	if (!is_strided) {
 		span = span_of(stream, access);
 		step.hole = minus(span.start, before);
-		step.late = span.end < before;
+		step.late = span.end < before && had_gaps;
 	}
 	return step;
 }
@@ -2791,11 +2809,13 @@ static unsigned int hint_of(const struct ra_history *file,
 
 /*
  * Which stream fits best: its place, else -1 and the one that lies around. What
- * fills a hole comes before what leaves one, then the shorter way.
+ * fills a hole comes before what leaves one, then the shorter way. What it left
+ * out long ago only the stream of the newest access comes back for.
  */
 static int find(const struct arrival *a, int *around)
 {
 	enum fit near_fit = FIT_NONE;
+	bool explained = !a->file->unexplained_run;
 	bool near_late = false;
 	u64 near_miss = 0;
 	unsigned int place;
@@ -2815,6 +2835,9 @@ static int find(const struct arrival *a, int *around)
 				*around = place;
 			continue;
 		}
+		if (fit == FIT_NEAR && !(place == a->file->last && explained) &&
+		    is_long_late(stream, a->access))
+			continue;
 		late = is_late(stream, a->access);
 		miss = miss_of(stream, a->access);
 		if (near < 0 || fit > near_fit ||

@@ -53,8 +53,9 @@ impl Debt {
         if covered {
             self.owe(u32::try_from(step.hole).unwrap_or(u32::MAX));
         }
-        // A shuffled request that comes late fills a hole that was owed when it was passed.
-        let prefetched = covered && !step.is_late;
+        // A shuffled request that comes late fills a hole that was owed when it was passed. What comes so late that nobody knows any more whether
+        // it had been asked for may have been.
+        let prefetched = covered != step.is_late;
         let rate = knobs
             .readahead_hit_rate
             .saturating_sub(u32::from(prefetched));

@@ -44,8 +44,9 @@ pub(super) enum Match {
 }
 
 /// Which stream `access` belongs to: the one that fits best, else the first in whose window it lies.
-/// One pass, because random reads look at all streams.
-pub(super) fn find(streams: &[Stream], access: &Access) -> Match {
+/// One pass, because random reads look at all streams. What it left out long ago only the stream of the `newest` access comes back for:
+/// random reads of a small file are late for one as often as not.
+pub(super) fn find(streams: &[Stream], newest: Option<usize>, access: &Access) -> Match {
     let mut near = None;
     let mut around = None;
     let pages = access.pages();
@@ -57,6 +58,7 @@ pub(super) fn find(streams: &[Stream], access: &Access) -> Match {
                     around = Some(place);
                 }
             }
+            Fit::Near if newest != Some(place) && stream.is_long_late(access) => {}
             fit => {
                 let better = match near {
                     None => true,

@@ -147,7 +147,8 @@ impl FileStreams {
         if expected.is_none_or(|stream| self.is_calm(self.tick, stream)) {
             return self.unexplained();
         }
-        let found = matching::find(streams, access);
+        let newest = (self.unexplained_run == 0).then_some(self.last.into());
+        let found = matching::find(streams, newest, access);
         // It may begin so near behind the last one that it would be taken for that one going on with a hole.
         if self.beginnings.awaits()
             && let Some(found) = self.foreseen(streams, found, access)

@@ -51,6 +51,12 @@ impl Density {
         has_holes(self.held.into(), self.spanned.into())
     }
 
+    /// Whether anything is left out that was not read since.
+    #[inline]
+    pub(in crate::adaptive) fn has_gaps(self) -> bool {
+        self.held < self.spanned
+    }
+
     /// Whether reading through the holes pays, for accesses of `length` pages: the limit allows it
     /// and a hole costs less than half a request of its own.
     pub(in crate::adaptive) fn holes_pay(self, length: u32, moment: &Moment) -> bool {

@@ -276,10 +276,11 @@ impl Stream {
         }
     }
 
-    /// Whether pages behind the reader of this run may still be wanted, as others there were.
+    /// Whether pages behind the reader of this run may still be wanted, as others there were: it has left some out.
     fn has_gaps_behind(&self) -> bool {
         let is_established = self.hits >= ESTABLISHED_HITS.get();
-        is_established && (self.has_holes() || self.shape == Shape::Shuffled)
+        let leaves_out = matches!(self.shape, Shape::Sparse | Shape::Shuffled);
+        is_established && leaves_out && self.density.has_gaps()
     }
 
     /// Pages by which an access may miss the place where it is expected.

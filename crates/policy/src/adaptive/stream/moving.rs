@@ -18,7 +18,7 @@ use ahead_units::{PAGE_BYTES, PageCount};
 pub(in crate::adaptive) struct Step {
     /// Pages that it passed over.
     pub(in crate::adaptive) hole: u64,
-    /// It lies behind the reader: it came late, and may fill a hole.
+    /// It lies behind the reader, where pages were left out: it came late, and may fill a hole.
     pub(in crate::adaptive) is_late: bool,
     /// Pages of the window that the stream gave up with its old shape, or with its old grid.
     pub(in crate::adaptive) lost: PageCount,
@@ -87,6 +87,7 @@ impl Stream {
         self.last_used = tick;
         let unread = self.unread();
         let before = self.window.next;
+        let had_gaps = self.density.has_gaps();
         let was_strided = self.shape == Shape::Strided;
         let mut moved = Moved::On;
         match self.shape {
@@ -118,7 +119,7 @@ impl Stream {
         if !is_strided {
             let span = self.span(access);
             step.hole = span.start.saturating_sub(before);
-            step.is_late = span.end < before;
+            step.is_late = span.end < before && had_gaps;
         }
         step
     }

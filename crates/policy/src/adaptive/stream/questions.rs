@@ -9,6 +9,7 @@ use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::Grid;
 use crate::adaptive::shape::regular::REGULAR_STEPS;
+use crate::adaptive::shape::shuffled::REORDER_PAGES;
 use crate::adaptive::shape::{run, sparse, strided};
 use crate::reason::Pattern;
 use ahead_units::PageCount;
@@ -45,6 +46,12 @@ impl Stream {
         self.shape.is_run()
             && self.has_gaps_behind()
             && self.places_of(access).1 <= self.window.next
+    }
+
+    /// Whether `access` [is late](Self::is_late), and by more than what a server shuffles.
+    pub(in crate::adaptive) fn is_long_late(&self, access: &Access) -> bool {
+        let reordered = self.window.next.saturating_sub(REORDER_PAGES.get());
+        self.is_late(access) && self.places_of(access).0 < reordered
     }
 
     /// Whether the stream is old enough to be worth a request; of a stride `needed` elements have to have come where they were expected.
