@@ -499,6 +499,15 @@ static bool has_holes(const struct ra_stream *stream)
 	return are_few(stream->held, stream->spanned);
 }
 
+/*
+ * Anything is left out that was not read since, as far as is known: pages that
+ * two reads share count twice.
+ */
+static bool has_gaps(const struct ra_stream *stream)
+{
+	return stream->held < 2U * stream->spanned;
+}
+
 static bool is_shuffled(const struct ra_stream *stream)
 {
 	return stream->disorder > DISORDER_SHUFFLED;
@@ -634,7 +643,7 @@ static bool has_gaps_behind(const struct ra_stream *stream)
 {
 	return stream->hits >= ESTABLISHED_HITS &&
 	       (stream->shape == RA_SPARSE || stream->shape == RA_SHUFFLED) &&
-	       stream->held < stream->spanned;
+	       has_gaps(stream);
 }
 
 /* The access lies where the run has left out pages, or may have. */
@@ -1179,7 +1188,7 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 {
 	u64 unread = unread_of(stream);
 	u64 before = stream->next;
-	bool had_gaps = stream->held < stream->spanned;
+	bool had_gaps = has_gaps(stream);
 	bool was_strided = stream->shape == RA_STRIDED, is_strided;
 	struct step step = {};
 	struct ra_range span;

@@ -51,10 +51,10 @@ impl Density {
         has_holes(self.held.into(), self.spanned.into())
     }
 
-    /// Whether anything is left out that was not read since.
+    /// Whether anything is left out that was not read since, as far as is known: pages that two reads share count twice.
     #[inline]
     pub(in crate::adaptive) fn has_gaps(self) -> bool {
-        self.held < self.spanned
+        u32::from(self.held) < 2 * u32::from(self.spanned)
     }
 
     /// Whether reading through the holes pays, for accesses of `length` pages: the limit allows it
