@@ -1096,6 +1096,17 @@ static void count_regular(struct ra_stream *stream, bool waits)
 	stream->regular = plus_u8(stream->regular, 1);
 }
 
+/*
+ * The run comes back for what it leaves out, so that even steps are no stride:
+ * those down the first lines of a tile are. One that looks at an index between
+ * its elements reads less than one page of four.
+ */
+static bool comes_back(const struct ra_stream *stream)
+{
+	return stream->shape == RA_SHUFFLED &&
+	       4U * stream->held >= stream->spanned;
+}
+
 /* @waits: some of the last reads of the file waited */
 static void advance_run(struct ra_stream *stream, struct ra_range access,
 			bool waits)
@@ -1123,7 +1134,8 @@ static void advance_run(struct ra_stream *stream, struct ra_range access,
 		return;
 	}
 	step = step_between(minus(old, stream->length), span.start);
-	if (has_hole && step == stream->step && length == stream->length) {
+	if (has_hole && step == stream->step && length == stream->length &&
+	    !comes_back(stream)) {
 		count_regular(stream, waits && step <= SHORT_STEP_PAGES);
 	} else {
 		stream->regular = 0;

@@ -95,7 +95,12 @@ fn of_tiles(lines: u64, bytes: u64, line: u64) -> Vec<(u64, u64)> {
 /// for 64 lines, 2.8 on an SSD for 12, 2.3 for 8.
 #[test]
 fn tiles_of_short_lines_take_no_longer_than_with_the_kernel_alone() {
-    for (lines, bytes, line) in [(64, 5000, 60_000), (12, 5000, 60_000), (8, 8192, 40_960)] {
+    for (lines, bytes, line) in [
+        (64, 5000, 60_000),
+        (12, 5000, 60_000),
+        (8, 8192, 40_960),
+        (8, 13_000, 129_838),
+    ] {
         let what = format!("{bytes} of {line} bytes in {lines} lines");
         assert_no_longer(&what, &of_tiles(lines, bytes, line));
     }

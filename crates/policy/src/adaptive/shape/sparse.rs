@@ -57,6 +57,11 @@ impl Density {
         u32::from(self.held) < 2 * u32::from(self.spanned)
     }
 
+    /// Whether one page of four is read, at least: one that looks at an index between its elements reads fewer.
+    pub(in crate::adaptive) fn is_a_fourth_read(self) -> bool {
+        u32::from(self.held) * 4 >= u32::from(self.spanned)
+    }
+
     /// Whether reading through the holes pays, for accesses of `length` pages: the limit allows it
     /// and a hole costs less than half a request of its own.
     pub(in crate::adaptive) fn holes_pay(self, length: u32, moment: &Moment) -> bool {

@@ -41,6 +41,11 @@ pub(in crate::adaptive) struct Seen {
 }
 
 impl Stream {
+    /// Whether this run comes back for what it leaves out, so that even steps are no stride: those down the first lines of a tile are.
+    fn comes_back(&self) -> bool {
+        self.shape == Shape::Shuffled && self.density.is_a_fourth_read()
+    }
+
     /// Whether `access` may be the next element of a stride that this run is to become: pages are left out before it, as many as before the last
     /// one but for one. Else what another reader of the file strides by would be forgotten over those of a run that is none. One that asks
     /// reads through its holes, and goes on so.
@@ -168,7 +173,7 @@ impl Stream {
         let is_equal = step == regular::pages_of(self.window.step) && length == self.length;
         let is_short = regular::is_short(step);
         let stride = (seen.stride).filter(|stride| self.is_of_stride(stride, step));
-        if seen.is_read_on {
+        if seen.is_read_on || self.comes_back() {
             self.regular = 0;
             self.window.step = step;
         } else if stride.is_some() {
