@@ -1134,8 +1134,14 @@ static void advance_run(struct ra_stream *stream, struct ra_range access,
 		return;
 	}
 	step = step_between(minus(old, stream->length), span.start);
-	if (has_hole && step == stream->step && length == stream->length &&
-	    !comes_back(stream)) {
+	if (comes_back(stream)) {
+		/* Until it has not come back for many of these. */
+		if (stream->disorder)
+			stream->disorder--;
+		stream->regular = 0;
+		stream->step = step;
+	} else if (has_hole && step == stream->step &&
+		   length == stream->length) {
 		count_regular(stream, waits && step <= SHORT_STEP_PAGES);
 	} else {
 		stream->regular = 0;

@@ -174,6 +174,8 @@ impl Stream {
         let is_short = regular::is_short(step);
         let stride = (seen.stride).filter(|stride| self.is_of_stride(stride, step));
         if seen.is_read_on || self.comes_back() {
+            // Until it has not come back for many of these.
+            self.disorder.on_order();
             self.regular = 0;
             self.window.step = step;
         } else if stride.is_some() {
