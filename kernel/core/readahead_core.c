@@ -503,7 +503,7 @@ static bool has_holes(const struct ra_stream *stream)
  * Anything is left out that was not read since, as far as is known: pages that
  * two reads share count twice.
  */
-static bool has_gaps(const struct ra_stream *stream)
+static bool may_have_gaps(const struct ra_stream *stream)
 {
 	return stream->held < 2U * stream->spanned;
 }
@@ -643,23 +643,33 @@ static bool has_gaps_behind(const struct ra_stream *stream)
 {
 	return stream->hits >= ESTABLISHED_HITS &&
 	       (stream->shape == RA_SPARSE || stream->shape == RA_SHUFFLED) &&
-	       has_gaps(stream);
+	       may_have_gaps(stream);
 }
 
-/* The access lies where the run has left out pages, or may have. */
-static bool is_late(const struct ra_stream *stream, struct ra_range access)
+/* All of the access lies behind the reader. */
+static bool has_passed(const struct ra_stream *stream, struct ra_range access)
 {
-	return is_run(stream) && has_gaps_behind(stream) &&
-	       span_of(stream, access).end <= stream->next;
+	return is_run(stream) && span_of(stream, access).end <= stream->next;
 }
 
-/* The same, by more than what a server shuffles. */
-static bool is_long_late(const struct ra_stream *stream,
-			 struct ra_range access)
+/* The same, and further behind than what a server shuffles. */
+static bool has_passed_long(const struct ra_stream *stream,
+			    struct ra_range access)
 {
-	return is_late(stream, access) &&
+	return has_passed(stream, access) &&
 	       span_of(stream, access).start <
 		       minus(stream->next, REORDER_PAGES);
+}
+
+/*
+ * The access lies where the run has left out pages, or may have. An old gap is
+ * further behind than what a server shuffles.
+ */
+static bool fills_gap(const struct ra_stream *stream, struct ra_range access,
+		      bool old)
+{
+	return has_gaps_behind(stream) && has_passed(stream, access) &&
+	       has_passed_long(stream, access) == old;
 }
 
 static enum fit fit_run(const struct ra_stream *stream, struct ra_range access)
@@ -1136,7 +1146,8 @@ static void advance_run(struct ra_stream *stream, struct ra_range access,
 	step = step_between(minus(old, stream->length), span.start);
 	if (comes_back(stream)) {
 		/* Until it has not come back for many of these. */
-		if (stream->disorder)
+		if (has_hole && stream->disorder &&
+		    distance_of(step, stream->step) <= 1)
 			stream->disorder--;
 		stream->regular = 0;
 		stream->step = step;
@@ -1206,7 +1217,7 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 {
 	u64 unread = unread_of(stream);
 	u64 before = stream->next;
-	bool had_gaps = has_gaps(stream);
+	bool had_gaps = may_have_gaps(stream);
 	bool was_strided = stream->shape == RA_STRIDED, is_strided;
 	struct step step = {};
 	struct ra_range span;
@@ -2567,12 +2578,14 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	struct ra_decision *decision = a->decision;
 	struct ra_history *file = a->file;
 	struct step step;
-	bool crossed, returned, followed;
+	bool crossed, returned, followed, passed;
 	u64 expected, period, length;
 
 	decision->covered = covers(stream, a->access);
 	if (has_ended(stream))
 		resume(a, stream);
+	/* From there on was read before: nothing is asked for. */
+	passed = has_passed_long(stream, a->access);
 	returned = file->tick - stream->last_used > 1;
 	followed = is_followed(file, stream, place);
 	expected = stream->next;
@@ -2585,7 +2598,7 @@ static void continue_stream(struct arrival *a, unsigned int place)
 		returned = true;
 	time_stride(stream, a->now_ns, returned);
 	file->unexplained_run = 0;
-	crossed = marker_crossed(stream);
+	crossed = marker_crossed(stream) && !passed;
 	if (crossed || file->debt || has_holes(stream))
 		settle(file, &step, length_of(a->access), decision->covered,
 		       a->moment->hit_rate);
@@ -2836,14 +2849,14 @@ static unsigned int hint_of(const struct ra_history *file,
 
 /*
  * Which stream fits best: its place, else -1 and the one that lies around. What
- * fills a hole comes before what leaves one, then the shorter way. What it left
+ * fills a gap comes before what leaves one, then the shorter way. What it left
  * out long ago only the stream of the newest access comes back for.
  */
 static int find(const struct arrival *a, int *around)
 {
 	enum fit near_fit = FIT_NONE;
 	bool explained = !a->file->unexplained_run;
-	bool near_late = false;
+	bool near_fills = false;
 	u64 near_miss = 0;
 	unsigned int place;
 	int near = -1;
@@ -2852,7 +2865,7 @@ static int find(const struct arrival *a, int *around)
 	for (place = 0; place < a->places; place++) {
 		const struct ra_stream *stream = &a->streams[place];
 		enum fit fit = fit_of(stream, a->access);
-		bool late;
+		bool fills;
 		u64 miss;
 
 		if (fit == FIT_EXACT && !is_candidate(stream))
@@ -2863,17 +2876,17 @@ static int find(const struct arrival *a, int *around)
 			continue;
 		}
 		if (fit == FIT_NEAR && !(place == a->file->last && explained) &&
-		    is_long_late(stream, a->access))
+		    fills_gap(stream, a->access, true))
 			continue;
-		late = is_late(stream, a->access);
+		fills = fills_gap(stream, a->access, false);
 		miss = miss_of(stream, a->access);
 		if (near < 0 || fit > near_fit ||
-		    (fit == near_fit && late > near_late) ||
-		    (fit == near_fit && late == near_late &&
+		    (fit == near_fit && fills > near_fills) ||
+		    (fit == near_fit && fills == near_fills &&
 		     miss < near_miss)) {
 			near = place;
 			near_fit = fit;
-			near_late = late;
+			near_fills = fills;
 			near_miss = miss;
 		}
 	}
@@ -2915,9 +2928,13 @@ bool ra_core_quick(struct ra_history *file, struct ra_stream *streams,
 		file->unexplained_run = 0;
 		return true;
 	}
-	/* A stream that would have to ask must not be missed. */
+	/*
+	 * A stream that would have to ask must not be missed. For what it left
+	 * out long ago it would not.
+	 */
 	if (is_calm(file, tick, stream) &&
-	    fit_of(stream, access) == FIT_NONE) {
+	    (fit_of(stream, access) == FIT_NONE ||
+	     fills_gap(stream, access, true))) {
 		file->tick = tick;
 		return true;
 	}

@@ -73,7 +73,7 @@ fn moment(call: &CoreCall) -> Moment {
         expected: PageCount::new(0),
         threshold: PageCount::new(call.threshold),
         available: PageCount::new(call.available),
-        // In the kernel, whoever the core decides for is not asked for by the stock algorithm.
+        // In the kernel, whoever the core decides for is not asked for by the stock algorithm; nor does a run read on through holes in its place.
         kernel_window: PageCount::new(0),
         scans_are_left: false,
         streams: call.streams,

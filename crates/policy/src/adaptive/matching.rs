@@ -4,7 +4,8 @@
 //!
 //! 1. Does it continue the stream that followed the last one the last time? Round robin over
 //!    sixty-four streams is answered here, as is a single scan.
-//! 2. Does it continue any other stream: exactly, or within the tolerance? The best fit wins.
+//! 2. Does it continue any other stream: exactly, or within the tolerance? The best fit wins, of those within it one that
+//!    has left the pages out.
 //! 3. Do three recent unexplained accesses have equal steps and lengths? Then a strided stream is
 //!    born: this finds strides of any period, forwards and backwards.
 //! 4. Otherwise it becomes a candidate, in the place of the oldest candidate. Established streams
@@ -58,7 +59,7 @@ pub(super) fn find(streams: &[Stream], newest: Option<usize>, access: &Access) -
                     around = Some(place);
                 }
             }
-            Fit::Near if newest != Some(place) && stream.is_long_late(access) => {}
+            Fit::Near if newest != Some(place) && stream.fills_old_gap(access) => {}
             fit => {
                 let better = match near {
                     None => true,
@@ -79,11 +80,11 @@ pub(super) fn find(streams: &[Stream], newest: Option<usize>, access: &Access) -
     }
 }
 
-/// Lower is better: exact before near, then what fills a hole before what leaves one, then the shorter way.
+/// Lower is better: exact before near, then what fills a gap before what leaves one, then the shorter way.
 fn rank(stream: &Stream, fit: Fit, access: &Access) -> (bool, bool, u64) {
     (
         fit != Fit::Exact,
-        !stream.is_late(access),
+        !stream.fills_gap(access),
         stream.distance(access),
     )
 }

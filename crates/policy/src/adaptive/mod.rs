@@ -8,7 +8,8 @@
 //! over one descriptor, a parallel server whose requests arrive shuffled, and a scan with random
 //! lookups in between are each seen for what they are. Streams belong to the file, not to the
 //! descriptor: they outlive close and reopen. They are named by place and generation (`id`), so
-//! that feedback which comes late meets its own stream or none.
+//! that feedback which comes late meets its own stream or none. A run takes what lies near ahead of its reader, and what it has left out behind
+//! it: close behind at once, up to 4 MiB behind if it is what was read last.
 //!
 //! **Shapes.** How the accesses of a stream follow each other is its `shape`; which way they go
 //! is its `direction`, a mirror for page numbers. Who wants to see streams change shape is an
@@ -44,7 +45,8 @@
 //! pages of holes that were read through, are a debt. Each accessed page pays `readahead_hit_rate`
 //! pages of it, or one less when it was prefetched itself. A file in debt gets nothing. With the
 //! default of 2, a reader of every second page pays for the holes between them; at 1 holes cannot
-//! be paid for, and sparse streams are left to the kernel.
+//! be paid for, and sparse streams are left to the kernel. A forward run that was asked for up to its reader
+//! reads on through growing holes as far as the kernel would by itself, up to four times the rate: those are no debt.
 //!
 //! **Random costs nothing.** Accesses without a stream ask for nothing; while no access waits for
 //! the device only eight accesses of 256 are looked at closely.

@@ -411,8 +411,10 @@ impl FileStreams {
         let goes_by_bytes = access.is_unaligned() && stream.may_stride_to(access);
         let stride = goes_by_bytes.then(|| self.recent.stride_of_run(access));
         let hole = stream.hole_before(access);
+        // From there on was read before: nothing is asked for.
+        let is_long_passed = stream.has_passed_long(access);
         let moment = LazyCell::new(moment);
-        let is_read_on = hole > 0 && stream.has_asked() && stream.reads_on(hole, &moment);
+        let is_read_on = hole > 0 && stream.reads_on(hole, &moment);
         let seen = Seen {
             stride: stride.flatten(),
             waits: self.has_waited_lately(),
@@ -426,7 +428,7 @@ impl FileStreams {
         let stream = &mut streams[usize::from(place)];
         stream.time(now, step);
         self.unexplained_run = 0;
-        let crossed = stream.marker_crossed();
+        let crossed = stream.marker_crossed() && !is_long_passed;
         if crossed || !self.debt.is_zero() || stream.has_holes() {
             if is_read_on {
                 step.hole = 0;

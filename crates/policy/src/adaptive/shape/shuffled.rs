@@ -2,7 +2,7 @@
 //! make them.
 //!
 //! A shuffled run moves like any [run](super::run): the reader is at the farthest place that was
-//! read. What comes late is tolerated up to [`REORDER_PAGES`] behind, and counted here.
+//! read. What comes late is tolerated up to [`REORDER_PAGES`] behind, right after it up to [`LATE_PAGES`], and counted here.
 
 use crate::steering::steering;
 
@@ -26,7 +26,8 @@ steering! {
 }
 
 /// Pages by which an access may come late to a run with holes, or out of order: 4 MiB. What it left out in the first line of a tile, or the first
-/// column of a table, it comes back for; as runs of their own these hide that in the end everything is read.
+/// column of a table, it comes back for; as runs of their own these hide that in the end everything is read. Fewer, and tiles of long lines are;
+/// more, and random reads of a file of some MiB are taken for one run, half of which was brought in for nothing where it does not fit into memory.
 pub(in crate::adaptive) const LATE_PAGES: u64 = 1024;
 
 /// Disorder is counted up to here, so that a run that is in order again is soon called so.

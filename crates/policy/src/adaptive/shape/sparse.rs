@@ -2,7 +2,8 @@
 //!
 //! A sparse run moves like any [run](super::run); its window includes the holes. Whether that pays
 //! is decided here: the hit rate has to allow it, and a hole has to cost less than a request of
-//! its own. Otherwise it is left to the kernel, which reads through the holes.
+//! its own. Otherwise it is left to the kernel, which reads through the holes; but for a run that was asked for up to its reader, as
+//! the kernel has lost it there.
 
 use crate::adaptive::moment::Moment;
 use crate::steering::steering;
@@ -24,6 +25,11 @@ steering! {
 /// Parts of an access that the mean hole may cost, one in so many. 1, and what is read through costs what it saves,
 /// while the kernel reads some of it by itself; 4, and records with small gaps are read one after the other.
 const HOLE_PARTS: u64 = 2;
+
+/// A run that was asked for up to here reads on through so many times the pages that the hit rate allows, where the kernel would read through all.
+/// Once, and it is left in the middle of what the kernel would have read; without end, and a dense run after which one page of each window is
+/// read brings in all of them.
+const READ_ON_TIMES: u64 = 4;
 
 /// Pages read, and pages passed over or read, recently.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,9 +57,15 @@ impl Density {
         has_holes(self.held.into(), self.spanned.into())
     }
 
+    /// Whether so little is left out that a run may read on through its holes, where the kernel would: [`READ_ON_TIMES`] what the rate allows.
+    pub(in crate::adaptive) fn is_read_on(self, moment: &Moment) -> bool {
+        let times = u64::from(moment.knobs.readahead_hit_rate) * READ_ON_TIMES;
+        u64::from(self.held) * times >= u64::from(self.spanned)
+    }
+
     /// Whether anything is left out that was not read since, as far as is known: pages that two reads share count twice.
     #[inline]
-    pub(in crate::adaptive) fn has_gaps(self) -> bool {
+    pub(in crate::adaptive) fn may_have_gaps(self) -> bool {
         u32::from(self.held) < 2 * u32::from(self.spanned)
     }
 

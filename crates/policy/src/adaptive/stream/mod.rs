@@ -254,7 +254,9 @@ impl Stream {
         if self.shape == Shape::Strided {
             return strided::may_fit(&self.window, &self.grid(), self.regular, access);
         }
-        self.fit_learned(&Access::by_pages(access)) != Fit::None
+        let access = Access::by_pages(access);
+        // In a file that is in memory what is that late is of no interest.
+        self.fit_learned(&access) != Fit::None && !self.fills_old_gap(&access)
     }
 
     #[inline(never)]
@@ -280,7 +282,7 @@ impl Stream {
     fn has_gaps_behind(&self) -> bool {
         let is_established = self.hits >= ESTABLISHED_HITS.get();
         let leaves_out = matches!(self.shape, Shape::Sparse | Shape::Shuffled);
-        is_established && leaves_out && self.density.has_gaps()
+        is_established && leaves_out && self.density.may_have_gaps()
     }
 
     /// Pages by which an access may miss the place where it is expected.

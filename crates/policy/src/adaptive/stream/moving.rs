@@ -92,7 +92,7 @@ impl Stream {
         self.last_used = tick;
         let unread = self.unread();
         let before = self.window.next;
-        let had_gaps = self.density.has_gaps();
+        let had_gaps = self.density.may_have_gaps();
         let was_strided = self.shape == Shape::Strided;
         let mut moved = Moved::On;
         match self.shape {
@@ -174,8 +174,10 @@ impl Stream {
         let is_short = regular::is_short(step);
         let stride = (seen.stride).filter(|stride| self.is_of_stride(stride, step));
         if seen.is_read_on || self.comes_back() {
-            // Until it has not come back for many of these.
-            self.disorder.on_order();
+            if has_hole && step.abs_diff(regular::pages_of(self.window.step)) <= 1 {
+                // Until it has not come back for many of these.
+                self.disorder.on_order();
+            }
             self.regular = 0;
             self.window.step = step;
         } else if stride.is_some() {

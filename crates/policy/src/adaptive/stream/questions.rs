@@ -41,17 +41,29 @@ impl Stream {
         self.hits < DOUBTFUL_HITS.get() && self.is_wide_stride()
     }
 
-    /// Whether `access` lies where this run has left out pages, or may have.
-    pub(in crate::adaptive) fn is_late(&self, access: &Access) -> bool {
-        self.shape.is_run()
-            && self.has_gaps_behind()
-            && self.places_of(access).1 <= self.window.next
+    /// Whether `access` lies where this run has left out pages, or may have, no further behind than what a server shuffles.
+    pub(in crate::adaptive) fn fills_gap(&self, access: &Access) -> bool {
+        self.lies_in_gaps(access) && !self.has_passed_long(access)
     }
 
-    /// Whether `access` [is late](Self::is_late), and by more than what a server shuffles.
-    pub(in crate::adaptive) fn is_long_late(&self, access: &Access) -> bool {
+    /// The same, further behind.
+    pub(in crate::adaptive) fn fills_old_gap(&self, access: &Access) -> bool {
+        self.lies_in_gaps(access) && self.has_passed_long(access)
+    }
+
+    fn lies_in_gaps(&self, access: &Access) -> bool {
+        self.has_gaps_behind() && self.has_passed(access)
+    }
+
+    /// Whether all of `access` lies behind the reader of this run.
+    fn has_passed(&self, access: &Access) -> bool {
+        self.shape.is_run() && self.places_of(access).1 <= self.window.next
+    }
+
+    /// The same, and further behind than what a server shuffles.
+    pub(in crate::adaptive) fn has_passed_long(&self, access: &Access) -> bool {
         let reordered = self.window.next.saturating_sub(REORDER_PAGES.get());
-        self.is_late(access) && self.places_of(access).0 < reordered
+        self.has_passed(access) && self.places_of(access).0 < reordered
     }
 
     /// Whether the stream is old enough to be worth a request; of a stride `needed` elements have to have come where they were expected.
@@ -77,12 +89,15 @@ impl Stream {
 
     /// Whether the kernel would have read through a hole of so many pages of this run, as it did where it has been asked for up to here.
     pub(in crate::adaptive) fn reads_on(&self, hole: u64, moment: &Moment) -> bool {
-        self.has_asked() && sparse::is_read_by_kernel(hole, moment)
+        self.has_asked()
+            && self.density.is_read_on(moment)
+            && sparse::is_read_by_kernel(hole, moment)
     }
 
     /// Whether this is a run towards the end of the file that was asked for up to here.
     pub(in crate::adaptive) fn has_asked(&self) -> bool {
-        self.is_forward_run() && run::has_asked(&self.window)
+        let reached = self.window.frontier.saturating_add(REORDER_PAGES.get());
+        self.is_forward_run() && run::has_asked(&self.window) && reached >= self.window.next
     }
 
     /// Whether this is a run towards the end of the file.
