@@ -270,11 +270,13 @@ impl Daemon {
             told.add(was_served, has_asked);
             last = token.or(last);
         }
-        if let Some(token) = last {
-            self.last.put(fact.thread, token);
+        if let Some(mut token) = last {
             if fact.waited_ns > WAIT_NS_MIN {
                 self.wait(place, &token, fact);
+                // Its pages are late once, however often it waits.
+                token.served = None;
             }
+            self.last.put(fact.thread, token);
         }
         if self.service == Service::Full {
             if fact.is_mapped {
@@ -298,9 +300,11 @@ impl Daemon {
             return;
         }
         let place = self.session.files.find(fact.file);
-        if let Some(token) = self.last.get(&fact.thread).copied()
-            && place == Some(token.file)
+        if let Some(last) = self.last.get_mut(&fact.thread)
+            && place == Some(last.file)
         {
+            let token = *last;
+            last.served = None;
             self.wait(token.file, &token, fact);
         }
     }

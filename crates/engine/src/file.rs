@@ -31,6 +31,8 @@ pub struct Wait {
     pub stream: Option<StreamId>,
     /// It lay inside a window.
     pub covered: bool,
+    /// What [`FileState::served`] said of it.
+    pub served: Option<PageCount>,
     /// How long it took.
     pub waited_ns: u64,
 }
@@ -49,8 +51,8 @@ pub struct FileState {
     counted: PageRange,
     /// Pages that calls were made for and that are neither read nor given up: less than the windows hold where these were in memory.
     outstanding: u64,
-    /// Whether the newest read was of those.
-    is_served: bool,
+    /// How many of those the newest read was of, where it was.
+    served: Option<PageCount>,
     published: Published,
     wasted_told: u64,
     /// Pages read up to the newest word of its scans.
@@ -142,6 +144,13 @@ impl FileState {
     #[must_use]
     pub fn device(&self) -> DevicePlace {
         self.device
+    }
+
+    /// Of the newest read, the pages that calls were made for and that were not read before; `None` where it was of none of these. Only
+    /// right after the read it is that of the reader who asks: others go on reading the file.
+    #[must_use]
+    pub fn served(&self) -> Option<PageCount> {
+        self.served
     }
 
     /// The program said through a descriptor of the file how it is going to read it. What it says about random
@@ -482,6 +491,7 @@ impl FileState {
         let Wait {
             stream,
             covered,
+            served,
             waited_ns,
         } = wait;
         self.active = now;
@@ -501,9 +511,8 @@ impl FileState {
             }
             return;
         }
-        if self.is_served {
-            let in_file = access.before(PageIndex::new(self.file_pages.get()));
-            self.tally.late += in_file.len().get();
+        if let Some(pages) = served {
+            self.tally.late += pages.get();
             self.tally.covered_waits += 1;
         }
         device.on_late(waited_ns, now);

@@ -94,6 +94,8 @@ pub struct Token<F> {
     pub stream: Option<StreamId>,
     /// It lies inside what was asked for earlier.
     pub covered: bool,
+    /// How many of its pages are due to calls, where any are: [`FileState::served`](crate::file::FileState::served).
+    pub served: Option<PageCount>,
     /// The window that the kernel is better to have of the open file, if that is another one.
     pub widened: Option<PageCount>,
 }
@@ -106,6 +108,7 @@ impl<F> Token<F> {
             access,
             stream: None,
             covered: false,
+            served: None,
             widened: None,
         }
     }
@@ -254,6 +257,7 @@ impl<F: FileTable> Session<F> {
         if let Quick::Step(stream) | Quick::Left(stream) = quick {
             token.stream = Some(stream);
             token.covered = matches!(quick, Quick::Step(_));
+            token.served = state.served();
         }
         Ok((quick, token))
     }
@@ -283,6 +287,7 @@ impl<F: FileTable> Session<F> {
         let (outcome, pending) = self.decide(&mut entered, file, access, now);
         let (state, _) = entered.state();
         let device = state.device();
+        token.served = state.served();
         if state.has_window_of_device() {
             token.widened = widened(&outcome, self.devices.get(device), &self.group.budget);
         }
@@ -444,6 +449,7 @@ impl<F: FileTable> Session<F> {
         let wait = Wait {
             stream: token.stream,
             covered: token.covered,
+            served: token.served,
             waited_ns,
         };
         let around = self.around(state.device(), now);

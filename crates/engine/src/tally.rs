@@ -12,7 +12,7 @@ pub struct Tally {
     pub prefetched: u64,
     /// Of those, pages that were read.
     pub useful: u64,
-    /// Of those, pages that had to be waited for.
+    /// Of the useful ones, pages that had to be waited for.
     pub late: u64,
     /// Pages evicted before use.
     pub thrashed: u64,

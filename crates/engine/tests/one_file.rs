@@ -89,10 +89,16 @@ impl World {
         outcome
     }
 
+    /// The newest read has waited.
     fn wait(&mut self, start: u64, outcome: &Outcome, evicted: u64) {
+        self.wait_of(start, outcome, self.file.served(), evicted);
+    }
+
+    fn wait_of(&mut self, start: u64, outcome: &Outcome, served: Option<PageCount>, evicted: u64) {
         let wait = Wait {
             stream: outcome.stream,
             covered: outcome.covered,
+            served,
             waited_ns: 8_000_000,
         };
         let access = PageRange::new(start, start + 16);
@@ -287,6 +293,7 @@ fn a_wait_without_a_stream_tells_about_the_device() {
     let wait = Wait {
         stream: outcome.stream,
         covered: false,
+        served: None,
         waited_ns: before / 2,
     };
     let around = Around {
@@ -408,4 +415,42 @@ fn of_a_scan_that_is_partly_in_memory_the_requested_part_is_of_use() {
     assert!(tally.prefetched > 0 && tally.useful > 0, "{tally:?}");
     assert!(tally.useful + wasted <= tally.prefetched, "{tally:?}");
     assert!(tally.useful <= tally.inside, "{tally:?}");
+}
+
+/// Of a read that calls brought one page for, all pages were said to be late: more than were of use.
+#[test]
+fn no_more_is_late_than_was_of_use() {
+    for length in [1, 3, 16, 64] {
+        let mut world = World::new();
+        for read in 0..2000 {
+            // Every other window is in memory, so that reads at its borders are due to calls in part.
+            world.answer = match read / 50 % 2 {
+                0 => Answer::OnItsWay,
+                _ => Answer::WasCached,
+            };
+            let outcome = world.read(read * length, length);
+            world.wait(read * length, &outcome, 0);
+        }
+        let (tally, _) = world.file.take_tally();
+        assert!(tally.late > 0, "{length}: {tally:?}");
+        assert!(tally.late <= tally.useful, "{length}: {tally:?}");
+    }
+}
+
+/// Whether a read that waited was due to calls was looked up in the read before, which may be of another thread.
+#[test]
+fn a_wait_is_judged_by_its_own_read_where_threads_take_turns() {
+    let mut world = World::new();
+    for read in 0..100 {
+        world.read(read * 16, 16);
+    }
+    let inside = world.read(1600, 16);
+    let served = world.file.served();
+    assert_eq!((inside.covered, served), (true, Some(PageCount::new(16))));
+    let elsewhere = world.read(1 << 19, 16);
+    assert_eq!(world.file.served(), None);
+    world.wait_of(1600, &inside, served, 0);
+    world.wait_of(1 << 19, &elsewhere, None, 0);
+    let (tally, _) = world.file.take_tally();
+    assert_eq!((tally.late, tally.covered_waits, tally.waits), (16, 1, 2));
 }

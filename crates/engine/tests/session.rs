@@ -456,6 +456,8 @@ fn a_wait_inside_a_window_is_late_and_grows_it() {
     let access = PageRange::new(MIB, MIB + 16);
     let token = session.read(0, access, at(0), &mut log).unwrap();
     assert!(token.covered);
+    // Another thread reads elsewhere meanwhile.
+    read(&session, 0, 40 * MIB, 0, &mut log);
     assert!(8_000_000 > Settings::default().wait_limit_ns(access.len()));
     session.on_wait(&token, 8_000_000, at(8), &NothingEvicted);
     let (tally, _) = session.files.files[0].state.borrow_mut().take_tally();

@@ -21,8 +21,9 @@ impl FileState {
         self.tally.on_read(pages, is_covered);
         let useful = pages.min(self.outstanding);
         // What has no page of its own is as the read before it.
-        self.is_served = is_covered && (useful > 0 || pages == 0 && self.is_served);
-        if self.is_served {
+        let is_served = is_covered && (useful > 0 || pages == 0 && self.served.is_some());
+        self.served = is_served.then_some(PageCount::new(useful));
+        if is_served {
             self.outstanding -= useful;
             self.tally.on_served(useful);
         }
