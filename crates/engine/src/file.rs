@@ -522,7 +522,8 @@ impl FileState {
             return;
         }
         if let Some(evicted) = residency.evicted(ahead).filter(|pages| pages.get() > 0) {
-            self.tally.thrashed += evicted.get();
+            self.count_thrashed(evicted);
+            let streams = table(&mut self.few, many.as_deref_mut());
             self.streams.on_thrashed(streams, stream, evicted);
             self.publish(many, group);
         }

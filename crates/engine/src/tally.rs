@@ -14,7 +14,7 @@ pub struct Tally {
     pub useful: u64,
     /// Of the useful ones, pages that had to be waited for.
     pub late: u64,
-    /// Pages evicted before use.
+    /// Of the prefetched ones, pages evicted before use.
     pub thrashed: u64,
     /// Reads that waited.
     pub waits: u64,

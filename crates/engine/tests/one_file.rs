@@ -454,3 +454,28 @@ fn a_wait_is_judged_by_its_own_read_where_threads_take_turns() {
     let (tally, _) = world.file.take_tally();
     assert_eq!((tally.late, tally.covered_waits, tally.waits), (16, 1, 2));
 }
+
+/// All that was gone ahead of a reader counted, also what no calls were made for, and what was counted before.
+#[test]
+fn what_was_of_use_wasted_and_thrashed_is_no_more_than_was_requested() {
+    for (evicted, is_partly_cached) in [(1, false), (40, false), (5000, false), (5000, true)] {
+        let mut world = World::new();
+        for read in 0..2000 {
+            world.answer = if is_partly_cached && read / 50 % 2 == 1 {
+                Answer::WasCached
+            } else {
+                Answer::OnItsWay
+            };
+            let outcome = world.read(read * 16, 16);
+            if read % 7 == 0 {
+                world.wait(read * 16, &outcome, evicted);
+            }
+        }
+        world.file.on_idle(None, &world.group);
+        let (tally, wasted) = world.file.take_tally();
+        let what = format!("{evicted}, {is_partly_cached}: {wasted} and {tally:?}");
+        assert!(tally.thrashed > 0, "{what}");
+        let accounted = tally.useful + wasted + tally.thrashed;
+        assert!(accounted <= tally.prefetched, "{what}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The account of one file: counting, handing it out, and beginning another one in the child of a fork.
 //!
 //! Windows say what the policy believes to be there; the account, what was done for it. A window that was in memory already, that nobody
-//! could be reached for, or that the kernel refused is none of our doing, so pages become useful, late or wasted only as far as calls were
+//! could be reached for, or that the kernel refused is none of our doing, so pages become useful, late, thrashed or wasted only as far as calls were
 //! made for pages that are still outstanding. Which of these a read finds is not kept: where one stream of a file finds all in memory and
 //! another does not, what is outstanding of the second may be read by the first.
 
@@ -34,6 +34,13 @@ impl FileState {
         self.tally.prefetched += pages.get();
         self.outstanding += pages.get();
         self.window = self.window.max(pages);
+    }
+
+    /// So many pages ahead of a reader are gone: of these, calls were made for no more than are outstanding.
+    pub(super) fn count_thrashed(&mut self, evicted: PageCount) {
+        let thrashed = evicted.get().min(self.outstanding);
+        self.outstanding -= thrashed;
+        self.tally.thrashed += thrashed;
     }
 
     /// Windows hold no more than `unread`: what else was outstanding was read with the access that asked for it, or is forgotten.
