@@ -247,6 +247,7 @@ impl Daemon {
                     let read = is_told_at_once.then(|| now.max(Timestamp::new(earliest)));
                     let mut outside = Outside::new(&self.reacher, fact, read, reach, may_act);
                     outside.wants_path = self.session.files.wants_path(place);
+                    outside.counted_reads = self.session.devices.counted_reads(fact.file.device);
                     let token = self.session.read(place, access, now, &mut outside).ok();
                     self.session.files.set_reach(place, outside.reach);
                     self.counts.calls += outside.calls;

@@ -5,12 +5,13 @@
 //! pages and waits for its place in the queue. Calls that are small, as those for the elements of a stride, are as one.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ahead_engine::adviser::{Act, Adviser, Answer, Residency};
+use ahead_engine::counted_reads::CountedReads;
 use ahead_observer::observation::{FileKey, Observation};
 use ahead_policy::decision::Decision;
-use ahead_sys::block_queue::DeviceNumber;
+use ahead_sys::block_queue::{DeviceNumber, is_fuse_over};
 use ahead_sys::cachestat::{CacheStat, cachestat_range};
 use ahead_sys::own_usage::own_thread_usage;
 use ahead_sys::process_maps::FileMapping;
@@ -59,6 +60,8 @@ pub struct Outside<'a> {
     pub reach: Reach,
     /// It may be acted on; otherwise every decision ends as "not here".
     may_act: bool,
+    /// Whether sectors of its device are counted; `None`: that is not kept.
+    pub counted_reads: Option<&'a CountedReads>,
     /// Its path is to be found out.
     pub wants_path: bool,
     /// It, as far as it can be seen.
@@ -96,6 +99,7 @@ impl<'a> Outside<'a> {
             late_ns: None,
             reach,
             may_act,
+            counted_reads: None,
             wants_path: false,
             path: None,
             duplicate: None,
@@ -143,7 +147,7 @@ impl<'a> Outside<'a> {
                 None => return Answer::NotHere,
             },
         };
-        let (answer, calls) = request_of(&duplicate.open, self.file, range);
+        let (answer, calls) = self.request_of(&duplicate.open, range);
         self.calls += calls;
         if answer != Answer::WasCached {
             self.requested = range.len();
@@ -182,30 +186,32 @@ impl<'a> Outside<'a> {
         }
         answer
     }
-}
 
-/// Asks for a range, unless it is in memory; and how many calls that took. Where the kernel does not say what is in memory, the sectors
-/// that this thread had read by the call tell, if a block device counts them.
-fn request_of(open: &OpenFile, file: FileKey, range: PageRange) -> (Answer, u64) {
-    let bytes = ByteRange::from(range);
-    let (offset, length) = (bytes.start.get(), bytes.len().get());
-    let counted = count(open, range);
-    if counted.is_some_and(|pages| pages.cached >= range.len().get()) {
-        return (Answer::WasCached, 0);
+    /// Asks for a range, unless it is in memory; and how many calls that took. Where the kernel does not say what is in memory, the
+    /// sectors that this thread had read by the call tell, if they are counted.
+    fn request_of(&self, open: &OpenFile, range: PageRange) -> (Answer, u64) {
+        let bytes = ByteRange::from(range);
+        let (offset, length) = (bytes.start.get(), bytes.len().get());
+        let request = |done| match readahead::readahead(&open.opened, offset, length) {
+            Ok(()) => done,
+            Err(_) => Answer::Refused,
+        };
+        let device = DeviceNumber::from_dev(self.file.device);
+        let counted_reads = self.counted_reads.filter(|_| device.major != 0);
+        let answer = match (count(open, range), counted_reads) {
+            (Some(pages), _) if pages.cached >= range.len().get() => {
+                return (Answer::WasCached, 0);
+            }
+            (Some(_), _) => request(Answer::OnItsWay),
+            (None, Some(counted_reads)) => counted_reads.ask(
+                || own_thread_usage().sectors_read,
+                || is_fuse_over(Path::new("/sys"), device),
+                || request(Answer::Unknown),
+            ),
+            (None, None) => request(Answer::Unknown),
+        };
+        (answer, 1)
     }
-    let counts_sectors = counted.is_none() && DeviceNumber::from_dev(file.device).major != 0;
-    let sectors_read = || counts_sectors.then(|| own_thread_usage().sectors_read);
-    let before = sectors_read();
-    if readahead::readahead(&open.opened, offset, length).is_err() {
-        return (Answer::Refused, 1);
-    }
-    let answer = match counted {
-        Some(_) => Answer::OnItsWay,
-        None if !counts_sectors => Answer::Unknown,
-        None if sectors_read() > before => Answer::OnItsWay,
-        None => Answer::WasCached,
-    };
-    (answer, 1)
 }
 
 fn count(open: &OpenFile, range: PageRange) -> Option<CacheStat> {

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use ahead_daemon::outside::{Outside, ResidentOutside};
 use ahead_daemon::reach::{Reach, Reached, Reacher};
 use ahead_engine::adviser::{Act, Adviser as _, Answer, Residency as _};
+use ahead_engine::counted_reads::CountedReads;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_policy::decision::{Decision, Prefetch};
 use ahead_policy::reason::{Pattern, Reason};
@@ -156,11 +157,12 @@ fn what_is_in_memory_is_known_of_a_file_of_an_overlay() {
         pattern: Pattern::Sequential,
         reason: Reason::StreamBegan,
     };
-    let mut answers = Vec::new();
+    let (mut answers, counted_reads) = (Vec::new(), CountedReads::default());
     reader.evict("low");
     for _ in 0..2 {
         let fact = miss(file, process);
         let mut outside = Outside::new(&reacher, &fact, None, reach, true);
+        outside.counted_reads = Some(&counted_reads);
         let pages = outside.prepare(&decision);
         assert_eq!(pages, Some(PageCount::new(PAGES)));
         let answer = outside.act(Act::Prefetch(range));

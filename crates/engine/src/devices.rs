@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering, Ordering::Relaxed};
 
+use crate::counted_reads::CountedReads;
 use crate::device::Device;
 use crate::device_facts::DeviceFacts;
 
@@ -20,6 +21,7 @@ struct DeviceEntry {
     number: AtomicU64,
     facts_known: AtomicBool,
     device: Device,
+    counted_reads: CountedReads,
 }
 
 /// Where a device stands in [`Devices`].
@@ -42,6 +44,7 @@ impl Devices {
                     number: AtomicU64::new(0),
                     facts_known: AtomicBool::new(false),
                     device: Device::new(),
+                    counted_reads: CountedReads::new(),
                 }
             }; DEVICES_MAX],
         }
@@ -71,12 +74,20 @@ impl Devices {
     /// The device with this number, if it has been met and has a place of its own.
     #[must_use]
     pub fn find(&self, number: u64) -> Option<&Device> {
+        self.own_entry(number).map(|entry| &entry.device)
+    }
+
+    /// Whether sectors of the device with this number are counted, if it has been met and has a place of its own.
+    #[must_use]
+    pub fn counted_reads(&self, number: u64) -> Option<&CountedReads> {
+        self.own_entry(number).map(|entry| &entry.counted_reads)
+    }
+
+    fn own_entry(&self, number: u64) -> Option<&DeviceEntry> {
         let wanted = number.wrapping_add(1).max(1);
         let own = &self.entries[..DEVICES_MAX - 1];
-        let entry = own
-            .iter()
-            .find(|entry| entry.number.load(Ordering::Acquire) == wanted);
-        entry.map(|entry| &entry.device)
+        own.iter()
+            .find(|entry| entry.number.load(Ordering::Acquire) == wanted)
     }
 
     /// The number of the device at a place.

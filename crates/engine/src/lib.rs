@@ -24,6 +24,7 @@ pub mod adviser;
 pub mod budget;
 pub mod closed_runs;
 mod contest;
+pub mod counted_reads;
 pub mod device;
 pub mod device_facts;
 pub mod devices;

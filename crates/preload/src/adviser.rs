@@ -9,11 +9,13 @@ use std::sync::atomic::Ordering;
 use ahead_engine::adviser::{Act, Adviser, Answer};
 use ahead_engine::report::{Aside, header};
 use ahead_policy::decision::Decision;
+use ahead_sys::block_queue::DeviceNumber;
 use ahead_units::{Advice, PageCount};
 
 use crate::fd_table::{Entry, FileEntry, FileRef, Line};
 use crate::host::{self, Host};
 use crate::identity::{self, Identity};
+use crate::submit::CountedDevice;
 use crate::{aside, submit, ticks, watch};
 
 /// Refused requests in a row after which the library steps aside.
@@ -27,7 +29,7 @@ pub(crate) struct Direct<'a> {
     pub(crate) entry: FileEntry,
     /// Where the descriptor has to stand, if that was counted here.
     pub(crate) position: Option<u64>,
-    counts_sectors: bool,
+    device: Option<CountedDevice<'static>>,
     calls: u64,
     held_ns: u64,
 }
@@ -46,7 +48,7 @@ impl<'a> Direct<'a> {
             fd,
             entry,
             position,
-            counts_sectors: false,
+            device: None,
             calls: 0,
             held_ns: 0,
         }
@@ -86,7 +88,11 @@ impl Adviser for Direct<'_> {
         }
         self.host.learn_memory();
         ticks::RATE.settle();
-        self.counts_sectors = libc::major(seen.device.number) != 0;
+        let number = seen.device.number;
+        let counted_reads = self.host.session.devices.counted_reads(number);
+        self.device = counted_reads
+            .filter(|_| libc::major(number) != 0)
+            .map(|counted_reads| (counted_reads, DeviceNumber::from_dev(number)));
         Some(seen.pages)
     }
 
@@ -95,7 +101,7 @@ impl Adviser for Direct<'_> {
             Act::Prefetch(range) => {
                 self.calls += 1;
                 let began = ticks::now();
-                let answer = submit::request(self.fd, range, self.counts_sectors);
+                let answer = submit::request(self.fd, range, self.device);
                 self.held_ns += ticks::RATE.ns(ticks::now().saturating_sub(began));
                 answer
             }

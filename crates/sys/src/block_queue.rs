@@ -97,6 +97,15 @@ impl QueueFacts {
     }
 }
 
+/// Whether files of the superblock with this number are read by a server, although that is the number of a block device: FUSE over one,
+/// as ntfs-3g, has a read-ahead window of its own.
+#[must_use]
+pub fn is_fuse_over(sys_root: &Path, device: DeviceNumber) -> bool {
+    let mut path = SmallPath::below(sys_root);
+    let written = write!(path, "/class/bdi/{device}-fuseblk/read_ahead_kb");
+    written.is_ok() && path.read().is_ok()
+}
+
 /// One setting of a queue as it was, for whoever notes it before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueSetting {
@@ -328,6 +337,17 @@ mod tests {
             ..QueueFacts::default()
         };
         assert_eq!((facts(44), facts(45)), (known, QueueFacts::default()));
+    }
+
+    /// ntfs-3g: the number is that of the disk, but its server reads.
+    #[test]
+    fn fuse_over_a_block_device_is_known_by_its_window() {
+        let root = small_sysfs();
+        let superblock = root.path().join("class/bdi/8:1-fuseblk");
+        fs::create_dir_all(&superblock).unwrap();
+        fs::write(superblock.join("read_ahead_kb"), "128\n").unwrap();
+        let is_fuse = |minor| is_fuse_over(root.path(), DeviceNumber { major: 8, minor });
+        assert!(is_fuse(1) && !is_fuse(0));
     }
 
     /// LVM, md, loop: a queue of its own, not that of the disk below.
