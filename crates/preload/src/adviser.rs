@@ -14,7 +14,7 @@ use ahead_units::{Advice, PageCount};
 
 use crate::fd_table::{Entry, FileEntry, FileRef, Line};
 use crate::host::{self, Host};
-use crate::identity::{self, Identity};
+use crate::identity::{self, Identity, Resident};
 use crate::submit::CountedDevice;
 use crate::{aside, submit, ticks, watch};
 
@@ -30,6 +30,7 @@ pub(crate) struct Direct<'a> {
     /// Where the descriptor has to stand, if that was counted here.
     pub(crate) position: Option<u64>,
     device: Option<CountedDevice<'static>>,
+    is_of_overlay: bool,
     calls: u64,
     held_ns: u64,
 }
@@ -49,6 +50,7 @@ impl<'a> Direct<'a> {
             entry,
             position,
             device: None,
+            is_of_overlay: false,
             calls: 0,
             held_ns: 0,
         }
@@ -88,10 +90,11 @@ impl Adviser for Direct<'_> {
         }
         self.host.learn_memory();
         ticks::RATE.settle();
+        self.is_of_overlay = seen.device.is_overlay();
         let number = seen.device.number;
         let counted_reads = self.host.session.devices.counted_reads(number);
         self.device = counted_reads
-            .filter(|_| libc::major(number) != 0)
+            .filter(|_| libc::major(number) != 0 || seen.device.is_overlay())
             .map(|counted_reads| (counted_reads, DeviceNumber::from_dev(number)));
         Some(seen.pages)
     }
@@ -101,7 +104,11 @@ impl Adviser for Direct<'_> {
             Act::Prefetch(range) => {
                 self.calls += 1;
                 let began = ticks::now();
-                let answer = submit::request(self.fd, range, self.device);
+                let resident = Resident {
+                    fd: self.fd,
+                    is_of_overlay: self.is_of_overlay,
+                };
+                let answer = submit::request(&resident, range, self.device);
                 self.held_ns += ticks::RATE.ns(ticks::now().saturating_sub(began));
                 answer
             }

@@ -50,6 +50,8 @@ pub(crate) struct Place {
     busy: AtomicBool,
     /// Entered since the places of its hash value were looked through last.
     entered: AtomicBool,
+    /// Its file was opened through an overlay.
+    is_of_overlay: AtomicBool,
     /// No thread comes in any more.
     abandoned: AtomicBool,
     /// Grows with each file that lives here, so that an old descriptor entry is recognised.
@@ -429,6 +431,16 @@ impl Place {
     /// Whether this file lives here.
     pub(crate) fn is(&self, id: InodeId) -> bool {
         self.file() == (id.device, id.inode) && self.birth_ns.load(Relaxed) == id.birth_ns
+    }
+
+    /// Whether its file was opened through an overlay, as was seen when it was looked at.
+    pub(crate) fn is_of_overlay(&self) -> bool {
+        self.is_of_overlay.load(Relaxed)
+    }
+
+    /// Keeps that.
+    pub(crate) fn set_of_overlay(&self, is_of_overlay: bool) {
+        self.is_of_overlay.store(is_of_overlay, Relaxed);
     }
 
     /// Its record in the account.

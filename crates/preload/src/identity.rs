@@ -154,6 +154,13 @@ pub(crate) struct SeenDevice {
     pub(crate) file_system: u64,
 }
 
+impl SeenDevice {
+    /// Whether it is an overlay, whose files have their pages in the memory of its layers' files.
+    pub(crate) const fn is_overlay(self) -> bool {
+        self.file_system.cast_signed() == libc::OVERLAYFS_SUPER_MAGIC
+    }
+}
+
 /// Where the file or folder `fd` lies; `None` for what is memory already, or made up.
 pub(crate) fn device_of(fd: c_int) -> Option<SeenDevice> {
     let fd = borrowed(fd)?;
@@ -308,13 +315,18 @@ pub(crate) fn advise(fd: c_int, advice: Advice) -> bool {
     borrowed(fd).is_some_and(|fd| rustix::fs::fadvise(fd, 0, None, advice).is_ok())
 }
 
-/// Asks the kernel what became of pages of `fd`. Older kernels and files of others do not answer.
+/// Asks the kernel what became of pages of `fd`. Older kernels and files of others do not answer. Of a file of an overlay the kernel says,
+/// whatever is there, that none of its pages are in memory: it is not asked.
 pub(crate) struct Resident {
     pub(crate) fd: c_int,
+    pub(crate) is_of_overlay: bool,
 }
 
 impl Resident {
     fn count(&self, range: PageRange) -> Option<ahead_sys::cachestat::CacheStat> {
+        if self.is_of_overlay {
+            return None;
+        }
         let offset = PageCount::new(range.start.get()).bytes().get();
         let length = range.len().bytes().get();
         cachestat_range(borrowed(self.fd)?, offset, length).ok()

@@ -238,9 +238,18 @@ pub(crate) fn on_first_wait(fd: c_int, position: Option<u64>, length: usize, unw
     if let Ok(read) = read {
         ticks::RATE.settle();
         let waited_ns = ticks::RATE.ns(elapsed);
-        let resident = Resident { fd };
+        let resident = resident(host, fd, entry.file);
         host.session
             .on_wait(&read, waited_ns, ticks::timestamp(), &resident);
+    }
+}
+
+/// Who says what became of pages of `file`, through its descriptor `fd`.
+fn resident(host: &Host, fd: c_int, file: FileRef) -> Resident {
+    let place = host.session.files.place(file);
+    Resident {
+        fd,
+        is_of_overlay: place.is_some_and(Place::is_of_overlay),
     }
 }
 
@@ -259,7 +268,12 @@ fn uncached(fd: c_int, line: &Line, device: u64, access: PageRange) -> Option<Un
     if libc::major(device) != 0 || !line.wonders_about_cache() || access.is_empty() {
         return None;
     }
-    let left = Resident { fd }.has_left(access) != Some(false) || !identity::may_bypass_cache(fd);
+    // An overlay, of whose files nothing is there, is no file system that may bypass the cache.
+    let seen = Resident {
+        fd,
+        is_of_overlay: false,
+    };
+    let left = seen.has_left(access) != Some(false) || !identity::may_bypass_cache(fd);
     let bypasses = line.on_pages_left(left);
     (!left).then_some(if bypasses {
         Uncached::Always
@@ -385,7 +399,7 @@ pub(crate) fn after_wait(token: &Token) {
     }
     watch::stay_alert();
     trees::on_wait_of_read();
-    let resident = Resident { fd: token.fd };
+    let resident = resident(host, token.fd, token.read.file);
     host.session.on_wait(
         &token.read,
         ticks::RATE.ns(elapsed),
@@ -421,6 +435,7 @@ fn look_at(host: &'static Host, fd: c_int, line: &'static Line) -> Option<FileEn
         return None;
     };
     let place = session.files.place(file)?;
+    place.set_of_overlay(seen.device.is_overlay());
     if is_new && let Some(account) = host.account() {
         place.set_record(account.claim(fd, seen.id()));
     }
