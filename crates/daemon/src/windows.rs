@@ -67,7 +67,7 @@ impl DeviceWindows {
         let known = self.found.borrow_mut().get(&device).cloned();
         match known {
             Some(Err(since)) if now().since(since) < NONE_FOR_NS => return None,
-            Some(Ok(found)) => {
+            Some(Ok(found)) if self.is_still_of(device, &found) => {
                 if let Some(kib) = self.read(&found) {
                     return Some((found, kib));
                 }
@@ -84,6 +84,12 @@ impl DeviceWindows {
         let kept = found.clone().ok_or_else(now);
         self.found.borrow_mut().put(device, kept);
         Some((found?, kib?))
+    }
+
+    /// Whether FUSE was not mounted over the block device since, nor unmounted: the device has its number and its window all the while.
+    fn is_still_of(&self, device: u64, found: &FoundWindow) -> bool {
+        let of_fuse = superblock::bdi_of_fuse(&self.machine, DeviceNumber::from_dev(device));
+        of_fuse.is_none_or(|of_fuse| of_fuse == found.target)
     }
 
     fn read(&self, found: &FoundWindow) -> Option<u64> {
@@ -117,11 +123,13 @@ mod tests {
         assert_eq!(windows.target(device).as_deref(), Some("8:16"));
         assert_eq!(windows.kib(device), Some(128));
         assert_eq!(windows.target(rustix::fs::makedev(8, 32)), None);
-        // Another file system is mounted from the device, with a bdi of its own.
-        fs::remove_file(disk.join("queue/read_ahead_kb")).unwrap();
+        // Another file system is mounted from the device, with a bdi of its own: that of the device was taken for it, and stays.
         fs::create_dir_all(&bdi).unwrap();
         fs::write(bdi.join("read_ahead_kb"), "64\n").unwrap();
         assert_eq!(windows.kib(device), Some(64));
         assert_eq!(windows.target(device).as_deref(), Some("8:16-fuseblk"));
+        fs::remove_dir_all(&bdi).unwrap();
+        assert_eq!(windows.target(device).as_deref(), Some("8:16"));
+        assert_eq!(windows.kib(device), Some(128));
     }
 }

@@ -76,8 +76,7 @@ pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -
 #[must_use]
 pub fn window_target(machine: &MachineTree, number: DeviceNumber) -> Option<String> {
     // Also where it is mounted for others only.
-    let of_fuse = format!("{number}-{FUSE_ON_DEVICE}");
-    if bdi_folder(machine, &of_fuse).is_dir() {
+    if let Some(of_fuse) = bdi_of_fuse(machine, number) {
         return Some(of_fuse);
     }
     let mounts = mounts::mounts(&machine.proc()).unwrap_or_default();
@@ -86,6 +85,14 @@ pub fn window_target(machine: &MachineTree, number: DeviceNumber) -> Option<Stri
     let is_of_device =
         number.major != 0 && mount.is_none_or(|mount| mount.file_system != FUSE_ON_DEVICE);
     own.or_else(|| is_of_device.then(|| number.to_string()))
+}
+
+/// The bdi of FUSE over the block device `number`, where that is mounted.
+#[must_use]
+pub fn bdi_of_fuse(machine: &MachineTree, number: DeviceNumber) -> Option<String> {
+    let name = format!("{number}-{FUSE_ON_DEVICE}");
+    let is_there = number.major != 0 && bdi_folder(machine, &name).is_dir();
+    is_there.then_some(name)
 }
 
 /// The folder of a bdi.
