@@ -7,6 +7,7 @@
 //! one may be a request to a server, which is not made where it is work or may never be answered (`servers`).
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -27,7 +28,7 @@ use rustix::thread::CapabilitySet;
 use crate::aside::Aside;
 use crate::closer::Closer;
 use crate::machine_facts::now;
-use crate::servers::{AnsweredBy, Holds, Servers, is_for_writing};
+use crate::servers::{AnsweredBy, Holds, LayersLie, Servers, is_for_writing};
 
 const PROC: &str = "/proc";
 
@@ -153,13 +154,11 @@ impl Reacher {
     }
 
     fn mapped(&self, file: FileKey, process: u32) -> Option<(Reached, Reach)> {
-        let mut mappings = self.aside.ask(process, move || mappings(file, process))??;
+        let mappings = self.aside.ask(process, move || mappings(file, process))??;
         let device = DeviceNumber::from_dev(file.device);
         let mut servers = self.servers.borrow_mut();
-        // Since Linux 6.8 the mapping of an overlay's file is not one of the file below.
-        mappings.retain(|mapping| {
-            mapping.device == device || servers.is_overlay(mapping.device, process, now())
-        });
+        let layers = |overlay| servers.layers(overlay, device, process, now());
+        let mappings = showing(mappings, device, layers);
         if mappings.is_empty() {
             return None;
         }
@@ -317,6 +316,37 @@ fn mappings(file: FileKey, process: u32) -> Option<Vec<FileMapping>> {
     mappings_of(Path::new(PROC), pid, file.inode).ok()
 }
 
+/// Those of `mappings`, which are of files with the same inode number, that show the one of the superblock `device`: its own. Since Linux 6.8
+/// the mapping of an overlay's file is not one of the file below; then those of an overlay whose `layers` lie there, or of the only
+/// one whose layers may. `layers`: `None` for what is no overlay.
+fn showing(
+    mut mappings: Vec<FileMapping>,
+    device: DeviceNumber,
+    mut layers: impl FnMut(DeviceNumber) -> Option<LayersLie>,
+) -> Vec<FileMapping> {
+    if mappings.iter().any(|mapping| mapping.device == device) {
+        mappings.retain(|mapping| mapping.device == device);
+        return mappings;
+    }
+    let all: HashSet<_> = mappings.iter().map(|mapping| mapping.device).collect();
+    let lying: Vec<_> = (all.into_iter())
+        .filter_map(|overlay| Some((overlay, layers(overlay)?)))
+        .collect();
+    let such = |wanted| {
+        let such = lying.iter().filter(move |(_, lie)| *lie == wanted);
+        such.map(|(overlay, _)| *overlay).collect::<Vec<_>>()
+    };
+    let mut shown = such(LayersLie::There);
+    if shown.is_empty() {
+        shown = such(LayersLie::Perhaps);
+        if shown.len() > 1 {
+            shown.clear();
+        }
+    }
+    mappings.retain(|mapping| shown.contains(&mapping.device));
+    mappings
+}
+
 fn handle(process: u32) -> io::Result<OwnedFd> {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or(io::ErrorKind::NotFound)?;
@@ -432,6 +462,39 @@ mod tests {
             panic!("a mapping");
         };
         assert_eq!(mappings[0].length, 4 * 4096);
+    }
+
+    /// That of any overlay was taken for the file, also beside its own.
+    #[test]
+    fn of_files_with_the_same_inode_number_the_one_that_is_meant_is_reached() {
+        use LayersLie::{Elsewhere, Perhaps, There};
+        let number = |major, minor| DeviceNumber { major, minor };
+        let disk = number(8, 1);
+        let shown = |devices: &[DeviceNumber], lie: &[Option<LayersLie>]| {
+            let mapping = |device: &DeviceNumber| FileMapping {
+                address: 4096,
+                length: 4096,
+                offset: 0,
+                device: *device,
+            };
+            let mappings = devices.iter().map(mapping).collect();
+            let found = showing(mappings, disk, |overlay| {
+                let place = devices.iter().position(|one| *one == overlay)?;
+                lie[place]
+            });
+            let minors = found.iter().map(|one| one.device.minor);
+            minors.collect::<Vec<_>>()
+        };
+        let (one, other) = (number(0, 50), number(0, 51));
+        let both = [one, other];
+        assert_eq!(shown(&[one, disk], &[Some(There), None]), [1], "its own");
+        assert_eq!(shown(&[one], &[Some(Perhaps)]), [50]);
+        assert_eq!(shown(&[one], &[Some(Elsewhere)]), [0_u32; 0]);
+        assert_eq!(shown(&[one], &[None]), [0_u32; 0], "no overlay");
+        assert_eq!(shown(&both, &[Some(Perhaps), Some(There)]), [51]);
+        assert_eq!(shown(&both, &[Some(Elsewhere), Some(Perhaps)]), [51]);
+        assert_eq!(shown(&both, &[Some(Perhaps), Some(Perhaps)]), [0_u32; 0]);
+        assert_eq!(shown(&[one, one], &[Some(There), None]), [50, 50]);
     }
 
     #[test]

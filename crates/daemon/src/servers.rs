@@ -4,14 +4,16 @@
 //! through it. A daemon that duplicates descriptors closes them, again and again, and waits for the answer. So what was opened for writing
 //! is left to the kernel there, and files of a server that a user has started are: it need not answer at all.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use ahead_device::superblock;
 use ahead_sys::block_queue::DeviceNumber;
 use ahead_sys::mounts::{Mount, mounts_at};
 use ahead_units::Timestamp;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statx};
 
 use crate::recent::Recent;
 
@@ -45,6 +47,17 @@ pub(crate) enum Holds {
     ThoseOfLayers,
 }
 
+/// Whether the layers of an overlay lie on a superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LayersLie {
+    /// One of them at least.
+    There,
+    /// None of them.
+    Elsewhere,
+    /// As far as it can be seen from here, they may.
+    Perhaps,
+}
+
 impl AnsweredBy {
     /// Of a file system that the kernel knows by itself. `is_own_space`: users of the process are those of the machine; in a space of
     /// its own anybody may mount FUSE, and an overlay over it.
@@ -72,8 +85,8 @@ struct ProcessMounts {
     answers: HashMap<DeviceNumber, AnsweredBy>,
     /// By the number of the mount.
     superblocks: HashMap<u64, DeviceNumber>,
-    /// Those that the kernel answers for.
-    overlays: HashSet<DeviceNumber>,
+    /// Those that the kernel answers for, and the folders of their layers.
+    overlays: HashMap<DeviceNumber, Vec<PathBuf>>,
 }
 
 impl ProcessMounts {
@@ -84,7 +97,8 @@ impl ProcessMounts {
         for mount in mounts_at(&folder).unwrap_or_default() {
             let answer = AnsweredBy::of(&mount, is_own_space);
             if mount.file_system == "overlay" && answer == AnsweredBy::Kernel {
-                known.overlays.insert(mount.device);
+                let folders = superblock::overlay_folders(&mount.options);
+                known.overlays.insert(mount.device, folders);
             }
             known.superblocks.insert(mount.id, mount.device);
             known.answers.insert(mount.device, answer);
@@ -136,7 +150,7 @@ impl Servers {
     ) -> Option<Holds> {
         self.find(process, now, |mounts| {
             let of_mount = mounts.superblocks.get(&mount)?;
-            let is_overlay = || mounts.overlays.contains(of_mount);
+            let is_overlay = || mounts.overlays.contains_key(of_mount);
             Some(if *of_mount == device {
                 Some(Holds::Own)
             } else {
@@ -145,17 +159,23 @@ impl Servers {
         })?
     }
 
-    /// Whether `device` is an overlay that the kernel answers for, as far as `process` or this one sees.
-    pub(crate) fn is_overlay(
+    /// Whether the layers of the overlay `overlay` lie on the superblock `device`; `None`: it is no overlay that the kernel answers for, as
+    /// far as `process` or this one sees.
+    pub(crate) fn layers(
         &mut self,
+        overlay: DeviceNumber,
         device: DeviceNumber,
         process: u32,
         now: Timestamp,
-    ) -> bool {
-        let is_one = self.find(process, now, |mounts| {
-            mounts.overlays.contains(&device).then_some(())
+    ) -> Option<LayersLie> {
+        let of_overlay = |mounts: &ProcessMounts| mounts.overlays.get(&overlay).cloned();
+        let folders = self.find(process, now, of_overlay)?;
+        let superblocks = folders.iter().map(|folder| {
+            let mount = mount_of(folder)?;
+            let of_mount = |mounts: &ProcessMounts| mounts.superblocks.get(&mount).copied();
+            self.find(std::process::id(), now, of_mount)
         });
-        is_one.is_some()
+        Some(lie_on(device, superblocks))
     }
 
     /// What is known by the mounts that `process` sees, or by ours: below a root that was changed it does not see the one that it is on.
@@ -171,6 +191,36 @@ impl Servers {
             known(self.known.get(process, now, mounts))
         })
     }
+}
+
+/// Whether one of these superblocks is `device`; of some it may not be known which they are, nor of any.
+fn lie_on(
+    device: DeviceNumber,
+    superblocks: impl Iterator<Item = Option<DeviceNumber>>,
+) -> LayersLie {
+    let (mut count, mut unknown) = (0, 0);
+    for superblock in superblocks {
+        count += 1;
+        match superblock {
+            Some(superblock) if superblock == device => return LayersLie::There,
+            Some(_) => {}
+            None => unknown += 1,
+        }
+    }
+    match count == 0 || unknown > 0 {
+        true => LayersLie::Perhaps,
+        false => LayersLie::Elsewhere,
+    }
+}
+
+/// The mount that a folder lies on, as this process sees it. What is not in memory is not looked for: the way there may lead over a server
+/// that does not answer, and a layer is there as long as its overlay.
+fn mount_of(folder: &Path) -> Option<u64> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = openat2(CWD, folder, flags, Mode::empty(), ResolveFlags::CACHED).ok()?;
+    let how = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let found = statx(&opened, c"", how, StatxFlags::MNT_ID).ok()?;
+    (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
 }
 
 /// Whether descriptor `number` of `process` was opened for writing; what is not known may be.
@@ -263,6 +313,25 @@ mod tests {
         );
         let disk = DeviceNumber { major: 8, minor: 1 };
         assert_eq!(servers.answer(disk, u32::MAX, now), AnsweredBy::Kernel);
+    }
+
+    #[test]
+    fn the_layers_of_an_overlay_lie_where_one_of_them_does() {
+        use LayersLie::{Elsewhere, Perhaps, There};
+        let on = |minor| DeviceNumber { major: 8, minor };
+        for (superblocks, expected) in [
+            (vec![Some(on(2)), None, Some(on(1))], There),
+            (vec![Some(on(2)), Some(on(3))], Elsewhere),
+            (vec![Some(on(2)), None], Perhaps),
+            (vec![], Perhaps),
+        ] {
+            assert_eq!(lie_on(on(1), superblocks.into_iter()), expected);
+        }
+        let proc = mounts_at(&Path::new(PROC).join("self")).unwrap();
+        let mount = mount_of(Path::new(PROC)).unwrap();
+        let found = proc.iter().find(|one| one.id == mount).unwrap();
+        assert_eq!(found.file_system, "proc");
+        assert_eq!(mount_of(Path::new("/no/such/folder")), None);
     }
 
     #[test]

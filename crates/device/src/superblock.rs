@@ -141,7 +141,9 @@ fn only_one(machine: &MachineTree, start: &str, unread: &mut Vec<Unread>) -> Opt
     names.pop()
 }
 
-fn overlay_folders(options: &str) -> Vec<PathBuf> {
+/// The folders that an overlay with these options reads from, the uppermost first; without those that are said by no full path.
+#[must_use]
+pub fn overlay_folders(options: &str) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for (name, value) in options.split(',').filter_map(|one| one.split_once('=')) {
         match name {
