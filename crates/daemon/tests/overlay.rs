@@ -1,9 +1,9 @@
-//! Files of an overlay, reached from outside of the process that reads them. Needs root: each has mounts of its own.
+//! Files of an overlay, reached from outside of the process that reads them. Needs root, loop devices and `mkfs.ext4`: each has mounts of its own.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use ahead_daemon::outside::{Outside, ResidentOutside};
@@ -15,15 +15,22 @@ use ahead_policy::decision::{Decision, Prefetch};
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
-const PAGES: u64 = 256;
+/// Pages of the file, or more where the program is larger.
+const PAGES_MIN: u64 = 256;
 
 /// The descriptor by which the reader has its file.
 const NUMBER: i32 = 0;
 
-/// Mounts an overlay of its own and has `file` of it open, as a container does.
+/// The layers have to be on a disk whose reads are counted, whatever this test is built on.
+const DISK: &str = "mkfs.ext4 -q image && mkdir disk && mount -o loop image disk && cd disk \
+    && mkdir low up work merged && cp --sparse=never ../program low/file && sync low/file \
+    && mount -t overlay overlay -o lowerdir=low,upperdir=up,workdir=work merged";
+
+/// Mounts a disk and an overlay of its own and has `file` of it open, as a container does.
 struct Reader {
     child: Child,
     folder: tempfile::TempDir,
+    pages: u64,
 }
 
 impl Reader {
@@ -40,24 +47,20 @@ impl Reader {
     }
 
     fn start_with(act: &str) -> Self {
-        // Not in memory: its layers have to be on a disk.
-        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a folder");
-        for name in ["low", "up", "work", "merged"] {
-            fs::create_dir(folder.path().join(name)).expect("a folder");
-        }
-        let low = folder.path().join("low/file");
-        fs::copy("/bin/cat", &low).expect("a program");
-        let mut file = fs::File::options().append(true).open(&low).expect("ours");
+        assert!(rustix::process::geteuid().is_root(), "root is needed");
+        let folder = tempfile::tempdir().expect("a folder");
         // A hole would need no disk.
-        let length = usize::try_from(PAGES * 4096).expect("small");
-        let program = fs::read(&low).expect("a program").len();
-        file.write_all(&vec![7; length - program]).expect("space");
-        file.sync_all().expect("a disk");
-        let script = format!(
-            "mount -t overlay overlay -o lowerdir=low,upperdir=up,workdir=work merged && {act}"
-        );
+        let mut program = fs::read("/bin/cat").expect("a program");
+        let pages = (program.len() as u64).div_ceil(4096).max(PAGES_MIN);
+        let bytes = pages * 4096;
+        program.resize(usize::try_from(bytes).expect("small"), 7);
+        let copy = folder.path().join("program");
+        fs::copy("/bin/cat", &copy).expect("space");
+        fs::write(&copy, program).expect("space");
+        let image = fs::File::create(folder.path().join("image")).expect("a file");
+        image.set_len(bytes + (32 << 20)).expect("space");
         let mut child = Command::new("unshare")
-            .args(["--mount", "bash", "-c", &script])
+            .args(["--mount", "bash", "-c", &format!("{DISK} && {act}")])
             .current_dir(folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -68,13 +71,26 @@ impl Reader {
         let said = child.stdout.take().expect("a pipe");
         let mut line = String::new();
         let heard = BufReader::new(said).read_line(&mut line);
-        assert!(heard.is_ok() && line == "ready\n", "root is needed");
-        Self { child, folder }
+        assert!(heard.is_ok() && line == "ready\n", "it said {line:?}");
+        Self {
+            child,
+            folder,
+            pages,
+        }
+    }
+
+    /// The file as it lies in a layer, by the way that leads there from outside.
+    fn path(&self, layer: &str) -> PathBuf {
+        let root = format!(
+            "/proc/{}/root{}",
+            self.child.id(),
+            self.folder.path().display()
+        );
+        Path::new(&root).join("disk").join(layer).join("file")
     }
 
     fn layers_file(&self, layer: &str) -> FileKey {
-        let path = self.folder.path().join(layer).join("file");
-        let found = fs::metadata(path).expect("a file");
+        let found = fs::metadata(self.path(layer)).expect("a file");
         FileKey {
             device: found.dev(),
             inode: found.ino(),
@@ -82,10 +98,15 @@ impl Reader {
     }
 
     fn evict(&self, layer: &str) {
-        let path = self.folder.path().join(layer).join("file");
-        let file = fs::File::open(path).expect("a file");
+        let file = fs::File::open(self.path(layer)).expect("a file");
         let advice = rustix::fs::Advice::DontNeed;
         rustix::fs::fadvise(&file, 0, None, advice).expect("a hint");
+    }
+
+    fn pages_in_memory(&self, layer: &str) -> u64 {
+        let file = fs::File::open(self.path(layer)).expect("a file");
+        let counted = ahead_sys::cachestat::cachestat_range(&file, 0, self.pages * 4096);
+        counted.expect("Linux 6.5").cached
     }
 }
 
@@ -96,13 +117,13 @@ impl Drop for Reader {
     }
 }
 
-fn miss(file: FileKey, process: u32) -> Observation {
+fn miss(file: FileKey, process: u32, pages: u64) -> Observation {
     Observation {
         kind: FactKind::Miss,
         time: Timestamp::new(1),
         file,
         generation: None,
-        file_pages: PageCount::new(PAGES),
+        file_pages: PageCount::new(pages),
         first: ByteRange::from(PageRange::new(0, 1)),
         step: 4096,
         count: 1,
@@ -116,12 +137,6 @@ fn miss(file: FileKey, process: u32) -> Observation {
         is_early: false,
         window: None,
     }
-}
-
-fn pages_in_memory(path: &Path) -> u64 {
-    let file = fs::File::open(path).expect("a file");
-    let counted = ahead_sys::cachestat::cachestat_range(&file, 0, PAGES * 4096);
-    counted.expect("Linux 6.5").cached
 }
 
 /// The kernel says of an overlay's file that none of it is in memory, so what was there seemed to be brought again and again, and none of
@@ -142,14 +157,14 @@ fn what_is_in_memory_is_known_of_a_file_of_an_overlay() {
         panic!("it is open");
     };
     assert!(open.is_of_overlay);
-    assert_eq!(open.pages, PageCount::new(PAGES));
+    assert_eq!(open.pages, PageCount::new(reader.pages));
     let resident = ResidentOutside {
         reacher: &reacher,
         file,
         process,
         reach,
     };
-    assert_eq!(resident.evicted(PageRange::new(0, PAGES)), None);
+    assert_eq!(resident.evicted(PageRange::new(0, reader.pages)), None);
 
     let range = PageRange::new(64, 128);
     let decision = Decision {
@@ -160,23 +175,23 @@ fn what_is_in_memory_is_known_of_a_file_of_an_overlay() {
     let (mut answers, counted_reads) = (Vec::new(), CountedReads::default());
     reader.evict("low");
     for _ in 0..2 {
-        let fact = miss(file, process);
+        let fact = miss(file, process, reader.pages);
         let mut outside = Outside::new(&reacher, &fact, None, reach, true);
         outside.counted_reads = Some(&counted_reads);
         let pages = outside.prepare(&decision);
-        assert_eq!(pages, Some(PageCount::new(PAGES)));
+        assert_eq!(pages, Some(PageCount::new(reader.pages)));
         let answer = outside.act(Act::Prefetch(range));
         outside.finish(&decision, answer);
         answers.push((answer, outside.calls));
     }
     assert_eq!(answers, [(Answer::OnItsWay, 1), (Answer::WasCached, 1)]);
-    let path = reader.folder.path().join("low/file");
-    assert!(pages_in_memory(&path) >= 64, "brought for all who read it");
+    let brought = reader.pages_in_memory("low");
+    assert!(brought >= 64, "{brought}: brought for all who read it");
 }
 
 /// It says the inode that it had before it was written to, and another file has its pages.
 #[test]
-fn a_file_that_was_copied_up_is_not_taken_for_the_one_below() {
+fn a_file_that_was_copied_up_is_not_reached() {
     let reader = Reader::start("echo more >>merged/file &&");
     let reacher = Reacher::new();
     let process = reader.child.id();
