@@ -27,10 +27,10 @@ pub(crate) fn broken(text: &str, columns: usize) -> String {
         let columns = columns.max(further_in.len() * 2);
         let mut rest: Vec<char> = line.chars().collect();
         while rest.len() > columns && !line.trim_start().starts_with(COMMAND) {
-            // At a space, unless that leaves less than half.
-            let space = rest[..=columns].iter().rposition(|one| *one == ' ');
-            let end = space.filter(|place| *place > columns / 2);
-            let end = end.unwrap_or(columns);
+            let end = line_end(&rest, columns);
+            if end == rest.len() {
+                break;
+            }
             let behind: String = rest[end..].iter().collect();
             all.extend(&rest[..end]);
             all.push('\n');
@@ -42,6 +42,32 @@ pub(crate) fn broken(text: &str, columns: usize) -> String {
         all.push('\n');
     }
     all
+}
+
+/// Where the first line of `text`, which is too long, ends: at a space, unless that leaves less than half, and never between a pair of
+/// backquotes, as what stands there is to be copied.
+fn line_end(text: &[char], columns: usize) -> usize {
+    let is_quoted = between_backquotes(text);
+    let is_end = |place: &usize| text[*place] == ' ' && !is_quoted[*place];
+    let begin = text.iter().take_while(|one| **one == ' ').count();
+    let space = (begin..=columns).rev().find(is_end);
+    match space {
+        Some(place) if place > columns / 2 || is_quoted[columns] => place,
+        _ if is_quoted[columns] => (columns..text.len()).find(is_end).unwrap_or(text.len()),
+        _ => columns,
+    }
+}
+
+/// Of each character, whether a line that begins with it would part a pair of backquotes.
+fn between_backquotes(text: &[char]) -> Vec<bool> {
+    let all: Vec<_> = (0..text.len())
+        .filter(|place| text[*place] == '`')
+        .collect();
+    let mut is_quoted = vec![false; text.len()];
+    for pair in all.chunks_exact(2) {
+        is_quoted[pair[0] + 1..=pair[1]].fill(true);
+    }
+    is_quoted
 }
 
 #[cfg(test)]
@@ -64,6 +90,43 @@ mod tests {
                 "        that the disk likes to be asked for",
                 &command,
             ]
+        );
+    }
+
+    /// Half a command was copied.
+    #[test]
+    fn what_stands_between_backquotes_is_not_parted() {
+        let lines = |text: &str, columns| -> Vec<String> {
+            let broken = broken(text, columns);
+            broken.lines().map(ToOwned::to_owned).collect()
+        };
+        assert_eq!(
+            lines("say `ahead device verify sda` to see whether it holds", 24),
+            [
+                "say",
+                "      `ahead device verify sda`",
+                "      to see whether it",
+                "      holds"
+            ]
+        );
+        assert_eq!(
+            lines(
+                "it is kept by udev: `ahead device revert sda` takes it back",
+                40
+            ),
+            [
+                "it is kept by udev:",
+                "      `ahead device revert sda` takes it",
+                "      back"
+            ]
+        );
+        let whole = format!("`{}`", "x y ".repeat(20));
+        assert_eq!(lines(&whole, 30), [whole.as_str()]);
+        // One alone is no pair.
+        let alone = lines("a ` of its own is nothing to be copied", 24);
+        assert_eq!(
+            alone,
+            ["a ` of its own is", "      nothing to be", "      copied"]
         );
     }
 

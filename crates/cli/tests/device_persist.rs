@@ -194,6 +194,7 @@ fn with_json_the_plan_is_printed_and_nothing_is_asked_or_written() {
     assert_eq!(planned["plan"]["kib"], 512);
     assert!(planned["plan"]["files"][0]["path"].is_string(), "{said}");
     assert_eq!(planned["change"], Value::Null);
+    assert_eq!(planned["written"], false);
     assert_eq!(
         (machine.etc(), machine.window()),
         (before, "128".to_owned())
@@ -201,6 +202,7 @@ fn with_json_the_plan_is_printed_and_nothing_is_asked_or_written() {
     let output = machine.device(&["persist", "sda", "512K", "--json", "--yes"]);
     let json: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(json["change"]["now_kib"], 512);
+    assert_eq!(json["written"], true);
     assert_eq!(json["plan"], planned["plan"], "it is what was carried out");
 }
 

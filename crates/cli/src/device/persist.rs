@@ -23,6 +23,8 @@ use crate::output::{to_json, to_stdout};
 #[derive(Serialize)]
 struct PersistedWindow<'a> {
     plan: &'a PersistPlan,
+    /// Whether it was carried out.
+    written: bool,
     /// Nothing where only the plan was asked for: then nothing was written.
     change: Option<&'a WindowChange>,
 }
@@ -38,8 +40,11 @@ pub(super) fn persist(
     if arguments.options.json {
         let carry_out = || persist::carry_out(machine, &plan);
         let change = arguments.yes.then(carry_out).transpose()?;
-        let (plan, change) = (&plan, change.as_ref());
-        return Ok(to_json(&PersistedWindow { plan, change }));
+        return Ok(to_json(&PersistedWindow {
+            plan: &plan,
+            written: change.is_some(),
+            change: change.as_ref(),
+        }));
     }
     say(&shown(&plan))?;
     if !arguments.yes {
