@@ -431,3 +431,21 @@ fn long_reads_are_followed_when_the_run_has_earned_one_more() {
         "a short one ends the run: {short:?}"
     );
 }
+
+/// A run is read on through its holes where the kernel would, but not without an end: after 4 MiB in a row one page of each 32 was wanted, and all of
+/// them were asked for.
+#[test]
+fn a_run_that_thins_out_is_read_through_for_no_more_than_four_times_the_rate() {
+    let mut reader = Reader::new(1 << 22);
+    for page in 0..1024 {
+        reader.read(page, 1);
+    }
+    let dense = reader.asked_total;
+    for element in 0..1000 {
+        reader.read(1024 + element * 32, 1);
+    }
+    let thin = reader.asked_total - dense;
+    // What was read in a row pays for as much beside what the elements do.
+    assert!(thin <= (1024 + 1000) * 2 * 4, "{thin}");
+    assert!(thin <= 16_000, "half of what lies between them: {thin}");
+}
