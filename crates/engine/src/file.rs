@@ -9,7 +9,7 @@ use ahead_policy::adaptive::{
 use ahead_policy::decision::Decision;
 use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_units::{Advice, ByteRange, PageCount, PageIndex, PageRange, Timestamp};
+use ahead_units::{ByteRange, PageCount, PageIndex, PageRange, Timestamp};
 
 use crate::adviser::{Answer, CallsMade, Residency};
 use crate::budget::Published;
@@ -23,6 +23,7 @@ use crate::tally::Tally;
 use crate::waiting::Waiting;
 
 mod account;
+mod host;
 
 /// A read that had to wait for the device.
 #[derive(Clone, Copy, Debug)]
@@ -153,38 +154,10 @@ impl FileState {
         self.served
     }
 
-    /// The program said through a descriptor of the file how it is going to read it. What it says about random
-    /// reads is the host's business: it does not tell of reads that are left to the program.
-    pub fn on_advice(&mut self, advice: Advice) {
-        self.is_sequential = advice == Advice::Sequential;
-    }
-
-    /// It is copied inside the kernel from now on, without reads.
-    pub fn on_copied(&mut self) {
-        self.is_copied = true;
-    }
-
-    /// The kernel's window of its open file, where the host sees it: it is not that of the device after advice of the program, or
-    /// when that of the device was changed since.
-    pub fn set_kernel_window(&mut self, window: PageCount) {
-        self.kernel_window = Some(window);
-    }
-
-    /// Whether the kernel's window of its open file is that of the device, as far as that is known.
-    #[must_use]
-    pub fn has_window_of_device(&self) -> bool {
-        self.kernel_window.is_none() && !self.is_sequential
-    }
-
     /// Whether the program said SEQUENTIAL last.
     #[must_use]
     pub fn is_sequential(&self) -> bool {
         self.is_sequential
-    }
-
-    /// The file has so many pages now.
-    pub fn set_file_pages(&mut self, file_pages: PageCount) {
-        self.file_pages = file_pages;
     }
 
     /// The quick half of [`Self::on_access`]. [`Quick::No`] has changed nothing.
@@ -429,6 +402,43 @@ impl FileState {
         unread.get() > 0
     }
 
+    /// Counts a read of `access`, none of which is behind the end of the file. Small reads share pages with the one before, which
+    /// are read once.
+    #[inline]
+    fn count(&mut self, access: PageRange, is_covered: bool) {
+        let before = core::mem::replace(&mut self.counted, access);
+        let pages = access.len().get() - access.shared(before).get();
+        self.tally.on_read(pages, is_covered);
+        let useful = pages.min(self.outstanding);
+        // What has no page of its own is as the read before it.
+        let is_served = is_covered && (useful > 0 || pages == 0 && self.served.is_some());
+        self.served = is_served.then_some(PageCount::new(useful));
+        if is_served {
+            self.outstanding -= useful;
+            self.tally.on_served(useful);
+        }
+    }
+
+    /// Calls were made for so many pages.
+    fn count_asked(&mut self, pages: PageCount) {
+        self.tally.prefetched += pages.get();
+        self.outstanding += pages.get();
+        self.window = self.window.max(pages);
+    }
+
+    /// So many pages ahead of a reader are gone: of these, calls were made for no more than are outstanding.
+    fn count_thrashed(&mut self, evicted: PageCount) {
+        let thrashed = evicted.get().min(self.outstanding);
+        self.outstanding -= thrashed;
+        self.tally.thrashed += thrashed;
+    }
+
+    /// Windows hold no more than `unread`: what else was outstanding was read with the access that asked for it, or is forgotten.
+    fn limit_outstanding(&mut self, unread: PageCount) {
+        let given_up = self.streams.wasted().get().saturating_sub(self.wasted_told);
+        self.outstanding = self.outstanding.min(unread.get() + given_up);
+    }
+
     /// Says to the budget what the windows of this file hold now.
     fn publish(&mut self, many: Many<'_>, group: &Group) {
         let (unread, windows) = self.streams.unread(table(&mut self.few, many));
@@ -544,14 +554,6 @@ impl FileState {
         }
     }
 
-    /// Whether the file has windows that are not read any more, as it seems: it was closed at least
-    /// `closed_ns` ago, or has neither asked nor waited for `open_ns`.
-    #[must_use]
-    pub fn is_idle(&self, now: Timestamp, closed_ns: u64, open_ns: u64) -> bool {
-        let quiet_ns = now.since(self.active);
-        quiet_ns >= open_ns || self.closed && quiet_ns >= closed_ns
-    }
-
     /// The file is not read any more: its windows are given up and returned to the budget.
     pub fn on_idle(&mut self, many: Many<'_>, group: &Group) {
         self.streams.on_idle(table(&mut self.few, many));
@@ -564,20 +566,6 @@ impl FileState {
             .budget
             .publish(&mut self.published, PageCount::new(0), 0);
         self.limit_outstanding(PageCount::new(0));
-    }
-
-    /// Whether the file has more streams than its small table holds. The host then copies the
-    /// small table with [`Self::move_to_many`] and lends the larger one with every call.
-    #[must_use]
-    pub fn wants_many(&self) -> bool {
-        self.streams.is_crowded()
-    }
-
-    /// Copies the small table to the front of `many`.
-    pub fn move_to_many(&mut self, many: &mut [Stream]) {
-        for (place, stream) in many.iter_mut().zip(self.few) {
-            *place = stream;
-        }
     }
 }
 

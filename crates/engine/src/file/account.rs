@@ -1,54 +1,15 @@
-//! The account of one file: counting, handing it out, and beginning another one in the child of a fork.
+//! The account of one file: handing it out, and beginning another one in the child of a fork.
 //!
 //! Windows say what the policy believes to be there; the account, what was done for it. A window that was in memory already, that nobody
 //! could be reached for, or that the kernel refused is none of our doing, so pages become useful, late, thrashed or wasted only as far as calls were
 //! made for pages that are still outstanding. Which of these a read finds is not kept: where one stream of a file finds all in memory and
 //! another does not, what is outstanding of the second may be read by the first.
 
-use ahead_units::{PageCount, PageRange};
-
 use super::{FileState, Many, table};
 use crate::guard::Consumed;
 use crate::tally::Tally;
 
 impl FileState {
-    /// Counts a read of `access`, none of which is behind the end of the file. Small reads share pages with the one before, which
-    /// are read once.
-    #[inline]
-    pub(super) fn count(&mut self, access: PageRange, is_covered: bool) {
-        let before = core::mem::replace(&mut self.counted, access);
-        let pages = access.len().get() - access.shared(before).get();
-        self.tally.on_read(pages, is_covered);
-        let useful = pages.min(self.outstanding);
-        // What has no page of its own is as the read before it.
-        let is_served = is_covered && (useful > 0 || pages == 0 && self.served.is_some());
-        self.served = is_served.then_some(PageCount::new(useful));
-        if is_served {
-            self.outstanding -= useful;
-            self.tally.on_served(useful);
-        }
-    }
-
-    /// Calls were made for so many pages.
-    pub(super) fn count_asked(&mut self, pages: PageCount) {
-        self.tally.prefetched += pages.get();
-        self.outstanding += pages.get();
-        self.window = self.window.max(pages);
-    }
-
-    /// So many pages ahead of a reader are gone: of these, calls were made for no more than are outstanding.
-    pub(super) fn count_thrashed(&mut self, evicted: PageCount) {
-        let thrashed = evicted.get().min(self.outstanding);
-        self.outstanding -= thrashed;
-        self.tally.thrashed += thrashed;
-    }
-
-    /// Windows hold no more than `unread`: what else was outstanding was read with the access that asked for it, or is forgotten.
-    pub(super) fn limit_outstanding(&mut self, unread: PageCount) {
-        let given_up = self.streams.wasted().get().saturating_sub(self.wasted_told);
-        self.outstanding = self.outstanding.min(unread.get() + given_up);
-    }
-
     /// The account since the last call, and the pages in it that calls were made for and that were given up unread in that time.
     pub fn take_tally(&mut self) -> (Tally, u64) {
         let wasted = self.streams.wasted().get();

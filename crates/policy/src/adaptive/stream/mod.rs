@@ -285,6 +285,31 @@ impl Stream {
         is_established && leaves_out && self.density.may_have_gaps()
     }
 
+    /// Whether `access` lies where this run has left out pages, or may have, no further behind than what a server shuffles.
+    pub(in crate::adaptive) fn fills_gap(&self, access: &Access) -> bool {
+        self.lies_in_gaps(access) && !self.has_passed_long(access)
+    }
+
+    /// The same, further behind.
+    pub(in crate::adaptive) fn fills_old_gap(&self, access: &Access) -> bool {
+        self.lies_in_gaps(access) && self.has_passed_long(access)
+    }
+
+    fn lies_in_gaps(&self, access: &Access) -> bool {
+        self.has_gaps_behind() && self.has_passed(access)
+    }
+
+    /// Whether all of `access` lies behind the reader of this run.
+    fn has_passed(&self, access: &Access) -> bool {
+        self.shape.is_run() && self.span(access).end <= self.window.next
+    }
+
+    /// The same, and further behind than what a server shuffles.
+    pub(in crate::adaptive) fn has_passed_long(&self, access: &Access) -> bool {
+        let reordered = self.window.next.saturating_sub(REORDER_PAGES.get());
+        self.has_passed(access) && self.span(access).start < reordered
+    }
+
     /// Pages by which an access may miss the place where it is expected.
     fn tolerance(&self) -> u64 {
         if self.hits >= ESTABLISHED_HITS.get() {

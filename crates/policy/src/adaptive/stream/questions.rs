@@ -41,31 +41,6 @@ impl Stream {
         self.hits < DOUBTFUL_HITS.get() && self.is_wide_stride()
     }
 
-    /// Whether `access` lies where this run has left out pages, or may have, no further behind than what a server shuffles.
-    pub(in crate::adaptive) fn fills_gap(&self, access: &Access) -> bool {
-        self.lies_in_gaps(access) && !self.has_passed_long(access)
-    }
-
-    /// The same, further behind.
-    pub(in crate::adaptive) fn fills_old_gap(&self, access: &Access) -> bool {
-        self.lies_in_gaps(access) && self.has_passed_long(access)
-    }
-
-    fn lies_in_gaps(&self, access: &Access) -> bool {
-        self.has_gaps_behind() && self.has_passed(access)
-    }
-
-    /// Whether all of `access` lies behind the reader of this run.
-    fn has_passed(&self, access: &Access) -> bool {
-        self.shape.is_run() && self.places_of(access).1 <= self.window.next
-    }
-
-    /// The same, and further behind than what a server shuffles.
-    pub(in crate::adaptive) fn has_passed_long(&self, access: &Access) -> bool {
-        let reordered = self.window.next.saturating_sub(REORDER_PAGES.get());
-        self.has_passed(access) && self.places_of(access).0 < reordered
-    }
-
     /// Whether the stream is old enough to be worth a request; of a stride `needed` elements have to have come where they were expected.
     pub(in crate::adaptive) fn is_trusted(&self, needed: u8) -> bool {
         match self.shape {

@@ -1,0 +1,58 @@
+//! What a host says of one file beside its reads, and asks of it.
+
+use ahead_policy::adaptive::Stream;
+use ahead_units::{Advice, PageCount, Timestamp};
+
+use super::FileState;
+
+impl FileState {
+    /// The program said through a descriptor of the file how it is going to read it. What it says about random
+    /// reads is the host's business: it does not tell of reads that are left to the program.
+    pub fn on_advice(&mut self, advice: Advice) {
+        self.is_sequential = advice == Advice::Sequential;
+    }
+
+    /// It is copied inside the kernel from now on, without reads.
+    pub fn on_copied(&mut self) {
+        self.is_copied = true;
+    }
+
+    /// The kernel's window of its open file, where the host sees it: it is not that of the device after advice of the program, or
+    /// when that of the device was changed since.
+    pub fn set_kernel_window(&mut self, window: PageCount) {
+        self.kernel_window = Some(window);
+    }
+
+    /// Whether the kernel's window of its open file is that of the device, as far as that is known.
+    #[must_use]
+    pub fn has_window_of_device(&self) -> bool {
+        self.kernel_window.is_none() && !self.is_sequential
+    }
+
+    /// The file has so many pages now.
+    pub fn set_file_pages(&mut self, file_pages: PageCount) {
+        self.file_pages = file_pages;
+    }
+
+    /// Whether the file has windows that are not read any more, as it seems: it was closed at least
+    /// `closed_ns` ago, or has neither asked nor waited for `open_ns`.
+    #[must_use]
+    pub fn is_idle(&self, now: Timestamp, closed_ns: u64, open_ns: u64) -> bool {
+        let quiet_ns = now.since(self.active);
+        quiet_ns >= open_ns || self.closed && quiet_ns >= closed_ns
+    }
+
+    /// Whether the file has more streams than its small table holds. The host then copies the
+    /// small table with [`Self::move_to_many`] and lends the larger one with every call.
+    #[must_use]
+    pub fn wants_many(&self) -> bool {
+        self.streams.is_crowded()
+    }
+
+    /// Copies the small table to the front of `many`.
+    pub fn move_to_many(&mut self, many: &mut [Stream]) {
+        for (place, stream) in many.iter_mut().zip(self.few) {
+            *place = stream;
+        }
+    }
+}
