@@ -53,7 +53,7 @@ pub fn backing(machine: &MachineTree, mount: &Mount, unread: &mut Vec<Unread>) -
     let kind = mount.file_system.as_str();
     let mut numbered = || only_one(machine, &format!("{kind}-"), unread);
     let own = if kind == FUSE_ON_DEVICE {
-        Some(format!("{number}-{FUSE_ON_DEVICE}"))
+        bdi_of_fuse(machine, number)
     } else if NUMBERED.contains(&kind) {
         numbered()
     } else if number.major == 0 {

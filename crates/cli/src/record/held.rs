@@ -123,14 +123,21 @@ impl Held {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use ahead_units::{ByteRange, PageCount, PageRange};
 
     use super::*;
 
     const BEGAN: Timestamp = Timestamp::new(1_000_000_000);
 
-    fn fact(kind: FactKind, ms: u64, thread: u32, page: u64, count: u32) -> Observation {
+    /// One of so many reads from `page` of file 2 of device 1 on, `ms` after the recording began.
+    pub(in crate::record) fn fact(
+        kind: FactKind,
+        ms: u64,
+        thread: u32,
+        page: u64,
+        count: u32,
+    ) -> Observation {
         Observation {
             kind,
             time: Timestamp::new(BEGAN.get() + ms * 1_000_000),

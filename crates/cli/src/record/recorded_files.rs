@@ -93,29 +93,14 @@ impl RecordedFiles {
 #[cfg(test)]
 mod tests {
     use ahead_observer::observation::FactKind;
-    use ahead_units::{ByteRange, PageCount, PageRange, Timestamp};
 
+    use super::super::held::tests::fact;
     use super::*;
 
     fn reads(inode: u64, count: u32) -> Observation {
         Observation {
-            kind: FactKind::Accesses,
-            time: Timestamp::new(1),
             file: FileKey { device: 1, inode },
-            generation: None,
-            file_pages: PageCount::new(100),
-            first: ByteRange::from(PageRange::new(0, 1)),
-            step: 4096,
-            count,
-            waited_ns: 0,
-            process: 7,
-            thread: 7,
-            programs: 0,
-            descriptor: None,
-            is_mapped: false,
-            advised_random: false,
-            is_early: false,
-            window: None,
+            ..fact(FactKind::Accesses, 0, 7, 0, count)
         }
     }
 

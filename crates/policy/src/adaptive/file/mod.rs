@@ -430,9 +430,6 @@ impl FileStreams {
         self.unexplained_run = 0;
         let crossed = stream.marker_crossed() && !is_long_passed;
         if crossed || !self.debt.is_zero() || stream.has_holes() {
-            if is_read_on {
-                step.hole = 0;
-            }
             self.debt
                 .settle(step, access.pages(), covered, &moment.knobs);
             if crossed {

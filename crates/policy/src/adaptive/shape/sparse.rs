@@ -59,8 +59,7 @@ impl Density {
 
     /// Whether so little is left out that a run may read on through its holes, where the kernel would: [`READ_ON_TIMES`] what the rate allows.
     pub(in crate::adaptive) fn is_read_on(self, moment: &Moment) -> bool {
-        let times = u64::from(moment.knobs.readahead_hit_rate) * READ_ON_TIMES;
-        u64::from(self.held) * times >= u64::from(self.spanned)
+        self.is_read_one_of(u64::from(moment.knobs.readahead_hit_rate) * READ_ON_TIMES)
     }
 
     /// Whether anything is left out that was not read since, as far as is known: pages that two reads share count twice.
@@ -71,17 +70,19 @@ impl Density {
 
     /// Whether one page of four is read, at least: one that looks at an index between its elements reads fewer.
     pub(in crate::adaptive) fn is_a_fourth_read(self) -> bool {
-        u32::from(self.held) * 4 >= u32::from(self.spanned)
+        self.is_read_one_of(4)
+    }
+
+    /// Whether one page of so many is read, at least.
+    fn is_read_one_of(self, pages: u64) -> bool {
+        u64::from(self.held).saturating_mul(pages) >= u64::from(self.spanned)
     }
 
     /// Whether reading through the holes pays, for accesses of `length` pages: the limit allows it
     /// and a hole costs less than half a request of its own.
     pub(in crate::adaptive) fn holes_pay(self, length: u32, moment: &Moment) -> bool {
-        let (held, spanned) = (u64::from(self.held), u64::from(self.spanned));
-        if held.saturating_mul(u64::from(moment.knobs.readahead_hit_rate)) < spanned {
-            return false;
-        }
-        is_worth_reading(self.mean_hole(length), moment)
+        self.is_read_one_of(u64::from(moment.knobs.readahead_hit_rate))
+            && is_worth_reading(self.mean_hole(length), moment)
     }
 
     /// Pages that an access of `length` pages leaves out before it, in the mean.

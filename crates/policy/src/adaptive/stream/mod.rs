@@ -193,7 +193,7 @@ impl Stream {
     /// window, not beyond the marker, in a stream that is learned. False: nothing has changed.
     #[inline]
     pub(in crate::adaptive) fn step(&mut self, access: PageRange, tick: u32) -> bool {
-        if self.hits < ESTABLISHED_HITS.get() {
+        if !self.is_established() {
             return false;
         }
         // Nothing is left to learn from an exact step of a stream without holes.
@@ -278,11 +278,16 @@ impl Stream {
         }
     }
 
+    /// Whether enough accesses have continued it.
+    #[inline]
+    fn is_established(&self) -> bool {
+        self.hits >= ESTABLISHED_HITS.get()
+    }
+
     /// Whether pages behind the reader of this run may still be wanted, as others there were: it has left some out.
     fn has_gaps_behind(&self) -> bool {
-        let is_established = self.hits >= ESTABLISHED_HITS.get();
         let leaves_out = matches!(self.shape, Shape::Sparse | Shape::Shuffled);
-        is_established && leaves_out && self.density.may_have_gaps()
+        self.is_established() && leaves_out && self.density.may_have_gaps()
     }
 
     /// Whether `access` lies where this run has left out pages, or may have, no further behind than what a server shuffles.
@@ -312,7 +317,7 @@ impl Stream {
 
     /// Pages by which an access may miss the place where it is expected.
     fn tolerance(&self) -> u64 {
-        if self.hits >= ESTABLISHED_HITS.get() {
+        if self.is_established() {
             REORDER_PAGES.get()
         } else {
             candidate::YOUNG_GAP_PAGES.get()
@@ -346,7 +351,7 @@ impl Stream {
     /// none, the stream is not known for long, or it strides: others may read between its elements.
     #[must_use]
     pub fn settled(&self) -> Option<PageRange> {
-        if self.hits < ESTABLISHED_HITS.get() || !self.shape.is_run() {
+        if !self.is_established() || !self.shape.is_run() {
             return None;
         }
         run::settled(&self.window).map(|span| self.direction.pages(span))

@@ -16,7 +16,7 @@ use ahead_units::{PAGE_BYTES, PageCount};
 /// What one access did to its stream, beside moving it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::adaptive) struct Step {
-    /// Pages that it passed over.
+    /// Pages that it passed over, but for those that are [read on](Seen::is_read_on) through.
     pub(in crate::adaptive) hole: u64,
     /// It lies behind the reader, where pages were left out: it came late, and may fill a hole.
     pub(in crate::adaptive) is_late: bool,
@@ -123,7 +123,9 @@ impl Stream {
         step.has_broken = moved == Moved::Off;
         if !is_strided {
             let span = self.span(access);
-            step.hole = span.start.saturating_sub(before);
+            if !seen.is_read_on {
+                step.hole = span.start.saturating_sub(before);
+            }
             step.is_late = span.end < before && had_gaps;
         }
         step
