@@ -98,6 +98,14 @@
 #define PERIOD_MAX		0x80000000ULL
 #define DOUBLINGS_MAX		4U
 #define ELEMENTS_SEEN		3U
+/*
+ * Set in the step of a run whose reads are elements of several strides in turn,
+ * as two fields of each record are: the rest of it is their period.
+ */
+#define STEP_IN_TURN		0x80000000U
+#define PERIOD_IN_TURN_MAX	0x80000U
+/* Accesses without one of another stream after which one is alone. */
+#define ALONE_ACCESSES		64U
 /* Elements by which it is seen how fast a reader is, and seen anew. */
 #define ELEMENTS_TIMED		4U
 #define ELEMENTS_TIMED_MOST	64U
@@ -108,6 +116,9 @@
 #define ROW			0xffffU
 #define ROW_WAS_SHORT		0x10000U
 #define ROW_WAS_SLOW		0x20000U
+/* Reads of others before the newest element that came after some. */
+#define ROW_OTHERS_BITS		18
+#define ROW_OTHERS_MAX		0x3fffU
 #define REGULAR_MAX		255U
 
 /* The windows of runs. */
@@ -220,6 +231,8 @@ struct step {
 	bool late;
 	u64 lost;
 	bool broke;
+	/* What was read between its elements are elements of other strides. */
+	bool takes_turns;
 };
 
 /* How far a run is expected to go on. */
@@ -986,6 +999,63 @@ static s64 recent_step(const struct ra_history *file, struct ra_range access)
 	return 0;
 }
 
+/* Whether the two accesses before @access by @step were made. */
+static bool was_read_by(const struct ra_history *file, struct ra_range access,
+			s64 step)
+{
+	u32 length = to_u32(length_of(access));
+	unsigned int back, steps, found = 0;
+
+	for (steps = 1; steps <= 2; steps++) {
+		u64 start = access.start - (u64)(steps * step);
+
+		if (step > 0 && (u64)(steps * step) > access.start)
+			return false;
+		for (back = 0; back < RA_REMEMBERED; back++) {
+			const struct ra_unexplained *one =
+				recent_back(file, back);
+
+			if (one->start == start && one->length == length)
+				break;
+		}
+		found += back < RA_REMEMBERED;
+	}
+	return found == 2;
+}
+
+/*
+ * The run whose newest access is @access leaves something out, nothing was
+ * asked for, and nothing else is read: its reads may be elements of several
+ * strides in turn. The step to this one from the one before of its stride, if
+ * others were read in between, or 0. Remembers the access.
+ */
+static s64 turn_of(struct arrival *a, unsigned int place)
+{
+	const struct ra_stream *stream = &a->streams[place];
+	struct ra_history *file = a->file;
+	unsigned int other;
+	s64 step = 0;
+
+	if (!is_run(stream) || stream->request ||
+	    stream->hits < ESTABLISHED_HITS || !has_holes(stream))
+		return 0;
+	for (other = 0; other < a->places; other++)
+		if (other != place && a->streams[other].shape != RA_VACANT &&
+		    file->tick - a->streams[other].last_used <= ALONE_ACCESSES)
+			return 0;
+	if (stream->step & STEP_IN_TURN) {
+		step = stream->step & ~STEP_IN_TURN;
+		step = stream->backward ? -step : step;
+		step = was_read_by(file, a->access, step) ? step : 0;
+	}
+	if (!step)
+		step = recent_step(file, a->access);
+	remember(file, a->access);
+	if (!step || recent_back(file, 1)->start == a->access.start - (u64)step)
+		return 0;
+	return step;
+}
+
 /* --- moving a stream ---------------------------------------------------- */
 
 static bool is_paced(const struct ra_stream *stream)
@@ -1045,10 +1115,11 @@ static void begin_stride(struct ra_stream *stream, u64 place, u64 length,
 	forget_pace(stream);
 }
 
-static void become_strided(struct arrival *a, unsigned int place, s64 step)
+static void become_strided(struct arrival *a, unsigned int place,
+			   struct ra_range access, s64 step)
 {
 	struct ra_stream *stream = &a->streams[place];
-	u64 length = length_of(a->access);
+	u64 length = length_of(access);
 
 	stream->successor = place;
 	stream->length = to_u16(length);
@@ -1056,8 +1127,15 @@ static void become_strided(struct arrival *a, unsigned int place, s64 step)
 	stream->backward = step < 0;
 	stream->regular = REGULAR_STEPS;
 	stream->hits = 2;
-	begin_stride(stream, place_of(stream->backward, a->access.start),
-		     length, step < 0 ? -(u64)step : (u64)step, 0);
+	begin_stride(stream, place_of(stream->backward, access.start), length,
+		     step < 0 ? -(u64)step : (u64)step, 0);
+}
+
+/* It is a stride together with those it takes turns with, and no row. */
+static void believe(struct ra_stream *stream)
+{
+	stream->hits = DOUBTFUL_HITS;
+	stream->regular = REGULAR_STEPS + 1;
 }
 
 /* False: the same pages again, nothing to learn. */
@@ -1117,9 +1195,51 @@ static bool comes_back(const struct ra_stream *stream)
 	       4U * stream->held >= stream->spanned;
 }
 
-/* @waits: some of the last reads of the file waited */
+/* The pages of the newest step of a run, if they are known. */
+static u32 step_of(const struct ra_stream *stream)
+{
+	return stream->step & STEP_IN_TURN ? 0 : stream->step;
+}
+
+/* The run is a stride from now on. */
+static void end_in_stride(struct ra_stream *stream, struct ra_range access,
+			  u64 period)
+{
+	u64 place = place_of(stream->backward, access.start);
+	u64 unread = unread_of(stream);
+
+	/* Those of the equal steps, and two of the first one. */
+	stream->hits = REGULAR_STEPS + 1;
+	begin_stride(stream, place, length_of(access), period, unread);
+}
+
+/* Counts the access, if by @step it is an element of a stride in turn. */
+static bool count_turn(struct ra_stream *stream, struct ra_range access,
+		       s64 step)
+{
+	struct ra_range span = span_of(stream, access);
+	u64 period = step < 0 ? -(u64)step : (u64)step;
+	u32 hole;
+
+	if (!step || (step < 0) != stream->backward ||
+	    period >= PERIOD_IN_TURN_MAX)
+		return false;
+	hole = step_between(minus(stream->next, stream->length), span.start);
+	if (stream->step != (STEP_IN_TURN | (u32)period)) {
+		stream->regular = 1;
+		stream->step = STEP_IN_TURN | (u32)period;
+	} else {
+		count_regular(stream, hole <= SHORT_STEP_PAGES);
+	}
+	return true;
+}
+
+/*
+ * @waits: some of the last reads of the file waited
+ * @turn: the access was counted as one in turn
+ */
 static void advance_run(struct ra_stream *stream, struct ra_range access,
-			bool waits)
+			bool waits, bool turn)
 {
 	struct ra_range span = span_of(stream, access);
 	u16 length = to_u16(length_of(access));
@@ -1137,21 +1257,24 @@ static void advance_run(struct ra_stream *stream, struct ra_range access,
 
 			stream->disorder = min_of(disorder, DISORDER_MAX);
 			/* The holes are filled: they are no stride. */
-			stream->regular = 0;
+			if (!turn)
+				stream->regular = 0;
 			count_density(stream, length, 0);
 			stream->shape = kind_of_run(stream);
 		}
 		return;
 	}
 	step = step_between(minus(old, stream->length), span.start);
-	if (comes_back(stream)) {
+	if (turn) {
+		/* It is counted. */
+	} else if (comes_back(stream)) {
 		/* Until it has not come back for many of these. */
 		if (has_hole && stream->disorder &&
-		    distance_of(step, stream->step) <= 1)
+		    distance_of(step, step_of(stream)) <= 1)
 			stream->disorder--;
 		stream->regular = 0;
 		stream->step = step;
-	} else if (has_hole && step == stream->step &&
+	} else if (has_hole && step == step_of(stream) &&
 		   length == stream->length) {
 		count_regular(stream, waits && step <= SHORT_STEP_PAGES);
 	} else {
@@ -1167,17 +1290,10 @@ static void advance_run(struct ra_stream *stream, struct ra_range access,
 	count_density(stream, min_of(length, passed), passed);
 	/* Where hardly anything is left out it goes on as it is. */
 	if (stream->regular >= REGULAR_STEPS &&
-	    are_few(length, stream->step)) {
-		u64 unread = unread_of(stream);
-		u64 place = place_of(stream->backward, access.start);
-
-		/* Those of the equal steps, and two of the first one. */
-		stream->hits = REGULAR_STEPS + 1;
-		begin_stride(stream, place, length_of(access), stream->step,
-			     unread);
-	} else {
+	    are_few(length, step_of(stream)))
+		end_in_stride(stream, access, stream->step);
+	else
 		stream->shape = kind_of_run(stream);
-	}
 }
 
 static void advance_strided(struct ra_stream *stream, struct ra_range access)
@@ -1211,9 +1327,9 @@ static bool has_waited_lately(const struct ra_history *file)
 	return file->last_wait && file->tick - file->last_wait <= WAITS_TOGETHER;
 }
 
-/* Moves the stream to an access that fits it. */
+/* Moves the stream to an access that fits it, by @turn if it is in turn. */
 static struct step advance(struct ra_stream *stream, struct ra_range access,
-			   bool waits, u32 tick)
+			   bool waits, s64 turn, u32 tick)
 {
 	u64 unread = unread_of(stream);
 	u64 before = stream->next;
@@ -1228,12 +1344,22 @@ static struct step advance(struct ra_stream *stream, struct ra_range access,
 			stream->length = to_u16(length_of(access));
 		return step;
 	}
-	if (was_strided)
+	if (was_strided) {
 		advance_strided(stream, access);
-	else if (is_run(stream))
-		advance_run(stream, access, waits);
-	else
+	} else if (is_run(stream)) {
+		bool counts = count_turn(stream, access, turn);
+
+		step.takes_turns = counts && stream->regular >= REGULAR_STEPS;
+		if (step.takes_turns) {
+			end_in_stride(stream, access,
+				      stream->step & ~STEP_IN_TURN);
+			believe(stream);
+		} else {
+			advance_run(stream, access, waits, counts);
+		}
+	} else {
 		return step;
+	}
 	stream->length = to_u16(length_of(access));
 	/* Holes of a window that became strided, elements of a broken rule. */
 	is_strided = stream->shape == RA_STRIDED;
@@ -1312,22 +1438,24 @@ static u32 elements_timed(const struct ra_stream *stream)
 }
 
 /*
- * Counts an element, which came after others if the reader has returned. Who
- * takes turns has left twice, one time after the other, before he was timed.
+ * Counts an element, which came after others if the reader has returned: so
+ * many @others were read since the one before. Who takes turns has left twice, one time after the other, before he was timed.
  * The tail of a window with nothing in it holds the count.
  */
-static bool count_in_row(struct ra_stream *stream, bool returned)
+static bool count_in_row(struct ra_stream *stream, u32 others, bool returned)
 {
 	u32 row = stream->tail & ROW;
 	bool was_short = row < ELEMENTS_TIMED, takes_turns;
 
 	if (!returned) {
 		stream->tail += row < ROW;
+		stream->tail &= ~(ROW_OTHERS_MAX << ROW_OTHERS_BITS);
 		return false;
 	}
 	takes_turns = was_short && (stream->tail & ROW_WAS_SHORT);
 	stream->tail = 1 | (stream->tail & ROW_WAS_SLOW) |
-		       (was_short ? ROW_WAS_SHORT : 0);
+		       (was_short ? ROW_WAS_SHORT : 0) |
+		       ((u32)min_of(others, ROW_OTHERS_MAX) << ROW_OTHERS_BITS);
 	return takes_turns;
 }
 
@@ -1335,13 +1463,14 @@ static bool count_in_row(struct ra_stream *stream, bool returned)
  * What was timed in a row ends where others were read, as the arm comes back
  * first: unless it is sent from one reader to the next.
  */
-static void time_stride(struct ra_stream *stream, u64 now_ns, bool returned)
+static void time_stride(struct ra_stream *stream, u64 now_ns, u32 others,
+			bool returned)
 {
 	bool takes_turns;
 
 	if (!is_timed(stream))
 		return;
-	takes_turns = count_in_row(stream, returned);
+	takes_turns = count_in_row(stream, others, returned);
 	if (returned && !takes_turns)
 		forget_pace(stream);
 	else if (!is_paced(stream) ||
@@ -1894,7 +2023,7 @@ static bool goes_with_arm(struct ra_stream *stream, u64 now_ns,
 			  const struct ra_device *device)
 {
 	u32 elements = elements_timed(stream);
-	u64 sent_ns, passed_ns, time_ns;
+	u64 sent_ns, waiting_ns, time_ns;
 	bool slow, was_slow;
 
 	if (!is_timed(stream) || !has_one_arm(device))
@@ -1905,9 +2034,10 @@ static bool goes_with_arm(struct ra_stream *stream, u64 now_ns,
 	if (!time_ns)
 		return false;
 	sent_ns = plus(device->access_ns, transfer_ns(device, stream->began));
-	passed_ns = transfer_ns(device, stream->step);
-	passed_ns = plus(passed_ns, div64_u64(passed_ns, 3));
-	slow = time_ns > times(elements, min_of(sent_ns, passed_ns));
+	sent_ns = times(sent_ns, (stream->tail >> ROW_OTHERS_BITS) + 1);
+	waiting_ns = min_of(sent_ns, transfer_ns(device, stream->step));
+	waiting_ns = plus(waiting_ns, div64_u64(waiting_ns, 3));
+	slow = time_ns > times(elements, waiting_ns);
 	was_slow = stream->tail & ROW_WAS_SLOW;
 	stream->tail &= ~ROW_WAS_SLOW;
 	if (slow)
@@ -2269,7 +2399,7 @@ static u64 earned_by(const struct ra_stream *stream, u64 length,
 	if (!is_run(stream) || stream->next <= run)
 		return UNBOUNDED;
 	/* The last one of a run is often shorter than those before it. */
-	length = max_of(max_of(length, stream->step), 1);
+	length = max_of(max_of(length, step_of(stream)), 1);
 	reads = div64_u64(run + length - 1, length);
 	spared = times(pages_per_access(device), ACCESSES_SPARED);
 	return max_of(times(reads, spared), FIRST_REQUEST_PAGES);
@@ -2572,6 +2702,35 @@ static void end_overtaken(struct arrival *a, bool backward, u64 period)
 	}
 }
 
+/*
+ * The run at @place became a stride by @step: what was read since the element
+ * before are elements of others.
+ */
+static void begin_others(struct arrival *a, unsigned int place, s64 step)
+{
+	u64 before = a->access.start - (u64)step;
+	struct ra_range others[RA_STREAMS_FEW - 1];
+	unsigned int count = 0, back, other;
+
+	for (back = 1; back < RA_REMEMBERED && count < RA_STREAMS_FEW - 1;
+	     back++) {
+		const struct ra_unexplained *one = recent_back(a->file, back);
+
+		if (one->start == before)
+			break;
+		others[count].start = one->start;
+		others[count++].end = one->start + one->length;
+	}
+	for (other = 0; other < count; other++) {
+		int free = free_place(a, place);
+
+		if (free < 0)
+			return;
+		become_strided(a, free, others[other], step);
+		believe(&a->streams[free]);
+	}
+}
+
 static void continue_stream(struct arrival *a, unsigned int place)
 {
 	struct ra_stream *stream = &a->streams[place];
@@ -2580,23 +2739,29 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	struct step step;
 	bool crossed, returned, followed, passed;
 	u64 expected, period, length;
+	s64 turn = turn_of(a, place);
+	u32 others;
 
 	decision->covered = covers(stream, a->access);
 	if (has_ended(stream))
 		resume(a, stream);
 	/* From there on was read before: nothing is asked for. */
 	passed = has_passed_long(stream, a->access);
-	returned = file->tick - stream->last_used > 1;
+	others = minus(file->tick - stream->last_used, 1);
+	returned = others;
 	followed = is_followed(file, stream, place);
 	expected = stream->next;
 	period = stream->step;
 	length = stream->began;
-	step = advance(stream, a->access, has_waited_lately(file), file->tick);
+	step = advance(stream, a->access, has_waited_lately(file), turn,
+		       file->tick);
 	lose(file, step.lost);
 	learn_stride(file, stream, &step);
+	if (step.takes_turns)
+		begin_others(a, place, turn);
 	if (take_row_step(a, place, followed, period, length, expected))
 		returned = true;
-	time_stride(stream, a->now_ns, returned);
+	time_stride(stream, a->now_ns, others, returned);
 	file->unexplained_run = 0;
 	crossed = marker_crossed(stream) && !passed;
 	if (crossed || file->debt || has_holes(stream))
@@ -2707,7 +2872,10 @@ static void continue_at(struct arrival *a, unsigned int place)
 	if (file->last < a->places)
 		a->streams[file->last].successor = place;
 	if (was_candidate) {
-		unmask_rounds(a, began);
+		/* Not so where another field of a record is read next. */
+		if (a->access.start <= stream->next &&
+		    a->access.end >= began)
+			unmask_rounds(a, began);
 		file->run_doubted |= others_stopped(a, place);
 	} else if (file->last != place && stream->hits != 1) {
 		file->run_doubted = false;
@@ -2801,7 +2969,7 @@ static void begin(struct arrival *a)
 			end_overtaken(a, step < 0, period);
 		place = free_place(a, place);
 		if (place >= 0) {
-			become_strided(a, place, step);
+			become_strided(a, place, a->access, step);
 			begin_row(a, place, &row, follows);
 		}
 		unexplained(a);

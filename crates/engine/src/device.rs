@@ -11,7 +11,7 @@ use Ordering::Relaxed;
 
 use ahead_policy::device::{DeviceEstimate, NO_ARM_NS};
 use ahead_policy::stock::{first_read, scan_window};
-use ahead_units::{PageCount, Timestamp};
+use ahead_units::{PAGE_BYTES, PageCount, PageRange, Timestamp};
 
 mod ask;
 
@@ -46,6 +46,10 @@ const REFUTING_WAITS: u32 = 2;
 /// that answers some from its own memory is taken for flash; higher, and flash that says that it rotates is read like an arm
 /// for longer.
 const NO_ARM_BITS: u32 = 12;
+
+/// Transfer of a page by the fastest disks with one arm, 285 MB/s at their outer zone: an arm that goes the way of its reads is as soon at the
+/// next one as that passes by.
+const FAST_PAGE_NS: u64 = PAGE_BYTES * 1000 / 285;
 
 /// Transfer of a page at 80 MB/s, the rate of old arms and of small network volumes: a wait of that
 /// kind says nothing about an access.
@@ -97,6 +101,8 @@ pub struct Device {
     quick_bits: AtomicU32,
     /// The newest wait was as long as one of an arm.
     was_slow: AtomicBool,
+    /// The page behind the newest lone read, of whatever file; 0: there was none.
+    lone_end: AtomicU64,
     /// Arms that it says it has.
     arms_said: AtomicU32,
     /// It has been seen to have one.
@@ -131,6 +137,7 @@ impl Device {
             shared: SharedEstimate::new(),
             quick_bits: AtomicU32::new(0),
             was_slow: AtomicBool::new(false),
+            lone_end: AtomicU64::new(0),
             arms_said: AtomicU32::new(0),
             has_been_arm: AtomicBool::new(false),
             waits_to_refute: AtomicU32::new(0),
@@ -368,8 +375,9 @@ impl Device {
 
     /// What answers reads in a row more quickly than by chance has no arm, if only the device itself says that it has one. An
     /// arm is as likely in each part of its way and its turn: within an eighth of its access time one time in eight. One answer
-    /// may be of the disk's own memory; and two reads in a row that took as long as one of an arm, behind nothing, were one's.
-    fn try_arm(&self, waited_ns: u64, pages: u64, is_behind: bool) {
+    /// may be of the disk's own memory; and two reads in a row that took as long as one of an arm, behind nothing, were one's. One that lies
+    /// so far ahead of the one before that an arm passes to it meanwhile says nothing.
+    fn try_arm(&self, waited_ns: u64, pages: u64, is_passed_by: bool, is_behind: bool) {
         let is_said = self.says_arm() && !self.has_been_arm.load(Relaxed);
         if !is_said || !seeks(&self.estimate()) {
             return;
@@ -386,6 +394,9 @@ impl Device {
             return;
         }
         self.was_slow.store(false, Relaxed);
+        if is_passed_by {
+            return;
+        }
         let bits = (arm.access_ns / waited_ns.max(1))
             .ilog2()
             .min(NO_ARM_BITS / 2);
@@ -535,9 +546,14 @@ impl Device {
             .compare_exchange(kind.depth, but.depth, Relaxed, Relaxed);
     }
 
-    /// A read of `pages` that no window covered waited `waited_ns`: the device moved for it. `is_shared`: it
+    /// A read of `access` that no window covered waited `waited_ns`: the device moved for it. `is_shared`: it
     /// may have moved for other processes before.
-    pub fn on_lone_wait(&self, waited_ns: u64, pages: u64, is_shared: bool, now: Timestamp) {
+    pub fn on_lone_wait(&self, waited_ns: u64, access: PageRange, is_shared: bool, now: Timestamp) {
+        let pages = access.len().get();
+        let before = self.lone_end.swap(access.end.get(), Relaxed);
+        let passed = access.start.get().checked_sub(before);
+        let is_passed_by = before > 0
+            && passed.is_some_and(|pages| waited_ns >= pages.saturating_mul(FAST_PAGE_NS));
         self.contest.on_lone_wait();
         if self.access_is.load(Relaxed) == CONFIGURED {
             return;
@@ -545,7 +561,7 @@ impl Device {
         let is_believable = !is_shared && self.is_believable(waited_ns, now);
         let is_access = pages <= ACCESS_PAGES_MAX;
         let is_behind = is_shared || !self.was_idle(waited_ns, now);
-        self.try_arm(waited_ns, pages, is_behind);
+        self.try_arm(waited_ns, pages, is_passed_by, is_behind);
         if is_believable && is_access {
             self.try_kept(waited_ns);
             self.take_first_wait(waited_ns);
@@ -564,6 +580,10 @@ impl Device {
         // Behind others a long wait says nothing about one access; and of an arm, whose ways differ, the
         // short ones alone would say too little.
         if is_behind && (is_arm || waited_ns > known) {
+            return;
+        }
+        // Nor does one that an arm passes to meanwhile.
+        if is_passed_by && is_arm && waited_ns < known {
             return;
         }
         let seen = waited_ns.clamp(known / 4, known * 2);

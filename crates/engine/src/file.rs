@@ -512,7 +512,7 @@ impl FileState {
         self.streams.on_wait(streams, stream, access, covered);
         if !covered {
             if stream.is_none() {
-                device.on_lone_wait(waited_ns, access.len().get(), is_shared, now);
+                device.on_lone_wait(waited_ns, access, is_shared, now);
             } else if self.reason == Reason::KernelAsks {
                 // What the kernel has asked for is in front of those.
                 device.scans().opening().on_wait(access, waited_ns);

@@ -8,7 +8,7 @@ use ahead_engine::device_facts::DeviceFacts;
 use ahead_engine::estimates::{Estimates, SharedEstimate, words_of};
 use ahead_engine::settings::Settings;
 use ahead_policy::device::DeviceEstimate;
-use ahead_units::Timestamp;
+use ahead_units::{PageRange, Timestamp};
 
 const IDENTITY: u64 = 0x1234_5678;
 const ARM_NS: u64 = 9_000_000;
@@ -52,7 +52,7 @@ impl Machine {
     fn wait(&mut self, device: &Device, waited_ns: u64) {
         self.now_ns += waited_ns;
         device.hear(self.estimates(), self.now());
-        device.on_lone_wait(waited_ns, 4, false, self.now());
+        device.on_lone_wait(waited_ns, PageRange::new(0, 4), false, self.now());
         let _ = device.tell(self.estimates(), self.now());
     }
 

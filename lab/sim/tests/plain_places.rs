@@ -133,3 +133,60 @@ fn a_stride_beside_an_index_is_one() {
     let took = of_kernel("nvme", &ahead_workload::odd(917).job(917));
     assert!(took <= 50, "{took} %");
 }
+
+/// Fields of each record of `record` bytes, each `(offset, bytes)`.
+fn of_fields(record: u64, fields: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let records = (0..1000).map(|number| number * record);
+    let reads = records.flat_map(|begin| {
+        fields
+            .iter()
+            .map(move |(offset, bytes)| (begin + offset, *bytes))
+    });
+    reads.collect()
+}
+
+/// They were one run whose steps are not equal, and took as long as by the kernel alone; or a stride that was a round over streams, as something
+/// was read near its elements, each time as far behind.
+#[test]
+fn fields_of_records_are_strides_in_turn() {
+    for (record, fields) in [
+        (40_000, &[(12_500, 879), (15_000, 796)][..]),
+        (65_536, &[(0, 1500), (32_768, 1500), (40_960, 300)]),
+        (100_000, &[(6250, 1500), (81_250, 1500)]),
+        (250_000, &[(62_500, 1500), (171_875, 1500)]),
+        // The one behind first.
+        (50_000, &[(25_000, 5000), (0, 64)]),
+        (1 << 20, &[(0, 1500), (131_072, 1500), (720_896, 1500)]),
+    ] {
+        let job = job_of(&of_fields(record, fields));
+        for disk in ["ssd", "nvme", "cloud"] {
+            let took = of_kernel(disk, &job);
+            assert!(took <= 60, "{fields:?} of {record} on {disk}: {took} %");
+        }
+        let took = of_kernel("hdd", &job);
+        assert!(took <= 102, "{fields:?} of {record}: {took} %");
+    }
+}
+
+/// One arm passes by all of them, and was taken for flash after two that lie near each other: 3.1 times the kernel's time.
+#[test]
+fn an_arm_that_passes_by_four_fields_is_left_alone() {
+    let fields = [(0, 2221), (15_625, 1568), (156_250, 1048), (218_750, 734)];
+    let took = of_kernel("hdd", &job_of(&of_fields(250_000, &fields)));
+    assert!(took <= 102, "{took} %");
+}
+
+/// The kernel reads through their holes, which are short: 2.1 times its time on a volume as three strides.
+#[test]
+fn what_the_kernel_reads_through_is_no_strides_in_turn() {
+    let lengths = [6000, 6100, 100];
+    let reads: Vec<_> = (0..1500)
+        .map(|read| {
+            (
+                read * 20_000,
+                lengths[usize::try_from(read % 3).expect("less than three")],
+            )
+        })
+        .collect();
+    assert_no_longer("three lengths in turn", &reads);
+}

@@ -98,6 +98,19 @@ pub(super) fn leader(streams: &[Stream], place: usize) -> Option<usize> {
         .map(|(other, _)| other)
 }
 
+/// Accesses without one of another stream after which one is alone. Fewer, and what another strides by is forgotten over what this one reads in
+/// between; more, and two fields of each record behind a header are seen late.
+const ALONE_ACCESSES: u32 = 64;
+
+/// Whether nothing else in the file was read lately than the stream at `place`.
+pub(super) fn is_alone(streams: &[Stream], place: usize, tick: u32) -> bool {
+    let is_idle = |stream: &Stream| {
+        stream.is_vacant() || tick.wrapping_sub(stream.last_used()) > ALONE_ACCESSES
+    };
+    let mut others = streams.iter().enumerate();
+    others.all(|(other, stream)| other == place || is_idle(stream))
+}
+
 /// Whether something else in the file was read before the candidate at `place`, and did not go on since.
 pub(super) fn others_stopped(streams: &[Stream], place: usize, tick: u32) -> bool {
     let idle = |stream: &Stream| tick.wrapping_sub(stream.last_used());

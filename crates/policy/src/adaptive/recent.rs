@@ -8,7 +8,7 @@ use super::seen_stride::SeenStride;
 use super::shape::drift::OFF_BYTES_MOST;
 use super::shape::grid::{self, Grid};
 use super::window::pages32;
-use ahead_units::{PAGE_BYTES, PageCount};
+use ahead_units::{ByteRange, PAGE_BYTES, PageCount};
 
 /// Accesses that are remembered. Fewer, and two strided readers of one file hide each other's
 /// elements; more, and chance finds three evenly spaced ones among random accesses. An array's
@@ -105,10 +105,37 @@ impl Recent {
 
     /// Where the elements are of which a run reads one after the other, if `access` and two recent ones are evenly spaced to the byte; and
     /// remembers it.
-    pub(super) fn stride_of_run(&mut self, access: &Access) -> Option<Grid> {
-        let stride = self.exact(access);
+    pub(super) fn stride_of_run(&mut self, access: &Access, step: Option<i64>) -> Option<Grid> {
+        let known = step.and_then(|step| self.of_step(access, step));
+        let grid = known.or_else(|| self.exact(access).map(|stride| stride.grid));
         self.remember(access);
-        stride.map(|stride| stride.grid)
+        grid
+    }
+
+    /// The grid whose elements follow each other by `step` bytes, if two recent accesses are those before `access`.
+    fn of_step(&self, access: &Access, step: i64) -> Option<Grid> {
+        let grid = grid_of(step, access)?;
+        let is_recent = |steps: i64| {
+            let start = access.bytes.start.get().checked_add_signed(-steps * step);
+            let mut recent = (0..REMEMBERED).map(|back| self.back(back));
+            let length = Unexplained::of(access).length;
+            recent.any(|one| Some(one.start) == start && one.length == length)
+        };
+        (is_recent(1) && is_recent(2)).then_some(grid)
+    }
+
+    /// What was read since the element of `grid` before `access`, which is the newest one.
+    pub(super) fn in_turn(&self, access: &Access, grid: &Grid) -> impl Iterator<Item = Access> {
+        let step = grid.direction.signed(grid.period);
+        let before = access.bytes.start.get().wrapping_add_signed(-step);
+        let others = (1..REMEMBERED).map(|back| self.back(back));
+        let others = others.take_while(move |other| other.start != before);
+        others.map(|other| {
+            Access::from(ByteRange::new(
+                other.start,
+                other.start + u64::from(other.length),
+            ))
+        })
     }
 
     /// One to the byte; to the page where accesses are of whole pages.

@@ -18,11 +18,12 @@ use super::access::Access;
 use super::beginnings::{Found, SLACK_PAGES};
 use super::direction::PAGES_MAX;
 use super::id::place8;
-use super::matching::{self, Match};
+use super::matching::{self, Match, STREAMS_FEW};
 use super::moment::Moment;
 use super::observer::{Observer, Report, report};
 use super::rows::{ELEMENTS_SEEN, NewRow, Rows};
 use super::shape::fit::Fit;
+use super::shape::grid::Grid;
 use super::stream::Stream;
 use super::stream::asking::Learned;
 use super::stream::moving::Seen;
@@ -203,9 +204,13 @@ impl FileStreams {
         self.last = place8(place);
         let candidate = streams[place].is_candidate();
         let began = candidate.then(|| streams[place].candidate_start());
+        let leaves_hole = streams[place].leaves_hole_before(access);
         if let Some(start) = began {
-            // Was that an element of a wide stride, it was a round over several streams: none is believed for a while.
-            if self.give_up_those(streams, observer, |stream| stream.is_unmasked_by(start)) > 0 {
+            // Was that an element of a wide stride, it was a round over several streams: none is believed for a while. Not so where it is another
+            // field of a record that is read next.
+            if !leaves_hole
+                && self.give_up_those(streams, observer, |stream| stream.is_unmasked_by(start)) > 0
+            {
                 self.rounds.on_seen(self.tick);
             }
             let others_stopped = matching::others_stopped(streams, place, self.tick);
@@ -396,6 +401,8 @@ impl FileStreams {
             moment,
             observer,
         } = arrival;
+        let may_take_turns = streams[usize::from(place)].may_take_turns()
+            && matching::is_alone(streams, place.into(), self.tick);
         let stream = &mut streams[usize::from(place)];
         let covered = stream.covers(access);
         if stream.has_ended() && stream.resume(access) {
@@ -409,14 +416,19 @@ impl FileStreams {
         };
         // By pages the steps of most strides differ, by one.
         let goes_by_bytes = access.is_unaligned() && stream.may_stride_to(access);
-        let stride = goes_by_bytes.then(|| self.recent.stride_of_run(access));
+        let stride = (goes_by_bytes || may_take_turns)
+            .then(|| (self.recent).stride_of_run(access, stream.step_in_turn()));
         let hole = stream.hole_before(access);
         // From there on was read before: nothing is asked for.
         let is_long_passed = stream.has_passed_long(access);
         let moment = LazyCell::new(moment);
         let is_read_on = hole > 0 && stream.reads_on(hole, &moment);
+        let stride = stride.flatten();
+        let has_others = |grid: &Grid| self.recent.in_turn(access, grid).next().is_some();
+        let takes_turns = may_take_turns && stride.as_ref().is_some_and(has_others);
         let seen = Seen {
-            stride: stride.flatten(),
+            takes_turns,
+            stride: stride.filter(|_| goes_by_bytes || takes_turns),
             waits: self.has_waited_lately(),
             is_read_on,
         };
@@ -424,7 +436,10 @@ impl FileStreams {
         let lost = pages32(step.lost);
         self.lose(lost);
         (self.recent.broken_strides).on_step(lost > 0 && step.has_broken, stream);
-        step.has_returned |= self.on_row_step(streams, place, expected, access, observer);
+        if step.takes_turns {
+            self.begin_others(streams, place, access, observer);
+        }
+        step.begins_row = self.on_row_step(streams, place, expected, access, observer);
         let stream = &mut streams[usize::from(place)];
         stream.time(now, step);
         self.unexplained_run = 0;
@@ -438,6 +453,29 @@ impl FileStreams {
         }
         let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
         Outcome::of(decision, stream.id(place), covered)
+    }
+
+    /// The run at `place` became a stride, of which `access` is an element: so are those that were read since the one before that of others.
+    fn begin_others<O: Observer>(
+        &mut self,
+        streams: &mut [Stream],
+        place: u8,
+        access: &Access,
+        observer: &mut O,
+    ) {
+        let (grid, _) = streams[usize::from(place)].expected_element();
+        let mut others = [None; STREAMS_FEW - 1];
+        let in_turn = self.recent.in_turn(access, &grid);
+        (others.iter_mut().zip(in_turn)).for_each(|(place, other)| *place = Some(other));
+        for other in others.into_iter().flatten() {
+            let Some(free) = self.free_place(streams, Some(place.into()), observer) else {
+                return;
+            };
+            let (grid, report) = (grid.as_long_as(&other), &mut report(free, observer));
+            let stream = &mut streams[free];
+            stream.become_strided(&other, grid, 0, self.tick, report);
+            stream.believe();
+        }
     }
 
     fn ask(

@@ -16,6 +16,9 @@ steering! {
     pub(in crate::adaptive) REGULAR_STEPS: u8 = 6;
 }
 
+/// Set in the step of a run whose reads are elements of several strides in turn: the rest of it is the period in bytes.
+const IN_TURN: u32 = 1 << 31;
+
 /// Steps of more pages are taken for equal though they differ by one. Fewer, and those of a reader that leaves out pages at random
 /// are; more, and every eighth record of a page is never noticed.
 const NEARLY_EQUAL_PAGES: u64 = 7;
@@ -26,9 +29,24 @@ pub(in crate::adaptive) fn step_between(from: u64, to: u64) -> u32 {
     if step < DRIFTS { step } else { 0 }
 }
 
-/// The pages of a step.
+/// The pages of a step; 0 of one [in turn](in_turn).
 pub(in crate::adaptive) const fn pages_of(step: u32) -> u32 {
-    step & !DRIFTS
+    if step & IN_TURN == 0 {
+        step & !DRIFTS
+    } else {
+        0
+    }
+}
+
+/// The step of a run whose reads are elements of strides of this period, one of each in turn. `None`: it does not fit.
+pub(in crate::adaptive) fn in_turn(period: u64) -> Option<u32> {
+    let bytes = u32::try_from(period).ok()?;
+    (bytes < IN_TURN).then_some(bytes | IN_TURN)
+}
+
+/// The period of a step [in turn](in_turn).
+pub(in crate::adaptive) fn period_in_turn(step: u32) -> Option<u64> {
+    (step & IN_TURN != 0).then(|| u64::from(step & !IN_TURN))
 }
 
 /// Whether the kernel may read through the hole of such a step.

@@ -213,6 +213,9 @@ pub(in crate::adaptive) const ELEMENTS_TIMED_MOST: u32 = 64;
 const IN_A_ROW: u32 = (1 << 16) - 1;
 /// Set there if the row before was too short to time the reader.
 const WAS_SHORT: u32 = 1 << 16;
+/// Where it has the reads of others before the newest element that came after some.
+const OTHERS_SHIFT: u32 = 18;
+const OTHERS_MOST: u32 = (1 << (u32::BITS - OTHERS_SHIFT)) - 1;
 /// Set there if the reader took longer for some than to wait.
 const WAS_SLOW: u32 = 1 << 17;
 
@@ -285,26 +288,38 @@ fn believed(seen: u64, grid: &Grid) -> u64 {
     }
 }
 
-/// Time for an element up to which a reader does little else than to wait, who goes the way of an arm: until that has passed by, and a
-/// third more, as its bandwidth is often a guess; or until it was sent there, which takes less than an access to where it is near.
-pub(in crate::adaptive) fn waiting_ns(grid: &Grid, device: &DeviceEstimate) -> u64 {
+/// Time for an element up to which a reader does little else than to wait, who goes the way of an arm: until that has passed by, or was sent
+/// there and to what else is read in turn; and a third more, as both are often guesses.
+pub(in crate::adaptive) fn waiting_ns(
+    window: &Window,
+    grid: &Grid,
+    device: &DeviceEstimate,
+) -> u64 {
     let transfer_ns = |bytes: u64| device.transfer_ns(PageCount::new(bytes.div_ceil(PAGE_BYTES)));
-    let passed_ns = transfer_ns(grid.period);
     let sent_ns = device.access_ns.saturating_add(transfer_ns(grid.length));
-    sent_ns.min(passed_ns.saturating_add(passed_ns / 3))
+    let others = u64::from(window.tail >> OTHERS_SHIFT);
+    let all_sent_ns = sent_ns.saturating_mul(others + 1);
+    let waiting_ns = transfer_ns(grid.period).min(all_sent_ns);
+    waiting_ns.saturating_add(waiting_ns / 3)
 }
 
-/// Counts an element of a stride that has not asked, which came after others if its reader `has_returned`. Whether he takes turns with
-/// others: he has left twice, one time after the other, before he could be timed. The tail of a window with nothing in it holds the count.
-pub(in crate::adaptive) fn count_in_row(window: &mut Window, has_returned: bool) -> bool {
+/// Counts an element of a stride that has not asked, which came after others if its reader `has_returned`: so many `others` were read since the
+/// one before. Whether he takes turns with them: he has left twice, one time after the other, before he could be timed. The tail of a window
+/// with nothing in it holds the count.
+pub(in crate::adaptive) fn count_in_row(
+    window: &mut Window,
+    others: u32,
+    has_returned: bool,
+) -> bool {
     let row = window.tail & IN_A_ROW;
     if !has_returned {
-        window.tail += u32::from(row < IN_A_ROW);
+        window.tail = (window.tail + u32::from(row < IN_A_ROW)) & !(OTHERS_MOST << OTHERS_SHIFT);
         return false;
     }
     let was_short = row < ELEMENTS_TIMED;
     let takes_turns = was_short && window.tail & WAS_SHORT != 0;
-    window.tail = 1 | window.tail & WAS_SLOW | if was_short { WAS_SHORT } else { 0 };
+    let others = others.min(OTHERS_MOST) << OTHERS_SHIFT;
+    window.tail = 1 | others | window.tail & WAS_SLOW | if was_short { WAS_SHORT } else { 0 };
     takes_turns
 }
 

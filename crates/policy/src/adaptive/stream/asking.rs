@@ -261,7 +261,7 @@ impl Stream {
             // The clock does not advance.
             return false;
         }
-        let waiting_ns = strided::waiting_ns(&self.grid(), device);
+        let waiting_ns = strided::waiting_ns(&self.window, &self.grid(), device);
         let is_slow = time_ns > u64::from(elements).saturating_mul(waiting_ns);
         let was_slow = strided::remember_slow(&mut self.window, is_slow);
         if is_slow && !was_slow {
@@ -298,8 +298,9 @@ impl Stream {
         if !self.is_timed() {
             return;
         }
-        let takes_turns = strided::count_in_row(&mut self.window, step.has_returned);
-        if step.has_returned && !takes_turns {
+        let has_returned = step.others > 0 || step.begins_row;
+        let takes_turns = strided::count_in_row(&mut self.window, step.others, has_returned);
+        if has_returned && !takes_turns {
             self.pace = Pace::default();
         } else if self.pace.is_unknown() || self.elements_timed() > ELEMENTS_TIMED_MOST {
             self.pace.restart(self.elements_before(), now);

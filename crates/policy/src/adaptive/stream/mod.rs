@@ -18,6 +18,7 @@ use crate::adaptive::served::Served;
 use crate::adaptive::shape::Shape;
 use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::Grid;
+use crate::adaptive::shape::regular::REGULAR_STEPS;
 use crate::adaptive::shape::shuffled::{Disorder, LATE_PAGES, REORDER_PAGES};
 use crate::adaptive::shape::sparse::Density;
 use crate::adaptive::shape::strided;
@@ -150,6 +151,11 @@ impl Stream {
         self.set_grid(&grid);
         strided::begin(&mut self.window, &grid, grid.place(access), 0);
         self.transition(Shape::Strided, report);
+    }
+
+    /// This is a stride, seen to be one together with those that it takes turns with, and no row of anything.
+    pub(in crate::adaptive) fn believe(&mut self) {
+        (self.hits, self.regular) = (DOUBTFUL_HITS.get(), REGULAR_STEPS.get() + 1);
     }
 
     /// The candidate at `access` begins a scan whose first request has `request` pages: that is

@@ -24,8 +24,12 @@ pub(in crate::adaptive) struct Step {
     pub(in crate::adaptive) lost: PageCount,
     /// It broke the rule of a stride.
     pub(in crate::adaptive) has_broken: bool,
-    /// Others were read since the step before.
-    pub(in crate::adaptive) has_returned: bool,
+    /// Accesses of others since the step before.
+    pub(in crate::adaptive) others: u32,
+    /// It is the first element of a row.
+    pub(in crate::adaptive) begins_row: bool,
+    /// A run became a stride, and what was read between its elements are elements of others.
+    pub(in crate::adaptive) takes_turns: bool,
 }
 
 /// What the file has seen beside the stream that moves.
@@ -34,6 +38,8 @@ pub(in crate::adaptive) struct Seen {
     /// Where the elements are of which the newest accesses were some, evenly spaced to the byte. Only of one that
     /// [may be the next](Stream::may_stride_to).
     pub(in crate::adaptive) stride: Option<Grid>,
+    /// Others were read since the element of that before the newest one.
+    pub(in crate::adaptive) takes_turns: bool,
     /// Some of the last reads waited.
     pub(in crate::adaptive) waits: bool,
     /// The run reads on through the hole before the access, however regular that is.
@@ -51,7 +57,7 @@ impl Stream {
     /// reads through its holes, and goes on so.
     pub(in crate::adaptive) fn may_stride_to(&self, access: &Access) -> bool {
         match self.shape {
-            Shape::Candidate => !candidate::touches(&self.window, access.pages()),
+            Shape::Candidate => self.leaves_hole_before(access),
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
                 let start = self.span(access).start;
                 let before = regular::pages_of(self.window.step);
@@ -61,6 +67,19 @@ impl Stream {
             }
             Shape::Vacant | Shape::Strided => false,
         }
+    }
+
+    /// Whether the reads of this run may be elements of several strides in turn, as two fields of each record are: it leaves something out, and
+    /// nothing was asked for.
+    pub(in crate::adaptive) fn may_take_turns(&self) -> bool {
+        self.shape.is_run() && self.request == 0 && self.is_established() && self.has_holes()
+    }
+
+    /// The step in bytes from one element to the next one of the strides that the reads of this run are elements of in turn, as far as is known.
+    pub(in crate::adaptive) fn step_in_turn(&self) -> Option<i64> {
+        let period = regular::period_in_turn(self.window.step);
+        let period = period.filter(|_| self.shape.is_run())?;
+        Some(self.direction.signed(period))
     }
 
     /// Pages that a run leaves out before `access`.
@@ -88,13 +107,14 @@ impl Stream {
         tick: u32,
         report: &mut Report<'_, O>,
     ) -> Step {
-        let has_returned = tick.wrapping_sub(self.last_used) > 1;
+        let others = tick.wrapping_sub(self.last_used).saturating_sub(1);
         self.last_used = tick;
         let unread = self.unread();
         let before = self.window.next;
         let had_gaps = self.density.may_have_gaps();
         let was_strided = self.shape == Shape::Strided;
         let mut moved = Moved::On;
+        let mut takes_turns = false;
         match self.shape {
             Shape::Vacant => return Step::default(),
             Shape::Candidate => {
@@ -106,14 +126,23 @@ impl Stream {
                 return Step::default();
             }
             Shape::Run | Shape::Shuffled | Shape::Sparse => {
-                self.advance_run(access, seen, report);
+                let turn = self.turn(access, seen);
+                match turn.filter(|_| self.regular >= REGULAR_STEPS.get()) {
+                    Some(grid) => {
+                        self.become_stride_of(&grid, access, report);
+                        // It is known, and begins no row.
+                        self.believe();
+                        takes_turns = true;
+                    }
+                    None => self.advance_run(access, seen, turn.is_some(), report),
+                }
             }
             Shape::Strided => moved = self.advance_strided(access, report),
         }
         self.length = pages16(access.len().get());
         let is_strided = self.shape == Shape::Strided;
         let mut step = Step {
-            has_returned,
+            others,
             ..Step::default()
         };
         if moved != Moved::On || was_strided != is_strided {
@@ -121,6 +150,7 @@ impl Stream {
             step.lost = unread - self.unread() - access.len();
         }
         step.has_broken = moved == Moved::Off;
+        step.takes_turns = takes_turns;
         if !is_strided {
             let span = self.span(access);
             if !seen.is_read_on {
@@ -153,6 +183,7 @@ impl Stream {
         &mut self,
         access: &Access,
         seen: &Seen,
+        is_turn: bool,
         report: &mut Report<'_, O>,
     ) {
         let span = self.span(access);
@@ -163,8 +194,10 @@ impl Stream {
             let touches = span.start == old || span.end == old;
             if length > 1 || self.length != length || !touches {
                 self.disorder.on_late();
-                // The holes are filled: they are no stride.
-                self.regular = 0;
+                if !is_turn {
+                    // The holes are filled: they are no stride.
+                    self.regular = 0;
+                }
                 self.density.count(u64::from(length), 0);
                 self.become_kind_of_run(report);
             }
@@ -175,7 +208,9 @@ impl Stream {
         let is_equal = step == regular::pages_of(self.window.step) && length == self.length;
         let is_short = regular::is_short(step);
         let stride = (seen.stride).filter(|stride| self.is_of_stride(stride, step));
-        if seen.is_read_on || self.comes_back() {
+        if is_turn {
+            // Counted.
+        } else if seen.is_read_on || self.comes_back() {
             if has_hole && step.abs_diff(regular::pages_of(self.window.step)) <= 1 {
                 // Until it has not come back for many of these.
                 self.disorder.on_order();
@@ -211,18 +246,44 @@ impl Stream {
         let by_pages = || regular::grid(self.window.step, self.direction, access);
         let grid = is_regular.then(|| stride.or_else(by_pages));
         if let Some(grid) = grid.flatten() {
-            let unread = self.unread().get();
             if grid.drifts {
                 self.regular = drift::SEEN_BY_PAGES;
             }
-            self.set_grid(&grid);
-            // Its elements are those of the steps that are equal, and the two of the first one.
-            self.hits = REGULAR_STEPS.get() + 1;
-            strided::begin(&mut self.window, &grid, grid.place(access), unread);
-            self.transition(Shape::Strided, report);
+            self.become_stride_of(&grid, access, report);
         } else {
             self.become_kind_of_run(report);
         }
+    }
+
+    /// The run is a stride from now on, of whose elements `access` is the newest.
+    fn become_stride_of<O: Observer>(
+        &mut self,
+        grid: &Grid,
+        access: &Access,
+        report: &mut Report<'_, O>,
+    ) {
+        let unread = self.unread().get();
+        self.set_grid(grid);
+        // Its elements are those of the steps that are equal, and the two of the first one.
+        self.hits = REGULAR_STEPS.get() + 1;
+        strided::begin(&mut self.window, grid, grid.place(access), unread);
+        self.transition(Shape::Strided, report);
+    }
+
+    /// Counts `access`, if it is an element of one of several strides in turn.
+    fn turn(&mut self, access: &Access, seen: &Seen) -> Option<Grid> {
+        let is_one = seen.takes_turns && !seen.is_read_on;
+        let grid = seen
+            .stride
+            .filter(|grid| is_one && grid.direction == self.direction)?;
+        let turn = regular::in_turn(grid.period)?;
+        let step = self.step_to(self.span(access).start);
+        if self.window.step != turn {
+            (self.regular, self.window.step) = (1, turn);
+        } else {
+            self.count_regular(regular::is_short(step));
+        }
+        Some(grid)
     }
 
     /// Whether a step of so many pages, which [may be one](Self::may_stride_to) of a stride, is one of `stride`, which goes by bytes.

@@ -10,7 +10,7 @@ use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::Grid;
 use crate::adaptive::shape::regular::REGULAR_STEPS;
 use crate::adaptive::shape::shuffled::REORDER_PAGES;
-use crate::adaptive::shape::{run, sparse, strided};
+use crate::adaptive::shape::{candidate, run, sparse, strided};
 use crate::reason::Pattern;
 use ahead_units::PageCount;
 
@@ -73,6 +73,11 @@ impl Stream {
     pub(in crate::adaptive) fn has_asked(&self) -> bool {
         let reached = self.window.frontier.saturating_add(REORDER_PAGES.get());
         self.is_forward_run() && run::has_asked(&self.window) && reached >= self.window.next
+    }
+
+    /// Whether this is a candidate that `access` continues with pages left out in between.
+    pub(in crate::adaptive) fn leaves_hole_before(&self, access: &Access) -> bool {
+        self.is_candidate() && !candidate::touches(&self.window, access.pages())
     }
 
     /// Whether this is a run towards the end of the file.
