@@ -874,12 +874,15 @@ static void give_up(struct ra_history *file, struct ra_stream *stream, u8 place)
 	vacate(stream, place);
 }
 
-static bool may_give_way(const struct ra_stream *stream, u32 tick, u32 places)
+static bool may_give_way(const struct ra_stream *stream, u32 tick, u32 places,
+			 bool stop)
 {
 	u32 age = tick - stream->last_used;
 
 	if (stream->shape == RA_VACANT || is_candidate(stream) ||
 	    has_ended(stream))
+		return true;
+	if (stop && places > RA_STREAMS_FEW && goes_on(stream) && age >= places)
 		return true;
 	if (is_wide_stride(stream))
 		return is_doubtful(stream) ||
@@ -891,10 +894,13 @@ static bool may_give_way(const struct ra_stream *stream, u32 tick, u32 places)
  * A place for a new stream, not @taken, or -1 when every stream is alive. In a
  * large table it is the first that may go from a place that changes with every
  * access: with one stream more than places, read in turn, the oldest would
- * always be the one that is needed next.
+ * always be the one that is needed next. Where runs @stop, each before the next
+ * one begins, one that has not moved while each of the others could have is not
+ * alive: of runs of three accesses none would ever be seen to have ended.
  */
 static int place_for_candidate(const struct ra_stream *streams,
-			       unsigned int places, u32 tick, int taken)
+			       unsigned int places, u32 tick, int taken,
+			       bool stop)
 {
 	u32 first = (tick * 0x9e3779b9U) >> 8;
 	u64 oldest = 0;
@@ -907,7 +913,7 @@ static int place_for_candidate(const struct ra_stream *streams,
 		const struct ra_stream *stream = &streams[place];
 		u64 age = (u64)is_candidate(stream) << 32;
 
-		if ((int)place == taken || !may_give_way(stream, tick, places))
+		if ((int)place == taken || !may_give_way(stream, tick, places, stop))
 			continue;
 		if (places > RA_STREAMS_FEW)
 			return place;
@@ -924,13 +930,17 @@ static int place_for_candidate(const struct ra_stream *streams,
 
 static int free_place(struct arrival *a, int taken)
 {
-	int place = place_for_candidate(a->streams, a->places, a->file->tick,
-					taken);
+	struct ra_history *file = a->file;
+	int place = place_for_candidate(a->streams, a->places, file->tick,
+					taken, file->run_doubted);
 
-	if (place < 0)
-		a->file->evictions = plus_u8(a->file->evictions, 1);
-	else
-		give_up(a->file, &a->streams[place], place);
+	if (place < 0) {
+		file->evictions = plus_u8(file->evictions, 1);
+		return place;
+	}
+	if (goes_on(&a->streams[place]) && file->run_doubted)
+		run_ended(file, run_pages(&a->streams[place]));
+	give_up(file, &a->streams[place], place);
 	return place;
 }
 
@@ -1558,13 +1568,16 @@ static bool next_columns_due(const struct ra_history *file)
 
 /*
  * Columns to ask for, with @before of their band before them, where @most fit
- * in a band, and memory has space for @affordable.
+ * in a band, memory has space for @affordable, and @cheap cost an element less
+ * than to be positioned for.
  */
 static u8 columns_wanted(const struct ra_history *file, u32 before, u64 most,
-			 u64 affordable)
+			 u64 affordable, u64 cheap)
 {
-	u64 wanted = 2 * max_of(file->columns_together, 1);
+	u64 together = max_of(file->columns_together, 1);
+	u64 wanted = min_of(4 * together, 0xff) <= cheap ? 4 : 2;
 
+	wanted = min_of(wanted * together, 0xff);
 	if (file->columns_of_band) {
 		most = file->columns_of_band;
 		wanted = 0xff;
@@ -1949,16 +1962,26 @@ static u64 space_for(const struct need *need, const struct ra_moment *moment,
 		      minus(moment->available, need->length));
 }
 
+/* Pages that cost half a request of their own, at most. */
+static u64 worth_reading(const struct ra_moment *moment)
+{
+	u64 pages = moment->contested ? pages_per_request(&moment->device) :
+					pages_per_access(&moment->device);
+
+	return pages / HOLE_PARTS;
+}
+
 /* Columns to ask for, with @before of their band before them; 0: none are. */
 static u8 columns_to_ask(const struct ra_history *file, u64 step, u32 before,
-			 u64 space)
+			 u64 space, const struct ra_moment *moment)
 {
 	u64 shift = shift_of(file, step);
 
 	if (!shift)
 		return 0;
 	return columns_wanted(file, before, div64_u64(step, shift),
-			      div64_u64(space, column_pages(file, shift)));
+			      div64_u64(space, column_pages(file, shift)),
+			      div64_u64(worth_reading(moment), shift));
 }
 
 /* What is expected behind the window of a stride. False: nothing. */
@@ -1984,7 +2007,7 @@ static bool row_part_of(const struct ra_history *file,
 		if (!up_to && !rest && next_row_known(file))
 			part->columns = columns_to_ask(file, stream->step,
 						       file->columns_before,
-						       space);
+						       space, moment);
 		columns = part->columns ? part->columns : rest + 1;
 		part->wider = times(shift, columns - 1);
 		return true;
@@ -1996,7 +2019,7 @@ static bool row_part_of(const struct ra_history *file,
 	if (!part->columns)
 		part->columns = columns_to_ask(file, stream->step,
 					       columns_before_after(file, rest),
-					       space);
+					       space, moment);
 	part->wider = times(shift, max_of(part->columns, 1) - 1);
 	return part->elements && next_row_known(file) && next_columns_due(file);
 }
@@ -2155,9 +2178,7 @@ static u64 limit_kept(const struct ra_stream *stream, const struct need *need,
 /* A hole of so many pages costs less than half a request of its own. */
 static bool is_worth_reading(u64 hole, const struct ra_moment *moment)
 {
-	return times(hole, HOLE_PARTS) <=
-	       (moment->contested ? pages_per_request(&moment->device) :
-				    pages_per_access(&moment->device));
+	return hole <= worth_reading(moment);
 }
 
 /* Reading through the holes of a run pays. */
@@ -2731,6 +2752,42 @@ static void begin_others(struct arrival *a, unsigned int place, s64 step)
 	}
 }
 
+/*
+ * The wide stride has more elements than there can be streams: what touches its
+ * first ones begins no run there, it is the next column.
+ */
+static void end_candidates(struct arrival *a, const struct ra_stream *stride)
+{
+	unsigned int place;
+
+	for (place = 0; place < a->places; place++) {
+		struct ra_stream *stream = &a->streams[place];
+		u64 at = place_of(stride->backward, stream->frontier);
+
+		if (is_candidate(stream) &&
+		    divides(stride->step, distance_of(at, stride->next)))
+			give_up(a->file, stream, place);
+	}
+}
+
+/* The stream has asked: strides inside of what a run reads are parts of it. */
+static void end_strides_inside(struct arrival *a, const struct ra_stream *run)
+{
+	unsigned int place;
+
+	if (!is_run(run) || run->backward)
+		return;
+	for (place = 0; place < a->places; place++) {
+		struct ra_stream *stream = &a->streams[place];
+
+		if (stream->shape == RA_STRIDED && !stream->backward &&
+		    !is_wide_stride(stream) &&
+		    within(stream->next, minus(run->next, REORDER_PAGES),
+			   run->frontier))
+			vacate(stream, place);
+	}
+}
+
 static void continue_stream(struct arrival *a, unsigned int place)
 {
 	struct ra_stream *stream = &a->streams[place];
@@ -2761,6 +2818,8 @@ static void continue_stream(struct arrival *a, unsigned int place)
 		begin_others(a, place, turn);
 	if (take_row_step(a, place, followed, period, length, expected))
 		returned = true;
+	if (is_wide_stride(stream) && stream->regular == RA_STREAMS_MANY + 1)
+		end_candidates(a, stream);
 	time_stride(stream, a->now_ns, others, returned);
 	file->unexplained_run = 0;
 	crossed = marker_crossed(stream) && !passed;
@@ -2770,8 +2829,11 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	decision->stream = place;
 	decision->generation = stream->generation;
 	decision->reason = RA_MARKER_NOT_REACHED;
-	if (crossed)
-		ask(a, place);
+	if (!crossed)
+		return;
+	ask(a, place);
+	if (decision->count)
+		end_strides_inside(a, stream);
 }
 
 /* Something else was read before the candidate, and did not go on since. */
@@ -2793,7 +2855,8 @@ static bool others_stopped(const struct arrival *a, unsigned int place)
 
 /*
  * Something continues the access at page @start. If that was an element of a
- * wide stride, the stride was a round over several streams.
+ * wide stride, the stride was a round over several streams: unless it has more
+ * elements than there can be streams. Columns of a matrix touch, too.
  */
 static void unmask_rounds(struct arrival *a, u64 start)
 {
@@ -2804,6 +2867,7 @@ static void unmask_rounds(struct arrival *a, u64 start)
 		u64 at = place_of(stream->backward, start);
 
 		if (!is_wide_stride(stream) ||
+		    stream->regular > RA_STREAMS_MANY ||
 		    !divides(stream->step, distance_of(at, stream->next)))
 			continue;
 		a->file->rounds_seen = a->file->tick ? a->file->tick : 1;

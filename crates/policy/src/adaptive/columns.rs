@@ -77,11 +77,17 @@ impl Columns {
         (self.next > 0).then_some(self.next)
     }
 
-    /// Columns that the elements of one are asked for with that has `before` of its band before it, where `most` fit in a band, and memory has
-    /// space for `affordable`.
-    pub(super) fn wanted(&self, before: u64, most: u64, affordable: u64) -> u8 {
+    /// Columns that the elements of one are asked for with that has `before` of its band before it, where `most` fit in a band, memory has
+    /// space for `affordable`, and `cheap` cost an element less than to be positioned for.
+    pub(super) fn wanted(&self, before: u64, most: u64, affordable: u64, cheap: u64) -> u8 {
+        let together = self.together.max(1);
         let (columns, wanted) = match self.of_band {
-            0 => (most, self.together.max(1).saturating_mul(2)),
+            0 => {
+                let fourfold = together.saturating_mul(4);
+                let is_cheap = u64::from(fourfold) <= cheap;
+                let doubled = together.saturating_mul(2);
+                (most, if is_cheap { fourfold } else { doubled })
+            }
             columns => (columns.into(), u8::MAX),
         };
         let left = columns.saturating_sub(before).min(affordable);

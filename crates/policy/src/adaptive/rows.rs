@@ -370,8 +370,8 @@ impl Rows {
     }
 
     /// What is expected behind the next `asked` elements on `grid`, which are asked for already, where memory has space for so many
-    /// pages. `None`: nothing.
-    pub(super) fn part(&self, asked: u64, grid: &Grid, space: u64) -> Option<RowPart> {
+    /// pages, and `cheap` of them cost an element less than itself. `None`: nothing.
+    pub(super) fn part(&self, asked: u64, grid: &Grid, space: u64, cheap: u64) -> Option<RowPart> {
         if !self.are_known() {
             return Some(RowPart::ENDLESS);
         }
@@ -381,7 +381,9 @@ impl Rows {
         let wanted = |begun: u64| {
             shift.map(|shift| {
                 let affordable = space / self.column_pages(shift);
-                self.columns.wanted(begun, grid.period / shift, affordable)
+                let cheap = cheap.saturating_mul(PAGE_BYTES) / shift;
+                self.columns
+                    .wanted(begun, grid.period / shift, affordable, cheap)
             })
         };
         let row = u64::from(self.elements);

@@ -91,6 +91,11 @@ impl RunLengths {
         self.is_doubted = false;
     }
 
+    /// Whether a run began where others had stopped, and none of them has moved since.
+    pub(super) fn stop(&self) -> bool {
+        self.is_doubted
+    }
+
     /// Whether lengths are believed.
     pub(super) fn are_believed(&self) -> bool {
         self.known >= RUNS_BELIEVED

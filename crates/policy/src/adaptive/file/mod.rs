@@ -440,6 +440,11 @@ impl FileStreams {
             self.begin_others(streams, place, access, observer);
         }
         step.begins_row = self.on_row_step(streams, place, expected, access, observer);
+        if streams[usize::from(place)].is_no_round() {
+            // What touches its first elements begins no run there: it is the next column.
+            let stride = streams[usize::from(place)];
+            self.give_up_those(streams, observer, |stream| stride.explains(stream));
+        }
         let stream = &mut streams[usize::from(place)];
         stream.time(now, step);
         self.unexplained_run = 0;
@@ -448,11 +453,25 @@ impl FileStreams {
             self.debt
                 .settle(step, access.pages(), covered, &moment.knobs);
             if crossed {
-                return self.ask(stream, place, access, now, &moment, covered);
+                let outcome = self.ask(stream, place, access, now, &moment, covered);
+                if outcome.decision.prefetch.count > 0 {
+                    Self::end_strides_inside(streams, place, observer);
+                }
+                return outcome;
             }
         }
         let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
         Outcome::of(decision, stream.id(place), covered)
+    }
+
+    /// The stream at `place` has asked: if it is a run, strides inside of what it reads are parts of it.
+    fn end_strides_inside<O: Observer>(streams: &mut [Stream], place: u8, observer: &mut O) {
+        let run = streams[usize::from(place)];
+        for (inside, stream) in streams.iter_mut().enumerate() {
+            if run.reads_through(stream) {
+                stream.vacate(&mut report(inside, observer));
+            }
+        }
     }
 
     /// The run at `place` became a stride, of which `access` is an element: so are those that were read since the one before that of others.

@@ -81,10 +81,15 @@ impl FileStreams {
         taken: Option<usize>,
         observer: &mut O,
     ) -> Option<usize> {
-        let Some(place) = matching::place_for_candidate(streams, self.tick, taken) else {
+        let Some(place) =
+            matching::place_for_candidate(streams, self.tick, taken, self.runs.stop())
+        else {
             self.evictions = self.evictions.saturating_add(1);
             return None;
         };
+        if streams[place].goes_on() && self.runs.stop() {
+            self.runs.on_end(streams[place].run_pages());
+        }
         self.give_up(&mut streams[place], &mut report(place, observer));
         Some(place)
     }

@@ -65,7 +65,10 @@ impl Reader {
 #[test]
 fn two_rows_that_are_alike_say_where_the_third_ends_and_two_gaps_where_the_next_begins() {
     let mut reader = Reader::new(10, 7 << 20);
-    assert_eq!(reader.rows.part(4, &grid(), SPACE), Some(RowPart::ENDLESS));
+    assert_eq!(
+        reader.rows.part(4, &grid(), SPACE, 0),
+        Some(RowPart::ENDLESS)
+    );
     let foreseen: Vec<bool> = (0..5).map(|_| reader.reads_row(7 << 20)).collect();
     assert_eq!(foreseen, [false, false, true, true, true]);
     let part = |elements, gap| {
@@ -75,10 +78,14 @@ fn two_rows_that_are_alike_say_where_the_third_ends_and_two_gaps_where_the_next_
             ..RowPart::ENDLESS
         })
     };
-    assert_eq!(reader.rows.part(4, &grid(), SPACE), part(6, 0));
-    assert_eq!(reader.rows.part(10, &grid(), SPACE), part(10, 7 << 20));
-    assert_eq!(reader.rows.part(19, &grid(), SPACE), part(1, 7 << 20));
-    assert_eq!(reader.rows.part(20, &grid(), SPACE), None, "two rows ahead");
+    assert_eq!(reader.rows.part(4, &grid(), SPACE, 0), part(6, 0));
+    assert_eq!(reader.rows.part(10, &grid(), SPACE, 0), part(10, 7 << 20));
+    assert_eq!(reader.rows.part(19, &grid(), SPACE, 0), part(1, 7 << 20));
+    assert_eq!(
+        reader.rows.part(20, &grid(), SPACE, 0),
+        None,
+        "two rows ahead"
+    );
 }
 
 #[test]
@@ -100,7 +107,7 @@ fn rows_of_other_lengths_are_not_believed() {
         reader.elements = elements;
         reader.reads_row(7 << 20);
         assert_eq!(
-            reader.rows.part(0, &grid(), SPACE),
+            reader.rows.part(0, &grid(), SPACE, 0),
             Some(RowPart::ENDLESS),
             "{elements}"
         );
@@ -115,7 +122,7 @@ fn rows_that_are_too_long_to_be_counted_are_not_believed() {
         rows.begin(3, &row(ELEMENTS_SEEN), false);
         (0..100_000).for_each(|_| rows.on_element());
     }
-    assert_eq!(rows.part(0, &grid(), SPACE), Some(RowPart::ENDLESS));
+    assert_eq!(rows.part(0, &grid(), SPACE, 0), Some(RowPart::ENDLESS));
 }
 
 /// Ten evenly spaced streams, read in turn, a page of two each.
@@ -162,7 +169,7 @@ impl ColumnReader {
 
     fn asks(&mut self, space: u64) -> Option<Begins> {
         let rows = &mut self.reader.rows;
-        let part = rows.part(self.ahead, &grid(), space)?;
+        let part = rows.part(self.ahead, &grid(), space, 0)?;
         rows.on_asked(part.begins);
         (part.begins != Begins::Nothing).then_some(part.begins)
     }

@@ -101,7 +101,12 @@ pub(in crate::adaptive) fn has_holes(held: u64, spanned: u64) -> bool {
 
 /// Whether a hole of so many pages costs less than half a request of its own.
 pub(in crate::adaptive) fn is_worth_reading(hole: u64, moment: &Moment) -> bool {
-    hole.saturating_mul(HOLE_PARTS) <= passed_by(moment)
+    hole <= worth_reading(moment)
+}
+
+/// Pages that cost half a request of their own, at most.
+pub(in crate::adaptive) fn worth_reading(moment: &Moment) -> u64 {
+    passed_by(moment) / HOLE_PARTS
 }
 
 /// Whether the kernel reads through a hole of so many pages by itself, which are not read in vain by being asked for then, and that costs no more

@@ -13,7 +13,7 @@ use crate::adaptive::request::{self, Need};
 use crate::adaptive::rows::{Begins, RowPart, Rows};
 use crate::adaptive::runs::{Rest, RunLengths};
 use crate::adaptive::shape::strided::{ELEMENTS_TIMED, ELEMENTS_TIMED_MOST};
-use crate::adaptive::shape::{Shape, regular, run, strided};
+use crate::adaptive::shape::{Shape, regular, run, sparse, strided};
 use crate::adaptive::window::{pages16, pages32, place32};
 use crate::decision::Prefetch;
 use crate::device::DeviceEstimate;
@@ -364,7 +364,8 @@ impl Stream {
         learned.rows.map_or(Some(RowPart::ENDLESS), |rows| {
             let grid = self.grid();
             let space = request::space(need, moment, learned.thrash_pages);
-            rows.part(strided::elements_ahead(&self.window, &grid), &grid, space)
+            let ahead = strided::elements_ahead(&self.window, &grid);
+            rows.part(ahead, &grid, space, sparse::worth_reading(moment))
         })
     }
 

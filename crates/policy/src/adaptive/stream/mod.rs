@@ -382,6 +382,16 @@ impl Stream {
             && run::leads(&self.window, other.window.next)
     }
 
+    /// Whether this is a run towards the end of the file that reads all pages of a stride, which is where this is: it would ask for what was asked for.
+    pub(in crate::adaptive) fn reads_through(&self, stride: &Self) -> bool {
+        self.shape.is_run()
+            && self.direction == Direction::Forward
+            && stride.shape == Shape::Strided
+            && stride.direction == self.direction
+            && !stride.grid().is_wide()
+            && run::leads(&self.window, stride.window.next / PAGE_BYTES)
+    }
+
     /// Whether `access` lies in this stream's window, too far from its reader to be its own.
     pub(in crate::adaptive) fn holds(&self, access: &Access) -> bool {
         self.shape.is_run()

@@ -3,6 +3,7 @@
 use super::{DOUBTFUL_HITS, ESTABLISHED_HITS, STRIDED_HITS, Stream};
 use crate::adaptive::access::Access;
 use crate::adaptive::direction::Direction;
+use crate::adaptive::matching::STREAMS_MANY;
 use crate::adaptive::moment::Moment;
 use crate::adaptive::rows::{ELEMENTS_SEEN, NewRow};
 use crate::adaptive::shape::Shape;
@@ -157,8 +158,24 @@ impl Stream {
             && strided::is_overtaken(&self.window, &self.grid(), access, newer)
     }
 
-    /// Whether an element of this wide stride begins in page `start`, behind or ahead: something went on from there.
+    /// Whether its newest element is the first one with which this wide stride has more than there can be streams.
+    pub(in crate::adaptive) fn is_no_round(&self) -> bool {
+        usize::from(self.elements_in_a_row()) == STREAMS_MANY + 1 && self.is_wide_stride()
+    }
+
+    /// Whether `other` is a candidate that is an element of this stride.
+    pub(in crate::adaptive) fn explains(&self, other: &Self) -> bool {
+        other.is_candidate()
+            && self
+                .grid()
+                .has_element_in(&self.window, other.candidate_start())
+    }
+
+    /// Whether an element of this wide stride begins in page `start`, behind or ahead: something went on from there. One of more elements than there
+    /// can be streams is no round over those: columns of a matrix touch, too.
     pub(in crate::adaptive) fn is_unmasked_by(&self, start: u64) -> bool {
-        self.is_wide_stride() && self.grid().has_element_in(&self.window, start)
+        usize::from(self.elements_in_a_row()) <= STREAMS_MANY
+            && self.is_wide_stride()
+            && self.grid().has_element_in(&self.window, start)
     }
 }
