@@ -1060,7 +1060,9 @@ static s64 turn_of(struct arrival *a, unsigned int place)
 	}
 	if (!step)
 		step = recent_step(file, a->access);
-	remember(file, a->access);
+	/* What is read again is no other element. */
+	if (recent_back(file, 0)->start != a->access.start)
+		remember(file, a->access);
 	if (!step || recent_back(file, 1)->start == a->access.start - (u64)step)
 		return 0;
 	return step;
@@ -1259,15 +1261,18 @@ static void advance_run(struct ra_stream *stream, struct ra_range access,
 	u32 step;
 
 	if (span.end <= old) {
-		/* Behind the reader: late, or one page in small pieces. */
+		/* Behind: late, the same again, or a page in small pieces. */
+		bool again = span.end == old && stream->length == length;
 		bool touches = span.start == old || span.end == old;
 
 		if (length > 1 || stream->length != length || !touches) {
 			u8 disorder = plus_u8(stream->disorder, LATE_COUNTS);
 
-			stream->disorder = min_of(disorder, DISORDER_MAX);
+			if (!again)
+				stream->disorder = min_of(disorder,
+							  DISORDER_MAX);
 			/* The holes are filled: they are no stride. */
-			if (!turn)
+			if (!again && !turn)
 				stream->regular = 0;
 			count_density(stream, length, 0);
 			stream->shape = kind_of_run(stream);
@@ -2699,9 +2704,10 @@ static void learn_stride(struct ra_history *file,
 }
 
 /*
- * The access begins a stride of @period. One of this period that has not moved
- * since, and among whose elements the reader is, beside them, is the same one,
- * whose steps drift. One that keeps in step is not beyond the next element.
+ * The access begins a stride of @period. One of this period, or of one that
+ * differs by a page, that has not moved since, and among or soon behind whose
+ * elements the reader is, beside them, is the same one, whose steps drift. One
+ * that keeps in step is not beyond the next element.
  */
 static void end_overtaken(struct arrival *a, bool backward, u64 period)
 {
@@ -2712,11 +2718,13 @@ static void end_overtaken(struct arrival *a, bool backward, u64 period)
 		struct ra_stream *stream = &a->streams[place];
 
 		if (stream->shape != RA_STRIDED ||
-		    stream->backward != backward || stream->step != period ||
+		    stream->backward != backward ||
+		    distance_of(stream->step, period) > 1 ||
 		    a->file->tick - stream->last_used < ELEMENTS_SEEN ||
-		    at < plus(stream->next, period - period / 2) ||
-		    at >= stream->frontier ||
-		    divides(period, distance_of(at, stream->next)))
+		    at < plus(stream->next, stream->step - stream->step / 2) ||
+		    at >= plus(stream->frontier,
+			       minus(stream->frontier, stream->next)) ||
+		    divides(stream->step, distance_of(at, stream->next)))
 			continue;
 		stride_broken(a->file);
 		give_up(a->file, stream, place);
@@ -2936,9 +2944,13 @@ static void continue_at(struct arrival *a, unsigned int place)
 	if (file->last < a->places)
 		a->streams[file->last].successor = place;
 	if (was_candidate) {
+		bool touches = a->access.start <= stream->next &&
+			       a->access.end >= began;
+		bool again = a->access.start >= began &&
+			     a->access.end <= stream->next;
+
 		/* Not so where another field of a record is read next. */
-		if (a->access.start <= stream->next &&
-		    a->access.end >= began)
+		if (touches && !again)
 			unmask_rounds(a, began);
 		file->run_doubted |= others_stopped(a, place);
 	} else if (file->last != place && stream->hits != 1) {

@@ -233,3 +233,25 @@ fn a_stride_inside_of_a_run_is_a_part_of_it() {
         assert!(took <= 110, "{disk}: {took} %");
     }
 }
+
+/// Odd reads by seed 1204: steps that grow by 424 bytes, backward, are equal to the page for ten elements, and the next ones by a page more. Each
+/// was a new stride, as it began behind all that was asked for, and took 1.4 times the kernel's time.
+#[test]
+fn steps_that_grow_are_not_asked_for_again_and_again() {
+    let took = of_kernel("hdd", &ahead_workload::odd(1204).job(1204));
+    assert!(took <= 102, "{took} %");
+}
+
+/// Two threads read the same elements, one right behind the other: what is read again is no other stride, and no round over streams.
+#[test]
+fn a_second_reader_of_the_same_elements_does_not_hide_their_stride() {
+    for (step, bytes) in [(100_000, 3000), (262_144, 65_536), (65_536, 16_384)] {
+        let elements = (0..800).flat_map(|element| [(element + 1) * step, element * step]);
+        let reads: Vec<_> = elements.map(|place| (place, bytes)).collect();
+        let job = job_of(&reads);
+        for disk in ["ssd", "nvme", "cloud"] {
+            let took = of_kernel(disk, &job);
+            assert!(took <= 60, "{bytes} of {step} on {disk}: {took} %");
+        }
+    }
+}

@@ -108,7 +108,10 @@ impl Recent {
     pub(super) fn stride_of_run(&mut self, access: &Access, step: Option<i64>) -> Option<Grid> {
         let known = step.and_then(|step| self.of_step(access, step));
         let grid = known.or_else(|| self.exact(access).map(|stride| stride.grid));
-        self.remember(access);
+        // What is read again is no other element.
+        if self.back(0).start != access.bytes.start.get() {
+            self.remember(access);
+        }
         grid
     }
 

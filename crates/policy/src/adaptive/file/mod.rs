@@ -204,11 +204,11 @@ impl FileStreams {
         self.last = place8(place);
         let candidate = streams[place].is_candidate();
         let began = candidate.then(|| streams[place].candidate_start());
-        let leaves_hole = streams[place].leaves_hole_before(access);
+        let goes_on = streams[place].is_gone_on_with(access);
         if let Some(start) = began {
-            // Was that an element of a wide stride, it was a round over several streams: none is believed for a while. Not so where it is another
-            // field of a record that is read next.
-            if !leaves_hole
+            // Was that an element of a wide stride, it was a round over several streams: none is believed for a while. Not so where it is read
+            // again, or another field of a record is read next.
+            if goes_on
                 && self.give_up_those(streams, observer, |stream| stream.is_unmasked_by(start)) > 0
             {
                 self.rounds.on_seen(self.tick);

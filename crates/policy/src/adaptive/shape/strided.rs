@@ -233,7 +233,7 @@ pub(in crate::adaptive) struct Extent {
 }
 
 /// Whether a stride that `access` begins, `newer`, is this one, whose steps drift: it has about the same period, and its reader is
-/// among what was asked for, beside the elements, and beyond the next one, where one that keeps in step is not.
+/// among or soon behind what was asked for, beside the elements, and beyond the next one, where one that keeps in step is not.
 pub(in crate::adaptive) fn is_overtaken(
     window: &Window,
     grid: &Grid,
@@ -242,9 +242,12 @@ pub(in crate::adaptive) fn is_overtaken(
 ) -> bool {
     let place = grid.place(access);
     let passed = window.next.saturating_add(grid.period / 2);
+    // Some elements show the newer one, and it may be behind all that was asked for by then.
+    let ahead = window.frontier.saturating_sub(window.next);
+    let seen_up_to = window.frontier.saturating_add(ahead);
     grid.direction == newer.direction
-        && grid.period.abs_diff(newer.period) < PAGE_BYTES
-        && (passed..window.frontier).contains(&place)
+        && grid.period.abs_diff(newer.period) <= PAGE_BYTES
+        && (passed..seen_up_to).contains(&place)
         && !has_element(window, grid, place)
 }
 

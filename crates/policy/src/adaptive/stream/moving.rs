@@ -190,11 +190,14 @@ impl Stream {
         let length = pages16(access.len().get());
         let old = self.window.next;
         if span.end <= old {
-            // Behind the reader already: a late request, or the same page in small pieces.
+            // Behind the reader already: a late request, the same again, or the same page in small pieces.
+            let is_again = span.end == old && self.length == length;
             let touches = span.start == old || span.end == old;
             if length > 1 || self.length != length || !touches {
-                self.disorder.on_late();
-                if !is_turn {
+                if !is_again {
+                    self.disorder.on_late();
+                }
+                if !is_again && !is_turn {
                     // The holes are filled: they are no stride.
                     self.regular = 0;
                 }

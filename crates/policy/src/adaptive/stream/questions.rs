@@ -81,6 +81,13 @@ impl Stream {
         self.is_candidate() && !candidate::touches(&self.window, access.pages())
     }
 
+    /// Whether this is a candidate that goes on with `access`, at its end or at its begin: what is read again does not.
+    pub(in crate::adaptive) fn is_gone_on_with(&self, access: &Access) -> bool {
+        self.is_candidate()
+            && !self.leaves_hole_before(access)
+            && candidate::direction(&self.window, access.pages()).is_some()
+    }
+
     /// Whether this is a run towards the end of the file.
     pub(in crate::adaptive) fn is_forward_run(&self) -> bool {
         self.shape.is_run() && self.direction == Direction::Forward
