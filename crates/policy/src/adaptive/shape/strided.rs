@@ -243,8 +243,12 @@ pub(in crate::adaptive) fn is_overtaken(
     let place = grid.place(access);
     let passed = window.next.saturating_add(grid.period / 2);
     // Some elements show the newer one, and it may be behind all that was asked for by then.
-    let ahead = window.frontier.saturating_sub(window.next);
-    let seen_up_to = window.frontier.saturating_add(ahead);
+    let seen_up_to = if grid.drifts {
+        window.next.saturating_add(grid.period.saturating_mul(ELEMENTS_MIN.get()))
+    } else {
+        let ahead = window.frontier.saturating_sub(window.next);
+        window.frontier.saturating_add(ahead)
+    };
     grid.direction == newer.direction
         && grid.period.abs_diff(newer.period) <= PAGE_BYTES
         && (passed..seen_up_to).contains(&place)
