@@ -255,3 +255,23 @@ fn a_second_reader_of_the_same_elements_does_not_hide_their_stride() {
         }
     }
 }
+
+/// A file from its end, in blocks of 512 KiB that are read forward in eight reads each: what was asked for of each block ended with that, and the
+/// arm went back for the next one.
+#[test]
+fn blocks_from_the_end_are_asked_for_some_at_a_time() {
+    let reads = (0..150_u64)
+        .rev()
+        .flat_map(|block| (0..8).map(move |read| (block * 8 + read) << 16));
+    let job = job_of(&reads.map(|place| (place, 1 << 16)).collect::<Vec<_>>());
+    for (disk, most) in [
+        ("hdd", 65),
+        ("array", 45),
+        ("ssd", 85),
+        ("nvme", 85),
+        ("cloud", 95),
+    ] {
+        let took = of_kernel(disk, &job);
+        assert!(took <= most, "{disk}: {took} %");
+    }
+}

@@ -181,8 +181,9 @@ impl Beginnings {
         };
         let each = run_pages.min(pages.checked_sub(slack)?) + slack;
         let period = u64::from(step.unsigned_abs());
-        // Runs that touch are one, and none begins behind the end of the file.
-        if period <= each || start + each > file_pages {
+        // Runs that touch are one, unless each begins before the last one; and none begins behind the end of the file.
+        let touches = period < each || period == each && step > 0;
+        if touches || start + each > file_pages {
             return None;
         }
         let most = if is_exact { pages / each } else { 1 };

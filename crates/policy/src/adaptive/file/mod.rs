@@ -563,7 +563,12 @@ impl FileStreams {
         let run_pages = self.runs.next(device)?;
         // What the one run leaves undone, and no more than one more or what keeps the device at work.
         let next_run = run_pages.saturating_add(SLACK_PAGES);
-        let pages = pages.min(next_run.max(device.pipeline_request().get()));
+        let at_once = if device.is_positioned_for() {
+            device.efficient_request()
+        } else {
+            device.pipeline_request()
+        };
+        let pages = pages.min(next_run.max(at_once.get()));
         self.beginnings
             .foresee(began, run_pages, pages, moment.file_pages.get())
     }

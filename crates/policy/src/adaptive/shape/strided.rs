@@ -244,7 +244,9 @@ pub(in crate::adaptive) fn is_overtaken(
     let passed = window.next.saturating_add(grid.period / 2);
     // Some elements show the newer one, and it may be behind all that was asked for by then.
     let seen_up_to = if grid.drifts {
-        window.next.saturating_add(grid.period.saturating_mul(ELEMENTS_MIN.get()))
+        window
+            .next
+            .saturating_add(grid.period.saturating_mul(ELEMENTS_MIN.get()))
     } else {
         let ahead = window.frontier.saturating_sub(window.next);
         window.frontier.saturating_add(ahead)
