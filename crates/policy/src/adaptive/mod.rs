@@ -15,7 +15,8 @@
 //! is its `direction`, a mirror for page numbers. Who wants to see streams change shape is an
 //! `observer`. Strides that break while their elements are on their way (`broken_strides`) make the
 //! next ones last longer before they ask; how much three elements say depends on the device (`seen_stride`), and a round over
-//! evenly spaced streams looks like a stride (`rounds`).
+//! evenly spaced streams looks like a stride (`rounds`), unless it has more elements than there can be streams. A run whose reads are elements of
+//! two to four strides in turn, as the fields of a record are, becomes those; a stride inside of what a run reads is a part of that.
 //!
 //! **Requests and windows.** A stream that is trusted asks for a `request`, and for the next one
 //! when the reader reaches the first page of the newest (the marker). Requests double from
@@ -32,8 +33,8 @@
 //!
 //! **Runs end** (`runs`) **and begin again** (`beginnings`). How long the runs of a file were bounds how
 //! much is asked for in front of a new one. A run has ended when another begins and it has not moved for
-//! some rounds over all of them, or when the reader goes on further ahead inside its own window. A `stray`
-//! read there ends nothing. Where runs begin in step, the next one is asked for before it begins. A new file
+//! some rounds over all of them, or when the reader goes on further ahead inside its own window, or when its place is needed and runs stop, each
+//! before the next one begins. A `stray` read there ends nothing. Where runs begin in step, the next one is asked for before it begins. A new file
 //! may begin with the lengths that those of others had which were closed before.
 //!
 //! **Feedback** (`served`). A reader that waits inside its window earns larger requests.
