@@ -11,9 +11,10 @@ use Ordering::Relaxed;
 
 use ahead_policy::device::{DeviceEstimate, NO_ARM_NS};
 use ahead_policy::stock::{first_read, scan_window};
-use ahead_units::{PAGE_BYTES, PageCount, PageRange, Timestamp};
+use ahead_units::{PageCount, PageRange, Timestamp};
 
 mod ask;
+mod waits;
 
 pub use ask::Ask;
 
@@ -25,6 +26,7 @@ use crate::scans::{By, Scans};
 use crate::starved::Starved;
 use crate::throughput::{Measured, Throughput};
 use crate::trial::{SLOW_TO_ANSWER, Trial};
+use waits::{Passing, SLOW_PAGE_NS, access_in};
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
 /// counts for one in 128: most long waits were spent behind other requests there, and windows
@@ -46,14 +48,6 @@ const REFUTING_WAITS: u32 = 2;
 /// that answers some from its own memory is taken for flash; higher, and flash that says that it rotates is read like an arm
 /// for longer.
 const NO_ARM_BITS: u32 = 12;
-
-/// Transfer of a page by the fastest disks with one arm, 285 MB/s at their outer zone: an arm that goes the way of its reads is as soon at the
-/// next one as that passes by.
-const FAST_PAGE_NS: u64 = PAGE_BYTES * 1000 / 285;
-
-/// Transfer of a page at 80 MB/s, the rate of old arms and of small network volumes: a wait of that
-/// kind says nothing about an access.
-const SLOW_PAGE_NS: u64 = 50_000;
 
 /// No access of a device that is not broken takes longer: 50 ms.
 const ACCESS_NS_MAX: u64 = 50_000_000;
@@ -101,8 +95,8 @@ pub struct Device {
     quick_bits: AtomicU32,
     /// The newest wait was as long as one of an arm.
     was_slow: AtomicBool,
-    /// The page behind the newest lone read, of whatever file; 0: there was none.
-    lone_end: AtomicU64,
+    /// Where its lone reads were, for an arm that passes by the next one.
+    passing: Passing,
     /// Arms that it says it has.
     arms_said: AtomicU32,
     /// It has been seen to have one.
@@ -137,7 +131,7 @@ impl Device {
             shared: SharedEstimate::new(),
             quick_bits: AtomicU32::new(0),
             was_slow: AtomicBool::new(false),
-            lone_end: AtomicU64::new(0),
+            passing: Passing::new(),
             arms_said: AtomicU32::new(0),
             has_been_arm: AtomicBool::new(false),
             waits_to_refute: AtomicU32::new(0),
@@ -550,10 +544,7 @@ impl Device {
     /// may have moved for other processes before.
     pub fn on_lone_wait(&self, waited_ns: u64, access: PageRange, is_shared: bool, now: Timestamp) {
         let pages = access.len().get();
-        let before = self.lone_end.swap(access.end.get(), Relaxed);
-        let passed = access.start.get().checked_sub(before);
-        let is_passed_by = before > 0
-            && passed.is_some_and(|pages| waited_ns >= pages.saturating_mul(FAST_PAGE_NS));
+        let is_passed_by = self.passing.on_read(access, waited_ns);
         self.contest.on_lone_wait();
         if self.access_is.load(Relaxed) == CONFIGURED {
             return;
@@ -598,12 +589,6 @@ impl Device {
             self.is_no(DeviceEstimate::ARM, DeviceEstimate::FLASH);
         }
     }
-}
-
-/// What an access took of a wait for a read of `pages`: what the kernel reads with it has to be transferred too, by whatever
-/// is slowest.
-fn access_in(waited_ns: u64, pages: u64) -> u64 {
-    waited_ns.saturating_sub(first_read(pages).saturating_mul(SLOW_PAGE_NS))
 }
 
 /// Whether a device moves an arm, or may as well.

@@ -1,0 +1,62 @@
+//! What a wait for a read says of an access.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use ahead_policy::stock::first_read;
+use ahead_units::{PAGE_BYTES, PageRange};
+
+/// Transfer of a page at 80 MB/s, the rate of old arms and of small network volumes: a wait of that
+/// kind says nothing about an access.
+pub(super) const SLOW_PAGE_NS: u64 = 50_000;
+
+/// Transfer of a page by the fastest disks with one arm, 285 MB/s at their outer zone: an arm that goes the way of its reads is as soon at the
+/// next one as that passes by.
+const FAST_PAGE_NS: u64 = PAGE_BYTES * 1000 / 285;
+
+/// What an access took of a wait for a read of `pages`: what the kernel reads with it has to be transferred too, by whatever
+/// is slowest.
+pub(super) fn access_in(waited_ns: u64, pages: u64) -> u64 {
+    waited_ns.saturating_sub(first_read(pages).saturating_mul(SLOW_PAGE_NS))
+}
+
+/// Where lone reads were, for an arm that passes by what is read next. All zero: there was none.
+#[derive(Debug, Default)]
+pub(super) struct Passing {
+    /// The page behind the newest one, of whatever file.
+    end: AtomicU64,
+}
+
+impl Passing {
+    pub(super) const fn new() -> Self {
+        Self {
+            end: AtomicU64::new(0),
+        }
+    }
+
+    /// A lone read of `access` waited `waited_ns`. Whether it lies so near ahead of the one before that an arm passes to it meanwhile: then it says
+    /// nothing of an access.
+    pub(super) fn on_read(&self, access: PageRange, waited_ns: u64) -> bool {
+        let before = self.end.swap(access.end.get(), Relaxed);
+        let passed = access.start.get().checked_sub(before);
+        let passes = |pages: u64| waited_ns >= pages.saturating_mul(FAST_PAGE_NS);
+        before > 0 && passed.is_some_and(passes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_passes_what_is_near_ahead_and_nothing_else() {
+        let passing = Passing::default();
+        let read = |start: u64, waited_us: u64| {
+            let access = PageRange::new(start, start + 1);
+            passing.on_read(access, waited_us * 1000)
+        };
+        assert!(!read(0, 100), "the first");
+        assert!(read(4, 100), "three pages in 43 us");
+        assert!(!read(38, 100), "33 pages in 474 us");
+        assert!(!read(30, 100), "behind");
+    }
+}
