@@ -116,7 +116,7 @@
 #define ROW			0xffffU
 #define ROW_WAS_SHORT		0x10000U
 #define ROW_WAS_SLOW		0x20000U
-/* Reads of others before the newest element that came after some. */
+/* Reads of others before the newest element. */
 #define ROW_OTHERS_BITS		18
 #define ROW_OTHERS_MAX		0x3fffU
 #define REGULAR_MAX		255U
@@ -482,6 +482,12 @@ static u32 run_pages(const struct ra_stream *stream)
 static bool goes_on(const struct ra_stream *stream)
 {
 	return is_run(stream) && run_pages(stream) > 0;
+}
+
+/* A run of few accesses. */
+static bool is_short_run(const struct ra_stream *stream)
+{
+	return goes_on(stream) && stream->hits < ESTABLISHED_HITS;
 }
 
 static bool has_ended(const struct ra_stream *stream)
@@ -875,14 +881,15 @@ static void give_up(struct ra_history *file, struct ra_stream *stream, u8 place)
 }
 
 static bool may_give_way(const struct ra_stream *stream, u32 tick, u32 places,
-			 bool stop)
+			 bool runs_stop)
 {
 	u32 age = tick - stream->last_used;
 
 	if (stream->shape == RA_VACANT || is_candidate(stream) ||
 	    has_ended(stream))
 		return true;
-	if (stop && places > RA_STREAMS_FEW && goes_on(stream) && age >= places)
+	if (runs_stop && places > RA_STREAMS_FEW && is_short_run(stream) &&
+	    age >= places)
 		return true;
 	if (is_wide_stride(stream))
 		return is_doubtful(stream) ||
@@ -894,13 +901,13 @@ static bool may_give_way(const struct ra_stream *stream, u32 tick, u32 places,
  * A place for a new stream, not @taken, or -1 when every stream is alive. In a
  * large table it is the first that may go from a place that changes with every
  * access: with one stream more than places, read in turn, the oldest would
- * always be the one that is needed next. Where runs @stop, each before the next
- * one begins, one that has not moved while each of the others could have is not
- * alive: of runs of three accesses none would ever be seen to have ended.
+ * always be the one that is needed next. Where @runs_stop, each before the next
+ * one begins, one of few accesses that has not moved for as many as there are
+ * places is not alive: of runs of three none would ever be seen to have ended.
  */
 static int place_for_candidate(const struct ra_stream *streams,
 			       unsigned int places, u32 tick, int taken,
-			       bool stop)
+			       bool runs_stop)
 {
 	u32 first = (tick * 0x9e3779b9U) >> 8;
 	u64 oldest = 0;
@@ -913,7 +920,8 @@ static int place_for_candidate(const struct ra_stream *streams,
 		const struct ra_stream *stream = &streams[place];
 		u64 age = (u64)is_candidate(stream) << 32;
 
-		if ((int)place == taken || !may_give_way(stream, tick, places, stop))
+		if ((int)place == taken ||
+		    !may_give_way(stream, tick, places, runs_stop))
 			continue;
 		if (places > RA_STREAMS_FEW)
 			return place;
@@ -938,7 +946,7 @@ static int free_place(struct arrival *a, int taken)
 		file->evictions = plus_u8(file->evictions, 1);
 		return place;
 	}
-	if (goes_on(&a->streams[place]) && file->run_doubted)
+	if (file->run_doubted && is_short_run(&a->streams[place]))
 		run_ended(file, run_pages(&a->streams[place]));
 	give_up(file, &a->streams[place], place);
 	return place;
@@ -1042,6 +1050,7 @@ static bool was_read_by(const struct ra_history *file, struct ra_range access,
 static s64 turn_of(struct arrival *a, unsigned int place)
 {
 	const struct ra_stream *stream = &a->streams[place];
+	const struct ra_unexplained *before;
 	struct ra_history *file = a->file;
 	unsigned int other;
 	s64 step = 0;
@@ -1049,10 +1058,13 @@ static s64 turn_of(struct arrival *a, unsigned int place)
 	if (!is_run(stream) || stream->request ||
 	    stream->hits < ESTABLISHED_HITS || !has_holes(stream))
 		return 0;
-	for (other = 0; other < a->places; other++)
-		if (other != place && a->streams[other].shape != RA_VACANT &&
-		    file->tick - a->streams[other].last_used <= ALONE_ACCESSES)
+	for (other = 0; other < a->places; other++) {
+		const struct ra_stream *beside = &a->streams[other];
+
+		if (other != place && beside->shape != RA_VACANT &&
+		    file->tick - beside->last_used <= ALONE_ACCESSES)
 			return 0;
+	}
 	if (stream->step & STEP_IN_TURN) {
 		step = stream->step & ~STEP_IN_TURN;
 		step = stream->backward ? -step : step;
@@ -1063,7 +1075,9 @@ static s64 turn_of(struct arrival *a, unsigned int place)
 	/* What is read again is no other element. */
 	if (recent_back(file, 0)->start != a->access.start)
 		remember(file, a->access);
-	if (!step || recent_back(file, 1)->start == a->access.start - (u64)step)
+	before = recent_back(file, 1);
+	if (!step || !before->length ||
+	    before->start == a->access.start - (u64)step)
 		return 0;
 	return step;
 }
@@ -1454,8 +1468,9 @@ static u32 elements_timed(const struct ra_stream *stream)
 
 /*
  * Counts an element, which came after others if the reader has returned: so
- * many @others were read since the one before. Who takes turns has left twice, one time after the other, before he was timed.
- * The tail of a window with nothing in it holds the count.
+ * many @others were read since the one before. Who takes turns has left twice,
+ * one time after the other, before he was timed. The tail of a window with
+ * nothing in it holds the count.
  */
 static bool count_in_row(struct ra_stream *stream, u32 others, bool returned)
 {
@@ -2738,14 +2753,24 @@ static void end_overtaken(struct arrival *a, bool backward, u64 period)
 static void begin_others(struct arrival *a, unsigned int place, s64 step)
 {
 	u64 before = a->access.start - (u64)step;
+	u64 period = step < 0 ? -(u64)step : (u64)step;
 	struct ra_range others[RA_STREAMS_FEW - 1];
 	unsigned int count = 0, back, other;
 
-	for (back = 1; back < RA_REMEMBERED && count < RA_STREAMS_FEW - 1;
-	     back++) {
+	for (back = 1; back < RA_REMEMBERED; back++) {
 		const struct ra_unexplained *one = recent_back(a->file, back);
+		bool again = one->start == a->access.start;
 
-		if (one->start == before)
+		if (one->start == before || !one->length)
+			break;
+		/* One that was read again is no other one. */
+		for (other = 0; other < count; other++)
+			again |= divides(period,
+					 distance_of(others[other].start,
+						     one->start));
+		if (again)
+			continue;
+		if (count == RA_STREAMS_FEW - 1)
 			break;
 		others[count].start = one->start;
 		others[count++].end = one->start + one->length;
@@ -2774,25 +2799,35 @@ static void end_candidates(struct arrival *a, const struct ra_stream *stride)
 
 		if (is_candidate(stream) &&
 		    divides(stride->step, distance_of(at, stride->next)))
-			give_up(a->file, stream, place);
+			vacate(stream, place);
 	}
 }
 
-/* The stream has asked: strides inside of what a run reads are parts of it. */
+/*
+ * The stream has asked: strides inside of what a run reads, that is no young
+ * one, are parts of it.
+ */
 static void end_strides_inside(struct arrival *a, const struct ra_stream *run)
 {
 	unsigned int place;
 
-	if (!is_run(run) || run->backward)
+	if (!is_run(run) || run->backward || run->hits < ESTABLISHED_HITS)
 		return;
 	for (place = 0; place < a->places; place++) {
 		struct ra_stream *stream = &a->streams[place];
 
-		if (stream->shape == RA_STRIDED && !stream->backward &&
-		    !is_wide_stride(stream) &&
-		    within(stream->next, minus(run->next, REORDER_PAGES),
-			   run->frontier))
-			vacate(stream, place);
+		u64 ahead = minus(stream->frontier,
+				  max_of(stream->next, run->frontier));
+
+		if (stream->shape != RA_STRIDED || stream->backward ||
+		    is_wide_stride(stream) ||
+		    !within(stream->next, minus(run->next, REORDER_PAGES),
+			    run->frontier))
+			continue;
+		/* What was asked for behind what the run was. */
+		ahead = div64_u64(ahead, max_of(stream->step, 1));
+		lose(a->file, to_u32(times(ahead, max_of(stream->began, 1))));
+		vacate(stream, place);
 	}
 }
 
@@ -2805,7 +2840,7 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	bool crossed, returned, followed, passed;
 	u64 expected, period, length;
 	s64 turn = turn_of(a, place);
-	u32 others;
+	u32 others, elements;
 
 	decision->covered = covers(stream, a->access);
 	if (has_ended(stream))
@@ -2818,6 +2853,7 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	expected = stream->next;
 	period = stream->step;
 	length = stream->began;
+	elements = stream->shape == RA_STRIDED ? stream->regular : 0;
 	step = advance(stream, a->access, has_waited_lately(file), turn,
 		       file->tick);
 	lose(file, step.lost);
@@ -2826,7 +2862,8 @@ static void continue_stream(struct arrival *a, unsigned int place)
 		begin_others(a, place, turn);
 	if (take_row_step(a, place, followed, period, length, expected))
 		returned = true;
-	if (is_wide_stride(stream) && stream->regular == RA_STREAMS_MANY + 1)
+	if (is_wide_stride(stream) && elements == RA_STREAMS_MANY &&
+	    stream->regular == RA_STREAMS_MANY + 1)
 		end_candidates(a, stream);
 	time_stride(stream, a->now_ns, others, returned);
 	file->unexplained_run = 0;

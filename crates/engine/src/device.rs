@@ -387,10 +387,10 @@ impl Device {
             self.scans.opening().close_if(before && is_slow);
             return;
         }
-        self.was_slow.store(false, Relaxed);
         if is_passed_by {
             return;
         }
+        self.was_slow.store(false, Relaxed);
         let bits = (arm.access_ns / waited_ns.max(1))
             .ilog2()
             .min(NO_ARM_BITS / 2);

@@ -121,8 +121,8 @@ pub(super) fn others_stopped(streams: &[Stream], place: usize, tick: u32) -> boo
 }
 
 /// The place for a new candidate: a vacant one, else a candidate, else a stream that has not moved
-/// for long; never `taken`. `None` when every stream is alive. Where runs `stop`, each before the next one begins, one of a large table that has not
-/// moved while each of the others could have is not: of runs of three accesses none would ever be seen to have ended.
+/// for long; never `taken`. `None` when every stream is alive. Where `runs_stop`, each before the next one begins, one of few accesses that has not
+/// moved for as many as a large table has places is not: of runs of three accesses none would ever be seen to have ended.
 ///
 /// In a small table the oldest candidate gives way. In a large one it is the first of any kind
 /// from a place that changes with every access: with one stream more than places, read in turn,
@@ -131,10 +131,10 @@ pub(super) fn place_for_candidate(
     streams: &[Stream],
     tick: u32,
     taken: Option<usize>,
-    stop: bool,
+    runs_stop: bool,
 ) -> Option<usize> {
     let may_go = |place: usize| {
-        Some(place) != taken && may_give_way(&streams[place], tick, streams.len(), stop)
+        Some(place) != taken && may_give_way(&streams[place], tick, streams.len(), runs_stop)
     };
     if streams.len() > STREAMS_FEW {
         let first = usize::try_from(tick.wrapping_mul(0x9e37_79b9) >> 8).unwrap_or(0);
@@ -157,7 +157,7 @@ pub(super) fn place_for_candidate(
 }
 
 /// Whether a new candidate may take the place of `stream`.
-fn may_give_way(stream: &Stream, tick: u32, places: usize, stop: bool) -> bool {
+fn may_give_way(stream: &Stream, tick: u32, places: usize, runs_stop: bool) -> bool {
     if stream.is_vacant() || stream.is_candidate() || stream.has_ended() {
         return true;
     }
@@ -167,8 +167,7 @@ fn may_give_way(stream: &Stream, tick: u32, places: usize, stop: bool) -> bool {
             .unwrap_or(u32::MAX)
             .saturating_mul(count)
     };
-    let has_stopped = stop && places > STREAMS_FEW && stream.goes_on() && age >= rounds(1);
-    if has_stopped {
+    if runs_stop && places > STREAMS_FEW && stream.is_short_run() && age >= rounds(1) {
         true
     } else if stream.is_wide_stride() {
         stream.is_doubtful() || age >= rounds(STALE_ROUNDS_STRIDED.get())

@@ -103,8 +103,8 @@ impl Recent {
         self.exact(access).or_else(|| self.inexact(access))
     }
 
-    /// Where the elements are of which a run reads one after the other, if `access` and two recent ones are evenly spaced to the byte; and
-    /// remembers it.
+    /// Where the elements are of which a run reads one after the other, if `access` and two recent ones are evenly spaced to the byte, those by
+    /// `step` bytes before others; and remembers it.
     pub(super) fn stride_of_run(&mut self, access: &Access, step: Option<i64>) -> Option<Grid> {
         let known = step.and_then(|step| self.of_step(access, step));
         let grid = known.or_else(|| self.exact(access).map(|stride| stride.grid));
@@ -131,8 +131,11 @@ impl Recent {
     pub(super) fn in_turn(&self, access: &Access, grid: &Grid) -> impl Iterator<Item = Access> {
         let step = grid.direction.signed(grid.period);
         let before = access.bytes.start.get().wrapping_add_signed(-step);
+        let place = *grid;
         let others = (1..REMEMBERED).map(|back| self.back(back));
-        let others = others.take_while(move |other| other.start != before);
+        let others = others.take_while(move |other| {
+            other.length > 0 && place.place_of(other.start) != place.place_of(before)
+        });
         others.map(|other| {
             Access::from(ByteRange::new(
                 other.start,

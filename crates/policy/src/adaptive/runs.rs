@@ -92,7 +92,7 @@ impl RunLengths {
     }
 
     /// Whether a run began where others had stopped, and none of them has moved since.
-    pub(super) fn stop(&self) -> bool {
+    pub(super) fn stop_before_others(&self) -> bool {
         self.is_doubted
     }
 

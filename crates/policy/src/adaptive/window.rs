@@ -36,10 +36,11 @@ pub(super) struct Window {
     /// The first place not asked for.
     pub(super) frontier: u64,
     /// What lies behind the marker: pages of a run, elements of a strided stream. 0: the marker
-    /// is the frontier. Of a stride that has not asked, which has no window: [how many came in a row](super::shape::strided::count_in_row).
+    /// is the frontier. Of a stride that has not asked, which has no window: [how many came in a row, and after how many
+    /// others](super::shape::strided::count_in_row).
     pub(super) tail: u32,
-    /// Pages from the start of one access to the start of the next one, as last seen; the
-    /// [packed](super::shape::grid::packed) period of a strided stream. 0: not known.
+    /// Pages from the start of one access to the start of the next one, as last seen, or the period of strides
+    /// [in turn](super::shape::regular::in_turn); the [packed](super::shape::grid::packed) period of a strided stream. 0: not known.
     pub(super) step: u32,
 }
 

@@ -10,6 +10,7 @@ mod quick;
 mod rows;
 pub(crate) mod scan;
 mod state;
+mod strides;
 
 pub use self::state::FileStreams;
 
@@ -18,7 +19,7 @@ use super::access::Access;
 use super::beginnings::{Found, SLACK_PAGES};
 use super::direction::PAGES_MAX;
 use super::id::place8;
-use super::matching::{self, Match, STREAMS_FEW};
+use super::matching::{self, Match};
 use super::moment::Moment;
 use super::observer::{Observer, Report, report};
 use super::rows::{ELEMENTS_SEEN, NewRow, Rows};
@@ -432,6 +433,7 @@ impl FileStreams {
             waits: self.has_waited_lately(),
             is_read_on,
         };
+        let elements = stream.elements_in_a_row();
         let mut step = stream.advance(access, &seen, self.tick, &mut report);
         let lost = pages32(step.lost);
         self.lose(lost);
@@ -440,10 +442,8 @@ impl FileStreams {
             self.begin_others(streams, place, access, observer);
         }
         step.begins_row = self.on_row_step(streams, place, expected, access, observer);
-        if streams[usize::from(place)].is_no_round() {
-            // What touches its first elements begins no run there: it is the next column.
-            let stride = streams[usize::from(place)];
-            self.give_up_those(streams, observer, |stream| stride.explains(stream));
+        if streams[usize::from(place)].is_no_round(elements) {
+            Self::end_candidates(streams, place, observer);
         }
         let stream = &mut streams[usize::from(place)];
         stream.time(now, step);
@@ -455,46 +455,13 @@ impl FileStreams {
             if crossed {
                 let outcome = self.ask(stream, place, access, now, &moment, covered);
                 if outcome.decision.prefetch.count > 0 {
-                    Self::end_strides_inside(streams, place, observer);
+                    self.end_strides_inside(streams, place, observer);
                 }
                 return outcome;
             }
         }
         let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
         Outcome::of(decision, stream.id(place), covered)
-    }
-
-    /// The stream at `place` has asked: if it is a run, strides inside of what it reads are parts of it.
-    fn end_strides_inside<O: Observer>(streams: &mut [Stream], place: u8, observer: &mut O) {
-        let run = streams[usize::from(place)];
-        for (inside, stream) in streams.iter_mut().enumerate() {
-            if run.reads_through(stream) {
-                stream.vacate(&mut report(inside, observer));
-            }
-        }
-    }
-
-    /// The run at `place` became a stride, of which `access` is an element: so are those that were read since the one before that of others.
-    fn begin_others<O: Observer>(
-        &mut self,
-        streams: &mut [Stream],
-        place: u8,
-        access: &Access,
-        observer: &mut O,
-    ) {
-        let (grid, _) = streams[usize::from(place)].expected_element();
-        let mut others = [None; STREAMS_FEW - 1];
-        let in_turn = self.recent.in_turn(access, &grid);
-        (others.iter_mut().zip(in_turn)).for_each(|(place, other)| *place = Some(other));
-        for other in others.into_iter().flatten() {
-            let Some(free) = self.free_place(streams, Some(place.into()), observer) else {
-                return;
-            };
-            let (grid, report) = (grid.as_long_as(&other), &mut report(free, observer));
-            let stream = &mut streams[free];
-            stream.become_strided(&other, grid, 0, self.tick, report);
-            stream.believe();
-        }
     }
 
     fn ask(

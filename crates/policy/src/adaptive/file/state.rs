@@ -81,13 +81,13 @@ impl FileStreams {
         taken: Option<usize>,
         observer: &mut O,
     ) -> Option<usize> {
-        let Some(place) =
-            matching::place_for_candidate(streams, self.tick, taken, self.runs.stop())
-        else {
+        let runs_stop = self.runs.stop_before_others();
+        let place = matching::place_for_candidate(streams, self.tick, taken, runs_stop);
+        let Some(place) = place else {
             self.evictions = self.evictions.saturating_add(1);
             return None;
         };
-        if streams[place].goes_on() && self.runs.stop() {
+        if runs_stop && streams[place].is_short_run() {
             self.runs.on_end(streams[place].run_pages());
         }
         self.give_up(&mut streams[place], &mut report(place, observer));

@@ -382,14 +382,28 @@ impl Stream {
             && run::leads(&self.window, other.window.next)
     }
 
-    /// Whether this is a run towards the end of the file that reads all pages of a stride, which is where this is: it would ask for what was asked for.
+    /// Whether strides may be parts of this: it is a run towards the end of the file, and no young one.
+    pub(in crate::adaptive) fn may_read_through(&self) -> bool {
+        self.is_forward_run() && self.is_established()
+    }
+
+    /// Whether this run, which [may](Self::may_read_through), reads all pages of `stride`, which is where this is: it would ask for what was asked
+    /// for.
     pub(in crate::adaptive) fn reads_through(&self, stride: &Self) -> bool {
-        self.shape.is_run()
-            && self.direction == Direction::Forward
-            && stride.shape == Shape::Strided
+        stride.shape == Shape::Strided
             && stride.direction == self.direction
             && !stride.grid().is_wide()
             && run::leads(&self.window, stride.window.next / PAGE_BYTES)
+    }
+
+    /// Pages of `stride` that were asked for and that this run was not asked for up to.
+    pub(in crate::adaptive) fn unread_behind(&self, stride: &Self) -> PageCount {
+        let asked = self.window.frontier.saturating_mul(PAGE_BYTES);
+        let window = Window {
+            next: stride.window.next.max(asked),
+            ..stride.window
+        };
+        PageCount::new(strided::unread(&window, &stride.grid()))
     }
 
     /// Whether `access` lies in this stream's window, too far from its reader to be its own.

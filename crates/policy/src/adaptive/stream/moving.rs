@@ -36,7 +36,7 @@ pub(in crate::adaptive) struct Step {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::adaptive) struct Seen {
     /// Where the elements are of which the newest accesses were some, evenly spaced to the byte. Only of one that
-    /// [may be the next](Stream::may_stride_to).
+    /// [may be the next](Stream::may_stride_to), and of strides in turn, which may be of pages.
     pub(in crate::adaptive) stride: Option<Grid>,
     /// Others were read since the element of that before the newest one.
     pub(in crate::adaptive) takes_turns: bool,

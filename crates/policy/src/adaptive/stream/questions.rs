@@ -93,6 +93,11 @@ impl Stream {
         self.shape.is_run() && self.direction == Direction::Forward
     }
 
+    /// Whether this is a run of few accesses.
+    pub(in crate::adaptive) fn is_short_run(&self) -> bool {
+        self.goes_on() && !self.is_established()
+    }
+
     /// A run towards the end of the file that got there.
     pub(in crate::adaptive) fn has_reached(&self, end: PageCount) -> bool {
         self.is_forward_run() && self.window.next >= end.get()
@@ -165,9 +170,11 @@ impl Stream {
             && strided::is_overtaken(&self.window, &self.grid(), access, newer)
     }
 
-    /// Whether its newest element is the first one with which this wide stride has more than there can be streams.
-    pub(in crate::adaptive) fn is_no_round(&self) -> bool {
-        usize::from(self.elements_in_a_row()) == STREAMS_MANY + 1 && self.is_wide_stride()
+    /// Whether its newest element, which came after so many `elements`, is the first one with which this wide stride has more than there can be
+    /// streams.
+    pub(in crate::adaptive) fn is_no_round(&self, elements: u8) -> bool {
+        let has_more = usize::from(self.elements_in_a_row()) == STREAMS_MANY + 1;
+        has_more && usize::from(elements) == STREAMS_MANY && self.is_wide_stride()
     }
 
     /// Whether `other` is a candidate that is an element of this stride.
