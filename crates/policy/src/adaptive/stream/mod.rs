@@ -382,11 +382,6 @@ impl Stream {
             && run::leads(&self.window, other.window.next)
     }
 
-    /// Whether strides may be parts of this: it is a run towards the end of the file, and no young one.
-    pub(in crate::adaptive) fn may_read_through(&self) -> bool {
-        self.is_forward_run() && self.is_established()
-    }
-
     /// Whether this run, which [may](Self::may_read_through), reads all pages of `stride`, which is where this is: it would ask for what was asked
     /// for.
     pub(in crate::adaptive) fn reads_through(&self, stride: &Self) -> bool {

@@ -93,6 +93,11 @@ impl Stream {
         self.shape.is_run() && self.direction == Direction::Forward
     }
 
+    /// Whether strides may be parts of this: it is a run towards the end of the file, and no young one.
+    pub(in crate::adaptive) fn may_read_through(&self) -> bool {
+        self.is_forward_run() && self.is_established()
+    }
+
     /// Whether this is a run of few accesses.
     pub(in crate::adaptive) fn is_short_run(&self) -> bool {
         self.goes_on() && !self.is_established()
