@@ -104,6 +104,11 @@
  */
 #define STEP_IN_TURN		0x80000000U
 #define PERIOD_IN_TURN_MAX	0x80000U
+/*
+ * Elements in a row of a wide stride that may be a round over streams: as many
+ * as there can be, and those that a new one is said to have.
+ */
+#define ROUND_MOST		(RA_STREAMS_MANY + REGULAR_STEPS)
 /* Accesses without one of another stream after which one is alone. */
 #define ALONE_ACCESSES		64U
 /* Elements by which it is seen how fast a reader is, and seen anew. */
@@ -2862,8 +2867,8 @@ static void continue_stream(struct arrival *a, unsigned int place)
 		begin_others(a, place, turn);
 	if (take_row_step(a, place, followed, period, length, expected))
 		returned = true;
-	if (is_wide_stride(stream) && elements == RA_STREAMS_MANY &&
-	    stream->regular == RA_STREAMS_MANY + 1)
+	if (is_wide_stride(stream) && elements == ROUND_MOST &&
+	    stream->regular == ROUND_MOST + 1)
 		end_candidates(a, stream);
 	time_stride(stream, a->now_ns, others, returned);
 	file->unexplained_run = 0;
@@ -2912,7 +2917,7 @@ static void unmask_rounds(struct arrival *a, u64 start)
 		u64 at = place_of(stream->backward, start);
 
 		if (!is_wide_stride(stream) ||
-		    stream->regular > RA_STREAMS_MANY ||
+		    stream->regular > ROUND_MOST ||
 		    !divides(stream->step, distance_of(at, stream->next)))
 			continue;
 		a->file->rounds_seen = a->file->tick ? a->file->tick : 1;

@@ -15,6 +15,11 @@ use crate::adaptive::shape::{candidate, run, sparse, strided};
 use crate::reason::Pattern;
 use ahead_units::PageCount;
 
+/// Elements in a row of a wide stride that may be a round over streams: as many as there can be, and those that a new one is said to have.
+fn round_most() -> usize {
+    STREAMS_MANY + usize::from(REGULAR_STEPS.get())
+}
+
 impl Stream {
     /// What the accesses look like, for reports.
     pub(in crate::adaptive) fn pattern(&self) -> Pattern {
@@ -178,8 +183,8 @@ impl Stream {
     /// Whether its newest element, which came after so many `elements`, is the first one with which this wide stride has more than there can be
     /// streams.
     pub(in crate::adaptive) fn is_no_round(&self, elements: u8) -> bool {
-        let has_more = usize::from(self.elements_in_a_row()) == STREAMS_MANY + 1;
-        has_more && usize::from(elements) == STREAMS_MANY && self.is_wide_stride()
+        let has_more = usize::from(self.elements_in_a_row()) == round_most() + 1;
+        has_more && usize::from(elements) == round_most() && self.is_wide_stride()
     }
 
     /// Whether `other` is a candidate that is an element of this stride.
@@ -193,7 +198,7 @@ impl Stream {
     /// Whether an element of this wide stride begins in page `start`, behind or ahead: something went on from there. One of more elements than there
     /// can be streams is no round over those: columns of a matrix touch, too.
     pub(in crate::adaptive) fn is_unmasked_by(&self, start: u64) -> bool {
-        usize::from(self.elements_in_a_row()) <= STREAMS_MANY
+        usize::from(self.elements_in_a_row()) <= round_most()
             && self.is_wide_stride()
             && self.grid().has_element_in(&self.window, start)
     }
