@@ -142,6 +142,8 @@ fn top_is_shown_on_a_terminal_and_nowhere_else() {
     let piped = place.output(&["top"]);
     assert_refused(&piped, 1, &["needs a terminal", "ahead status"]);
     let daemon = DaemonProcess::start(&["--mode", "observe"]);
+    // Else no device may be known yet.
+    ReadFile::new(8).read("backward", 0);
     let shown = Command::new("script")
         .args(["--quiet", "--return", "--command"])
         .arg(format!(

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use ahead_engine::adviser::Answer;
+use ahead_engine::adviser::CallsMade;
 use ahead_engine::devices::Devices;
 use ahead_engine::file::FileState;
 use ahead_engine::group::Group;
@@ -154,7 +154,7 @@ impl Slot {
         &mut self,
         at: Timestamp,
         process: u32,
-        asked: Option<(Decision, Answer)>,
+        asked: Option<(Decision, CallsMade)>,
     ) -> Option<Deed> {
         let mind = (self.state.pattern, self.state.reason);
         self.history.on_read(at, process, mind, asked)

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use ahead_engine::adviser::Answer;
+use ahead_engine::adviser::{Answer, CallsMade};
 use ahead_policy::decision::Decision;
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::Timestamp;
@@ -21,7 +21,7 @@ pub const HISTORY_MAX: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// A decision of the policy, and what came of it; `None`: there was nothing to carry out.
-    Decided(Decision, Option<Answer>),
+    Decided(Decision, Option<CallsMade>),
     /// The open file has no window any more: its mapping is read at random.
     WindowTaken,
     /// It has a small one, and nothing is requested for it: page faults starve behind it.
@@ -35,9 +35,9 @@ pub enum Deed {
 impl fmt::Display for Deed {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Decided(decision, answer) => {
+            Self::Decided(decision, made) => {
                 write!(out, "{decision}")?;
-                out.write_str(match answer {
+                out.write_str(match made.map(|made| made.answer) {
                     None | Some(Answer::OnItsWay | Answer::Unknown) => "",
                     Some(Answer::WasCached) => "; it was in memory",
                     Some(Answer::Refused) => "; the kernel refused",
@@ -81,11 +81,11 @@ impl History {
         at: Timestamp,
         process: u32,
         mind: (Pattern, Reason),
-        asked: Option<(Decision, Answer)>,
+        asked: Option<(Decision, CallsMade)>,
     ) -> Option<Deed> {
         let is_other = std::mem::replace(&mut self.mind, mind) != mind;
         let deed = match asked {
-            Some((decision, answer)) => Deed::Decided(decision, Some(answer)),
+            Some((decision, made)) => Deed::Decided(decision, Some(made)),
             None if is_other => Deed::Decided(Decision::nothing(mind.0, mind.1), None),
             None => return None,
         };
@@ -121,9 +121,7 @@ impl History {
             at_ns: entry.at.get(),
             process: entry.process,
             pages: match entry.deed {
-                Deed::Decided(decision, Some(Answer::OnItsWay | Answer::Unknown)) => {
-                    decision.prefetch.pages().get()
-                }
+                Deed::Decided(_, Some(made)) => made.pages.get(),
                 _ => 0,
             },
             what: entry.deed.to_string(),
@@ -135,20 +133,24 @@ impl History {
 #[cfg(test)]
 mod tests {
     use ahead_policy::decision::Prefetch;
-    use ahead_units::PageRange;
+    use ahead_units::{PageCount, PageRange};
 
     use super::*;
 
     const BACKWARD: (Pattern, Reason) = (Pattern::Backward, Reason::MarkerCrossed);
     const RANDOM: (Pattern, Reason) = (Pattern::Random, Reason::RandomReads);
 
-    fn requested() -> Option<(Decision, Answer)> {
+    fn requested() -> Option<(Decision, CallsMade)> {
         let decision = Decision {
             prefetch: Prefetch::range(PageRange::new(4, 8)),
             pattern: BACKWARD.0,
             reason: BACKWARD.1,
         };
-        Some((decision, Answer::OnItsWay))
+        let made = CallsMade {
+            answer: Answer::OnItsWay,
+            pages: PageCount::new(3),
+        };
+        Some((decision, made))
     }
 
     fn at(ms: u64) -> Timestamp {
@@ -169,7 +171,8 @@ mod tests {
             told[0].what,
             format!("16 KiB at 16 KiB (backward: {reason})")
         );
-        assert_eq!((told[1].at_ns, told[1].pages), (2_000_000, 4));
+        // One of the four was in memory, in a call of its own.
+        assert_eq!((told[1].at_ns, told[1].pages), (2_000_000, 3));
     }
 
     #[test]
@@ -180,7 +183,8 @@ mod tests {
             (Answer::NotHere, "not carried out"),
         ] {
             let mut history = History::default();
-            let asked = requested().map(|(decision, _)| (decision, answer));
+            let made = CallsMade::nothing(answer);
+            let asked = requested().map(|(decision, _)| (decision, made));
             assert!(history.on_read(at(1), 7, BACKWARD, asked).is_some());
             let (told, _) = history.told();
             assert_eq!(told[0].pages, 0, "{answer:?}");

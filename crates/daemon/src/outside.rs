@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use ahead_engine::adviser::{Act, Adviser, Answer, Residency};
+use ahead_engine::adviser::{Act, Adviser, Answer, CallsMade, Residency};
 use ahead_engine::counted_reads::CountedReads;
 use ahead_observer::observation::{FileKey, Observation};
 use ahead_policy::decision::Decision;
@@ -77,7 +77,7 @@ pub struct Outside<'a> {
     /// Decisions that were carried out.
     pub carried: u64,
     /// The newest one, and what came of it.
-    pub asked: Option<(Decision, Answer)>,
+    pub asked: Option<(Decision, CallsMade)>,
 }
 
 impl<'a> Outside<'a> {
@@ -272,9 +272,10 @@ impl Adviser for Outside<'_> {
         self.late_ns
     }
 
-    fn finish(&mut self, decision: &Decision, answer: Answer) {
+    fn finish(&mut self, decision: &Decision, made: &CallsMade) {
+        let answer = made.answer;
         (self.duplicate, self.mapped) = (None, None);
-        self.asked = Some((*decision, answer));
+        self.asked = Some((*decision, *made));
         if !matches!(answer, Answer::NotHere | Answer::Refused) {
             self.carried += 1;
         }

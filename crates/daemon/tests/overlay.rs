@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use ahead_daemon::outside::{Outside, ResidentOutside};
 use ahead_daemon::reach::{Reach, Reached, Reacher};
-use ahead_engine::adviser::{Act, Adviser as _, Answer, Residency as _};
+use ahead_engine::adviser::{Act, Adviser as _, Answer, CallsMade, Residency as _};
 use ahead_engine::counted_reads::CountedReads;
 use ahead_observer::observation::{FactKind, FileKey, Observation};
 use ahead_policy::decision::{Decision, Prefetch};
@@ -181,7 +181,8 @@ fn what_is_in_memory_is_known_of_a_file_of_an_overlay() {
         let pages = outside.prepare(&decision);
         assert_eq!(pages, Some(PageCount::new(reader.pages)));
         let answer = outside.act(Act::Prefetch(range));
-        outside.finish(&decision, answer);
+        let pages = range.len();
+        outside.finish(&decision, &CallsMade { answer, pages });
         answers.push((answer, outside.calls));
     }
     assert_eq!(answers, [(Answer::OnItsWay, 1), (Answer::WasCached, 1)]);

@@ -80,8 +80,8 @@ pub trait Adviser {
         None
     }
 
-    /// The decision was carried out, with this answer. For records and reports.
-    fn finish(&mut self, _decision: &Decision, _answer: Answer) {}
+    /// The decision was carried out by these calls. For records and reports.
+    fn finish(&mut self, _decision: &Decision, _made: &CallsMade) {}
 }
 
 /// Knows what became of pages.

@@ -145,7 +145,7 @@ impl Pending {
             Some(pages) => apply(&self.decision.prefetch, &self.calls, pages, adviser),
             None => CallsMade::nothing(Answer::NotHere),
         };
-        adviser.finish(&self.decision, asked.answer);
+        adviser.finish(&self.decision, &asked);
         Carried {
             stream: self.stream,
             asked,

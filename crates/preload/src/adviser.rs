@@ -6,7 +6,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
-use ahead_engine::adviser::{Act, Adviser, Answer};
+use ahead_engine::adviser::{Act, Adviser, Answer, CallsMade};
 use ahead_engine::report::{Aside, header};
 use ahead_policy::decision::Decision;
 use ahead_sys::block_queue::DeviceNumber;
@@ -125,7 +125,8 @@ impl Adviser for Direct<'_> {
         self.held_ns
     }
 
-    fn finish(&mut self, decision: &Decision, answer: Answer) {
+    fn finish(&mut self, decision: &Decision, made: &CallsMade) {
+        let answer = made.answer;
         match answer {
             Answer::OnItsWay => watch::stay_alert(),
             Answer::Refused => self.note_refusal(),
