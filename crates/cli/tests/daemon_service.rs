@@ -209,7 +209,8 @@ fn metrics(address: &str, path: &str) -> String {
 #[test]
 fn prometheus_is_answered_where_that_is_wanted_and_only_there() {
     let (_one, place) = (alone(), Place::new());
-    let file = ReadFile::new(16);
+    // 16 MiB are read before the daemon has been woken for long.
+    let file = ReadFile::new(64);
     let mut daemon = DaemonProcess::start(&["--metrics", "127.0.0.1:0"]);
     let line = daemon.next_line();
     let address = line
