@@ -1022,28 +1022,23 @@ static s64 recent_step(const struct ra_history *file, struct ra_range access)
 	return 0;
 }
 
-/* Whether the two accesses before @access by @step were made. */
-static bool was_read_by(const struct ra_history *file, struct ra_range access,
-			s64 step)
+/* Whether an access as long as @access, so far before it, is remembered. */
+static bool was_read(const struct ra_history *file, struct ra_range access,
+		     s64 before)
 {
 	u32 length = to_u32(length_of(access));
-	unsigned int back, steps, found = 0;
+	unsigned int back;
 
-	for (steps = 1; steps <= 2; steps++) {
-		u64 start = access.start - (u64)(steps * step);
+	if (before > 0 && (u64)before > access.start)
+		return false;
+	for (back = 0; back < RA_REMEMBERED; back++) {
+		const struct ra_unexplained *one = recent_back(file, back);
 
-		if (step > 0 && (u64)(steps * step) > access.start)
-			return false;
-		for (back = 0; back < RA_REMEMBERED; back++) {
-			const struct ra_unexplained *one =
-				recent_back(file, back);
-
-			if (one->start == start && one->length == length)
-				break;
-		}
-		found += back < RA_REMEMBERED;
+		if (one->start == access.start - (u64)before &&
+		    one->length == length)
+			return true;
 	}
-	return found == 2;
+	return false;
 }
 
 /*
@@ -1073,7 +1068,9 @@ static s64 turn_of(struct arrival *a, unsigned int place)
 	if (stream->step & STEP_IN_TURN) {
 		step = stream->step & ~STEP_IN_TURN;
 		step = stream->backward ? -step : step;
-		step = was_read_by(file, a->access, step) ? step : 0;
+		if (!was_read(file, a->access, step) ||
+		    !was_read(file, a->access, 2 * step))
+			step = 0;
 	}
 	if (!step)
 		step = recent_step(file, a->access);

@@ -88,6 +88,12 @@ impl DeviceEstimate {
         self.efficient_request() > self.pipeline_request()
     }
 
+    /// Smallest request that keeps it at work, whether each has to be positioned for or not.
+    #[must_use]
+    pub fn busy_request(&self) -> PageCount {
+        self.efficient_request().max(self.pipeline_request())
+    }
+
     /// Whether it has one arm, which is sent from one request to the next: what is asked for early is read instead of something else.
     #[must_use]
     pub fn has_one_arm(&self) -> bool {

@@ -100,7 +100,7 @@ impl Ahead {
         }
         let device = &moment.device;
         let held = moment.threshold.get().saturating_mul(ratio) / 100;
-        let pages = device.efficient_request().max(device.pipeline_request());
+        let pages = device.busy_request();
         Some(Self {
             ranges: moment.unserved().max(RANGES_SORTED),
             pages: pages.get().min(held / 2).min(moment.available.get()),

@@ -36,11 +36,16 @@ fn of_kernel(disk: &str, job: &Job) -> u64 {
     took("adaptive") * 100 / took("linux-6.18")
 }
 
-fn assert_no_longer(what: &str, reads: &[(u64, u64)]) {
-    for disk in DISKS {
-        let took = of_kernel(disk, &job_of(reads));
-        assert!(took <= 102, "{what} on {disk}: {took} %");
+/// Each `(disk, most)`: there `job` takes no more than so many hundredths.
+fn assert_at_most(what: &str, job: &Job, bounds: &[(&str, u64)]) {
+    for (disk, most) in bounds {
+        let took = of_kernel(disk, job);
+        assert!(took <= *most, "{what} on {disk}: {took} %");
     }
+}
+
+fn assert_no_longer(what: &str, reads: &[(u64, u64)]) {
+    assert_at_most(what, &job_of(reads), &DISKS.map(|disk| (disk, 102)));
 }
 
 /// The first 2000 bytes of each record, the first of which has `first` bytes and each next one so many thousandths more.
@@ -159,12 +164,8 @@ fn fields_of_records_are_strides_in_turn() {
         (1 << 20, &[(0, 1500), (131_072, 1500), (720_896, 1500)]),
     ] {
         let job = job_of(&of_fields(record, fields));
-        for disk in ["ssd", "nvme", "cloud"] {
-            let took = of_kernel(disk, &job);
-            assert!(took <= 60, "{fields:?} of {record} on {disk}: {took} %");
-        }
-        let took = of_kernel("hdd", &job);
-        assert!(took <= 102, "{fields:?} of {record}: {took} %");
+        let bounds = [("ssd", 60), ("nvme", 60), ("cloud", 60), ("hdd", 102)];
+        assert_at_most(&format!("{fields:?} of {record}"), &job, &bounds);
     }
 }
 
@@ -172,22 +173,16 @@ fn fields_of_records_are_strides_in_turn() {
 #[test]
 fn an_arm_that_passes_by_four_fields_is_left_alone() {
     let fields = [(0, 2221), (15_625, 1568), (156_250, 1048), (218_750, 734)];
-    let took = of_kernel("hdd", &job_of(&of_fields(250_000, &fields)));
-    assert!(took <= 102, "{took} %");
+    let job = job_of(&of_fields(250_000, &fields));
+    assert_at_most("four fields", &job, &[("hdd", 102)]);
 }
 
 /// The kernel reads through their holes, which are short: 2.1 times its time on a volume as three strides.
 #[test]
 fn what_the_kernel_reads_through_is_no_strides_in_turn() {
-    let lengths = [6000, 6100, 100];
-    let reads: Vec<_> = (0..1500)
-        .map(|read| {
-            (
-                read * 20_000,
-                lengths[usize::try_from(read % 3).expect("less than three")],
-            )
-        })
-        .collect();
+    let lengths = [6000, 6100, 100].into_iter().cycle();
+    let places = (0..1500).map(|read| read * 20_000);
+    let reads: Vec<_> = places.zip(lengths).collect();
     assert_no_longer("three lengths in turn", &reads);
 }
 
@@ -200,12 +195,14 @@ fn columns_of_a_matrix_are_asked_for_side_by_side() {
             (0..lines).map(move |line| ((line * columns + column) * bytes, bytes))
         });
         let job = job_of(&reads.collect::<Vec<_>>());
-        for disk in ["ssd", "nvme", "cloud", "array"] {
-            let took = of_kernel(disk, &job);
-            assert!(took <= 65, "{lines} by {columns} on {disk}: {took} %");
-        }
-        let took = of_kernel("hdd", &job);
-        assert!(took <= 95, "{lines} by {columns}: {took} %");
+        let bounds = [
+            ("ssd", 65),
+            ("nvme", 65),
+            ("cloud", 65),
+            ("array", 65),
+            ("hdd", 95),
+        ];
+        assert_at_most(&format!("{lines} by {columns}"), &job, &bounds);
     }
 }
 
@@ -215,10 +212,8 @@ fn runs_of_three_reads_leave_places_for_those_that_follow() {
     let reads = (0..300).flat_map(|run| (0..3).map(move |page| (run * 601 + page) * PAGE_BYTES));
     let reads: Vec<_> = reads.map(|place| (place, PAGE_BYTES)).collect();
     let job = job_of(&reads);
-    for disk in ["ssd", "nvme", "cloud", "array"] {
-        let took = of_kernel(disk, &job);
-        assert!(took <= 30, "{disk}: {took} %");
-    }
+    let bounds = [("ssd", 30), ("nvme", 30), ("cloud", 30), ("array", 30)];
+    assert_at_most("runs of three", &job, &bounds);
 }
 
 /// Blocks of three reads, each block backward: one run reads all of them, and every third of them was a stride beside it (1.9 times the kernel's
@@ -228,18 +223,15 @@ fn a_stride_inside_of_a_run_is_a_part_of_it() {
     let reads =
         (0..400).flat_map(|block| (0..3).rev().map(move |read| (block * 3 + read) * 32_768));
     let job = job_of(&reads.map(|place| (place, 32_768)).collect::<Vec<_>>());
-    for disk in DISKS {
-        let took = of_kernel(disk, &job);
-        assert!(took <= 110, "{disk}: {took} %");
-    }
+    assert_at_most("blocks", &job, &DISKS.map(|disk| (disk, 110)));
 }
 
 /// Odd reads by seed 1204: steps that grow by 424 bytes, backward, are equal to the page for ten elements, and the next ones by a page more. Each
 /// was a new stride, as it began behind all that was asked for, and took 1.4 times the kernel's time.
 #[test]
 fn steps_that_grow_are_not_asked_for_again_and_again() {
-    let took = of_kernel("hdd", &ahead_workload::odd(1204).job(1204));
-    assert!(took <= 102, "{took} %");
+    let job = ahead_workload::odd(1204).job(1204);
+    assert_at_most("growing steps", &job, &[("hdd", 102)]);
 }
 
 /// Two threads read the same elements, one right behind the other: what is read again is no other stride, and no round over streams.
@@ -249,10 +241,8 @@ fn a_second_reader_of_the_same_elements_does_not_hide_their_stride() {
         let elements = (0..800).flat_map(|element| [(element + 1) * step, element * step]);
         let reads: Vec<_> = elements.map(|place| (place, bytes)).collect();
         let job = job_of(&reads);
-        for disk in ["ssd", "nvme", "cloud"] {
-            let took = of_kernel(disk, &job);
-            assert!(took <= 60, "{bytes} of {step} on {disk}: {took} %");
-        }
+        let bounds = [("ssd", 60), ("nvme", 60), ("cloud", 60)];
+        assert_at_most(&format!("{bytes} of {step}"), &job, &bounds);
     }
 }
 
@@ -264,14 +254,12 @@ fn blocks_from_the_end_are_asked_for_some_at_a_time() {
         .rev()
         .flat_map(|block| (0..8).map(move |read| (block * 8 + read) << 16));
     let job = job_of(&reads.map(|place| (place, 1 << 16)).collect::<Vec<_>>());
-    for (disk, most) in [
+    let bounds = [
         ("hdd", 65),
         ("array", 45),
         ("ssd", 85),
         ("nvme", 85),
         ("cloud", 95),
-    ] {
-        let took = of_kernel(disk, &job);
-        assert!(took <= most, "{disk}: {took} %");
-    }
+    ];
+    assert_at_most("blocks from the end", &job, &bounds);
 }

@@ -118,10 +118,10 @@ impl Recent {
     /// The grid whose elements follow each other by `step` bytes, if two recent accesses are those before `access`.
     fn of_step(&self, access: &Access, step: i64) -> Option<Grid> {
         let grid = grid_of(step, access)?;
+        let Unexplained { start, length } = Unexplained::of(access);
         let is_recent = |steps: i64| {
-            let start = access.bytes.start.get().checked_add_signed(-steps * step);
+            let start = start.checked_add_signed(-steps * step);
             let mut recent = (0..REMEMBERED).map(|back| self.back(back));
-            let length = Unexplained::of(access).length;
             recent.any(|one| Some(one.start) == start && one.length == length)
         };
         (is_recent(1) && is_recent(2)).then_some(grid)

@@ -418,13 +418,13 @@ impl FileStreams {
         // By pages the steps of most strides differ, by one.
         let goes_by_bytes = access.is_unaligned() && stream.may_stride_to(access);
         let stride = (goes_by_bytes || may_take_turns)
-            .then(|| (self.recent).stride_of_run(access, stream.step_in_turn()));
+            .then(|| (self.recent).stride_of_run(access, stream.step_in_turn()))
+            .flatten();
         let hole = stream.hole_before(access);
         // From there on was read before: nothing is asked for.
         let is_long_passed = stream.has_passed_long(access);
         let moment = LazyCell::new(moment);
         let is_read_on = hole > 0 && stream.reads_on(hole, &moment);
-        let stride = stride.flatten();
         let has_others = |grid: &Grid| self.recent.in_turn(access, grid).next().is_some();
         let takes_turns = may_take_turns && stride.as_ref().is_some_and(has_others);
         let seen = Seen {
@@ -530,12 +530,7 @@ impl FileStreams {
         let run_pages = self.runs.next(device)?;
         // What the one run leaves undone, and no more than one more or what keeps the device at work.
         let next_run = run_pages.saturating_add(SLACK_PAGES);
-        let at_once = if device.is_positioned_for() {
-            device.efficient_request()
-        } else {
-            device.pipeline_request()
-        };
-        let pages = pages.min(next_run.max(at_once.get()));
+        let pages = pages.min(next_run.max(device.busy_request().get()));
         self.beginnings
             .foresee(began, run_pages, pages, moment.file_pages.get())
     }

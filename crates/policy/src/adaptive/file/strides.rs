@@ -4,6 +4,7 @@ use super::state::FileStreams;
 use crate::adaptive::access::Access;
 use crate::adaptive::matching::STREAMS_FEW;
 use crate::adaptive::observer::{Observer, report};
+use crate::adaptive::shape::grid::is_multiple;
 use crate::adaptive::stream::Stream;
 use crate::adaptive::window::pages32;
 
@@ -23,7 +24,7 @@ impl FileStreams {
             // One that was read again is no other one.
             let is_taken = |taken: &Access| {
                 let way = grid.place(taken).abs_diff(grid.place(&other));
-                way.checked_rem(grid.period) == Some(0)
+                is_multiple(way, grid.period)
             };
             let is_again = other.start == access.start;
             if is_again || others.iter().flatten().any(is_taken) {

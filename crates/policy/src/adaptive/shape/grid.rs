@@ -243,7 +243,7 @@ impl Grid {
     }
 }
 
-pub(super) fn is_multiple(distance: u64, period: u64) -> bool {
+pub(in crate::adaptive) fn is_multiple(distance: u64, period: u64) -> bool {
     distance.checked_rem(period) == Some(0)
 }
 

@@ -213,11 +213,11 @@ pub(in crate::adaptive) const ELEMENTS_TIMED_MOST: u32 = 64;
 const IN_A_ROW: u32 = (1 << 16) - 1;
 /// Set there if the row before was too short to time the reader.
 const WAS_SHORT: u32 = 1 << 16;
+/// Set there if the reader took longer for some than to wait.
+const WAS_SLOW: u32 = 1 << 17;
 /// Where it has the reads of others before the newest element; 0: it came right after the one before.
 const OTHERS_SHIFT: u32 = 18;
 const OTHERS_MOST: u32 = (1 << (u32::BITS - OTHERS_SHIFT)) - 1;
-/// Set there if the reader took longer for some than to wait.
-const WAS_SLOW: u32 = 1 << 17;
 
 /// What the next request may cost.
 #[derive(Clone, Copy, Debug)]

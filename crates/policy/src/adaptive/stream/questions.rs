@@ -89,7 +89,7 @@ impl Stream {
     /// Whether this is a candidate that goes on with `access`, at its end or at its begin: what is read again does not.
     pub(in crate::adaptive) fn is_gone_on_with(&self, access: &Access) -> bool {
         self.is_candidate()
-            && !self.leaves_hole_before(access)
+            && candidate::touches(&self.window, access.pages())
             && candidate::direction(&self.window, access.pages()).is_some()
     }
 
