@@ -23,6 +23,8 @@ const WINDOWS_MANY: u32 = 64;
 /// The budget, shared by all threads of a host.
 #[derive(Debug, Default)]
 pub struct Budget {
+    /// What reclaim leaves to readers.
+    memory: AtomicU64,
     memory_pages: AtomicU64,
     unread_pages_max: AtomicU64,
     unread: AtomicU64,
@@ -50,6 +52,7 @@ impl Budget {
     #[must_use]
     pub const fn new() -> Self {
         Self {
+            memory: AtomicU64::new(0),
             memory_pages: AtomicU64::new(0),
             unread_pages_max: AtomicU64::new(0),
             unread: AtomicU64::new(0),
@@ -79,6 +82,7 @@ impl Budget {
             UNREAD_PAGES_MAX.min(memory.get().saturating_mul(u64::from(ratio.min(100))) / 100)
         };
         self.unread_pages_max.store(unread, Relaxed);
+        self.memory.store(memory.get(), Relaxed);
         // Beyond twice the budget more memory changes nothing at a ratio of 50.
         let memory = memory.get().min(unread.saturating_mul(2));
         self.memory_pages.store(memory, Relaxed);
@@ -98,6 +102,12 @@ impl Budget {
             windows: self.windows.load(Relaxed),
             lone_reads: false,
         }
+    }
+
+    /// What reclaim leaves to readers.
+    #[must_use]
+    pub fn memory(&self) -> PageCount {
+        PageCount::new(self.memory.load(Relaxed))
     }
 
     /// Streams with a window, at least one.

@@ -14,6 +14,7 @@ use ahead_policy::stock::{first_read, scan_window};
 use ahead_units::{PageCount, PageRange, Timestamp};
 
 mod ask;
+mod busy;
 mod waits;
 
 pub use ask::Ask;
@@ -26,7 +27,8 @@ use crate::scans::{By, Scans};
 use crate::starved::Starved;
 use crate::throughput::{Measured, Throughput};
 use crate::trial::{SLOW_TO_ANSWER, Trial};
-use waits::{Passing, SLOW_PAGE_NS, access_in};
+use crate::waiting::WaitedOnce;
+use waits::{Passing, access_in};
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
 /// counts for one in 128: most long waits were spent behind other requests there, and windows
@@ -84,6 +86,8 @@ pub struct Device {
     busy_until: AtomicU64,
     /// Waits in a row that were too short for a device that is busy until then.
     idle_waits: AtomicU32,
+    /// What reads waited that nothing had asked for.
+    waited: WaitedOnce,
     throughput: Throughput,
     trial: Trial,
     scans: Scans,
@@ -123,6 +127,7 @@ impl Device {
             waited_until: AtomicU64::new(0),
             busy_until: AtomicU64::new(0),
             idle_waits: AtomicU32::new(0),
+            waited: WaitedOnce::new(),
             throughput: Throughput::new(),
             trial: Trial::new(),
             scans: Scans::new(),
@@ -431,45 +436,6 @@ impl Device {
     /// A reader waited `waited_ns` inside its window, until `now`.
     pub fn on_late(&self, waited_ns: u64, now: Timestamp) {
         self.throughput.on_wait(waited_ns, now);
-    }
-
-    /// The device is expected to be busy with `pages` more.
-    fn expect(&self, pages: PageCount, now: Timestamp) {
-        let believed = self.estimate();
-        let from = self.busy_until.load(Relaxed).max(now.get());
-        // A guess may be ten times too fast, and who is behind a queue would seem to wait for one access.
-        let transfer_ns = if self.bandwidth_is.load(Relaxed) == GUESSED {
-            pages.get().saturating_mul(SLOW_PAGE_NS)
-        } else {
-            believed.transfer_ns(pages)
-        };
-        let taken_ns = transfer_ns.saturating_add(believed.access_ns);
-        self.busy_until
-            .store(from.saturating_add(taken_ns), Relaxed);
-    }
-
-    /// Some waits in a row that are shorter by [`SLOWER_FACTOR`] than one access is believed to take were
-    /// behind nothing: what was asked for has arrived sooner than expected, as by a guess it often has.
-    fn try_busy(&self, waited_ns: u64, now: Timestamp) {
-        let known = self.access_ns.load(Relaxed);
-        if waited_ns.saturating_mul(SLOWER_FACTOR) >= known {
-            self.idle_waits.store(0, Relaxed);
-        } else if self.idle_waits.fetch_add(1, Relaxed) + 1 >= REFUTING_WAITS {
-            self.idle_waits.store(0, Relaxed);
-            self.busy_until.fetch_min(now.get(), Relaxed);
-        }
-    }
-
-    /// Whether nothing that streams asked for was expected to be on its way when a wait of `waited_ns`, until `now`, began.
-    #[must_use]
-    pub fn was_idle(&self, waited_ns: u64, now: Timestamp) -> bool {
-        now.get().saturating_sub(waited_ns) >= self.busy_until.load(Relaxed)
-    }
-
-    /// Whether a wait that ended `now` can be believed at once: it is no longer than an access is
-    /// believed to take, or nothing that was asked for was still on its way when it began.
-    fn is_believable(&self, waited_ns: u64, now: Timestamp) -> bool {
-        waited_ns <= self.access_ns.load(Relaxed) || self.was_idle(waited_ns, now)
     }
 
     /// A read of `pages` that began a stream waited `waited_ns`, behind nobody that we know of.

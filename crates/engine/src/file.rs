@@ -15,6 +15,7 @@ use crate::adviser::{Answer, CallsMade, Residency};
 use crate::budget::Published;
 use crate::device::{Ask, Device};
 use crate::devices::DevicePlace;
+use crate::filling::lots::FillingOf;
 use crate::group::Group;
 use crate::guard::Consumed;
 use crate::range_lists::ListOf;
@@ -23,6 +24,7 @@ use crate::tally::Tally;
 use crate::waiting::Waiting;
 
 mod account;
+mod filled;
 mod host;
 
 /// A read that had to wait for the device.
@@ -66,6 +68,8 @@ pub struct FileState {
     waiting: Waiting,
     /// Its list of ranges.
     list: ListOf,
+    /// How far it is filled in.
+    filling: FillingOf,
     /// Was closed, and not read since.
     closed: bool,
     /// Was read from its start, and not yet to its end.
@@ -267,13 +271,14 @@ impl FileState {
             let run = self.streams.newest_run(table);
             self.on_range(access, run, &mut outcome, around, moment);
         }
+        let piece = self.fill_in(access, &mut outcome, around);
         let in_file = access.before(PageIndex::new(file_pages.get()));
         self.count(in_file, outcome.covered);
         if outcome.decision.reason != Reason::MarkerNotReached {
             self.pattern = outcome.decision.pattern;
             self.reason = outcome.decision.reason;
         }
-        let asks = outcome.decision.prefetch.count > 0;
+        let asks = outcome.decision.prefetch.count > 0 && piece.is_none();
         if asks {
             let pages = outcome.decision.prefetch.pages();
             self.active = now;
@@ -447,7 +452,7 @@ impl FileState {
         group
             .budget
             .publish(&mut self.published, unread + listed, windows);
-        self.limit_outstanding(unread + listed);
+        self.limit_outstanding(unread + listed + self.filling.unread);
     }
 
     /// What asking for the newest request of `stream` showed.
@@ -508,6 +513,9 @@ impl FileState {
         self.waiting
             .on_wait(waited_ns, now, device.estimate().access_ns);
         self.tally.waits += 1;
+        if stream.is_none() || !covered {
+            self.on_unasked_wait(waited_ns, covered, access, around);
+        }
         let streams = table(&mut self.few, many.as_deref_mut());
         self.streams.on_wait(streams, stream, access, covered);
         if !covered {

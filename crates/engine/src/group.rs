@@ -7,6 +7,7 @@ use ahead_units::{PageCount, Timestamp};
 use crate::budget::Budget;
 use crate::closed_runs::ClosedRuns;
 use crate::expectation::Expectation;
+use crate::filling::lots::Fillings;
 use crate::guard::Guard;
 use crate::members::{Member, Members, Outstanding};
 use crate::range_lists::RangeLists;
@@ -26,6 +27,8 @@ pub struct Group {
     pub closed_runs: ClosedRuns,
     /// In which order files are read that no stream explains.
     pub range_lists: RangeLists,
+    /// Files that are read at random and filled in.
+    pub fillings: Fillings,
     /// Whether reading ahead pays.
     pub guard: Guard,
     /// This process among those that share the budget.
@@ -41,6 +44,7 @@ impl Group {
             expectation: Expectation::new(),
             closed_runs: ClosedRuns::new(),
             range_lists: RangeLists::new(),
+            fillings: Fillings::new(),
             guard: Guard::new(),
             member: Member::new(),
         }

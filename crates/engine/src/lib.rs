@@ -8,7 +8,8 @@
 //! * [`host`], [`adviser`] — what a host brings
 //! * [`mod@file`] — one file: its streams, its account, the steps of one access; how many of its reads wait at the
 //!   same time (`waiting`)
-//! * [`group`] — what files share: [`budget`], [`expectation`], [`closed_runs`], [`range_lists`] and [`guard`];
+//! * [`group`] — what files share: [`budget`], [`expectation`], [`closed_runs`], [`range_lists`], what is filled in (`filling`) and
+//!   [`guard`];
 //!   [`members`] — the processes of one
 //! * [`devices`], [`device`], [`device_facts`] — what is believed about each, and of what: who else uses it (`contest`),
 //!   what it delivers (`throughput`), and by larger requests (`trial`), how late this host asks (`lateness`), who reads scans
@@ -33,10 +34,12 @@ pub mod estimates;
 pub mod evidence;
 pub mod expectation;
 pub mod file;
+mod filling;
 pub mod group;
 pub mod guard;
 pub mod host;
 mod lateness;
+mod lent;
 pub mod mapped_window;
 pub mod members;
 mod opening;

@@ -10,6 +10,8 @@ use ahead_policy::device::DeviceEstimate;
 use ahead_policy::steering::steering;
 use ahead_units::{PAGE_BYTES, PageCount, Timestamp};
 
+use crate::waiting::WaitedOnce;
+
 steering! {
     /// Pages of one measurement: 4 MiB. Fewer, and the windows that grow at the begin of a stream
     /// count as delivered; more, and a short job ends before anything is learned.
@@ -83,8 +85,7 @@ pub(crate) struct Throughput {
     requests: AtomicU32,
     /// How long readers waited since inside their windows, those who waited together counted once.
     waited_ns: AtomicU64,
-    /// When the newest of those waits ended.
-    waited_until: AtomicU64,
+    waited: WaitedOnce,
 }
 
 impl Throughput {
@@ -96,16 +97,14 @@ impl Throughput {
             unread: AtomicU64::new(0),
             requests: AtomicU32::new(0),
             waited_ns: AtomicU64::new(0),
-            waited_until: AtomicU64::new(0),
+            waited: WaitedOnce::new(),
         }
     }
 
     /// A reader waited `waited_ns` inside its window, until `now`.
     pub(crate) fn on_wait(&self, waited_ns: u64, now: Timestamp) {
-        let began = now.get().saturating_sub(waited_ns);
-        let since = self.waited_until.swap(now.get(), Relaxed).max(began);
-        self.waited_ns
-            .fetch_add(now.get().saturating_sub(since), Relaxed);
+        let waited_ns = self.waited.on_wait(waited_ns, now);
+        self.waited_ns.fetch_add(waited_ns, Relaxed);
     }
 
     /// `pages` are asked for at `now`, while `unread` were asked for and not read yet. What was found,

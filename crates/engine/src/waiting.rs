@@ -6,6 +6,8 @@
 //! The mean is what reads waited, all together, in the time in which they did. A read that waits still is not in
 //! it, so the mean follows what happens and is never ahead of it.
 
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use ahead_units::Timestamp;
 
 /// Access times that the mean is taken over, at least: an eighth of a second of an arm. Shorter, and two reads that meet
@@ -44,9 +46,42 @@ impl Waiting {
     }
 }
 
+/// Time that reads wait together, counted once. All zero: nothing waited.
+#[derive(Debug, Default)]
+pub(crate) struct WaitedOnce {
+    /// When the newest wait ended, in nanoseconds.
+    until: AtomicU64,
+}
+
+impl WaitedOnce {
+    /// Nothing waited.
+    pub(crate) const fn new() -> Self {
+        Self {
+            until: AtomicU64::new(0),
+        }
+    }
+
+    /// A read waited `waited_ns`, until `now`. The part of that in which none did that was told of before.
+    pub(crate) fn on_wait(&self, waited_ns: u64, now: Timestamp) -> u64 {
+        let began = now.get().saturating_sub(waited_ns);
+        let since = self.until.swap(now.get(), Relaxed).max(began);
+        now.get().saturating_sub(since)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_waited_together_is_one_time() {
+        let waited = WaitedOnce::new();
+        let on_wait = |from: u64, until: u64| waited.on_wait(until - from, Timestamp::new(until));
+        assert_eq!(on_wait(100, 200), 100);
+        assert_eq!(on_wait(150, 250), 50);
+        assert_eq!(on_wait(210, 250), 0);
+        assert_eq!(on_wait(300, 310), 10);
+    }
 
     const ACCESS_NS: u64 = 8_000_000;
 

@@ -28,12 +28,13 @@ impl Outcome {
         }
     }
 
-    /// Whom the answer to this request is for: what was foreseen belongs to no stream yet, and what is listed to none.
+    /// Whom the answer to this request is for: what was foreseen belongs to no stream yet, and what is listed or filled in to none.
     #[must_use]
     pub fn asker(&self) -> Option<StreamId> {
         match self.decision.reason {
             Reason::BeginningForeseen => Some(StreamId::FORESEEN),
             Reason::SameAsLastTime => Some(StreamId::LISTED),
+            Reason::FilledIn => None,
             _ => self.stream,
         }
     }

@@ -1,0 +1,93 @@
+//! The pages of a file that were read, one by one, or in long files some at a time.
+
+use ahead_units::{PageCount, PageRange};
+
+/// Pages that are known one by one: those of 1 GiB. Of a file that is longer as many parts of equal length are.
+const BITS: u64 = 1 << 18;
+
+/// The set. A part of which one page is in it counts as if all were.
+#[derive(Debug)]
+pub(super) struct PageSet {
+    words: [u64; (BITS / 64) as usize],
+    /// Pages of a part; 0 before it is that of a file.
+    part_pages: u64,
+}
+
+impl PageSet {
+    /// Nothing, of no file.
+    pub(super) const EMPTY: Self = Self {
+        words: [0; (BITS / 64) as usize],
+        part_pages: 0,
+    };
+
+    /// It is one of a file of so many pages, of which none is in it.
+    pub(super) fn begin(&mut self, file_pages: PageCount) {
+        self.part_pages = file_pages.get().div_ceil(BITS).max(1);
+    }
+
+    /// Puts `pages` in. Those that were not, or what stands for as many.
+    pub(super) fn insert(&mut self, pages: PageRange) -> PageCount {
+        let missing = self.count_missing(pages);
+        for (word, bits) in self.words_of(pages) {
+            if let Some(word) = self.words.get_mut(word) {
+                *word |= bits;
+            }
+        }
+        missing
+    }
+
+    /// Of `pages` those that are not in it, or what stands for as many.
+    pub(super) fn count_missing(&self, pages: PageRange) -> PageCount {
+        let missing = |(word, bits): (usize, u64)| {
+            let word = self.words.get(word).copied().unwrap_or(u64::MAX);
+            u64::from((bits & !word).count_ones())
+        };
+        let parts: u64 = self.words_of(pages).map(missing).sum();
+        let missing = parts.saturating_mul(self.part_pages);
+        PageCount::new(missing.min(pages.len().get()))
+    }
+
+    /// The words that have parts of `pages`, and the bits of those.
+    fn words_of(&self, pages: PageRange) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let part_pages = self.part_pages.max(1);
+        let first = pages.start.get() / part_pages;
+        let end = pages.end.get().div_ceil(part_pages).min(BITS);
+        (first / 64..end.div_ceil(64)).map(move |word| {
+            let from = first.max(word * 64) - word * 64;
+            let to = end.min(word * 64 + 64) - word * 64;
+            let bits = (u64::MAX >> (64 - (to - from))) << from;
+            (usize::try_from(word).unwrap_or(usize::MAX), bits)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(start: u64, end: u64) -> PageRange {
+        PageRange::new(start, end)
+    }
+
+    #[test]
+    fn what_is_in_it_is_counted_once() {
+        let mut set = PageSet::EMPTY;
+        set.begin(PageCount::new(10_000));
+        assert_eq!(set.insert(pages(60, 70)).get(), 10);
+        assert_eq!(set.insert(pages(65, 200)).get(), 130);
+        assert_eq!(set.count_missing(pages(0, 256)).get(), 60 + 56);
+        assert_eq!(set.insert(pages(0, 10_000)).get(), 10_000 - 140);
+        assert_eq!(set.insert(pages(9, 10)).get(), 0);
+    }
+
+    #[test]
+    fn of_a_long_file_parts_are_known_and_nothing_beyond_it() {
+        let mut set = PageSet::EMPTY;
+        set.begin(PageCount::new(BITS * 4));
+        assert_eq!(set.insert(pages(6, 7)).get(), 1, "a part for one page");
+        assert_eq!(set.insert(pages(4, 8)).get(), 0, "all of that part");
+        assert_eq!(set.insert(pages(0, 12)).get(), 8);
+        let beyond = pages(BITS * 4, u64::MAX);
+        assert_eq!(set.insert(beyond).get(), 0);
+    }
+}

@@ -1,0 +1,150 @@
+//! Which sections of a file were read in, and whether reads come back to one.
+//!
+//! Who moves through a file, on one or on several ways, is in a section for a while, and then never again. So a read has come back if
+//! its section was read in before, but not in the newest looks: a look is some reads long.
+
+use super::SECTIONS_MAX;
+
+/// A look is as many reads as a file has sections, one part in so many. Fewer, and files of few sections are read at random without
+/// ever coming back after so long; more, and reads in turn on some ways through a small file come back.
+const LOOK_PARTS: u64 = 4;
+
+/// Reads of a look, at least and at most. Fewer, and reads on so many ways come back each time; more, and random ones do late.
+const LOOK_READS: (u64, u64) = (8, 64);
+
+const WORDS: usize = (SECTIONS_MAX / 64) as usize;
+
+/// One bit for each section.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sections([u64; WORDS]);
+
+impl Sections {
+    /// None.
+    pub(super) const NONE: Self = Self([0; WORDS]);
+
+    /// Whether it is one of them.
+    pub(super) fn has(&self, section: u64) -> bool {
+        let word = word_of(section).and_then(|word| self.0.get(word));
+        word.is_some_and(|word| word & bit_of(section) != 0)
+    }
+
+    /// Makes it one of them, if there is such a section.
+    pub(super) fn insert(&mut self, section: u64) {
+        if let Some(word) = word_of(section).and_then(|word| self.0.get_mut(word)) {
+            *word |= bit_of(section);
+        }
+    }
+
+    /// It is none of them any more.
+    pub(super) fn remove(&mut self, section: u64) {
+        if let Some(word) = word_of(section).and_then(|word| self.0.get_mut(word)) {
+            *word &= !bit_of(section);
+        }
+    }
+
+    fn insert_all(&mut self, others: &Self) {
+        for (word, other) in self.0.iter_mut().zip(others.0) {
+            *word |= other;
+        }
+    }
+}
+
+fn word_of(section: u64) -> Option<usize> {
+    usize::try_from(section / 64).ok()
+}
+
+fn bit_of(section: u64) -> u64 {
+    1 << (section % 64)
+}
+
+/// What was read in when. All zero: nothing was.
+#[derive(Debug)]
+pub(super) struct Visits {
+    /// In this look, in the one before, and in those before that.
+    newest: Sections,
+    recent: Sections,
+    earlier: Sections,
+    /// Reads of a look, and those that are left of this one.
+    look_reads: u64,
+    left: u64,
+    come_back: bool,
+}
+
+impl Visits {
+    /// Nothing was read, of no file.
+    pub(super) const NONE: Self = Self {
+        newest: Sections::NONE,
+        recent: Sections::NONE,
+        earlier: Sections::NONE,
+        look_reads: 0,
+        left: 0,
+        come_back: false,
+    };
+
+    /// It is about a file of so many sections, of which none was read in.
+    pub(super) fn begin(&mut self, sections: u64) {
+        let (least, most) = LOOK_READS;
+        self.look_reads = (sections / LOOK_PARTS).clamp(least, most);
+        self.left = self.look_reads;
+    }
+
+    /// A read in this section.
+    pub(super) fn on_read(&mut self, section: u64) {
+        if self.left == 0 {
+            self.earlier.insert_all(&self.recent);
+            self.recent = core::mem::replace(&mut self.newest, Sections::NONE);
+            self.left = self.look_reads;
+        }
+        self.left = self.left.saturating_sub(1);
+        self.come_back =
+            self.earlier.has(section) && !self.recent.has(section) && !self.newest.has(section);
+        self.newest.insert(section);
+    }
+
+    /// Whether the newest read has come back to its section.
+    pub(super) fn come_back(&self) -> bool {
+        self.come_back
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of the reads in these sections of 256 came back.
+    fn coming_back(sections: impl Iterator<Item = u64>) -> usize {
+        let mut visits = Visits::NONE;
+        visits.begin(256);
+        let come_back = sections.filter(|section| {
+            visits.on_read(*section);
+            visits.come_back()
+        });
+        come_back.count()
+    }
+
+    #[test]
+    fn who_moves_on_never_comes_back_however_many_do_in_turn() {
+        assert_eq!(coming_back((0..4096).map(|read| read / 16)), 0, "one way");
+        let in_turn = (0..16 * 4096).map(|read| read % 16 * 16 + read / 16 / 256);
+        assert_eq!(coming_back(in_turn), 0, "sixteen ways");
+        assert_eq!(
+            coming_back((0..4096).rev().map(|read| read / 16)),
+            0,
+            "back"
+        );
+    }
+
+    #[test]
+    fn random_reads_come_back_to_most_sections_and_so_does_the_next_round() {
+        let random = (0..4096_u64).map(|read| read.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56);
+        assert!(coming_back(random) > 1000);
+        let rounds = (0..512).map(|read| read % 256);
+        assert_eq!(coming_back(rounds), 256, "all of the second round");
+    }
+
+    #[test]
+    fn what_is_behind_the_last_section_is_never_come_back_to() {
+        assert_eq!(coming_back((0..512).map(|_| SECTIONS_MAX)), 0);
+        assert_eq!(coming_back((0..512).map(|_| u64::MAX)), 0);
+    }
+}
