@@ -408,6 +408,7 @@ impl Files {
 impl FileTable for Files {
     type File = u32;
     type Entered<'a> = InsideSlot<'a>;
+    const SEES_ALL_READS: bool = false;
 
     fn number(&self, file: u32) -> u64 {
         u64::from(file)

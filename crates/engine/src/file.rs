@@ -106,6 +106,8 @@ pub struct Around<'a> {
     pub is_shared: bool,
     /// Lone reads of other processes of the group wait for it.
     pub has_lone_reads: bool,
+    /// The host tells of [all reads](crate::host::FileTable::SEES_ALL_READS).
+    pub sees_all: bool,
     /// The moment.
     pub now: Timestamp,
 }
@@ -221,6 +223,7 @@ impl FileState {
             is_shared,
             has_lone_reads,
             now,
+            ..
         } = *around;
         let (file_pages, knobs, is_sequential) = (self.file_pages, self.knobs, self.is_sequential);
         // Copies reach the kernel's read-ahead in pieces of a pipe (`splice_direct_to_actor`).

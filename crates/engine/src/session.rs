@@ -353,6 +353,7 @@ impl<F: FileTable> Session<F> {
                     state.set_file_pages(file_pages);
                 }
                 state.on_answer(many, carried.stream, carried.asked, &self.group);
+                state.on_held(carried.held_ns, &self.group);
                 let device = self.devices.get(state.device());
                 device.on_held(carried.held_ns, carried.late_ns);
                 self.tell(state.device());
@@ -491,6 +492,7 @@ impl<F: FileTable> Session<F> {
                 .group
                 .member
                 .has_lone_reads(self.devices.number(device)),
+            sees_all: F::SEES_ALL_READS,
             now,
         }
     }

@@ -74,6 +74,7 @@ impl World {
             device: &self.device,
             is_shared: false,
             has_lone_reads: false,
+            sees_all: true,
             now: NEVER,
         };
         let outcome = self.file.on_access(None, access, &around, 1);
@@ -107,6 +108,7 @@ impl World {
             device: &self.device,
             is_shared: false,
             has_lone_reads: false,
+            sees_all: true,
             now: NEVER,
         };
         self.file
@@ -301,6 +303,7 @@ fn a_wait_without_a_stream_tells_about_the_device() {
         device: &world.device,
         is_shared: false,
         has_lone_reads: false,
+        sees_all: true,
         now: NEVER,
     };
     let access = PageRange::new(5000, 5001);
@@ -324,6 +327,7 @@ fn a_file_with_many_streams_moves_to_the_large_table() {
                 device: &world.device,
                 is_shared: false,
                 has_lone_reads: false,
+                sees_all: true,
                 now: NEVER,
             };
             let outcome = world.file.on_access(lent, access, &around, 1);

@@ -1,5 +1,6 @@
 //! Tests of what is believed about a device.
 
+use super::waits::SLOW_PAGE_NS;
 use super::*;
 
 fn device(rotational: bool) -> Device {

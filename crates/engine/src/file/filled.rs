@@ -7,6 +7,7 @@ use ahead_units::{PageCount, PageRange};
 
 use super::{Around, FileState};
 use crate::filling::Piece;
+use crate::group::Group;
 
 /// `readahead_ratio` up to which nothing is asked for, or all is left to the kernel.
 const RATIO_OF_KERNEL: u32 = 1;
@@ -27,7 +28,7 @@ impl FileState {
         self.filling.is_counted = !outcome.covered
             && outcome.decision.prefetch.count == 0
             && outcome.decision.reason != Reason::KernelAsks;
-        if !self.filling.is_counted {
+        if !self.filling.is_counted || !around.sees_all {
             return None;
         }
         let mut filling = group.fillings.get_or_begin(
@@ -49,7 +50,7 @@ impl FileState {
             && knobs.readahead_hit_rate > HIT_RATE_OF_NONE
             && !around.is_shared
             && !group.guard.is_left_alone();
-        if read.is_inside || !may_ask {
+        if read.is_inside || read.new_pages.get() == 0 || !may_ask {
             return None;
         }
         // The kernel, which reads through the holes of who goes on, does not read backward.
@@ -70,6 +71,15 @@ impl FileState {
             reason: Reason::FilledIn,
         };
         Some(piece)
+    }
+
+    /// The calls of its newest request have held up the reader for so long.
+    pub(crate) fn on_held(&mut self, held_ns: u64, group: &Group) {
+        if self.reason == Reason::FilledIn
+            && let Some(mut filling) = group.fillings.get(self.filling)
+        {
+            filling.on_held(held_ns);
+        }
     }
 
     /// A read of `access` that no stream had asked for waited `waited_ns`.

@@ -78,6 +78,9 @@ impl Account {
             // What it waits longer than others is what the sections cost.
             self.spend(waited_ns);
             self.earn(self.mean_wait_ns);
+            if waited_ns < self.mean_wait_ns {
+                self.count_wait(waited_ns);
+            }
             if is_asking {
                 self.earn(self.cost_ns);
             }
@@ -99,7 +102,8 @@ impl Account {
         self.may_spend_ns = self.may_spend_ns.saturating_add(signed(ns));
     }
 
-    fn spend(&mut self, ns: u64) {
+    /// So much was spent.
+    pub(super) fn spend(&mut self, ns: u64) {
         self.may_spend_ns = self.may_spend_ns.saturating_sub(signed(ns));
     }
 }

@@ -7,7 +7,7 @@ use ahead_units::{PageCount, Timestamp};
 use super::Filling;
 use crate::lent::{Blank, Lent, Loan};
 
-/// Files of a group that are filled in at the same time. More are memory, 33 KiB each.
+/// Files of a group that are filled in at the same time. More are memory, 18 KiB each.
 const FILES: usize = 4;
 
 /// Reads that nothing had asked for and that waited, from which a file is watched. Fewer, and files that begin with some lookups take

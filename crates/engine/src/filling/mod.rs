@@ -14,7 +14,7 @@
 //!
 //! Who moves through a file does not come back to what it leaves behind, so only [visits] to sections that were left for a
 //! while count; but for who moves backward over holes, which nobody reads through for it. Time that reads wait together is one time, as
-//! it is on the clock. Pages are known one by one up to 1 GiB ([`pages`]), in longer files some at a time.
+//! it is on the clock. Pages are known one by one up to 512 MiB ([`pages`]), in longer files some at a time.
 
 mod account;
 pub(crate) mod lots;
@@ -153,6 +153,11 @@ impl Filling {
         }
     }
 
+    /// The calls for the newest sections have held up the reader for so long.
+    pub(crate) fn on_held(&mut self, held_ns: u64) {
+        self.account.spend(held_ns);
+    }
+
     /// What is asked for with the newest read, of `access`: the section that it is in and its neighbours, behind it or, where reads move
     /// `backward`, in front, as far as they were not asked for, cost no more than may be spent, and are no more than `pages_max`. Nothing
     /// if that is no whole section, or if nothing says that reads come back.
@@ -168,15 +173,17 @@ impl Filling {
         }
         let first = (self.sections(access)).find(|section| !self.asked.has(*section))?;
         let end = self.file_pages.div_ceil(self.section_pages());
-        let (most, sections): (u64, fn(u64, u64) -> Range<u64>) = if backward {
-            (first + 1, |first, count| first + 1 - count..first + 1)
+        let most = if backward {
+            first + 1
         } else {
-            (end.saturating_sub(first), |first, count| {
-                first..first + count
-            })
+            end.saturating_sub(first)
         };
-        let pieces = (1..=most)
-            .map_while(|count| self.affordable(sections(first, count), device, pages_max));
+        let sections = |count: u64| match backward {
+            true => first + 1 - count..first + 1,
+            false => first..first + count,
+        };
+        let pieces =
+            (1..=most).map_while(|count| self.affordable(sections(count), device, pages_max));
         let (piece, cost_ns) = pieces.last()?;
         self.account.on_ask(cost_ns);
         for section in self.sections(piece.pages) {

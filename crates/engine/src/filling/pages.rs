@@ -2,8 +2,8 @@
 
 use ahead_units::{PageCount, PageRange};
 
-/// Pages that are known one by one: those of 1 GiB. Of a file that is longer as many parts of equal length are.
-const BITS: u64 = 1 << 18;
+/// Pages that are known one by one: those of 512 MiB. Of a file that is longer as many parts of equal length are.
+const BITS: u64 = 1 << 17;
 
 /// The set. A part of which one page is in it counts as if all were.
 #[derive(Debug)]
