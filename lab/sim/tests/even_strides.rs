@@ -1,19 +1,16 @@
 //! Strides to the byte, of any period: a field of each record. The kernel reads through some of them, by chance, and waits for each element of
 //! the others.
 
-use ahead_disk_model::DiskModel;
-use ahead_sim::algorithm::Policy;
-use ahead_sim::simulate;
-use ahead_sim::world::Machine;
-use ahead_units::PageCount;
+mod support;
+
 use ahead_workload::{Form, Workload};
 
-const MEMORY_PAGES: u64 = 256 << 8;
+use support::{DISKS, report};
+
+const MEMORY_MIB: u64 = 256;
 
 /// Hundredths of the time of Linux 6.18 that a program takes under `ahead` which reads `read_bytes` of every `period`, also from the end of the file.
 fn of_kernel(disk: &str, (read_bytes, period, backward): (u64, u64, bool)) -> u64 {
-    let disk = DiskModel::preset(disk).expect("a disk");
-    let machine = Machine::modern(disk.clone(), PageCount::new(MEMORY_PAGES));
     let fields = Workload::Odd {
         file_mib: 48,
         form: Form::Drifting,
@@ -23,18 +20,15 @@ fn of_kernel(disk: &str, (read_bytes, period, backward): (u64, u64, bool)) -> u6
         group: 1,
         backward,
     };
-    let took = |policy| {
-        let policy = Policy::for_disk(policy, &disk).expect("a policy");
-        let report = simulate(&machine, &policy, &fields.job(1));
-        report.expect("it ends").elapsed_ns
-    };
+    let job = fields.job(1);
+    let took = |policy| report(disk, MEMORY_MIB, policy, &job).elapsed_ns;
     took("adaptive") * 100 / took("linux-6.18")
 }
 
 /// 4000 of 20 000 took 6.5 times the kernel's time on an SSD, 8.8 on an NVMe disk, 5.3 on a volume and 2.2 on a stripe.
 #[test]
 fn no_stride_takes_longer_than_with_the_kernel_alone() {
-    for disk in ["hdd", "ssd", "nvme", "cloud", "array"] {
+    for disk in DISKS {
         for (read_bytes, period) in [
             (500, 5_000),
             (700, 20_000),

@@ -1,48 +1,11 @@
 //! Reads at places that follow from a rule which is no stride: they take no longer than with the kernel alone.
 
-use ahead_disk_model::DiskModel;
-use ahead_sim::algorithm::Policy;
-use ahead_sim::simulate;
-use ahead_sim::world::Machine;
-use ahead_trace::{Access, FileNames, InMemory};
-use ahead_units::{PAGE_BYTES, PageCount};
-use ahead_workload::trace::{self, Timing};
-use ahead_workload::{Job, random};
+mod support;
 
-const DISKS: [&str; 5] = ["hdd", "ssd", "nvme", "cloud", "array"];
-const MEMORY_PAGES: u64 = 1024 << 8;
+use ahead_units::PAGE_BYTES;
+use ahead_workload::random;
 
-/// One program that reads `(offset, bytes)` of one file.
-fn job_of(reads: &[(u64, u64)]) -> Job {
-    let mut files = FileNames::default();
-    let file = files.named(b"/records").expect("a name");
-    let reads = reads
-        .iter()
-        .map(|(offset, bytes)| Access::read(file, *offset, *bytes));
-    let (job, failure) = trace::job(InMemory::new(files, reads.collect()), Timing::Fast);
-    assert!(failure.is_none());
-    job
-}
-
-/// Hundredths of the time of Linux 6.18 that `job` takes under `ahead`.
-fn of_kernel(disk: &str, job: &Job) -> u64 {
-    let disk = DiskModel::preset(disk).expect("a disk");
-    let machine = Machine::modern(disk.clone(), PageCount::new(MEMORY_PAGES));
-    let took = |policy| {
-        let policy = Policy::for_disk(policy, &disk).expect("a policy");
-        let report = simulate(&machine, &policy, job);
-        report.expect("it ends").elapsed_ns
-    };
-    took("adaptive") * 100 / took("linux-6.18")
-}
-
-/// Each `(disk, most)`: there `job` takes no more than so many hundredths.
-fn assert_at_most(what: &str, job: &Job, bounds: &[(&str, u64)]) {
-    for (disk, most) in bounds {
-        let took = of_kernel(disk, job);
-        assert!(took <= *most, "{what} on {disk}: {took} %");
-    }
-}
+use support::{DISKS, assert_at_most, job_of, report};
 
 fn assert_no_longer(what: &str, reads: &[(u64, u64)]) {
     assert_at_most(what, &job_of(reads), &DISKS.map(|disk| (disk, 102)));
@@ -118,14 +81,9 @@ fn random_reads_of_a_file_that_does_not_fit_bring_in_little_beside_them() {
     let reads: Vec<_> = (0..30_000)
         .map(|read| (random::below(1, read, 10_000) * PAGE_BYTES, PAGE_BYTES))
         .collect();
+    let job = job_of(&reads);
     for disk in DISKS {
-        let disk = DiskModel::preset(disk).expect("a disk");
-        let machine = Machine::modern(disk.clone(), PageCount::new(8 << 8));
-        let brought = |policy| {
-            let policy = Policy::for_disk(policy, &disk).expect("a policy");
-            let report = simulate(&machine, &policy, &job_of(&reads));
-            report.expect("it ends").device.bytes
-        };
+        let brought = |policy| report(disk, 8, policy, &job).device.bytes;
         let (ours, kernel) = (brought("adaptive"), brought("linux-6.18"));
         assert!(ours * 100 <= kernel * 110, "{ours} bytes and {kernel}");
     }
@@ -135,8 +93,8 @@ fn random_reads_of_a_file_that_does_not_fit_bring_in_little_beside_them() {
 /// for what it left out: a tenth of the kernel's time on a stripe of disks, and all of it as long as none of its steps counted.
 #[test]
 fn a_stride_beside_an_index_is_one() {
-    let took = of_kernel("nvme", &ahead_workload::odd(917).job(917));
-    assert!(took <= 50, "{took} %");
+    let job = ahead_workload::odd(917).job(917);
+    assert_at_most("a stride beside an index", &job, &[("nvme", 50)]);
 }
 
 /// Fields of each record of `record` bytes, each `(offset, bytes)`.

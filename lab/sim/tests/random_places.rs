@@ -1,0 +1,86 @@
+//! Random reads of a file that fits in memory: it is filled in, out of what that saves, and where nothing is saved, one per cent of the time is lost
+//! at most.
+
+mod support;
+
+use ahead_units::PAGE_BYTES;
+use ahead_workload::{Job, random};
+
+use support::{DISKS, assert_at_most, job_of, report};
+
+/// One program that reads these pages of one file, in this order.
+fn job_of_pages(pages: impl IntoIterator<Item = u64>) -> Job {
+    let reads = pages
+        .into_iter()
+        .map(|page| (page * PAGE_BYTES, PAGE_BYTES));
+    job_of(&reads.collect::<Vec<_>>())
+}
+
+/// Each of `DISKS` with one of these.
+fn on_disks(most: [u64; 5]) -> Vec<(&'static str, u64)> {
+    DISKS.into_iter().zip(most).collect()
+}
+
+/// Each of so many records once, in an order without order.
+fn shuffled(records: u64) -> Vec<u64> {
+    let mut order: Vec<u64> = (0..records).collect();
+    random::shuffle(7, &mut order);
+    order
+}
+
+#[test]
+fn pages_in_an_order_without_order_are_there_before_most_of_them_are_read() {
+    let job = job_of_pages(shuffled(16_384));
+    assert_at_most("shuffled pages", &job, &on_disks([12, 30, 20, 45, 30]));
+}
+
+#[test]
+fn lookups_that_come_back_fill_in_the_table_and_its_index() {
+    let lookups = (0..10_000_u64).flat_map(|lookup| {
+        let inner = 1 + random::below(3, lookup, 100);
+        let leaf = 101 + random::below(4, lookup, 16_000);
+        [0, inner, leaf]
+    });
+    let job = job_of_pages(lookups);
+    assert_at_most("lookups", &job, &on_disks([20, 45, 30, 65, 40]));
+}
+
+/// Who stops before it comes back to anything has lost what was brought for it.
+#[test]
+fn who_stops_early_or_reads_little_has_lost_one_per_cent() {
+    for (file_mib, reads) in [(64, 300), (256, 1000), (400, 5000)] {
+        let records = file_mib << 8;
+        let places = (0..reads).map(|read| random::below(9, read, records));
+        let job = job_of_pages(places);
+        let what = format!("{reads} of {file_mib} MiB");
+        assert_at_most(&what, &job, &DISKS.map(|disk| (disk, 102)));
+    }
+}
+
+/// A file that is longer than half of the memory, and one whose owner wants nothing in vain, are read as without us.
+#[test]
+fn what_does_not_fit_in_memory_or_is_not_wanted_is_not_brought() {
+    let job = job_of_pages(shuffled(16_384));
+    for (memory_mib, policy) in [
+        (96, "adaptive"),
+        (1024, "adaptive:readahead_hit_rate=1"),
+        (1024, "adaptive:readahead_ratio=1"),
+    ] {
+        let bytes = |policy| report("ssd", memory_mib, policy, &job).device.bytes;
+        assert_eq!(
+            bytes(policy),
+            bytes("linux-6.18"),
+            "{memory_mib} MiB, {policy}"
+        );
+    }
+}
+
+/// Pages with holes between them, from the last one to the first: the kernel reads them one by one.
+#[test]
+fn sparse_reads_backward_are_read_through_by_sections() {
+    let places = (0..12_000_u64)
+        .rev()
+        .map(|read| read * 5 + random::below(2, read, 3));
+    let job = job_of_pages(places);
+    assert_at_most("backward", &job, &on_disks([15, 30, 20, 35, 15]));
+}

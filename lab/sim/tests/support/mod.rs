@@ -1,0 +1,51 @@
+//! One program that reads one file, beside the algorithm of Linux 6.18.
+#![allow(dead_code, reason = "each test needs some of it")]
+
+use ahead_disk_model::DiskModel;
+use ahead_sim::algorithm::Policy;
+use ahead_sim::report::WorldReport;
+use ahead_sim::simulate;
+use ahead_sim::world::Machine;
+use ahead_trace::{Access, FileNames, InMemory};
+use ahead_units::PageCount;
+use ahead_workload::Job;
+use ahead_workload::trace::{self, Timing};
+
+pub(crate) const DISKS: [&str; 5] = ["hdd", "ssd", "nvme", "cloud", "array"];
+
+/// Memory where none is named, in MiB.
+const MEMORY_MIB: u64 = 1024;
+
+/// One program that reads `(offset, bytes)` of one file.
+pub(crate) fn job_of(reads: &[(u64, u64)]) -> Job {
+    let mut files = FileNames::default();
+    let file = files.named(b"/records").expect("a name");
+    let reads = reads
+        .iter()
+        .map(|(offset, bytes)| Access::read(file, *offset, *bytes));
+    let (job, failure) = trace::job(InMemory::new(files, reads.collect()), Timing::Fast);
+    assert!(failure.is_none());
+    job
+}
+
+/// What comes of `job` under `policy`, with so much memory.
+pub(crate) fn report(disk: &str, memory_mib: u64, policy: &str, job: &Job) -> WorldReport {
+    let disk = DiskModel::preset(disk).expect("a disk");
+    let machine = Machine::modern(disk.clone(), PageCount::new(memory_mib << 8));
+    let policy = Policy::for_disk(policy, &disk).expect("a policy");
+    simulate(&machine, &policy, job).expect("it ends")
+}
+
+/// Hundredths of the time of Linux 6.18 that `job` takes under `ahead`.
+fn of_kernel(disk: &str, job: &Job) -> u64 {
+    let took = |policy| report(disk, MEMORY_MIB, policy, job).elapsed_ns;
+    took("adaptive") * 100 / took("linux-6.18")
+}
+
+/// Each `(disk, most)`: there `job` takes no more than so many hundredths.
+pub(crate) fn assert_at_most(what: &str, job: &Job, bounds: &[(&str, u64)]) {
+    for (disk, most) in bounds {
+        let took = of_kernel(disk, job);
+        assert!(took <= *most, "{what} on {disk}: {took} %");
+    }
+}
