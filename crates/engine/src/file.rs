@@ -15,7 +15,8 @@ use crate::adviser::{Answer, CallsMade, Residency};
 use crate::budget::Published;
 use crate::device::{Ask, Device};
 use crate::devices::DevicePlace;
-use crate::filling::lots::FillingOf;
+use crate::filling::Unasked;
+use crate::filling::fillings::FillingOf;
 use crate::group::Group;
 use crate::guard::Consumed;
 use crate::range_lists::ListOf;
@@ -36,6 +37,8 @@ pub struct Wait {
     pub covered: bool,
     /// What [`FileState::served`] said of it.
     pub served: Option<PageCount>,
+    /// What [`FileState::unasked`] said of it.
+    pub unasked: Option<Unasked>,
     /// How long it took.
     pub waited_ns: u64,
 }
@@ -70,6 +73,10 @@ pub struct FileState {
     list: ListOf,
     /// How far it is filled in.
     filling: FillingOf,
+    /// What the newest read is to that.
+    unasked: Option<Unasked>,
+    /// It would be if there is more memory than is known.
+    looks_at_memory: bool,
     /// Was closed, and not read since.
     closed: bool,
     /// Was read from its start, and not yet to its end.
@@ -274,14 +281,14 @@ impl FileState {
             let run = self.streams.newest_run(table);
             self.on_range(access, run, &mut outcome, around, moment);
         }
-        let piece = self.fill_in(access, &mut outcome, around);
+        let fills_in = self.fill_in(access, &mut outcome, around);
         let in_file = access.before(PageIndex::new(file_pages.get()));
         self.count(in_file, outcome.covered);
         if outcome.decision.reason != Reason::MarkerNotReached {
             self.pattern = outcome.decision.pattern;
             self.reason = outcome.decision.reason;
         }
-        let asks = outcome.decision.prefetch.count > 0 && piece.is_none();
+        let asks = outcome.decision.prefetch.count > 0 && !fills_in;
         if asks {
             let pages = outcome.decision.prefetch.pages();
             self.active = now;
@@ -427,26 +434,6 @@ impl FileState {
         }
     }
 
-    /// Calls were made for so many pages.
-    fn count_asked(&mut self, pages: PageCount) {
-        self.tally.prefetched += pages.get();
-        self.outstanding += pages.get();
-        self.window = self.window.max(pages);
-    }
-
-    /// So many pages ahead of a reader are gone: of these, calls were made for no more than are outstanding.
-    fn count_thrashed(&mut self, evicted: PageCount) {
-        let thrashed = evicted.get().min(self.outstanding);
-        self.outstanding -= thrashed;
-        self.tally.thrashed += thrashed;
-    }
-
-    /// Windows hold no more than `unread`: what else was outstanding was read with the access that asked for it, or is forgotten.
-    fn limit_outstanding(&mut self, unread: PageCount) {
-        let given_up = self.streams.wasted().get().saturating_sub(self.wasted_told);
-        self.outstanding = self.outstanding.min(unread.get() + given_up);
-    }
-
     /// Says to the budget what the windows of this file hold now.
     fn publish(&mut self, many: Many<'_>, group: &Group) {
         let (unread, windows) = self.streams.unread(table(&mut self.few, many));
@@ -455,7 +442,7 @@ impl FileState {
         group
             .budget
             .publish(&mut self.published, unread + listed, windows);
-        self.limit_outstanding(unread + listed + self.filling.unread);
+        self.limit_outstanding(unread + listed + group.fillings.unread_of(self.filling));
     }
 
     /// What asking for the newest request of `stream` showed.
@@ -481,6 +468,7 @@ impl FileState {
             }
             self.list.unread = list.unread();
         }
+        self.on_filled_in(stream, answer, group);
         let streams = table(&mut self.few, many.as_deref_mut());
         match answer {
             Answer::WasCached => self.streams.on_cached(streams, stream),
@@ -510,19 +498,23 @@ impl FileState {
             stream,
             covered,
             served,
+            unasked,
             waited_ns,
         } = wait;
         self.active = now;
         self.waiting
             .on_wait(waited_ns, now, device.estimate().access_ns);
         self.tally.waits += 1;
-        if stream.is_none() || !covered {
-            self.on_unasked_wait(waited_ns, covered, access, around);
+        let is_filled_in = unasked.is_some_and(|unasked| unasked.is_inside);
+        if let Some(unasked) = unasked {
+            self.on_unasked_wait(unasked, waited_ns, access, around);
         }
         let streams = table(&mut self.few, many.as_deref_mut());
         self.streams.on_wait(streams, stream, access, covered);
         if !covered {
-            if stream.is_none() {
+            if is_filled_in {
+                // It is behind what was asked for.
+            } else if stream.is_none() {
                 device.on_lone_wait(waited_ns, access, is_shared, now);
             } else if self.reason == Reason::KernelAsks {
                 // What the kernel has asked for is in front of those.
@@ -535,6 +527,9 @@ impl FileState {
         if let Some(pages) = served {
             self.tally.late += pages.get();
             self.tally.covered_waits += 1;
+        }
+        if is_filled_in {
+            return;
         }
         device.on_late(waited_ns, now);
         // Late, or evicted before use? The pages that come next can tell.
@@ -573,6 +568,7 @@ impl FileState {
             self.streams.on_lost(lost);
         }
         self.list.unread = 0;
+        self.give_up_filling(group);
         group
             .budget
             .publish(&mut self.published, PageCount::new(0), 0);

@@ -7,7 +7,7 @@ use ahead_units::{PageCount, Timestamp};
 use crate::budget::Budget;
 use crate::closed_runs::ClosedRuns;
 use crate::expectation::Expectation;
-use crate::filling::lots::Fillings;
+use crate::filling::fillings::Fillings;
 use crate::guard::Guard;
 use crate::members::{Member, Members, Outstanding};
 use crate::range_lists::RangeLists;

@@ -29,6 +29,7 @@ use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
 use ahead_units::Timestamp;
 
 use crate::budget::Budget;
+use crate::signed::signed;
 
 // What these weigh shows over gigabytes only, and plans and generated workloads are smaller: they are no steering
 // constants, which are swept over those. Measured on runs of random length, 2 to 8 GiB, on five disks.
@@ -511,10 +512,6 @@ impl Guard {
         self.look_again(point, doublings);
         self.enter(if does_not_pay { LEFT_ALONE } else { TRUSTED }, 0);
     }
-}
-
-fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

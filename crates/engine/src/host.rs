@@ -41,8 +41,8 @@ pub trait FileTable {
     where
         Self: 'a;
 
-    /// Every read of its files is told, also those that find their pages. Who hears of others only cannot know whether what it brings is
-    /// read.
+    /// Every read of its files is told, also those that find their pages, until none has waited for long. Who hears of others only cannot know
+    /// whether what it brings is read.
     const SEES_ALL_READS: bool = true;
 
     /// A number that tells this file from the others.

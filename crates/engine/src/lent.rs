@@ -1,6 +1,6 @@
 //! Few large things for many files: each is lent to one file until another needs it.
 //!
-//! Nobody waits for one: who finds its own busy goes without.
+//! There is no waiting for one: who finds its own busy goes without.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -42,7 +42,7 @@ pub(crate) struct Loan {
 }
 
 impl Loan {
-    /// Which of them it is, if it is one.
+    /// Which of them it is, if it is one: its place among them.
     pub(crate) fn place(self) -> usize {
         usize::from(self.place)
     }
@@ -71,57 +71,76 @@ impl<T: Blank, const COUNT: usize> Lent<T, COUNT> {
 
     fn of(&self, loan: Loan) -> Option<&Place<T>> {
         let place = self.places.get(loan.place())?;
-        (loan.owner != 0 && place.owner.load(Relaxed) == loan.owner).then_some(place)
+        place.is_of(loan).then_some(place)
+    }
+
+    /// Whether it is still that of the file.
+    pub(crate) fn is_lent(&self, loan: Loan) -> bool {
+        self.of(loan).is_some()
     }
 
     /// That of a file, if it has one that is not busy.
     pub(crate) fn get(&self, loan: Loan) -> Option<MutexGuard<'_, T>> {
-        self.of(loan)?.thing.try_lock().ok()
+        let place = self.of(loan)?;
+        let thing = place.thing.try_lock().ok()?;
+        // It may have gone to another file meanwhile.
+        place.is_of(loan).then_some(thing)
     }
 
     /// The same, and it counts as being used.
     pub(crate) fn get_to_use(&self, loan: Loan, now: Timestamp) -> Option<MutexGuard<'_, T>> {
-        let place = self.of(loan)?;
-        let thing = place.thing.try_lock().ok()?;
-        place.used_ns.store(now.get(), Relaxed);
+        let thing = self.get(loan)?;
+        self.of(loan)?.used_ns.store(now.get(), Relaxed);
         Some(thing)
     }
 
-    /// Lends a blank one to a file that has none, if one is free or was not used for a while.
+    /// Lends a blank one to a file that has none, if one is free or was not used for a while. One that stays busy, as what was being changed
+    /// when the process forked, is passed over.
     pub(crate) fn claim(&self, loan: &mut Loan, now: Timestamp) -> Option<MutexGuard<'_, T>> {
-        let places = self.places.iter().enumerate();
-        let (number, place) = places
-            .filter(|(_, place)| place.may_be_taken(now))
-            .min_by_key(|(_, place)| (!place.is_free(), place.used_ns.load(Relaxed)))?;
-        let mut thing = place.thing.try_lock().ok()?;
-        *thing = T::BLANK;
-        let owner = self.owners.fetch_add(1, Relaxed).wrapping_add(1).max(1);
-        place.owner.store(owner, Relaxed);
-        place.used_ns.store(now.get(), Relaxed);
-        *loan = Loan {
-            owner,
-            place: u8::try_from(number).unwrap_or(u8::MAX),
-        };
-        Some(thing)
+        let mut numbers: [usize; COUNT] = core::array::from_fn(|number| number);
+        numbers.sort_unstable_by_key(|number| {
+            let place = &self.places[*number];
+            (!place.is_free(), place.used_ns.load(Relaxed))
+        });
+        for number in numbers {
+            let place = &self.places[number];
+            if !place.may_be_taken(now) {
+                continue;
+            }
+            let Ok(mut thing) = place.thing.try_lock() else {
+                continue;
+            };
+            *thing = T::BLANK;
+            let owner = self.owners.fetch_add(1, Relaxed).wrapping_add(1).max(1);
+            place.owner.store(owner, Relaxed);
+            place.used_ns.store(now.get(), Relaxed);
+            *loan = Loan {
+                owner,
+                place: u8::try_from(number).unwrap_or(u8::MAX),
+            };
+            return Some(thing);
+        }
+        None
     }
 
     /// All that are lent and not busy.
     pub(crate) fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
-        self.that(|place| !place.is_free())
+        let lent = self.places.iter().filter(|place| !place.is_free());
+        lent.filter_map(|place| place.thing.try_lock().ok())
     }
 
-    /// Of these, those that files need.
-    pub(crate) fn in_use(&self, now: Timestamp) -> impl Iterator<Item = MutexGuard<'_, T>> {
-        self.that(move |place| !place.may_be_taken(now))
-    }
-
-    fn that(&self, is_one: impl Fn(&Place<T>) -> bool) -> impl Iterator<Item = MutexGuard<'_, T>> {
-        let places = self.places.iter().filter(move |place| is_one(place));
-        places.filter_map(|place| place.thing.try_lock().ok())
+    /// The places of those that files need.
+    pub(crate) fn in_use(&self, now: Timestamp) -> impl Iterator<Item = usize> {
+        let places = self.places.iter().enumerate();
+        places.filter_map(move |(number, place)| (!place.may_be_taken(now)).then_some(number))
     }
 }
 
 impl<T> Place<T> {
+    fn is_of(&self, loan: Loan) -> bool {
+        loan.owner != 0 && self.owner.load(Relaxed) == loan.owner
+    }
+
     fn is_free(&self) -> bool {
         self.owner.load(Relaxed) == 0
     }
@@ -160,6 +179,18 @@ mod tests {
         let kept = files.map(|loan| lent.get(loan).is_some());
         assert_eq!(kept, [false, true, true, true, true]);
         assert_eq!((lent.all().count(), lent.in_use(at(9)).count()), (COUNT, 2));
+    }
+
+    #[test]
+    fn one_that_stays_busy_is_passed_over() {
+        let lent = Lent::<u32, COUNT>::new();
+        let mut files = [Loan::default(); COUNT + 1];
+        let stays = lent.claim(&mut files[0], at(1));
+        for loan in &mut files[1..COUNT] {
+            assert!(lent.claim(loan, at(2)).is_some());
+        }
+        assert!(lent.claim(&mut files[COUNT], at(9)).is_some());
+        assert!(stays.is_some() && !lent.is_lent(files[1]) && lent.is_lent(files[0]));
     }
 
     #[test]

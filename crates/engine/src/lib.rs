@@ -49,6 +49,7 @@ pub mod report;
 mod scans;
 pub mod session;
 pub mod settings;
+mod signed;
 pub mod starved;
 pub mod tally;
 mod throughput;

@@ -27,6 +27,7 @@ use crate::adviser::{Act, Adviser, Answer, Calls, CallsMade, Residency, apply};
 use crate::device_facts::DeviceFacts;
 use crate::devices::{DevicePlace, Devices};
 use crate::file::{Around, FileFacts, Wait};
+use crate::filling::Unasked;
 use crate::group::Group;
 use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
 use crate::settings::{PolicyChoice, Settings};
@@ -96,6 +97,8 @@ pub struct Token<F> {
     pub covered: bool,
     /// How many of its pages are due to calls, where any are: [`FileState::served`](crate::file::FileState::served).
     pub served: Option<PageCount>,
+    /// What it is to a file that is filled in: [`FileState::unasked`](crate::file::FileState::unasked).
+    pub unasked: Option<Unasked>,
     /// The window that the kernel is better to have of the open file, if that is another one.
     pub widened: Option<PageCount>,
 }
@@ -109,6 +112,7 @@ impl<F> Token<F> {
             stream: None,
             covered: false,
             served: None,
+            unasked: None,
             widened: None,
         }
     }
@@ -288,6 +292,8 @@ impl<F: FileTable> Session<F> {
         let (state, _) = entered.state();
         let device = state.device();
         token.served = state.served();
+        token.unasked = state.unasked();
+        let looks_at_memory = state.takes_look_at_memory();
         if state.has_window_of_device() {
             token.widened = widened(&outcome, self.devices.get(device), &self.group.budget);
         }
@@ -295,7 +301,7 @@ impl<F: FileTable> Session<F> {
         self.look_at_scans(device, now);
         (token.stream, token.covered) = (outcome.stream, outcome.covered);
         let out_of_memory = outcome.decision.reason == Reason::BudgetUsed;
-        if out_of_memory {
+        if out_of_memory || looks_at_memory {
             self.files.on_budget_used();
         }
         if pending.is_some() || out_of_memory {
@@ -353,7 +359,7 @@ impl<F: FileTable> Session<F> {
                     state.set_file_pages(file_pages);
                 }
                 state.on_answer(many, carried.stream, carried.asked, &self.group);
-                state.on_held(carried.held_ns, &self.group);
+                state.on_held(carried.stream, carried.held_ns, &self.group);
                 let device = self.devices.get(state.device());
                 device.on_held(carried.held_ns, carried.late_ns);
                 self.tell(state.device());
@@ -451,6 +457,7 @@ impl<F: FileTable> Session<F> {
             stream: token.stream,
             covered: token.covered,
             served: token.served,
+            unasked: token.unasked,
             waited_ns,
         };
         let around = self.around(state.device(), now);
@@ -521,6 +528,7 @@ impl<F: FileTable> Session<F> {
     pub fn on_fork_in_child(&self, process: u32) {
         self.group.budget.forget_all();
         self.group.range_lists.forget_asked();
+        self.group.fillings.on_fork_in_child();
         self.group.guard.forget();
         self.group.member.rejoin(process);
     }

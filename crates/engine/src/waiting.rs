@@ -64,7 +64,7 @@ impl WaitedOnce {
     /// A read waited `waited_ns`, until `now`. The part of that in which none did that was told of before.
     pub(crate) fn on_wait(&self, waited_ns: u64, now: Timestamp) -> u64 {
         let began = now.get().saturating_sub(waited_ns);
-        let since = self.until.swap(now.get(), Relaxed).max(began);
+        let since = self.until.fetch_max(now.get(), Relaxed).max(began);
         now.get().saturating_sub(since)
     }
 }
@@ -81,6 +81,8 @@ mod tests {
         assert_eq!(on_wait(150, 250), 50);
         assert_eq!(on_wait(210, 250), 0);
         assert_eq!(on_wait(300, 310), 10);
+        assert_eq!(on_wait(240, 260), 0, "told of late");
+        assert_eq!(on_wait(305, 320), 10);
     }
 
     const ACCESS_NS: u64 = 8_000_000;

@@ -100,6 +100,8 @@ impl World {
             stream: outcome.stream,
             covered: outcome.covered,
             served,
+
+            unasked: None,
             waited_ns: 8_000_000,
         };
         let access = PageRange::new(start, start + 16);
@@ -296,6 +298,8 @@ fn a_wait_without_a_stream_tells_about_the_device() {
         stream: outcome.stream,
         covered: false,
         served: None,
+
+        unasked: None,
         waited_ns: before / 2,
     };
     let around = Around {

@@ -1,163 +1,21 @@
 //! The loop over a host of plain memory: budgets that come back, answers that are refused or late,
 //! files that are busy. No kernel, no clock but the one that the test moves.
 
-use std::cell::{Cell, RefCell, RefMut};
+mod support;
+
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
 
-use ahead_engine::adviser::{Act, Adviser, Answer, Residency};
+use ahead_engine::adviser::Answer;
 use ahead_engine::device_facts::DeviceFacts;
-use ahead_engine::file::FileState;
-use ahead_engine::host::{Deferred, EnterError, EnteredFile, FileTable};
-use ahead_engine::members::{Member, Members, Outstanding, WORDS};
+use ahead_engine::host::{EnterError, FileTable};
+use ahead_engine::members::{Member, Outstanding, WORDS};
 use ahead_engine::session::Session;
 use ahead_engine::settings::Settings;
-use ahead_policy::adaptive::{Quick, Stream};
-use ahead_policy::decision::Decision;
+use ahead_policy::adaptive::Quick;
 use ahead_units::{Advice, PageCount, PageRange, Timestamp};
 
-const MIB: u64 = 256;
-
-/// A file of the table, and what was deferred for it.
-#[derive(Default)]
-struct Plain {
-    state: RefCell<FileState>,
-    deferred: RefCell<VecDeque<Deferred>>,
-    busy: Cell<bool>,
-}
-
-struct Table {
-    files: Vec<Plain>,
-    /// What the processes of a group say; empty: there is one.
-    words: Vec<AtomicU64>,
-    /// How often the budget left nothing.
-    budget_used: Cell<u32>,
-}
-
-struct Entered<'a>(RefMut<'a, FileState>, &'a Plain);
-
-impl FileTable for Table {
-    type File = usize;
-    type Entered<'a> = Entered<'a>;
-
-    fn number(&self, file: usize) -> u64 {
-        file as u64
-    }
-
-    fn enter(&self, file: usize) -> Result<Entered<'_>, EnterError> {
-        let plain = self.files.get(file).ok_or(EnterError::Gone)?;
-        if plain.busy.get() {
-            return Err(EnterError::Busy);
-        }
-        Ok(Entered(plain.state.borrow_mut(), plain))
-    }
-
-    fn defer(&self, file: usize, deferred: Deferred) {
-        self.files[file].deferred.borrow_mut().push_back(deferred);
-    }
-
-    fn members(&self) -> Members<'_> {
-        Members::new(&self.words)
-    }
-
-    fn on_budget_used(&self) {
-        self.budget_used.set(self.budget_used.get() + 1);
-    }
-
-    fn visit(&self, mut visit: impl FnMut(&mut Entered<'_>)) {
-        for plain in &self.files {
-            visit(&mut Entered(plain.state.borrow_mut(), plain));
-        }
-    }
-}
-
-impl EnteredFile for Entered<'_> {
-    fn state(&mut self) -> (&mut FileState, Option<&mut [Stream]>) {
-        (&mut self.0, None)
-    }
-
-    fn has_deferred(&self) -> bool {
-        !self.1.deferred.borrow().is_empty()
-    }
-
-    fn next_deferred(&mut self) -> Option<Deferred> {
-        self.1.deferred.borrow_mut().pop_front()
-    }
-
-    fn grow(&mut self) {}
-}
-
-/// Carries everything out with one answer, and keeps what it was asked for.
-struct Log {
-    file_pages: Option<u64>,
-    answer: Answer,
-    asked: Vec<PageRange>,
-}
-
-impl Log {
-    fn new(file_pages: u64) -> Self {
-        Self {
-            file_pages: Some(file_pages),
-            answer: Answer::OnItsWay,
-            asked: Vec::new(),
-        }
-    }
-}
-
-impl Adviser for Log {
-    fn prepare(&mut self, _decision: &Decision) -> Option<PageCount> {
-        self.file_pages.map(PageCount::new)
-    }
-
-    fn act(&mut self, act: Act) -> Answer {
-        if let Act::Prefetch(range) = act {
-            self.asked.push(range);
-        }
-        self.answer
-    }
-}
-
-struct NothingEvicted;
-
-impl Residency for NothingEvicted {
-    fn evicted(&self, _range: PageRange) -> Option<PageCount> {
-        Some(PageCount::new(0))
-    }
-}
-
-fn at(ms: u64) -> Timestamp {
-    Timestamp::new(ms * 1_000_000)
-}
-
-/// A session over `files` files of `file_pages` pages, with a budget of 256 MiB.
-fn session(files: usize, file_pages: u64) -> Session<Table> {
-    let session = Session::new(Table {
-        files: (0..files).map(|_| Plain::default()).collect(),
-        words: Vec::new(),
-        budget_used: Cell::new(0),
-    });
-    let settings = Settings::default();
-    session.group.set_memory(PageCount::new(1 << 22), &settings);
-    for file in 0..files {
-        let find = || DeviceFacts {
-            rotational: Some(true),
-            ..DeviceFacts::configured(&settings)
-        };
-        let pages = PageCount::new(file_pages);
-        session.on_open(file, 1, pages, &settings, at(0), find);
-    }
-    session
-}
-
-fn read(session: &Session<Table>, file: usize, start: u64, ms: u64, log: &mut Log) {
-    let access = PageRange::new(start, start + 16);
-    if let Ok((Quick::Step(_) | Quick::Left(_) | Quick::Calm, _)) =
-        session.on_quick_access(file, access)
-    {
-        return;
-    }
-    session.read(file, access, at(ms), log).unwrap();
-}
+use support::{Log, MIB, NothingEvicted, Table, at, read, session};
 
 /// Generated 40043: 46 processes that begin a file of 2 MiB each on one arm at the same time. In pieces, each beginning was
 /// several visits of the arm: 1.16 to 1.21 of the kernel's time, and 0.99 to 1.04 in one piece.
@@ -353,6 +211,33 @@ fn who_is_refused_before_the_memory_was_looked_at_is_told() {
     (session.group).set_memory(PageCount::new(1 << 22), &Settings::default());
     read(&session, 0, 32, 32, &mut log);
     assert!(!log.asked.is_empty());
+    assert_eq!(session.files.budget_used.get(), 1);
+}
+
+/// Who reads at random makes no request, and so did not look at its memory: files beyond the 16 MiB that it allows itself before were not
+/// filled in.
+#[test]
+fn a_file_that_is_read_at_random_is_filled_in_once_the_memory_was_looked_at() {
+    const PAGES: u64 = 32 * MIB;
+    let session = session(1, PAGES);
+    let settings = Settings::default();
+    (session.group.budget).set_limits(PageCount::new(4096), PageCount::new(0), 100);
+    let mut log = Log::new(PAGES);
+    let mut read_all = |from: u64| {
+        for read in from..from + PAGES / 2 {
+            let page = read.wrapping_mul(0x4a8b_e923) % PAGES;
+            let access = PageRange::new(page, page + 1);
+            let token = session.read(0, access, at(read * 10), &mut log).unwrap();
+            if !token.covered {
+                session.on_wait(&token, 8_000_000, at(read * 10 + 8), &NothingEvicted);
+            }
+        }
+        log.asked.iter().map(|range| range.len().get()).sum::<u64>()
+    };
+    read_all(0);
+    assert_eq!(session.files.budget_used.get(), 1);
+    session.group.set_memory(PageCount::new(1 << 22), &settings);
+    assert!(read_all(PAGES / 2) > PAGES / 4);
     assert_eq!(session.files.budget_used.get(), 1);
 }
 

@@ -111,10 +111,10 @@ in_words! {
         BeginningForeseen = 20, "runs of this file begin in step: where the next one will";
         /// The file is read by the same list of ranges as before.
         SameAsLastTime = 22, "the same ranges as last time: those that came next then";
-        /// Random reads that come to much of a file.
-        FilledIn = 25, "random reads that come to much of the file: what they have earned of the rest of it";
         /// The run has not earned one more of its reads.
         ReadsAreLong = 23, "long reads: nothing is asked for until the run has gone on for a while";
+        /// Random reads that come to much of a file.
+        FilledIn = 25, "random reads that come to much of the file: what they have earned of the rest of it";
         /// The program's own reads keep the device at work.
         ProgramAsksAhead = 21, "several reads of the file wait at once: the program asks ahead by itself";
     }

@@ -5,6 +5,8 @@
 //! made for pages that are still outstanding. Which of these a read finds is not kept: where one stream of a file finds all in memory and
 //! another does not, what is outstanding of the second may be read by the first.
 
+use ahead_units::PageCount;
+
 use super::{FileState, Many, table};
 use crate::guard::Consumed;
 use crate::tally::Tally;
@@ -12,7 +14,7 @@ use crate::tally::Tally;
 impl FileState {
     /// The account since the last call, and the pages in it that calls were made for and that were given up unread in that time.
     pub fn take_tally(&mut self) -> (Tally, u64) {
-        let wasted = self.streams.wasted().get();
+        let wasted = self.wasted();
         let since = wasted - core::mem::replace(&mut self.wasted_told, wasted);
         let since = since.min(self.outstanding);
         self.outstanding -= since;
@@ -41,5 +43,25 @@ impl FileState {
         self.outstanding = 0;
         let _of_parent = self.take_tally();
         self.guarded = self.consumed();
+    }
+
+    /// Calls were made for so many pages.
+    pub(super) fn count_asked(&mut self, pages: PageCount) {
+        self.tally.prefetched += pages.get();
+        self.outstanding += pages.get();
+        self.window = self.window.max(pages);
+    }
+
+    /// So many pages ahead of a reader are gone: of these, calls were made for no more than are outstanding.
+    pub(super) fn count_thrashed(&mut self, evicted: PageCount) {
+        let thrashed = evicted.get().min(self.outstanding);
+        self.outstanding -= thrashed;
+        self.tally.thrashed += thrashed;
+    }
+
+    /// Windows hold no more than `unread`: what else was outstanding was read with the access that asked for it, or is forgotten.
+    pub(super) fn limit_outstanding(&mut self, unread: PageCount) {
+        let given_up = self.wasted().saturating_sub(self.wasted_told);
+        self.outstanding = self.outstanding.min(unread.get() + given_up);
     }
 }

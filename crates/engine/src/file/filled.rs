@@ -1,12 +1,15 @@
 //! What of a file is asked for because its random reads have earned it ([`filling`](crate::filling)).
 
-use ahead_policy::adaptive::Outcome;
+use ahead_policy::adaptive::{Outcome, StreamId};
 use ahead_policy::decision::{Decision, Prefetch};
+use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::{Pattern, Reason};
-use ahead_units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageIndex, PageRange, Timestamp};
 
 use super::{Around, FileState};
-use crate::filling::Piece;
+use crate::adviser::Answer;
+use crate::filling::fillings::Place;
+use crate::filling::{Unasked, Waited, Want};
 use crate::group::Group;
 
 /// `readahead_ratio` up to which nothing is asked for, or all is left to the kernel.
@@ -16,89 +19,151 @@ const RATIO_OF_KERNEL: u32 = 1;
 const HIT_RATE_OF_NONE: u32 = 1;
 
 impl FileState {
-    /// `access` is read, of which this is what its streams make. What is asked for with it to fill the file in; then `outcome` says so.
+    /// Of the newest read, what it is to the file that it may fill in; `None` where a stream or the kernel asked for it. Only right after the
+    /// read it is that of the reader who asks: others go on reading the file.
+    #[must_use]
+    pub fn unasked(&self) -> Option<Unasked> {
+        self.unasked
+    }
+
+    /// Whether a file could be filled in if there is more memory than is known, which is to be looked at once.
+    pub(crate) fn takes_look_at_memory(&mut self) -> bool {
+        core::mem::take(&mut self.looks_at_memory)
+    }
+
+    /// `access` is read, of which this is what its streams make. If something is asked for with it to fill the file in, `outcome` says so.
+    /// Whether it does.
     pub(super) fn fill_in(
         &mut self,
         access: PageRange,
         outcome: &mut Outcome,
         around: &Around<'_>,
-    ) -> Option<Piece> {
-        let group = around.group;
-        // What a stream or the kernel asks for says nothing about the rest of the file.
-        self.filling.is_counted = !outcome.covered
-            && outcome.decision.prefetch.count == 0
-            && outcome.decision.reason != Reason::KernelAsks;
-        if !self.filling.is_counted || !around.sees_all {
-            return None;
+    ) -> bool {
+        let access = access.before(PageIndex::new(self.file_pages.get()));
+        let is_asked_for = outcome.covered
+            || outcome.decision.prefetch.count > 0
+            || outcome.decision.reason == Reason::KernelAsks;
+        // What is asked for anyway says nothing about the rest of the file.
+        self.unasked = (!is_asked_for && !access.is_empty()).then(Unasked::default);
+        if self.unasked.is_none() || !around.sees_all {
+            return false;
         }
-        let mut filling = group.fillings.get_or_begin(
-            &mut self.filling,
-            self.file_pages,
-            group.budget.memory(),
-            around.now,
-        )?;
+        let fillings = &around.group.fillings;
+        let memory = around.group.budget.memory();
+        let mut filling =
+            match fillings.get_or_begin(&mut self.filling, self.file_pages, memory, around.now) {
+                Place::Has(filling) => filling,
+                Place::None => return false,
+                Place::Look => {
+                    self.looks_at_memory = true;
+                    return false;
+                }
+            };
         let device = around.device.estimate();
-        let read = filling.on_read(access, &device);
-        if read.is_inside {
-            let unread = self.filling.unread.get();
-            self.filling.unread = PageCount::new(unread.saturating_sub(read.new_pages.get()));
-            outcome.covered |= outcome.stream.is_none() && read.new_pages.get() > 0;
-        }
-        let knobs = &self.knobs;
-        let may_ask = outcome.decision.reason != Reason::BudgetUsed
-            && knobs.readahead_ratio > RATIO_OF_KERNEL
-            && knobs.readahead_hit_rate > HIT_RATE_OF_NONE
-            && !around.is_shared
-            && !group.guard.is_left_alone();
-        if read.is_inside || read.new_pages.get() == 0 || !may_ask {
-            return None;
-        }
-        // The kernel, which reads through the holes of who goes on, does not read backward.
-        let backward = outcome.decision.pattern == Pattern::Backward
-            && outcome.decision.reason == Reason::LeftToKernel;
-        let at_once = device.pipeline_request().max(filling.section());
-        let most = at_once.min(group.budget.available());
-        let piece = filling.ask(access, backward, &device, most)?;
+        let want = self.want(&outcome.decision, &device, filling.section(), around);
+        let (unasked, piece) = filling.on_read(access, &device, want, around.now);
+        fillings.note(self.filling, &filling);
         drop(filling);
-        if piece.new_pages.get() == 0 {
-            return None;
-        }
-        self.filling.unread = self.filling.unread + piece.new_pages;
+        self.unasked = Some(unasked);
+        outcome.covered |= outcome.stream.is_none() && unasked.is_found();
+        let Some(piece) = piece else {
+            return false;
+        };
+        self.active = around.now;
         around.device.on_filled_in(piece.new_pages, around.now);
         outcome.decision = Decision {
             prefetch: Prefetch::range(piece.pages),
             pattern: Pattern::Random,
             reason: Reason::FilledIn,
         };
-        Some(piece)
+        true
     }
 
-    /// The calls of its newest request have held up the reader for so long.
-    pub(crate) fn on_held(&mut self, held_ns: u64, group: &Group) {
-        if self.reason == Reason::FilledIn
+    /// What may be asked for, with a read that streams decide so of.
+    fn want(
+        &self,
+        decision: &Decision,
+        device: &DeviceEstimate,
+        section: PageCount,
+        around: &Around<'_>,
+    ) -> Option<Want> {
+        let (knobs, group) = (&self.knobs, around.group);
+        let is_refused = matches!(decision.reason, Reason::BudgetUsed | Reason::HitRateLimit);
+        let may_ask = !is_refused
+            && knobs.readahead_ratio > RATIO_OF_KERNEL
+            && knobs.readahead_hit_rate > HIT_RATE_OF_NONE
+            && !around.is_shared
+            && !group.guard.is_left_alone();
+        // The kernel, which reads through the holes of who goes on, does not read backward.
+        let backward =
+            decision.pattern == Pattern::Backward && decision.reason == Reason::LeftToKernel;
+        let available = group.budget.available().get();
+        let available = PageCount::new(available.saturating_sub(group.fillings.unread().get()));
+        let at_once = device.pipeline_request().max(section);
+        let pages_max = at_once.min(available).min(knobs.request_pages_max);
+        may_ask.then_some(Want {
+            backward,
+            pages_max,
+        })
+    }
+
+    /// What came of the newest request that was made to fill the file in.
+    pub(super) fn on_filled_in(&mut self, stream: Option<StreamId>, answer: Answer, group: &Group) {
+        if stream != Some(StreamId::FILLED_IN) {
+            return;
+        }
+        let Some(mut filling) = group.fillings.get(self.filling) else {
+            return;
+        };
+        match answer {
+            Answer::WasCached => filling.on_not_asked(true),
+            Answer::Refused | Answer::NotHere => filling.on_not_asked(false),
+            Answer::OnItsWay | Answer::Unknown => {}
+        }
+        group.fillings.note(self.filling, &filling);
+    }
+
+    /// The calls of that request have held up the reader for so long.
+    pub(crate) fn on_held(&mut self, stream: Option<StreamId>, held_ns: u64, group: &Group) {
+        if stream == Some(StreamId::FILLED_IN)
             && let Some(mut filling) = group.fillings.get(self.filling)
         {
             filling.on_held(held_ns);
         }
     }
 
-    /// A read of `access` that no stream had asked for waited `waited_ns`.
+    /// A read of `access`, which is this to the file that it may fill in, waited `waited_ns`.
     pub(super) fn on_unasked_wait(
         &mut self,
+        unasked: Unasked,
         waited_ns: u64,
-        covered: bool,
         access: PageRange,
         around: &Around<'_>,
     ) {
-        if !self.filling.is_counted {
-            return;
-        }
         self.filling.on_wait();
-        let waited_ns = around.device.waited_once(waited_ns, around.now);
-        if let Some(mut filling) = around.group.fillings.get(self.filling)
-            && (!covered || filling.is_inside(access))
-        {
-            filling.on_wait(access, waited_ns);
+        let now = around.now;
+        let waited = Waited {
+            once_ns: around.device.waited_once(waited_ns, now),
+            began: Timestamp::new(now.get().saturating_sub(waited_ns)),
+            is_alone: self.waiting.reads(now) <= 1,
+        };
+        if let Some(mut filling) = around.group.fillings.get(self.filling) {
+            let access = access.before(PageIndex::new(self.file_pages.get()));
+            filling.on_wait(access, unasked, waited);
+            around.group.fillings.note(self.filling, &filling);
         }
+    }
+
+    /// What was asked for to fill it in and is not read is given up.
+    pub(super) fn give_up_filling(&mut self, group: &Group) {
+        if let Some(mut filling) = group.fillings.get(self.filling) {
+            self.filling.given_up += filling.give_up().get();
+            group.fillings.note(self.filling, &filling);
+        }
+    }
+
+    /// Pages that calls were made for and that were given up unread, so far.
+    pub(super) fn wasted(&self) -> u64 {
+        self.streams.wasted().get() + self.filling.given_up
     }
 }

@@ -1,5 +1,7 @@
 //! What may be spent to fill a file in: time of its device, in nanoseconds.
 
+use crate::signed::signed;
+
 /// One part in so many of what reads wait may be spent in vain: one per cent, what a pattern that cannot be helped
 /// may cost.
 const COST_PARTS: u64 = 100;
@@ -8,32 +10,36 @@ const COST_PARTS: u64 = 100;
 /// more, and what reads waited behind others is believed when those are gone (generated seed 4067 on a volume).
 const MEAN_READS: u64 = 16;
 
-/// Reads whose waits show what a section costs: the one that it is asked for with, and the next one outside, which finds the arm at
-/// its end or the device at work on it.
-const SETTLING_READS: u8 = 2;
-
 /// The account of one file. All zero: nothing was read.
 #[derive(Debug)]
 pub(super) struct Account {
     /// What a first read outside of sections waits, in the mean.
     mean_wait_ns: u64,
-    /// The newest read is one of those, and has not waited yet.
-    may_wait: bool,
     /// What was earned, less what was spent.
     may_spend_ns: i64,
-    /// Reads that show what a section costs and have not waited yet, and what it was to cost.
-    settling: u8,
-    cost_ns: u64,
+    /// What the newest sections were to cost, until it is known what they do.
+    estimate_ns: u64,
+    settling: Settling,
+}
+
+/// Which reads have not shown yet what the newest sections cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Settling {
+    /// All have.
+    Over,
+    /// The one that they were asked for with, and the next one.
+    Asking,
+    /// The next one outside, which finds the arm at their end, or the device at work on them.
+    Next,
 }
 
 impl Account {
     /// Nothing was read.
     pub(super) const EMPTY: Self = Self {
         mean_wait_ns: 0,
-        may_wait: false,
         may_spend_ns: 0,
-        settling: 0,
-        cost_ns: 0,
+        estimate_ns: 0,
+        settling: Settling::Over,
     };
 
     /// What a first read outside of sections waits, in the mean.
@@ -46,70 +52,95 @@ impl Account {
         signed(cost_ns) <= self.may_spend_ns
     }
 
-    /// A read begins. `is_first`: of some of its pages it is the first one. It has saved no more than `saved_ns_max` if it is inside of what was
-    /// asked for.
-    pub(super) fn on_read(&mut self, is_inside: bool, is_first: bool, saved_ns_max: u64) {
-        if core::mem::take(&mut self.may_wait) {
-            self.count_wait(0);
+    /// A first read inside of what was asked for finds its pages there: it has saved what others wait, but no more than `saved_ns_max`.
+    pub(super) fn on_found(&mut self, saved_ns_max: u64) {
+        self.earn(self.mean_wait_ns.min(saved_ns_max));
+    }
+
+    /// A first read outside begins, with which nothing is asked for. Whether it says what such reads wait: then its wait, if it has one, is one of
+    /// [those](Self::on_wait).
+    pub(super) fn on_first_read(&mut self) -> bool {
+        let is_sample = self.settling == Settling::Over;
+        if is_sample {
+            // Until it waits, it has not.
+            self.mean_wait_ns -= self.mean_wait_ns / MEAN_READS;
         }
-        if is_first && is_inside {
-            let saved_ns = self.mean_wait_ns.min(saved_ns_max);
-            self.earn(saved_ns);
-        }
-        self.may_wait = is_first && !is_inside && self.settling == 0;
+        is_sample
     }
 
     /// Sections that are to cost so much are asked for with the newest read.
-    pub(super) fn on_ask(&mut self, cost_ns: u64) {
-        self.spend(cost_ns);
-        (self.settling, self.cost_ns) = (SETTLING_READS, cost_ns);
-        // It is none of those that say what reads wait.
-        self.may_wait = false;
+    pub(super) fn on_ask(&mut self, estimate_ns: u64) {
+        self.spend(estimate_ns);
+        (self.settling, self.estimate_ns) = (Settling::Asking, estimate_ns);
     }
 
-    /// A read waited, outside of what was asked for or `inside`. Whether it is one that was to find its pages there.
-    pub(super) fn on_wait(&mut self, inside: bool, waited_ns: u64) -> bool {
-        let is_asking = self.settling == SETTLING_READS;
-        if inside && !is_asking {
-            self.spend(waited_ns);
-            return true;
+    /// The newest sections cost nothing: they were there, or could not be asked for.
+    pub(super) fn on_not_asked(&mut self) {
+        if self.settling == Settling::Asking {
+            self.earn(self.estimate_ns);
         }
-        if self.settling > 0 {
-            // What it waits longer than others is what the sections cost.
-            self.spend(waited_ns);
-            self.earn(self.mean_wait_ns);
-            if waited_ns < self.mean_wait_ns {
-                self.count_wait(waited_ns);
-            }
-            if is_asking {
-                self.earn(self.cost_ns);
-            }
-            self.settling -= 1;
-        } else if core::mem::take(&mut self.may_wait) {
-            self.count_wait(waited_ns);
+        self.settling = Settling::Over;
+    }
+
+    /// The read with which the newest sections were asked for waited. What it waits longer than others is what they cost, unless others waited
+    /// as well (`is_alone`): then it is what was thought.
+    pub(super) fn on_asking_wait(&mut self, waited_ns: u64, is_alone: bool) {
+        if self.settling == Settling::Asking && is_alone {
+            self.settle(waited_ns);
+            self.earn(self.estimate_ns);
+            self.settling = Settling::Next;
+        } else {
+            self.settling = Settling::Over;
         }
-        self.earn(waited_ns / COST_PARTS);
-        false
+        self.earn_share(waited_ns);
     }
 
-    /// A first read outside of sections has waited so long, or not.
-    fn count_wait(&mut self, waited_ns: u64) {
-        let others = self.mean_wait_ns - self.mean_wait_ns / MEAN_READS;
-        self.mean_wait_ns = others.saturating_add(waited_ns / MEAN_READS);
+    /// Another read outside waited, that began after they were asked for. `is_sample`: as [`Self::on_first_read`] said.
+    pub(super) fn on_wait(&mut self, waited_ns: u64, is_sample: bool, is_alone: bool) {
+        if self.settling != Settling::Over {
+            if is_alone {
+                self.settle(waited_ns);
+            }
+            self.settling = Settling::Over;
+        } else if is_sample {
+            self.mean_wait_ns = self.mean_wait_ns.saturating_add(waited_ns / MEAN_READS);
+        }
+        self.earn_share(waited_ns);
     }
 
-    fn earn(&mut self, ns: u64) {
-        self.may_spend_ns = self.may_spend_ns.saturating_add(signed(ns));
+    /// A read waited inside of what was asked for.
+    pub(super) fn on_vain_wait(&mut self, waited_ns: u64) {
+        self.spend(waited_ns);
+    }
+
+    /// Whoever has this account now has not earned what is in it.
+    pub(super) fn forget(&mut self) {
+        self.may_spend_ns = self.may_spend_ns.min(0);
+        self.settling = Settling::Over;
     }
 
     /// So much was spent.
     pub(super) fn spend(&mut self, ns: u64) {
         self.may_spend_ns = self.may_spend_ns.saturating_sub(signed(ns));
     }
-}
 
-fn signed(ns: u64) -> i64 {
-    i64::try_from(ns).unwrap_or(i64::MAX)
+    fn settle(&mut self, waited_ns: u64) {
+        self.spend(waited_ns);
+        self.earn(self.mean_wait_ns);
+        if waited_ns < self.mean_wait_ns {
+            // They wait less now than they did.
+            let others = self.mean_wait_ns - self.mean_wait_ns / MEAN_READS;
+            self.mean_wait_ns = others + waited_ns / MEAN_READS;
+        }
+    }
+
+    fn earn_share(&mut self, waited_ns: u64) {
+        self.earn(waited_ns / COST_PARTS);
+    }
+
+    fn earn(&mut self, ns: u64) {
+        self.may_spend_ns = self.may_spend_ns.saturating_add(signed(ns));
+    }
 }
 
 #[cfg(test)]
@@ -121,8 +152,8 @@ mod tests {
     /// So many first reads outside of sections, each of which waits for one access.
     fn random(account: &mut Account, reads: u64) {
         for _ in 0..reads {
-            account.on_read(false, true, ACCESS_NS);
-            assert!(!account.on_wait(false, ACCESS_NS));
+            assert!(account.on_first_read());
+            account.on_wait(ACCESS_NS, true, true);
         }
     }
 
@@ -133,6 +164,8 @@ mod tests {
         assert!(account.has(ACCESS_NS) && !account.has(ACCESS_NS + 1));
         account.on_ask(ACCESS_NS);
         assert!(!account.has(1), "it is spent");
+        account.on_not_asked();
+        assert!(account.has(ACCESS_NS), "it was not");
     }
 
     #[test]
@@ -140,31 +173,41 @@ mod tests {
         let mut account = Account::EMPTY;
         random(&mut account, 1000);
         let (mean, before) = (account.mean_wait_ns(), account.may_spend_ns);
-        account.on_read(false, true, ACCESS_NS);
         account.on_ask(1_000_000);
-        account.on_wait(true, mean + 2_000_000);
-        account.on_read(false, true, ACCESS_NS);
-        account.on_wait(false, mean + 500_000);
+        account.on_asking_wait(mean + 2_000_000, true);
+        assert!(!account.on_first_read(), "it is the next one");
+        account.on_wait(mean + 500_000, false, true);
         let share = (2 * mean + 2_500_000) / COST_PARTS;
         let spent = before - account.may_spend_ns;
         assert!((spent - 2_500_000 + signed(share)).abs() < 4, "{spent}");
         assert_eq!(account.mean_wait_ns(), mean, "they do not count for it");
+        assert!(account.on_first_read());
     }
 
+    /// Where several reads wait together, none of them shows what a section costs.
     #[test]
-    fn a_first_read_inside_earns_what_others_wait_and_none_that_is_read_again() {
+    fn beside_others_a_section_costs_what_was_thought() {
         let mut account = Account::EMPTY;
         random(&mut account, 1000);
         let before = account.may_spend_ns;
-        account.on_read(true, false, u64::MAX);
-        assert_eq!(account.may_spend_ns, before);
-        account.on_read(true, true, u64::MAX);
+        account.on_ask(1_000_000);
+        account.on_asking_wait(100, false);
+        account.on_wait(100, false, false);
+        assert_eq!(before - account.may_spend_ns, 1_000_000 - 2);
+    }
+
+    #[test]
+    fn a_first_read_inside_earns_what_others_wait_unless_it_waits_too() {
+        let mut account = Account::EMPTY;
+        random(&mut account, 1000);
+        let before = account.may_spend_ns;
+        account.on_found(u64::MAX);
         assert_eq!(
             account.may_spend_ns - before,
             signed(account.mean_wait_ns())
         );
-        account.on_read(true, true, 1000);
-        assert!(account.on_wait(true, 1000), "it waited all the same");
+        account.on_found(1000);
+        account.on_vain_wait(1000);
         assert_eq!(
             account.may_spend_ns - before,
             signed(account.mean_wait_ns())
@@ -176,20 +219,33 @@ mod tests {
         let mut account = Account::EMPTY;
         random(&mut account, 100);
         for _ in 0..1000 {
-            account.on_read(false, true, ACCESS_NS);
+            account.on_first_read();
         }
         assert!(account.mean_wait_ns() < MEAN_READS, "{account:?}");
+    }
+
+    #[test]
+    fn the_child_of_a_fork_has_earned_nothing_yet_and_owes_what_was_owed() {
+        let mut account = Account::EMPTY;
+        random(&mut account, 100);
+        account.forget();
+        assert!(account.has(0) && !account.has(1));
+        account.spend(5);
+        account.forget();
+        assert!(!account.has(0));
     }
 
     #[test]
     fn no_wait_is_too_long_for_it() {
         let mut account = Account::EMPTY;
         for wait in [u64::MAX, u64::MAX, 0, u64::MAX] {
-            account.on_read(false, true, u64::MAX);
-            account.on_wait(false, wait);
+            let is_sample = account.on_first_read();
+            account.on_wait(wait, is_sample, true);
             account.on_ask(u64::MAX);
-            account.on_wait(true, wait);
-            account.on_wait(true, wait);
+            account.on_asking_wait(wait, true);
+            account.on_wait(wait, false, true);
+            account.on_vain_wait(wait);
+            account.on_found(u64::MAX);
         }
     }
 }

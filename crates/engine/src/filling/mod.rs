@@ -1,8 +1,8 @@
 //! Filling in: what is read at random, and comes to much of a file, is brought section by section.
 //!
 //! Random reads of a file that fits in memory read all of it in the end: shuffled records, lookups in a table, the objects of
-//! a pack. Each waits for an access of the device, in which the device could have delivered many pages. Nobody knows whether
-//! the reader stops before it needs them, so what is brought is an investment, and its [account] is kept:
+//! a pack. Each waits for an access of the device, in which the device could have delivered many pages. Whether the reader
+//! stops before it needs them is not known, so what is brought is an investment, and its [account] is kept:
 //!
 //! * one part in a hundred of the time that the file's reads have waited may be spent: that is what it costs where nothing of
 //!   it is ever read;
@@ -13,37 +13,38 @@
 //!   section all the same was no gain.
 //!
 //! Who moves through a file does not come back to what it leaves behind, so only [visits] to sections that were left for a
-//! while count; but for who moves backward over holes, which nobody reads through for it. Time that reads wait together is one time, as
+//! while count; but for who moves backward over holes, which the kernel does not read through. Time that reads wait together is one time, as
 //! it is on the clock. Pages are known one by one up to 512 MiB ([`pages`]), in longer files some at a time.
 
 mod account;
-pub(crate) mod lots;
+pub(crate) mod fillings;
 mod pages;
+mod sections;
 mod visits;
 
 use core::ops::Range;
 
 use ahead_policy::device::DeviceEstimate;
-use ahead_units::{PageCount, PageRange};
+use ahead_units::{PageCount, PageRange, Timestamp};
 
 use self::account::Account;
 use self::pages::PageSet;
-use self::visits::{Sections, Visits};
+use self::sections::{Cut, Sections};
+use self::visits::Visits;
 use crate::lent::Blank;
 
-/// Smallest section: 256 KiB, as the smallest request of a stream.
-const SECTION_PAGES_MIN: u64 = 64;
-
-/// Sections of a file, at most: of a longer one they are larger.
-const SECTIONS_MAX: u64 = 4096;
-
-/// Reads that wait for less than one part in so many of an access come by the next one on their way.
+/// Reads that wait for less than one part in so many of an access come by the next one on their way. 1, and random reads that are answered by
+/// chance are such; 4, and an arm that passes by some places in turn is sent away from them.
 const PASSING_PARTS: u64 = 2;
+
+/// Sections are on their way for so many times what is thought, at most. Fewer, and who waits for what is late takes it for gone; more, and what
+/// was evicted is waited for.
+const LATE_TIMES: u64 = 4;
 
 /// One file that is filled in.
 #[derive(Debug)]
 pub(crate) struct Filling {
-    file_pages: u64,
+    cut: Cut,
     /// Sections that were asked for.
     asked: Sections,
     /// Sections that reads were in.
@@ -51,28 +52,81 @@ pub(crate) struct Filling {
     /// Pages that were read.
     read: PageSet,
     account: Account,
-    /// What was asked for last: it may be on its way.
-    newest: PageRange,
+    newest: Newest,
+    /// Pages asked for that were not read.
+    unread: u64,
+}
+
+/// What was asked for last.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    pages: PageRange,
+    new_pages: PageCount,
+    asked: Timestamp,
+    /// It has arrived by then, unless it has to be waited for much longer than was thought.
+    arrived: Timestamp,
+}
+
+impl Newest {
+    /// Nothing was.
+    const NOTHING: Self = Self {
+        pages: PageRange::new(0, 0),
+        new_pages: PageCount::new(0),
+        asked: Timestamp::new(0),
+        arrived: Timestamp::new(0),
+    };
 }
 
 impl Blank for Filling {
     const BLANK: Self = Self {
-        file_pages: 0,
+        cut: Cut::NONE,
         asked: Sections::NONE,
         visits: Visits::NONE,
         read: PageSet::EMPTY,
         account: Account::EMPTY,
-        newest: PageRange::new(0, 0),
+        newest: Newest::NOTHING,
+        unread: 0,
     };
 }
 
-/// What is to be known of a read of a file that is filled in.
+/// What a read is to the file that it fills in, where no stream and not the kernel asked for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ReadOf {
-    /// All of it was asked for.
+pub struct Unasked {
+    /// All of it was asked for to fill the file in.
     pub(crate) is_inside: bool,
-    /// Pages that were not read before, or what stands for as many.
-    pub(crate) new_pages: PageCount,
+    /// Something is asked for with it.
+    asks: bool,
+    /// It is a first one that says what reads outside wait.
+    is_sample: bool,
+    /// Of pages that were not read before, or what stands for as many.
+    new_pages: PageCount,
+}
+
+impl Unasked {
+    /// Whether it is the first one of pages that were asked for to fill the file in.
+    pub(crate) fn is_found(&self) -> bool {
+        self.is_inside && self.new_pages.get() > 0
+    }
+}
+
+/// What may be asked for with a read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Want {
+    /// Reads move towards the begin of the file, over holes.
+    pub(crate) backward: bool,
+    /// Pages, at most.
+    pub(crate) pages_max: PageCount,
+}
+
+/// How a read waited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waited {
+    /// In which no other did.
+    pub(crate) once_ns: u64,
+    /// When it began.
+    pub(crate) began: Timestamp,
+    /// No other read of the file waits at the same time, as far as is known.
+    pub(crate) is_alone: bool,
 }
 
 /// What is to be asked for.
@@ -85,72 +139,115 @@ pub(crate) struct Piece {
 }
 
 impl Filling {
-    /// Begins with a file of so many pages, of which nothing is known.
-    pub(crate) fn begin(&mut self, file_pages: PageCount) {
-        self.file_pages = file_pages.get();
+    /// Begins with a file of so many pages, of which nothing is known; what is owed is kept.
+    fn begin(&mut self, file_pages: PageCount) {
+        self.account.forget();
+        let account = core::mem::replace(&mut self.account, Account::EMPTY);
+        *self = Self {
+            cut: Cut::of(file_pages),
+            account,
+            ..Self::BLANK
+        };
         self.read.begin(file_pages);
-        self.visits
-            .begin(file_pages.get().div_ceil(self.section_pages()));
+        self.visits.begin(self.cut.count());
     }
 
-    /// Pages of the file.
-    pub(crate) fn file_pages(&self) -> PageCount {
-        PageCount::new(self.file_pages)
+    /// The file has so many pages now.
+    fn set_file_pages(&mut self, file_pages: PageCount) {
+        let (cut, before) = (Cut::of(file_pages), self.cut);
+        if cut == before {
+            return;
+        }
+        let has_grown = file_pages > before.file_pages();
+        if has_grown && cut.section() == before.section() && self.read.fits(file_pages) {
+            // The section in which it ended is longer now.
+            self.asked.remove(before.count().saturating_sub(1));
+            self.cut = cut;
+        } else {
+            self.begin(file_pages);
+        }
     }
 
     /// Pages of a section.
     pub(crate) fn section(&self) -> PageCount {
-        PageCount::new(self.section_pages())
+        self.cut.section()
     }
 
-    fn section_pages(&self) -> u64 {
-        let pages = self.file_pages.div_ceil(SECTIONS_MAX);
-        pages.next_power_of_two().max(SECTION_PAGES_MIN)
+    /// Pages asked for that were not read.
+    pub(crate) fn unread(&self) -> PageCount {
+        PageCount::new(self.unread)
     }
 
-    /// The sections that `pages` are in.
-    fn sections(&self, pages: PageRange) -> Range<u64> {
-        let of = self.section_pages();
-        pages.start.get() / of..pages.end.get().div_ceil(of)
+    fn is_inside(&self, pages: PageRange) -> bool {
+        let mut sections = self.cut.sections(pages);
+        !pages.is_empty() && sections.all(|section| self.asked.has(section))
     }
 
-    /// The part of the file in these sections.
-    fn pages_of(&self, sections: Range<u64>) -> PageRange {
-        let of = self.section_pages();
-        let end = (sections.end * of).min(self.file_pages);
-        PageRange::new((sections.start * of).min(end), end)
-    }
-
-    /// Whether all of `pages` was asked for.
-    pub(crate) fn is_inside(&self, pages: PageRange) -> bool {
-        self.sections(pages).all(|section| self.asked.has(section))
-    }
-
-    /// `pages` are read, which nothing else asked for.
-    pub(crate) fn on_read(&mut self, pages: PageRange, device: &DeviceEstimate) -> ReadOf {
+    /// `pages` are read, none of them behind the end of the file, which nothing else asks for; what is asked for with them, if anything may be.
+    pub(crate) fn on_read(
+        &mut self,
+        pages: PageRange,
+        device: &DeviceEstimate,
+        want: Option<Want>,
+        now: Timestamp,
+    ) -> (Unasked, Option<Piece>) {
         let is_inside = self.is_inside(pages);
         let new_pages = self.read.insert(pages);
-        self.visits.on_read(self.sections(pages).start);
-        // Who finds its pages there has not waited behind more than one other.
-        let own_ns = device.transfer_ns(pages.len());
-        let saved_ns_max = own_ns.saturating_add(device.access_ns.saturating_mul(2));
+        self.visits.on_read(self.cut.sections(pages).start);
         let is_first = new_pages.get() > 0;
-        self.account.on_read(is_inside, is_first, saved_ns_max);
-        ReadOf {
+        let mut unasked = Unasked {
             is_inside,
             new_pages,
+            ..Unasked::default()
+        };
+        if !is_first {
+            return (unasked, None);
+        }
+        if is_inside {
+            self.unread = self.unread.saturating_sub(new_pages.get());
+            // Who finds its pages there has not waited behind more than one other.
+            let own_ns = device.transfer_ns(pages.len());
+            let saved_ns_max = own_ns.saturating_add(device.access_ns.saturating_mul(2));
+            self.account.on_found(saved_ns_max);
+            return (unasked, None);
+        }
+        let piece = want.and_then(|want| self.ask(pages, want, device, now));
+        unasked.asks = piece.is_some();
+        unasked.is_sample = !unasked.asks && self.account.on_first_read();
+        (unasked, piece)
+    }
+
+    /// A read of `pages` waited, of which [`Self::on_read`] said what it is.
+    pub(crate) fn on_wait(&mut self, pages: PageRange, unasked: Unasked, waited: Waited) {
+        let ns = waited.once_ns;
+        if unasked.asks {
+            self.account.on_asking_wait(ns, waited.is_alone);
+        } else if unasked.is_inside {
+            self.account.on_vain_wait(ns);
+        } else if waited.began >= self.newest.asked {
+            self.account.on_wait(ns, unasked.is_sample, waited.is_alone);
+        }
+        let is_on_its_way =
+            waited.began < self.newest.arrived && self.newest.pages.shared(pages).get() > 0;
+        let was_there = unasked.is_inside || unasked.new_pages.get() == 0;
+        if was_there && waited.is_alone && !is_on_its_way && !unasked.asks {
+            self.on_gone(pages);
         }
     }
 
-    /// A read of `pages`, which nothing else had asked for, waited `waited_ns` in which no other did.
-    pub(crate) fn on_wait(&mut self, pages: PageRange, waited_ns: u64) {
-        let was_to_be_there = self.account.on_wait(self.is_inside(pages), waited_ns);
-        // What is not on its way is not there any more.
-        if was_to_be_there && self.newest.shared(pages).get() == 0 {
-            for section in self.sections(pages) {
+    /// What was in memory of the sections of `pages` is there no more, but for these, which were read just now.
+    fn on_gone(&mut self, pages: PageRange) {
+        let sections = self.cut.sections(pages);
+        for section in sections.clone() {
+            if self.asked.has(section) {
                 self.asked.remove(section);
+                let all = self.cut.pages(&(section..section + 1));
+                let missing = self.read.count_missing(all).get();
+                self.unread = self.unread.saturating_sub(missing);
             }
         }
+        self.read.remove(self.cut.pages(&sections));
+        self.read.insert(pages);
     }
 
     /// The calls for the newest sections have held up the reader for so long.
@@ -158,65 +255,97 @@ impl Filling {
         self.account.spend(held_ns);
     }
 
-    /// What is asked for with the newest read, of `access`: the section that it is in and its neighbours, behind it or, where reads move
-    /// `backward`, in front, as far as they were not asked for, cost no more than may be spent, and are no more than `pages_max`. Nothing
-    /// if that is no whole section, or if nothing says that reads come back.
-    pub(crate) fn ask(
+    /// The newest sections could not be asked for, or `are_there` anyway.
+    pub(crate) fn on_not_asked(&mut self, are_there: bool) {
+        let newest = core::mem::replace(&mut self.newest, Newest::NOTHING);
+        self.account.on_not_asked();
+        self.unread = self.unread.saturating_sub(newest.new_pages.get());
+        if are_there {
+            self.read.insert(newest.pages);
+            return;
+        }
+        for section in self.cut.sections(newest.pages) {
+            self.asked.remove(section);
+        }
+    }
+
+    /// This is the child of a fork: its parent has asked for what was asked for, and may spend what was earned.
+    pub(crate) fn on_fork_in_child(&mut self) {
+        self.account.forget();
+        self.unread = 0;
+    }
+
+    /// Who reads the file is believed to be gone. Pages that were asked for in vain.
+    pub(crate) fn give_up(&mut self) -> PageCount {
+        PageCount::new(core::mem::take(&mut self.unread))
+    }
+
+    /// The section that the newest read, of `access`, is in and its neighbours, behind it or, where reads move backward, in front, as far as they
+    /// were not asked for, cost no more than may be spent, and may be asked for at once. Nothing if that is no whole section, or if nothing
+    /// says that reads come back.
+    fn ask(
         &mut self,
         access: PageRange,
-        backward: bool,
+        want: Want,
         device: &DeviceEstimate,
-        pages_max: PageCount,
+        now: Timestamp,
     ) -> Option<Piece> {
-        if !backward && !self.visits.come_back() {
+        if !want.backward && !self.visits.come_back() {
             return None;
         }
-        let first = (self.sections(access)).find(|section| !self.asked.has(*section))?;
-        let end = self.file_pages.div_ceil(self.section_pages());
-        let most = if backward {
-            first + 1
-        } else {
-            end.saturating_sub(first)
+        let mut of_access = self.cut.sections(access);
+        let first = of_access.find(|section| !self.asked.has(*section))?;
+        let most = match want.backward {
+            true => first + 1,
+            false => self.cut.count().saturating_sub(first),
         };
-        let sections = |count: u64| match backward {
+        let sections = |count: u64| match want.backward {
             true => first + 1 - count..first + 1,
             false => first..first + count,
         };
         let pieces =
-            (1..=most).map_while(|count| self.affordable(sections(count), device, pages_max));
+            (1..=most).map_while(|count| self.affordable(&sections(count), device, want.pages_max));
         let (piece, cost_ns) = pieces.last()?;
+        if piece.new_pages.get() == 0 {
+            return None;
+        }
         self.account.on_ask(cost_ns);
-        for section in self.sections(piece.pages) {
+        for section in self.cut.sections(piece.pages) {
             self.asked.insert(section);
         }
-        self.newest = piece.pages;
+        self.unread = self.unread.saturating_add(piece.new_pages.get());
+        let thought_ns = cost_ns.saturating_add(device.access_ns);
+        let late_ns = thought_ns.saturating_mul(LATE_TIMES);
+        self.newest = Newest {
+            pages: piece.pages,
+            new_pages: piece.new_pages,
+            asked: now,
+            arrived: Timestamp::new(now.get().saturating_add(late_ns)),
+        };
         Some(piece)
     }
 
     /// These sections and what they cost, if none of them was asked for, they may be asked for at once, and that may be spent.
     fn affordable(
         &self,
-        sections: Range<u64>,
+        sections: &Range<u64>,
         device: &DeviceEstimate,
         pages_max: PageCount,
     ) -> Option<(Piece, u64)> {
-        let pages = self.pages_of(sections.clone());
-        if pages.is_empty()
-            || pages.len() > pages_max
-            || sections.into_iter().any(|section| self.asked.has(section))
-        {
+        let pages = self.cut.pages(sections);
+        let was_asked = sections.clone().any(|section| self.asked.has(section));
+        if pages.is_empty() || pages.len() > pages_max || was_asked {
             return None;
         }
-        // What is read by itself costs nothing more.
+        // What was read costs nothing more.
         let new_pages = self.read.count_missing(pages);
         // Where reads wait for less, an arm passes from one to the next, and a section makes it miss its turn.
         let passes_by = device.is_slow_to_access()
             && self.account.mean_wait_ns() < device.access_ns / PASSING_PARTS;
         let position_ns = if passes_by { device.access_ns } else { 0 };
-        let cost_ns = device.transfer_ns(new_pages) + position_ns;
-        self.account
-            .has(cost_ns)
-            .then_some((Piece { pages, new_pages }, cost_ns))
+        let cost_ns = device.transfer_ns(new_pages).saturating_add(position_ns);
+        let piece = Piece { pages, new_pages };
+        self.account.has(cost_ns).then_some((piece, cost_ns))
     }
 }
 

@@ -22,18 +22,32 @@ impl PageSet {
 
     /// It is one of a file of so many pages, of which none is in it.
     pub(super) fn begin(&mut self, file_pages: PageCount) {
-        self.part_pages = file_pages.get().div_ceil(BITS).max(1);
+        self.part_pages = part_pages(file_pages);
+    }
+
+    /// Whether it is cut as that of a file of so many pages is.
+    pub(super) fn fits(&self, file_pages: PageCount) -> bool {
+        self.part_pages == part_pages(file_pages)
     }
 
     /// Puts `pages` in. Those that were not, or what stands for as many.
     pub(super) fn insert(&mut self, pages: PageRange) -> PageCount {
         let missing = self.count_missing(pages);
+        self.change(pages, |word, bits| word | bits);
+        missing
+    }
+
+    /// Takes `pages` out.
+    pub(super) fn remove(&mut self, pages: PageRange) {
+        self.change(pages, |word, bits| word & !bits);
+    }
+
+    fn change(&mut self, pages: PageRange, changed: impl Fn(u64, u64) -> u64) {
         for (word, bits) in self.words_of(pages) {
             if let Some(word) = self.words.get_mut(word) {
-                *word |= bits;
+                *word = changed(*word, bits);
             }
         }
-        missing
     }
 
     /// Of `pages` those that are not in it, or what stands for as many.
@@ -52,13 +66,23 @@ impl PageSet {
         let part_pages = self.part_pages.max(1);
         let first = pages.start.get() / part_pages;
         let end = pages.end.get().div_ceil(part_pages).min(BITS);
-        (first / 64..end.div_ceil(64)).map(move |word| {
+        let end = if pages.is_empty() { first } else { end };
+        let words = if first < end {
+            first / 64..end.div_ceil(64)
+        } else {
+            0..0
+        };
+        words.map(move |word| {
             let from = first.max(word * 64) - word * 64;
             let to = end.min(word * 64 + 64) - word * 64;
             let bits = (u64::MAX >> (64 - (to - from))) << from;
             (usize::try_from(word).unwrap_or(usize::MAX), bits)
         })
     }
+}
+
+fn part_pages(file_pages: PageCount) -> u64 {
+    file_pages.get().div_ceil(BITS).max(1)
 }
 
 #[cfg(test)]
@@ -78,6 +102,18 @@ mod tests {
         assert_eq!(set.count_missing(pages(0, 256)).get(), 60 + 56);
         assert_eq!(set.insert(pages(0, 10_000)).get(), 10_000 - 140);
         assert_eq!(set.insert(pages(9, 10)).get(), 0);
+        set.remove(pages(63, 129));
+        assert_eq!(set.count_missing(pages(0, 10_000)).get(), 66);
+    }
+
+    #[test]
+    fn nothing_is_no_page() {
+        let mut set = PageSet::EMPTY;
+        set.begin(PageCount::new(10_000));
+        for page in [0, 6, 63, 64, 70, BITS, u64::MAX] {
+            assert_eq!(set.insert(pages(page, page)).get(), 0, "{page}");
+        }
+        assert_eq!(set.count_missing(pages(0, 128)).get(), 128);
     }
 
     #[test]

@@ -1,19 +1,22 @@
+//! A file that is read from a device that takes one access for what is not there.
+
 use super::*;
 
 const FILE_PAGES: u64 = 16_384;
 const DEVICE: DeviceEstimate = DeviceEstimate::ARM;
 const MOST: PageCount = PageCount::new(512);
 
-/// A file and a device on which each read of pages that are not there takes one access, and a section its transfer. What it
-/// asks for is there at once, in time that the read that it is asked for with waits.
+/// A file and a device on which each read of pages that are not there takes one access, and a section its transfer. What is
+/// asked for is there at once, in time that the read that it is asked for with waits.
 struct Reader {
     filling: Box<Filling>,
     there: Vec<bool>,
+    read: Vec<bool>,
+    now_ns: u64,
     /// What reads waited, that of it which was for what was asked for, and what they would have waited without.
     waited_ns: u64,
     spent_ns: u64,
     alone_ns: u64,
-    read: Vec<bool>,
     asked: u64,
 }
 
@@ -21,36 +24,49 @@ fn at(page: u64) -> usize {
     usize::try_from(page).expect("a small file")
 }
 
+fn page(page: u64) -> PageRange {
+    PageRange::new(page, page + 1)
+}
+
+fn want(backward: bool) -> Option<Want> {
+    Some(Want {
+        backward,
+        pages_max: MOST,
+    })
+}
+
 impl Reader {
     fn new() -> Self {
         let mut filling = Box::new(Filling::BLANK);
-        filling.begin(PageCount::new(FILE_PAGES));
+        filling.set_file_pages(PageCount::new(FILE_PAGES));
         Self {
             filling,
             there: vec![false; at(FILE_PAGES)],
+            read: vec![false; at(FILE_PAGES)],
+            now_ns: 0,
             waited_ns: 0,
             spent_ns: 0,
             alone_ns: 0,
-            read: vec![false; at(FILE_PAGES)],
             asked: 0,
         }
     }
 
-    fn read(&mut self, page: u64, backward: bool) {
-        let access = PageRange::new(page, page + 1);
-        self.filling.on_read(access, &DEVICE);
-        let asked = self.filling.ask(access, backward, &DEVICE, MOST);
+    fn read(&mut self, number: u64, backward: bool) -> Unasked {
+        let began = Timestamp::new(self.now_ns);
+        let (unasked, asked) = self
+            .filling
+            .on_read(page(number), &DEVICE, want(backward), began);
         let mut wait_ns = 0;
-        if !core::mem::replace(&mut self.there[at(page)], true) {
+        if !core::mem::replace(&mut self.there[at(number)], true) {
             wait_ns += DEVICE.access_ns;
         }
-        if !core::mem::replace(&mut self.read[at(page)], true) {
+        if !core::mem::replace(&mut self.read[at(number)], true) {
             self.alone_ns += DEVICE.access_ns;
         }
         if let Some(piece) = asked {
             let pages = at(piece.pages.start.get())..at(piece.pages.end.get());
             assert!(pages.end <= at(FILE_PAGES) && piece.pages.len() <= MOST);
-            assert!(pages.contains(&at(page)), "it has the page that is read");
+            assert!(pages.contains(&at(number)), "it has the page that is read");
             let new: u64 = self.there[pages.clone()]
                 .iter()
                 .map(|is| u64::from(!is))
@@ -61,26 +77,47 @@ impl Reader {
             self.spent_ns += transfer_ns;
             self.asked += new;
         }
+        self.now_ns += wait_ns;
         if wait_ns > 0 {
-            self.filling.on_wait(access, wait_ns);
+            let waited = Waited {
+                once_ns: wait_ns,
+                began,
+                is_alone: true,
+            };
+            self.filling.on_wait(page(number), unasked, waited);
         }
         self.waited_ns += wait_ns;
+        unasked
+    }
+
+    /// A section that was asked for, and not last.
+    fn section_there(&self) -> Option<PageRange> {
+        let newest = self.filling.newest.pages;
+        let mut sections = (0..self.filling.cut.count()).map(|section| section..section + 1);
+        let found = sections.find(|section| {
+            let pages = self.filling.cut.pages(section);
+            self.filling.is_inside(pages) && pages.shared(newest).get() == 0
+        });
+        found.map(|section| self.filling.cut.pages(&section))
     }
 }
 
-/// Pages in an order without order, each once: an odd factor permutes what is below a power of two.
+/// Pages without order, some of them twice.
 fn shuffled(reads: u64) -> impl Iterator<Item = u64> {
     (0..reads).map(|read| read.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7 & (FILE_PAGES - 1))
 }
 
+/// Each page once: an odd factor permutes what is below a power of two.
 fn all_shuffled() -> impl Iterator<Item = u64> {
-    (0..FILE_PAGES).map(|read| read.wrapping_mul(0x2545_f491 * 2 + 1) & (FILE_PAGES - 1))
+    (0..FILE_PAGES).map(|read| read.wrapping_mul(0x4a8b_e923) & (FILE_PAGES - 1))
 }
 
 #[test]
 fn a_file_that_is_read_in_an_order_without_order_is_there_long_before_all_of_it_is_read() {
     let mut reader = Reader::new();
-    all_shuffled().for_each(|page| reader.read(page, false));
+    all_shuffled().for_each(|page| {
+        reader.read(page, false);
+    });
     assert_eq!(
         reader.alone_ns,
         FILE_PAGES * DEVICE.access_ns,
@@ -92,6 +129,7 @@ fn a_file_that_is_read_in_an_order_without_order_is_there_long_before_all_of_it_
         reader.waited_ns
     );
     assert!(reader.asked > FILE_PAGES * 3 / 4, "{}", reader.asked);
+    assert_eq!(reader.filling.unread().get(), 0);
 }
 
 #[test]
@@ -103,7 +141,9 @@ fn who_moves_on_asks_for_nothing_however_it_moves() {
         Box::new(in_turn),
     ] {
         let mut reader = Reader::new();
-        reads.for_each(|page| reader.read(page, false));
+        reads.for_each(|page| {
+            reader.read(page, false);
+        });
         assert_eq!((reader.asked, reader.waited_ns), (0, reader.alone_ns));
     }
 }
@@ -111,10 +151,9 @@ fn who_moves_on_asks_for_nothing_however_it_moves() {
 #[test]
 fn who_moves_backward_over_holes_gets_sections_in_front() {
     let mut reader = Reader::new();
-    (0..FILE_PAGES)
-        .rev()
-        .step_by(5)
-        .for_each(|page| reader.read(page, true));
+    (0..FILE_PAGES).rev().step_by(5).for_each(|page| {
+        reader.read(page, true);
+    });
     assert!(
         reader.waited_ns < reader.alone_ns / 2,
         "{}",
@@ -138,40 +177,71 @@ fn where_nothing_is_ever_read_of_what_is_brought_it_costs_one_per_cent() {
         "{} of {most_ns}",
         reader.spent_ns
     );
+    assert!(reader.filling.unread().get() > 0);
+    let unread = reader.filling.unread();
+    assert_eq!(reader.filling.give_up(), unread);
+    assert_eq!(reader.filling.unread().get(), 0);
+}
+
+/// Everything has gone from memory once all of it was there: it is filled in again.
+#[test]
+fn what_was_brought_or_read_and_is_gone_is_brought_again() {
+    let mut reader = Reader::new();
+    all_shuffled().for_each(|page| {
+        reader.read(page, false);
+    });
+    let (waited_ns, asked) = (reader.waited_ns, reader.asked);
+    reader.there.fill(false);
+    reader.now_ns += 1_000_000_000;
+    all_shuffled().for_each(|page| {
+        reader.read(page, false);
+    });
+    assert!(reader.asked - asked > FILE_PAGES / 2, "{}", reader.asked);
+    let again_ns = reader.waited_ns - waited_ns;
+    assert!(
+        again_ns < FILE_PAGES * DEVICE.access_ns / 2,
+        "{again_ns}, first {waited_ns}"
+    );
 }
 
 #[test]
-fn what_was_brought_and_is_gone_again_is_not_counted_on() {
+fn what_could_not_be_asked_for_cost_nothing_and_is_not_counted_on() {
     let mut reader = Reader::new();
-    let asked = |reader: &Reader| {
-        (0..FILE_PAGES / 64)
-            .filter(|one| reader.filling.asked.has(*one))
-            .count()
-    };
     let mut pages = all_shuffled();
-    while asked(&reader) < 10 {
-        reader.read(pages.next().expect("it begins before all is read"), false);
+    for are_there in [false, true] {
+        let asking = pages
+            .by_ref()
+            .find(|page| {
+                let before = reader.asked;
+                reader.read(*page, false);
+                reader.asked > before
+            })
+            .expect("it begins before all is read");
+        let unread = reader.filling.unread();
+        let asked = reader.filling.newest.new_pages;
+        reader.filling.on_not_asked(are_there);
+        assert_eq!(reader.filling.is_inside(page(asking)), are_there);
+        assert_eq!(reader.filling.unread() + asked, unread);
     }
-    let section = (0..FILE_PAGES / 64)
-        .find(|one| reader.filling.asked.has(*one))
-        .expect("one");
-    let newest = (reader.filling.newest.start.get() / 64..).next();
-    let section = if Some(section) == newest {
-        section + 1
-    } else {
-        section
+}
+
+#[test]
+fn a_file_that_grows_keeps_what_is_known_and_another_one_begins_anew_with_what_was_owed() {
+    let mut reader = Reader::new();
+    let mut pages = all_shuffled();
+    let section = loop {
+        if let Some(section) = reader.section_there() {
+            break section;
+        }
+        reader.read(pages.next().expect("not all of it"), false);
     };
-    let page = PageRange::new(section * 64, section * 64 + 1);
-    // The reads that say what the newest one costs.
-    for _ in 0..2 {
-        reader
-            .filling
-            .on_wait(PageRange::new(FILE_PAGES - 1, FILE_PAGES), 1000);
-    }
-    let inside = reader.filling.is_inside(page);
-    reader.filling.on_read(page, &DEVICE);
-    reader.filling.on_wait(page, DEVICE.access_ns);
-    assert!(inside && !reader.filling.is_inside(page));
+    let set = |reader: &mut Reader, pages| reader.filling.set_file_pages(PageCount::new(pages));
+    set(&mut reader, FILE_PAGES + 1);
+    assert!(reader.filling.is_inside(section), "it has only grown");
+    reader.filling.account.spend(u64::from(u32::MAX));
+    set(&mut reader, FILE_PAGES / 2);
+    assert!(!reader.filling.is_inside(section), "it is another one");
+    assert!(!reader.filling.account.has(0), "what was owed is owed");
 }
 
 /// Whatever is read and waited for in which order, sections lie in the file, none is asked for twice, and what is asked for was earned.
@@ -186,32 +256,60 @@ fn any_reads_and_waits_keep_sections_in_the_file_and_the_account_in_order() {
         state.set(next);
         next % below.max(1)
     };
+    let mut pieces = 0;
     for _ in 0..300 {
-        let file_pages = 1 + any(1 << any(32));
+        let mut file_pages = 1 + any(1 << any(32));
         let mut filling = Box::new(Filling::BLANK);
-        filling.begin(PageCount::new(file_pages));
+        filling.set_file_pages(PageCount::new(file_pages));
         let device = DeviceEstimate {
             access_ns: any(1 << any(30)),
             bytes_per_second: any(1 << any(40)),
             depth: 1,
         };
-        let mut asked = std::collections::BTreeSet::new();
+        let mut now = 0;
         for _ in 0..400 {
-            let start = any(file_pages + 2);
-            let pages = PageRange::new(start, start + 1 + any(1 << any(12)));
-            let read = filling.on_read(pages, &device);
-            assert!(read.new_pages <= pages.len());
+            let start = any(file_pages);
+            let end = (start + any(1 << any(12))).min(file_pages);
+            let (pages, began) = (PageRange::new(start, end), Timestamp::new(now));
             let most = PageCount::new(any(4096)).max(filling.section());
-            if let Some(piece) = filling.ask(pages, any(2) == 0, &device, most) {
+            let want = Want {
+                backward: any(2) == 0,
+                pages_max: most,
+            };
+            let before = filling.asked;
+            let (unasked, piece) = filling.on_read(pages, &device, Some(want), began);
+            assert!(unasked.new_pages <= pages.len());
+            if let Some(piece) = piece {
+                pieces += 1;
                 assert!(piece.pages.end.get() <= file_pages && piece.pages.len() <= most);
                 assert!(piece.new_pages <= piece.pages.len());
-                let sections = filling.sections(piece.pages);
-                assert!(sections.into_iter().all(|section| asked.insert(section)));
+                let mut sections = filling.cut.sections(piece.pages);
+                assert!(sections.all(|section| !before.has(section)));
             }
-            if any(2) == 0 {
-                filling.on_wait(pages, any(1 << any(40)));
-                asked.retain(|section| filling.asked.has(*section));
+            now += any(1 << any(30));
+            match any(20) {
+                0..10 => {
+                    let waited = Waited {
+                        once_ns: any(1 << any(40)),
+                        began,
+                        is_alone: any(2) == 0,
+                    };
+                    filling.on_wait(pages, unasked, waited);
+                }
+                10 => filling.on_not_asked(any(2) == 0),
+                11 => filling.on_held(any(1 << 30)),
+                12 => filling.on_fork_in_child(),
+                13 => {
+                    file_pages = file_pages
+                        .saturating_add(any(100))
+                        .saturating_sub(any(50))
+                        .max(1);
+                    filling.set_file_pages(PageCount::new(file_pages));
+                }
+                _ => {}
             }
+            assert!(filling.unread() <= PageCount::new(file_pages + 512));
         }
     }
+    assert!(pieces > 1000, "{pieces}");
 }

@@ -3,7 +3,7 @@
 //! Who moves through a file, on one or on several ways, is in a section for a while, and then never again. So a read has come back if
 //! its section was read in before, but not in the newest looks: a look is some reads long.
 
-use super::SECTIONS_MAX;
+use super::sections::Sections;
 
 /// A look is as many reads as a file has sections, one part in so many. Fewer, and files of few sections are read at random without
 /// ever coming back after so long; more, and reads in turn on some ways through a small file come back.
@@ -11,51 +11,6 @@ const LOOK_PARTS: u64 = 4;
 
 /// Reads of a look, at least and at most. Fewer, and reads on so many ways come back each time; more, and random ones do late.
 const LOOK_READS: (u64, u64) = (8, 64);
-
-const WORDS: usize = (SECTIONS_MAX / 64) as usize;
-
-/// One bit for each section.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sections([u64; WORDS]);
-
-impl Sections {
-    /// None.
-    pub(super) const NONE: Self = Self([0; WORDS]);
-
-    /// Whether it is one of them.
-    pub(super) fn has(&self, section: u64) -> bool {
-        let word = word_of(section).and_then(|word| self.0.get(word));
-        word.is_some_and(|word| word & bit_of(section) != 0)
-    }
-
-    /// Makes it one of them, if there is such a section.
-    pub(super) fn insert(&mut self, section: u64) {
-        if let Some(word) = word_of(section).and_then(|word| self.0.get_mut(word)) {
-            *word |= bit_of(section);
-        }
-    }
-
-    /// It is none of them any more.
-    pub(super) fn remove(&mut self, section: u64) {
-        if let Some(word) = word_of(section).and_then(|word| self.0.get_mut(word)) {
-            *word &= !bit_of(section);
-        }
-    }
-
-    fn insert_all(&mut self, others: &Self) {
-        for (word, other) in self.0.iter_mut().zip(others.0) {
-            *word |= other;
-        }
-    }
-}
-
-fn word_of(section: u64) -> Option<usize> {
-    usize::try_from(section / 64).ok()
-}
-
-fn bit_of(section: u64) -> u64 {
-    1 << (section % 64)
-}
 
 /// What was read in when. All zero: nothing was.
 #[derive(Debug)]
@@ -144,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_is_behind_the_last_section_is_never_come_back_to() {
-        assert_eq!(coming_back((0..512).map(|_| SECTIONS_MAX)), 0);
+        assert_eq!(coming_back((0..512).map(|_| 4096)), 0);
         assert_eq!(coming_back((0..512).map(|_| u64::MAX)), 0);
     }
 }

@@ -23,6 +23,12 @@ impl StreamId {
         generation: 1,
     };
 
+    /// None of a table's: who answers for what was asked for to fill a file in.
+    pub const FILLED_IN: Self = Self {
+        place: u8::MAX,
+        generation: 2,
+    };
+
     /// Both in one number.
     #[must_use]
     pub const fn to_bits(self) -> u16 {

@@ -34,7 +34,7 @@ impl Outcome {
         match self.decision.reason {
             Reason::BeginningForeseen => Some(StreamId::FORESEEN),
             Reason::SameAsLastTime => Some(StreamId::LISTED),
-            Reason::FilledIn => None,
+            Reason::FilledIn => Some(StreamId::FILLED_IN),
             _ => self.stream,
         }
     }
