@@ -337,13 +337,17 @@ impl Filling {
         if pages.is_empty() || pages.len() > pages_max || was_asked {
             return None;
         }
-        // What was read costs nothing more.
-        let new_pages = self.read.count_missing(pages);
-        // Where reads wait for less, an arm passes from one to the next, and a section makes it miss its turn.
-        let passes_by = device.is_slow_to_access()
-            && self.account.mean_wait_ns() < device.access_ns / PASSING_PARTS;
-        let position_ns = if passes_by { device.access_ns } else { 0 };
-        let cost_ns = device.transfer_ns(new_pages).saturating_add(position_ns);
+        // What was read costs nothing more, but cuts the rest.
+        let missing = self.read.missing(pages);
+        let requests_ns = if device.is_slow_to_access() {
+            // Where reads wait for less, an arm passes from one to the next, and a section makes it miss its turn.
+            let passes_by = self.account.mean_wait_ns() < device.access_ns / PASSING_PARTS;
+            if passes_by { device.access_ns } else { 0 }
+        } else {
+            missing.runs.saturating_mul(device.request_cost_ns())
+        };
+        let new_pages = missing.pages;
+        let cost_ns = device.transfer_ns(new_pages).saturating_add(requests_ns);
         let piece = Piece { pages, new_pages };
         self.account.has(cost_ns).then_some((piece, cost_ns))
     }

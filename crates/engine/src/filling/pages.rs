@@ -13,6 +13,15 @@ pub(super) struct PageSet {
     part_pages: u64,
 }
 
+/// Pages of a range that are not in a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Missing {
+    /// How many.
+    pub(super) pages: PageCount,
+    /// Of how many runs: between two of them is one that is.
+    pub(super) runs: u64,
+}
+
 impl PageSet {
     /// Nothing, of no file.
     pub(super) const EMPTY: Self = Self {
@@ -52,13 +61,24 @@ impl PageSet {
 
     /// Of `pages` those that are not in it, or what stands for as many.
     pub(super) fn count_missing(&self, pages: PageRange) -> PageCount {
-        let missing = |(word, bits): (usize, u64)| {
+        self.missing(pages).pages
+    }
+
+    /// The same, and how often they begin anew: requests are as many.
+    pub(super) fn missing(&self, pages: PageRange) -> Missing {
+        let (mut parts, mut runs, mut goes_on) = (0_u64, 0_u64, 0_u64);
+        for (word, bits) in self.words_of(pages) {
             let word = self.words.get(word).copied().unwrap_or(u64::MAX);
-            u64::from((bits & !word).count_ones())
-        };
-        let parts: u64 = self.words_of(pages).map(missing).sum();
-        let missing = parts.saturating_mul(self.part_pages);
-        PageCount::new(missing.min(pages.len().get()))
+            let missing = bits & !word;
+            parts += u64::from(missing.count_ones());
+            runs += u64::from((missing & !(missing << 1 | goes_on)).count_ones());
+            goes_on = missing >> 63;
+        }
+        let missing = parts.saturating_mul(self.part_pages).min(pages.len().get());
+        Missing {
+            pages: PageCount::new(missing),
+            runs,
+        }
     }
 
     /// The words that have parts of `pages`, and the bits of those.
@@ -104,6 +124,20 @@ mod tests {
         assert_eq!(set.insert(pages(9, 10)).get(), 0);
         set.remove(pages(63, 129));
         assert_eq!(set.count_missing(pages(0, 10_000)).get(), 66);
+    }
+
+    #[test]
+    fn what_is_missing_begins_anew_behind_what_is_not() {
+        let mut set = PageSet::EMPTY;
+        set.begin(PageCount::new(10_000));
+        let runs = |set: &PageSet, start, end| set.missing(pages(start, end)).runs;
+        assert_eq!(runs(&set, 3, 300), 1);
+        set.insert(pages(64, 65));
+        set.insert(pages(127, 129));
+        assert_eq!(runs(&set, 3, 300), 3);
+        assert_eq!(runs(&set, 64, 129), 1);
+        assert_eq!(runs(&set, 127, 129), 0);
+        assert_eq!(runs(&set, 0, 64), 1);
     }
 
     #[test]

@@ -18,11 +18,18 @@ const MEMORY_MIB: u64 = 1024;
 
 /// One program that reads `(offset, bytes)` of one file.
 pub(crate) fn job_of(reads: &[(u64, u64)]) -> Job {
+    job_of_threads(reads, 1)
+}
+
+/// The same by some threads in turn.
+pub(crate) fn job_of_threads(reads: &[(u64, u64)], threads: u32) -> Job {
     let mut files = FileNames::default();
     let file = files.named(b"/records").expect("a name");
-    let reads = reads
-        .iter()
-        .map(|(offset, bytes)| Access::read(file, *offset, *bytes));
+    let reads = reads.iter().zip((0..threads).cycle());
+    let reads = reads.map(|((offset, bytes), thread)| Access {
+        thread,
+        ..Access::read(file, *offset, *bytes)
+    });
     let (job, failure) = trace::job(InMemory::new(files, reads.collect()), Timing::Fast);
     assert!(failure.is_none());
     job
