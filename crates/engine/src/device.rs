@@ -28,7 +28,8 @@ use crate::starved::Starved;
 use crate::throughput::{Measured, Throughput};
 use crate::trial::{SLOW_TO_ANSWER, Trial};
 use crate::waiting::WaitedOnce;
-use waits::{Passing, access_in};
+use busy::Busy;
+use waits::{Passing, SLOW_PAGE_NS, access_in};
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
 /// counts for one in 128: most long waits were spent behind other requests there, and windows
@@ -42,8 +43,7 @@ const LONGER_PARTS: u64 = 128;
 const SLOWER_FACTOR: u64 = 4;
 
 /// So many waits in a row that are shorter by [`SLOWER_FACTOR`] refute what was kept of a device: it
-/// may be another one by now, and from an arm to flash is a long way in steps of an eighth. So many
-/// refute that it is busy, too. One could be an answer of the disk's own memory.
+/// may be another one by now, and from an arm to flash is a long way in steps of an eighth. One could be an answer of the disk's own memory.
 const REFUTING_WAITS: u32 = 2;
 
 /// Reads in a row that an arm would answer so quickly once in 2^12 times are answered by something else. Lower, and a disk
@@ -82,10 +82,7 @@ pub struct Device {
     has_been_slow: AtomicBool,
     /// When the newest of those waits ended.
     waited_until: AtomicU64,
-    /// When all that was asked for is expected to have arrived.
-    busy_until: AtomicU64,
-    /// Waits in a row that were too short for a device that is busy until then.
-    idle_waits: AtomicU32,
+    busy: Busy,
     /// What reads waited that nothing had asked for.
     waited: WaitedOnce,
     throughput: Throughput,
@@ -125,8 +122,7 @@ impl Device {
             slower_ns: AtomicU64::new(0),
             has_been_slow: AtomicBool::new(false),
             waited_until: AtomicU64::new(0),
-            busy_until: AtomicU64::new(0),
-            idle_waits: AtomicU32::new(0),
+            busy: Busy::new(),
             waited: WaitedOnce::new(),
             throughput: Throughput::new(),
             trial: Trial::new(),
@@ -438,6 +434,41 @@ impl Device {
         self.throughput.on_wait(waited_ns, now);
     }
 
+    /// `pages` are asked for to [fill a file in](crate::filling), which is no stream's.
+    pub(crate) fn on_filled_in(&self, pages: PageCount, now: Timestamp) {
+        self.expect(pages, now);
+    }
+
+    /// Of a read that waited `waited_ns`, until `now`, the time in which no other read of the device did.
+    pub(crate) fn waited_once(&self, waited_ns: u64, now: Timestamp) -> u64 {
+        self.waited.on_wait(waited_ns, now)
+    }
+
+    /// The device is expected to be busy with `pages` more.
+    fn expect(&self, pages: PageCount, now: Timestamp) {
+        let believed = self.estimate();
+        // A guess may be ten times too fast, and who is behind a queue would seem to wait for one access.
+        let transfer_ns = if self.bandwidth_is.load(Relaxed) == GUESSED {
+            pages.get().saturating_mul(SLOW_PAGE_NS)
+        } else {
+            believed.transfer_ns(pages)
+        };
+        let taken_ns = transfer_ns.saturating_add(believed.access_ns);
+        self.busy.on_ask(taken_ns, now);
+    }
+
+    /// Whether nothing that streams asked for was expected to be on its way when a wait of `waited_ns`, until `now`, began.
+    #[must_use]
+    pub fn was_idle(&self, waited_ns: u64, now: Timestamp) -> bool {
+        self.busy.was_idle(waited_ns, now)
+    }
+
+    /// Whether a wait that ended `now` can be believed at once: it is no longer than an access is
+    /// believed to take, or nothing that was asked for was still on its way when it began.
+    fn is_believable(&self, waited_ns: u64, now: Timestamp) -> bool {
+        waited_ns <= self.access_ns.load(Relaxed) || self.was_idle(waited_ns, now)
+    }
+
     /// A read of `pages` that began a stream waited `waited_ns`, behind nobody that we know of.
     pub fn on_first_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
         let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
@@ -533,7 +564,8 @@ impl Device {
         }
         let known = self.access_ns.load(Relaxed);
         let is_arm = self.depth.load(Relaxed) <= 1;
-        self.try_busy(waited_ns, now);
+        let is_short = waited_ns.saturating_mul(SLOWER_FACTOR) < known;
+        self.busy.on_wait(is_short, now);
         // Behind others a long wait says nothing about one access; and of an arm, whose ways differ, the
         // short ones alone would say too little.
         if is_behind && (is_arm || waited_ns > known) {

@@ -13,10 +13,9 @@ use ahead_units::{ByteRange, PageCount, PageIndex, PageRange, Timestamp};
 
 use crate::adviser::{Answer, CallsMade, Residency};
 use crate::budget::Published;
-use crate::device::{Ask, Device};
+use crate::device::Ask;
 use crate::devices::DevicePlace;
 use crate::filling::Unasked;
-use crate::filling::fillings::FillingOf;
 use crate::group::Group;
 use crate::guard::Consumed;
 use crate::range_lists::ListOf;
@@ -25,8 +24,13 @@ use crate::tally::Tally;
 use crate::waiting::Waiting;
 
 mod account;
+mod around;
 mod filled;
 mod host;
+
+pub use around::Around;
+
+use filled::{Filled, Limits};
 
 /// A read that had to wait for the device.
 #[derive(Clone, Copy, Debug)]
@@ -72,11 +76,7 @@ pub struct FileState {
     /// Its list of ranges.
     list: ListOf,
     /// How far it is filled in.
-    filling: FillingOf,
-    /// What the newest read is to that.
-    unasked: Option<Unasked>,
-    /// It would be if there is more memory than is known.
-    looks_at_memory: bool,
+    filled: Filled,
     /// Was closed, and not read since.
     closed: bool,
     /// Was read from its start, and not yet to its end.
@@ -101,30 +101,6 @@ pub struct FileState {
 
 /// A larger table of streams, lent by the host once [`FileState::wants_many`] says so.
 pub type Many<'a> = Option<&'a mut [Stream]>;
-
-/// What holds around one step of a file: what it shares with others, and when.
-#[derive(Clone, Copy, Debug)]
-pub struct Around<'a> {
-    /// Its group.
-    pub group: &'a Group,
-    /// Its device.
-    pub device: &'a Device,
-    /// Other processes of the group ask this device too.
-    pub is_shared: bool,
-    /// Lone reads of other processes of the group wait for it.
-    pub has_lone_reads: bool,
-    /// The host tells of [all reads](crate::host::FileTable::SEES_ALL_READS).
-    pub sees_all: bool,
-    /// The moment.
-    pub now: Timestamp,
-}
-
-impl Around<'_> {
-    /// Whether others use the device too, in this process or in others.
-    pub(crate) fn is_contested(&self) -> bool {
-        self.is_shared || self.device.is_contested()
-    }
-}
 
 /// What a host says of a file when it opens it.
 #[derive(Clone, Copy, Debug)]
@@ -281,7 +257,11 @@ impl FileState {
             let run = self.streams.newest_run(table);
             self.on_range(access, run, &mut outcome, around, moment);
         }
-        let fills_in = self.fill_in(access, &mut outcome, around);
+        let limits = Limits { file_pages, knobs };
+        let fills_in = self.filled.on_read(access, &mut outcome, &limits, around);
+        if fills_in {
+            self.active = now;
+        }
         let in_file = access.before(PageIndex::new(file_pages.get()));
         self.count(in_file, outcome.covered);
         if outcome.decision.reason != Reason::MarkerNotReached {
@@ -434,6 +414,31 @@ impl FileState {
         }
     }
 
+    /// Calls were made for so many pages.
+    fn count_asked(&mut self, pages: PageCount) {
+        self.tally.prefetched += pages.get();
+        self.outstanding += pages.get();
+        self.window = self.window.max(pages);
+    }
+
+    /// So many pages ahead of a reader are gone: of these, calls were made for no more than are outstanding.
+    fn count_thrashed(&mut self, evicted: PageCount) {
+        let thrashed = evicted.get().min(self.outstanding);
+        self.outstanding -= thrashed;
+        self.tally.thrashed += thrashed;
+    }
+
+    /// Windows hold no more than `unread`: what else was outstanding was read with the access that asked for it, or is forgotten.
+    fn limit_outstanding(&mut self, unread: PageCount) {
+        let given_up = self.wasted().saturating_sub(self.wasted_told);
+        self.outstanding = self.outstanding.min(unread.get() + given_up);
+    }
+
+    /// Pages that calls were made for and that were given up unread, so far.
+    fn wasted(&self) -> u64 {
+        self.streams.wasted().get() + self.filled.given_up()
+    }
+
     /// Says to the budget what the windows of this file hold now.
     fn publish(&mut self, many: Many<'_>, group: &Group) {
         let (unread, windows) = self.streams.unread(table(&mut self.few, many));
@@ -442,7 +447,7 @@ impl FileState {
         group
             .budget
             .publish(&mut self.published, unread + listed, windows);
-        self.limit_outstanding(unread + listed + group.fillings.unread_of(self.filling));
+        self.limit_outstanding(unread + listed + self.filled.unread(group));
     }
 
     /// What asking for the newest request of `stream` showed.
@@ -468,7 +473,7 @@ impl FileState {
             }
             self.list.unread = list.unread();
         }
-        self.on_filled_in(stream, answer, group);
+        self.filled.on_answer(stream, answer, group);
         let streams = table(&mut self.few, many.as_deref_mut());
         match answer {
             Answer::WasCached => self.streams.on_cached(streams, stream),
@@ -507,7 +512,10 @@ impl FileState {
         self.tally.waits += 1;
         let is_filled_in = unasked.is_some_and(|unasked| unasked.is_inside);
         if let Some(unasked) = unasked {
-            self.on_unasked_wait(unasked, waited_ns, access, around);
+            let is_alone = self.waiting.reads(now) <= 1;
+            let access = access.before(PageIndex::new(self.file_pages.get()));
+            self.filled
+                .on_wait(unasked, access, waited_ns, is_alone, around);
         }
         let streams = table(&mut self.few, many.as_deref_mut());
         self.streams.on_wait(streams, stream, access, covered);
@@ -568,7 +576,7 @@ impl FileState {
             self.streams.on_lost(lost);
         }
         self.list.unread = 0;
-        self.give_up_filling(group);
+        self.filled.give_up(group);
         group
             .budget
             .publish(&mut self.published, PageCount::new(0), 0);

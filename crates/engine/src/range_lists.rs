@@ -1,7 +1,7 @@
 //! The lists of ranges of the files that are read at random, and which file has which.
 //!
 //! A [list](ahead_policy::range_list) is twenty kilobytes, so there are few, for all files of a group together
-//! ([`lent`](crate::lent)). A file gets one when some of its reads have belonged to no stream, and keeps it, also when it is closed,
+//! (`lent`). A file gets one when some of its reads have belonged to no stream, and keeps it, also when it is closed,
 //! until another file needs it and it was not used for a while.
 
 use std::sync::MutexGuard;

@@ -3,12 +3,13 @@
 use ahead_policy::adaptive::{Outcome, StreamId};
 use ahead_policy::decision::{Decision, Prefetch};
 use ahead_policy::device::DeviceEstimate;
+use ahead_policy::knobs::Knobs;
 use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::{PageCount, PageIndex, PageRange, Timestamp};
 
-use super::{Around, FileState};
+use super::around::Around;
 use crate::adviser::Answer;
-use crate::filling::fillings::Place;
+use crate::filling::fillings::{FillingOf, Place};
 use crate::filling::{Unasked, Waited, Want};
 use crate::group::Group;
 
@@ -18,28 +19,56 @@ const RATIO_OF_KERNEL: u32 = 1;
 /// `readahead_hit_rate` at which nothing may be brought that may not be read.
 const HIT_RATE_OF_NONE: u32 = 1;
 
-impl FileState {
-    /// Of the newest read, what it is to the file that it may fill in; `None` where a stream or the kernel asked for it. Only right after the
-    /// read it is that of the reader who asks: others go on reading the file.
-    #[must_use]
-    pub fn unasked(&self) -> Option<Unasked> {
+/// What a file knows of being filled in. All zero: it is not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Filled {
+    of: FillingOf,
+    /// What the newest read is to that.
+    unasked: Option<Unasked>,
+    /// It would be if there is more memory than is known.
+    looks_at_memory: bool,
+    /// Pages that were asked for and given up unread.
+    given_up: u64,
+}
+
+/// The limits of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) file_pages: PageCount,
+    pub(super) knobs: Knobs,
+}
+
+impl Filled {
+    /// Of the newest read, what it is to the file that it may fill in; `None` where a stream or the kernel asked for it.
+    pub(super) fn unasked(&self) -> Option<Unasked> {
         self.unasked
     }
 
-    /// Whether a file could be filled in if there is more memory than is known, which is to be looked at once.
-    pub(crate) fn takes_look_at_memory(&mut self) -> bool {
+    /// Whether there is to be a look at the memory; once.
+    pub(super) fn takes_look_at_memory(&mut self) -> bool {
         core::mem::take(&mut self.looks_at_memory)
+    }
+
+    /// Pages that were asked for and given up unread, so far.
+    pub(super) fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// Pages that were asked for and not read.
+    pub(super) fn unread(&self, group: &Group) -> PageCount {
+        group.fillings.unread_of(self.of)
     }
 
     /// `access` is read, of which this is what its streams make. If something is asked for with it to fill the file in, `outcome` says so.
     /// Whether it does.
-    pub(super) fn fill_in(
+    pub(super) fn on_read(
         &mut self,
         access: PageRange,
         outcome: &mut Outcome,
+        limits: &Limits,
         around: &Around<'_>,
     ) -> bool {
-        let access = access.before(PageIndex::new(self.file_pages.get()));
+        let access = access.before(PageIndex::new(limits.file_pages.get()));
         let is_asked_for = outcome.covered
             || outcome.decision.prefetch.count > 0
             || outcome.decision.reason == Reason::KernelAsks;
@@ -51,7 +80,7 @@ impl FileState {
         let fillings = &around.group.fillings;
         let memory = around.group.budget.memory();
         let mut filling =
-            match fillings.get_or_begin(&mut self.filling, self.file_pages, memory, around.now) {
+            match fillings.get_or_begin(&mut self.of, limits.file_pages, memory, around.now) {
                 Place::Has(filling) => filling,
                 Place::None => return false,
                 Place::Look => {
@@ -60,16 +89,21 @@ impl FileState {
                 }
             };
         let device = around.device.estimate();
-        let want = self.want(&outcome.decision, &device, filling.section(), around);
+        let want = want(
+            &outcome.decision,
+            &limits.knobs,
+            &device,
+            filling.section(),
+            around,
+        );
         let (unasked, piece) = filling.on_read(access, &device, want, around.now);
-        fillings.note(self.filling, &filling);
+        fillings.note(self.of, &filling);
         drop(filling);
         self.unasked = Some(unasked);
         outcome.covered |= outcome.stream.is_none() && unasked.is_found();
         let Some(piece) = piece else {
             return false;
         };
-        self.active = around.now;
         around.device.on_filled_in(piece.new_pages, around.now);
         outcome.decision = Decision {
             prefetch: Prefetch::range(piece.pages),
@@ -79,40 +113,12 @@ impl FileState {
         true
     }
 
-    /// What may be asked for, with a read that streams decide so of.
-    fn want(
-        &self,
-        decision: &Decision,
-        device: &DeviceEstimate,
-        section: PageCount,
-        around: &Around<'_>,
-    ) -> Option<Want> {
-        let (knobs, group) = (&self.knobs, around.group);
-        let is_refused = matches!(decision.reason, Reason::BudgetUsed | Reason::HitRateLimit);
-        let may_ask = !is_refused
-            && knobs.readahead_ratio > RATIO_OF_KERNEL
-            && knobs.readahead_hit_rate > HIT_RATE_OF_NONE
-            && !around.is_shared
-            && !group.guard.is_left_alone();
-        // The kernel, which reads through the holes of who goes on, does not read backward.
-        let backward =
-            decision.pattern == Pattern::Backward && decision.reason == Reason::LeftToKernel;
-        let available = group.budget.available().get();
-        let available = PageCount::new(available.saturating_sub(group.fillings.unread().get()));
-        let at_once = device.pipeline_request().max(section);
-        let pages_max = at_once.min(available).min(knobs.request_pages_max);
-        may_ask.then_some(Want {
-            backward,
-            pages_max,
-        })
-    }
-
-    /// What came of the newest request that was made to fill the file in.
-    pub(super) fn on_filled_in(&mut self, stream: Option<StreamId>, answer: Answer, group: &Group) {
+    /// What came of the newest request, of `stream`.
+    pub(super) fn on_answer(&mut self, stream: Option<StreamId>, answer: Answer, group: &Group) {
         if stream != Some(StreamId::FILLED_IN) {
             return;
         }
-        let Some(mut filling) = group.fillings.get(self.filling) else {
+        let Some(mut filling) = group.fillings.get(self.of) else {
             return;
         };
         match answer {
@@ -120,50 +126,71 @@ impl FileState {
             Answer::Refused | Answer::NotHere => filling.on_not_asked(false),
             Answer::OnItsWay | Answer::Unknown => {}
         }
-        group.fillings.note(self.filling, &filling);
+        group.fillings.note(self.of, &filling);
     }
 
     /// The calls of that request have held up the reader for so long.
-    pub(crate) fn on_held(&mut self, stream: Option<StreamId>, held_ns: u64, group: &Group) {
+    pub(super) fn on_held(&mut self, stream: Option<StreamId>, held_ns: u64, group: &Group) {
         if stream == Some(StreamId::FILLED_IN)
-            && let Some(mut filling) = group.fillings.get(self.filling)
+            && let Some(mut filling) = group.fillings.get(self.of)
         {
             filling.on_held(held_ns);
         }
     }
 
-    /// A read of `access`, which is this to the file that it may fill in, waited `waited_ns`.
-    pub(super) fn on_unasked_wait(
+    /// A read of `access`, which is this to the file that it may fill in, waited `waited_ns`. `is_alone`: no other one of the file does.
+    pub(super) fn on_wait(
         &mut self,
         unasked: Unasked,
-        waited_ns: u64,
         access: PageRange,
+        waited_ns: u64,
+        is_alone: bool,
         around: &Around<'_>,
     ) {
-        self.filling.on_wait();
+        self.of.on_wait();
         let now = around.now;
         let waited = Waited {
             once_ns: around.device.waited_once(waited_ns, now),
             began: Timestamp::new(now.get().saturating_sub(waited_ns)),
-            is_alone: self.waiting.reads(now) <= 1,
+            is_alone,
         };
-        if let Some(mut filling) = around.group.fillings.get(self.filling) {
-            let access = access.before(PageIndex::new(self.file_pages.get()));
+        if let Some(mut filling) = around.group.fillings.get(self.of) {
             filling.on_wait(access, unasked, waited);
-            around.group.fillings.note(self.filling, &filling);
+            around.group.fillings.note(self.of, &filling);
         }
     }
 
     /// What was asked for to fill it in and is not read is given up.
-    pub(super) fn give_up_filling(&mut self, group: &Group) {
-        if let Some(mut filling) = group.fillings.get(self.filling) {
-            self.filling.given_up += filling.give_up().get();
-            group.fillings.note(self.filling, &filling);
+    pub(super) fn give_up(&mut self, group: &Group) {
+        if let Some(mut filling) = group.fillings.get(self.of) {
+            self.given_up += filling.give_up().get();
+            group.fillings.note(self.of, &filling);
         }
     }
+}
 
-    /// Pages that calls were made for and that were given up unread, so far.
-    pub(super) fn wasted(&self) -> u64 {
-        self.streams.wasted().get() + self.filling.given_up
-    }
+/// What may be asked for with a read of which streams decide so, on a file with sections of so many pages.
+fn want(
+    decision: &Decision,
+    knobs: &Knobs,
+    device: &DeviceEstimate,
+    section: PageCount,
+    around: &Around<'_>,
+) -> Option<Want> {
+    let group = around.group;
+    let is_refused = matches!(decision.reason, Reason::BudgetUsed | Reason::HitRateLimit);
+    let may_ask = !is_refused
+        && knobs.readahead_ratio > RATIO_OF_KERNEL
+        && knobs.readahead_hit_rate > HIT_RATE_OF_NONE
+        && !around.is_shared
+        && !group.guard.is_left_alone();
+    // The kernel, which reads through the holes of who goes on, does not read backward.
+    let backward = decision.pattern == Pattern::Backward && decision.reason == Reason::LeftToKernel;
+    let available = group.budget.available().get();
+    let available = PageCount::new(available.saturating_sub(group.fillings.unread().get()));
+    let at_once = device.pipeline_request().max(section);
+    may_ask.then_some(Want {
+        backward,
+        pages_max: at_once.min(available).min(knobs.request_pages_max),
+    })
 }

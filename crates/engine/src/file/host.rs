@@ -1,9 +1,11 @@
 //! What a host says of one file beside its reads, and asks of it.
 
-use ahead_policy::adaptive::Stream;
+use ahead_policy::adaptive::{Stream, StreamId};
 use ahead_units::{Advice, PageCount, Timestamp};
 
 use super::FileState;
+use crate::filling::Unasked;
+use crate::group::Group;
 
 impl FileState {
     /// The program said through a descriptor of the file how it is going to read it. What it says about random
@@ -54,5 +56,22 @@ impl FileState {
         for (place, stream) in many.iter_mut().zip(self.few) {
             *place = stream;
         }
+    }
+
+    /// Of the newest read, what it is to the file that it may fill in; `None` where a stream or the kernel asked for it. As of
+    /// [`FileState::served`].
+    #[must_use]
+    pub fn unasked(&self) -> Option<Unasked> {
+        self.filled.unasked()
+    }
+
+    /// Whether the file could be filled in if there is more memory than is known, which is to be looked at once.
+    pub(crate) fn takes_look_at_memory(&mut self) -> bool {
+        self.filled.takes_look_at_memory()
+    }
+
+    /// The calls of its newest request, of `stream`, have held up the reader for so long.
+    pub(crate) fn on_held(&mut self, stream: Option<StreamId>, held_ns: u64, group: &Group) {
+        self.filled.on_held(stream, held_ns, group);
     }
 }

@@ -36,8 +36,6 @@ pub(crate) struct FillingOf {
     waits: u8,
     /// Memory has been looked at for it.
     has_looked: bool,
-    /// Pages that were asked for and given up unread.
-    pub(crate) given_up: u64,
 }
 
 /// Whether a file is filled in.
