@@ -5,7 +5,7 @@
 //! are published by files when they decide, so they lag by a few accesses; the budget is a bound
 //! on asking, not a lock.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use ahead_units::PageCount;
 
@@ -29,6 +29,11 @@ pub struct Budget {
     unread_pages_max: AtomicU64,
     unread: AtomicU64,
     windows: AtomicU32,
+    /// Pages that files were filled in with and that are not read yet, and how many they may be.
+    filled: AtomicU64,
+    filled_pages_max: AtomicU64,
+    /// They are among those that the settings allow.
+    has_setting: AtomicBool,
     /// Of the unread pages, those of files that were closed.
     left: AtomicU64,
     /// What other processes with the same budget have.
@@ -57,6 +62,9 @@ impl Budget {
             unread_pages_max: AtomicU64::new(0),
             unread: AtomicU64::new(0),
             windows: AtomicU32::new(0),
+            filled: AtomicU64::new(0),
+            filled_pages_max: AtomicU64::new(0),
+            has_setting: AtomicBool::new(false),
             left: AtomicU64::new(0),
             others_unread: AtomicU64::new(0),
             others_windows: AtomicU32::new(0),
@@ -69,6 +77,7 @@ impl Budget {
     pub fn forget_all(&self) {
         self.epoch.fetch_add(1, Relaxed);
         self.unread.store(0, Relaxed);
+        self.filled.store(0, Relaxed);
         self.windows.store(0, Relaxed);
         self.left.store(0, Relaxed);
     }
@@ -76,11 +85,16 @@ impl Budget {
     /// Sets the limits. `memory` is what reclaim leaves to readers, `configured` what the settings
     /// say (0 pages: nothing), `ratio` the share of memory that may be unread, in percent.
     pub fn set_limits(&self, memory: PageCount, configured: PageCount, ratio: u32) {
-        let unread = if configured.get() > 0 {
-            configured.get()
+        let has_setting = configured.get() > 0;
+        let share = memory.get().saturating_mul(u64::from(ratio.min(100))) / 100;
+        // What is set is for windows and for files that are filled in. Without that only windows have less than their share of memory.
+        let (unread, filled) = if has_setting {
+            (configured.get(), configured.get() / 2)
         } else {
-            UNREAD_PAGES_MAX.min(memory.get().saturating_mul(u64::from(ratio.min(100))) / 100)
+            (UNREAD_PAGES_MAX.min(share), share)
         };
+        self.has_setting.store(has_setting, Relaxed);
+        self.filled_pages_max.store(filled, Relaxed);
         self.unread_pages_max.store(unread, Relaxed);
         self.memory.store(memory.get(), Relaxed);
         // Beyond twice the budget more memory changes nothing at a ratio of 50.
@@ -98,7 +112,7 @@ impl Budget {
     #[must_use]
     pub fn outstanding(&self) -> Outstanding {
         Outstanding {
-            unread: self.unread(),
+            unread: PageCount::new(self.own_unread()),
             windows: self.windows.load(Relaxed),
             lone_reads: false,
         }
@@ -138,9 +152,27 @@ impl Budget {
             || self.all_unread() > self.unread_pages_max.load(Relaxed) / 2
     }
 
+    /// Files were filled in with so many pages that are not read yet.
+    pub(crate) fn set_filled(&self, pages: PageCount) {
+        self.filled.store(pages.get(), Relaxed);
+    }
+
+    /// Pages that files may still be filled in with: of what is set half is for windows.
+    #[must_use]
+    pub fn available_to_fill(&self) -> PageCount {
+        let most = self.filled_pages_max.load(Relaxed);
+        PageCount::new(most.saturating_sub(self.filled.load(Relaxed))).min(self.available())
+    }
+
     fn all_unread(&self) -> u64 {
         let others = self.others_unread.load(Relaxed);
-        self.unread.load(Relaxed).saturating_add(others)
+        self.own_unread().saturating_add(others)
+    }
+
+    fn own_unread(&self) -> u64 {
+        let counts = self.has_setting.load(Relaxed);
+        let filled = if counts { self.filled.load(Relaxed) } else { 0 };
+        self.unread.load(Relaxed).saturating_add(filled)
     }
 
     /// Pages asked for and not yet reached, over all files.
@@ -222,6 +254,21 @@ mod tests {
         }
         assert_eq!(budget.unread(), PageCount::new(0));
         assert_eq!(budget.threshold(), PageCount::new(131_072));
+    }
+
+    #[test]
+    fn what_files_are_filled_in_with_is_a_part_of_what_is_set_and_else_of_memory() {
+        let budget = Budget::new();
+        let to_fill = |configured: u64, filled: u64| {
+            budget.set_limits(PageCount::new(1 << 20), PageCount::new(configured), 50);
+            budget.set_filled(PageCount::new(filled));
+            (budget.available_to_fill().get(), budget.available().get())
+        };
+        assert_eq!(to_fill(1000, 0), (500, 1000));
+        assert_eq!(to_fill(1000, 400), (100, 600));
+        assert_eq!(to_fill(1000, 500), (0, 500), "for windows");
+        assert_eq!(to_fill(0, 0), (UNREAD_PAGES_MAX, UNREAD_PAGES_MAX));
+        assert_eq!(to_fill(0, 1 << 19), (0, UNREAD_PAGES_MAX));
     }
 
     #[test]

@@ -263,7 +263,7 @@ impl FileState {
             self.active = now;
         }
         let in_file = access.before(PageIndex::new(file_pages.get()));
-        self.count(in_file, outcome.covered);
+        self.count(in_file, outcome.covered || self.filled.has_found());
         if outcome.decision.reason != Reason::MarkerNotReached {
             self.pattern = outcome.decision.pattern;
             self.reason = outcome.decision.reason;
@@ -391,10 +391,10 @@ impl FileState {
         (self.from_start, self.expected) = (false, false);
     }
 
-    /// Whether something that its streams asked for is not read yet.
-    pub fn has_unread(&mut self, many: Many<'_>) -> bool {
+    /// Whether something that its streams asked for, or that it was filled in with, is not read yet.
+    pub fn has_unread(&mut self, many: Many<'_>, group: &Group) -> bool {
         let (unread, _) = self.streams.unread(table(&mut self.few, many));
-        unread.get() > 0
+        unread.get() > 0 || self.filled.unread(group).get() > 0
     }
 
     /// Counts a read of `access`, none of which is behind the end of the file. Small reads share pages with the one before, which
@@ -473,7 +473,6 @@ impl FileState {
             }
             self.list.unread = list.unread();
         }
-        self.filled.on_answer(stream, answer, group);
         let streams = table(&mut self.few, many.as_deref_mut());
         match answer {
             Answer::WasCached => self.streams.on_cached(streams, stream),
@@ -512,17 +511,23 @@ impl FileState {
         self.tally.waits += 1;
         let is_filled_in = unasked.is_some_and(|unasked| unasked.is_inside);
         if let Some(unasked) = unasked {
-            let is_alone = self.waiting.reads(now) <= 1;
+            let is_alone = self.waiting.is_alone(now);
             let access = access.before(PageIndex::new(self.file_pages.get()));
             self.filled
                 .on_wait(unasked, access, waited_ns, is_alone, around);
         }
         let streams = table(&mut self.few, many.as_deref_mut());
         self.streams.on_wait(streams, stream, access, covered);
+        if let Some(pages) = served {
+            self.tally.late += pages.get();
+            self.tally.covered_waits += 1;
+        }
+        if is_filled_in {
+            // It is behind what was asked for, and says nothing else.
+            return;
+        }
         if !covered {
-            if is_filled_in {
-                // It is behind what was asked for.
-            } else if stream.is_none() {
+            if stream.is_none() {
                 device.on_lone_wait(waited_ns, access, is_shared, now);
             } else if self.reason == Reason::KernelAsks {
                 // What the kernel has asked for is in front of those.
@@ -530,13 +535,6 @@ impl FileState {
             } else if !is_shared {
                 device.on_first_wait(waited_ns, access.len().get(), now);
             }
-            return;
-        }
-        if let Some(pages) = served {
-            self.tally.late += pages.get();
-            self.tally.covered_waits += 1;
-        }
-        if is_filled_in {
             return;
         }
         device.on_late(waited_ns, now);

@@ -125,6 +125,7 @@ pub struct Pending {
     pub decision: Decision,
     stream: Option<StreamId>,
     calls: Calls,
+    at: Timestamp,
 }
 
 /// What came of a [`Pending`] decision.
@@ -138,6 +139,10 @@ pub struct Carried {
     held_ns: u64,
     /// How much later than the access they were made, where that is known.
     late_ns: Option<u64>,
+    /// The first range of what was to be asked for.
+    pages: PageRange,
+    /// When that was decided.
+    at: Timestamp,
 }
 
 impl Pending {
@@ -156,6 +161,8 @@ impl Pending {
             file_pages,
             held_ns: adviser.held_ns().saturating_sub(held_before_ns),
             late_ns: adviser.late_ns(),
+            pages: self.decision.prefetch.first.pages(),
+            at: self.at,
         }
     }
 }
@@ -288,7 +295,7 @@ impl<F: FileTable> Session<F> {
             }
             Err(gone) => return Err(gone),
         };
-        let (outcome, pending) = self.decide(&mut entered, file, access, now);
+        let (outcome, pending) = self.decide(&mut entered, file, access, now, F::SEES_ALL_READS);
         let (state, _) = entered.state();
         let device = state.device();
         token.served = state.served();
@@ -316,16 +323,21 @@ impl<F: FileTable> Session<F> {
         file: F::File,
         access: ByteRange,
         now: Timestamp,
+        sees_all: bool,
     ) -> (Outcome, Option<Pending>) {
         self.group.hear(self.files.members(), now);
         let (state, many) = entered.state();
         let asker = self.files.number(file);
-        let around = self.around(state.device(), now);
+        let around = Around {
+            sees_all,
+            ..self.around(state.device(), now)
+        };
         let outcome = state.on_access(many, access, &around, asker);
         let asks = outcome.decision.prefetch.count > 0;
         let pending = asks.then(|| Pending {
             decision: outcome.decision,
             stream: outcome.asker(),
+            at: now,
             calls: Calls {
                 pages_max: around.device.call_pages_max(),
                 access: access.pages(),
@@ -359,7 +371,10 @@ impl<F: FileTable> Session<F> {
                     state.set_file_pages(file_pages);
                 }
                 state.on_answer(many, carried.stream, carried.asked, &self.group);
-                state.on_held(carried.stream, carried.held_ns, &self.group);
+                if carried.stream == Some(StreamId::FILLED_IN) {
+                    let around = self.around(state.device(), carried.at);
+                    state.on_filled_in(carried.pages, carried.asked, carried.held_ns, &around);
+                }
                 let device = self.devices.get(state.device());
                 device.on_held(carried.held_ns, carried.late_ns);
                 self.tell(state.device());
@@ -415,7 +430,7 @@ impl<F: FileTable> Session<F> {
             return false;
         };
         let (state, many) = entered.state();
-        state.has_unread(many)
+        state.has_unread(many, &self.group)
     }
 
     fn take_in_deferred(&self, file: F::File, now: Timestamp, adviser: &mut impl Adviser) {
@@ -426,7 +441,8 @@ impl<F: FileTable> Session<F> {
             match entered.next_deferred() {
                 None => return,
                 Some(Deferred::Access(access)) => {
-                    let (_, pending) = self.decide(&mut entered, file, access, now);
+                    // What it waited is not told of.
+                    let (_, pending) = self.decide(&mut entered, file, access, now, false);
                     drop(entered);
                     if let Some(pending) = pending {
                         let carried = pending.carry_out(adviser);

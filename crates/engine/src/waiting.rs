@@ -39,6 +39,11 @@ impl Waiting {
         }
     }
 
+    /// Whether hardly ever more than one read waits at the same time.
+    pub(crate) fn is_alone(&self, now: Timestamp) -> bool {
+        self.waited_ns.saturating_mul(2) <= now.since(self.from).saturating_mul(3)
+    }
+
     /// Reads that wait at the same time; 0 where the clock stands still.
     pub(crate) fn reads(&self, now: Timestamp) -> u32 {
         let reads = self.waited_ns.checked_div(now.since(self.from));
@@ -106,6 +111,19 @@ mod tests {
         for waits in [1, 2, 10, 100, 10_000] {
             assert_eq!(after(1, waits).0, 1, "{waits}");
         }
+    }
+
+    #[test]
+    fn one_of_two_threads_that_wait_all_the_time_is_not_alone() {
+        let is_alone = |threads: u64| {
+            let (mut waiting, mut now) = (Waiting::default(), 0);
+            for _ in 0..100 {
+                now += ACCESS_NS / threads;
+                waiting.on_wait(ACCESS_NS, Timestamp::new(now), ACCESS_NS);
+            }
+            waiting.is_alone(Timestamp::new(now))
+        };
+        assert_eq!([1, 2, 3, 16].map(is_alone), [true, false, false, false]);
     }
 
     #[test]

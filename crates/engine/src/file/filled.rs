@@ -1,6 +1,6 @@
 //! What of a file is asked for because its random reads have earned it ([`filling`](crate::filling)).
 
-use ahead_policy::adaptive::{Outcome, StreamId};
+use ahead_policy::adaptive::Outcome;
 use ahead_policy::decision::{Decision, Prefetch};
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::knobs::Knobs;
@@ -8,9 +8,9 @@ use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::{PageCount, PageIndex, PageRange, Timestamp};
 
 use super::around::Around;
-use crate::adviser::Answer;
+use crate::adviser::{Answer, CallsMade};
 use crate::filling::fillings::{FillingOf, Place};
-use crate::filling::{Unasked, Waited, Want};
+use crate::filling::{Filling, Unasked, Waited, Want};
 use crate::group::Group;
 
 /// `readahead_ratio` up to which nothing is asked for, or all is left to the kernel.
@@ -54,6 +54,11 @@ impl Filled {
         self.given_up
     }
 
+    /// Whether the newest read is the first one of pages that were asked for to fill the file in.
+    pub(super) fn has_found(&self) -> bool {
+        self.unasked.is_some_and(|unasked| unasked.is_found())
+    }
+
     /// Pages that were asked for and not read.
     pub(super) fn unread(&self, group: &Group) -> PageCount {
         group.fillings.unread_of(self.of)
@@ -75,6 +80,7 @@ impl Filled {
         // What is asked for anyway says nothing about the rest of the file.
         self.unasked = (!is_asked_for && !access.is_empty()).then(Unasked::default);
         if self.unasked.is_none() || !around.sees_all {
+            self.on_covered_read(access, around);
             return false;
         }
         let fillings = &around.group.fillings;
@@ -97,7 +103,7 @@ impl Filled {
             around,
         );
         let (unasked, piece) = filling.on_read(access, &device, want, around.now);
-        fillings.note(self.of, &filling);
+        self.note(&filling, around);
         drop(filling);
         self.unasked = Some(unasked);
         outcome.covered |= outcome.stream.is_none() && unasked.is_found();
@@ -113,29 +119,41 @@ impl Filled {
         true
     }
 
-    /// What came of the newest request, of `stream`.
-    pub(super) fn on_answer(&mut self, stream: Option<StreamId>, answer: Answer, group: &Group) {
-        if stream != Some(StreamId::FILLED_IN) {
-            return;
+    /// A stream or the kernel has asked for `access`.
+    fn on_covered_read(&self, access: PageRange, around: &Around<'_>) {
+        if let Some(mut filling) = around.group.fillings.get(self.of) {
+            filling.on_covered_read(access);
+            self.note(&filling, around);
         }
-        let Some(mut filling) = group.fillings.get(self.of) else {
-            return;
-        };
-        match answer {
-            Answer::WasCached => filling.on_not_asked(true),
-            Answer::Refused | Answer::NotHere => filling.on_not_asked(false),
-            Answer::OnItsWay | Answer::Unknown => {}
-        }
-        group.fillings.note(self.of, &filling);
     }
 
-    /// The calls of that request have held up the reader for so long.
-    pub(super) fn on_held(&mut self, stream: Option<StreamId>, held_ns: u64, group: &Group) {
-        if stream == Some(StreamId::FILLED_IN)
-            && let Some(mut filling) = group.fillings.get(self.of)
-        {
-            filling.on_held(held_ns);
+    /// The group hears how much is not read.
+    fn note(&self, filling: &Filling, around: &Around<'_>) {
+        let group = around.group;
+        group.fillings.note(self.of, filling);
+        group.budget.set_filled(group.fillings.unread(around.now));
+    }
+
+    /// Of the request for `pages` to fill the file in this is what came; its calls have held up the reader for so long.
+    pub(super) fn on_answer(
+        &self,
+        pages: PageRange,
+        asked: CallsMade,
+        held_ns: u64,
+        around: &Around<'_>,
+    ) {
+        let Some(mut filling) = around.group.fillings.get(self.of) else {
+            return;
+        };
+        filling.on_held(held_ns);
+        match asked.answer {
+            Answer::WasCached => filling.on_not_asked(pages, true),
+            Answer::Refused | Answer::NotHere if asked.pages.get() == 0 => {
+                filling.on_not_asked(pages, false);
+            }
+            _ => {}
         }
+        self.note(&filling, around);
     }
 
     /// A read of `access`, which is this to the file that it may fill in, waited `waited_ns`. `is_alone`: no other one of the file does.
@@ -151,12 +169,13 @@ impl Filled {
         let now = around.now;
         let waited = Waited {
             once_ns: around.device.waited_once(waited_ns, now),
+            is_long: waited_ns >= around.device.estimate().access_ns / 2,
             began: Timestamp::new(now.get().saturating_sub(waited_ns)),
             is_alone,
         };
         if let Some(mut filling) = around.group.fillings.get(self.of) {
             filling.on_wait(access, unasked, waited);
-            around.group.fillings.note(self.of, &filling);
+            self.note(&filling, around);
         }
     }
 
@@ -165,6 +184,7 @@ impl Filled {
         if let Some(mut filling) = group.fillings.get(self.of) {
             self.given_up += filling.give_up().get();
             group.fillings.note(self.of, &filling);
+            group.budget.set_filled(PageCount::new(0));
         }
     }
 }
@@ -186,8 +206,7 @@ fn want(
         && !group.guard.is_left_alone();
     // The kernel, which reads through the holes of who goes on, does not read backward.
     let backward = decision.pattern == Pattern::Backward && decision.reason == Reason::LeftToKernel;
-    let available = group.budget.available().get();
-    let available = PageCount::new(available.saturating_sub(group.fillings.unread().get()));
+    let available = group.budget.available_to_fill();
     let at_once = device.pipeline_request().max(section);
     may_ask.then_some(Want {
         backward,

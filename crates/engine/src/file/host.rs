@@ -1,11 +1,12 @@
 //! What a host says of one file beside its reads, and asks of it.
 
-use ahead_policy::adaptive::{Stream, StreamId};
-use ahead_units::{Advice, PageCount, Timestamp};
+use ahead_policy::adaptive::Stream;
+use ahead_units::{Advice, PageCount, PageRange, Timestamp};
 
 use super::FileState;
+use super::around::Around;
+use crate::adviser::CallsMade;
 use crate::filling::Unasked;
-use crate::group::Group;
 
 impl FileState {
     /// The program said through a descriptor of the file how it is going to read it. What it says about random
@@ -70,8 +71,14 @@ impl FileState {
         self.filled.takes_look_at_memory()
     }
 
-    /// The calls of its newest request, of `stream`, have held up the reader for so long.
-    pub(crate) fn on_held(&mut self, stream: Option<StreamId>, held_ns: u64, group: &Group) {
-        self.filled.on_held(stream, held_ns, group);
+    /// Of the request for `pages` to fill it in this is what came; its calls have held up the reader for so long.
+    pub(crate) fn on_filled_in(
+        &self,
+        pages: PageRange,
+        asked: CallsMade,
+        held_ns: u64,
+        around: &Around<'_>,
+    ) {
+        self.filled.on_answer(pages, asked, held_ns, around);
     }
 }

@@ -10,6 +10,10 @@ const COST_PARTS: u64 = 100;
 /// more, and what reads waited behind others is believed when those are gone (generated seed 4067 on a volume).
 const MEAN_READS: u64 = 16;
 
+/// No more is owed than what so many reads wait. More, and a file that has gone from memory is never filled in again; what is owed beyond that is no
+/// cost, as those reads would have waited.
+const OWED_READS: u64 = 16;
+
 /// The account of one file. All zero: nothing was read.
 #[derive(Debug)]
 pub(super) struct Account {
@@ -110,7 +114,10 @@ impl Account {
 
     /// A read waited inside of what was asked for.
     pub(super) fn on_vain_wait(&mut self, waited_ns: u64) {
+        let most = signed(self.mean_wait_ns.saturating_mul(OWED_READS));
+        let owed = self.may_spend_ns.min(0);
         self.spend(waited_ns);
+        self.may_spend_ns = self.may_spend_ns.max((-most).min(owed));
     }
 
     /// Whoever has this account now has not earned what is in it.

@@ -103,10 +103,13 @@ impl Fillings {
         self.unread[of.loan.place()].store(filling.unread().get(), Relaxed);
     }
 
-    /// Pages asked for and not read, of all files.
-    pub(crate) fn unread(&self) -> PageCount {
-        let unread: u64 = self.unread.iter().map(|one| one.load(Relaxed)).sum();
-        PageCount::new(unread)
+    /// Pages asked for and not read, of all files that are read.
+    pub(crate) fn unread(&self, now: Timestamp) -> PageCount {
+        let unread = self
+            .lent
+            .in_use(now)
+            .map(|one| self.unread[one].load(Relaxed));
+        PageCount::new(unread.sum())
     }
 
     /// The same of one file.

@@ -37,6 +37,10 @@ use crate::lent::Blank;
 /// chance are such; 4, and an arm that passes by some places in turn is sent away from them.
 const PASSING_PARTS: u64 = 2;
 
+/// Reads inside of sections that wait, in a row, from which their pages are believed to be gone where several reads wait together. Fewer, and what
+/// is late is asked for again; more, and what was evicted is waited for.
+const VAIN_WAITS: u8 = 8;
+
 /// Sections are on their way for so many times what is thought, at most. Fewer, and who waits for what is late takes it for gone; more, and what
 /// was evicted is waited for.
 const LATE_TIMES: u64 = 4;
@@ -55,6 +59,8 @@ pub(crate) struct Filling {
     newest: Newest,
     /// Pages asked for that were not read.
     unread: u64,
+    /// Reads inside of sections that waited for what was to be there, in a row.
+    vain_waits: u8,
 }
 
 /// What was asked for last.
@@ -63,7 +69,7 @@ struct Newest {
     pages: PageRange,
     new_pages: PageCount,
     asked: Timestamp,
-    /// It has arrived by then, unless it has to be waited for much longer than was thought.
+    /// It has arrived by then, and what was asked for before, unless it has to be waited for much longer than was thought.
     arrived: Timestamp,
 }
 
@@ -86,6 +92,7 @@ impl Blank for Filling {
         account: Account::EMPTY,
         newest: Newest::NOTHING,
         unread: 0,
+        vain_waits: 0,
     };
 }
 
@@ -98,14 +105,16 @@ pub struct Unasked {
     asks: bool,
     /// It is a first one that says what reads outside wait.
     is_sample: bool,
-    /// Of pages that were not read before, or what stands for as many.
-    new_pages: PageCount,
+    /// Of some pages that were not read before.
+    is_first: bool,
+    /// All of them were read before, or asked for: they were to be in memory.
+    was_there: bool,
 }
 
 impl Unasked {
     /// Whether it is the first one of pages that were asked for to fill the file in.
     pub(crate) fn is_found(&self) -> bool {
-        self.is_inside && self.new_pages.get() > 0
+        self.is_inside && self.is_first
     }
 }
 
@@ -123,6 +132,8 @@ pub(crate) struct Want {
 pub(crate) struct Waited {
     /// In which no other did.
     pub(crate) once_ns: u64,
+    /// It is as long as one for the device: what loses its processor waits as well.
+    pub(crate) is_long: bool,
     /// When it began.
     pub(crate) began: Timestamp,
     /// No other read of the file waits at the same time, as far as is known.
@@ -141,15 +152,15 @@ pub(crate) struct Piece {
 impl Filling {
     /// Begins with a file of so many pages, of which nothing is known; what is owed is kept.
     fn begin(&mut self, file_pages: PageCount) {
-        self.account.forget();
-        let account = core::mem::replace(&mut self.account, Account::EMPTY);
-        *self = Self {
-            cut: Cut::of(file_pages),
-            account,
-            ..Self::BLANK
-        };
-        self.read.begin(file_pages);
+        // Field by field: the whole is too large for the stack of a small thread.
+        self.cut = Cut::of(file_pages);
+        self.asked = Sections::NONE;
         self.visits.begin(self.cut.count());
+        self.read.clear();
+        self.read.begin(file_pages);
+        self.account.forget();
+        self.newest = Newest::NOTHING;
+        (self.unread, self.vain_waits) = (0, 0);
     }
 
     /// The file has so many pages now.
@@ -161,10 +172,21 @@ impl Filling {
         let has_grown = file_pages > before.file_pages();
         if has_grown && cut.section() == before.section() && self.read.fits(file_pages) {
             // The section in which it ended is longer now.
-            self.asked.remove(before.count().saturating_sub(1));
+            self.take_back(before.count().saturating_sub(1));
             self.cut = cut;
         } else {
             self.begin(file_pages);
+        }
+    }
+
+    /// A section is not asked for any more.
+    fn take_back(&mut self, section: u64) {
+        if self.asked.has(section) {
+            self.asked.remove(section);
+            let missing = self
+                .read
+                .count_missing(self.cut.pages(&(section..section + 1)));
+            self.unread = self.unread.saturating_sub(missing.get());
         }
     }
 
@@ -197,7 +219,8 @@ impl Filling {
         let is_first = new_pages.get() > 0;
         let mut unasked = Unasked {
             is_inside,
-            new_pages,
+            is_first,
+            was_there: is_inside || !is_first && self.read.is_of_pages(),
             ..Unasked::default()
         };
         if !is_first {
@@ -209,6 +232,7 @@ impl Filling {
             let own_ns = device.transfer_ns(pages.len());
             let saved_ns_max = own_ns.saturating_add(device.access_ns.saturating_mul(2));
             self.account.on_found(saved_ns_max);
+            self.vain_waits = self.vain_waits.saturating_sub(1);
             return (unasked, None);
         }
         let piece = want.and_then(|want| self.ask(pages, want, device, now));
@@ -217,20 +241,34 @@ impl Filling {
         (unasked, piece)
     }
 
+    /// `pages` are read, which something else had asked for.
+    pub(crate) fn on_covered_read(&mut self, pages: PageRange) {
+        let is_inside = self.is_inside(pages);
+        let new_pages = self.read.insert(pages);
+        if is_inside {
+            self.unread = self.unread.saturating_sub(new_pages.get());
+        }
+    }
+
     /// A read of `pages` waited, of which [`Self::on_read`] said what it is.
     pub(crate) fn on_wait(&mut self, pages: PageRange, unasked: Unasked, waited: Waited) {
         let ns = waited.once_ns;
-        if unasked.asks {
-            self.account.on_asking_wait(ns, waited.is_alone);
-        } else if unasked.is_inside {
+        let after_newest = waited.began >= self.newest.asked;
+        if unasked.is_inside {
             self.account.on_vain_wait(ns);
-        } else if waited.began >= self.newest.asked {
+        } else if unasked.asks && after_newest {
+            self.account.on_asking_wait(ns, waited.is_alone);
+        } else if after_newest {
             self.account.on_wait(ns, unasked.is_sample, waited.is_alone);
         }
-        let is_on_its_way =
-            waited.began < self.newest.arrived && self.newest.pages.shared(pages).get() > 0;
-        let was_there = unasked.is_inside || unasked.new_pages.get() == 0;
-        if was_there && waited.is_alone && !is_on_its_way && !unasked.asks {
+        let is_on_its_way = waited.began < self.newest.arrived;
+        if !unasked.was_there || is_on_its_way || !waited.is_long {
+            return;
+        }
+        // One of two, as a read that finds its pages takes one back.
+        self.vain_waits = self.vain_waits.saturating_add(2);
+        if waited.is_alone || self.vain_waits >= VAIN_WAITS {
+            self.vain_waits = 0;
             self.on_gone(pages);
         }
     }
@@ -239,12 +277,7 @@ impl Filling {
     fn on_gone(&mut self, pages: PageRange) {
         let sections = self.cut.sections(pages);
         for section in sections.clone() {
-            if self.asked.has(section) {
-                self.asked.remove(section);
-                let all = self.cut.pages(&(section..section + 1));
-                let missing = self.read.count_missing(all).get();
-                self.unread = self.unread.saturating_sub(missing);
-            }
+            self.take_back(section);
         }
         self.read.remove(self.cut.pages(&sections));
         self.read.insert(pages);
@@ -255,16 +288,19 @@ impl Filling {
         self.account.spend(held_ns);
     }
 
-    /// The newest sections could not be asked for, or `are_there` anyway.
-    pub(crate) fn on_not_asked(&mut self, are_there: bool) {
+    /// `pages`, if they are the newest sections, could not be asked for, or `are_there` anyway.
+    pub(crate) fn on_not_asked(&mut self, pages: PageRange, are_there: bool) {
+        if self.newest.pages != pages {
+            return;
+        }
         let newest = core::mem::replace(&mut self.newest, Newest::NOTHING);
         self.account.on_not_asked();
         self.unread = self.unread.saturating_sub(newest.new_pages.get());
         if are_there {
-            self.read.insert(newest.pages);
+            self.read.insert(pages);
             return;
         }
-        for section in self.cut.sections(newest.pages) {
+        for section in self.cut.sections(pages) {
             self.asked.remove(section);
         }
     }
@@ -320,7 +356,7 @@ impl Filling {
             pages: piece.pages,
             new_pages: piece.new_pages,
             asked: now,
-            arrived: Timestamp::new(now.get().saturating_add(late_ns)),
+            arrived: Timestamp::new(now.get().saturating_add(late_ns)).max(self.newest.arrived),
         };
         Some(piece)
     }

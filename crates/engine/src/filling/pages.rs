@@ -39,7 +39,17 @@ impl PageSet {
         self.part_pages == part_pages(file_pages)
     }
 
-    /// Puts `pages` in. Those that were not, or what stands for as many.
+    /// Whether each page is known by itself.
+    pub(super) fn is_of_pages(&self) -> bool {
+        self.part_pages <= 1
+    }
+
+    /// Nothing is in it any more.
+    pub(super) fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// Puts `pages` in. Those of the parts that were not, which may be more.
     pub(super) fn insert(&mut self, pages: PageRange) -> PageCount {
         let missing = self.count_missing(pages);
         self.change(pages, |word, bits| word | bits);
@@ -59,7 +69,7 @@ impl PageSet {
         }
     }
 
-    /// Of `pages` those that are not in it, or what stands for as many.
+    /// Pages of the parts of `pages` that are not in it, which may be more.
     pub(super) fn count_missing(&self, pages: PageRange) -> PageCount {
         self.missing(pages).pages
     }
@@ -74,9 +84,8 @@ impl PageSet {
             runs += u64::from((missing & !(missing << 1 | goes_on)).count_ones());
             goes_on = missing >> 63;
         }
-        let missing = parts.saturating_mul(self.part_pages).min(pages.len().get());
         Missing {
-            pages: PageCount::new(missing),
+            pages: PageCount::new(parts.saturating_mul(self.part_pages)),
             runs,
         }
     }
@@ -154,10 +163,11 @@ mod tests {
     fn of_a_long_file_parts_are_known_and_nothing_beyond_it() {
         let mut set = PageSet::EMPTY;
         set.begin(PageCount::new(BITS * 4));
-        assert_eq!(set.insert(pages(6, 7)).get(), 1, "a part for one page");
+        assert_eq!(set.insert(pages(6, 7)).get(), 4, "a part for one page");
         assert_eq!(set.insert(pages(4, 8)).get(), 0, "all of that part");
         assert_eq!(set.insert(pages(0, 12)).get(), 8);
         let beyond = pages(BITS * 4, u64::MAX);
         assert_eq!(set.insert(beyond).get(), 0);
+        assert!(!set.is_of_pages());
     }
 }

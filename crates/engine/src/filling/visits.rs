@@ -39,6 +39,10 @@ impl Visits {
     /// It is about a file of so many sections, of which none was read in.
     pub(super) fn begin(&mut self, sections: u64) {
         let (least, most) = LOOK_READS;
+        self.newest = Sections::NONE;
+        self.recent = Sections::NONE;
+        self.earlier = Sections::NONE;
+        self.come_back = false;
         self.look_reads = (sections / LOOK_PARTS).clamp(least, most);
         self.left = self.look_reads;
     }
