@@ -65,7 +65,8 @@ impl Filled {
     }
 
     /// `access` is read, of which this is what its streams make. If something is asked for with it to fill the file in, `outcome` says so.
-    /// Whether it does.
+    /// Whether it does. Its frame is none of a read that a stream explains: handlers of signals read on two pages of stack.
+    #[inline(never)]
     pub(super) fn on_read(
         &mut self,
         access: PageRange,

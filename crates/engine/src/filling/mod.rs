@@ -154,7 +154,7 @@ impl Filling {
     fn begin(&mut self, file_pages: PageCount) {
         // Field by field: the whole is too large for the stack of a small thread.
         self.cut = Cut::of(file_pages);
-        self.asked = Sections::NONE;
+        self.asked.clear();
         self.visits.begin(self.cut.count());
         self.read.clear();
         self.read.begin(file_pages);

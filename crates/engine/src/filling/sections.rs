@@ -65,8 +65,8 @@ impl Cut {
     }
 }
 
-/// Some of the sections of a file: one bit for each.
-#[derive(Clone, Copy, Debug)]
+/// Some of the sections of a file: one bit for each. Half a kilobyte, which is never copied: readers have small stacks.
+#[derive(Debug)]
 pub(super) struct Sections([u64; WORDS]);
 
 impl Sections {
@@ -93,10 +93,16 @@ impl Sections {
         }
     }
 
-    /// These too.
-    pub(super) fn insert_all(&mut self, others: &Self) {
-        for (word, other) in self.0.iter_mut().zip(others.0) {
-            *word |= other;
+    /// None of them any more.
+    pub(super) fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// These too, which are then those of `next`, which are none any more.
+    pub(super) fn take_in(&mut self, others: &mut Self, next: &mut Self) {
+        let words = self.0.iter_mut().zip(&mut others.0).zip(&mut next.0);
+        for ((word, other), next) in words {
+            *word |= core::mem::replace(other, core::mem::take(next));
         }
     }
 }

@@ -39,9 +39,9 @@ impl Visits {
     /// It is about a file of so many sections, of which none was read in.
     pub(super) fn begin(&mut self, sections: u64) {
         let (least, most) = LOOK_READS;
-        self.newest = Sections::NONE;
-        self.recent = Sections::NONE;
-        self.earlier = Sections::NONE;
+        self.newest.clear();
+        self.recent.clear();
+        self.earlier.clear();
         self.come_back = false;
         self.look_reads = (sections / LOOK_PARTS).clamp(least, most);
         self.left = self.look_reads;
@@ -50,8 +50,7 @@ impl Visits {
     /// A read in this section.
     pub(super) fn on_read(&mut self, section: u64) {
         if self.left == 0 {
-            self.earlier.insert_all(&self.recent);
-            self.recent = core::mem::replace(&mut self.newest, Sections::NONE);
+            self.earlier.take_in(&mut self.recent, &mut self.newest);
             self.left = self.look_reads;
         }
         self.left = self.left.saturating_sub(1);
