@@ -25,7 +25,6 @@ const WINDOWS_MANY: u32 = 64;
 pub struct Budget {
     /// What reclaim leaves to readers.
     memory: AtomicU64,
-    memory_pages: AtomicU64,
     unread_pages_max: AtomicU64,
     unread: AtomicU64,
     windows: AtomicU32,
@@ -58,7 +57,6 @@ impl Budget {
     pub const fn new() -> Self {
         Self {
             memory: AtomicU64::new(0),
-            memory_pages: AtomicU64::new(0),
             unread_pages_max: AtomicU64::new(0),
             unread: AtomicU64::new(0),
             windows: AtomicU32::new(0),
@@ -97,9 +95,6 @@ impl Budget {
         self.filled_pages_max.store(filled, Relaxed);
         self.unread_pages_max.store(unread, Relaxed);
         self.memory.store(memory.get(), Relaxed);
-        // Beyond twice the budget more memory changes nothing at a ratio of 50.
-        let memory = memory.get().min(unread.saturating_mul(2));
-        self.memory_pages.store(memory, Relaxed);
     }
 
     /// What other processes with the same budget have.
@@ -134,7 +129,9 @@ impl Budget {
     /// Pages that one of the streams with a window can leave unread before reclaim takes them.
     #[must_use]
     pub fn threshold(&self) -> PageCount {
-        PageCount::new(self.memory_pages.load(Relaxed) / u64::from(self.streams()))
+        // Beyond twice the budget more memory changes nothing at a ratio of 50.
+        let most = self.unread_pages_max.load(Relaxed).saturating_mul(2);
+        PageCount::new(self.memory().get().min(most) / u64::from(self.streams()))
     }
 
     /// Pages that may still be asked for.

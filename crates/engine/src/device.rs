@@ -28,7 +28,7 @@ use crate::starved::Starved;
 use crate::throughput::{Measured, Throughput};
 use crate::trial::{SLOW_TO_ANSWER, Trial};
 use crate::waiting::WaitedOnce;
-use busy::Busy;
+use busy::{Busy, REFUTING_WAITS};
 use waits::{Passing, SLOW_PAGE_NS, access_in};
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
@@ -41,10 +41,6 @@ const LONGER_PARTS: u64 = 128;
 /// are no queue and no accident: the device is another one than it says. The shorter of them is
 /// believed then.
 const SLOWER_FACTOR: u64 = 4;
-
-/// So many waits in a row that are shorter by [`SLOWER_FACTOR`] refute what was kept of a device: it
-/// may be another one by now, and from an arm to flash is a long way in steps of an eighth. One could be an answer of the disk's own memory.
-const REFUTING_WAITS: u32 = 2;
 
 /// Reads in a row that an arm would answer so quickly once in 2^12 times are answered by something else. Lower, and a disk
 /// that answers some from its own memory is taken for flash; higher, and flash that says that it rotates is read like an arm

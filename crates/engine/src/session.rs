@@ -295,7 +295,7 @@ impl<F: FileTable> Session<F> {
             }
             Err(gone) => return Err(gone),
         };
-        let (outcome, pending) = self.decide(&mut entered, file, access, now, F::SEES_ALL_READS);
+        let (outcome, pending) = self.decide(&mut entered, file, access, now, false);
         let (state, _) = entered.state();
         let device = state.device();
         token.served = state.served();
@@ -317,21 +317,20 @@ impl<F: FileTable> Session<F> {
         Ok((token, pending))
     }
 
+    /// `is_late`: the access is taken in after it was made, and what it waited is not told of.
     fn decide(
         &self,
         entered: &mut F::Entered<'_>,
         file: F::File,
         access: ByteRange,
         now: Timestamp,
-        sees_all: bool,
+        is_late: bool,
     ) -> (Outcome, Option<Pending>) {
         self.group.hear(self.files.members(), now);
         let (state, many) = entered.state();
         let asker = self.files.number(file);
-        let around = Around {
-            sees_all,
-            ..self.around(state.device(), now)
-        };
+        let mut around = self.around(state.device(), now);
+        around.sees_all &= !is_late;
         let outcome = state.on_access(many, access, &around, asker);
         let asks = outcome.decision.prefetch.count > 0;
         let pending = asks.then(|| Pending {
@@ -441,8 +440,7 @@ impl<F: FileTable> Session<F> {
             match entered.next_deferred() {
                 None => return,
                 Some(Deferred::Access(access)) => {
-                    // What it waited is not told of.
-                    let (_, pending) = self.decide(&mut entered, file, access, now, false);
+                    let (_, pending) = self.decide(&mut entered, file, access, now, true);
                     drop(entered);
                     if let Some(pending) = pending {
                         let carried = pending.carry_out(adviser);

@@ -4,9 +4,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use ahead_units::Timestamp;
 
-/// So many waits in a row that are shorter than the device is believed to take for one refute that it is busy. One could be an answer of
-/// the disk's own memory.
-const REFUTING_WAITS: u32 = 2;
+/// So many waits in a row that are much shorter than an access is believed to take refute that the device is busy, and what was kept of it: it
+/// may be another one by now, and from an arm to flash is a long way in steps of an eighth. One could be an answer of the disk's own memory.
+pub(super) const REFUTING_WAITS: u32 = 2;
 
 /// What is believed of it. All zero: it has nothing to do.
 #[derive(Debug, Default)]

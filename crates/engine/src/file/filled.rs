@@ -65,7 +65,7 @@ impl Filled {
     }
 
     /// `access` is read, of which this is what its streams make. If something is asked for with it to fill the file in, `outcome` says so.
-    /// Whether it does. Its frame is none of a read that a stream explains: handlers of signals read on two pages of stack.
+    /// Whether it does. Its frame is no part of its caller's, which goes on without it: handlers of signals read on two pages of stack.
     #[inline(never)]
     pub(super) fn on_read(
         &mut self,
@@ -79,8 +79,9 @@ impl Filled {
             || outcome.decision.prefetch.count > 0
             || outcome.decision.reason == Reason::KernelAsks;
         // What is asked for anyway says nothing about the rest of the file.
-        self.unasked = (!is_asked_for && !access.is_empty()).then(Unasked::default);
-        if self.unasked.is_none() || !around.sees_all {
+        let counts = around.sees_all && !is_asked_for && !access.is_empty();
+        self.unasked = counts.then(Unasked::default);
+        if !counts {
             self.on_covered_read(access, around);
             return false;
         }

@@ -23,7 +23,7 @@ const MEMORY_PARTS: u64 = 2;
 #[derive(Debug, Default)]
 pub struct Fillings {
     lent: Lent<Filling, FILES>,
-    /// Pages of the file in each place, and those of them that were asked for and not read.
+    /// Pages of the file in each place, and those of them that were asked for and not read: for who asks about all files, some of which are busy.
     file_pages: [AtomicU64; FILES],
     unread: [AtomicU64; FILES],
 }
@@ -66,7 +66,7 @@ impl Fillings {
     }
 
     /// The same of a file that is read at random. It begins to be filled in when some of its reads have waited, one of the places is free
-    /// or was not used for a while, and it fits in the memory with the others.
+    /// or was not used for a while, and it fits in the memory with the others. What comes of the read is to be [noted](Self::note).
     pub(crate) fn get_or_begin(
         &self,
         of: &mut FillingOf,
@@ -94,7 +94,6 @@ impl Fillings {
         };
         filling.set_file_pages(file_pages);
         self.file_pages[of.loan.place()].store(file_pages.get(), Relaxed);
-        self.note(*of, &filling);
         Place::Has(filling)
     }
 

@@ -205,6 +205,16 @@ impl Filling {
         !pages.is_empty() && sections.all(|section| self.asked.has(section))
     }
 
+    /// `pages` are in memory now. Whether they were asked for to fill the file in, and those that were not read before, or what stands for as many.
+    fn take_in(&mut self, pages: PageRange) -> (bool, PageCount) {
+        let is_inside = self.is_inside(pages);
+        let new_pages = self.read.insert(pages);
+        if is_inside {
+            self.unread = self.unread.saturating_sub(new_pages.get());
+        }
+        (is_inside, new_pages)
+    }
+
     /// `pages` are read, none of them behind the end of the file, which nothing else asks for; what is asked for with them, if anything may be.
     pub(crate) fn on_read(
         &mut self,
@@ -213,8 +223,7 @@ impl Filling {
         want: Option<Want>,
         now: Timestamp,
     ) -> (Unasked, Option<Piece>) {
-        let is_inside = self.is_inside(pages);
-        let new_pages = self.read.insert(pages);
+        let (is_inside, new_pages) = self.take_in(pages);
         self.visits.on_read(self.cut.sections(pages).start);
         let is_first = new_pages.get() > 0;
         let mut unasked = Unasked {
@@ -227,7 +236,6 @@ impl Filling {
             return (unasked, None);
         }
         if is_inside {
-            self.unread = self.unread.saturating_sub(new_pages.get());
             // Who finds its pages there has not waited behind more than one other.
             let own_ns = device.transfer_ns(pages.len());
             let saved_ns_max = own_ns.saturating_add(device.access_ns.saturating_mul(2));
@@ -243,11 +251,7 @@ impl Filling {
 
     /// `pages` are read, which something else had asked for.
     pub(crate) fn on_covered_read(&mut self, pages: PageRange) {
-        let is_inside = self.is_inside(pages);
-        let new_pages = self.read.insert(pages);
-        if is_inside {
-            self.unread = self.unread.saturating_sub(new_pages.get());
-        }
+        self.take_in(pages);
     }
 
     /// A read of `pages` waited, of which [`Self::on_read`] said what it is.
