@@ -154,6 +154,12 @@ impl Budget {
         self.filled.store(pages.get(), Relaxed);
     }
 
+    /// Of these one file has given up so many.
+    pub(crate) fn give_back_filled(&self, pages: PageCount) {
+        let left = self.filled.load(Relaxed).saturating_sub(pages.get());
+        self.filled.store(left, Relaxed);
+    }
+
     /// Pages that files may still be filled in with: of what is set half is for windows.
     #[must_use]
     pub fn available_to_fill(&self) -> PageCount {
@@ -264,6 +270,9 @@ mod tests {
         assert_eq!(to_fill(1000, 0), (500, 1000));
         assert_eq!(to_fill(1000, 400), (100, 600));
         assert_eq!(to_fill(1000, 500), (0, 500), "for windows");
+        budget.give_back_filled(PageCount::new(200));
+        let others = budget.available_to_fill();
+        assert_eq!(others.get(), 200, "what other files have stays");
         assert_eq!(to_fill(0, 0), (UNREAD_PAGES_MAX, UNREAD_PAGES_MAX));
         assert_eq!(to_fill(0, 1 << 19), (0, UNREAD_PAGES_MAX));
     }

@@ -184,9 +184,10 @@ impl Filled {
     /// What was asked for to fill it in and is not read is given up.
     pub(super) fn give_up(&mut self, group: &Group) {
         if let Some(mut filling) = group.fillings.get(self.of) {
-            self.given_up += filling.give_up().get();
+            let given_up = filling.give_up();
+            self.given_up += given_up.get();
             group.fillings.note(self.of, &filling);
-            group.budget.set_filled(PageCount::new(0));
+            group.budget.give_back_filled(given_up);
         }
     }
 }
