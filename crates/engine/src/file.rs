@@ -15,7 +15,6 @@ use crate::adviser::{Answer, CallsMade, Residency};
 use crate::budget::Published;
 use crate::device::Ask;
 use crate::devices::DevicePlace;
-use crate::filling::Unasked;
 use crate::group::Group;
 use crate::guard::Consumed;
 use crate::range_lists::ListOf;
@@ -25,27 +24,14 @@ use crate::waiting::Waiting;
 
 mod account;
 mod around;
+mod facts;
 mod filled;
 mod host;
 
 pub use around::Around;
+pub use facts::{FileFacts, Wait};
 
 use filled::{Filled, Limits};
-
-/// A read that had to wait for the device.
-#[derive(Clone, Copy, Debug)]
-pub struct Wait {
-    /// The stream it belonged to.
-    pub stream: Option<StreamId>,
-    /// It lay inside a window.
-    pub covered: bool,
-    /// What [`FileState::served`] said of it.
-    pub served: Option<PageCount>,
-    /// What [`FileState::unasked`] said of it.
-    pub unasked: Option<Unasked>,
-    /// How long it took.
-    pub waited_ns: u64,
-}
 
 /// State of one file. The default is a file never read; all zero bytes are one too, for which
 /// nothing is asked until it was opened.
@@ -101,17 +87,6 @@ pub struct FileState {
 
 /// A larger table of streams, lent by the host once [`FileState::wants_many`] says so.
 pub type Many<'a> = Option<&'a mut [Stream]>;
-
-/// What a host says of a file when it opens it.
-#[derive(Clone, Copy, Debug)]
-pub struct FileFacts {
-    /// Its length; nothing beyond is asked for.
-    pub file_pages: PageCount,
-    /// The device it lies on.
-    pub device: DevicePlace,
-    /// The limits that hold for it.
-    pub knobs: Knobs,
-}
 
 impl FileState {
     /// The file was opened, or looked at again.
@@ -203,7 +178,6 @@ impl FileState {
         let Around {
             group,
             device,
-            is_shared,
             has_lone_reads,
             now,
             ..
@@ -257,8 +231,31 @@ impl FileState {
             let run = self.streams.newest_run(table);
             self.on_range(access, run, &mut outcome, around, moment);
         }
+        self.on_outcome(many, access, &mut outcome, around, asker);
+        outcome
+    }
+
+    /// Takes in what came of an access: counts, tells others, and fills in where nothing is asked for. Not on the stack
+    /// while that is found out, which a handler of signals has little of.
+    #[inline(never)]
+    fn on_outcome(
+        &mut self,
+        many: Many<'_>,
+        access: PageRange,
+        outcome: &mut Outcome,
+        around: &Around<'_>,
+        asker: u64,
+    ) {
+        let Around {
+            group,
+            device,
+            is_shared,
+            now,
+            ..
+        } = *around;
+        let (file_pages, knobs) = (self.file_pages, self.knobs);
         let limits = Limits { file_pages, knobs };
-        let fills_in = self.filled.on_read(access, &mut outcome, &limits, around);
+        let fills_in = self.filled.on_read(access, outcome, &limits, around);
         if fills_in {
             self.active = now;
         }
@@ -293,12 +290,11 @@ impl FileState {
         if asks || at_end || is_refused || is_left {
             self.publish(many, group);
         }
-        self.tell_scan(access, &outcome, at_end, around);
+        self.tell_scan(access, outcome, at_end, around);
         if at_end {
             self.end_scan(group);
         }
         self.tell_guard(group, now);
-        outcome
     }
 
     /// How far a scan has come, and who reads it ahead.
@@ -334,6 +330,7 @@ impl FileState {
 
     /// `access` belongs to no stream: it begins a range, which may be one of a list. `run` is the one that was read
     /// last.
+    #[inline(never)]
     fn on_range(
         &mut self,
         access: PageRange,

@@ -43,6 +43,7 @@ mod lent;
 pub mod mapped_window;
 pub mod members;
 mod opening;
+mod pending;
 pub mod range_lists;
 pub mod recording;
 pub mod report;

@@ -18,20 +18,22 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ahead_policy::adaptive::{Outcome, Quick, StreamId};
-use ahead_policy::decision::Decision;
 use ahead_policy::reason::Reason;
 use ahead_policy::steering::steering;
 use ahead_units::{Advice, ByteRange, PageCount, PageRange, Timestamp};
 
-use crate::adviser::{Act, Adviser, Answer, Calls, CallsMade, Residency, apply};
+use crate::adviser::{Act, Adviser, Answer, Calls, Residency};
 use crate::device_facts::DeviceFacts;
 use crate::devices::{DevicePlace, Devices};
 use crate::file::{Around, FileFacts, Wait};
 use crate::filling::Unasked;
 use crate::group::Group;
 use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
+use crate::pending::first_piece;
 use crate::settings::{PolicyChoice, Settings};
 use crate::widening::widened;
+
+pub use crate::pending::{Carried, Pending};
 
 steering! {
     /// A reader that has neither asked nor waited for so long is believed to be gone. Shorter, and a
@@ -51,22 +53,6 @@ const SWEEP_EVERY_NS: u64 = 100_000_000;
 
 /// Reads between two additions to a host's account.
 const ACCOUNT_EVERY: u64 = 4096;
-
-/// First piece of a small file that is brought whole, 128 KiB at least: what the kernel lets a reader wait for at most. Less, and
-/// files of 20 KiB become two requests each (half as long again on a network volume); all at once, and a reader that computes
-/// between its reads waits for what it could have computed beside (generated seed 16014 on hdd: 1.27 of the kernel's time).
-const FIRST_PIECE_PAGES: PageCount = PageCount::new(32);
-
-/// The same of what says that it has an arm: 32 KiB. It takes longer to transfer, and files that lie in a row are one request
-/// for it, however fast it seems by them (generated seed 60045: files of 65 KiB in reads of 8 took 1.24 of the kernel's time,
-/// and take 1.09; on flash as small pieces cost 1.02).
-const FIRST_PIECE_PAGES_OF_ARM: PageCount = PageCount::new(8);
-
-/// The first request of a run is not waited for as a whole up to here: 1 MiB. On one arm, which is slow to transfer: the 472 KiB behind
-/// the first read of small files came all at once (generated seed 62143 on hdd: 1.07 of the kernel's time, in pieces 1.00). Several
-/// arms are kept at work by it (970043 on an array: 1.05, in pieces 1.39), and one that is shared, also with other
-/// processes, goes to others between pieces (40043: 1.21, in one 1.04); eight threads that begin at once in one file of 256 MiB, before that is known, take 1.05 times as long.
-const BEGIN_PAGES_MAX: PageCount = PageCount::new(256);
 
 /// Deferred facts that are taken in at once. Other threads may keep leaving more.
 const DEFERRED_MAX: usize = 8;
@@ -115,73 +101,6 @@ impl<F> Token<F> {
             unasked: None,
             widened: None,
         }
-    }
-}
-
-/// A decision that waits for the host to carry it out.
-#[derive(Clone, Copy, Debug)]
-pub struct Pending {
-    /// What, and why.
-    pub decision: Decision,
-    stream: Option<StreamId>,
-    calls: Calls,
-    at: Timestamp,
-}
-
-/// What came of a [`Pending`] decision.
-#[derive(Clone, Copy, Debug)]
-pub struct Carried {
-    stream: Option<StreamId>,
-    /// What the calls came to.
-    pub asked: CallsMade,
-    file_pages: Option<PageCount>,
-    /// How long the calls have held up the reader.
-    held_ns: u64,
-    /// How much later than the access they were made, where that is known.
-    late_ns: Option<u64>,
-    /// The first range of what was to be asked for.
-    pages: PageRange,
-    /// When that was decided.
-    at: Timestamp,
-}
-
-impl Pending {
-    /// Carries the decision out, call by call.
-    pub fn carry_out(&self, adviser: &mut impl Adviser) -> Carried {
-        let held_before_ns = adviser.held_ns();
-        let file_pages = adviser.prepare(&self.decision);
-        let asked = match file_pages {
-            Some(pages) => apply(&self.decision.prefetch, &self.calls, pages, adviser),
-            None => CallsMade::nothing(Answer::NotHere),
-        };
-        adviser.finish(&self.decision, &asked);
-        Carried {
-            stream: self.stream,
-            asked,
-            file_pages,
-            held_ns: adviser.held_ns().saturating_sub(held_before_ns),
-            late_ns: adviser.late_ns(),
-            pages: self.decision.prefetch.first.pages(),
-            at: self.at,
-        }
-    }
-}
-
-/// Pages of the first piece of a request, at least, where a reader is not to wait for all of it: where runs
-/// end and begin often, where a small file is brought whole, which ends with the first piece for most, and where a run begins that
-/// has an arm to itself.
-fn first_piece(knows_runs: bool, decision: &Decision, around: &Around<'_>) -> Option<PageCount> {
-    let device = around.device;
-    let is_short = decision.prefetch.pages() <= BEGIN_PAGES_MAX;
-    let has_one_arm = device.estimate().depth <= 1;
-    match decision.reason {
-        Reason::ExpectedWhole if device.says_arm() => Some(FIRST_PIECE_PAGES_OF_ARM),
-        Reason::ExpectedWhole => Some(FIRST_PIECE_PAGES),
-        Reason::StreamBegan if is_short && has_one_arm && !around.is_contested() => {
-            Some(PageCount::new(0))
-        }
-        _ if knows_runs => Some(PageCount::new(0)),
-        _ => None,
     }
 }
 
@@ -287,11 +206,24 @@ impl<F: FileTable> Session<F> {
     ) -> Result<(Token<F::File>, Option<Pending>), EnterError> {
         let access = access.into();
         let mut token = Token::new(file, access.pages());
+        let pending = self.take_in(file, access, now, &mut token)?;
+        Ok((token, pending))
+    }
+
+    /// Writes what is known to `token`. Handed back with the decision, both would be on the stack several times.
+    #[inline(never)]
+    fn take_in(
+        &self,
+        file: F::File,
+        access: ByteRange,
+        now: Timestamp,
+        token: &mut Token<F::File>,
+    ) -> Result<Option<Pending>, EnterError> {
         let mut entered = match self.files.enter(file) {
             Ok(entered) => entered,
             Err(EnterError::Busy) => {
                 self.files.defer(file, Deferred::Access(access));
-                return Ok((token, None));
+                return Ok(None);
             }
             Err(gone) => return Err(gone),
         };
@@ -314,7 +246,7 @@ impl<F: FileTable> Session<F> {
         if pending.is_some() || out_of_memory {
             self.give_back_idle_windows(now);
         }
-        Ok((token, pending))
+        Ok(pending)
     }
 
     /// `is_late`: the access is taken in after it was made, and what it waited is not told of.
@@ -403,19 +335,34 @@ impl<F: FileTable> Session<F> {
     ) -> Result<Token<F::File>, EnterError> {
         // What other threads left came before this read.
         self.take_in_deferred(file, now, adviser);
-        let (token, pending) = self.on_access(file, access, now)?;
-        if let Some(window) = token.widened
-            && adviser.act(Act::Widen) != Answer::Refused
+        let access = access.into();
+        let mut token = Token::new(file, access.pages());
+        let pending = self.take_in(file, access, now, &mut token)?;
+        if let Some(window) = token.widened {
+            self.widen(file, window, adviser);
+        }
+        if let Some(pending) = &pending {
+            self.carry_out(file, pending, adviser);
+            self.take_in_deferred(file, now, adviser);
+        }
+        Ok(token)
+    }
+
+    /// The kernel is given `window` of the open file.
+    #[inline(never)]
+    fn widen(&self, file: F::File, window: PageCount, adviser: &mut impl Adviser) {
+        if adviser.act(Act::Widen) != Answer::Refused
             && let Ok(mut entered) = self.files.enter(file)
         {
             entered.state().0.set_kernel_window(window);
         }
-        if let Some(pending) = pending {
-            let carried = pending.carry_out(adviser);
-            self.on_carried_out(file, &carried);
-            self.take_in_deferred(file, now, adviser);
-        }
-        Ok(token)
+    }
+
+    /// Not on the stack of a decision, which readers with little of it wait for.
+    #[inline(never)]
+    fn carry_out(&self, file: F::File, pending: &Pending, adviser: &mut impl Adviser) {
+        let carried = pending.carry_out(adviser);
+        self.on_carried_out(file, &carried);
     }
 
     /// Whether `read`, the first one through its descriptor, found what was asked for before, and there is more of it to be read:
@@ -432,6 +379,7 @@ impl<F: FileTable> Session<F> {
         state.has_unread(many, &self.group)
     }
 
+    #[inline(never)]
     fn take_in_deferred(&self, file: F::File, now: Timestamp, adviser: &mut impl Adviser) {
         for _ in 0..DEFERRED_MAX {
             let Ok(mut entered) = self.files.enter(file) else {
@@ -442,9 +390,8 @@ impl<F: FileTable> Session<F> {
                 Some(Deferred::Access(access)) => {
                     let (_, pending) = self.decide(&mut entered, file, access, now, true);
                     drop(entered);
-                    if let Some(pending) = pending {
-                        let carried = pending.carry_out(adviser);
-                        self.on_carried_out(file, &carried);
+                    if let Some(pending) = &pending {
+                        self.carry_out(file, pending, adviser);
                     }
                 }
                 Some(Deferred::Answer(stream, asked)) => {

@@ -65,8 +65,8 @@ pub(crate) enum Begin {
     Ignore,
     /// Not watched: [`Unwatched::has_waited`] after the read.
     Unwatched(Unwatched),
-    /// One more step of a learned stream. Noted.
-    Quick(Token),
+    /// One more step of a learned stream: noted, and the token written.
+    Quick,
     /// [`before_read`] has to look.
     Closer,
 }
@@ -81,14 +81,20 @@ pub(crate) fn only_timed(fd: c_int) -> Option<&'static Line> {
 }
 
 /// Looks at a read of `length` bytes that is about to begin at `position`, or where the descriptor
-/// stands. Changes no `errno` and cannot panic.
+/// stands. What is known is written to `token`: handed back, it would be on the stack several times, of which a handler
+/// of signals has little. Changes no `errno` and cannot panic.
 #[inline]
-pub(crate) fn begin(fd: c_int, position: Option<u64>, length: usize) -> Begin {
+pub(crate) fn begin(
+    fd: c_int,
+    position: Option<u64>,
+    length: usize,
+    token: &mut Option<Token>,
+) -> Begin {
     let Some(line) = line(fd) else {
         return begin_without_line(fd);
     };
     match line.entry() {
-        Entry::File(entry) => begin_watched(fd, line, entry, position, length),
+        Entry::File(entry) => begin_watched(fd, line, entry, (position, length), token),
         Entry::Unwatched => begin_unwatched(line),
         Entry::Advised | Entry::Ignored => Begin::Ignore,
     }
@@ -123,8 +129,8 @@ fn begin_watched(
     fd: c_int,
     line: &'static Line,
     entry: FileEntry,
-    position: Option<u64>,
-    length: usize,
+    (position, length): (Option<u64>, usize),
+    token: &mut Option<Token>,
 ) -> Begin {
     let Some(host) = host::get() else {
         return Begin::Ignore;
@@ -149,14 +155,17 @@ fn begin_watched(
             line.set(Entry::Unwatched);
             Begin::Unwatched(Unwatched::begin(line))
         }
-        Ok((Quick::Step(_) | Quick::Left(_) | Quick::Calm, read)) => Begin::Quick(Token {
-            fd,
-            line,
-            read,
-            moves_position,
-            position: start,
-            timer: Timer::start(line),
-        }),
+        Ok((Quick::Step(_) | Quick::Left(_) | Quick::Calm, read)) => {
+            *token = Some(Token {
+                fd,
+                line,
+                read,
+                moves_position,
+                position: start,
+                timer: Timer::start(line),
+            });
+            Begin::Quick
+        }
         Ok((Quick::No, _)) | Err(EnterError::Busy | EnterError::Gone) => Begin::Closer,
     }
 }

@@ -105,6 +105,7 @@ impl Recent {
 
     /// Where the elements are of which a run reads one after the other, if `access` and two recent ones are evenly spaced to the byte, those by
     /// `step` bytes before others; and remembers it.
+    #[inline(never)]
     pub(super) fn stride_of_run(&mut self, access: &Access, step: Option<i64>) -> Option<Grid> {
         let known = step.and_then(|step| self.of_step(access, step));
         let grid = known.or_else(|| self.exact(access).map(|stride| stride.grid));

@@ -6,7 +6,7 @@
 //! through a descriptor that is not watched are only timed ([`watch`](crate::watch)).
 
 use crate::guard::guarded;
-use crate::ops::{self, Begin, Unwatched};
+use crate::ops::{self, Begin, Token, Unwatched};
 use crate::{identity, recording, ticks, wake};
 use libc::{c_int, off_t, size_t, ssize_t};
 
@@ -54,7 +54,8 @@ pub(super) fn announced(
     let length = length.min(CALL_BYTES_MAX);
     // The first look and the end of a read that did not wait change no `errno` and cannot panic,
     // so they need no guard: nearly all reads end here.
-    let token = match ops::begin(fd, start.offset(), length) {
+    let mut token = None;
+    match ops::begin(fd, start.offset(), length, &mut token) {
         Begin::Ignore => return ignored(fd, start, call),
         Begin::Unwatched(unwatched) => {
             let result = call();
@@ -63,16 +64,27 @@ pub(super) fn announced(
             }
             return result;
         }
-        Begin::Quick(token) => Some(token),
-        Begin::Closer => guarded(|| ops::before_read(fd, start.offset(), length)).flatten(),
-    };
+        Begin::Quick => {}
+        Begin::Closer => look_closer(fd, start.offset(), length, &mut token),
+    }
     let result = call();
-    if let Some(token) = token
-        && ops::after_read(&token, result)
+    if let Some(token) = &token
+        && ops::after_read(token, result)
     {
-        guarded(|| ops::after_wait(&token));
+        guarded(|| ops::after_wait(token));
     }
     result
+}
+
+/// [Looks closer](ops::before_read) at a read that is about to begin, and writes what is known to `token`.
+#[inline]
+pub(super) fn look_closer(
+    fd: c_int,
+    position: Option<u64>,
+    length: usize,
+    token: &mut Option<Token>,
+) {
+    guarded(|| *token = ops::before_read(fd, position, length));
 }
 
 /// A read that is of no interest to the decisions; a recording wants those of programs that give
@@ -111,11 +123,10 @@ pub(super) fn report(fd: c_int, start: Start, bytes: usize, elapsed: Option<u64>
     let Some(offset) = start.offset().or(tracked).or_else(stood) else {
         return;
     };
-    let token = match ops::begin(fd, Some(offset), bytes) {
-        Begin::Ignore | Begin::Unwatched(_) => None,
-        Begin::Quick(token) => Some(token),
-        Begin::Closer => guarded(|| ops::before_read(fd, Some(offset), bytes)).flatten(),
-    };
+    let mut token = None;
+    if let Begin::Closer = ops::begin(fd, Some(offset), bytes, &mut token) {
+        look_closer(fd, Some(offset), bytes, &mut token);
+    }
     match (token, elapsed) {
         (Some(token), Some(elapsed)) => {
             let token = token.that_took(elapsed);

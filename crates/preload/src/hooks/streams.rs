@@ -7,7 +7,7 @@
 //! afterwards. The clock is read for them only where little is left in the buffer.
 
 use super::descriptors::{closing, opened};
-use super::reads::{Start, report, waited};
+use super::reads::{Start, look_closer, report, waited};
 use crate::guard::guarded;
 use crate::ops::{self, Begin, Token, Unwatched};
 use crate::{identity, stdio, ticks, trees, wake, watch};
@@ -66,11 +66,9 @@ impl Refill {
             None => ops::tracked_position(fd).or_else(|| identity::position(fd))?,
         };
         refill.start = Some(start);
-        refill.token = match ops::begin(fd, Some(start), length) {
-            Begin::Ignore | Begin::Unwatched(_) => None,
-            Begin::Quick(token) => Some(token),
-            Begin::Closer => guarded(|| ops::before_read(fd, Some(start), length)).flatten(),
-        };
+        if let Begin::Closer = ops::begin(fd, Some(start), length, &mut refill.token) {
+            look_closer(fd, Some(start), length, &mut refill.token);
+        }
         Some(refill)
     }
 

@@ -80,8 +80,9 @@ fn read_with(fd: &OwnedFd, token: &Token) -> u64 {
 
 /// The same as the hooks do it: by the quick path, if that takes it.
 fn read_a_page_quickly(fd: &OwnedFd) -> (u64, bool) {
-    match begin(fd.as_raw_fd(), None, 4096) {
-        Begin::Quick(token) => (read_with(fd, &token), true),
+    let mut token = None;
+    match begin(fd.as_raw_fd(), None, 4096, &mut token) {
+        Begin::Quick => (read_with(fd, &token.expect("written")), true),
         Begin::Closer => (read_a_page(fd), false),
         Begin::Ignore | Begin::Unwatched(_) => panic!("it is watched"),
     }

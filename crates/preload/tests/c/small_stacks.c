@@ -1,7 +1,7 @@
 /*
  * Reads on stacks as small as programs have them: threads of PTHREAD_STACK_MIN, and a handler of
  * signals on 8 KiB, of which its registers take nearly half. "measure" prints how much of a stack
- * was used.
+ * was used, "measure-handler" how much below the frame of a handler.
  */
 #include "place.h"
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { SIZE = 4 << 20, FILES = 200, MEASURED = 256 << 10, OF_HANDLER = 8192, PAINT = 0xa5 };
+enum { SIZE = 4 << 20, FILES = 200, MEASURED = 256 << 10, OF_HANDLER = 8192, RED_ZONE = 256, PAINT = 0xa5 };
 static unsigned char bytes[65536];
 static const char *of_handler;
 
@@ -65,6 +65,28 @@ static unsigned char *stack_of(size_t size)
 
 static void handle(int number) { (void)number; read_forward(of_handler, 3); }
 
+static unsigned char *painted;
+
+/* Names are resolved before: the loader saves all registers for that. */
+static void handle_and_measure(int number)
+{
+    unsigned char here; size_t left = 0, below = &here - RED_ZONE - painted;
+    (void)number; read_forward("s1", 1); read_backward_and_anywhere("s1", 1);
+    MUST(close(openat(AT_FDCWD, "s1", O_RDONLY)) == 0);
+    memset(painted, PAINT, below);
+    read_forward(of_handler, 3); read_backward_and_anywhere("s2", 2); read_tree();
+    while (left < below && painted[left] == PAINT) left++;
+    printf("%zu\n", below - left + RED_ZONE);
+}
+
+static void on_signal_stack(void (*handler)(int), size_t size)
+{
+    stack_t stack = { .ss_sp = painted = stack_of(size), .ss_size = size };
+    struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
+    of_handler = "s3"; MUST(sigaltstack(&stack, NULL) == 0); MUST(sigaction(SIGUSR1, &action, NULL) == 0);
+    MUST(raise(SIGUSR1) == 0);
+}
+
 static void make_files(void)
 {
     make_file("s1", 1, SIZE); make_file("s2", 2, SIZE); make_file("s3", 3, SIZE); mkdir("tree", 0700);
@@ -89,11 +111,10 @@ int main(int count, char **arguments)
     } else if (strcmp(arguments[1], "threads") == 0) {
         size_t size = sysconf(_SC_THREAD_STACK_MIN);
         run(everything, stack_of(size), size);
+    } else if (strcmp(arguments[1], "measure-handler") == 0) {
+        on_signal_stack(handle_and_measure, MEASURED);
     } else {
-        stack_t stack = { .ss_sp = stack_of(OF_HANDLER), .ss_size = OF_HANDLER };
-        struct sigaction action = { .sa_handler = handle, .sa_flags = SA_ONSTACK };
-        of_handler = "s3"; MUST(sigaltstack(&stack, NULL) == 0); MUST(sigaction(SIGUSR1, &action, NULL) == 0);
-        MUST(raise(SIGUSR1) == 0);
+        on_signal_stack(handle, OF_HANDLER);
     }
     return 0;
 }

@@ -57,7 +57,7 @@ const ROUNDS_MISSED: u64 = 3;
 struct Arrival<'a, M, O> {
     access: &'a Access,
     now: Timestamp,
-    moment: M,
+    moment: &'a LazyCell<Moment, M>,
     observer: &'a mut O,
 }
 
@@ -117,7 +117,7 @@ impl FileStreams {
         let arrival = Arrival {
             access,
             now,
-            moment,
+            moment: &LazyCell::new(moment),
             observer,
         };
         let hint = self.hint(streams);
@@ -165,6 +165,7 @@ impl FileStreams {
     }
 
     /// `access` lies in the window of the stream at `place`, far ahead of its reader.
+    #[inline(never)]
     fn on_stray<O: Observer>(
         &mut self,
         streams: &mut [Stream],
@@ -186,6 +187,7 @@ impl FileStreams {
     }
 
     /// `access` continues the stream at `place`, which is not the one that was expected.
+    #[inline(never)]
     fn continue_at<O: Observer>(
         &mut self,
         streams: &mut [Stream],
@@ -265,6 +267,7 @@ impl FileStreams {
 
     /// No stream explains `access`: it becomes a candidate, the third element of a stride, or the
     /// first access of a scan that is expected.
+    #[inline(never)]
     fn begin<O: Observer>(
         &mut self,
         streams: &mut [Stream],
@@ -282,7 +285,7 @@ impl FileStreams {
         self.recent.remember(access);
         let place = self.add_candidate(streams, access, None, observer);
         if let Some(stride) = stride {
-            let (device, grid, tick) = (moment().device, stride.grid, self.tick);
+            let (device, grid, tick) = (moment.device, stride.grid, self.tick);
             let row = NewRow::up_to(access, grid, ELEMENTS_SEEN);
             let follows = self.end_row(streams, &row, observer);
             if stride.is_of_arms_of(&device) {
@@ -301,14 +304,13 @@ impl FileStreams {
         let Some(place) = place.filter(|_| access.start.get() == 0) else {
             return self.unexplained();
         };
-        let moment = moment();
-        let Some(begun) = scan::expected(self.scan_request, access, &moment) else {
+        let Some(begun) = scan::expected(self.scan_request, access, moment) else {
             return self.unexplained();
         };
         streams[place].become_scan(access.pages(), begun.request, &mut report(place, observer));
         self.last = place8(place);
         let stream = &mut streams[place];
-        let mut outcome = self.ask(stream, place8(place), access, now, &moment, false);
+        let mut outcome = self.ask(stream, place8(place), access, now, moment, false);
         if begun.reason == Reason::Reopened {
             outcome.decision.pattern = Pattern::Looping;
         }
@@ -362,7 +364,7 @@ impl FileStreams {
         let stream = &mut streams[place];
         let covered = access.end.get() <= found.frontier;
         if !covered {
-            return self.ask(stream, place8(place), access, now, &moment(), covered);
+            return self.ask(stream, place8(place), access, now, moment, covered);
         }
         let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
         Outcome::of(decision, stream.id(place8(place)), covered)
@@ -402,10 +404,45 @@ impl FileStreams {
             moment,
             observer,
         } = arrival;
+        let covered = streams[usize::from(place)].covers(access);
+        let arrival = Arrival {
+            access,
+            now,
+            moment,
+            observer: &mut *observer,
+        };
+        if !self.move_on(streams, place, arrival, covered) {
+            let stream = &streams[usize::from(place)];
+            let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
+            return Outcome::of(decision, stream.id(place), covered);
+        }
+        let stream = &mut streams[usize::from(place)];
+        let outcome = self.ask(stream, place, access, now, moment, covered);
+        if outcome.decision.prefetch.count > 0 {
+            self.end_strides_inside(streams, place, observer);
+        }
+        outcome
+    }
+
+    /// The stream at `place` goes on with an access. Returns whether it is to ask. Not on the stack while it asks: the
+    /// two are the deepest that a read in a handler of signals goes.
+    #[inline(never)]
+    fn move_on<O: Observer>(
+        &mut self,
+        streams: &mut [Stream],
+        place: u8,
+        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+        covered: bool,
+    ) -> bool {
+        let Arrival {
+            access,
+            now,
+            moment,
+            observer,
+        } = arrival;
         let may_take_turns = streams[usize::from(place)].may_take_turns()
             && matching::is_alone(streams, place.into(), self.tick);
         let stream = &mut streams[usize::from(place)];
-        let covered = stream.covers(access);
         if stream.has_ended() && stream.resume(access) {
             self.runs.on_resumed();
         }
@@ -423,8 +460,7 @@ impl FileStreams {
         let hole = stream.hole_before(access);
         // From there on was read before: nothing is asked for.
         let is_long_passed = stream.has_passed_long(access);
-        let moment = LazyCell::new(moment);
-        let is_read_on = hole > 0 && stream.reads_on(hole, &moment);
+        let is_read_on = hole > 0 && stream.reads_on(hole, moment);
         let has_others = |grid: &Grid| self.recent.in_turn(access, grid).next().is_some();
         let takes_turns = may_take_turns && stride.as_ref().is_some_and(has_others);
         let seen = Seen {
@@ -452,16 +488,8 @@ impl FileStreams {
         if crossed || !self.debt.is_zero() || stream.has_holes() {
             self.debt
                 .settle(step, access.pages(), covered, &moment.knobs);
-            if crossed {
-                let outcome = self.ask(stream, place, access, now, &moment, covered);
-                if outcome.decision.prefetch.count > 0 {
-                    self.end_strides_inside(streams, place, observer);
-                }
-                return outcome;
-            }
         }
-        let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
-        Outcome::of(decision, stream.id(place), covered)
+        crossed
     }
 
     fn ask(

@@ -34,6 +34,7 @@ impl FileStreams {
 
     /// The stream at `place` took a step to `access`, from where it expected an element `before`, if it is one that is followed. Whether that
     /// is the first one of a row.
+    #[inline(never)]
     pub(super) fn on_row_step<O: Observer>(
         &mut self,
         streams: &mut [Stream],

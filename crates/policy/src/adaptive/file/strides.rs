@@ -10,6 +10,7 @@ use crate::adaptive::window::pages32;
 
 impl FileStreams {
     /// The run at `place` became a stride, of which `access` is an element: so are those that were read since the one before that of others.
+    #[inline(never)]
     pub(super) fn begin_others<O: Observer>(
         &mut self,
         streams: &mut [Stream],

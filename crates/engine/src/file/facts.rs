@@ -1,0 +1,34 @@
+//! What a host says of a file.
+
+use ahead_policy::adaptive::StreamId;
+use ahead_policy::knobs::Knobs;
+use ahead_units::PageCount;
+
+use crate::devices::DevicePlace;
+use crate::filling::Unasked;
+
+/// What a host says of a file when it opens it.
+#[derive(Clone, Copy, Debug)]
+pub struct FileFacts {
+    /// Its length; nothing beyond is asked for.
+    pub file_pages: PageCount,
+    /// The device it lies on.
+    pub device: DevicePlace,
+    /// The limits that hold for it.
+    pub knobs: Knobs,
+}
+
+/// A read that had to wait for the device.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// The stream it belonged to.
+    pub stream: Option<StreamId>,
+    /// It lay inside a window.
+    pub covered: bool,
+    /// What [`FileState::served`](crate::file::FileState::served) said of it.
+    pub served: Option<PageCount>,
+    /// What [`FileState::unasked`](crate::file::FileState::unasked) said of it.
+    pub unasked: Option<Unasked>,
+    /// How long it took.
+    pub waited_ns: u64,
+}
