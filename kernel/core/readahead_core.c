@@ -2203,18 +2203,28 @@ static bool is_worth_reading(u64 hole, const struct ra_moment *moment)
 	return hole <= worth_reading(moment);
 }
 
+/*
+ * Pages that a run is expected to leave out before its next read: what it does
+ * in the mean, or half way to the newest hole if that is longer. Where holes
+ * grow the mean comes after them.
+ */
+static u64 expected_hole(const struct ra_stream *stream)
+{
+	u64 held = stream->held, spanned = stream->spanned;
+	u64 accesses = max_of(div64_u64(held, max_of(stream->length, 1)), 1);
+	u64 mean = div64_u64(minus(spanned, held), accesses);
+	u64 newest = minus(step_of(stream), stream->length);
+
+	return (mean + max_of(newest, mean)) / 2;
+}
+
 /* Reading through the holes of a run pays. */
 static bool holes_pay(const struct ra_stream *stream,
 		      const struct ra_moment *moment)
 {
-	u64 held = stream->held, spanned = stream->spanned;
-	u64 accesses;
-
-	if (times(held, moment->hit_rate) < spanned)
+	if (times(stream->held, moment->hit_rate) < stream->spanned)
 		return false;
-	accesses = max_of(div64_u64(held, max_of(stream->length, 1)), 1);
-	return is_worth_reading(div64_u64(minus(spanned, held), accesses),
-				moment);
+	return is_worth_reading(expected_hole(stream), moment);
 }
 
 /* What a request for so many pages ends on a multiple of. */

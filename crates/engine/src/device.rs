@@ -466,7 +466,18 @@ impl Device {
     }
 
     /// A read of `pages` that began a stream waited `waited_ns`, behind nobody that we know of.
-    pub fn on_first_wait(&self, waited_ns: u64, pages: u64, now: Timestamp) {
+    pub fn on_first_wait(
+        &self,
+        waited_ns: u64,
+        access: PageRange,
+        is_shared: bool,
+        now: Timestamp,
+    ) {
+        self.passing.on_read(access, waited_ns);
+        if is_shared {
+            return;
+        }
+        let pages = access.len().get();
         let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
         if !is_fixed && !self.is_contested() && self.is_believable(waited_ns, now) {
             self.try_kept(waited_ns);

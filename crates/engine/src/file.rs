@@ -499,19 +499,19 @@ impl FileState {
             stream,
             covered,
             served,
-            unasked,
+            filled_read,
             waited_ns,
         } = wait;
         self.active = now;
         self.waiting
             .on_wait(waited_ns, now, device.estimate().access_ns);
         self.tally.waits += 1;
-        let is_filled_in = unasked.is_some_and(|unasked| unasked.is_inside);
-        if let Some(unasked) = unasked {
+        let is_filled_in = filled_read.is_some_and(|filled_read| filled_read.is_inside);
+        if let Some(filled_read) = filled_read {
             let is_alone = self.waiting.is_alone(now);
             let access = access.before(PageIndex::new(self.file_pages.get()));
             self.filled
-                .on_wait(unasked, access, waited_ns, is_alone, around);
+                .on_wait(filled_read, access, waited_ns, is_alone, around);
         }
         let streams = table(&mut self.few, many.as_deref_mut());
         self.streams.on_wait(streams, stream, access, covered);
@@ -529,8 +529,8 @@ impl FileState {
             } else if self.reason == Reason::KernelAsks {
                 // What the kernel has asked for is in front of those.
                 device.scans().opening().on_wait(access, waited_ns);
-            } else if !is_shared {
-                device.on_first_wait(waited_ns, access.len().get(), now);
+            } else {
+                device.on_first_wait(waited_ns, access, is_shared, now);
             }
             return;
         }

@@ -26,7 +26,7 @@ use crate::adviser::{Act, Adviser, Answer, Calls, Residency};
 use crate::device_facts::DeviceFacts;
 use crate::devices::{DevicePlace, Devices};
 use crate::file::{Around, FileFacts, Wait};
-use crate::filling::Unasked;
+use crate::filling::FilledRead;
 use crate::group::Group;
 use crate::host::{Deferred, EnterError, EnteredFile, FileTable};
 use crate::pending::first_piece;
@@ -83,8 +83,8 @@ pub struct Token<F> {
     pub covered: bool,
     /// How many of its pages are due to calls, where any are: [`FileState::served`](crate::file::FileState::served).
     pub served: Option<PageCount>,
-    /// What it is to a file that is filled in: [`FileState::unasked`](crate::file::FileState::unasked).
-    pub unasked: Option<Unasked>,
+    /// What it is to a file that is filled in: [`FileState::filled_read`](crate::file::FileState::filled_read).
+    pub filled_read: Option<FilledRead>,
     /// The window that the kernel is better to have of the open file, if that is another one.
     pub widened: Option<PageCount>,
 }
@@ -98,7 +98,7 @@ impl<F> Token<F> {
             stream: None,
             covered: false,
             served: None,
-            unasked: None,
+            filled_read: None,
             widened: None,
         }
     }
@@ -231,7 +231,7 @@ impl<F: FileTable> Session<F> {
         let (state, _) = entered.state();
         let device = state.device();
         token.served = state.served();
-        token.unasked = state.unasked();
+        token.filled_read = state.filled_read();
         let looks_at_memory = state.takes_look_at_memory();
         if state.has_window_of_device() {
             token.widened = widened(&outcome, self.devices.get(device), &self.group.budget);
@@ -418,7 +418,7 @@ impl<F: FileTable> Session<F> {
             stream: token.stream,
             covered: token.covered,
             served: token.served,
-            unasked: token.unasked,
+            filled_read: token.filled_read,
             waited_ns,
         };
         let around = self.around(state.device(), now);

@@ -101,7 +101,7 @@ impl World {
             covered: outcome.covered,
             served,
 
-            unasked: None,
+            filled_read: None,
             waited_ns: 8_000_000,
         };
         let access = PageRange::new(start, start + 16);
@@ -299,7 +299,7 @@ fn a_wait_without_a_stream_tells_about_the_device() {
         covered: false,
         served: None,
 
-        unasked: None,
+        filled_read: None,
         waited_ns: before / 2,
     };
     let around = Around {

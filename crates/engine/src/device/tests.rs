@@ -198,7 +198,9 @@ fn waits_at_the_same_time_are_a_queue_and_no_arm() {
 fn large_reads_from_a_slow_volume_make_no_arm() {
     let volume = device(false);
     for read in 1..100 {
-        volume.on_first_wait(3_400_000, 33, Timestamp::new(read * 4_000_000));
+        let access = PageRange::new(33 * read, 33 * (read + 1));
+        let now = Timestamp::new(read * 4_000_000);
+        volume.on_first_wait(3_400_000, access, false, now);
     }
     assert_eq!(volume.estimate(), DeviceEstimate::FLASH);
 }

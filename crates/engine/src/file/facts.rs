@@ -5,7 +5,7 @@ use ahead_policy::knobs::Knobs;
 use ahead_units::PageCount;
 
 use crate::devices::DevicePlace;
-use crate::filling::Unasked;
+use crate::filling::FilledRead;
 
 /// What a host says of a file when it opens it.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +27,8 @@ pub struct Wait {
     pub covered: bool,
     /// What [`FileState::served`](crate::file::FileState::served) said of it.
     pub served: Option<PageCount>,
-    /// What [`FileState::unasked`](crate::file::FileState::unasked) said of it.
-    pub unasked: Option<Unasked>,
+    /// What [`FileState::filled_read`](crate::file::FileState::filled_read) said of it.
+    pub filled_read: Option<FilledRead>,
     /// How long it took.
     pub waited_ns: u64,
 }

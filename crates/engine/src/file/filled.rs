@@ -10,7 +10,7 @@ use ahead_units::{PageCount, PageIndex, PageRange, Timestamp};
 use super::around::Around;
 use crate::adviser::{Answer, CallsMade};
 use crate::filling::fillings::{FillingOf, Place};
-use crate::filling::{Filling, Unasked, Waited, Want};
+use crate::filling::{FilledRead, Filling, Waited, Want};
 use crate::group::Group;
 
 /// `readahead_ratio` up to which nothing is asked for, or all is left to the kernel.
@@ -24,7 +24,7 @@ const HIT_RATE_OF_NONE: u32 = 1;
 pub(super) struct Filled {
     of: FillingOf,
     /// What the newest read is to that.
-    unasked: Option<Unasked>,
+    filled_read: Option<FilledRead>,
     /// It would be if there is more memory than is known.
     looks_at_memory: bool,
     /// Pages that were asked for and given up unread.
@@ -39,9 +39,9 @@ pub(super) struct Limits {
 }
 
 impl Filled {
-    /// Of the newest read, what it is to the file that it may fill in; `None` where a stream or the kernel asked for it.
-    pub(super) fn unasked(&self) -> Option<Unasked> {
-        self.unasked
+    /// Of the newest read, what it is to the file, if that may be filled in.
+    pub(super) fn filled_read(&self) -> Option<FilledRead> {
+        self.filled_read
     }
 
     /// Whether there is to be a look at the memory; once.
@@ -56,7 +56,8 @@ impl Filled {
 
     /// Whether the newest read is the first one of pages that were asked for to fill the file in.
     pub(super) fn has_found(&self) -> bool {
-        self.unasked.is_some_and(|unasked| unasked.is_found())
+        self.filled_read
+            .is_some_and(|filled_read| filled_read.is_found())
     }
 
     /// Pages that were asked for and not read.
@@ -78,13 +79,15 @@ impl Filled {
         let is_asked_for = outcome.covered
             || outcome.decision.prefetch.count > 0
             || outcome.decision.reason == Reason::KernelAsks;
-        // What is asked for anyway says nothing about the rest of the file.
-        let counts = around.sees_all && !is_asked_for && !access.is_empty();
-        self.unasked = counts.then(Unasked::default);
-        if !counts {
-            self.on_covered_read(access, around);
+        self.filled_read = None;
+        if !around.sees_all || access.is_empty() {
             return false;
         }
+        if is_asked_for {
+            self.filled_read = self.on_read_asked_for(access, around);
+            return false;
+        }
+        self.filled_read = Some(FilledRead::default());
         let fillings = &around.group.fillings;
         let memory = around.group.budget.memory();
         let mut filling =
@@ -104,11 +107,11 @@ impl Filled {
             filling.section(),
             around,
         );
-        let (unasked, piece) = filling.on_read(access, &device, want, around.now);
+        let (filled_read, piece) = filling.on_read(access, &device, want, around.now);
         self.note(&filling, around);
         drop(filling);
-        self.unasked = Some(unasked);
-        outcome.covered |= outcome.stream.is_none() && unasked.is_found();
+        self.filled_read = Some(filled_read);
+        outcome.covered |= outcome.stream.is_none() && filled_read.is_found();
         let Some(piece) = piece else {
             return false;
         };
@@ -121,12 +124,12 @@ impl Filled {
         true
     }
 
-    /// A stream or the kernel has asked for `access`.
-    fn on_covered_read(&self, access: PageRange, around: &Around<'_>) {
-        if let Some(mut filling) = around.group.fillings.get(self.of) {
-            filling.on_covered_read(access);
-            self.note(&filling, around);
-        }
+    /// A stream or the kernel asks for `access`.
+    fn on_read_asked_for(&self, access: PageRange, around: &Around<'_>) -> Option<FilledRead> {
+        let mut filling = around.group.fillings.get(self.of)?;
+        let read = filling.on_read_asked_for(access, &around.device.estimate());
+        self.note(&filling, around);
+        Some(read)
     }
 
     /// The group hears how much is not read.
@@ -161,7 +164,7 @@ impl Filled {
     /// A read of `access`, which is this to the file that it may fill in, waited `waited_ns`. `is_alone`: no other one of the file does.
     pub(super) fn on_wait(
         &mut self,
-        unasked: Unasked,
+        filled_read: FilledRead,
         access: PageRange,
         waited_ns: u64,
         is_alone: bool,
@@ -176,7 +179,7 @@ impl Filled {
             is_alone,
         };
         if let Some(mut filling) = around.group.fillings.get(self.of) {
-            filling.on_wait(access, unasked, waited);
+            filling.on_wait(access, filled_read, waited);
             self.note(&filling, around);
         }
     }

@@ -6,7 +6,7 @@ use ahead_units::{Advice, PageCount, PageRange, Timestamp};
 use super::FileState;
 use super::around::Around;
 use crate::adviser::CallsMade;
-use crate::filling::Unasked;
+use crate::filling::FilledRead;
 
 impl FileState {
     /// The program said through a descriptor of the file how it is going to read it. What it says about random
@@ -62,8 +62,8 @@ impl FileState {
     /// Of the newest read, what it is to the file that it may fill in; `None` where a stream or the kernel asked for it. As of
     /// [`FileState::served`].
     #[must_use]
-    pub fn unasked(&self) -> Option<Unasked> {
-        self.filled.unasked()
+    pub fn filled_read(&self) -> Option<FilledRead> {
+        self.filled.filled_read()
     }
 
     /// Whether the file could be filled in if there is more memory than is known, which is to be looked at once.

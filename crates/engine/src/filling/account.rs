@@ -14,11 +14,31 @@ const MEAN_READS: u64 = 16;
 /// cost, as those reads would have waited.
 const OWED_READS: u64 = 16;
 
+/// What reads of one kind wait, in the mean, those counted that do not wait.
+#[derive(Debug)]
+struct MeanWait {
+    ns: u64,
+}
+
+impl MeanWait {
+    /// A read begins: until it waits, it has not.
+    fn on_read(&mut self) {
+        self.ns -= self.ns / MEAN_READS;
+    }
+
+    /// It waited.
+    fn on_wait(&mut self, waited_ns: u64) {
+        self.ns = self.ns.saturating_add(waited_ns / MEAN_READS);
+    }
+}
+
 /// The account of one file. All zero: nothing was read.
 #[derive(Debug)]
 pub(super) struct Account {
-    /// What a first read outside of sections waits, in the mean.
-    mean_wait_ns: u64,
+    /// Of first reads outside of sections that nothing had asked for.
+    lone: MeanWait,
+    /// Of those that a stream or the kernel asks for.
+    asked_for: MeanWait,
     /// What was earned, less what was spent.
     may_spend_ns: i64,
     /// What the newest sections were to cost, until it is known what they do.
@@ -40,15 +60,16 @@ enum Settling {
 impl Account {
     /// Nothing was read.
     pub(super) const EMPTY: Self = Self {
-        mean_wait_ns: 0,
+        lone: MeanWait { ns: 0 },
+        asked_for: MeanWait { ns: 0 },
         may_spend_ns: 0,
         estimate_ns: 0,
         settling: Settling::Over,
     };
 
-    /// What a first read outside of sections waits, in the mean.
+    /// What a first read outside of sections waits that nothing had asked for, in the mean.
     pub(super) fn mean_wait_ns(&self) -> u64 {
-        self.mean_wait_ns
+        self.lone.ns
     }
 
     /// Whether so much may be spent.
@@ -56,9 +77,25 @@ impl Account {
         signed(cost_ns) <= self.may_spend_ns
     }
 
-    /// A first read inside of what was asked for finds its pages there: it has saved what others wait, but no more than `saved_ns_max`.
-    pub(super) fn on_found(&mut self, saved_ns_max: u64) {
-        self.earn(self.mean_wait_ns.min(saved_ns_max));
+    /// A first read inside of what was asked for finds its pages there: it has saved what others of its kind wait, but no more than `saved_ns_max`.
+    pub(super) fn on_found(&mut self, is_asked_for: bool, saved_ns_max: u64) {
+        let others = if is_asked_for {
+            &self.asked_for
+        } else {
+            &self.lone
+        };
+        self.earn(others.ns.min(saved_ns_max));
+    }
+
+    /// A first read outside begins, which a stream or the kernel asks for.
+    pub(super) fn on_first_read_asked_for(&mut self) {
+        self.asked_for.on_read();
+    }
+
+    /// Such a read waited.
+    pub(super) fn on_wait_asked_for(&mut self, waited_ns: u64) {
+        self.asked_for.on_wait(waited_ns);
+        self.earn_share(waited_ns);
     }
 
     /// A first read outside begins, with which nothing is asked for. Whether it says what such reads wait: then its wait, if it has one, is one of
@@ -66,8 +103,7 @@ impl Account {
     pub(super) fn on_first_read(&mut self) -> bool {
         let is_sample = self.settling == Settling::Over;
         if is_sample {
-            // Until it waits, it has not.
-            self.mean_wait_ns -= self.mean_wait_ns / MEAN_READS;
+            self.lone.on_read();
         }
         is_sample
     }
@@ -107,14 +143,14 @@ impl Account {
             }
             self.settling = Settling::Over;
         } else if is_sample {
-            self.mean_wait_ns = self.mean_wait_ns.saturating_add(waited_ns / MEAN_READS);
+            self.lone.on_wait(waited_ns);
         }
         self.earn_share(waited_ns);
     }
 
     /// A read waited inside of what was asked for.
     pub(super) fn on_vain_wait(&mut self, waited_ns: u64) {
-        let most = signed(self.mean_wait_ns.saturating_mul(OWED_READS));
+        let most = signed(self.lone.ns.saturating_mul(OWED_READS));
         let owed = self.may_spend_ns.min(0);
         self.spend(waited_ns);
         self.may_spend_ns = self.may_spend_ns.max((-most).min(owed));
@@ -133,11 +169,11 @@ impl Account {
 
     fn settle(&mut self, waited_ns: u64) {
         self.spend(waited_ns);
-        self.earn(self.mean_wait_ns);
-        if waited_ns < self.mean_wait_ns {
+        self.earn(self.lone.ns);
+        if waited_ns < self.lone.ns {
             // They wait less now than they did.
-            let others = self.mean_wait_ns - self.mean_wait_ns / MEAN_READS;
-            self.mean_wait_ns = others + waited_ns / MEAN_READS;
+            self.lone.on_read();
+            self.lone.on_wait(waited_ns);
         }
     }
 
@@ -208,17 +244,37 @@ mod tests {
         let mut account = Account::EMPTY;
         random(&mut account, 1000);
         let before = account.may_spend_ns;
-        account.on_found(u64::MAX);
+        account.on_found(false, u64::MAX);
         assert_eq!(
             account.may_spend_ns - before,
             signed(account.mean_wait_ns())
         );
-        account.on_found(1000);
+        account.on_found(false, 1000);
         account.on_vain_wait(1000);
         assert_eq!(
             account.may_spend_ns - before,
             signed(account.mean_wait_ns())
         );
+    }
+
+    /// Of a record of several reads the first one waits as long as any, and the others, which a stream asks for, for less.
+    #[test]
+    fn what_a_stream_asks_for_has_saved_what_such_reads_wait() {
+        let mut account = Account::EMPTY;
+        random(&mut account, 1000);
+        for read in 0..1000 {
+            account.on_first_read_asked_for();
+            if read % 2 == 0 {
+                account.on_wait_asked_for(ACCESS_NS);
+            }
+        }
+        let lone = account.mean_wait_ns();
+        assert!(lone >= ACCESS_NS - 16, "{lone}");
+        let before = account.may_spend_ns;
+        account.on_found(true, u64::MAX);
+        let saved = account.may_spend_ns - before;
+        let half = signed(ACCESS_NS) / 2;
+        assert!((saved - half).abs() < half / 10, "{saved}");
     }
 
     #[test]
@@ -252,7 +308,10 @@ mod tests {
             account.on_asking_wait(wait, true);
             account.on_wait(wait, false, true);
             account.on_vain_wait(wait);
-            account.on_found(u64::MAX);
+            account.on_found(false, u64::MAX);
+            account.on_first_read_asked_for();
+            account.on_wait_asked_for(wait);
+            account.on_found(true, u64::MAX);
         }
     }
 }

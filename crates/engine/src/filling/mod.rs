@@ -96,9 +96,9 @@ impl Blank for Filling {
     };
 }
 
-/// What a read is to the file that it fills in, where no stream and not the kernel asked for it.
+/// What a read is to a file that may be filled in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unasked {
+pub struct FilledRead {
     /// All of it was asked for to fill the file in.
     pub(crate) is_inside: bool,
     /// Something is asked for with it.
@@ -107,11 +107,13 @@ pub struct Unasked {
     is_sample: bool,
     /// Of some pages that were not read before.
     is_first: bool,
+    /// A stream or the kernel asks for it.
+    is_asked_for: bool,
     /// All of them were read before, or asked for: they were to be in memory.
     was_there: bool,
 }
 
-impl Unasked {
+impl FilledRead {
     /// Whether it is the first one of pages that were asked for to fill the file in.
     pub(crate) fn is_found(&self) -> bool {
         self.is_inside && self.is_first
@@ -222,51 +224,74 @@ impl Filling {
         device: &DeviceEstimate,
         want: Option<Want>,
         now: Timestamp,
-    ) -> (Unasked, Option<Piece>) {
-        let (is_inside, new_pages) = self.take_in(pages);
+    ) -> (FilledRead, Option<Piece>) {
         self.visits.on_read(self.cut.sections(pages).start);
-        let is_first = new_pages.get() > 0;
-        let mut unasked = Unasked {
-            is_inside,
-            is_first,
-            was_there: is_inside || !is_first && self.read.is_of_pages(),
-            ..Unasked::default()
-        };
-        if !is_first {
-            return (unasked, None);
+        let mut read = self.take_in_read(pages, device, false);
+        if !read.is_first || read.is_inside {
+            return (read, None);
         }
-        if is_inside {
+        let piece = want.and_then(|want| self.ask(pages, want, device, now));
+        read.asks = piece.is_some();
+        read.is_sample = !read.asks && self.account.on_first_read();
+        (read, piece)
+    }
+
+    /// `pages` are read, which a stream or the kernel asks for: nothing is asked for with them.
+    pub(crate) fn on_read_asked_for(
+        &mut self,
+        pages: PageRange,
+        device: &DeviceEstimate,
+    ) -> FilledRead {
+        let mut read = self.take_in_read(pages, device, true);
+        read.is_sample = read.is_first && !read.is_inside;
+        if read.is_sample {
+            self.account.on_first_read_asked_for();
+        }
+        read
+    }
+
+    fn take_in_read(
+        &mut self,
+        pages: PageRange,
+        device: &DeviceEstimate,
+        is_asked_for: bool,
+    ) -> FilledRead {
+        let (is_inside, new_pages) = self.take_in(pages);
+        let is_first = new_pages.get() > 0;
+        if is_inside && is_first {
             // Who finds its pages there has not waited behind more than one other.
             let own_ns = device.transfer_ns(pages.len());
             let saved_ns_max = own_ns.saturating_add(device.access_ns.saturating_mul(2));
-            self.account.on_found(saved_ns_max);
+            self.account.on_found(is_asked_for, saved_ns_max);
             self.vain_waits = self.vain_waits.saturating_sub(1);
-            return (unasked, None);
         }
-        let piece = want.and_then(|want| self.ask(pages, want, device, now));
-        unasked.asks = piece.is_some();
-        unasked.is_sample = !unasked.asks && self.account.on_first_read();
-        (unasked, piece)
-    }
-
-    /// `pages` are read, which something else had asked for.
-    pub(crate) fn on_covered_read(&mut self, pages: PageRange) {
-        self.take_in(pages);
+        FilledRead {
+            is_inside,
+            is_first,
+            is_asked_for,
+            was_there: is_inside || !is_first && self.read.is_of_pages(),
+            ..FilledRead::default()
+        }
     }
 
     /// A read of `pages` waited, of which [`Self::on_read`] said what it is.
-    pub(crate) fn on_wait(&mut self, pages: PageRange, unasked: Unasked, waited: Waited) {
+    pub(crate) fn on_wait(&mut self, pages: PageRange, filled_read: FilledRead, waited: Waited) {
         let ns = waited.once_ns;
         let after_newest = waited.began >= self.newest.asked;
-        if unasked.is_inside {
+        if filled_read.is_inside {
             self.account.on_vain_wait(ns);
-        } else if unasked.asks && after_newest {
+        } else if filled_read.is_asked_for {
+            if filled_read.is_sample {
+                self.account.on_wait_asked_for(ns);
+            }
+        } else if filled_read.asks && after_newest {
             self.account.on_asking_wait(ns, waited.is_alone);
         } else if after_newest {
-            self.account.on_wait(ns, unasked.is_sample, waited.is_alone);
+            self.account
+                .on_wait(ns, filled_read.is_sample, waited.is_alone);
         }
         let is_on_its_way = waited.began < self.newest.arrived;
-        if !unasked.was_there || is_on_its_way || !waited.is_long {
+        if !filled_read.was_there || is_on_its_way || !waited.is_long {
             return;
         }
         // One of two, as a read that finds its pages takes one back.

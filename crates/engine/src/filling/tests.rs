@@ -51,11 +51,11 @@ impl Reader {
         }
     }
 
-    fn read(&mut self, number: u64, backward: bool) -> Unasked {
+    fn read(&mut self, number: u64, backward: bool) -> FilledRead {
         let began = Timestamp::new(self.now_ns);
-        let (unasked, asked) = self
-            .filling
-            .on_read(page(number), &DEVICE, want(backward), began);
+        let (filled_read, asked) =
+            self.filling
+                .on_read(page(number), &DEVICE, want(backward), began);
         let mut wait_ns = 0;
         if !core::mem::replace(&mut self.there[at(number)], true) {
             wait_ns += DEVICE.access_ns;
@@ -85,10 +85,10 @@ impl Reader {
                 began,
                 is_alone: true,
             };
-            self.filling.on_wait(page(number), unasked, waited);
+            self.filling.on_wait(page(number), filled_read, waited);
         }
         self.waited_ns += wait_ns;
-        unasked
+        filled_read
     }
 
     /// A section that was asked for, and not last.
@@ -194,16 +194,16 @@ fn of_a_long_file_nothing_stays_unread_that_was_read() {
     for read in 0..4 * pages {
         let access = page(read.wrapping_mul(0x4a8b_e923) & (pages - 1));
         let (began, want) = (Timestamp::new(now), want(false));
-        let (unasked, _) = filling.on_read(access, &DEVICE, want, began);
+        let (filled_read, _) = filling.on_read(access, &DEVICE, want, began);
         now += DEVICE.access_ns;
-        if !unasked.is_inside {
+        if !filled_read.is_inside {
             let waited = Waited {
                 once_ns: DEVICE.access_ns,
                 is_long: true,
                 began,
                 is_alone: true,
             };
-            filling.on_wait(access, unasked, waited);
+            filling.on_wait(access, filled_read, waited);
         }
     }
     assert_eq!(filling.unread().get(), 0);
@@ -222,14 +222,14 @@ fn what_is_gone_is_noticed_where_several_wait() {
     assert!(is_all_there(&reader));
     for _ in 0..8 {
         let access = page(100);
-        let (unasked, _) = reader.filling.on_read(access, &DEVICE, None, end);
+        let (filled_read, _) = reader.filling.on_read(access, &DEVICE, None, end);
         let waited = Waited {
             once_ns: DEVICE.access_ns,
             is_long: true,
             began: end,
             is_alone: false,
         };
-        reader.filling.on_wait(access, unasked, waited);
+        reader.filling.on_wait(access, filled_read, waited);
     }
     assert!(!is_all_there(&reader));
 }
@@ -332,7 +332,7 @@ fn any_reads_and_waits_keep_sections_in_the_file_and_the_account_in_order() {
             let before: Vec<bool> = (0..filling.cut.count())
                 .map(|section| filling.asked.has(section))
                 .collect();
-            let (unasked, piece) = filling.on_read(pages, &device, Some(want), began);
+            let (filled_read, piece) = filling.on_read(pages, &device, Some(want), began);
             if let Some(piece) = piece {
                 pieces += 1;
                 assert!(piece.pages.end.get() <= file_pages && piece.pages.len() <= most);
@@ -348,7 +348,7 @@ fn any_reads_and_waits_keep_sections_in_the_file_and_the_account_in_order() {
                         began,
                         is_alone: any(2) == 0,
                     };
-                    filling.on_wait(pages, unasked, waited);
+                    filling.on_wait(pages, filled_read, waited);
                 }
                 10 => filling.on_not_asked(filling.newest.pages, any(2) == 0),
                 11 => filling.on_held(any(1 << 30)),

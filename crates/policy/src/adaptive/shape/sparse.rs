@@ -78,11 +78,11 @@ impl Density {
         u64::from(self.held).saturating_mul(pages) >= u64::from(self.spanned)
     }
 
-    /// Whether reading through the holes pays, for accesses of `length` pages: the limit allows it
-    /// and a hole costs less than half a request of its own.
-    pub(in crate::adaptive) fn holes_pay(self, length: u32, moment: &Moment) -> bool {
+    /// Whether reading through holes of so many pages pays: the limit allows it and one costs less
+    /// than half a request of its own.
+    pub(in crate::adaptive) fn holes_pay(self, hole: u64, moment: &Moment) -> bool {
         self.is_read_one_of(u64::from(moment.knobs.readahead_hit_rate))
-            && is_worth_reading(self.mean_hole(length), moment)
+            && is_worth_reading(hole, moment)
     }
 
     /// Pages that an access of `length` pages leaves out before it, in the mean.

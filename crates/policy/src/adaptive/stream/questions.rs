@@ -11,7 +11,7 @@ use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::Grid;
 use crate::adaptive::shape::regular::REGULAR_STEPS;
 use crate::adaptive::shape::shuffled::REORDER_PAGES;
-use crate::adaptive::shape::{candidate, run, sparse, strided};
+use crate::adaptive::shape::{candidate, regular, run, sparse, strided};
 use crate::reason::Pattern;
 use ahead_units::PageCount;
 
@@ -61,11 +61,21 @@ impl Stream {
 
     /// Whether this is a run with holes, and reading through them does not pay.
     pub(in crate::adaptive) fn is_left_to_kernel(&self, moment: &Moment) -> bool {
-        let length = u32::from(self.length);
+        let hole = self.expected_hole();
         self.shape != Shape::Strided
             && self.has_holes()
-            && !self.density.holes_pay(length, moment)
-            && !self.reads_on(self.density.mean_hole(length), moment)
+            && !self.density.holes_pay(hole, moment)
+            && !self.reads_on(hole, moment)
+    }
+
+    /// Pages that this run is expected to leave out before its next read: what it does in the mean, or half way to the newest hole if that is longer.
+    /// Where holes grow the mean comes after them (jumps that grow by a twentieth took 1.22 of the kernel's time on a volume).
+    fn expected_hole(&self) -> u64 {
+        let length = u32::from(self.length);
+        let step = regular::pages_of(self.window.step);
+        let newest = u64::from(step.saturating_sub(length));
+        let mean = self.density.mean_hole(length);
+        u64::midpoint(mean, newest.max(mean))
     }
 
     /// Whether the kernel would have read through a hole of so many pages of this run, as it did where it has been asked for up to here.
