@@ -29,7 +29,7 @@ use crate::throughput::{Measured, Throughput};
 use crate::trial::{SLOW_TO_ANSWER, Trial};
 use crate::waiting::WaitedOnce;
 use busy::{Busy, REFUTING_WAITS};
-use waits::{Passing, SLOW_PAGE_NS, access_in};
+use waits::{Passing, SLOW_PAGE_NS, access_in, seeks};
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
 /// counts for one in 128: most long waits were spent behind other requests there, and windows
@@ -465,7 +465,8 @@ impl Device {
         waited_ns <= self.access_ns.load(Relaxed) || self.was_idle(waited_ns, now)
     }
 
-    /// A read of `pages` that began a stream waited `waited_ns`, behind nobody that we know of.
+    /// A read of `access` that a stream begins with, or goes on with where nothing was asked for, waited `waited_ns`, behind nobody
+    /// in this process that we know of, but if the device `is_shared` behind others.
     pub fn on_first_wait(
         &self,
         waited_ns: u64,
@@ -474,14 +475,11 @@ impl Device {
         now: Timestamp,
     ) {
         self.passing.on_read(access, waited_ns);
-        if is_shared {
-            return;
-        }
-        let pages = access.len().get();
         let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
-        if !is_fixed && !self.is_contested() && self.is_believable(waited_ns, now) {
+        let is_alone = !is_shared && !self.is_contested();
+        if !is_fixed && is_alone && self.is_believable(waited_ns, now) {
             self.try_kept(waited_ns);
-            self.believes_in_an_arm(waited_ns, pages, now);
+            self.believes_in_an_arm(waited_ns, access.len().get(), now);
         }
     }
 
@@ -594,11 +592,6 @@ impl Device {
             self.is_no(DeviceEstimate::ARM, DeviceEstimate::FLASH);
         }
     }
-}
-
-/// Whether a device moves an arm, or may as well.
-fn seeks(device: &DeviceEstimate) -> bool {
-    device.depth <= 1 || device.is_slow_to_access()
 }
 
 #[cfg(test)]

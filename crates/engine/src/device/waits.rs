@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use ahead_policy::device::DeviceEstimate;
 use ahead_policy::stock::first_read;
 use ahead_units::{PAGE_BYTES, PageRange};
 
@@ -12,6 +13,11 @@ pub(super) const SLOW_PAGE_NS: u64 = 50_000;
 /// Transfer of a page by the fastest disks with one arm, 285 MB/s at their outer zone: an arm that goes the way of its reads is as soon at the
 /// next one as that passes by.
 const FAST_PAGE_NS: u64 = PAGE_BYTES * 1000 / 285;
+
+/// Whether a device moves an arm, or may as well.
+pub(super) fn seeks(device: &DeviceEstimate) -> bool {
+    device.depth <= 1 || device.is_slow_to_access()
+}
 
 /// What an access took of a wait for a read of `pages`: what the kernel reads with it has to be transferred too, by whatever
 /// is slowest.
