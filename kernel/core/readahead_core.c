@@ -64,6 +64,8 @@
 /* As late as that comes what a run with holes, or out of order, left out. */
 #define LATE_PAGES		1024U
 #define ESTABLISHED_HITS	4U
+#define HOLE_OF_RUN_PAGES	32U
+#define ACCESSES_OF_BEGIN	2U
 #define DOUBTFUL_HITS		8U
 #define STRIDED_HITS		3U
 #define REGULAR_STEPS		6U
@@ -2432,8 +2434,10 @@ static struct rest rest_behind(const struct ra_stream *stream,
 
 	if (!is_run(stream))
 		return rest;
+	/* An arm that a reader has to itself is there already. */
 	rest = rest_of_run(file, run_pages(stream),
-			   pages_per_access(&moment->device));
+			   has_one_arm(&moment->device) && !moment->contested ?
+			   0 : pages_per_access(&moment->device));
 	rest.pages = minus(rest.pages, minus(stream->frontier, stream->next));
 	return rest;
 }
@@ -2932,6 +2936,13 @@ static void unmask_rounds(struct arrival *a, u64 start)
 	}
 }
 
+/* A run has ended. Something was learned that would have avoided what is owed. */
+static void allow_one_more(struct ra_history *file)
+{
+	if (file->run_known == RUNS_BELIEVED)
+		file->debt = min_of(file->debt, DEBT_PAGES_MAX);
+}
+
 /* A run began: others that have not moved for some rounds have ended. */
 static void end_runs(struct arrival *a, unsigned int place)
 {
@@ -2955,9 +2966,7 @@ static void end_runs(struct arrival *a, unsigned int place)
 		forget_window(stream);
 		stream->request = 0;
 		lose(file, unread);
-		/* Something was learned that would have avoided it. */
-		if (file->run_known == RUNS_BELIEVED)
-			file->debt = min_of(file->debt, DEBT_PAGES_MAX);
+		allow_one_more(file);
 	}
 }
 
@@ -3065,6 +3074,39 @@ static void on_stray(struct arrival *a, unsigned int place)
 	lose(file, to_u32(passed));
 	file->last = place;
 	continue_stream(a, place);
+}
+
+/*
+ * A run without holes has ended, as one towards the end of the file begins with
+ * the access, a hole ahead. Where a new run costs its first accesses a shorter
+ * hole is read through; but arms that a reader has to itself pass over it
+ * anyway, and ask for less in vain if they know how long runs are.
+ */
+static bool is_left_for(const struct ra_stream *stream, struct ra_range access,
+			const struct ra_moment *moment)
+{
+	u64 hole = minus(access.start, stream->next);
+
+	if (stream->shape != RA_RUN || stream->backward ||
+	    stream->hits < ESTABLISHED_HITS || hole <= HOLE_OF_RUN_PAGES)
+		return false;
+	return (is_slow_to_access(&moment->device) && !moment->contested) ||
+	       hole > times(pages_per_access(&moment->device),
+			    ACCESSES_OF_BEGIN);
+}
+
+/* What was asked for from the access on is that of the run that begins. */
+static void begin_anew(struct arrival *a, unsigned int place)
+{
+	struct ra_stream *stream = &a->streams[place];
+	u64 unread = unread_of(stream);
+
+	unread = min_of(unread, a->access.start - stream->next);
+	run_ended(a->file, run_pages(stream));
+	stream->began = (u32)a->access.start;
+	stream->next = a->access.start;
+	lose(a->file, unread);
+	allow_one_more(a->file);
 }
 
 /* No stream explains the access. */
@@ -3387,6 +3429,8 @@ void ra_core_access(struct ra_history *file, struct ra_stream *streams,
 		return;
 	}
 	found = find(&a, &around);
+	if (found >= 0 && is_left_for(&a.streams[found], access, moment))
+		begin_anew(&a, found);
 	if (found >= 0)
 		continue_at(&a, found);
 	else if (around >= 0)

@@ -158,7 +158,12 @@ impl FileStreams {
             return self.begin_foreseen(streams, &found, arrival);
         }
         match found {
-            Match::Continues(place) => self.continue_at(streams, place, arrival),
+            Match::Continues(place) => {
+                if streams[place].is_left_for(access, arrival.moment) {
+                    self.begin_anew(&mut streams[place], access);
+                }
+                self.continue_at(streams, place, arrival)
+            }
             Match::LiesAhead(place) => self.on_stray(streams, place8(place), arrival),
             Match::Nothing => self.begin(streams, arrival),
         }
@@ -255,12 +260,9 @@ impl FileStreams {
             let idle = self.tick.wrapping_sub(stream.last_used());
             let is_over = u64::from(idle) > round * ROUNDS_MISSED;
             if other != place && stream.goes_on() && is_over {
-                self.runs.on_end(stream.run_pages());
+                let pages = stream.run_pages();
                 let unread = pages32(stream.end_run());
-                self.lose(unread);
-                if self.runs.begins_to_be_believed() {
-                    self.debt.allow_one_more();
-                }
+                self.on_run_ended(pages, unread);
             }
         }
     }

@@ -60,6 +60,23 @@ impl FileStreams {
         self.debt.owe(pages);
     }
 
+    /// A run ended after so many `pages`, and so many were asked for in vain behind its end.
+    pub(super) fn on_run_ended(&mut self, pages: u32, lost: u32) {
+        self.runs.on_end(pages);
+        self.lose(lost);
+        if self.runs.begins_to_be_believed() {
+            self.debt.allow_one_more();
+        }
+    }
+
+    /// The run of `stream` has ended, and the next one begins with `access`, ahead of it: what was asked for from there on is its own.
+    pub(super) fn begin_anew(&mut self, stream: &mut Stream, access: &Access) {
+        let (pages, unread) = (stream.run_pages(), pages32(stream.unread()));
+        let passed = pages32(stream.jump_to(access, access.len().get()));
+        let lost = self.beginnings.on_begin(access.start.get());
+        self.on_run_ended(pages, unread.min(passed).saturating_add(lost));
+    }
+
     /// Makes a candidate of `access`, not at the place `taken`. `None` when every stream is alive.
     pub(super) fn add_candidate<O: Observer>(
         &mut self,

@@ -403,7 +403,13 @@ impl Stream {
             return Rest::Pages(pages);
         }
         let asked = frontier.saturating_sub(next);
-        let access_pages = moment.device.pages_per_access().get();
+        // An arm that a reader has to itself is there already: more at once saves it nothing.
+        let has_arm_alone = moment.device.has_one_arm() && !moment.contested;
+        let access_pages = if has_arm_alone {
+            0
+        } else {
+            moment.device.pages_per_access().get()
+        };
         match runs.rest(self.run_pages(), access_pages) {
             Rest::Unknown => Rest::Unknown,
             Rest::AsFarAgain(pages) => Rest::AsFarAgain(pages.saturating_sub(asked)),

@@ -82,15 +82,6 @@ impl Stream {
         Some(self.direction.signed(period))
     }
 
-    /// Pages that a run leaves out before `access`.
-    pub(in crate::adaptive) fn hole_before(&self, access: &Access) -> u64 {
-        if self.shape.is_run() {
-            self.span(access).start.saturating_sub(self.window.next)
-        } else {
-            0
-        }
-    }
-
     /// The step from the newest access to one at `start`.
     fn step_to(&self, start: u64) -> u32 {
         regular::step_between(

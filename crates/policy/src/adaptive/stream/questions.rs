@@ -14,6 +14,14 @@ use crate::adaptive::shape::shuffled::REORDER_PAGES;
 use crate::adaptive::shape::{candidate, regular, run, sparse, strided};
 use crate::reason::Pattern;
 use ahead_units::PageCount;
+use core::cell::LazyCell;
+
+/// A hole up to here is a part of a run: 128 KiB, about what the kernel reads behind the end of one. Shorter, and records that leave something
+/// out now and then are runs of their own; longer, and runs with gaps between them are one, of which it is not known where it ends.
+const HOLE_OF_RUN_PAGES: u64 = 32;
+
+/// Accesses that a run waits for until it is asked for: the first two of its reads.
+const ACCESSES_OF_BEGIN: u64 = 2;
 
 /// Elements in a row of a wide stride that may be a round over streams: as many as there can be, and those that a new one is said to have.
 fn round_most() -> usize {
@@ -76,6 +84,33 @@ impl Stream {
         let newest = u64::from(step.saturating_sub(length));
         let mean = self.density.mean_hole(length);
         u64::midpoint(mean, newest.max(mean))
+    }
+
+    /// Pages that a run leaves out before `access`.
+    pub(in crate::adaptive) fn hole_before(&self, access: &Access) -> u64 {
+        if self.shape.is_run() {
+            self.span(access).start.saturating_sub(self.window.next)
+        } else {
+            0
+        }
+    }
+
+    /// Whether this is a run without holes that has ended, as one towards the end of the file begins with `access`, a hole ahead. Where a new
+    /// run costs its first accesses, two of them, a shorter hole is read through; but arms that a reader has to itself pass over it anyway, and ask for
+    /// less in vain if they know how long runs are.
+    pub(in crate::adaptive) fn is_left_for(
+        &self,
+        access: &Access,
+        moment: &LazyCell<Moment, impl FnOnce() -> Moment>,
+    ) -> bool {
+        let may_end = self.shape == Shape::Run && self.may_read_through();
+        let hole = self.hole_before(access);
+        if !may_end || hole <= HOLE_OF_RUN_PAGES {
+            return false;
+        }
+        let device = &moment.device;
+        let has_arms_alone = device.is_slow_to_access() && !moment.contested;
+        has_arms_alone || hole > device.pages_per_access().get() * ACCESSES_OF_BEGIN
     }
 
     /// Whether the kernel would have read through a hole of so many pages of this run, as it did where it has been asked for up to here.
