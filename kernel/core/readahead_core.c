@@ -825,6 +825,9 @@ static struct rest rest_of_run(const struct ra_history *file, u32 read,
 	/* Beyond one access, only what three of four would read. */
 	rest.pages = max_of(rests[count / 4],
 			    min_of(rests[count / 2], access_pages));
+	/* Runs of no whole pages differ by one. */
+	if (rests[count - 1] - rests[count / 4] <= 1)
+		rest.pages = rests[count - 1];
 	if (count < RUNS_BELIEVED && rest.pages > as_far_again(read)) {
 		rest.kind = REST_AS_FAR_AGAIN;
 		rest.pages = as_far_again(read);

@@ -156,7 +156,8 @@ impl Beginnings {
     }
 
     /// What to ask for when nothing is left of the run that began at page `began`: of runs of `run_pages`, `pages`
-    /// at most, in a file of `file_pages`.
+    /// at most, in a file of `file_pages`. Nothing where an arm `goes_along` with a reader who waits for it, and comes to a run that is ahead by itself: sent there, it
+    /// comes back for what is left of this one (odd reads 3104: 1.34 of the kernel's time).
     #[inline(never)]
     pub(super) fn foresee(
         &mut self,
@@ -164,8 +165,12 @@ impl Beginnings {
         run_pages: u64,
         pages: u64,
         file_pages: u64,
+        goes_along: bool,
     ) -> Option<Prefetch> {
         let (step, are_equal) = self.next_step()?;
+        if goes_along && step > 0 {
+            return None;
+        }
         let is_newest = place32(began) == self.start;
         if !is_newest || self.penance > 0 || run_pages.min(pages) == 0 {
             return None;
@@ -263,7 +268,7 @@ mod tests {
         for start in starts {
             all.on_begin(*start);
         }
-        let ahead = all.foresee(*starts.last()?, 100, 1000, 1 << 20)?;
+        let ahead = all.foresee(*starts.last()?, 100, 1000, 1 << 20, false)?;
         Some((ahead.first.pages().start.get(), ahead.count))
     }
 
@@ -272,6 +277,19 @@ mod tests {
         assert_eq!(after(&[50, 250, 450]), None);
         assert_eq!(after(&[50, 250, 450, 650]), Some((850, 10)));
         assert_eq!(after(&[5000, 4000, 3000, 2000]), Some((1000, 2)));
+    }
+
+    #[test]
+    fn an_arm_that_goes_along_is_sent_back_only() {
+        let foresees = |starts: [u64; 4]| {
+            let mut all = Beginnings::default();
+            starts.into_iter().for_each(|start| {
+                all.on_begin(start);
+            });
+            all.foresee(starts[3], 100, 1000, 1 << 20, true).is_some()
+        };
+        assert!(!foresees([50, 250, 450, 650]));
+        assert!(foresees([5000, 4000, 3000, 2000]));
     }
 
     #[test]
@@ -300,10 +318,11 @@ mod tests {
             all.on_begin(start);
         }
         assert_eq!(
-            all.foresee(4000, 10, 30, 8010).map(|ahead| ahead.count),
+            all.foresee(4000, 10, 30, 8010, false)
+                .map(|ahead| ahead.count),
             Some(3)
         );
-        assert_eq!(all.foresee(4000, 10, 30, 8010), None, "not twice");
+        assert_eq!(all.foresee(4000, 10, 30, 8010, false), None, "not twice");
         let found = |frontier, passed| Some(Found { frontier, passed });
         assert_eq!(all.on_read(5000), found(5010, 0));
         assert_eq!(all.on_read(7000), found(7010, 10));
@@ -319,7 +338,8 @@ mod tests {
             all.on_begin(start);
         }
         assert_eq!(
-            all.foresee(5000, 10, 90, 1 << 20).map(|ahead| ahead.count),
+            all.foresee(5000, 10, 90, 1 << 20, false)
+                .map(|ahead| ahead.count),
             Some(9)
         );
         assert_eq!(all.on_read(7000).map(|found| found.passed), Some(10));
@@ -337,7 +357,7 @@ mod tests {
         for start in [2000, 3000, 4000, 5000] {
             all.on_begin(start);
         }
-        all.foresee(5000, 10, 30, 1 << 20);
+        all.foresee(5000, 10, 30, 1 << 20, false);
         assert_eq!(
             [all.on_begin(100), all.on_begin(200), all.on_begin(300)],
             [0; 3]
@@ -356,12 +376,13 @@ mod tests {
         for start in [2000, 3000, 4000, 5000] {
             all.on_begin(start);
         }
-        all.foresee(5000, 10, 40, 1 << 20);
+        all.foresee(5000, 10, 40, 1 << 20, false);
         for start in [6000, 7000] {
             all.on_read(start);
         }
         assert_eq!(
-            all.foresee(7000, 10, 40, 1 << 20).map(|ahead| ahead.count),
+            all.foresee(7000, 10, 40, 1 << 20, false)
+                .map(|ahead| ahead.count),
             Some(2)
         );
         all.on_refused();
@@ -380,7 +401,7 @@ mod tests {
             if all.on_read(start).is_none() {
                 lost += all.on_begin(start);
             }
-            asked += u64::from(all.foresee(start, 10, 10, u64::MAX / 2).is_some());
+            asked += u64::from(all.foresee(start, 10, 10, u64::MAX / 2, false).is_some());
         }
         assert!(asked <= 16, "{asked} times");
         assert!(lost <= 160, "{lost} pages");

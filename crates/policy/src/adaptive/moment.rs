@@ -70,6 +70,11 @@ impl ListedRange {
 }
 
 impl Moment {
+    /// Whether one reader has the only arm of the device to itself: it is where he is already, and goes his way.
+    pub(crate) fn has_arm_alone(&self) -> bool {
+        self.device.has_one_arm() && !self.contested
+    }
+
     /// Requests that would keep the device at work beside the reads of this file that wait anyway, of which one is
     /// the reader's own.
     pub(crate) fn unserved(&self) -> u64 {

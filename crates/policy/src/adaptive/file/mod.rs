@@ -26,7 +26,7 @@ use super::rows::{ELEMENTS_SEEN, NewRow, Rows};
 use super::shape::fit::Fit;
 use super::shape::grid::Grid;
 use super::stream::Stream;
-use super::stream::asking::Learned;
+use super::stream::asking::{Asked, Learned};
 use super::stream::moving::Seen;
 use super::window::pages32;
 use crate::decision::{Decision, Prefetch};
@@ -531,7 +531,7 @@ impl FileStreams {
         }
         if asked.spare > 0
             && stream.is_forward_run()
-            && let Some(prefetch) = self.foresee(stream.run_begin(), moment, asked.spare)
+            && let Some(prefetch) = self.foresee(stream.run_begin(), moment, &asked)
         {
             return outcome(Decision {
                 prefetch,
@@ -554,15 +554,16 @@ impl FileStreams {
         }
     }
 
-    /// The begin of the run behind the one that began at page `began`, or of some, as far as `pages` go.
-    fn foresee(&mut self, began: u64, moment: &Moment, pages: u64) -> Option<Prefetch> {
+    /// The begin of the run behind the one that began at page `began`, or of some: what that one, which has `asked`, leaves undone.
+    fn foresee(&mut self, began: u64, moment: &Moment, asked: &Asked) -> Option<Prefetch> {
         let device = &moment.device;
         let run_pages = self.runs.next(device)?;
-        // What the one run leaves undone, and no more than one more or what keeps the device at work.
+        // No more than one more, or what keeps the device at work.
         let next_run = run_pages.saturating_add(SLACK_PAGES);
-        let pages = pages.min(next_run.max(device.busy_request().get()));
-        self.beginnings
-            .foresee(began, run_pages, pages, moment.file_pages.get())
+        let pages = (asked.spare).min(next_run.max(device.busy_request().get()));
+        let file_pages = moment.file_pages.get();
+        let goes_along = asked.is_bound && moment.has_arm_alone();
+        (self.beginnings).foresee(began, run_pages, pages, file_pages, goes_along)
     }
 
     /// Why `stream` may not ask now.

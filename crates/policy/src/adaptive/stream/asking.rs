@@ -59,6 +59,8 @@ pub(in crate::adaptive) struct Asked {
     pub(in crate::adaptive) reason: Reason,
     /// Pages that might have been asked for, had the run not been expected to end.
     pub(in crate::adaptive) spare: u64,
+    /// Its reader does little else than to wait for the device, as far as that is known.
+    pub(in crate::adaptive) is_bound: bool,
     /// For a scan of which nobody knows how far it goes.
     pub(in crate::adaptive) is_scan: bool,
     /// Which columns of a stride it is the first request for.
@@ -71,6 +73,7 @@ impl Asked {
             prefetch: Prefetch::default(),
             reason,
             spare: 0,
+            is_bound: false,
             is_scan: false,
             begins: Begins::Nothing,
         }
@@ -175,6 +178,7 @@ impl Stream {
                 } else {
                     limit
                 },
+                is_bound: is_bound || self.served.has_waited(),
                 ..Asked::nothing(Reason::RunEnds)
             };
         }
@@ -222,6 +226,7 @@ impl Stream {
             prefetch: prefetch.before(moment.file_pages),
             reason,
             spare: 0,
+            is_bound,
             is_scan,
             begins: row.begins,
         }
@@ -404,8 +409,7 @@ impl Stream {
         }
         let asked = frontier.saturating_sub(next);
         // An arm that a reader has to itself is there already: more at once saves it nothing.
-        let has_arm_alone = moment.device.has_one_arm() && !moment.contested;
-        let access_pages = if has_arm_alone {
+        let access_pages = if moment.has_arm_alone() {
             0
         } else {
             moment.device.pages_per_access().get()
