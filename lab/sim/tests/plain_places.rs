@@ -181,6 +181,20 @@ fn an_arm_that_comes_to_the_next_runs_by_itself_is_not_sent_there() {
     }
 }
 
+/// Tiles of 128 KiB in 16 lines, a column of tiles after the other: an arm that reads the lines in turn is sent to the next ones, which takes 0.59
+/// of the kernel's time.
+#[test]
+fn lines_that_are_read_in_turn_are_foreseen_for_an_arm_too() {
+    const TILE_BYTES: u64 = 131_072;
+    let reads = (0..16).flat_map(|band| {
+        (0..4).flat_map(move |column| {
+            (0..16).map(move |line| (((band * 16 + line) * 4 + column) * TILE_BYTES, TILE_BYTES))
+        })
+    });
+    let job = job_of(&reads.collect::<Vec<_>>());
+    assert_at_most("tiles", &job, &[("hdd", 75)]);
+}
+
 /// Odd reads by seed 917: 16 384 of every 51 750 bytes, backward, with a look at an index now and then, which made the run one that comes back
 /// for what it left out: a tenth of the kernel's time on a stripe of disks, and all of it as long as none of its steps counted.
 #[test]

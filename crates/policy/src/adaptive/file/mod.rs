@@ -4,6 +4,7 @@
 //! [`FileStreams::on_access`]. What the host learns afterwards comes back through [`feedback`]; what is remembered is in `state`, and strides
 //! that are read in rows are followed in `rows`.
 
+mod arrival;
 pub(crate) mod feedback;
 pub(super) mod outcome;
 mod quick;
@@ -14,6 +15,7 @@ mod strides;
 
 pub use self::state::FileStreams;
 
+use self::arrival::{Arrival, Came};
 use self::outcome::Outcome;
 use super::access::Access;
 use super::beginnings::{Found, SLACK_PAGES};
@@ -52,14 +54,6 @@ steering! {
 /// Rounds over all runs in which a run has not moved when it is believed to have ended. Fewer, and a thread that
 /// waits looks like one that has gone; more, and runs of few reads are not seen to end.
 const ROUNDS_MISSED: u64 = 3;
-
-/// One access, and what is known beside it.
-struct Arrival<'a, M, O> {
-    access: &'a Access,
-    now: Timestamp,
-    moment: &'a LazyCell<Moment, M>,
-    observer: &'a mut O,
-}
 
 impl FileStreams {
     /// The place of the stream that followed the newest one the last time.
@@ -312,7 +306,7 @@ impl FileStreams {
         streams[place].become_scan(access.pages(), begun.request, &mut report(place, observer));
         self.last = place8(place);
         let stream = &mut streams[place];
-        let mut outcome = self.ask(stream, place8(place), access, now, moment, false);
+        let mut outcome = self.ask(stream, place8(place), access, now, moment, Came::default());
         if begun.reason == Reason::Reopened {
             outcome.decision.pattern = Pattern::Looping;
         }
@@ -366,7 +360,7 @@ impl FileStreams {
         let stream = &mut streams[place];
         let covered = access.end.get() <= found.frontier;
         if !covered {
-            return self.ask(stream, place8(place), access, now, moment, covered);
+            return self.ask(stream, place8(place), access, now, moment, Came::default());
         }
         let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
         Outcome::of(decision, stream.id(place8(place)), covered)
@@ -406,20 +400,24 @@ impl FileStreams {
             moment,
             observer,
         } = arrival;
-        let covered = streams[usize::from(place)].covers(access);
+        let stream = &streams[usize::from(place)];
+        let came = Came {
+            covered: stream.covers(access),
+            in_turn: self.tick.wrapping_sub(stream.last_used()) > 1,
+        };
         let arrival = Arrival {
             access,
             now,
             moment,
             observer: &mut *observer,
         };
-        if !self.move_on(streams, place, arrival, covered) {
+        if !self.move_on(streams, place, arrival, came) {
             let stream = &streams[usize::from(place)];
             let decision = Decision::nothing(stream.pattern(), Reason::MarkerNotReached);
-            return Outcome::of(decision, stream.id(place), covered);
+            return Outcome::of(decision, stream.id(place), came.covered);
         }
         let stream = &mut streams[usize::from(place)];
-        let outcome = self.ask(stream, place, access, now, moment, covered);
+        let outcome = self.ask(stream, place, access, now, moment, came);
         if outcome.decision.prefetch.count > 0 {
             self.end_strides_inside(streams, place, observer);
         }
@@ -434,7 +432,7 @@ impl FileStreams {
         streams: &mut [Stream],
         place: u8,
         arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
-        covered: bool,
+        came: Came,
     ) -> bool {
         let Arrival {
             access,
@@ -489,7 +487,7 @@ impl FileStreams {
         let crossed = stream.marker_crossed() && !is_long_passed;
         if crossed || !self.debt.is_zero() || stream.has_holes() {
             self.debt
-                .settle(step, access.pages(), covered, &moment.knobs);
+                .settle(step, access.pages(), came.covered, &moment.knobs);
         }
         crossed
     }
@@ -501,11 +499,11 @@ impl FileStreams {
         access: &Access,
         now: Timestamp,
         moment: &Moment,
-        covered: bool,
+        came: Came,
     ) -> Outcome {
         let pattern = stream.pattern();
         let id = stream.id(place);
-        let outcome = |decision| Outcome::of(decision, id, covered);
+        let outcome = |decision| Outcome::of(decision, id, came.covered);
         let rows = self.rows_of(stream, place);
         if let Some(reason) = self.refusal(stream, rows, moment) {
             return outcome(Decision::nothing(pattern, reason));
@@ -531,7 +529,7 @@ impl FileStreams {
         }
         if asked.spare > 0
             && stream.is_forward_run()
-            && let Some(prefetch) = self.foresee(stream.run_begin(), moment, &asked)
+            && let Some(prefetch) = self.foresee(stream.run_begin(), moment, &asked, came)
         {
             return outcome(Decision {
                 prefetch,
@@ -555,14 +553,20 @@ impl FileStreams {
     }
 
     /// The begin of the run behind the one that began at page `began`, or of some: what that one, which has `asked`, leaves undone.
-    fn foresee(&mut self, began: u64, moment: &Moment, asked: &Asked) -> Option<Prefetch> {
+    fn foresee(
+        &mut self,
+        began: u64,
+        moment: &Moment,
+        asked: &Asked,
+        came: Came,
+    ) -> Option<Prefetch> {
         let device = &moment.device;
         let run_pages = self.runs.next(device)?;
         // No more than one more, or what keeps the device at work.
         let next_run = run_pages.saturating_add(SLACK_PAGES);
         let pages = (asked.spare).min(next_run.max(device.busy_request().get()));
         let file_pages = moment.file_pages.get();
-        let goes_along = asked.is_bound && moment.has_arm_alone();
+        let goes_along = asked.is_bound && !came.in_turn && moment.has_arm_alone();
         (self.beginnings).foresee(began, run_pages, pages, file_pages, goes_along)
     }
 
