@@ -274,6 +274,10 @@ struct arrival {
 	u64 now_ns;
 	const struct ra_moment *moment;
 	struct ra_decision *decision;
+	/* Pages that the access leaves out before it, of a run. */
+	u64 hole;
+	/* The run of its stream has ended, and the next one begins with it. */
+	bool begins_run;
 };
 
 static u64 min_of(u64 a, u64 b)
@@ -2213,23 +2217,22 @@ static bool is_worth_reading(u64 hole, const struct ra_moment *moment)
  * in the mean, or half way to the newest hole if that is longer. Where holes
  * grow the mean comes after them.
  */
-static u64 expected_hole(const struct ra_stream *stream)
+static u64 expected_hole(const struct ra_stream *stream, u64 newest)
 {
 	u64 held = stream->held, spanned = stream->spanned;
 	u64 accesses = max_of(div64_u64(held, max_of(stream->length, 1)), 1);
 	u64 mean = div64_u64(minus(spanned, held), accesses);
-	u64 newest = minus(step_of(stream), stream->length);
 
 	return (mean + max_of(newest, mean)) / 2;
 }
 
-/* Reading through the holes of a run pays. */
-static bool holes_pay(const struct ra_stream *stream,
+/* Reading through the holes of a run pays, behind one of so many pages. */
+static bool holes_pay(const struct ra_stream *stream, u64 newest,
 		      const struct ra_moment *moment)
 {
 	if (times(stream->held, moment->hit_rate) < stream->spanned)
 		return false;
-	return is_worth_reading(expected_hole(stream), moment);
+	return is_worth_reading(expected_hole(stream, newest), moment);
 }
 
 /* What a request for so many pages ends on a multiple of. */
@@ -2437,9 +2440,10 @@ static struct rest rest_behind(const struct ra_stream *stream,
 
 	if (!is_run(stream))
 		return rest;
-	/* An arm that a reader has to itself is there already. */
+	/* An arm that one reader has to itself, and goes on, is there already. */
 	rest = rest_of_run(file, run_pages(stream),
-			   has_one_arm(&moment->device) && !moment->contested ?
+			   has_one_arm(&moment->device) && !moment->contested &&
+			   !stream->backward ?
 			   0 : pages_per_access(&moment->device));
 	rest.pages = minus(rest.pages, minus(stream->frontier, stream->next));
 	return rest;
@@ -2640,7 +2644,7 @@ static void clip_decision(struct ra_decision *decision, u64 file_pages)
 }
 
 static u8 refusal(const struct ra_history *file, const struct ra_stream *stream,
-		  unsigned int place, const struct ra_moment *moment)
+		  unsigned int place, u64 hole, const struct ra_moment *moment)
 {
 	bool rows = is_followed(file, stream, place) && rows_known(file);
 
@@ -2654,7 +2658,7 @@ static u8 refusal(const struct ra_history *file, const struct ra_stream *stream,
 	if (file->debt > DEBT_PAGES_MAX)
 		return RA_HIT_RATE_LIMIT;
 	if (stream->shape != RA_STRIDED && has_holes(stream) &&
-	    !holes_pay(stream, moment))
+	    !holes_pay(stream, hole, moment))
 		return RA_LEFT_TO_STOCK;
 	return RA_NOT_LOOKED_AT;
 }
@@ -2682,7 +2686,7 @@ static void ask(struct arrival *a, unsigned int place)
 	decision->stream = place;
 	decision->generation = stream->generation;
 	decision->backward = stream->backward;
-	decision->reason = refusal(file, stream, place, a->moment);
+	decision->reason = refusal(file, stream, place, a->hole, a->moment);
 	if (decision->reason != RA_NOT_LOOKED_AT)
 		return;
 	ask_stream(a, place, &row);
@@ -2862,7 +2866,9 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	u32 others, elements;
 
 	decision->covered = covers(stream, a->access);
-	if (has_ended(stream))
+	a->hole = is_run(stream) ?
+		  minus(span_of(stream, a->access).start, stream->next) : 0;
+	if (!a->begins_run && has_ended(stream))
 		resume(a, stream);
 	/* From there on was read before: nothing is asked for. */
 	passed = has_passed_long(stream, a->access);
@@ -3076,21 +3082,25 @@ static void on_stray(struct arrival *a, unsigned int place)
 	stream->next = began;
 	lose(file, to_u32(passed));
 	file->last = place;
+	a->begins_run = true;
 	continue_stream(a, place);
 }
 
 /*
- * A run without holes has ended, as one towards the end of the file begins with
- * the access, a hole ahead. Where a new run costs its first accesses a shorter
- * hole is read through; but arms that a reader has to itself pass over it
- * anyway, and ask for less in vain if they know how long runs are.
+ * A run of some reads, in order and nearly without holes, has ended, as one
+ * towards the end of the file begins with the access, a hole ahead. Where a new
+ * run costs its first accesses a shorter hole is read through; but arms that a
+ * reader has to itself pass over it anyway, and ask for less in vain if they
+ * know how long runs are.
  */
 static bool is_left_for(const struct ra_stream *stream, struct ra_range access,
 			const struct ra_moment *moment)
 {
 	u64 hole = minus(access.start, stream->next);
 
-	if (stream->shape != RA_RUN || stream->backward ||
+	/* A run of one read is none, and elements of a stride are such. */
+	if (stream->shape != RA_RUN || stream->backward || stream->disorder ||
+	    run_pages(stream) <= stream->length ||
 	    stream->hits < ESTABLISHED_HITS || hole <= HOLE_OF_RUN_PAGES)
 		return false;
 	return (is_slow_to_access(&moment->device) && !moment->contested) ||
@@ -3102,14 +3112,18 @@ static bool is_left_for(const struct ra_stream *stream, struct ra_range access,
 static void begin_anew(struct arrival *a, unsigned int place)
 {
 	struct ra_stream *stream = &a->streams[place];
-	u64 unread = unread_of(stream);
+	u64 passed = a->access.start - stream->next;
+	u64 unread = min_of(unread_of(stream), passed);
 
-	unread = min_of(unread, a->access.start - stream->next);
 	run_ended(a->file, run_pages(stream));
 	stream->began = (u32)a->access.start;
 	stream->next = a->access.start;
+	/* What was not asked for was not consumed either. */
+	if (is_paced(stream))
+		stream->pace_place += (u32)(passed - unread);
 	lose(a->file, unread);
 	allow_one_more(a->file);
+	a->begins_run = true;
 }
 
 /* No stream explains the access. */

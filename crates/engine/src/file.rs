@@ -506,7 +506,7 @@ impl FileState {
         self.waiting
             .on_wait(waited_ns, now, device.estimate().access_ns);
         self.tally.waits += 1;
-        let is_filled_in = filled_read.is_some_and(|filled_read| filled_read.is_inside);
+        let is_filled_in = filled_read.is_some_and(|filled_read| filled_read.is_filled_in());
         if let Some(filled_read) = filled_read {
             let is_alone = self.waiting.is_alone(now);
             let access = access.before(PageIndex::new(self.file_pages.get()));

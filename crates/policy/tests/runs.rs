@@ -2,6 +2,7 @@
 
 mod support;
 
+use ahead_policy::adaptive::Shape;
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::reason::Reason;
 use ahead_units::{ByteRange, PageCount, Timestamp};
@@ -383,6 +384,41 @@ fn a_run_that_is_read_twice_is_asked_for_in_order_and_to_its_end() {
         reader.in_memory = false;
     }
     assert!(reader.asked_total < reader.read_total);
+}
+
+/// Runs of 185 pages with 74 left out between them, which are near enough to be one run with holes. Their lengths were forgotten as soon as they
+/// were known: a run that begins behind another one looked like that one going on.
+#[test]
+fn runs_with_short_holes_between_them_are_known_by_their_lengths() {
+    let mut reader = Reader::new(FILE);
+    for run in 0..20 {
+        let start = run * 259;
+        for page in 0..185 {
+            let decision = reader.read(start + page, 1).decision;
+            let end = decision.prefetch.ranges().map(|range| range.end.get());
+            let is_own = run > 5 && decision.reason != Reason::BeginningForeseen;
+            let beyond = end.max().filter(|end| is_own && *end > start + 185);
+            assert_eq!(beyond, None, "page {page} of run {run}");
+        }
+    }
+    // Some of the runs that would come next were foreseen.
+    let (asked, read) = (reader.asked_total, reader.read_total);
+    assert!(asked < read + 4 * 185, "{asked} of {read}");
+}
+
+/// Pages in a row, and then every hundredth: each of them was the begin of a run of its own, and no stride was seen.
+#[test]
+fn a_stride_behind_a_run_is_seen() {
+    let mut reader = Reader::on(FILE, DeviceEstimate::FLASH);
+    (0..64).for_each(|page| {
+        reader.read(page, 1);
+    });
+    (2..100).for_each(|element| {
+        reader.read(element * 100, 1);
+    });
+    assert!(reader.seen.0.iter().any(|seen| seen.to == Shape::Strided));
+    let (asked, read) = (reader.asked_total, reader.read_total);
+    assert!(asked < read * 2, "{asked} of {read}");
 }
 
 /// How often the next of runs of these lengths is foreseen on `device`; they begin every 2000 pages.

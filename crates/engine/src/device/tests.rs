@@ -192,6 +192,28 @@ fn waits_at_the_same_time_are_a_queue_and_no_arm() {
     assert_eq!(volume.estimate().depth, DeviceEstimate::FLASH.depth);
 }
 
+/// Three reads of a run that is not asked for, and one somewhere ahead, again and again: an arm passes by all of them.
+#[test]
+fn an_arm_that_passes_by_runs_and_lone_reads_in_turn_is_as_slow_as_it_was() {
+    let arm = device(true);
+    let known = arm.estimate().access_ns;
+    let (mut page, mut now_ns) = (1000, 0);
+    for read in 0..400 {
+        let gap = if read % 4 == 3 { 60 } else { 12 };
+        page += gap;
+        let waited_ns = 200_000 + gap * 34_000;
+        now_ns += waited_ns;
+        let (access, now) = (PageRange::new(page, page + 6), Timestamp::new(now_ns));
+        if read % 4 == 3 {
+            arm.on_lone_wait(waited_ns, access, false, now);
+        } else {
+            arm.on_first_wait(waited_ns, access, false, now);
+        }
+        page += 6;
+    }
+    assert_eq!(arm.estimate().access_ns, known);
+}
+
 /// Reads of 132 KiB from a volume of 125 MB/s, each with a window of the kernel: what they wait
 /// for is the transfer.
 #[test]

@@ -25,7 +25,7 @@ pub(super) fn access_in(waited_ns: u64, pages: u64) -> u64 {
     waited_ns.saturating_sub(first_read(pages).saturating_mul(SLOW_PAGE_NS))
 }
 
-/// Where lone reads were, for an arm that passes by what is read next. All zero: there was none.
+/// Where reads were that nothing had asked for, for an arm that passes by what is read next. All zero: there was none.
 #[derive(Debug, Default)]
 pub(super) struct Passing {
     /// The page behind the newest one, of whatever file.
@@ -39,7 +39,7 @@ impl Passing {
         }
     }
 
-    /// A lone read of `access` waited `waited_ns`. Whether it lies so near ahead of the one before that an arm passes to it meanwhile: then it says
+    /// Such a read of `access` waited `waited_ns`. Whether it lies so near ahead of the one before that an arm passes to it meanwhile: then it says
     /// nothing of an access.
     pub(super) fn on_read(&self, access: PageRange, waited_ns: u64) -> bool {
         let before = self.end.swap(access.end.get(), Relaxed);

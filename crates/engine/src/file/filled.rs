@@ -81,6 +81,7 @@ impl Filled {
             || outcome.decision.reason == Reason::KernelAsks;
         self.filled_read = None;
         if !around.sees_all || access.is_empty() {
+            self.on_late_read(access, around);
             return false;
         }
         if is_asked_for {
@@ -122,6 +123,14 @@ impl Filled {
             reason: Reason::FilledIn,
         };
         true
+    }
+
+    /// `access` was read before this is told of.
+    fn on_late_read(&self, access: PageRange, around: &Around<'_>) {
+        if let Some(mut filling) = around.group.fillings.get(self.of) {
+            filling.on_late_read(access);
+            self.note(&filling, around);
+        }
     }
 
     /// A stream or the kernel asks for `access`.

@@ -59,7 +59,7 @@ impl FileState {
         }
     }
 
-    /// Of the newest read, what it is to the file that it may fill in; `None` where a stream or the kernel asked for it. As of
+    /// Of the newest read, what it is to the file, if that may be filled in. As of
     /// [`FileState::served`].
     #[must_use]
     pub fn filled_read(&self) -> Option<FilledRead> {

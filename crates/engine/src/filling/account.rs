@@ -87,17 +87,6 @@ impl Account {
         self.earn(others.ns.min(saved_ns_max));
     }
 
-    /// A first read outside begins, which a stream or the kernel asks for.
-    pub(super) fn on_first_read_asked_for(&mut self) {
-        self.asked_for.on_read();
-    }
-
-    /// Such a read waited.
-    pub(super) fn on_wait_asked_for(&mut self, waited_ns: u64) {
-        self.asked_for.on_wait(waited_ns);
-        self.earn_share(waited_ns);
-    }
-
     /// A first read outside begins, with which nothing is asked for. Whether it says what such reads wait: then its wait, if it has one, is one of
     /// [those](Self::on_wait).
     pub(super) fn on_first_read(&mut self) -> bool {
@@ -106,6 +95,23 @@ impl Account {
             self.lone.on_read();
         }
         is_sample
+    }
+
+    /// The same of one that a stream or the kernel asks for: its wait is one of [those](Self::on_wait_asked_for).
+    pub(super) fn on_first_read_asked_for(&mut self) -> bool {
+        let is_sample = self.settling == Settling::Over;
+        if is_sample {
+            self.asked_for.on_read();
+        }
+        is_sample
+    }
+
+    /// A read outside that a stream or the kernel asks for waited. `is_sample`: as [`Self::on_first_read_asked_for`] said.
+    pub(super) fn on_wait_asked_for(&mut self, waited_ns: u64, is_sample: bool) {
+        if is_sample {
+            self.asked_for.on_wait(waited_ns);
+        }
+        self.earn_share(waited_ns);
     }
 
     /// Sections that are to cost so much are asked for with the newest read.
@@ -263,9 +269,9 @@ mod tests {
         let mut account = Account::EMPTY;
         random(&mut account, 1000);
         for read in 0..1000 {
-            account.on_first_read_asked_for();
+            assert!(account.on_first_read_asked_for());
             if read % 2 == 0 {
-                account.on_wait_asked_for(ACCESS_NS);
+                account.on_wait_asked_for(ACCESS_NS, true);
             }
         }
         let lone = account.mean_wait_ns();
@@ -309,8 +315,8 @@ mod tests {
             account.on_wait(wait, false, true);
             account.on_vain_wait(wait);
             account.on_found(false, u64::MAX);
-            account.on_first_read_asked_for();
-            account.on_wait_asked_for(wait);
+            let is_sample = account.on_first_read_asked_for();
+            account.on_wait_asked_for(wait, is_sample);
             account.on_found(true, u64::MAX);
         }
     }

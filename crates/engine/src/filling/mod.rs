@@ -7,7 +7,8 @@
 //! * one part in a hundred of the time that the file's reads have waited may be spent: that is what it costs where nothing of
 //!   it is ever read;
 //! * each first read of a page inside a section that was brought has saved what first reads outside of those wait in the
-//!   mean, and that may be spent as well: so where reads come back to what was brought, each section pays for the next ones,
+//!   mean (those that a stream asks for as others of their kind), and that may be spent as well: so where reads come back to what was
+//!   brought, each section pays for the next ones,
 //!   and the whole file is there after a few times as long as it takes to read in one go;
 //! * what the reads that a section is asked for with wait longer than others is its price, and a read that waits inside of a
 //!   section all the same was no gain.
@@ -100,7 +101,7 @@ impl Blank for Filling {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilledRead {
     /// All of it was asked for to fill the file in.
-    pub(crate) is_inside: bool,
+    is_inside: bool,
     /// Something is asked for with it.
     asks: bool,
     /// It is a first one that says what reads outside wait.
@@ -114,6 +115,11 @@ pub struct FilledRead {
 }
 
 impl FilledRead {
+    /// Whether all of it was asked for to fill the file in, and for nothing else.
+    pub(crate) fn is_filled_in(&self) -> bool {
+        self.is_inside && !self.is_asked_for
+    }
+
     /// Whether it is the first one of pages that were asked for to fill the file in.
     pub(crate) fn is_found(&self) -> bool {
         self.is_inside && self.is_first
@@ -243,11 +249,15 @@ impl Filling {
         device: &DeviceEstimate,
     ) -> FilledRead {
         let mut read = self.take_in_read(pages, device, true);
-        read.is_sample = read.is_first && !read.is_inside;
-        if read.is_sample {
-            self.account.on_first_read_asked_for();
+        if read.is_first && !read.is_inside {
+            read.is_sample = self.account.on_first_read_asked_for();
         }
         read
+    }
+
+    /// `pages` were read, and no wait for them is told of.
+    pub(crate) fn on_late_read(&mut self, pages: PageRange) {
+        self.take_in(pages);
     }
 
     fn take_in_read(
@@ -274,16 +284,14 @@ impl Filling {
         }
     }
 
-    /// A read of `pages` waited, of which [`Self::on_read`] said what it is.
+    /// A read of `pages` waited, of which [`Self::on_read`] or [`Self::on_read_asked_for`] said what it is.
     pub(crate) fn on_wait(&mut self, pages: PageRange, filled_read: FilledRead, waited: Waited) {
         let ns = waited.once_ns;
         let after_newest = waited.began >= self.newest.asked;
         if filled_read.is_inside {
             self.account.on_vain_wait(ns);
         } else if filled_read.is_asked_for {
-            if filled_read.is_sample {
-                self.account.on_wait_asked_for(ns);
-            }
+            (self.account).on_wait_asked_for(ns, filled_read.is_sample);
         } else if filled_read.asks && after_newest {
             self.account.on_asking_wait(ns, waited.is_alone);
         } else if after_newest {

@@ -210,6 +210,43 @@ fn of_a_long_file_nothing_stays_unread_that_was_read() {
     assert!(filling.is_inside(PageRange::new(0, pages)));
 }
 
+/// Records of four pages at random places, of which a stream asks for all but the first: those have saved something too, and what is told of late has
+/// been read.
+#[test]
+fn what_a_stream_asks_for_pays_for_sections_and_what_comes_late_is_read() {
+    let mut reader = Reader::new();
+    let mut found = 0;
+    for record in
+        (0..FILE_PAGES / 4).map(|read| read.wrapping_mul(0x4a8b_e923) & (FILE_PAGES / 4 - 1))
+    {
+        reader.read(record * 4, false);
+        for number in record * 4 + 1..record * 4 + 4 {
+            let began = Timestamp::new(reader.now_ns);
+            let read = reader.filling.on_read_asked_for(page(number), &DEVICE);
+            found += u32::from(read.is_found());
+            if !core::mem::replace(&mut reader.there[at(number)], true) && number == record * 4 + 1
+            {
+                reader.now_ns += DEVICE.access_ns;
+                let waited = Waited {
+                    once_ns: DEVICE.access_ns,
+                    is_long: true,
+                    began,
+                    is_alone: true,
+                };
+                reader.filling.on_wait(page(number), read, waited);
+            }
+            reader.read[at(number)] = true;
+        }
+    }
+    assert!(u64::from(found) > FILE_PAGES / 4, "{found}");
+    assert_eq!(reader.filling.unread().get(), 0, "all was read");
+    let mut late = Box::new(Filling::BLANK);
+    late.set_file_pages(PageCount::new(FILE_PAGES));
+    late.on_late_read(page(5));
+    let (read, _) = late.on_read(page(5), &DEVICE, None, Timestamp::new(1));
+    assert!(!read.is_found() && read.was_there);
+}
+
 /// Three threads wait all the time, so that none is alone, and everything has gone.
 #[test]
 fn what_is_gone_is_noticed_where_several_wait() {

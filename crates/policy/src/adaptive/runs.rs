@@ -127,7 +127,7 @@ impl RunLengths {
     }
 
     /// How far a run is expected to go on of which `read` pages were read; `access_pages` go by during one
-    /// access of the device.
+    /// access of the device, if that costs one.
     pub(super) fn rest(&self, read: u32, access_pages: u64) -> Rest {
         if self.known == 0 && !self.is_doubted {
             return Rest::Unknown;

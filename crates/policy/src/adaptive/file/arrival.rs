@@ -11,6 +11,8 @@ pub(super) struct Arrival<'a, M, O> {
     pub(super) now: Timestamp,
     pub(super) moment: &'a LazyCell<Moment, M>,
     pub(super) observer: &'a mut O,
+    /// The run of its stream has ended, and the next one begins with it.
+    pub(super) begins_run: bool,
 }
 
 /// How an access came to its stream.
@@ -20,4 +22,6 @@ pub(super) struct Came {
     pub(super) covered: bool,
     /// Others were read since the one before.
     pub(super) in_turn: bool,
+    /// Pages that it leaves out before it, of a run.
+    pub(super) hole: u64,
 }

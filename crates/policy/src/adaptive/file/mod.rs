@@ -113,6 +113,7 @@ impl FileStreams {
             now,
             moment: &LazyCell::new(moment),
             observer,
+            begins_run: false,
         };
         let hint = self.hint(streams);
         if let Some(stream) = streams.get(usize::from(hint))
@@ -133,7 +134,7 @@ impl FileStreams {
     fn search<O: Observer>(
         &mut self,
         streams: &mut [Stream],
-        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+        mut arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
     ) -> Outcome {
         let access = arrival.access;
         if access.pages().is_empty() || streams.is_empty() {
@@ -155,6 +156,7 @@ impl FileStreams {
             Match::Continues(place) => {
                 if streams[place].is_left_for(access, arrival.moment) {
                     self.begin_anew(&mut streams[place], access);
+                    arrival.begins_run = true;
                 }
                 self.continue_at(streams, place, arrival)
             }
@@ -169,7 +171,7 @@ impl FileStreams {
         &mut self,
         streams: &mut [Stream],
         place: u8,
-        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+        mut arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
     ) -> Outcome {
         let access = arrival.access;
         let stream = &mut streams[usize::from(place)];
@@ -182,6 +184,7 @@ impl FileStreams {
         let passed = pages32(stream.jump_to(access, pages));
         self.lose(passed);
         self.last = place;
+        arrival.begins_run = true;
         self.continue_stream(streams, place, arrival)
     }
 
@@ -198,6 +201,7 @@ impl FileStreams {
             now,
             moment,
             observer,
+            begins_run,
         } = arrival;
         let is_turn = usize::from(self.last) != place;
         if let Some(last) = streams.get_mut(usize::from(self.last)) {
@@ -228,6 +232,7 @@ impl FileStreams {
             now,
             moment,
             observer: &mut *observer,
+            begins_run,
         };
         let outcome = self.continue_stream(streams, place8(place), arrival);
         if streams[place].is_newborn() {
@@ -274,6 +279,7 @@ impl FileStreams {
             now,
             moment,
             observer,
+            ..
         } = arrival;
         let rounds = self.rounds.are_recent(self.tick);
         let stride = self.recent.stride(access);
@@ -343,6 +349,7 @@ impl FileStreams {
             now,
             moment,
             observer,
+            ..
         } = arrival;
         self.lose(found.passed);
         let pages = pages32(PageRange::new(access.start.get(), found.frontier).len());
@@ -399,17 +406,20 @@ impl FileStreams {
             now,
             moment,
             observer,
+            begins_run,
         } = arrival;
         let stream = &streams[usize::from(place)];
         let came = Came {
             covered: stream.covers(access),
             in_turn: self.tick.wrapping_sub(stream.last_used()) > 1,
+            hole: stream.hole_before(access),
         };
         let arrival = Arrival {
             access,
             now,
             moment,
             observer: &mut *observer,
+            begins_run,
         };
         if !self.move_on(streams, place, arrival, came) {
             let stream = &streams[usize::from(place)];
@@ -439,11 +449,12 @@ impl FileStreams {
             now,
             moment,
             observer,
+            begins_run,
         } = arrival;
         let may_take_turns = streams[usize::from(place)].may_take_turns()
             && matching::is_alone(streams, place.into(), self.tick);
         let stream = &mut streams[usize::from(place)];
-        if stream.has_ended() && stream.resume(access) {
+        if !begins_run && stream.has_ended() && stream.resume(access) {
             self.runs.on_resumed();
         }
         let is_followed = self.rows_of(stream, place).is_some();
@@ -457,10 +468,9 @@ impl FileStreams {
         let stride = (goes_by_bytes || may_take_turns)
             .then(|| (self.recent).stride_of_run(access, stream.step_in_turn()))
             .flatten();
-        let hole = stream.hole_before(access);
         // From there on was read before: nothing is asked for.
         let is_long_passed = stream.has_passed_long(access);
-        let is_read_on = hole > 0 && stream.reads_on(hole, moment);
+        let is_read_on = came.hole > 0 && stream.reads_on(came.hole, moment);
         let has_others = |grid: &Grid| self.recent.in_turn(access, grid).next().is_some();
         let takes_turns = may_take_turns && stride.as_ref().is_some_and(has_others);
         let seen = Seen {
@@ -505,7 +515,7 @@ impl FileStreams {
         let id = stream.id(place);
         let outcome = |decision| Outcome::of(decision, id, came.covered);
         let rows = self.rows_of(stream, place);
-        if let Some(reason) = self.refusal(stream, rows, moment) {
+        if let Some(reason) = self.refusal(stream, rows, moment, came.hole) {
             return outcome(Decision::nothing(pattern, reason));
         }
         let learned = Learned {
@@ -571,7 +581,13 @@ impl FileStreams {
     }
 
     /// Why `stream` may not ask now.
-    fn refusal(&self, stream: &Stream, rows: Option<&Rows>, moment: &Moment) -> Option<Reason> {
+    fn refusal(
+        &self,
+        stream: &Stream,
+        rows: Option<&Rows>,
+        moment: &Moment,
+        hole: u64,
+    ) -> Option<Reason> {
         let needed = match rows {
             Some(rows) if rows.are_known() => 0,
             _ => self.recent.broken_strides.elements_needed(),
@@ -581,7 +597,7 @@ impl FileStreams {
             1 => Some(Reason::LeftToKernel),
             _ if !stream.is_trusted(needed) => Some(Reason::NoPattern),
             _ if self.debt.is_at_limit() => Some(Reason::HitRateLimit),
-            _ if stream.is_left_to_kernel(moment) => Some(Reason::LeftToKernel),
+            _ if stream.is_left_to_kernel(hole, moment) => Some(Reason::LeftToKernel),
             _ => None,
         }
     }

@@ -71,10 +71,10 @@ impl FileStreams {
 
     /// The run of `stream` has ended, and the next one begins with `access`, ahead of it: what was asked for from there on is its own.
     pub(super) fn begin_anew(&mut self, stream: &mut Stream, access: &Access) {
-        let (pages, unread) = (stream.run_pages(), pages32(stream.unread()));
-        let passed = pages32(stream.jump_to(access, access.len().get()));
-        let lost = self.beginnings.on_begin(access.start.get());
-        self.on_run_ended(pages, unread.min(passed).saturating_add(lost));
+        let pages = stream.run_pages();
+        let passed = stream.begin_anew(access);
+        let foreseen = self.beginnings.on_begin(access.start.get());
+        self.on_run_ended(pages, passed.saturating_add(foreseen));
     }
 
     /// Makes a candidate of `access`, not at the place `taken`. `None` when every stream is alive.

@@ -48,6 +48,11 @@ impl Disorder {
         self.0 = self.0.saturating_sub(1);
     }
 
+    /// Whether nothing came out of order, or enough in order since.
+    pub(in crate::adaptive) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
     /// Whether the run is a shuffled one.
     pub(in crate::adaptive) fn is_shuffled(self) -> bool {
         self.0 > DISORDER_SHUFFLED.get()

@@ -59,7 +59,7 @@ pub(in crate::adaptive) struct Asked {
     pub(in crate::adaptive) reason: Reason,
     /// Pages that might have been asked for, had the run not been expected to end.
     pub(in crate::adaptive) spare: u64,
-    /// Its reader does little else than to wait for the device, as far as that is known.
+    /// Where there is something to spare: its reader does little else than to wait for the device, as far as that is known.
     pub(in crate::adaptive) is_bound: bool,
     /// For a scan of which nobody knows how far it goes.
     pub(in crate::adaptive) is_scan: bool,
@@ -226,7 +226,7 @@ impl Stream {
             prefetch: prefetch.before(moment.file_pages),
             reason,
             spare: 0,
-            is_bound,
+            is_bound: false,
             is_scan,
             begins: row.begins,
         }
@@ -408,8 +408,9 @@ impl Stream {
             return Rest::Pages(pages);
         }
         let asked = frontier.saturating_sub(next);
-        // An arm that a reader has to itself is there already: more at once saves it nothing.
-        let access_pages = if moment.has_arm_alone() {
+        // An arm that a reader has to itself, and that goes on the way it turns, is there already: more at once saves it nothing.
+        let is_there = moment.has_arm_alone() && self.direction == Direction::Forward;
+        let access_pages = if is_there {
             0
         } else {
             moment.device.pages_per_access().get()

@@ -75,6 +75,16 @@ impl Stream {
         PageCount::new(passed)
     }
 
+    /// The run has ended, and the next one begins with `access`, ahead of it. Returns the pages that were asked for in between.
+    pub(in crate::adaptive) fn begin_anew(&mut self, access: &Access) -> u32 {
+        let unread = pages32(self.unread());
+        let passed = pages32(self.jump_to(access, access.len().get()));
+        let lost = unread.min(passed);
+        // What was not asked for was not consumed either.
+        self.pace.pass_over(passed - lost);
+        lost
+    }
+
     /// Where `access` begins and ends, in reading order.
     pub(in crate::adaptive) fn places_of(&self, access: &Access) -> (u64, u64) {
         let span = self.span(access);

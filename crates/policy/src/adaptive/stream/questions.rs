@@ -11,7 +11,7 @@ use crate::adaptive::shape::fit::Fit;
 use crate::adaptive::shape::grid::Grid;
 use crate::adaptive::shape::regular::REGULAR_STEPS;
 use crate::adaptive::shape::shuffled::REORDER_PAGES;
-use crate::adaptive::shape::{candidate, regular, run, sparse, strided};
+use crate::adaptive::shape::{candidate, run, sparse, strided};
 use crate::reason::Pattern;
 use ahead_units::PageCount;
 use core::cell::LazyCell;
@@ -67,22 +67,19 @@ impl Stream {
         }
     }
 
-    /// Whether this is a run with holes, and reading through them does not pay.
-    pub(in crate::adaptive) fn is_left_to_kernel(&self, moment: &Moment) -> bool {
-        let hole = self.expected_hole();
+    /// Whether this is a run with holes, and reading through them does not pay, behind one of so many pages.
+    pub(in crate::adaptive) fn is_left_to_kernel(&self, newest: u64, moment: &Moment) -> bool {
+        let hole = self.expected_hole(newest);
         self.shape != Shape::Strided
             && self.has_holes()
             && !self.density.holes_pay(hole, moment)
             && !self.reads_on(hole, moment)
     }
 
-    /// Pages that this run is expected to leave out before its next read: what it does in the mean, or half way to the newest hole if that is longer.
-    /// Where holes grow the mean comes after them (jumps that grow by a twentieth took 1.22 of the kernel's time on a volume).
-    fn expected_hole(&self) -> u64 {
-        let length = u32::from(self.length);
-        let step = regular::pages_of(self.window.step);
-        let newest = u64::from(step.saturating_sub(length));
-        let mean = self.density.mean_hole(length);
+    /// Pages that this run is expected to leave out before its next read: what it does in the mean, or half way to the `newest` hole if that is
+    /// longer. Where holes grow the mean comes after them (jumps that grow by a twentieth took 1.22 of the kernel's time on a volume).
+    fn expected_hole(&self, newest: u64) -> u64 {
+        let mean = self.density.mean_hole(self.length.into());
         u64::midpoint(mean, newest.max(mean))
     }
 
@@ -95,22 +92,25 @@ impl Stream {
         }
     }
 
-    /// Whether this is a run without holes that has ended, as one towards the end of the file begins with `access`, a hole ahead. Where a new
-    /// run costs its first accesses, two of them, a shorter hole is read through; but arms that a reader has to itself pass over it anyway, and ask for
-    /// less in vain if they know how long runs are.
+    /// Whether this is a run of some reads, in order and nearly without holes, that has ended, as one towards the end of the file begins with
+    /// `access`, a hole ahead. Where a new run costs its first accesses, two of them, a shorter hole is read through; but arms that a reader has to
+    /// itself pass over it anyway, and ask for less in vain if they know how long runs are.
     pub(in crate::adaptive) fn is_left_for(
         &self,
         access: &Access,
         moment: &LazyCell<Moment, impl FnOnce() -> Moment>,
     ) -> bool {
-        let may_end = self.shape == Shape::Run && self.may_read_through();
+        // A run of one read is none, and elements of a stride are such.
+        let has_read_on = self.run_pages() > u32::from(self.length);
+        let in_order = self.shape == Shape::Run && self.disorder.is_none();
+        let may_end = in_order && has_read_on && self.may_read_through();
         let hole = self.hole_before(access);
         if !may_end || hole <= HOLE_OF_RUN_PAGES {
             return false;
         }
         let device = &moment.device;
-        let has_arms_alone = device.is_slow_to_access() && !moment.contested;
-        has_arms_alone || hole > device.pages_per_access().get() * ACCESSES_OF_BEGIN
+        let arms_pass = device.is_slow_to_access() && !moment.contested;
+        arms_pass || hole > device.pages_per_access().get() * ACCESSES_OF_BEGIN
     }
 
     /// Whether the kernel would have read through a hole of so many pages of this run, as it did where it has been asked for up to here.
