@@ -18,7 +18,7 @@ pub use self::state::FileStreams;
 use self::arrival::{Arrival, Came};
 use self::outcome::Outcome;
 use super::access::Access;
-use super::beginnings::{Found, SLACK_PAGES};
+use super::beginnings::Found;
 use super::direction::PAGES_MAX;
 use super::id::place8;
 use super::matching::{self, Match};
@@ -28,10 +28,10 @@ use super::rows::{ELEMENTS_SEEN, NewRow, Rows};
 use super::shape::fit::Fit;
 use super::shape::grid::Grid;
 use super::stream::Stream;
-use super::stream::asking::{Asked, Learned};
+use super::stream::asking::Learned;
 use super::stream::moving::Seen;
 use super::window::pages32;
-use crate::decision::{Decision, Prefetch};
+use crate::decision::Decision;
 use crate::reason::{Pattern, Reason};
 use crate::steering::steering;
 use ahead_units::{ByteRange, PageRange, Timestamp};
@@ -560,24 +560,6 @@ impl FileStreams {
             is_scan: asked.is_scan,
             ..outcome(decision)
         }
-    }
-
-    /// The begin of the run behind the one that began at page `began`, or of some: what that one, which has `asked`, leaves undone.
-    fn foresee(
-        &mut self,
-        began: u64,
-        moment: &Moment,
-        asked: &Asked,
-        came: Came,
-    ) -> Option<Prefetch> {
-        let device = &moment.device;
-        let run_pages = self.runs.next(device)?;
-        // No more than one more, or what keeps the device at work.
-        let next_run = run_pages.saturating_add(SLACK_PAGES);
-        let pages = (asked.spare).min(next_run.max(device.busy_request().get()));
-        let file_pages = moment.file_pages.get();
-        let goes_along = asked.is_bound && !came.in_turn && moment.has_arm_alone();
-        (self.beginnings).foresee(began, run_pages, pages, file_pages, goes_along)
     }
 
     /// Why `stream` may not ask now.

@@ -1,16 +1,20 @@
 //! What is remembered of a file beside its streams, and the places of those: who gets one, and what is lost with who gives one up.
 
+use super::arrival::Came;
 use crate::adaptive::access::Access;
-use crate::adaptive::beginnings::Beginnings;
+use crate::adaptive::beginnings::{Beginnings, SLACK_PAGES};
 use crate::adaptive::hit_rate::Debt;
 use crate::adaptive::matching;
+use crate::adaptive::moment::Moment;
 use crate::adaptive::observer::{Observer, Report, report};
 use crate::adaptive::recent::Recent;
 use crate::adaptive::rounds::Rounds;
 use crate::adaptive::runs::RunLengths;
 use crate::adaptive::stray::Stray;
 use crate::adaptive::stream::Stream;
+use crate::adaptive::stream::asking::Asked;
 use crate::adaptive::window::pages32;
+use crate::decision::Prefetch;
 
 /// What the policy remembers of one file, beside its streams. All zero is a file never read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +79,24 @@ impl FileStreams {
         let passed = stream.begin_anew(access);
         let foreseen = self.beginnings.on_begin(access.start.get());
         self.on_run_ended(pages, passed.saturating_add(foreseen));
+    }
+
+    /// The begin of the run behind the one that began at page `began`, or of some: what that one, which has `asked`, leaves undone.
+    pub(super) fn foresee(
+        &mut self,
+        began: u64,
+        moment: &Moment,
+        asked: &Asked,
+        came: Came,
+    ) -> Option<Prefetch> {
+        let device = &moment.device;
+        let run_pages = self.runs.next(device)?;
+        // No more than one more, or what keeps the device at work.
+        let next_run = run_pages.saturating_add(SLACK_PAGES);
+        let pages = (asked.spare).min(next_run.max(device.busy_request().get()));
+        let file_pages = moment.file_pages.get();
+        let goes_along = asked.is_bound && !came.in_turn && moment.has_arm_alone();
+        (self.beginnings).foresee(began, run_pages, pages, file_pages, goes_along)
     }
 
     /// Makes a candidate of `access`, not at the place `taken`. `None` when every stream is alive.
