@@ -2854,6 +2854,30 @@ static void end_strides_inside(struct arrival *a, const struct ra_stream *run)
 	}
 }
 
+/*
+ * The access lies before the begin of a run, and not further behind its reader
+ * than what comes out of order: what seemed to be the end of the one before was
+ * none.
+ */
+static bool continues_the_one_before(const struct ra_stream *stream,
+				     struct ra_range access)
+{
+	return is_forward_run(stream) &&
+	       access.end <= minus(stream->next, run_pages(stream)) &&
+	       !has_passed_long(stream, access);
+}
+
+static void take_run_back(struct arrival *a, struct ra_stream *stream)
+{
+	struct ra_history *file = a->file;
+
+	stream->began = (u32)span_of(stream, a->access).start;
+	file->run_newest = (file->run_newest + RA_REMEMBERED - 1) %
+			   RA_REMEMBERED;
+	if (file->run_known)
+		file->run_known--;
+}
+
 static void continue_stream(struct arrival *a, unsigned int place)
 {
 	struct ra_stream *stream = &a->streams[place];
@@ -2870,6 +2894,8 @@ static void continue_stream(struct arrival *a, unsigned int place)
 		  minus(span_of(stream, a->access).start, stream->next) : 0;
 	if (!a->begins_run && has_ended(stream))
 		resume(a, stream);
+	else if (continues_the_one_before(stream, a->access))
+		take_run_back(a, stream);
 	/* From there on was read before: nothing is asked for. */
 	passed = has_passed_long(stream, a->access);
 	others = minus(file->tick - stream->last_used, 1);
@@ -3079,7 +3105,7 @@ static void on_stray(struct arrival *a, unsigned int place)
 	began = minus(span.end, file->stray_pages);
 	passed = minus(began, stream->next);
 	stream->began = (u32)began;
-	stream->next = began;
+	stream->next = span.start;
 	lose(file, to_u32(passed));
 	file->last = place;
 	a->begins_run = true;
@@ -3087,20 +3113,17 @@ static void on_stray(struct arrival *a, unsigned int place)
 }
 
 /*
- * A run of some reads, in order and nearly without holes, has ended, as one
- * towards the end of the file begins with the access, a hole ahead. Where a new
- * run costs its first accesses a shorter hole is read through; but arms that a
- * reader has to itself pass over it anyway, and ask for less in vain if they
- * know how long runs are.
+ * A run, in order and nearly without holes, has ended, as one towards the end of
+ * the file begins with the access, a hole ahead. Where a new run costs its first
+ * accesses a shorter hole is read through; but arms that a reader has to itself
+ * pass over it anyway, and ask for less in vain if they know how long runs are.
  */
 static bool is_left_for(const struct ra_stream *stream, struct ra_range access,
 			const struct ra_moment *moment)
 {
 	u64 hole = minus(access.start, stream->next);
 
-	/* A run of one read is none, and elements of a stride are such. */
 	if (stream->shape != RA_RUN || stream->backward || stream->disorder ||
-	    run_pages(stream) <= stream->length ||
 	    stream->hits < ESTABLISHED_HITS || hole <= HOLE_OF_RUN_PAGES)
 		return false;
 	return (is_slow_to_access(&moment->device) && !moment->contested) ||
@@ -3115,6 +3138,11 @@ static void begin_anew(struct arrival *a, unsigned int place)
 	u64 passed = a->access.start - stream->next;
 	u64 unread = min_of(unread_of(stream), passed);
 
+	/* One read is no run yet, and may be an element of a stride. */
+	if (run_pages(stream) <= stream->length) {
+		stream->began = (u32)a->access.start;
+		return;
+	}
 	run_ended(a->file, run_pages(stream));
 	stream->began = (u32)a->access.start;
 	stream->next = a->access.start;

@@ -413,12 +413,40 @@ fn a_stride_behind_a_run_is_seen() {
     (0..64).for_each(|page| {
         reader.read(page, 1);
     });
-    (2..100).for_each(|element| {
-        reader.read(element * 100, 1);
+    (1..100).for_each(|element| {
+        reader.read(63 + element * 100, 1);
     });
     assert!(reader.seen.0.iter().any(|seen| seen.to == Shape::Strided));
     let (asked, read) = (reader.asked_total, reader.read_total);
     assert!(asked < read * 2, "{asked} of {read}");
+}
+
+/// 160 pages of each 200: each second one was the end of a run of two reads and the hole between them.
+#[test]
+fn long_reads_with_short_holes_between_them_are_no_runs_of_two() {
+    let mut reader = Reader::new(FILE);
+    (0..8).for_each(|read| {
+        reader.read(read * 160, 160);
+    });
+    (0..64).for_each(|element| {
+        reader.read(8 * 160 + 40 + element * 200, 160);
+    });
+    assert!(reader.seen.0.iter().any(|seen| seen.to == Shape::Strided));
+}
+
+/// Two requests of a scan change places now and then: it has not ended where the later one comes first.
+#[test]
+fn a_scan_does_not_end_where_two_reads_change_places() {
+    let mut reader = Reader::new(FILE);
+    for read in 0..160 {
+        let place = match read % 16 {
+            7 => read + 1,
+            8 => read - 1,
+            _ => read,
+        };
+        let decision = reader.read(place * 64, 64).decision;
+        assert_ne!(decision.reason, Reason::RunEnds, "read {read}");
+    }
 }
 
 /// How often the next of runs of these lengths is foreseen on `device`; they begin every 2000 pages.

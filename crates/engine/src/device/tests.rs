@@ -201,7 +201,7 @@ fn an_arm_that_passes_by_runs_and_lone_reads_in_turn_is_as_slow_as_it_was() {
     for read in 0..400 {
         let gap = if read % 4 == 3 { 60 } else { 12 };
         page += gap;
-        let waited_ns = 200_000 + gap * 34_000;
+        let waited_ns = 200_000 + gap * 20_000;
         now_ns += waited_ns;
         let (access, now) = (PageRange::new(page, page + 6), Timestamp::new(now_ns));
         if read % 4 == 3 {

@@ -125,7 +125,7 @@ impl Filled {
         true
     }
 
-    /// `access` was read before this is told of.
+    /// `access` was read, and what it waited is not told of.
     fn on_late_read(&self, access: PageRange, around: &Around<'_>) {
         if let Some(mut filling) = around.group.fillings.get(self.of) {
             filling.on_late_read(access);

@@ -225,6 +225,7 @@ mod tests {
         account.on_ask(1_000_000);
         account.on_asking_wait(mean + 2_000_000, true);
         assert!(!account.on_first_read(), "it is the next one");
+        assert!(!account.on_first_read_asked_for(), "so is this one");
         account.on_wait(mean + 500_000, false, true);
         let share = (2 * mean + 2_500_000) / COST_PARTS;
         let spent = before - account.may_spend_ns;

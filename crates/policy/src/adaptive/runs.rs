@@ -71,6 +71,14 @@ impl RunLengths {
         self.untold = 0;
     }
 
+    /// The newest one had not ended there.
+    pub(super) fn take_back(&mut self) {
+        let before = usize::from(self.newest) + REMEMBERED - 1;
+        self.newest = u8::try_from(before % REMEMBERED).unwrap_or(0);
+        self.known = self.known.saturating_sub(1);
+        self.untold = self.untold.min(self.known);
+    }
+
     /// Tells the lengths of those that ended since this was called the last time, the oldest first.
     pub(super) fn tell(&mut self, tell: impl FnMut(u32)) {
         let untold = core::mem::take(&mut self.untold);

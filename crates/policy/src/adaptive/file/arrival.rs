@@ -11,7 +11,7 @@ pub(super) struct Arrival<'a, M, O> {
     pub(super) now: Timestamp,
     pub(super) moment: &'a LazyCell<Moment, M>,
     pub(super) observer: &'a mut O,
-    /// The run of its stream has ended, and the next one begins with it.
+    /// The run of its stream has ended, and the next one begins with it, or began with the strays before it.
     pub(super) begins_run: bool,
 }
 

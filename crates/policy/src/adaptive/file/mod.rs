@@ -154,10 +154,7 @@ impl FileStreams {
         }
         match found {
             Match::Continues(place) => {
-                if streams[place].is_left_for(access, arrival.moment) {
-                    self.begin_anew(&mut streams[place], access);
-                    arrival.begins_run = true;
-                }
+                arrival.begins_run = self.begins_run(&mut streams[place], &arrival);
                 self.continue_at(streams, place, arrival)
             }
             Match::LiesAhead(place) => self.on_stray(streams, place8(place), arrival),
@@ -456,6 +453,9 @@ impl FileStreams {
         let stream = &mut streams[usize::from(place)];
         if !begins_run && stream.has_ended() && stream.resume(access) {
             self.runs.on_resumed();
+        } else if stream.continues_the_one_before(access) {
+            stream.begin_at(access);
+            self.runs.take_back();
         }
         let is_followed = self.rows_of(stream, place).is_some();
         let expected = is_followed.then(|| stream.expected_element());

@@ -1,6 +1,6 @@
 //! What is remembered of a file beside its streams, and the places of those: who gets one, and what is lost with who gives one up.
 
-use super::arrival::Came;
+use super::arrival::{Arrival, Came};
 use crate::adaptive::access::Access;
 use crate::adaptive::beginnings::{Beginnings, SLACK_PAGES};
 use crate::adaptive::hit_rate::Debt;
@@ -73,12 +73,25 @@ impl FileStreams {
         }
     }
 
-    /// The run of `stream` has ended, and the next one begins with `access`, ahead of it: what was asked for from there on is its own.
-    pub(super) fn begin_anew(&mut self, stream: &mut Stream, access: &Access) {
+    /// Whether a run of `stream` has ended, and the next one begins with an access, ahead of it: then what was asked for from there on is its own.
+    pub(super) fn begins_run<O>(
+        &mut self,
+        stream: &mut Stream,
+        arrival: &Arrival<'_, impl FnOnce() -> Moment, O>,
+    ) -> bool {
+        let access = arrival.access;
+        if !stream.is_left_for(access, arrival.moment) {
+            return false;
+        }
+        if stream.has_read_once() {
+            stream.begin_at(access);
+            return false;
+        }
         let pages = stream.run_pages();
-        let passed = stream.begin_anew(access);
+        let lost = stream.begin_anew(access);
         let foreseen = self.beginnings.on_begin(access.start.get());
-        self.on_run_ended(pages, passed.saturating_add(foreseen));
+        self.on_run_ended(pages, lost.saturating_add(foreseen));
+        true
     }
 
     /// The begin of the run behind the one that began at page `began`, or of some: what that one, which has `asked`, leaves undone.

@@ -48,7 +48,7 @@ impl Disorder {
         self.0 = self.0.saturating_sub(1);
     }
 
-    /// Whether nothing came out of order, or enough in order since.
+    /// Whether nothing came out of order, or enough in order since that was looked at closer.
     pub(in crate::adaptive) fn is_none(self) -> bool {
         self.0 == 0
     }

@@ -71,8 +71,13 @@ impl Stream {
         let began = span.end.saturating_sub(pages);
         let passed = began.saturating_sub(self.window.next);
         self.began = place32(began);
-        self.window.next = began;
+        self.window.next = span.start;
         PageCount::new(passed)
+    }
+
+    /// The run begins with `access`, and not where it seemed to.
+    pub(in crate::adaptive) fn begin_at(&mut self, access: &Access) {
+        self.began = place32(self.span(access).start);
     }
 
     /// The run has ended, and the next one begins with `access`, ahead of it. Returns the pages that were asked for in between.

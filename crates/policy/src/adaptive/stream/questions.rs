@@ -76,8 +76,8 @@ impl Stream {
             && !self.reads_on(hole, moment)
     }
 
-    /// Pages that this run is expected to leave out before its next read: what it does in the mean, or half way to the `newest` hole if that is
-    /// longer. Where holes grow the mean comes after them (jumps that grow by a twentieth took 1.22 of the kernel's time on a volume).
+    /// Pages that this run is expected to leave out before its next read: what it does in the mean, or half way to the `newest` hole, before
+    /// the access that asks, if that is longer. Where holes grow the mean comes after them (jumps that grow by a twentieth took 1.22 of the kernel's time on a volume).
     fn expected_hole(&self, newest: u64) -> u64 {
         let mean = self.density.mean_hole(self.length.into());
         u64::midpoint(mean, newest.max(mean))
@@ -92,25 +92,34 @@ impl Stream {
         }
     }
 
-    /// Whether this is a run of some reads, in order and nearly without holes, that has ended, as one towards the end of the file begins with
-    /// `access`, a hole ahead. Where a new run costs its first accesses, two of them, a shorter hole is read through; but arms that a reader has to
-    /// itself pass over it anyway, and ask for less in vain if they know how long runs are.
+    /// Whether this is a run, in order and nearly without holes, that has ended, as one towards the end of the file begins with `access`, a hole ahead.
+    /// Where a new run costs its first accesses, two of them, a shorter hole is read through; but arms that a reader has to itself pass over it
+    /// anyway, and ask for less in vain if they know how long runs are.
     pub(in crate::adaptive) fn is_left_for(
         &self,
         access: &Access,
         moment: &LazyCell<Moment, impl FnOnce() -> Moment>,
     ) -> bool {
-        // A run of one read is none, and elements of a stride are such.
-        let has_read_on = self.run_pages() > u32::from(self.length);
         let in_order = self.shape == Shape::Run && self.disorder.is_none();
-        let may_end = in_order && has_read_on && self.may_read_through();
         let hole = self.hole_before(access);
-        if !may_end || hole <= HOLE_OF_RUN_PAGES {
+        if !in_order || !self.may_read_through() || hole <= HOLE_OF_RUN_PAGES {
             return false;
         }
         let device = &moment.device;
         let arms_pass = device.is_slow_to_access() && !moment.contested;
         arms_pass || hole > device.pages_per_access().get() * ACCESSES_OF_BEGIN
+    }
+
+    /// Whether no more than one read was made of this run: it is none yet, and may be an element of a stride.
+    pub(in crate::adaptive) fn has_read_once(&self) -> bool {
+        self.run_pages() <= u32::from(self.length)
+    }
+
+    /// Whether all of `access` lies before the begin of this run, and not further behind its reader than what comes out of order: what seemed to be
+    /// the end of the one before was none.
+    pub(in crate::adaptive) fn continues_the_one_before(&self, access: &Access) -> bool {
+        let is_before = access.end.get() <= self.run_begin();
+        self.is_forward_run() && is_before && !self.has_passed_long(access)
     }
 
     /// Whether the kernel would have read through a hole of so many pages of this run, as it did where it has been asked for up to here.
