@@ -35,12 +35,13 @@ fn pages_in_an_order_without_order_are_there_before_most_of_them_are_read() {
 }
 
 /// Records of several reads, as a training set is read: each begins at random, and a stream asks for the rest of it. What that had saved did not
-/// count, so nothing was filled in: 1.15 of the kernel's time on flash, which reads too much of each record, and finds it there later.
+/// count, so nothing was filled in: 1.15 of the kernel's time on flash, which reads too much of each record, and finds it there later. Under one arm
+/// it is the first read of each that waits, and so much is not saved by it.
 #[test]
 fn records_in_an_order_without_order_are_there_before_most_of_them_are_read() {
     for (record_bytes, read_bytes, most) in [
         (75_000, 16_384, [90, 95, 80, 102, 80]),
-        (20_000, 4096, [55, 75, 70, 70, 80]),
+        (20_000, 4096, [80, 75, 70, 70, 80]),
     ] {
         let records = shuffled((128 << 20) / record_bytes);
         let reads = records.into_iter().flat_map(|record| {
