@@ -2971,9 +2971,12 @@ static void unmask_rounds(struct arrival *a, u64 start)
 	}
 }
 
-/* A run has ended. Something was learned that would have avoided what is owed. */
-static void allow_one_more(struct ra_history *file)
+/* A run has ended, and so many pages were asked for in vain behind its end. */
+static void run_left(struct ra_history *file, u32 pages, u64 lost)
 {
+	run_ended(file, pages);
+	lose(file, lost);
+	/* Something was learned that would have avoided it. */
 	if (file->run_known == RUNS_BELIEVED)
 		file->debt = min_of(file->debt, DEBT_PAGES_MAX);
 }
@@ -2990,18 +2993,14 @@ static void end_runs(struct arrival *a, unsigned int place)
 	for (other = 0; other < a->places; other++) {
 		struct ra_stream *stream = &a->streams[other];
 		u32 idle = file->tick - stream->last_used;
-		u64 unread;
 
 		if (other == place || !goes_on(stream) ||
 		    idle <= round * ROUNDS_MISSED)
 			continue;
-		run_ended(file, run_pages(stream));
-		unread = unread_of(stream);
+		run_left(file, run_pages(stream), unread_of(stream));
 		stream->began = (u32)stream->next;
 		forget_window(stream);
 		stream->request = 0;
-		lose(file, unread);
-		allow_one_more(file);
 	}
 }
 
@@ -3143,14 +3142,12 @@ static void begin_anew(struct arrival *a, unsigned int place)
 		stream->began = (u32)a->access.start;
 		return;
 	}
-	run_ended(a->file, run_pages(stream));
+	run_left(a->file, run_pages(stream), unread);
 	stream->began = (u32)a->access.start;
 	stream->next = a->access.start;
 	/* What was not asked for was not consumed either. */
 	if (is_paced(stream))
 		stream->pace_place += (u32)(passed - unread);
-	lose(a->file, unread);
-	allow_one_more(a->file);
 	a->begins_run = true;
 }
 

@@ -79,34 +79,30 @@ impl Account {
 
     /// A first read inside of what was asked for finds its pages there: it has saved what others of its kind wait, but no more than `saved_ns_max`.
     pub(super) fn on_found(&mut self, is_asked_for: bool, saved_ns_max: u64) {
-        let others = if is_asked_for {
-            &self.asked_for
+        let saved_ns = self.mean_wait(is_asked_for).ns.min(saved_ns_max);
+        self.earn(saved_ns);
+    }
+
+    /// What others wait of which a stream or the kernel asks for too, or not.
+    fn mean_wait(&mut self, is_asked_for: bool) -> &mut MeanWait {
+        if is_asked_for {
+            &mut self.asked_for
         } else {
-            &self.lone
-        };
-        self.earn(others.ns.min(saved_ns_max));
+            &mut self.lone
+        }
     }
 
     /// A first read outside begins, with which nothing is asked for. Whether it says what such reads wait: then its wait, if it has one, is one of
-    /// [those](Self::on_wait).
-    pub(super) fn on_first_read(&mut self) -> bool {
+    /// [those](Self::on_wait), or if a stream or the kernel asks for it of [these](Self::on_wait_asked_for).
+    pub(super) fn on_first_read(&mut self, is_asked_for: bool) -> bool {
         let is_sample = self.settling == Settling::Over;
         if is_sample {
-            self.lone.on_read();
+            self.mean_wait(is_asked_for).on_read();
         }
         is_sample
     }
 
-    /// The same of one that a stream or the kernel asks for: its wait is one of [those](Self::on_wait_asked_for).
-    pub(super) fn on_first_read_asked_for(&mut self) -> bool {
-        let is_sample = self.settling == Settling::Over;
-        if is_sample {
-            self.asked_for.on_read();
-        }
-        is_sample
-    }
-
-    /// A read outside that a stream or the kernel asks for waited. `is_sample`: as [`Self::on_first_read_asked_for`] said.
+    /// A read outside that a stream or the kernel asks for waited. `is_sample`: as [`Self::on_first_read`] said.
     pub(super) fn on_wait_asked_for(&mut self, waited_ns: u64, is_sample: bool) {
         if is_sample {
             self.asked_for.on_wait(waited_ns);
@@ -201,7 +197,7 @@ mod tests {
     /// So many first reads outside of sections, each of which waits for one access.
     fn random(account: &mut Account, reads: u64) {
         for _ in 0..reads {
-            assert!(account.on_first_read());
+            assert!(account.on_first_read(false));
             account.on_wait(ACCESS_NS, true, true);
         }
     }
@@ -224,14 +220,14 @@ mod tests {
         let (mean, before) = (account.mean_wait_ns(), account.may_spend_ns);
         account.on_ask(1_000_000);
         account.on_asking_wait(mean + 2_000_000, true);
-        assert!(!account.on_first_read(), "it is the next one");
-        assert!(!account.on_first_read_asked_for(), "so is this one");
+        assert!(!account.on_first_read(false), "it is the next one");
+        assert!(!account.on_first_read(true), "so is this one");
         account.on_wait(mean + 500_000, false, true);
         let share = (2 * mean + 2_500_000) / COST_PARTS;
         let spent = before - account.may_spend_ns;
         assert!((spent - 2_500_000 + signed(share)).abs() < 4, "{spent}");
         assert_eq!(account.mean_wait_ns(), mean, "they do not count for it");
-        assert!(account.on_first_read());
+        assert!(account.on_first_read(false));
     }
 
     /// Where several reads wait together, none of them shows what a section costs.
@@ -270,7 +266,7 @@ mod tests {
         let mut account = Account::EMPTY;
         random(&mut account, 1000);
         for read in 0..1000 {
-            assert!(account.on_first_read_asked_for());
+            assert!(account.on_first_read(true));
             if read % 2 == 0 {
                 account.on_wait_asked_for(ACCESS_NS, true);
             }
@@ -289,7 +285,7 @@ mod tests {
         let mut account = Account::EMPTY;
         random(&mut account, 100);
         for _ in 0..1000 {
-            account.on_first_read();
+            account.on_first_read(false);
         }
         assert!(account.mean_wait_ns() < MEAN_READS, "{account:?}");
     }
@@ -309,14 +305,14 @@ mod tests {
     fn no_wait_is_too_long_for_it() {
         let mut account = Account::EMPTY;
         for wait in [u64::MAX, u64::MAX, 0, u64::MAX] {
-            let is_sample = account.on_first_read();
+            let is_sample = account.on_first_read(false);
             account.on_wait(wait, is_sample, true);
             account.on_ask(u64::MAX);
             account.on_asking_wait(wait, true);
             account.on_wait(wait, false, true);
             account.on_vain_wait(wait);
             account.on_found(false, u64::MAX);
-            let is_sample = account.on_first_read_asked_for();
+            let is_sample = account.on_first_read(true);
             account.on_wait_asked_for(wait, is_sample);
             account.on_found(true, u64::MAX);
         }

@@ -238,7 +238,7 @@ impl Filling {
         }
         let piece = want.and_then(|want| self.ask(pages, want, device, now));
         read.asks = piece.is_some();
-        read.is_sample = !read.asks && self.account.on_first_read();
+        read.is_sample = !read.asks && self.account.on_first_read(false);
         (read, piece)
     }
 
@@ -250,7 +250,7 @@ impl Filling {
     ) -> FilledRead {
         let mut read = self.take_in_read(pages, device, true);
         if read.is_first && !read.is_inside {
-            read.is_sample = self.account.on_first_read_asked_for();
+            read.is_sample = self.account.on_first_read(true);
         }
         read
     }

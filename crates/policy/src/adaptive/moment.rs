@@ -71,7 +71,7 @@ impl ListedRange {
 
 impl Moment {
     /// Whether one reader has the only arm of the device to itself: it is where he is already, and goes his way.
-    pub(crate) fn has_arm_alone(&self) -> bool {
+    pub(crate) fn has_only_arm(&self) -> bool {
         self.device.has_one_arm() && !self.contested
     }
 

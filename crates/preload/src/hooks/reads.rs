@@ -76,14 +76,17 @@ pub(super) fn announced(
     result
 }
 
+/// Looks at a read that began at `position` and is reported when it is over, and writes what is known to `token`.
+#[inline]
+pub(super) fn begun(fd: c_int, position: u64, length: usize, token: &mut Option<Token>) {
+    if let Begin::Closer = ops::begin(fd, Some(position), length, token) {
+        look_closer(fd, Some(position), length, token);
+    }
+}
+
 /// [Looks closer](ops::before_read) at a read that is about to begin, and writes what is known to `token`.
 #[inline]
-pub(super) fn look_closer(
-    fd: c_int,
-    position: Option<u64>,
-    length: usize,
-    token: &mut Option<Token>,
-) {
+fn look_closer(fd: c_int, position: Option<u64>, length: usize, token: &mut Option<Token>) {
     guarded(|| *token = ops::before_read(fd, position, length));
 }
 
@@ -124,9 +127,7 @@ pub(super) fn report(fd: c_int, start: Start, bytes: usize, elapsed: Option<u64>
         return;
     };
     let mut token = None;
-    if let Begin::Closer = ops::begin(fd, Some(offset), bytes, &mut token) {
-        look_closer(fd, Some(offset), bytes, &mut token);
-    }
+    begun(fd, offset, bytes, &mut token);
     match (token, elapsed) {
         (Some(token), Some(elapsed)) => {
             let token = token.that_took(elapsed);

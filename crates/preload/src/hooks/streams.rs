@@ -7,9 +7,9 @@
 //! afterwards. The clock is read for them only where little is left in the buffer.
 
 use super::descriptors::{closing, opened};
-use super::reads::{Start, look_closer, report, waited};
+use super::reads::{Start, begun, report, waited};
 use crate::guard::guarded;
-use crate::ops::{self, Begin, Token, Unwatched};
+use crate::ops::{self, Token, Unwatched};
 use crate::{identity, stdio, ticks, trees, wake, watch};
 use libc::{FILE, c_char, c_int, size_t, ssize_t};
 
@@ -66,9 +66,7 @@ impl Refill {
             None => ops::tracked_position(fd).or_else(|| identity::position(fd))?,
         };
         refill.start = Some(start);
-        if let Begin::Closer = ops::begin(fd, Some(start), length, &mut refill.token) {
-            look_closer(fd, Some(start), length, &mut refill.token);
-        }
+        begun(fd, start, length, &mut refill.token);
         Some(refill)
     }
 

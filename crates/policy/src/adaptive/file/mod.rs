@@ -108,7 +108,7 @@ impl FileStreams {
         }
         self.tick = self.tick.wrapping_add(1);
         self.left = 0;
-        let arrival = Arrival {
+        let arrival = &mut Arrival {
             access,
             now,
             moment: &LazyCell::new(moment),
@@ -134,7 +134,7 @@ impl FileStreams {
     fn search<O: Observer>(
         &mut self,
         streams: &mut [Stream],
-        mut arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+        arrival: &mut Arrival<'_, impl FnOnce() -> Moment, O>,
     ) -> Outcome {
         let access = arrival.access;
         if access.pages().is_empty() || streams.is_empty() {
@@ -154,7 +154,7 @@ impl FileStreams {
         }
         match found {
             Match::Continues(place) => {
-                arrival.begins_run = self.begins_run(&mut streams[place], &arrival);
+                arrival.begins_run = self.begins_run(&mut streams[place], arrival);
                 self.continue_at(streams, place, arrival)
             }
             Match::LiesAhead(place) => self.on_stray(streams, place8(place), arrival),
@@ -168,7 +168,7 @@ impl FileStreams {
         &mut self,
         streams: &mut [Stream],
         place: u8,
-        mut arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+        arrival: &mut Arrival<'_, impl FnOnce() -> Moment, O>,
     ) -> Outcome {
         let access = arrival.access;
         let stream = &mut streams[usize::from(place)];
@@ -191,15 +191,9 @@ impl FileStreams {
         &mut self,
         streams: &mut [Stream],
         place: usize,
-        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+        arrival: &mut Arrival<'_, impl FnOnce() -> Moment, O>,
     ) -> Outcome {
-        let Arrival {
-            access,
-            now,
-            moment,
-            observer,
-            begins_run,
-        } = arrival;
+        let access = arrival.access;
         let is_turn = usize::from(self.last) != place;
         if let Some(last) = streams.get_mut(usize::from(self.last)) {
             last.set_successor(place8(place));
@@ -212,7 +206,9 @@ impl FileStreams {
             // Was that an element of a wide stride, it was a round over several streams: none is believed for a while. Not so where it is read
             // again, or another field of a record is read next.
             if goes_on
-                && self.give_up_those(streams, observer, |stream| stream.is_unmasked_by(start)) > 0
+                && self.give_up_those(streams, arrival.observer, |stream| {
+                    stream.is_unmasked_by(start)
+                }) > 0
             {
                 self.rounds.on_seen(self.tick);
             }
@@ -222,15 +218,8 @@ impl FileStreams {
             self.runs.on_turn();
         }
         if streams[place].is_doubtful() {
-            self.add_candidate(streams, access, Some(place), observer);
+            self.add_candidate(streams, access, Some(place), arrival.observer);
         }
-        let arrival = Arrival {
-            access,
-            now,
-            moment,
-            observer: &mut *observer,
-            begins_run,
-        };
         let outcome = self.continue_stream(streams, place8(place), arrival);
         if streams[place].is_newborn() {
             self.end_runs(streams, place);
@@ -243,7 +232,7 @@ impl FileStreams {
             && outcome.decision.prefetch.count > 0
             && let Some(leader) = matching::leader(streams, place)
         {
-            streams[place].vacate(&mut report(place, observer));
+            streams[place].vacate(&mut report(place, arrival.observer));
             return self.follow(&streams[leader], place8(leader));
         }
         outcome
@@ -269,15 +258,15 @@ impl FileStreams {
     fn begin<O: Observer>(
         &mut self,
         streams: &mut [Stream],
-        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+        arrival: &mut Arrival<'_, impl FnOnce() -> Moment, O>,
     ) -> Outcome {
         let Arrival {
             access,
             now,
             moment,
-            observer,
             ..
-        } = arrival;
+        } = *arrival;
+        let observer = &mut *arrival.observer;
         let rounds = self.rounds.are_recent(self.tick);
         let stride = self.recent.stride(access);
         let stride = stride.filter(|stride| !rounds || !stride.grid.is_wide());
@@ -339,15 +328,15 @@ impl FileStreams {
         &mut self,
         streams: &mut [Stream],
         found: &Found,
-        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+        arrival: &mut Arrival<'_, impl FnOnce() -> Moment, O>,
     ) -> Outcome {
         let Arrival {
             access,
             now,
             moment,
-            observer,
             ..
-        } = arrival;
+        } = *arrival;
+        let observer = &mut *arrival.observer;
         self.lose(found.passed);
         let pages = pages32(PageRange::new(access.start.get(), found.frontier).len());
         let Some(place) = self.add_candidate(streams, access, None, observer) else {
@@ -396,27 +385,14 @@ impl FileStreams {
         &mut self,
         streams: &mut [Stream],
         place: u8,
-        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+        arrival: &mut Arrival<'_, impl FnOnce() -> Moment, O>,
     ) -> Outcome {
-        let Arrival {
-            access,
-            now,
-            moment,
-            observer,
-            begins_run,
-        } = arrival;
+        let access = arrival.access;
         let stream = &streams[usize::from(place)];
         let came = Came {
             covered: stream.covers(access),
             in_turn: self.tick.wrapping_sub(stream.last_used()) > 1,
             hole: stream.hole_before(access),
-        };
-        let arrival = Arrival {
-            access,
-            now,
-            moment,
-            observer: &mut *observer,
-            begins_run,
         };
         if !self.move_on(streams, place, arrival, came) {
             let stream = &streams[usize::from(place)];
@@ -424,9 +400,9 @@ impl FileStreams {
             return Outcome::of(decision, stream.id(place), came.covered);
         }
         let stream = &mut streams[usize::from(place)];
-        let outcome = self.ask(stream, place, access, now, moment, came);
+        let outcome = self.ask(stream, place, access, arrival.now, arrival.moment, came);
         if outcome.decision.prefetch.count > 0 {
-            self.end_strides_inside(streams, place, observer);
+            self.end_strides_inside(streams, place, arrival.observer);
         }
         outcome
     }
@@ -438,16 +414,17 @@ impl FileStreams {
         &mut self,
         streams: &mut [Stream],
         place: u8,
-        arrival: Arrival<'_, impl FnOnce() -> Moment, O>,
+        arrival: &mut Arrival<'_, impl FnOnce() -> Moment, O>,
         came: Came,
     ) -> bool {
         let Arrival {
             access,
             now,
             moment,
-            observer,
             begins_run,
-        } = arrival;
+            ..
+        } = *arrival;
+        let observer = &mut *arrival.observer;
         let may_take_turns = streams[usize::from(place)].may_take_turns()
             && matching::is_alone(streams, place.into(), self.tick);
         let stream = &mut streams[usize::from(place)];

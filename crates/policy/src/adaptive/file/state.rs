@@ -108,7 +108,7 @@ impl FileStreams {
         let next_run = run_pages.saturating_add(SLACK_PAGES);
         let pages = (asked.spare).min(next_run.max(device.busy_request().get()));
         let file_pages = moment.file_pages.get();
-        let goes_along = asked.is_bound && !came.in_turn && moment.has_arm_alone();
+        let goes_along = asked.is_bound && !came.in_turn && moment.has_only_arm();
         (self.beginnings).foresee(began, run_pages, pages, file_pages, goes_along)
     }
 

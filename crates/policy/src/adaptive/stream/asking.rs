@@ -409,7 +409,7 @@ impl Stream {
         }
         let asked = frontier.saturating_sub(next);
         // An arm that a reader has to itself, and that goes on the way it turns, is there already: more at once saves it nothing.
-        let is_there = moment.has_arm_alone() && self.direction == Direction::Forward;
+        let is_there = moment.has_only_arm() && self.direction == Direction::Forward;
         let access_pages = if is_there {
             0
         } else {

@@ -59,7 +59,7 @@ impl Stream {
     pub(in crate::adaptive) fn resume(&mut self, access: &Access) -> bool {
         let is_same = self.fit(access) == Fit::Exact;
         if !is_same {
-            self.began = place32(self.span(access).start);
+            self.begin_at(access);
         }
         is_same
     }
