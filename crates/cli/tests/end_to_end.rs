@@ -80,7 +80,9 @@ fn backward_gets_the_windows_of_an_arm(ground: &Ground) {
     let alone = read(&["env"]);
     let helped = read(&[env!("CARGO_BIN_EXE_ahead"), "run", "--"]);
     assert_eq!(helped.sum, alone.sum, "the same bytes");
-    assert!(helped.seeks * 40 < alone.seeks, "{helped:?} {alone:?}");
+    // 16 as a rule. Where the processors are busy, what was asked for comes late, and the reader's own reads go to the disk between: 40
+    // were counted so, and less than half of the 330 are asked.
+    assert!(helped.seeks * 10 < alone.seeks, "{helped:?} {alone:?}");
     assert!(helped.requests * 4 < alone.requests, "{helped:?} {alone:?}");
 }
 
