@@ -1,6 +1,7 @@
 //! Memory that costs nothing until it is touched: how the library keeps large tables inside a
-//! process without allocating on a read.
+//! process without allocating on a read. And memory of the program's behind a pointer that may be a bad one.
 
+use libc::iovec;
 use std::ptr::null_mut;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -25,9 +26,34 @@ pub(crate) unsafe fn zeroed_array<T>(count: usize) -> Option<&'static [T]> {
     Some(unsafe { std::slice::from_raw_parts(address.cast::<T>(), count) })
 }
 
+/// Copies as many values to `to` as it holds from `address`, a pointer of the program's. `None`: it is a bad one, which the
+/// kernel finds out, or this kernel or a filter of system calls says no.
+pub(crate) fn copy_from<T: Copy>(address: *const T, to: &mut [T]) -> Option<()> {
+    let bytes = size_of_val(to);
+    let part = |base: *mut T| iovec {
+        iov_base: base.cast(),
+        iov_len: bytes,
+    };
+    let (from, to) = (part(address.cast_mut()), part(to.as_mut_ptr()));
+    // SAFETY: what is written is `to`, all of which the caller has lent us, with bits of values of the same type.
+    let copied =
+        unsafe { libc::process_vm_readv(libc::getpid(), &raw const to, 1, &raw const from, 1, 0) };
+    (usize::try_from(copied) == Ok(bytes)).then_some(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_behind_a_good_pointer_is_copied_and_behind_a_bad_one_nothing() {
+        let (numbers, mut copied) = ([7_u64, 8, 9], [0; 2]);
+        assert_eq!(copy_from(&raw const numbers[1], &mut copied), Some(()));
+        assert_eq!(copied, [8, 9]);
+        let bad = std::ptr::without_provenance(8);
+        assert_eq!(copy_from(bad, &mut copied), None);
+        assert_eq!(copy_from(std::ptr::null(), &mut copied), None);
+    }
 
     /// With `always` in /sys/kernel/mm/transparent_hugepage/enabled each process had 8 to 10 MB of tables in memory, for some KiB.
     #[test]

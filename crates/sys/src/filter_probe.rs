@@ -127,7 +127,16 @@ fn try_calls() {
         libc::syscall(libc::SYS_close, file);
         let link = c"/proc/self/exe".as_ptr();
         libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, link, bytes, 8_usize);
-        libc::syscall(libc::SYS_getpid);
+        let own = libc::syscall(libc::SYS_getpid);
+        libc::syscall(
+            libc::SYS_process_vm_readv,
+            own,
+            bytes,
+            0_usize,
+            bytes,
+            0_usize,
+            0_usize,
+        );
         libc::syscall(libc::SYS_gettid);
         libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, bytes);
         libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE, 0_usize, bytes);

@@ -10,24 +10,26 @@
 //!   refused), under a file size limit (reaching it sends a signal), with lengths near the end of
 //!   the number range.
 //! * `offset` pointers are passed on as they are; the kernel writes through them after each piece.
-//!   We read one only after the kernel has done so.
+//!   We read one only after the kernel has done so, or let it [copy](copy_from) what stands there.
 
 use super::reads::{CALL_BYTES_MAX, Start, afterwards, announced, report, waited};
 use crate::guard::guarded;
 use crate::identity::borrowed;
+use crate::memory::copy_from;
 use crate::real::Errno;
 use crate::{ops, ticks};
 use libc::{c_int, off_t, size_t, ssize_t};
 use rustix::fs::{FileType, Stat};
 use rustix::process::Resource;
+use std::cell::Cell;
 
 /// Bytes of one piece. Smaller, and the calls show (a piece costs about a microsecond beside a
 /// millisecond of copying); larger, and the disk idles while the next piece is not yet asked for.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// Bytes of the first piece when the start stands behind a pointer: only after it do we know where
-/// in the file we are.
-const PIECE_BYTES_FIRST: usize = 256 << 10;
+/// Bytes that are announced of what goes to a pipe or a socket from where a pointer says: as much as there is space for is taken of them.
+/// Less, and a server that sends long pieces is not followed; more, and what was not taken is announced again.
+const SENT_BYTES: usize = 128 << 10;
 
 /// Longest `sendfile` that is cut. Beyond, the kernel checks that position and length do not
 /// overflow together, which pieces would pass.
@@ -85,16 +87,33 @@ impl Copy {
             && is_unlimited()
     }
 
+    /// Where it starts; `None`: that stands behind a pointer, and is not known before the kernel has said so.
+    fn start(&self) -> Option<Start> {
+        let mut offset = [0];
+        match self.source_offset.is_null() {
+            true => Some(Start::Here),
+            false => {
+                copy_from(self.source_offset, &mut offset)?;
+                u64::try_from(offset[0]).ok().map(Start::At)
+            }
+        }
+    }
+
     /// Makes the copy with `call`, which is given the length of the piece.
     fn run(&self, call: impl Fn(usize) -> ssize_t) -> ssize_t {
         guarded(|| ops::on_copied(self.source));
-        if !self.source_offset.is_null() {
-            return self.run_at_offset(call);
-        }
+        let Some(start) = guarded(|| self.start()).flatten() else {
+            return self.run_from_anywhere(call);
+        };
         if guarded(|| self.can_be_cut()) != Some(true) {
-            return announced(self.source, Start::Here, self.length, || call(self.length));
+            return self.run_whole(start, call);
         }
-        let piece = |length| announced(self.source, Start::Here, length, || call(length));
+        let at = Cell::new(start);
+        let piece = |length| {
+            let result = announced(self.source, at.get(), length, || call(length));
+            at.set(at.get().after(result));
+            result
+        };
         let first = piece(PIECE_BYTES);
         match usize::try_from(first) {
             Ok(PIECE_BYTES) => self.go_on(PIECE_BYTES, piece),
@@ -104,6 +123,41 @@ impl Copy {
         }
     }
 
+    /// The whole request at once.
+    fn run_whole(&self, start: Start, call: impl Fn(usize) -> ssize_t) -> ssize_t {
+        let is_known = start == Start::Here || self.length <= SENT_BYTES;
+        let length = if is_known || guarded(|| self.is_sent()) != Some(true) {
+            self.length
+        } else {
+            SENT_BYTES
+        };
+        let result = announced(self.source, start, length, || call(self.length));
+        let taken = usize::try_from(result).unwrap_or(0);
+        if taken > length {
+            let rest = start.after(length.cast_signed());
+            report(self.source, rest, taken - length, None);
+        }
+        result
+    }
+
+    /// Whether it goes to no file, which takes as much as it has space for.
+    fn is_sent(&self) -> bool {
+        facts(self.target).is_some_and(|target| !is_regular(&target))
+    }
+
+    /// The whole request at once, which is reported when it is over.
+    fn run_from_anywhere(&self, call: impl Fn(usize) -> ssize_t) -> ssize_t {
+        let begun = ticks::now();
+        let result = call(self.length);
+        if let Ok(done @ 1..) = usize::try_from(result)
+            && let Some((start, _)) = moved(self.source_offset, done)
+        {
+            let elapsed = ticks::now().saturating_sub(begun);
+            report(self.source, Start::At(start), done, Some(elapsed));
+        }
+        result
+    }
+
     /// The first piece met an error and moved nothing: the program gets what the whole would meet.
     fn after_error(&self, result: ssize_t, call: impl Fn(usize) -> ssize_t) -> ssize_t {
         if Errno::keep().is_some_and(|errno| is_about_length(errno.value())) {
@@ -111,50 +165,6 @@ impl Copy {
         } else {
             result
         }
-    }
-
-    /// The same for a start that stands behind a pointer.
-    fn run_at_offset(&self, call: impl Fn(usize) -> ssize_t) -> ssize_t {
-        let is_cut = guarded(|| self.can_be_cut()) == Some(true);
-        let first = if is_cut {
-            PIECE_BYTES_FIRST
-        } else {
-            self.length
-        };
-        let begun = ticks::now();
-        let result = call(first);
-        let elapsed = ticks::now().saturating_sub(begun);
-        let Ok(done) = usize::try_from(result) else {
-            return if is_cut {
-                self.after_error(result, call)
-            } else {
-                result
-            };
-        };
-        if done == 0 {
-            return if is_cut { call(self.length) } else { result };
-        }
-        let moved = moved(self.source_offset, done);
-        if let Some((start, _)) = moved {
-            report(self.source, Start::At(start), done, Some(elapsed));
-        }
-        if !is_cut || done < first {
-            return result;
-        }
-        let position = std::cell::Cell::new(moved.map(|(_, end)| end));
-        self.go_on(done, |length| {
-            let result = match position.get() {
-                Some(start) => announced(self.source, Start::At(start), length, || call(length)),
-                None => call(length),
-            };
-            let moved = u64::try_from(result).unwrap_or(0);
-            position.set(
-                position
-                    .get()
-                    .map(|position| position.saturating_add(moved)),
-            );
-            result
-        })
     }
 
     /// Copies piece by piece what is left after `done` bytes. Returns the bytes of all. The error
@@ -264,21 +274,23 @@ pub(super) fn copy_file_range(
 pub(super) fn splice(
     source: c_int,
     source_offset: *mut off_t,
-    call: impl FnOnce() -> ssize_t,
+    target: c_int,
+    count: size_t,
+    call: impl Fn(size_t) -> ssize_t,
 ) -> ssize_t {
     if source_offset.is_null() {
-        return afterwards(source, Start::Here, call);
+        return afterwards(source, Start::Here, || call(count));
     }
     if !is_watched(source) {
-        return unwatched(source, source_offset, call);
+        return unwatched(source, source_offset, || call(count));
     }
-    let begun = ticks::now();
-    let result = call();
-    if let Ok(done @ 1..) = usize::try_from(result)
-        && let Some((start, _)) = moved(source_offset, done)
-    {
-        let elapsed = ticks::now().saturating_sub(begun);
-        report(source, Start::At(start), done, Some(elapsed));
-    }
-    result
+    let copy = Copy {
+        source,
+        target,
+        source_offset,
+        length: count,
+        // As much as a pipe has space for, which is no piece.
+        length_max: 0,
+    };
+    copy.run(call)
 }

@@ -1,14 +1,16 @@
 //! Reads through a descriptor.
 //!
-//! The plain ones are announced before the call, so that what will be wanted next is on its way
-//! while the program waits. The vectored ones are reported afterwards: how much they ask for
-//! stands in an array that may be a bad pointer, and the kernel has to find that out, not we. Reads
+//! They are announced before the call, so that what will be wanted next is on its way
+//! while the program waits. How much the vectored ones ask for stands in an array that may be a bad pointer:
+//! the kernel copies it for us, who finds that out. Reads
 //! through a descriptor that is not watched are only timed ([`watch`](crate::watch)).
 
 use crate::guard::guarded;
+use crate::memory::copy_from;
 use crate::ops::{self, Begin, Token, Unwatched};
 use crate::{identity, recording, ticks, wake};
-use libc::{c_int, off_t, size_t, ssize_t};
+use libc::{c_int, iovec, off_t, size_t, ssize_t};
+use std::ptr::null_mut;
 
 /// The most that the kernel moves in one call, whatever is asked for.
 pub(super) const CALL_BYTES_MAX: usize = 0x7fff_f000;
@@ -28,6 +30,15 @@ impl Start {
         match self {
             Self::Here => None,
             Self::At(offset) => Some(offset),
+        }
+    }
+
+    /// Where the next one begins, after one that returned `result`.
+    pub(super) fn after(self, result: ssize_t) -> Self {
+        let bytes = u64::try_from(result).unwrap_or(0);
+        match self {
+            Self::Here => Self::Here,
+            Self::At(offset) => Self::At(offset.saturating_add(bytes)),
         }
     }
 }
@@ -188,17 +199,82 @@ pub(super) fn at(
     }
 }
 
+/// Parts of a vectored read that are copied at once. Its array is longer where a program gathers small pieces.
+const PARTS_COPIED: usize = 16;
+
+/// Copies of parts, at most: a longer array is not looked at before the kernel does.
+const COPIES_MAX: usize = 4;
+
+/// Bytes that a vectored read through `fd` asks for, if its descriptor is watched. `None`: it is not, or the array is none, empty, or
+/// long.
+#[inline]
+fn asked_by_parts(fd: c_int, parts: *const iovec, count: c_int) -> Option<usize> {
+    let count = usize::try_from(count).ok()?;
+    let is_short = (1..=PARTS_COPIED * COPIES_MAX).contains(&count);
+    if !is_short || wake::is_over() || !ops::is_file(fd) || ops::is_ignored(fd) {
+        return None;
+    }
+    guarded(|| bytes_of_parts(parts, count))
+        .flatten()
+        .filter(|bytes| *bytes > 0)
+}
+
+/// Bytes that these `count` parts have space for; `None`: they cannot be read.
+#[inline(never)]
+fn bytes_of_parts(parts: *const iovec, count: usize) -> Option<usize> {
+    let none = iovec {
+        iov_base: null_mut(),
+        iov_len: 0,
+    };
+    let mut total = 0_usize;
+    let mut first = 0;
+    while first < count {
+        let mut copied = [none; PARTS_COPIED];
+        let copied = &mut copied[..PARTS_COPIED.min(count - first)];
+        copy_from(parts.wrapping_add(first), copied)?;
+        total = (copied.iter()).fold(total, |total, part| total.saturating_add(part.iov_len));
+        first += PARTS_COPIED;
+    }
+    Some(total)
+}
+
+/// A read into these parts.
+#[inline]
+fn vectored(
+    fd: c_int,
+    start: Start,
+    parts: *const iovec,
+    count: c_int,
+    call: impl FnOnce() -> ssize_t,
+) -> ssize_t {
+    match asked_by_parts(fd, parts, count) {
+        Some(length) => announced(fd, start, length, call),
+        None => afterwards(fd, start, call),
+    }
+}
+
 /// `readv`.
 #[inline]
-pub(super) fn vectored_here(fd: c_int, call: impl FnOnce() -> ssize_t) -> ssize_t {
-    afterwards(fd, Start::Here, call)
+pub(super) fn vectored_here(
+    fd: c_int,
+    parts: *const iovec,
+    count: c_int,
+    call: impl FnOnce() -> ssize_t,
+) -> ssize_t {
+    vectored(fd, Start::Here, parts, count, call)
 }
 
 /// `preadv`.
 #[inline]
-pub(super) fn vectored_at(fd: c_int, offset: off_t, call: impl FnOnce() -> ssize_t) -> ssize_t {
+pub(super) fn vectored_at(
+    fd: c_int,
+    parts: *const iovec,
+    count: c_int,
+    offset: off_t,
+    call: impl FnOnce() -> ssize_t,
+) -> ssize_t {
     match u64::try_from(offset) {
-        Ok(offset) => afterwards(fd, Start::At(offset), call),
+        Ok(offset) => vectored(fd, Start::At(offset), parts, count, call),
         Err(_) => call(),
     }
 }
@@ -207,12 +283,14 @@ pub(super) fn vectored_at(fd: c_int, offset: off_t, call: impl FnOnce() -> ssize
 #[inline]
 pub(super) fn vectored_anywhere(
     fd: c_int,
+    parts: *const iovec,
+    count: c_int,
     offset: off_t,
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
     if offset == -1 {
-        afterwards(fd, Start::Here, call)
+        vectored(fd, Start::Here, parts, count, call)
     } else {
-        vectored_at(fd, offset, call)
+        vectored_at(fd, parts, count, offset, call)
     }
 }

@@ -32,11 +32,11 @@ macro_rules! table {
             __pread_chk(fd: c_int, buffer: *mut c_void, count: size_t, offset: off_t, size: size_t) -> ssize_t {__pread64_chk}
                 reads::at(fd, offset, count), or absent(-1);
             readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {}
-                reads::vectored_here(fd), or system_call(libc::SYS_readv, fd, parts, count);
+                reads::vectored_here(fd, parts, count), or system_call(libc::SYS_readv, fd, parts, count);
             preadv(fd: c_int, parts: *const iovec, count: c_int, offset: off_t) -> ssize_t {preadv64}
-                reads::vectored_at(fd, offset), or system_call(libc::SYS_preadv, fd, parts, count, offset, 0_usize);
+                reads::vectored_at(fd, parts, count, offset), or system_call(libc::SYS_preadv, fd, parts, count, offset, 0_usize);
             preadv2(fd: c_int, parts: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t {preadv64v2}
-                reads::vectored_anywhere(fd, offset), or system_call(libc::SYS_preadv2, fd, parts, count, offset, 0_usize, flags);
+                reads::vectored_anywhere(fd, parts, count, offset), or system_call(libc::SYS_preadv2, fd, parts, count, offset, 0_usize, flags);
 
             // Descriptors and their positions.
             lseek(fd: c_int, offset: off_t, whence: c_int) -> off_t {lseek64}
@@ -129,7 +129,7 @@ macro_rules! table {
             copy_file_range(source: c_int, source_offset: *mut off_t, target: c_int, target_offset: *mut off_t, count: size_t, flags: c_uint) -> ssize_t {}
                 copies::copy_file_range(source, source_offset, target, count) with |count|, or system_call(libc::SYS_copy_file_range, source, source_offset, target, target_offset, count, flags);
             splice(source: c_int, source_offset: *mut off_t, target: c_int, target_offset: *mut off_t, count: size_t, flags: c_uint) -> ssize_t {}
-                copies::splice(source, source_offset), or system_call(libc::SYS_splice, source, source_offset, target, target_offset, count, flags);
+                copies::splice(source, source_offset, target, count) with |count|, or system_call(libc::SYS_splice, source, source_offset, target, target_offset, count, flags);
 
             // Advice and mappings.
             posix_fadvise(fd: c_int, offset: off_t, length: off_t, advice: c_int) -> c_int {posix_fadvise64}
