@@ -55,6 +55,7 @@
 #define SLOW_ACCESS_NS		2000000U
 #define ACCESSES_AHEAD		8U
 #define ACCESSES_SPARED		1U
+#define ALONE_PARTS		32U
 #define SHUFFLED_TIMES		5U
 #define HOLE_PARTS		2U
 
@@ -247,6 +248,8 @@ enum rest_kind {
 	REST_UNKNOWN,
 	REST_AS_FAR_AGAIN,
 	REST_PAGES,
+	/* And others went on for longer: it may end anywhere behind them. */
+	REST_AT_LEAST,
 };
 
 struct rest {
@@ -278,6 +281,8 @@ struct arrival {
 	u64 hole;
 	/* The run of its stream has ended, and the next one begins with it. */
 	bool begins_run;
+	/* Others of the file were read since the access before of its stream. */
+	bool in_turn;
 };
 
 static u64 min_of(u64 a, u64 b)
@@ -821,6 +826,7 @@ static struct rest rest_of_run(const struct ra_history *file, u32 read,
 			rests[count++] = pages - read;
 	}
 	if (!count) {
+		rest.kind = REST_AT_LEAST;
 		rest.pages = max_of(to_u32((u64)(read - longest) * 2),
 				    LONGER_RUN_PAGES);
 		return rest;
@@ -832,6 +838,8 @@ static struct rest rest_of_run(const struct ra_history *file, u32 read,
 	/* Runs of no whole pages differ by one. */
 	if (rests[count - 1] - rests[count / 4] <= 1)
 		rest.pages = rests[count - 1];
+	if (count < RUNS_BELIEVED || rests[count / 2] - rests[count / 4] > 1)
+		rest.kind = REST_AT_LEAST;
 	if (count < RUNS_BELIEVED && rest.pages > as_far_again(read)) {
 		rest.kind = REST_AS_FAR_AGAIN;
 		rest.pages = as_far_again(read);
@@ -2293,7 +2301,7 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 		       a->moment->request_max);
 	if (*probe)
 		space = UNBOUNDED;
-	if (rest->kind == REST_PAGES)
+	if (rest->kind == REST_PAGES || rest->kind == REST_AT_LEAST)
 		space = min_of(space, rest->pages);
 	reach = min_of(pages << min_of(cached, PROBE_DOUBLINGS), space);
 	end = plus(first, reach);
@@ -2492,6 +2500,34 @@ static u64 as_far_as_it_came(const struct ra_stream *stream, u64 length,
 		      length * 2);
 }
 
+/*
+ * Pages that a run asks for at once which has the device to itself: what its
+ * reader consumes in an access, so that the next request is under way while
+ * this one is transferred. More brings him nothing, and lies in vain behind the
+ * end of the run. An arm that reads on where it is takes no time to get there.
+ */
+static u64 enough_alone(const struct ra_stream *stream, u64 length,
+			const struct need *need, bool has_rate, bool arm_alone,
+			const struct ra_device *device)
+{
+	u64 next_read = length + min_of(length / 4, ALIGN_PAGES);
+	u64 under_way = 0;
+
+	if (!arm_alone && has_rate) {
+		u64 page_ns = max_of(div64_u64(need->rate_ns, need->rate_pages), 1);
+		u64 newest = max_of(stream->tail, FIRST_REQUEST_PAGES);
+
+		/* What had come before seems faster once. */
+		under_way = div64_u64(device->access_ns + device->access_ns / 4,
+				      page_ns);
+		under_way = min_of(under_way, newest * 2);
+	} else if (!arm_alone) {
+		under_way = pages_per_access(device);
+	}
+	next_read = max_of(next_read, run_pages(stream) / ALONE_PARTS);
+	return max_of(max_of(under_way, next_read), FIRST_REQUEST_PAGES);
+}
+
 static u8 reason_of(const struct ra_stream *stream, bool first, u8 cached,
 		    bool boosted)
 {
@@ -2533,8 +2569,9 @@ static void ask_stream(struct arrival *a, unsigned int place,
 	bool alone = is_forward_run(stream) && !moment->contested;
 	bool arm_alone = alone && is_positioned_for(&moment->device);
 	bool bound, calm, exact = false, probe = false, first, asked, expected;
+	bool has_rate;
 	u8 cached = cached_requests(stream);
-	u64 limit, size, pages, least = 0;
+	u64 limit, size, pages, least = 0, enough = UNBOUNDED;
 	struct rest rest;
 	u32 next;
 
@@ -2556,6 +2593,7 @@ static void ask_stream(struct arrival *a, unsigned int place,
 		need.request = min_of(need.request, most);
 		stream->request = need.request;
 	}
+	has_rate = need.has_rate;
 	/* The rate of one that has waited is not its own. */
 	need.has_rate = need.has_rate && is_run(stream) &&
 			!(stream->served & SERVED_WAITED);
@@ -2578,7 +2616,10 @@ static void ask_stream(struct arrival *a, unsigned int place,
 	size = max_of(max_of(size, need.request), (u64)need.length * 2);
 	size = min_of(size, limit);
 	rest = rest_behind(stream, a->file, moment);
-	if (rest.kind != REST_PAGES) {
+	if (alone && stream->shape == RA_RUN && !a->in_turn)
+		enough = enough_alone(stream, length_of(a->access), &need,
+				      has_rate, arm_alone, &moment->device);
+	if (rest.kind == REST_UNKNOWN || rest.kind == REST_AS_FAR_AGAIN) {
 		u64 length = length_of(a->access);
 		u64 earned = earned_by(stream, length, &moment->device);
 
@@ -2590,6 +2631,8 @@ static void ask_stream(struct arrival *a, unsigned int place,
 		if (rest.kind == REST_UNKNOWN)
 			size = min_of(size, as_far_as_it_came(stream, length,
 							      moment));
+		if (stream->next > run_pages(stream))
+			size = min_of(size, enough);
 	}
 	pages = size;
 	if (rest.kind == REST_AS_FAR_AGAIN) {
@@ -2601,6 +2644,12 @@ static void ask_stream(struct arrival *a, unsigned int place,
 		pages = min_of(rest.pages, limit);
 		least = REQUEST_PAGES_WORTH;
 		exact = rest.pages <= limit;
+	} else if (rest.kind == REST_AT_LEAST) {
+		u64 most = min_of(limit, enough);
+
+		pages = min_of(rest.pages, most);
+		least = REQUEST_PAGES_WORTH;
+		exact = rest.pages <= most;
 	}
 	if (pages < least) {
 		decision->reason = RA_RUN_ENDS;
@@ -2900,6 +2949,7 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	passed = has_passed_long(stream, a->access);
 	others = minus(file->tick - stream->last_used, 1);
 	returned = others;
+	a->in_turn = others;
 	followed = is_followed(file, stream, place);
 	expected = stream->next;
 	period = stream->step;

@@ -424,7 +424,7 @@ fn a_run_asks_at_once_for_no_more_than_it_has_read() {
         let asked = outcome.decision.prefetch.pages().get();
         assert!(asked <= read.max(32) + 16, "{asked} after {read}");
     }
-    assert!(reader.asked_total > 1000, "{}", reader.asked_total);
+    assert!(reader.asked_total >= 960, "{}", reader.asked_total);
 }
 
 #[test]

@@ -513,3 +513,37 @@ fn a_run_that_thins_out_is_read_through_for_no_more_than_four_times_the_rate() {
     assert!(thin <= (1024 + 1000) * 2 * 4, "{thin}");
     assert!(thin <= 16_000, "half of what lies between them: {thin}");
 }
+
+/// What an arm that it has to itself, and a volume whose bandwidth it waits for, need to be kept at work; and no more than that, however
+/// long the runs before it were. In pages: 1540 were asked for at once of runs of 100 KB to 3 MB.
+#[test]
+fn a_run_that_may_end_anywhere_asks_for_what_keeps_its_device_at_work() {
+    // A page in 33 us, which is 125 MB/s.
+    let volume = DeviceEstimate {
+        access_ns: 840_000,
+        bytes_per_second: 125_000_000,
+        depth: 8,
+    };
+    for (device, most) in [(DeviceEstimate::ARM, 32), (volume, 64)] {
+        let mut reader = Reader::new(FILE);
+        reader.moment.device = device;
+        let mut largest = 0;
+        for (run, pages) in [700, 90, 300, 500, 120, 640, 250, 80, 400, 700]
+            .into_iter()
+            .enumerate()
+        {
+            for at in (0..pages).step_by(4) {
+                let from = run as u64 * 4_000 + at;
+                let outcome = reader.read(from, 4);
+                reader.now = Timestamp::new(reader.now.get() + 4 * 33_000);
+                reader.wait(from, 4, &outcome);
+                if run > 4 {
+                    largest = largest.max(outcome.decision.prefetch.pages().get());
+                }
+            }
+        }
+        assert!(largest >= 32, "{largest} on {device:?}");
+        // What is read now is part of it.
+        assert!(largest <= most + 4 + 2, "{largest} on {device:?}");
+    }
+}

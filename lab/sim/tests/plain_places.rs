@@ -327,3 +327,20 @@ fn blocks_from_the_end_are_asked_for_some_at_a_time() {
     ];
     assert_at_most("blocks from the end", &job, &bounds);
 }
+
+/// Ranges of a file at random places, of 100 KB to 3 MB: downloads that are resumed, chunks of a backup, what a server is asked for. As long as
+/// three of four were, or twice as much as had been read, was asked for at once, which brings nothing to who has a device to himself and waits
+/// for its bandwidth, and lay in vain behind their ends: 1.16 of the kernel's time on a disk and a volume, 1.05 on an SSD.
+#[test]
+fn ranges_whose_lengths_nobody_knows_take_hardly_longer_than_with_the_kernel_alone() {
+    let ranges = (0..60_u64).flat_map(|range| {
+        let begin = random::below(21, range, 236_000_000);
+        let end = begin + 100_000 + random::below(22, range, 2_900_000);
+        let begins = (begin..end).step_by(16_384);
+        begins.map(move |at| (at, (end - at).min(16_384)))
+    });
+    let most = [103, 103, 95, 103, 104];
+    let bounds: Vec<_> = DISKS.into_iter().zip(most).collect();
+    let job = job_of(&ranges.collect::<Vec<_>>());
+    assert_at_most("ranges", &job, &bounds);
+}

@@ -101,9 +101,13 @@ impl Rate {
 
     /// Pages of one request that this reader can use: what it consumes in some access times.
     pub(super) fn request_pages(self, device: &DeviceEstimate) -> u64 {
+        self.pages_in(device.access_ns.saturating_mul(ACCESSES_AHEAD.get()))
+    }
+
+    /// Pages that are consumed in `time_ns`.
+    pub(super) fn pages_in(self, time_ns: u64) -> u64 {
         let page_ns = (self.time_ns / u64::from(self.pages)).max(1);
-        let ahead_ns = device.access_ns.saturating_mul(ACCESSES_AHEAD.get());
-        ahead_ns / page_ns
+        time_ns / page_ns
     }
 }
 

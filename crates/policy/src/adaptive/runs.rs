@@ -35,6 +35,9 @@ pub(super) enum Rest {
     AsFarAgain(u64),
     /// So many pages, as others did that had come as far.
     Pages(u64),
+    /// For so many pages at least, and others that had come as far went on for longer: it may end anywhere behind them. The same of a run
+    /// that has come farther than all.
+    AtLeast(u64),
 }
 
 /// Lengths of the newest runs that ended, in pages. All zero: none did.
@@ -114,7 +117,7 @@ impl RunLengths {
     pub(super) fn next(&self, device: &DeviceEstimate) -> Option<u64> {
         let may_go_on = !self.are_alike() && device.is_slow_to_access();
         match self.rest(0, device.pages_per_access().get()) {
-            Rest::Pages(pages) if !may_go_on => Some(pages),
+            Rest::Pages(pages) | Rest::AtLeast(pages) if !may_go_on => Some(pages),
             _ => None,
         }
     }
@@ -157,7 +160,7 @@ impl RunLengths {
         if count == 0 {
             let beyond = read - longest;
             let pages = beyond.saturating_mul(2).max(LONGER_RUN_PAGES);
-            return Rest::Pages(u64::from(pages));
+            return Rest::AtLeast(u64::from(pages));
         }
         let rests = &mut rests[..count];
         rests.sort_unstable();
@@ -173,7 +176,13 @@ impl RunLengths {
         if count < usize::from(RUNS_BELIEVED) && rest > again {
             return Rest::AsFarAgain(again);
         }
-        Rest::Pages(rest)
+        // One that came as far is no length of theirs.
+        let are_alike = middle - quarter <= 1 && count >= usize::from(RUNS_BELIEVED);
+        if are_alike {
+            Rest::Pages(rest)
+        } else {
+            Rest::AtLeast(rest)
+        }
     }
 }
 
@@ -224,16 +233,16 @@ mod tests {
     #[test]
     fn a_run_longer_than_all_is_followed_from_small_beginnings() {
         let runs = after(&[100; 8]);
-        assert_eq!(runs.rest(101, ACCESS), Rest::Pages(32));
-        assert_eq!(runs.rest(1100, ACCESS), Rest::Pages(2000));
+        assert_eq!(runs.rest(101, ACCESS), Rest::AtLeast(32));
+        assert_eq!(runs.rest(1100, ACCESS), Rest::AtLeast(2000));
     }
 
     #[test]
     fn beyond_one_access_only_what_three_of_four_read_is_worth_it() {
         let runs = after(&[10, 20, 300, 300, 4000, 4000, 5000, 6000]);
-        assert_eq!(runs.rest(0, ACCESS), Rest::Pages(300));
-        assert_eq!(runs.rest(0, 10_000), Rest::Pages(4000));
-        assert_eq!(runs.rest(301, ACCESS), Rest::Pages(3699));
+        assert_eq!(runs.rest(0, ACCESS), Rest::AtLeast(300));
+        assert_eq!(runs.rest(0, 10_000), Rest::AtLeast(4000));
+        assert_eq!(runs.rest(301, ACCESS), Rest::AtLeast(3699));
     }
 
     /// Runs of 97, 390 and 1562 KiB with gaps between them that windows had once gone through: behind 104 KiB of one, 5 MiB were

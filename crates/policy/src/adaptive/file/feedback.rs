@@ -208,12 +208,12 @@ impl FileStreams {
         let since = core::mem::replace(&mut self.closed, self.tick);
         let age = |stream: &Stream| stream.last_used().wrapping_sub(since);
         let is_news = |stream: &&Stream| {
-            stream.goes_on() && stream.is_forward_run() && (1..1 << 31).contains(&age(stream))
+            stream.goes_on() && stream.is_run() && (1..1 << 31).contains(&age(stream))
         };
         let read = streams.iter().filter(is_news);
         let (mut to_the_end, mut stopped) = (0, 0);
         for stream in read.clone() {
-            if stream.has_reached(file_pages) {
+            if stream.has_gone_through(file_pages) {
                 to_the_end += stream.run_pages();
             } else {
                 stopped += stream.run_pages();
@@ -229,7 +229,7 @@ impl FileStreams {
             .min_by_key(|stream| age(stream))
         {
             told = age(next);
-            if !next.has_reached(file_pages) {
+            if !next.has_gone_through(file_pages) {
                 tell(ClosedRun::Stopped(next.run_pages()));
             }
         }

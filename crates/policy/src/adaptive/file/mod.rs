@@ -497,6 +497,7 @@ impl FileStreams {
         }
         let learned = Learned {
             thrash_pages: self.thrash_pages,
+            in_turn: came.in_turn,
             runs: &self.runs,
             rows,
         };

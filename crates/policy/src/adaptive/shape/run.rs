@@ -18,7 +18,7 @@ steering! {
     /// pages that begin in the middle of a page of flash take nine of them, not eight. Larger, and more
     /// of a request is cut off.
     /// Evidence: docs/results/evidence/ALIGN_PAGES.csv
-    ALIGN_PAGES: u64 = 64;
+    pub(in crate::adaptive) ALIGN_PAGES: u64 = 64;
 
     /// A probe into a range that is probably in memory: 64 KiB. Fewer pages, and one stray cached
     /// page hides that the rest is gone; more, and a probe that misses brings in what the next

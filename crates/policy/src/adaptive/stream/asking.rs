@@ -36,6 +36,11 @@ const LEFT_ALONE_PARTS: u64 = 32;
 /// left soon cost more than they save.
 const ACCESSES_SPARED: u64 = 1;
 
+/// A run that has the device to itself, and of which is not known how far it goes on, asks for one part in so many of what it has read at
+/// once where that is more than [`enough`](Stream::enough): fewer calls, and a device that can do more than it seems shows it. Two requests
+/// are in vain when it ends.
+const ALONE_PARTS: u64 = 32;
+
 /// A run out of order asks for so many times what it has read: some of its reads are still to come, and what it has not shown it makes up for
 /// in a few requests. A walk, which goes back and forth for some dozens of pages and leaves, was worth the largest request after 24 of them:
 /// `a_short_walk_asks_for_no_more_than_it_is_worth`.
@@ -46,6 +51,8 @@ const SHUFFLED_TIMES: u64 = 5;
 pub(in crate::adaptive) struct Learned<'a> {
     /// More unread pages than this were evicted; 0 if that never happened.
     pub(in crate::adaptive) thrash_pages: u32,
+    /// Others of the file were read since its access before.
+    pub(in crate::adaptive) in_turn: bool,
     /// How long runs were.
     pub(in crate::adaptive) runs: &'a RunLengths,
     /// The rows that this stride is read in; `None`: it is not known to be read in any.
@@ -148,7 +155,7 @@ impl Stream {
             return Asked::nothing(Reason::KernelAsks);
         }
         let earned = match rest {
-            Rest::Pages(_) => u64::MAX,
+            Rest::Pages(_) | Rest::AtLeast(_) => u64::MAX,
             Rest::Unknown | Rest::AsFarAgain(_) => self.earned(access, &moment.device),
         };
         if earned < access.len().get() {
@@ -157,7 +164,17 @@ impl Stream {
         let size = request::size(&need, moment, limit).min(earned);
         let size = match rest {
             Rest::Unknown => size.min(self.as_far_as_it_came(access, need.is_positioned, moment)),
-            Rest::AsFarAgain(_) | Rest::Pages(_) => size,
+            Rest::AsFarAgain(_) | Rest::Pages(_) | Rest::AtLeast(_) => size,
+        };
+        let is_alone = is_scan_alone && self.shape == Shape::Run && !learned.in_turn;
+        let enough = if is_alone {
+            self.enough(access, rate, has_arm_alone, &moment.device)
+        } else {
+            u64::MAX
+        };
+        let size = match rest {
+            Rest::Unknown | Rest::AsFarAgain(_) if self.run_begin() > 0 => size.min(enough),
+            _ => size,
         };
         let (pages, least, is_exact) = match rest {
             Rest::Unknown => (size, 0, false),
@@ -169,6 +186,14 @@ impl Stream {
             Rest::Pages(pages) => {
                 let least = request::REQUEST_PAGES_WORTH.get();
                 (pages.min(limit), least, pages <= limit)
+            }
+            Rest::AtLeast(pages) => {
+                let most = limit.min(enough);
+                (
+                    pages.min(most),
+                    request::REQUEST_PAGES_WORTH.get(),
+                    pages <= most,
+                )
             }
         };
         if pages < least {
@@ -312,6 +337,35 @@ impl Stream {
         }
     }
 
+    /// Pages that a run asks for at once which has the device to itself: what its reader consumes in an access, so that the next request is
+    /// under way while this one is transferred. More brings him nothing, as it is the bandwidth that he waits for, and lies in vain behind
+    /// the end of the run, wherever that is. An arm that reads on where it is takes no time to get there.
+    fn enough(
+        &self,
+        access: &Access,
+        rate: Option<Rate>,
+        has_arm_alone: bool,
+        device: &DeviceEstimate,
+    ) -> u64 {
+        let under_way = match rate {
+            _ if has_arm_alone => 0,
+            None => device.pages_per_access().get(),
+            // Pages that had come before it looked make a reader seem faster once.
+            Some(rate) => {
+                let newest = u64::from(self.window.tail).max(request::FIRST_REQUEST_PAGES.get());
+                let access_ns = device.access_ns.saturating_add(device.access_ns / 4);
+                rate.pages_in(access_ns).min(newest.saturating_mul(2))
+            }
+        };
+        // All of the next read, which may end in a page more, up to a multiple of what requests end on.
+        let length = access.len().get();
+        let next_read = length + (length / 4).min(run::ALIGN_PAGES.get());
+        under_way
+            .max(next_read)
+            .max(u64::from(self.run_pages()) / ALONE_PARTS)
+            .max(request::FIRST_REQUEST_PAGES.get())
+    }
+
     fn extend_run(
         &mut self,
         access: &Access,
@@ -328,7 +382,7 @@ impl Stream {
             // What lies in front of a backward run is the begin of a file, to which few go.
             takes_the_rest: !is_exact && self.direction == Direction::Forward,
             rest: match rest {
-                Rest::Pages(rest) => rest,
+                Rest::Pages(rest) | Rest::AtLeast(rest) => rest,
                 Rest::AsFarAgain(_) | Rest::Unknown => u64::MAX,
             },
             cached: self.served.cached(),
@@ -419,6 +473,7 @@ impl Stream {
             Rest::Unknown => Rest::Unknown,
             Rest::AsFarAgain(pages) => Rest::AsFarAgain(pages.saturating_sub(asked)),
             Rest::Pages(pages) => Rest::Pages(pages.saturating_sub(asked)),
+            Rest::AtLeast(pages) => Rest::AtLeast(pages.saturating_sub(asked)),
         }
     }
 
@@ -427,7 +482,7 @@ impl Stream {
         match rest {
             Rest::Unknown => true,
             Rest::AsFarAgain(_) => false,
-            Rest::Pages(pages) => {
+            Rest::Pages(pages) | Rest::AtLeast(pages) => {
                 let asked = self.window.next.max(self.window.frontier);
                 asked.saturating_add(pages) >= file_pages.get()
             }

@@ -167,6 +167,16 @@ impl Stream {
         self.is_forward_run() && self.window.next >= end.get()
     }
 
+    /// A run that got to where the file of `file_pages` ends in its direction.
+    pub(in crate::adaptive) fn has_gone_through(&self, file_pages: PageCount) -> bool {
+        self.shape.is_run() && self.window.next >= self.direction.end_of_file(file_pages.get())
+    }
+
+    /// Whether it is a run, of either direction.
+    pub(in crate::adaptive) fn is_run(&self) -> bool {
+        self.shape.is_run()
+    }
+
     /// A stride that could be several evenly spaced streams read in turn.
     pub(in crate::adaptive) fn is_wide_stride(&self) -> bool {
         self.shape == Shape::Strided && self.grid().is_wide()
