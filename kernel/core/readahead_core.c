@@ -55,7 +55,9 @@
 #define SLOW_ACCESS_NS		2000000U
 #define ACCESSES_AHEAD		8U
 #define ACCESSES_SPARED		1U
-#define ALONE_PARTS		32U
+#define ENOUGH_PARTS		16U
+#define ELEMENTS_LOOKED_AT	64U
+#define ELEMENTS_OF_BEGIN	4U
 #define SHUFFLED_TIMES		5U
 #define HOLE_PARTS		2U
 
@@ -248,8 +250,8 @@ enum rest_kind {
 	REST_UNKNOWN,
 	REST_AS_FAR_AGAIN,
 	REST_PAGES,
-	/* And others went on for longer: it may end anywhere behind them. */
-	REST_AT_LEAST,
+	/* They ended anywhere: it may end before that, or behind it. */
+	REST_LIKELY,
 };
 
 struct rest {
@@ -826,7 +828,7 @@ static struct rest rest_of_run(const struct ra_history *file, u32 read,
 			rests[count++] = pages - read;
 	}
 	if (!count) {
-		rest.kind = REST_AT_LEAST;
+		rest.kind = REST_LIKELY;
 		rest.pages = max_of(to_u32((u64)(read - longest) * 2),
 				    LONGER_RUN_PAGES);
 		return rest;
@@ -839,7 +841,7 @@ static struct rest rest_of_run(const struct ra_history *file, u32 read,
 	if (rests[count - 1] - rests[count / 4] <= 1)
 		rest.pages = rests[count - 1];
 	if (count < RUNS_BELIEVED || rests[count / 2] - rests[count / 4] > 1)
-		rest.kind = REST_AT_LEAST;
+		rest.kind = REST_LIKELY;
 	if (count < RUNS_BELIEVED && rest.pages > as_far_again(read)) {
 		rest.kind = REST_AS_FAR_AGAIN;
 		rest.pages = as_far_again(read);
@@ -2301,7 +2303,7 @@ static bool extend_run(struct ra_stream *stream, struct arrival *a, u64 pages,
 		       a->moment->request_max);
 	if (*probe)
 		space = UNBOUNDED;
-	if (rest->kind == REST_PAGES || rest->kind == REST_AT_LEAST)
+	if (rest->kind == REST_PAGES || rest->kind == REST_LIKELY)
 		space = min_of(space, rest->pages);
 	reach = min_of(pages << min_of(cached, PROBE_DOUBLINGS), space);
 	end = plus(first, reach);
@@ -2501,31 +2503,43 @@ static u64 as_far_as_it_came(const struct ra_stream *stream, u64 length,
 }
 
 /*
- * Pages that a run asks for at once which has the device to itself: what its
- * reader consumes in an access, so that the next request is under way while
- * this one is transferred. More brings him nothing, and lies in vain behind the
- * end of the run. An arm that reads on where it is takes no time to get there.
+ * Pages that a run asks for which has the device to itself, so that it has as
+ * many in front of its reader as he consumes in an access: the next request is
+ * under way while this one is transferred. More brings him nothing where it is the bandwidth
+ * that he waits for, and lies in vain behind the end of the run. An arm that is
+ * alone and reads on where it is takes no time to get there, as long as it
+ * shows that it is one. Who is late, and not by the bandwidth, has a device
+ * whose accesses take longer than is believed.
  */
-static u64 enough_alone(const struct ra_stream *stream, u64 length,
-			const struct need *need, bool has_rate, bool arm_alone,
-			const struct ra_device *device)
+static u64 enough_alone(const struct ra_stream *stream, struct ra_range access,
+			const struct need *need, bool has_rate, bool bound,
+			const struct ra_moment *moment)
 {
-	u64 next_read = length + min_of(length / 4, ALIGN_PAGES);
+	const struct ra_device *device = &moment->device;
+	bool there = has_one_arm(device) && !moment->contested &&
+		     (bound || !(stream->served & SERVED_WAITED));
+	u64 length = length_of(access);
+	u64 cut = length + ALIGN_PAGES / 8 < ALIGN_PAGES * 2 ? ALIGN_PAGES / 8 :
+							      ALIGN_PAGES;
+	u64 lead = max_of(length + cut, run_pages(stream) / ENOUGH_PARTS);
 	u64 under_way = 0;
 
-	if (!arm_alone && has_rate) {
+	if (!there && has_rate) {
 		u64 page_ns = max_of(div64_u64(need->rate_ns, need->rate_pages), 1);
 		u64 newest = max_of(stream->tail, FIRST_REQUEST_PAGES);
 
-		/* What had come before seems faster once. */
+		/* What had come before seems faster once, and a pause slower. */
 		under_way = div64_u64(device->access_ns + device->access_ns / 4,
 				      page_ns);
-		under_way = min_of(under_way, newest * 2);
-	} else if (!arm_alone) {
+		under_way = times(under_way, need->boosted ? WAIT_FACTOR : 1);
+		under_way = max_of(min_of(under_way, newest * 2), newest / 2);
+	} else if (!there) {
 		under_way = pages_per_access(device);
 	}
-	next_read = max_of(next_read, run_pages(stream) / ALONE_PARTS);
-	return max_of(max_of(under_way, next_read), FIRST_REQUEST_PAGES);
+	lead = max_of(under_way, lead);
+	lead = max_of(minus(lead, minus(stream->frontier, access.end)), 1);
+	return (lead + FIRST_REQUEST_PAGES - 1) / FIRST_REQUEST_PAGES *
+	       FIRST_REQUEST_PAGES;
 }
 
 static u8 reason_of(const struct ra_stream *stream, bool first, u8 cached,
@@ -2616,9 +2630,10 @@ static void ask_stream(struct arrival *a, unsigned int place,
 	size = max_of(max_of(size, need.request), (u64)need.length * 2);
 	size = min_of(size, limit);
 	rest = rest_behind(stream, a->file, moment);
-	if (alone && stream->shape == RA_RUN && !a->in_turn)
-		enough = enough_alone(stream, length_of(a->access), &need,
-				      has_rate, arm_alone, &moment->device);
+	if (alone && stream->shape == RA_RUN && !a->in_turn &&
+	    !moment->sequential)
+		enough = enough_alone(stream, a->access, &need,
+				      has_rate, bound, moment);
 	if (rest.kind == REST_UNKNOWN || rest.kind == REST_AS_FAR_AGAIN) {
 		u64 length = length_of(a->access);
 		u64 earned = earned_by(stream, length, &moment->device);
@@ -2644,7 +2659,7 @@ static void ask_stream(struct arrival *a, unsigned int place,
 		pages = min_of(rest.pages, limit);
 		least = REQUEST_PAGES_WORTH;
 		exact = rest.pages <= limit;
-	} else if (rest.kind == REST_AT_LEAST) {
+	} else if (rest.kind == REST_LIKELY) {
 		u64 most = min_of(limit, enough);
 
 		pages = min_of(rest.pages, most);
@@ -2725,6 +2740,52 @@ static void set_mark(struct ra_decision *decision,
 		decision->mark = place_of(true, marker + 1);
 }
 
+/* The remembered access is not one of those that come with each element. */
+static bool is_by_itself(const struct ra_history *file,
+			 const struct ra_unexplained *one, u64 period)
+{
+	unsigned int at;
+
+	for (at = 0; at < RA_REMEMBERED; at++) {
+		const struct ra_unexplained *other = &file->recent[at];
+
+		if (other->length == one->length &&
+		    distance_of(other->start, one->start) == period)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether the reader of a stride reads other things among its elements, and not
+ * with each of them: an arm would come back for each from what was asked for
+ * ahead of it.
+ */
+static bool looks_between(const struct arrival *a,
+			  const struct ra_stream *stream)
+{
+	u64 elements, far;
+	unsigned int at;
+
+	if (stream->shape != RA_STRIDED || stream->backward ||
+	    !has_one_arm(&a->moment->device))
+		return false;
+	elements = minus(stream->regular, ELEMENTS_OF_BEGIN);
+	far = times(stream->step, min_of(elements, ELEMENTS_LOOKED_AT));
+	for (at = 0; at < RA_REMEMBERED; at++) {
+		const struct ra_unexplained *one = &a->file->recent[at];
+		u64 way = minus(a->access.start, one->start);
+
+		/* One as long as they are is an element that is off. */
+		if (!one->length || one->length == stream->began || !way ||
+		    way > far)
+			continue;
+		if (is_by_itself(a->file, one, stream->step))
+			return true;
+	}
+	return false;
+}
+
 static void ask(struct arrival *a, unsigned int place)
 {
 	struct ra_stream *stream = &a->streams[place];
@@ -2738,6 +2799,10 @@ static void ask(struct arrival *a, unsigned int place)
 	decision->reason = refusal(file, stream, place, a->hole, a->moment);
 	if (decision->reason != RA_NOT_LOOKED_AT)
 		return;
+	if (looks_between(a, stream)) {
+		decision->reason = RA_DOES_NOT_PAY;
+		return;
+	}
 	ask_stream(a, place, &row);
 	if (a->access.start < stream->request && is_forward_run(stream))
 		file->scan_request = stream->request;

@@ -272,6 +272,7 @@ fn a_scan_in_parts_is_as_fast_as_one_in_whole_reads() {
     for read in [
         format!("os.preadv(f, {parts}, at)"),
         format!("os.readv(f, {parts})"),
+        "os.readv(f, [bytearray(1000)] * 45)".to_owned(),
     ] {
         let parts_ns = scan_ns(&read);
         println!("{read}: {parts_ns} and {whole_ns} ns");

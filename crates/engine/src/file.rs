@@ -218,7 +218,7 @@ impl FileState {
             is_left_alone: group.guard.is_left_alone(),
         };
         if self.streams.is_new()
-            && let Some(lengths) = group.closed_runs.expected()
+            && let Some(lengths) = group.closed_runs.expected(is_start)
         {
             self.streams.expect_runs(lengths);
         }

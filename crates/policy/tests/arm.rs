@@ -194,3 +194,30 @@ fn who_reads_on_from_where_he_searched_is_asked_for_from_there() {
         reader.asked
     );
 }
+
+/// Keys of 100 bytes in every 64 KiB, and now and then what belongs to one, behind it. Its reader computes, so that the next keys were asked for,
+/// and the arm came back from each of them for what lies between: 1.85 of the kernel's time.
+#[test]
+fn who_reads_between_the_elements_of_a_stride_is_left_alone_under_an_arm() {
+    let asked = |looks_between: bool| {
+        let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
+        let mut asked = 0;
+        for key in 0..400_u64 {
+            let mut read = |start, pages| {
+                let outcome = reader.read(start, pages);
+                reader.now = Timestamp::new(reader.now.get() + 3 * PASSED_NS);
+                reader.wait(start, pages, &outcome);
+                if key >= 100 {
+                    asked += outcome.decision.prefetch.pages().get();
+                }
+            };
+            read(key * 16, 1);
+            if looks_between && key % 10 == 7 {
+                read(key * 16 + 3, 4 + key % 7);
+            }
+        }
+        asked
+    };
+    assert!(asked(false) > 200, "{}", asked(false));
+    assert!(asked(true) < 20, "{}", asked(true));
+}

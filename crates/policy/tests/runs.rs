@@ -524,7 +524,7 @@ fn a_run_that_may_end_anywhere_asks_for_what_keeps_its_device_at_work() {
         bytes_per_second: 125_000_000,
         depth: 8,
     };
-    for (device, most) in [(DeviceEstimate::ARM, 32), (volume, 64)] {
+    for (device, most) in [(DeviceEstimate::ARM, 64), (volume, 96)] {
         let mut reader = Reader::new(FILE);
         reader.moment.device = device;
         let mut largest = 0;
@@ -546,4 +546,17 @@ fn a_run_that_may_end_anywhere_asks_for_what_keeps_its_device_at_work() {
         // What is read now is part of it.
         assert!(largest <= most + 4 + 2, "{largest} on {device:?}");
     }
+}
+
+/// The kernel has twice its window then, of which a run inside the file was asked for half.
+#[test]
+fn who_says_sequential_inside_a_file_begins_with_twice_the_window_too() {
+    let first = |is_sequential| {
+        let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
+        reader.moment.is_sequential = is_sequential;
+        reader.read(1000, 4);
+        reader.read(1004, 4).decision.prefetch.pages().get()
+    };
+    assert!(first(false) <= 32 + 4, "{}", first(false));
+    assert!(first(true) >= 64, "{}", first(true));
 }

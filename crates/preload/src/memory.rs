@@ -3,6 +3,7 @@
 
 use libc::iovec;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
@@ -26,18 +27,47 @@ pub(crate) unsafe fn zeroed_array<T>(count: usize) -> Option<&'static [T]> {
     Some(unsafe { std::slice::from_raw_parts(address.cast::<T>(), count) })
 }
 
+/// The kernel does not copy for us: it, or a filter of system calls, has said so once.
+static IS_REFUSED: AtomicBool = AtomicBool::new(false);
+
 /// Copies as many values to `to` as it holds from `address`, a pointer of the program's. `None`: it is a bad one, which the
-/// kernel finds out, or this kernel or a filter of system calls says no.
-pub(crate) fn copy_from<T: Copy>(address: *const T, to: &mut [T]) -> Option<()> {
+/// kernel finds out, or nothing is copied here.
+///
+/// # Safety
+///
+/// All bytes must be a valid `T`.
+pub(crate) unsafe fn copy_from<T: Copy>(address: *const T, to: &mut [T]) -> Option<()> {
+    if IS_REFUSED.load(Relaxed) {
+        return None;
+    }
     let bytes = size_of_val(to);
     let part = |base: *mut T| iovec {
         iov_base: base.cast(),
         iov_len: bytes,
     };
     let (from, to) = (part(address.cast_mut()), part(to.as_mut_ptr()));
-    // SAFETY: what is written is `to`, all of which the caller has lent us, with bits of values of the same type.
-    let copied =
-        unsafe { libc::process_vm_readv(libc::getpid(), &raw const to, 1, &raw const from, 1, 0) };
+    // Not by the C library's names, in front of which others may stand. This thread lives, what the first one may not do.
+    let thread = rustix::thread::gettid().as_raw_nonzero().get();
+    // SAFETY: what is written is `to`, all of which the caller has lent us, with bytes that the caller vouches for.
+    let copied = unsafe {
+        libc::syscall(
+            libc::SYS_process_vm_readv,
+            thread,
+            &raw const to,
+            1_usize,
+            &raw const from,
+            1_usize,
+            0_usize,
+        )
+    };
+    if copied < 0 {
+        let errno = rustix::io::Errno::from_io_error(&std::io::Error::last_os_error());
+        let is_for_ever = matches!(
+            errno,
+            Some(rustix::io::Errno::PERM | rustix::io::Errno::NOSYS)
+        );
+        IS_REFUSED.fetch_or(is_for_ever, Relaxed);
+    }
     (usize::try_from(copied) == Ok(bytes)).then_some(())
 }
 
@@ -48,11 +78,12 @@ mod tests {
     #[test]
     fn what_stands_behind_a_good_pointer_is_copied_and_behind_a_bad_one_nothing() {
         let (numbers, mut copied) = ([7_u64, 8, 9], [0; 2]);
-        assert_eq!(copy_from(&raw const numbers[1], &mut copied), Some(()));
+        // SAFETY: numbers may have any bytes.
+        let mut copy = |address| unsafe { copy_from(address, &mut copied) };
+        assert_eq!(copy(std::ptr::without_provenance(8)), None);
+        assert_eq!(copy(std::ptr::null()), None);
+        assert_eq!(copy(&raw const numbers[1]), Some(()));
         assert_eq!(copied, [8, 9]);
-        let bad = std::ptr::without_provenance(8);
-        assert_eq!(copy_from(bad, &mut copied), None);
-        assert_eq!(copy_from(std::ptr::null(), &mut copied), None);
     }
 
     /// With `always` in /sys/kernel/mm/transparent_hugepage/enabled each process had 8 to 10 MB of tables in memory, for some KiB.

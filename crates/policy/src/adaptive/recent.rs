@@ -145,6 +145,24 @@ impl Recent {
         })
     }
 
+    /// Whether something else was read among the last `elements` of `grid` before `access`, which is the newest one, and not with each of them:
+    /// what was takes turns with it.
+    #[inline(never)]
+    pub(super) fn is_among(&self, access: &Access, grid: &Grid, elements: u64) -> bool {
+        let newest = grid.place(access);
+        let far = grid.period.saturating_mul(elements);
+        let all = (0..REMEMBERED).map(|back| self.back(back));
+        all.clone().any(|one| {
+            let way = newest.saturating_sub(grid.place_of(one.start));
+            // Also one that is off.
+            let is_element = u64::from(one.length) == grid.length;
+            let is_by_itself = |other: Unexplained| {
+                other.length != one.length || other.start.abs_diff(one.start) != grid.period
+            };
+            one.length > 0 && way > 0 && way <= far && !is_element && all.clone().all(is_by_itself)
+        })
+    }
+
     /// One to the byte; to the page where accesses are of whole pages.
     fn exact(&self, access: &Access) -> Option<SeenStride> {
         let is_unaligned = access.is_unaligned();

@@ -34,7 +34,7 @@ steering! {
     /// device that is slower than believed makes every request late; 4, and a reader that waits for
     /// the bandwidth alone fills memory.
     /// Evidence: docs/results/evidence/WAIT_FACTOR.csv
-    WAIT_FACTOR: u64 = 2;
+    pub(super) WAIT_FACTOR: u64 = 2;
 
     /// The next request is so many times larger while that leaves it below the limit: each step
     /// costs the device an access.

@@ -35,9 +35,9 @@ pub(super) enum Rest {
     AsFarAgain(u64),
     /// So many pages, as others did that had come as far.
     Pages(u64),
-    /// For so many pages at least, and others that had come as far went on for longer: it may end anywhere behind them. The same of a run
-    /// that has come farther than all.
-    AtLeast(u64),
+    /// So many pages, as three of four others that had come as far, or half of them within an access: they ended anywhere, and this one may
+    /// end before that, or behind it. So may one that has come farther than all.
+    Likely(u64),
 }
 
 /// Lengths of the newest runs that ended, in pages. All zero: none did.
@@ -117,7 +117,7 @@ impl RunLengths {
     pub(super) fn next(&self, device: &DeviceEstimate) -> Option<u64> {
         let may_go_on = !self.are_alike() && device.is_slow_to_access();
         match self.rest(0, device.pages_per_access().get()) {
-            Rest::Pages(pages) | Rest::AtLeast(pages) if !may_go_on => Some(pages),
+            Rest::Pages(pages) | Rest::Likely(pages) if !may_go_on => Some(pages),
             _ => None,
         }
     }
@@ -160,7 +160,7 @@ impl RunLengths {
         if count == 0 {
             let beyond = read - longest;
             let pages = beyond.saturating_mul(2).max(LONGER_RUN_PAGES);
-            return Rest::AtLeast(u64::from(pages));
+            return Rest::Likely(u64::from(pages));
         }
         let rests = &mut rests[..count];
         rests.sort_unstable();
@@ -177,11 +177,11 @@ impl RunLengths {
             return Rest::AsFarAgain(again);
         }
         // One that came as far is no length of theirs.
-        let are_alike = middle - quarter <= 1 && count >= usize::from(RUNS_BELIEVED);
-        if are_alike {
+        let is_sure = middle - quarter <= 1 && count >= usize::from(RUNS_BELIEVED);
+        if is_sure {
             Rest::Pages(rest)
         } else {
-            Rest::AtLeast(rest)
+            Rest::Likely(rest)
         }
     }
 }
@@ -233,16 +233,16 @@ mod tests {
     #[test]
     fn a_run_longer_than_all_is_followed_from_small_beginnings() {
         let runs = after(&[100; 8]);
-        assert_eq!(runs.rest(101, ACCESS), Rest::AtLeast(32));
-        assert_eq!(runs.rest(1100, ACCESS), Rest::AtLeast(2000));
+        assert_eq!(runs.rest(101, ACCESS), Rest::Likely(32));
+        assert_eq!(runs.rest(1100, ACCESS), Rest::Likely(2000));
     }
 
     #[test]
     fn beyond_one_access_only_what_three_of_four_read_is_worth_it() {
         let runs = after(&[10, 20, 300, 300, 4000, 4000, 5000, 6000]);
-        assert_eq!(runs.rest(0, ACCESS), Rest::AtLeast(300));
-        assert_eq!(runs.rest(0, 10_000), Rest::AtLeast(4000));
-        assert_eq!(runs.rest(301, ACCESS), Rest::AtLeast(3699));
+        assert_eq!(runs.rest(0, ACCESS), Rest::Likely(300));
+        assert_eq!(runs.rest(0, 10_000), Rest::Likely(4000));
+        assert_eq!(runs.rest(301, ACCESS), Rest::Likely(3699));
     }
 
     /// Runs of 97, 390 and 1562 KiB with gaps between them that windows had once gone through: behind 104 KiB of one, 5 MiB were

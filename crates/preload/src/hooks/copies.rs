@@ -12,14 +12,14 @@
 //! * `offset` pointers are passed on as they are; the kernel writes through them after each piece.
 //!   We read one only after the kernel has done so, or let it [copy](copy_from) what stands there.
 
-use super::reads::{CALL_BYTES_MAX, Start, afterwards, announced, report, waited};
+use super::reads::{CALL_BYTES_MAX, Start, afterwards, announced, is_watched, report, waited};
 use crate::guard::guarded;
 use crate::identity::borrowed;
 use crate::memory::copy_from;
 use crate::real::Errno;
-use crate::{ops, ticks};
+use crate::{ops, recording, ticks};
 use libc::{c_int, off_t, size_t, ssize_t};
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, OFlags, Stat};
 use rustix::process::Resource;
 use std::cell::Cell;
 
@@ -27,9 +27,12 @@ use std::cell::Cell;
 /// millisecond of copying); larger, and the disk idles while the next piece is not yet asked for.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// Bytes that are announced of what goes to a pipe or a socket from where a pointer says: as much as there is space for is taken of them.
+/// Bytes that are announced of what goes to a socket from where a pointer says: as much as there is space for is taken of them.
 /// Less, and a server that sends long pieces is not followed; more, and what was not taken is announced again.
 const SENT_BYTES: usize = 128 << 10;
+
+/// The same of a pipe, which has space for so much unless its program has said otherwise.
+const PIPE_BYTES: usize = 64 << 10;
 
 /// Longest `sendfile` that is cut. Beyond, the kernel checks that position and length do not
 /// overflow together, which pieces would pass.
@@ -48,6 +51,16 @@ struct Copy {
     length: usize,
     /// Longest request that may be cut.
     length_max: usize,
+}
+
+/// What the target of a copy takes of it.
+enum Taken {
+    /// A file.
+    All,
+    /// A pipe or a socket, which waits until it has space for some.
+    UpTo(usize),
+    /// One that does not wait, or nobody knows.
+    WhatFits,
 }
 
 /// What a descriptor is, or `None` if it is nothing.
@@ -89,20 +102,20 @@ impl Copy {
 
     /// Where it starts; `None`: that stands behind a pointer, and is not known before the kernel has said so.
     fn start(&self) -> Option<Start> {
-        let mut offset = [0];
-        match self.source_offset.is_null() {
-            true => Some(Start::Here),
-            false => {
-                copy_from(self.source_offset, &mut offset)?;
-                u64::try_from(offset[0]).ok().map(Start::At)
-            }
+        if self.source_offset.is_null() {
+            return Some(Start::Here);
         }
+        let mut offset = [0];
+        // SAFETY: a number.
+        let copied = guarded(|| unsafe { copy_from(self.source_offset, &mut offset) });
+        copied.flatten()?;
+        u64::try_from(offset[0]).ok().map(Start::At)
     }
 
     /// Makes the copy with `call`, which is given the length of the piece.
     fn run(&self, call: impl Fn(usize) -> ssize_t) -> ssize_t {
         guarded(|| ops::on_copied(self.source));
-        let Some(start) = guarded(|| self.start()).flatten() else {
+        let Some(start) = self.start() else {
             return self.run_from_anywhere(call);
         };
         if guarded(|| self.can_be_cut()) != Some(true) {
@@ -123,26 +136,41 @@ impl Copy {
         }
     }
 
-    /// The whole request at once.
+    /// The whole request at once. A target that takes what it has space for, or nothing, is not known to take what is announced.
     fn run_whole(&self, start: Start, call: impl Fn(usize) -> ssize_t) -> ssize_t {
-        let is_known = start == Start::Here || self.length <= SENT_BYTES;
-        let length = if is_known || guarded(|| self.is_sent()) != Some(true) {
-            self.length
-        } else {
-            SENT_BYTES
+        if start == Start::Here {
+            return announced(self.source, start, self.length, || call(self.length));
+        }
+        let length = match guarded(|| self.taken()) {
+            Some(Taken::All) | None => self.length,
+            Some(Taken::UpTo(bytes)) => self.length.min(bytes),
+            Some(Taken::WhatFits) => return self.run_from_anywhere(call),
         };
+        let was_file = ops::is_file(self.source);
         let result = announced(self.source, start, length, || call(self.length));
         let taken = usize::try_from(result).unwrap_or(0);
-        if taken > length {
+        // A recording has it all, and so has who began to be watched by it.
+        if taken > length && was_file && !recording::is_on() {
             let rest = start.after(length.cast_signed());
             report(self.source, rest, taken - length, None);
         }
         result
     }
 
-    /// Whether it goes to no file, which takes as much as it has space for.
-    fn is_sent(&self) -> bool {
-        facts(self.target).is_some_and(|target| !is_regular(&target))
+    /// What its target takes of it.
+    fn taken(&self) -> Taken {
+        let Some(kind) = facts(self.target).map(|target| FileType::from_raw_mode(target.st_mode))
+        else {
+            return Taken::WhatFits;
+        };
+        let flags = borrowed(self.target).map(rustix::fs::fcntl_getfl);
+        let waits = matches!(flags, Some(Ok(flags)) if !flags.contains(OFlags::NONBLOCK));
+        match kind {
+            FileType::RegularFile => Taken::All,
+            _ if !waits => Taken::WhatFits,
+            FileType::Fifo => Taken::UpTo(PIPE_BYTES),
+            _ => Taken::UpTo(SENT_BYTES),
+        }
     }
 
     /// The whole request at once, which is reported when it is over.
@@ -150,7 +178,7 @@ impl Copy {
         let begun = ticks::now();
         let result = call(self.length);
         if let Ok(done @ 1..) = usize::try_from(result)
-            && let Some((start, _)) = moved(self.source_offset, done)
+            && let Some(start) = moved(self.source_offset, done)
         {
             let elapsed = ticks::now().saturating_sub(begun);
             report(self.source, Start::At(start), done, Some(elapsed));
@@ -187,11 +215,15 @@ impl Copy {
     }
 }
 
-/// Where `done` bytes began that the kernel has moved from before `offset`, and where it stands.
-fn moved(offset: *const off_t, done: usize) -> Option<(u64, u64)> {
+/// Where `done` bytes began that the kernel has moved from before `offset`.
+fn moved(offset: *const off_t, done: usize) -> Option<u64> {
+    if offset.is_null() {
+        return None;
+    }
     // SAFETY: the kernel has just written the new offset there.
-    let end = u64::try_from(unsafe { offset.read() }).ok()?;
-    Some((end.checked_sub(done as u64)?, end))
+    u64::try_from(unsafe { offset.read() })
+        .ok()?
+        .checked_sub(done as u64)
 }
 
 /// Whether copying inside this file's file system reads it. Some only share the blocks, and some
@@ -202,12 +234,6 @@ fn is_copied_through_memory(fd: c_int) -> bool {
     let kind = borrowed(fd).and_then(|fd| rustix::fs::fstatfs(fd).ok());
     kind.and_then(|facts| u64::try_from(facts.f_type).ok())
         .is_some_and(|kind| kind == EXT || kind == F2FS)
-}
-
-/// Whether the source of a copy is a file whose reads are watched. The kernel's own read-ahead is
-/// good enough for a first long copy; when it waits, the next ones are cut.
-fn is_watched(source: c_int) -> bool {
-    ops::may_be_watched(source) && guarded(|| ops::is_watched(source)) == Some(true)
 }
 
 /// A copy that is only timed.
@@ -221,7 +247,7 @@ fn unwatched(source: c_int, offset: *const off_t, call: impl FnOnce() -> ssize_t
     let result = call();
     if let Ok(done @ 1..) = usize::try_from(result)
         && unwatched.has_waited(done, result)
-        && let Some((start, _)) = moved(offset, done)
+        && let Some(start) = moved(offset, done)
     {
         waited(source, Start::At(start), result, unwatched);
     }

@@ -3,7 +3,8 @@
 //!
 //! A hook reports to the decisions ([`crate::ops`]) what is about to happen, makes the real call
 //! with the arguments as they came, reports what came of it, and returns exactly that. A hook
-//! never looks through a pointer that the kernel has not looked through before: where the C library
+//! never looks through a pointer that the kernel has not looked through before, or lets the kernel copy what is behind it
+//! ([`copy_from`](crate::memory::copy_from)): where the C library
 //! answers a bad pointer with `EFAULT`, so do we. What could fail inside goes through [`guard`](crate::guard),
 //! which keeps `errno` and catches what must not happen.
 //!

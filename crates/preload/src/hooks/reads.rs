@@ -199,6 +199,11 @@ pub(super) fn at(
     }
 }
 
+/// Whether reads of `fd` are watched, which is found out here where they may be.
+pub(super) fn is_watched(fd: c_int) -> bool {
+    !wake::is_over() && ops::may_be_watched(fd) && guarded(|| ops::is_watched(fd)) == Some(true)
+}
+
 /// Parts of a vectored read that are copied at once. Its array is longer where a program gathers small pieces.
 const PARTS_COPIED: usize = 16;
 
@@ -211,7 +216,7 @@ const COPIES_MAX: usize = 4;
 fn asked_by_parts(fd: c_int, parts: *const iovec, count: c_int) -> Option<usize> {
     let count = usize::try_from(count).ok()?;
     let is_short = (1..=PARTS_COPIED * COPIES_MAX).contains(&count);
-    if !is_short || wake::is_over() || !ops::is_file(fd) || ops::is_ignored(fd) {
+    if !is_short || !is_watched(fd) {
         return None;
     }
     guarded(|| bytes_of_parts(parts, count))
@@ -231,7 +236,8 @@ fn bytes_of_parts(parts: *const iovec, count: usize) -> Option<usize> {
     while first < count {
         let mut copied = [none; PARTS_COPIED];
         let copied = &mut copied[..PARTS_COPIED.min(count - first)];
-        copy_from(parts.wrapping_add(first), copied)?;
+        // SAFETY: a part is a pointer that is not followed, and a number.
+        unsafe { copy_from(parts.wrapping_add(first), copied) }?;
         total = (copied.iter()).fold(total, |total, part| total.saturating_add(part.iov_len));
         first += PARTS_COPIED;
     }
@@ -279,16 +285,21 @@ pub(super) fn vectored_at(
     }
 }
 
-/// `preadv2`: an offset of -1 means where the descriptor stands.
+/// `preadv2`: an offset of -1 means where the descriptor stands. One that may come back with nothing, as it does not wait or asks for what
+/// there is not, is reported when it has not.
 #[inline]
 pub(super) fn vectored_anywhere(
     fd: c_int,
     parts: *const iovec,
     count: c_int,
     offset: off_t,
+    flags: c_int,
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
-    if offset == -1 {
+    let start = u64::try_from(offset).map_or(Start::Here, Start::At);
+    if flags & !libc::RWF_HIPRI != 0 && offset >= -1 {
+        afterwards(fd, start, call)
+    } else if offset == -1 {
         vectored(fd, Start::Here, parts, count, call)
     } else {
         vectored_at(fd, parts, count, offset, call)

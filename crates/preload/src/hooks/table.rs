@@ -36,7 +36,7 @@ macro_rules! table {
             preadv(fd: c_int, parts: *const iovec, count: c_int, offset: off_t) -> ssize_t {preadv64}
                 reads::vectored_at(fd, parts, count, offset), or system_call(libc::SYS_preadv, fd, parts, count, offset, 0_usize);
             preadv2(fd: c_int, parts: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t {preadv64v2}
-                reads::vectored_anywhere(fd, parts, count, offset), or system_call(libc::SYS_preadv2, fd, parts, count, offset, 0_usize, flags);
+                reads::vectored_anywhere(fd, parts, count, offset, flags), or system_call(libc::SYS_preadv2, fd, parts, count, offset, 0_usize, flags);
 
             // Descriptors and their positions.
             lseek(fd: c_int, offset: off_t, whence: c_int) -> off_t {lseek64}

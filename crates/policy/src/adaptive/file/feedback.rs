@@ -33,10 +33,15 @@ steering! {
 /// How a run of a file went when the file was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClosedRun {
-    /// It reached the end of the file.
+    /// It reached the end of the file that it went to.
     ToTheEnd,
-    /// It stopped before, after so many pages.
-    Stopped(u32),
+    /// It stopped before.
+    Stopped {
+        /// What was read.
+        pages: u32,
+        /// It went to the front of the file.
+        is_backward: bool,
+    },
 }
 
 /// The stream that `id` names, if it is still there.
@@ -222,7 +227,11 @@ impl FileStreams {
         if to_the_end > stopped {
             return tell(ClosedRun::ToTheEnd);
         }
-        self.runs.tell(|pages| tell(ClosedRun::Stopped(pages)));
+        // Of those that ended earlier it is not known: as the newest one.
+        let newest = streams.get(usize::from(self.last));
+        let is_backward = newest.is_some_and(|stream| stream.is_run() && !stream.is_forward_run());
+        self.runs
+            .tell(|pages| tell(ClosedRun::Stopped { pages, is_backward }));
         let mut told = 0;
         while let Some(next) = (read.clone())
             .filter(|stream| age(stream) > told)
@@ -230,7 +239,10 @@ impl FileStreams {
         {
             told = age(next);
             if !next.has_gone_through(file_pages) {
-                tell(ClosedRun::Stopped(next.run_pages()));
+                tell(ClosedRun::Stopped {
+                    pages: next.run_pages(),
+                    is_backward: !next.is_forward_run(),
+                });
             }
         }
     }

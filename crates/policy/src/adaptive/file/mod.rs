@@ -495,6 +495,9 @@ impl FileStreams {
         if let Some(reason) = self.refusal(stream, rows, moment, came.hole) {
             return outcome(Decision::nothing(pattern, reason));
         }
+        if moment.device.has_one_arm() && self.looks_between(stream, access) {
+            return outcome(Decision::nothing(pattern, Reason::DoesNotPay));
+        }
         let learned = Learned {
             thrash_pages: self.thrash_pages,
             in_turn: came.in_turn,

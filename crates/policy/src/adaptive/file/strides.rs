@@ -2,11 +2,19 @@
 
 use super::state::FileStreams;
 use crate::adaptive::access::Access;
+use crate::adaptive::direction::Direction;
 use crate::adaptive::matching::STREAMS_FEW;
 use crate::adaptive::observer::{Observer, report};
 use crate::adaptive::shape::grid::is_multiple;
 use crate::adaptive::stream::Stream;
 use crate::adaptive::window::pages32;
+
+/// Elements that are looked at for other reads among them: as far as is asked for ahead, some times over. Fewer, and of reads that are
+/// seldom none is seen; more, and a reader that has looked there once is not followed for longer.
+const ELEMENTS_LOOKED_AT: u64 = 64;
+
+/// Elements with which a stride begins: what was read among them may be those of others that take turns with it and are not known yet.
+const ELEMENTS_OF_BEGIN: u64 = 4;
 
 impl FileStreams {
     /// The run at `place` became a stride, of which `access` is an element: so are those that were read since the one before that of others.
@@ -74,5 +82,16 @@ impl FileStreams {
                 stream.vacate(&mut report(inside, observer));
             }
         }
+    }
+
+    /// Whether the reader of this stride, `access` being its newest element, reads other things among its elements. An arm would come back for
+    /// each of them from what was asked for ahead of it.
+    pub(super) fn looks_between(&self, stream: &Stream, access: &Access) -> bool {
+        let elements = u64::from(stream.elements_in_a_row()).saturating_sub(ELEMENTS_OF_BEGIN);
+        let grid = stream.steady_grid().filter(|_| elements > 0);
+        grid.is_some_and(|grid| {
+            grid.direction == Direction::Forward
+                && (self.recent).is_among(access, &grid, elements.min(ELEMENTS_LOOKED_AT))
+        })
     }
 }

@@ -36,10 +36,9 @@ const LEFT_ALONE_PARTS: u64 = 32;
 /// left soon cost more than they save.
 const ACCESSES_SPARED: u64 = 1;
 
-/// A run that has the device to itself, and of which is not known how far it goes on, asks for one part in so many of what it has read at
-/// once where that is more than [`enough`](Stream::enough): fewer calls, and a device that can do more than it seems shows it. Two requests
-/// are in vain when it ends.
-const ALONE_PARTS: u64 = 32;
+/// A run that has the device to itself, and of which is not known how far it goes on, has at least one part in so many of what it has read in
+/// front of it, and a piece: fewer calls, and a device that can do more than it seems shows it. It is in vain when the run ends.
+const ENOUGH_PARTS: u64 = 16;
 
 /// A run out of order asks for so many times what it has read: some of its reads are still to come, and what it has not shown it makes up for
 /// in a few requests. A walk, which goes back and forth for some dozens of pages and leaves, was worth the largest request after 24 of them:
@@ -155,7 +154,7 @@ impl Stream {
             return Asked::nothing(Reason::KernelAsks);
         }
         let earned = match rest {
-            Rest::Pages(_) | Rest::AtLeast(_) => u64::MAX,
+            Rest::Pages(_) | Rest::Likely(_) => u64::MAX,
             Rest::Unknown | Rest::AsFarAgain(_) => self.earned(access, &moment.device),
         };
         if earned < access.len().get() {
@@ -164,11 +163,13 @@ impl Stream {
         let size = request::size(&need, moment, limit).min(earned);
         let size = match rest {
             Rest::Unknown => size.min(self.as_far_as_it_came(access, need.is_positioned, moment)),
-            Rest::AsFarAgain(_) | Rest::Pages(_) | Rest::AtLeast(_) => size,
+            Rest::AsFarAgain(_) | Rest::Pages(_) | Rest::Likely(_) => size,
         };
         let is_alone = is_scan_alone && self.shape == Shape::Run && !learned.in_turn;
+        // What the program says of its reads counts for more.
+        let is_alone = is_alone && !moment.is_sequential;
         let enough = if is_alone {
-            self.enough(access, rate, has_arm_alone, &moment.device)
+            self.enough(access, rate, &need, is_bound, moment)
         } else {
             u64::MAX
         };
@@ -187,7 +188,7 @@ impl Stream {
                 let least = request::REQUEST_PAGES_WORTH.get();
                 (pages.min(limit), least, pages <= limit)
             }
-            Rest::AtLeast(pages) => {
+            Rest::Likely(pages) => {
                 let most = limit.min(enough);
                 (
                     pages.min(most),
@@ -337,33 +338,53 @@ impl Stream {
         }
     }
 
-    /// Pages that a run asks for at once which has the device to itself: what its reader consumes in an access, so that the next request is
-    /// under way while this one is transferred. More brings him nothing, as it is the bandwidth that he waits for, and lies in vain behind
-    /// the end of the run, wherever that is. An arm that reads on where it is takes no time to get there.
+    /// Pages that a run asks for which has the device to itself, so that it has as many in front of its reader as he consumes in an access: the
+    /// next request is under way while this one is transferred. More brings him nothing where it is the bandwidth that he waits for, and lies in vain behind
+    /// the end of the run, wherever that is. An arm that is alone, and reads on where it is, takes no time to get there, as long as it shows that
+    /// it is one: `is_bound`, or nothing waits.
     fn enough(
         &self,
         access: &Access,
         rate: Option<Rate>,
-        has_arm_alone: bool,
-        device: &DeviceEstimate,
+        need: &Need,
+        is_bound: bool,
+        moment: &Moment,
     ) -> u64 {
+        let device = &moment.device;
+        let is_there = moment.has_only_arm() && (is_bound || !self.served.has_waited());
         let under_way = match rate {
-            _ if has_arm_alone => 0,
+            _ if is_there => 0,
             None => device.pages_per_access().get(),
-            // Pages that had come before it looked make a reader seem faster once.
+            // What had come before it looked makes a reader seem faster once, and a pause slower. Where it is late, and the bandwidth is not
+            // what it waits for, an access takes longer than is believed.
             Some(rate) => {
                 let newest = u64::from(self.window.tail).max(request::FIRST_REQUEST_PAGES.get());
                 let access_ns = device.access_ns.saturating_add(device.access_ns / 4);
-                rate.pages_in(access_ns).min(newest.saturating_mul(2))
+                let factor = if need.is_boosted {
+                    request::WAIT_FACTOR.get()
+                } else {
+                    1
+                };
+                let wanted = rate.pages_in(access_ns).saturating_mul(factor);
+                wanted.clamp(newest / 2, newest.saturating_mul(2))
             }
         };
-        // All of the next read, which may end in a page more, up to a multiple of what requests end on.
+        // All of the next read is ahead, also where the request ends on a multiple of less.
         let length = access.len().get();
-        let next_read = length + (length / 4).min(run::ALIGN_PAGES.get());
-        under_way
-            .max(next_read)
-            .max(u64::from(self.run_pages()) / ALONE_PARTS)
-            .max(request::FIRST_REQUEST_PAGES.get())
+        let align = run::ALIGN_PAGES.get();
+        let cut = if length + align / 8 < align * 2 {
+            align / 8
+        } else {
+            align
+        };
+        let lead = under_way
+            .max(length + cut)
+            .max(u64::from(self.run_pages()) / ENOUGH_PARTS)
+            .max(moment.kernel_window.get());
+        let ahead = self.window.frontier.saturating_sub(access.end.get());
+        lead.saturating_sub(ahead)
+            .max(1)
+            .next_multiple_of(request::FIRST_REQUEST_PAGES.get())
     }
 
     fn extend_run(
@@ -382,7 +403,7 @@ impl Stream {
             // What lies in front of a backward run is the begin of a file, to which few go.
             takes_the_rest: !is_exact && self.direction == Direction::Forward,
             rest: match rest {
-                Rest::Pages(rest) | Rest::AtLeast(rest) => rest,
+                Rest::Pages(rest) | Rest::Likely(rest) => rest,
                 Rest::AsFarAgain(_) | Rest::Unknown => u64::MAX,
             },
             cached: self.served.cached(),
@@ -473,7 +494,7 @@ impl Stream {
             Rest::Unknown => Rest::Unknown,
             Rest::AsFarAgain(pages) => Rest::AsFarAgain(pages.saturating_sub(asked)),
             Rest::Pages(pages) => Rest::Pages(pages.saturating_sub(asked)),
-            Rest::AtLeast(pages) => Rest::AtLeast(pages.saturating_sub(asked)),
+            Rest::Likely(pages) => Rest::Likely(pages.saturating_sub(asked)),
         }
     }
 
@@ -482,7 +503,7 @@ impl Stream {
         match rest {
             Rest::Unknown => true,
             Rest::AsFarAgain(_) => false,
-            Rest::Pages(pages) | Rest::AtLeast(pages) => {
+            Rest::Pages(pages) | Rest::Likely(pages) => {
                 let asked = self.window.next.max(self.window.frontier);
                 asked.saturating_add(pages) >= file_pages.get()
             }

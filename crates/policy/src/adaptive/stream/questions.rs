@@ -164,7 +164,7 @@ impl Stream {
 
     /// A run towards the end of the file that got there.
     pub(in crate::adaptive) fn has_reached(&self, end: PageCount) -> bool {
-        self.is_forward_run() && self.window.next >= end.get()
+        self.is_forward_run() && self.has_gone_through(end)
     }
 
     /// A run that got to where the file of `file_pages` ends in its direction.
