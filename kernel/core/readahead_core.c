@@ -3020,6 +3020,10 @@ static void continue_stream(struct arrival *a, unsigned int place)
 	period = stream->step;
 	length = stream->began;
 	elements = stream->shape == RA_STRIDED ? stream->regular : 0;
+	/* An element that takes more than those that were asked for. */
+	if (stream->shape == RA_STRIDED && stream->frontier > stream->next &&
+	    length_of(a->access) > (u64)stream->began + 1)
+		remember(file, a->access);
 	step = advance(stream, a->access, has_waited_lately(file), turn,
 		       file->tick);
 	lose(file, step.lost);

@@ -456,6 +456,9 @@ impl FileStreams {
             waits: self.has_waited_lately(),
             is_read_on,
         };
+        if stream.is_longer_than_asked(access) {
+            self.recent.remember(access);
+        }
         let elements = stream.elements_in_a_row();
         let mut step = stream.advance(access, &seen, self.tick, &mut report);
         let lost = pages32(step.lost);

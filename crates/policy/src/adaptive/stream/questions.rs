@@ -13,7 +13,7 @@ use crate::adaptive::shape::regular::REGULAR_STEPS;
 use crate::adaptive::shape::shuffled::REORDER_PAGES;
 use crate::adaptive::shape::{candidate, run, sparse, strided};
 use crate::reason::Pattern;
-use ahead_units::PageCount;
+use ahead_units::{PAGE_BYTES, PageCount};
 use core::cell::LazyCell;
 
 /// A hole up to here is a part of a run: 128 KiB, about what the kernel reads behind the end of one. Shorter, and records that leave something
@@ -202,6 +202,13 @@ impl Stream {
     pub(in crate::adaptive) fn steady_grid(&self) -> Option<Grid> {
         let is_steady = self.shape == Shape::Strided && !self.drifts();
         is_steady.then(|| self.grid())
+    }
+
+    /// Whether `access` is an element of this stride that takes more than a page more than those that were asked for ahead.
+    pub(in crate::adaptive) fn is_longer_than_asked(&self, access: &Access) -> bool {
+        let has_asked = self.window.frontier > self.window.next;
+        let grid = self.steady_grid().filter(|_| has_asked);
+        grid.is_some_and(|grid| access.bytes.len().get() > grid.length + PAGE_BYTES)
     }
 
     /// The row that this stride begins, `access` being its newest element, where it was a run before and has been seen not to drift.
