@@ -251,38 +251,6 @@ fn a_file_on_xfs_is_read_at_the_rate_of_the_disk() {
     assert_eq!(figure(&figures, "read_bytes") / MB, 100);
 }
 
-/// Reads through several buffers at once were told of when they were over, so that a volume had nothing to do until then: 100 MB took
-/// 1.20 of the kernel's time.
-#[test]
-fn a_scan_in_parts_is_as_fast_as_one_in_whole_reads() {
-    let preparation = with_file(60);
-    let scan_ns = |read: &str| {
-        let mut options = vec!["--disk", "cloud"];
-        options.extend(preparation.iter().map(String::as_str));
-        let script = format!(
-            "import os\nf = os.open('file', os.O_RDONLY)\nfor at in range(0, 60000000, 45000): {read}"
-        );
-        figure(
-            &figures(&options, &["python3", "-c", &script]),
-            "elapsed_ns",
-        )
-    };
-    let whole_ns = scan_ns("os.pread(f, 45000, at)");
-    let parts = "[bytearray(10000), bytearray(35000)]";
-    for read in [
-        format!("os.preadv(f, {parts}, at)"),
-        format!("os.readv(f, {parts})"),
-        "os.readv(f, [bytearray(1000)] * 45)".to_owned(),
-    ] {
-        let parts_ns = scan_ns(&read);
-        println!("{read}: {parts_ns} and {whole_ns} ns");
-        assert!(
-            parts_ns <= whole_ns + whole_ns / 50,
-            "{parts_ns} and {whole_ns} ns"
-        );
-    }
-}
-
 #[test]
 fn the_status_of_the_command_in_the_guest_is_passed_through() {
     for (script, code) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 137)] {

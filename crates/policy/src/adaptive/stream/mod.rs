@@ -1,9 +1,10 @@
 //! One stream: a run of accesses that one shape explains, and the window in front of it.
 //!
 //! This file asks the [shape](crate::adaptive::shape) of the stream, moves the stream from one shape to another, and keeps what all
-//! shapes need. How it moves is in [`moving`]; what it asks for, and what it learns from the answers, in [`asking`]; where it begins and
+//! shapes need. How it moves is in [`moving`]; what it asks for, and what it learns from the answers, in [`asking`], and how much that may be in [`amount`]; where it begins and
 //! ends in [`ends`]; what it is to others in [`questions`]. Which stream an access belongs to is decided in [`matching`](crate::adaptive::matching).
 
+mod amount;
 pub(crate) mod asking;
 mod ends;
 pub(crate) mod moving;
