@@ -2502,6 +2502,13 @@ static u64 as_far_as_it_came(const struct ra_stream *stream, u64 length,
 		      length * 2);
 }
 
+/* At least as many pages, in whole pieces. */
+static u64 in_pieces(u64 pages)
+{
+	return (pages + FIRST_REQUEST_PAGES - 1) / FIRST_REQUEST_PAGES *
+	       FIRST_REQUEST_PAGES;
+}
+
 /*
  * Pages that a run asks for which has the device to itself, so that it has as
  * many in front of its reader as he consumes in an access: the next request is
@@ -2519,8 +2526,8 @@ static u64 enough_alone(const struct ra_stream *stream, struct ra_range access,
 	bool there = has_one_arm(device) && !moment->contested &&
 		     (bound || !(stream->served & SERVED_WAITED));
 	u64 length = length_of(access);
-	u64 cut = length + ALIGN_PAGES / 8 < ALIGN_PAGES * 2 ? ALIGN_PAGES / 8 :
-							      ALIGN_PAGES;
+	u64 cut = in_pieces(length + ALIGN_PAGES / 8) < ALIGN_PAGES * 2 ?
+		  ALIGN_PAGES / 8 : ALIGN_PAGES;
 	u64 lead = max_of(length + cut, run_pages(stream) / ENOUGH_PARTS);
 	u64 under_way = 0;
 
@@ -2538,8 +2545,7 @@ static u64 enough_alone(const struct ra_stream *stream, struct ra_range access,
 	}
 	lead = max_of(under_way, lead);
 	lead = max_of(minus(lead, minus(stream->frontier, access.end)), 1);
-	return (lead + FIRST_REQUEST_PAGES - 1) / FIRST_REQUEST_PAGES *
-	       FIRST_REQUEST_PAGES;
+	return in_pieces(lead);
 }
 
 static u8 reason_of(const struct ra_stream *stream, bool first, u8 cached,
@@ -2780,6 +2786,9 @@ static bool looks_between(const struct arrival *a,
 		if (!one->length || one->length == stream->began || !way ||
 		    way > far)
 			continue;
+		/* More of an element than is asked for. */
+		if (divides(stream->step, way) && one->length > stream->began)
+			return true;
 		if (is_by_itself(a->file, one, stream->step))
 			return true;
 	}

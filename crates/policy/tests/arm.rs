@@ -195,29 +195,38 @@ fn who_reads_on_from_where_he_searched_is_asked_for_from_there() {
     );
 }
 
-/// Keys of 100 bytes in every 64 KiB, and now and then what belongs to one, behind it. Its reader computes, so that the next keys were asked for,
-/// and the arm came back from each of them for what lies between: 1.85 of the kernel's time.
+/// Pages asked for of keys in every so many pages whose reader computes, after a hundred of them, where each tenth is followed by a read of
+/// so many pages so far behind the begin of the key.
+fn asked_for_keys(period: u64, looks: impl Fn(u64) -> Option<(u64, u64)>) -> u64 {
+    let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
+    let mut asked = 0;
+    for key in 0..400_u64 {
+        let mut read = |start, pages| {
+            let outcome = reader.read(start, pages);
+            reader.now = Timestamp::new(reader.now.get() + period / 16 * 3 * PASSED_NS);
+            reader.wait(start, pages, &outcome);
+            if key >= 100 {
+                asked += outcome.decision.prefetch.pages().get();
+            }
+        };
+        read(key * period, 1);
+        if let Some((behind, pages)) = looks(key).filter(|_| key % 10 == 7) {
+            read(key * period + behind, pages);
+        }
+    }
+    asked
+}
+
+/// And now and then what belongs to a key: in the page of the key and behind it, or elsewhere before the next one. The next keys were asked for,
+/// and the arm came back from each of them for that: 1.85 of the kernel's time.
 #[test]
 fn who_reads_between_the_elements_of_a_stride_is_left_alone_under_an_arm() {
-    let asked = |looks_between: bool| {
-        let mut reader = Reader::on(FILE, DeviceEstimate::ARM);
-        let mut asked = 0;
-        for key in 0..400_u64 {
-            let mut read = |start, pages| {
-                let outcome = reader.read(start, pages);
-                reader.now = Timestamp::new(reader.now.get() + 3 * PASSED_NS);
-                reader.wait(start, pages, &outcome);
-                if key >= 100 {
-                    asked += outcome.decision.prefetch.pages().get();
-                }
-            };
-            read(key * 16, 1);
-            if looks_between && key % 10 == 7 {
-                read(key * 16 + 3, 4 + key % 7);
-            }
-        }
-        asked
-    };
-    assert!(asked(false) > 200, "{}", asked(false));
-    assert!(asked(true) < 20, "{}", asked(true));
+    for period in [16, 64] {
+        let alone = asked_for_keys(period, |_| None);
+        assert!(alone > 200, "{alone}");
+        let more_of_it = asked_for_keys(period, |key| Some((0, 5 + key / 10 % 7)));
+        assert!(more_of_it < alone / 3, "{more_of_it} of {alone}");
+    }
+    let elsewhere = asked_for_keys(64, |key| Some((40, 4 + key / 10 % 7)));
+    assert!(elsewhere < 50, "{elsewhere}");
 }

@@ -6,7 +6,7 @@ use super::direction::Direction;
 use super::rows::{NewRow, Rows};
 use super::seen_stride::SeenStride;
 use super::shape::drift::OFF_BYTES_MOST;
-use super::shape::grid::{self, Grid};
+use super::shape::grid::{self, Grid, is_multiple};
 use super::window::pages32;
 use ahead_units::{ByteRange, PAGE_BYTES, PageCount};
 
@@ -146,20 +146,32 @@ impl Recent {
     }
 
     /// Whether something else was read among the last `elements` of `grid` before `access`, which is the newest one, and not with each of them:
-    /// what was takes turns with it.
+    /// what was takes turns with it. More of an element than is asked for counts in any case.
     #[inline(never)]
     pub(super) fn is_among(&self, access: &Access, grid: &Grid, elements: u64) -> bool {
         let newest = grid.place(access);
         let far = grid.period.saturating_mul(elements);
+        let length = |one: &Unexplained| {
+            if grid.is_of_pages() {
+                u64::from(one.in_pages().1) * PAGE_BYTES
+            } else {
+                u64::from(one.length)
+            }
+        };
         let all = (0..REMEMBERED).map(|back| self.back(back));
         all.clone().any(|one| {
-            let way = newest.saturating_sub(grid.place_of(one.start));
-            // Also one that is off.
-            let is_element = u64::from(one.length) == grid.length;
+            let place = grid.place_of(one.start);
+            let way = newest.saturating_sub(place);
+            let is_more = is_multiple(way, grid.period) && length(&one) > grid.length;
             let is_by_itself = |other: Unexplained| {
-                other.length != one.length || other.start.abs_diff(one.start) != grid.period
+                let apart = grid.place_of(other.start).abs_diff(place);
+                length(&other) != length(&one) || apart != grid.period
             };
-            one.length > 0 && way > 0 && way <= far && !is_element && all.clone().all(is_by_itself)
+            // What is as long as they are is an element that is off.
+            length(&one) > 0
+                && length(&one) != grid.length
+                && (1..=far).contains(&way)
+                && (is_more || all.clone().all(is_by_itself))
         })
     }
 

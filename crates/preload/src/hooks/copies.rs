@@ -12,13 +12,15 @@
 //! * `offset` pointers are passed on as they are; the kernel writes through them after each piece.
 //!   We read one only after the kernel has done so, or let it [copy](copy_from) what stands there.
 
-use super::reads::{CALL_BYTES_MAX, Start, afterwards, announced, is_watched, report, waited};
+use super::reads::{
+    CALL_BYTES_MAX, Start, afterwards, announced, begun, is_watched, report, waited,
+};
 use crate::guard::guarded;
 use crate::identity::borrowed;
 use crate::memory::copy_from;
 use crate::real::Errno;
-use crate::{ops, recording, ticks};
-use libc::{c_int, off_t, size_t, ssize_t};
+use crate::{ops, ticks};
+use libc::{c_int, c_uint, off_t, size_t, ssize_t};
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::process::Resource;
 use std::cell::Cell;
@@ -150,9 +152,12 @@ impl Copy {
         let result = announced(self.source, start, length, || call(self.length));
         let taken = usize::try_from(result).unwrap_or(0);
         // A recording has it all, and so has who began to be watched by it.
-        if taken > length && was_file && !recording::is_on() {
-            let rest = start.after(length.cast_signed());
-            report(self.source, rest, taken - length, None);
+        if let Start::At(begin) = start
+            && taken > length
+            && was_file
+        {
+            let rest = begin.saturating_add(length as u64);
+            begun(self.source, rest, taken - length, &mut None);
         }
         result
     }
@@ -302,6 +307,7 @@ pub(super) fn splice(
     source_offset: *mut off_t,
     target: c_int,
     count: size_t,
+    flags: c_uint,
     call: impl Fn(size_t) -> ssize_t,
 ) -> ssize_t {
     if source_offset.is_null() {
@@ -318,5 +324,8 @@ pub(super) fn splice(
         // As much as a pipe has space for, which is no piece.
         length_max: 0,
     };
+    if flags & libc::SPLICE_F_NONBLOCK != 0 {
+        return copy.run_from_anywhere(call);
+    }
     copy.run(call)
 }

@@ -129,7 +129,7 @@ macro_rules! table {
             copy_file_range(source: c_int, source_offset: *mut off_t, target: c_int, target_offset: *mut off_t, count: size_t, flags: c_uint) -> ssize_t {}
                 copies::copy_file_range(source, source_offset, target, count) with |count|, or system_call(libc::SYS_copy_file_range, source, source_offset, target, target_offset, count, flags);
             splice(source: c_int, source_offset: *mut off_t, target: c_int, target_offset: *mut off_t, count: size_t, flags: c_uint) -> ssize_t {}
-                copies::splice(source, source_offset, target, count) with |count|, or system_call(libc::SYS_splice, source, source_offset, target, target_offset, count, flags);
+                copies::splice(source, source_offset, target, count, flags) with |count|, or system_call(libc::SYS_splice, source, source_offset, target, target_offset, count, flags);
 
             // Advice and mappings.
             posix_fadvise(fd: c_int, offset: off_t, length: off_t, advice: c_int) -> c_int {posix_fadvise64}

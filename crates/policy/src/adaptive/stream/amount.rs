@@ -156,7 +156,8 @@ impl Stream {
         // All of the next read is ahead, also where the request ends on a multiple of less.
         let length = access.len().get();
         let align = run::ALIGN_PAGES.get();
-        let cut = if length + align / 8 < align * 2 {
+        let piece = request::FIRST_REQUEST_PAGES.get();
+        let cut = if (length + align / 8).next_multiple_of(piece) < align * 2 {
             align / 8
         } else {
             align
@@ -166,8 +167,6 @@ impl Stream {
             .max(u64::from(self.run_pages()) / ENOUGH_PARTS)
             .max(moment.kernel_window.get());
         let ahead = self.window.frontier.saturating_sub(access.end.get());
-        lead.saturating_sub(ahead)
-            .max(1)
-            .next_multiple_of(request::FIRST_REQUEST_PAGES.get())
+        lead.saturating_sub(ahead).max(1).next_multiple_of(piece)
     }
 }

@@ -208,7 +208,7 @@ impl Stream {
     pub(in crate::adaptive) fn is_longer_than_asked(&self, access: &Access) -> bool {
         let has_asked = self.window.frontier > self.window.next;
         let grid = self.steady_grid().filter(|_| has_asked);
-        grid.is_some_and(|grid| access.bytes.len().get() > grid.length + PAGE_BYTES)
+        grid.is_some_and(|grid| grid.as_long_as(access).length > grid.length + PAGE_BYTES)
     }
 
     /// The row that this stride begins, `access` being its newest element, where it was a run before and has been seen not to drift.
