@@ -29,11 +29,11 @@ use std::cell::Cell;
 /// millisecond of copying); larger, and the disk idles while the next piece is not yet asked for.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// Bytes that are announced of what goes to a socket from where a pointer says: as much as there is space for is taken of them.
-/// Less, and a server that sends long pieces is not followed; more, and what was not taken is announced again.
-const SENT_BYTES: usize = 128 << 10;
+/// Bytes that are announced of what goes to a socket from where a pointer says, which waits until it has taken all: as of a piece. Less, and a
+/// server that sends long pieces is not followed; more, and what was not taken, as the other side had gone, is announced in vain.
+const SENT_BYTES: usize = PIECE_BYTES;
 
-/// The same of a pipe, which has space for so much unless its program has said otherwise.
+/// The same of a pipe, which takes what it has space for: so much, unless its program has said otherwise.
 const PIPE_BYTES: usize = 64 << 10;
 
 /// Longest `sendfile` that is cut. Beyond, the kernel checks that position and length do not
@@ -59,7 +59,7 @@ struct Copy {
 enum Taken {
     /// A file.
     All,
-    /// A pipe or a socket, which waits until it has space for some.
+    /// A pipe or a socket that waits until it has space.
     UpTo(usize),
     /// One that does not wait, or nobody knows.
     WhatFits,
