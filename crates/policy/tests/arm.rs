@@ -218,7 +218,7 @@ fn asked_for_keys(period: u64, looks: impl Fn(u64) -> Option<(u64, u64)>) -> u64
 }
 
 /// And now and then what belongs to a key: in the page of the key and behind it, or elsewhere before the next one. The next keys were asked for,
-/// and the arm came back from each of them for that: 1.85 of the kernel's time.
+/// and the arm came back from each of them for that: 1.86 of the kernel's time.
 #[test]
 fn who_reads_between_the_elements_of_a_stride_is_left_alone_under_an_arm() {
     for period in [16, 64] {
