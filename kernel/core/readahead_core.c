@@ -461,6 +461,12 @@ static bool has_one_arm(const struct ra_device *device)
 	       is_positioned_for(device);
 }
 
+/* One reader has that to himself: it is where he is already. */
+static bool has_only_arm(const struct ra_moment *moment)
+{
+	return has_one_arm(&moment->device) && !moment->contested;
+}
+
 static u64 transfer_ns(const struct ra_device *device, u64 pages)
 {
 	u64 bytes_per_ms = div64_u64(device->bytes_per_second, 1000);
@@ -2111,15 +2117,28 @@ static bool goes_with_arm(struct ra_stream *stream, u64 now_ns,
 	return !slow || !was_slow;
 }
 
+/* Pages that a reader consumes in @time_ns, whose rate is known. */
+static u64 consumed_in(const struct need *need, u64 time_ns)
+{
+	return div64_u64(time_ns,
+			 max_of(div64_u64(need->rate_ns, need->rate_pages), 1));
+}
+
 /* Most that a reader of this rate can use. It shrinks by halves. */
 static u64 usable(const struct need *need, const struct ra_device *device)
 {
-	u64 page_ns = max_of(div64_u64(need->rate_ns, need->rate_pages), 1);
 	u64 ahead_ns = times(device->access_ns, ACCESSES_AHEAD);
-	u64 pages = min_of(div64_u64(ahead_ns, page_ns), 1 << 20);
+	u64 pages = min_of(consumed_in(need, ahead_ns), 1 << 20);
 
 	pages = power_of_two_at_least(pages);
 	return max_of(max_of(pages, REQUEST_PAGES_MIN), need->request / 2);
+}
+
+/* At least as many pages, in whole pieces. */
+static u64 in_pieces(u64 pages)
+{
+	return (pages + FIRST_REQUEST_PAGES - 1) / FIRST_REQUEST_PAGES *
+	       FIRST_REQUEST_PAGES;
 }
 
 /*
@@ -2150,8 +2169,7 @@ static u64 limit_of(const struct need *need, const struct ra_moment *moment,
 
 	if (moment->contested) {
 		/* A request that is cut in two costs the device two. */
-		u64 whole = (u64)(need->length + FIRST_REQUEST_PAGES - 1) /
-			    FIRST_REQUEST_PAGES * FIRST_REQUEST_PAGES;
+		u64 whole = in_pieces(need->length);
 		u64 part = div64_u64(pipeline, max_of(moment->streams, 1));
 
 		wanted = max_of(arm ? efficient : part, whole);
@@ -2452,8 +2470,7 @@ static struct rest rest_behind(const struct ra_stream *stream,
 		return rest;
 	/* An arm that one reader has to itself, and goes on, is there already. */
 	rest = rest_of_run(file, run_pages(stream),
-			   has_one_arm(&moment->device) && !moment->contested &&
-			   !stream->backward ?
+			   has_only_arm(moment) && !stream->backward ?
 			   0 : pages_per_access(&moment->device));
 	rest.pages = minus(rest.pages, minus(stream->frontier, stream->next));
 	return rest;
@@ -2502,28 +2519,21 @@ static u64 as_far_as_it_came(const struct ra_stream *stream, u64 length,
 		      length * 2);
 }
 
-/* At least as many pages, in whole pieces. */
-static u64 in_pieces(u64 pages)
-{
-	return (pages + FIRST_REQUEST_PAGES - 1) / FIRST_REQUEST_PAGES *
-	       FIRST_REQUEST_PAGES;
-}
-
 /*
  * Pages that a run asks for which has the device to itself, so that it has as
  * many in front of its reader as he consumes in an access: the next request is
- * under way while this one is transferred. More brings him nothing where it is the bandwidth
- * that he waits for, and lies in vain behind the end of the run. An arm that is
- * alone and reads on where it is takes no time to get there, as long as it
- * shows that it is one. Who is late, and not by the bandwidth, has a device
- * whose accesses take longer than is believed.
+ * under way while this one is transferred. More brings him nothing where it is
+ * the bandwidth that he waits for, and lies in vain behind the end of the run.
+ * An arm that is alone and reads on where it is takes no time to get there, as
+ * long as it shows that it is one. Who is late, and not by the bandwidth, has a
+ * device whose accesses take longer than is believed.
  */
 static u64 enough_alone(const struct ra_stream *stream, struct ra_range access,
 			const struct need *need, bool has_rate, bool bound,
 			const struct ra_moment *moment)
 {
 	const struct ra_device *device = &moment->device;
-	bool there = has_one_arm(device) && !moment->contested &&
+	bool there = has_only_arm(moment) &&
 		     (bound || !(stream->served & SERVED_WAITED));
 	u64 length = length_of(access);
 	u64 cut = in_pieces(length + ALIGN_PAGES / 8) < ALIGN_PAGES * 2 ?
@@ -2532,12 +2542,11 @@ static u64 enough_alone(const struct ra_stream *stream, struct ra_range access,
 	u64 under_way = 0;
 
 	if (!there && has_rate) {
-		u64 page_ns = max_of(div64_u64(need->rate_ns, need->rate_pages), 1);
 		u64 newest = max_of(stream->tail, FIRST_REQUEST_PAGES);
 
 		/* What had come before seems faster once, and a pause slower. */
-		under_way = div64_u64(device->access_ns + device->access_ns / 4,
-				      page_ns);
+		under_way = consumed_in(need, device->access_ns +
+					      device->access_ns / 4);
 		under_way = times(under_way, need->boosted ? WAIT_FACTOR : 1);
 		under_way = max_of(min_of(under_way, newest * 2), newest / 2);
 	} else if (!there) {

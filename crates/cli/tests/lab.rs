@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 
 use ahead_disk_model::DiskModel;
@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use support::guest::bare_guest;
+use support::lab_run::{figure, figures, lab};
 use support::{Place, assert_refused, stderr, stdout};
 
 const MB: u64 = 1_000_000;
@@ -27,37 +28,6 @@ const MB: u64 = 1_000_000;
 fn with_file(megabytes: u64) -> [String; 2] {
     let script = format!("head -c {megabytes}MB /dev/urandom >file");
     ["--prepare".to_owned(), script]
-}
-
-/// `ahead lab run` with the library of this build.
-fn lab(options: &[&str], command: &[&str]) -> Output {
-    let place = Place::new();
-    let mut arguments = vec!["lab", "run"];
-    arguments.extend(options);
-    arguments.push("--");
-    arguments.extend(command);
-    let mut program = place.ahead(&arguments);
-    // What a guest's `ahead run` finds beside itself is the library of this build; a stub is nothing
-    // to measure.
-    program.env_remove("AHEAD_PRELOAD");
-    program.stdin(Stdio::null()).output().expect("ahead starts")
-}
-
-/// The account of a run as JSON; the command succeeded.
-#[track_caller]
-fn figures(options: &[&str], command: &[&str]) -> Value {
-    let mut options = options.to_vec();
-    options.push("--json");
-    let output = lab(&options, command);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let text = stderr(&output);
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-#[track_caller]
-fn figure(figures: &Value, name: &str) -> u64 {
-    let figure = figures[name].as_u64();
-    figure.unwrap_or_else(|| panic!("no {name} in {figures}"))
 }
 
 /// Asserts that two boots differ by at most so many nanoseconds of virtual time, and returns that of one.

@@ -4,25 +4,18 @@
 
 mod support;
 
-use std::process::Stdio;
-
-use serde_json::Value;
-use support::{Place, stderr};
+use support::lab_run::{figure, figures};
 
 /// Virtual time of a scan of 60 MB on a volume under `ahead run`, which makes this `read` at each 45 000 bytes.
 fn scan_ns(read: &str) -> u64 {
-    let place = Place::new();
     let script =
         format!("import os\nf = os.open('file', 0)\nfor at in range(0, 60000000, 45000): {read}");
-    let options = ["lab", "run", "--json", "--disk", "cloud", "--prepare"];
-    let command = ["head -c 60MB /dev/urandom >file", "--", "python3", "-c"];
-    let mut program = place.ahead(&[&options[..], &command, &[&script]].concat());
-    // The library of this build.
-    program.env_remove("AHEAD_PRELOAD").stdin(Stdio::null());
-    let output = program.output().expect("ahead starts");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let account: Value = serde_json::from_str(&stderr(&output)).expect("JSON");
-    account["elapsed_ns"].as_u64().expect("a number")
+    let prepare = "head -c 60MB /dev/urandom >file";
+    let options = ["--disk", "cloud", "--prepare", prepare];
+    figure(
+        &figures(&options, &["python3", "-c", &script]),
+        "elapsed_ns",
+    )
 }
 
 /// They were told of when they were over, so that the volume had nothing to do until then: 1.20 of the kernel's time.

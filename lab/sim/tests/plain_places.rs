@@ -5,7 +5,7 @@ mod support;
 use ahead_units::PAGE_BYTES;
 use ahead_workload::random;
 
-use support::{DISKS, assert_at_most, job_of, report};
+use support::{DISKS, assert_at_most, job_of, on_disks, report};
 
 fn assert_no_longer(what: &str, reads: &[(u64, u64)]) {
     assert_at_most(what, &job_of(reads), &DISKS.map(|disk| (disk, 102)));
@@ -339,8 +339,6 @@ fn ranges_whose_lengths_nobody_knows_take_hardly_longer_than_with_the_kernel_alo
         let begins = (begin..end).step_by(16_384);
         begins.map(move |at| (at, (end - at).min(16_384)))
     });
-    let most = [103, 103, 95, 103, 104];
-    let bounds: Vec<_> = DISKS.into_iter().zip(most).collect();
     let job = job_of(&ranges.collect::<Vec<_>>());
-    assert_at_most("ranges", &job, &bounds);
+    assert_at_most("ranges", &job, &on_disks([103, 103, 95, 103, 104]));
 }

@@ -6,7 +6,7 @@ mod support;
 use ahead_units::PAGE_BYTES;
 use ahead_workload::{Job, random};
 
-use support::{DISKS, assert_at_most, job_of, job_of_threads, report};
+use support::{DISKS, assert_at_most, job_of, job_of_threads, on_disks, report};
 
 /// One program that reads these pages of one file, in this order.
 fn job_of_pages(pages: impl IntoIterator<Item = u64>) -> Job {
@@ -14,11 +14,6 @@ fn job_of_pages(pages: impl IntoIterator<Item = u64>) -> Job {
         .into_iter()
         .map(|page| (page * PAGE_BYTES, PAGE_BYTES));
     job_of(&reads.collect::<Vec<_>>())
-}
-
-/// Each of `DISKS` with one of these.
-fn on_disks(most: [u64; 5]) -> Vec<(&'static str, u64)> {
-    DISKS.into_iter().zip(most).collect()
 }
 
 /// Each of so many records once, in an order without order.

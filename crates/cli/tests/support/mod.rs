@@ -5,6 +5,7 @@ pub(crate) mod daemon_disk;
 pub(crate) mod daemon_process;
 pub(crate) mod fuse_server;
 pub(crate) mod guest;
+pub(crate) mod lab_run;
 pub(crate) mod loop_device;
 pub(crate) mod machine;
 pub(crate) mod read_file;

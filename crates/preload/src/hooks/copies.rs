@@ -140,9 +140,9 @@ impl Copy {
 
     /// The whole request at once. A target that takes what it has space for, or nothing, is not known to take what is announced.
     fn run_whole(&self, start: Start, call: impl Fn(usize) -> ssize_t) -> ssize_t {
-        if start == Start::Here {
+        let Start::At(begin) = start else {
             return announced(self.source, start, self.length, || call(self.length));
-        }
+        };
         let length = match guarded(|| self.taken()) {
             Some(Taken::All) | None => self.length,
             Some(Taken::UpTo(bytes)) => self.length.min(bytes),
@@ -152,10 +152,7 @@ impl Copy {
         let result = announced(self.source, start, length, || call(self.length));
         let taken = usize::try_from(result).unwrap_or(0);
         // A recording has it all, and so has who began to be watched by it.
-        if let Start::At(begin) = start
-            && taken > length
-            && was_file
-        {
+        if taken > length && was_file {
             let rest = begin.saturating_add(length as u64);
             begun(self.source, rest, taken - length, &mut None);
         }

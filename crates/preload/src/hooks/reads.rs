@@ -199,7 +199,8 @@ pub(super) fn at(
     }
 }
 
-/// Whether reads of `fd` are watched, which is found out here where they may be.
+/// Whether reads of `fd` are watched, which is found out here where they may be. The kernel's own read-ahead is good enough for a
+/// first long copy; when it waits, the next ones are cut.
 pub(super) fn is_watched(fd: c_int) -> bool {
     !wake::is_over() && ops::may_be_watched(fd) && guarded(|| ops::is_watched(fd)) == Some(true)
 }
@@ -296,12 +297,14 @@ pub(super) fn vectored_anywhere(
     flags: c_int,
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
-    let start = u64::try_from(offset).map_or(Start::Here, Start::At);
-    if flags & !libc::RWF_HIPRI != 0 && offset >= -1 {
-        afterwards(fd, start, call)
-    } else if offset == -1 {
-        vectored(fd, Start::Here, parts, count, call)
+    let start = match u64::try_from(offset) {
+        Ok(offset) => Start::At(offset),
+        Err(_) if offset == -1 => Start::Here,
+        Err(_) => return call(),
+    };
+    if flags & !libc::RWF_HIPRI == 0 {
+        vectored(fd, start, parts, count, call)
     } else {
-        vectored_at(fd, parts, count, offset, call)
+        afterwards(fd, start, call)
     }
 }

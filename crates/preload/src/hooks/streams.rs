@@ -7,7 +7,7 @@
 //! afterwards. The clock is read for them only where little is left in the buffer.
 
 use super::descriptors::{closing, opened};
-use super::reads::{Start, begun, report, waited};
+use super::reads::{Start, begun, is_watched, report, waited};
 use crate::guard::guarded;
 use crate::ops::{self, Token, Unwatched};
 use crate::{identity, stdio, ticks, trees, wake, watch};
@@ -361,7 +361,7 @@ unsafe fn sought(stream: *mut FILE, after: Option<u64>, begun: u64) {
     // SAFETY: the stream is open, as the caller of the hook promised to the C library.
     let (fd, filled) = unsafe { (stdio::descriptor(stream), stdio::filled(stream)) };
     let elapsed = ticks::now().saturating_sub(begun);
-    if !ops::may_be_watched(fd) || guarded(|| ops::is_watched(fd)) != Some(true) {
+    if !is_watched(fd) {
         return;
     }
     let Some(end) = after.or_else(|| identity::position(fd)) else {

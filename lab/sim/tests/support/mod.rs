@@ -13,6 +13,11 @@ use ahead_workload::trace::{self, Timing};
 
 pub(crate) const DISKS: [&str; 5] = ["hdd", "ssd", "nvme", "cloud", "array"];
 
+/// Each of [`DISKS`] with one of these.
+pub(crate) fn on_disks(most: [u64; 5]) -> Vec<(&'static str, u64)> {
+    DISKS.into_iter().zip(most).collect()
+}
+
 /// Memory where none is named, in MiB.
 const MEMORY_MIB: u64 = 1024;
 

@@ -229,7 +229,7 @@ impl FileStreams {
         }
         // Of those that ended earlier it is not known: as the newest one.
         let newest = streams.get(usize::from(self.last));
-        let is_backward = newest.is_some_and(|stream| stream.is_run() && !stream.is_forward_run());
+        let is_backward = newest.is_some_and(Stream::is_backward_run);
         self.runs
             .tell(|pages| tell(ClosedRun::Stopped { pages, is_backward }));
         let mut told = 0;
@@ -241,7 +241,7 @@ impl FileStreams {
             if !next.has_gone_through(file_pages) {
                 tell(ClosedRun::Stopped {
                     pages: next.run_pages(),
-                    is_backward: !next.is_forward_run(),
+                    is_backward: next.is_backward_run(),
                 });
             }
         }

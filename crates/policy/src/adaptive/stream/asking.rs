@@ -92,7 +92,7 @@ impl Stream {
             self.request = self.request.min(pages16(u64::from(most)));
         }
         let need = Need {
-            is_positioned: self.shape.is_run() && self.direction == Direction::Backward,
+            is_positioned: self.is_backward_run(),
             length: pages32(access.len()),
             request: u32::from(self.request),
             is_boosted: self.served.is_boosted() && !is_bound,
@@ -142,41 +142,37 @@ impl Stream {
         if earned < access.len().get() {
             return Asked::nothing(Reason::ReadsAreLong);
         }
-        let size = request::size(&need, moment, limit).min(earned);
-        let size = match rest {
-            Rest::Unknown => size.min(self.as_far_as_it_came(access, need.is_positioned, moment)),
-            Rest::AsFarAgain(_) | Rest::Pages(_) | Rest::Likely(_) => size,
-        };
-        let is_alone = is_scan_alone && self.shape == Shape::Run && !learned.in_turn;
         // What the program says of its reads counts for more.
-        let is_alone = is_alone && !moment.is_sequential;
+        let is_alone =
+            is_scan_alone && self.shape == Shape::Run && !learned.in_turn && !moment.is_sequential;
         let enough = if is_alone {
             self.enough(access, rate, &need, is_bound, moment)
         } else {
             u64::MAX
         };
-        let size = match rest {
-            Rest::Unknown | Rest::AsFarAgain(_) if self.run_begin() > 0 => size.min(enough),
-            _ => size,
+        let size = request::size(&need, moment, limit).min(earned);
+        let size = if self.run_begin() > 0 {
+            size.min(enough)
+        } else {
+            size
         };
         let (pages, least, is_exact) = match rest {
-            Rest::Unknown => (size, 0, false),
+            Rest::Unknown => {
+                let most = self.as_far_as_it_came(access, need.is_positioned, moment);
+                (size.min(most), 0, false)
+            }
             // Not in many small pieces, each of which would be asked for when it is needed.
             Rest::AsFarAgain(pages) => {
                 let least = u64::from(self.run_pages() / 2).max(request::FIRST_REQUEST_PAGES.get());
                 (pages.min(size), least.min(size), false)
             }
-            Rest::Pages(pages) => {
+            Rest::Pages(pages) | Rest::Likely(pages) => {
+                let most = match rest {
+                    Rest::Likely(_) => limit.min(enough),
+                    _ => limit,
+                };
                 let least = request::REQUEST_PAGES_WORTH.get();
-                (pages.min(limit), least, pages <= limit)
-            }
-            Rest::Likely(pages) => {
-                let most = limit.min(enough);
-                (
-                    pages.min(most),
-                    request::REQUEST_PAGES_WORTH.get(),
-                    pages <= most,
-                )
+                (pages.min(most), least, pages <= most)
             }
         };
         if pages < least {

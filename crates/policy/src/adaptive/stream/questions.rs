@@ -172,6 +172,11 @@ impl Stream {
         self.shape.is_run() && self.window.next >= self.direction.end_of_file(file_pages.get())
     }
 
+    /// Whether it is a run towards the front of the file.
+    pub(in crate::adaptive) fn is_backward_run(&self) -> bool {
+        self.shape.is_run() && self.direction == Direction::Backward
+    }
+
     /// Whether it is a run, of either direction.
     pub(in crate::adaptive) fn is_run(&self) -> bool {
         self.shape.is_run()
