@@ -70,6 +70,7 @@ pub fn policy(data: &[u8]) {
         listed: ListedRange::default(),
         is_sequential: false,
         is_left_alone: false,
+        strides_are_left_alone: false,
     };
     let mut newest = (PageRange::new(0, 0), None, false);
     let (mut at, mut now) = (0_u64, 0_u64);

@@ -15,6 +15,8 @@ use ahead_units::{PageCount, PageRange, Timestamp};
 
 mod ask;
 mod busy;
+mod far;
+mod together;
 mod waits;
 
 pub use ask::Ask;
@@ -29,7 +31,8 @@ use crate::throughput::{Measured, Throughput};
 use crate::trial::{SLOW_TO_ANSWER, Trial};
 use crate::waiting::WaitedOnce;
 use busy::{Busy, REFUTING_WAITS};
-use waits::{Passing, SLOW_PAGE_NS, access_in, seeks};
+use together::Together;
+use waits::{Longer, Passing, SLOW_PAGE_NS, access_in, seeks};
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
 /// counts for one in 128: most long waits were spent behind other requests there, and windows
@@ -92,6 +95,10 @@ pub struct Device {
     quick_bits: AtomicU32,
     /// The newest wait was as long as one of an arm.
     was_slow: AtomicBool,
+    /// Waits in a row that were longer than believed.
+    longer: Longer,
+    /// Whether it serves some requests at once.
+    together: Together,
     /// Where its lone reads were, for an arm that passes by the next one.
     passing: Passing,
     /// Arms that it says it has.
@@ -128,6 +135,8 @@ impl Device {
             shared: SharedEstimate::new(),
             quick_bits: AtomicU32::new(0),
             was_slow: AtomicBool::new(false),
+            longer: Longer::new(),
+            together: Together::new(),
             passing: Passing::new(),
             arms_said: AtomicU32::new(0),
             has_been_arm: AtomicBool::new(false),
@@ -173,30 +182,6 @@ impl Device {
                 depth,
                 ..DeviceEstimate::ARM
             },
-        }
-    }
-
-    /// The first wait for one access replaces the guess: a guess is of a kind of device, a wait of this
-    /// one. It may not be that of an arm, of which one access says little.
-    fn take_first_wait(&self, waited_ns: u64) {
-        let guess = self.estimate();
-        let seen = DeviceEstimate {
-            access_ns: waited_ns,
-            ..guess
-        };
-        let is_guess = self.access_is.load(Relaxed) == GUESSED;
-        if is_guess && !seeks(&guess) && !seeks(&seen) {
-            let (least, most) = (guess.access_ns / 4, guess.access_ns * FIRST_WAIT_FACTOR);
-            let access_ns = waited_ns.clamp(least, most);
-            self.access_is.store(MEASURED, Relaxed);
-            self.access_ns.store(access_ns, Relaxed);
-            // What is slower to answer is farther away, and what lies between is no faster: what is under
-            // way at once stays what it was guessed to be.
-            if self.bandwidth_is.load(Relaxed) == GUESSED && access_ns > guess.access_ns {
-                let rate = u128::from(guess.bytes_per_second) * u128::from(guess.access_ns);
-                let rate = u64::try_from(rate / u128::from(access_ns)).unwrap_or(u64::MAX);
-                self.bytes_per_second.store(rate, Relaxed);
-            }
         }
     }
 
@@ -476,10 +461,16 @@ impl Device {
     ) {
         self.passing.on_read(access, waited_ns);
         let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
+        if !is_shared && self.was_idle(waited_ns, now) {
+            self.together.on_alone(waited_ns);
+        }
         let is_alone = !is_shared && !self.is_contested();
         if !is_fixed && is_alone && self.is_believable(waited_ns, now) {
             self.try_kept(waited_ns);
-            self.believes_in_an_arm(waited_ns, access.len().get(), now);
+            let is_arm = self.believes_in_an_arm(waited_ns, access.len().get(), now);
+            if !is_arm && access.len().get() <= ACCESS_PAGES_MAX {
+                self.try_longer(access_in(waited_ns, access.len().get()));
+            }
         }
     }
 
@@ -548,6 +539,9 @@ impl Device {
         let pages = access.len().get();
         let is_passed_by = self.passing.on_read(access, waited_ns);
         self.contest.on_lone_wait();
+        if !is_shared && self.was_idle(waited_ns, now) {
+            self.together.on_alone(waited_ns);
+        }
         if self.access_is.load(Relaxed) == CONFIGURED {
             return;
         }
@@ -578,6 +572,9 @@ impl Device {
         }
         // Nor does one that an arm passes to meanwhile.
         if is_passed_by && is_arm && waited_ns < known {
+            return;
+        }
+        if self.try_longer(access_in(waited_ns, pages)) {
             return;
         }
         let seen = waited_ns.clamp(known / 4, known * 2);

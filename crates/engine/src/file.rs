@@ -27,11 +27,13 @@ mod around;
 mod facts;
 mod filled;
 mod host;
+mod together;
 
 pub use around::Around;
 pub use facts::{FileFacts, Wait};
 
 use filled::{Filled, Limits};
+use together::Together;
 
 /// State of one file. The default is a file never read; all zero bytes are one too, for which
 /// nothing is asked until it was opened.
@@ -61,6 +63,8 @@ pub struct FileState {
     waiting: Waiting,
     /// Its list of ranges.
     list: ListOf,
+    /// Whether elements of its strides come together.
+    together: Together,
     /// How far it is filled in.
     filled: Filled,
     /// Was closed, and not read since.
@@ -199,9 +203,11 @@ impl FileState {
             group.expectation.on_begun();
         }
         self.note_progress(access);
+        let trial = self.together.trial((self.pattern, self.reason), around);
+        let strides_are_left_alone = trial.is_none() && self.together.are_strides_left_alone();
         let moment = || Moment {
             knobs,
-            device: device.estimate_to_ask_by(),
+            device: trial.unwrap_or_else(|| device.estimate_to_ask_by()),
             file_pages,
             expected: group.expectation.pages(),
             threshold: group.budget.threshold(),
@@ -216,6 +222,7 @@ impl FileState {
             listed,
             is_sequential,
             is_left_alone: group.guard.is_left_alone(),
+            strides_are_left_alone,
         };
         if self.streams.is_new()
             && let Some(lengths) = group.closed_runs.expected(is_start)
@@ -231,6 +238,8 @@ impl FileState {
             let run = self.streams.newest_run(table);
             self.on_range(access, run, &mut outcome, around, moment);
         }
+        self.together
+            .on_outcome(access, &outcome, trial.is_some(), around);
         self.on_outcome(many, access, &mut outcome, around, asker);
         outcome
     }
@@ -456,6 +465,7 @@ impl FileState {
         group: &Group,
     ) {
         self.count_asked(asked.pages);
+        self.together.on_answer(stream, asked.pages);
         let answer = asked.answer;
         if self.expected && self.reason == Reason::ExpectedWhole {
             group.expectation.on_found(answer == Answer::WasCached);
@@ -506,6 +516,7 @@ impl FileState {
         self.waiting
             .on_wait(waited_ns, now, device.estimate().access_ns);
         self.tally.waits += 1;
+        self.together.on_wait(waited_ns, now);
         let is_filled_in = filled_read.is_some_and(|filled_read| filled_read.is_filled_in());
         if let Some(filled_read) = filled_read {
             let is_alone = self.waiting.is_alone(now);

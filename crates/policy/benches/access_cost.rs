@@ -34,6 +34,7 @@ fn moment() -> Moment {
         listed: ListedRange::default(),
         is_sequential: false,
         is_left_alone: false,
+        strides_are_left_alone: false,
     }
 }
 

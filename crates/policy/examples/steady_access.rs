@@ -60,6 +60,7 @@ fn main() {
                 listed: ListedRange::default(),
                 is_sequential: false,
                 is_left_alone: false,
+                strides_are_left_alone: false,
             }),
         );
     }

@@ -84,6 +84,7 @@ fn moment(call: &CoreCall) -> Moment {
         listed: ListedRange::default(),
         is_sequential: call.is_sequential,
         is_left_alone: false,
+        strides_are_left_alone: false,
     }
 }
 

@@ -357,6 +357,57 @@ fn the_first_wait_replaces_the_guess_and_the_next_ones_correct_it() {
     assert!(volume.estimate().access_ns <= learned * 102 / 100);
 }
 
+/// A first wait is believed up to 0.96 ms, and what takes twice as long is an arm: what lies between stayed at 0.96 ms.
+#[test]
+fn a_volume_that_takes_nearly_two_milliseconds_is_known_by_some_reads_in_a_row() {
+    let volume = device(false);
+    for _ in 0..4 {
+        assert!(volume.estimate().access_ns < 1_000_000);
+        lone_wait(&volume, 1_900_000, 1);
+    }
+    let learned = volume.estimate();
+    assert!((1_650_000..=1_900_000).contains(&learned.access_ns));
+    assert_eq!(learned.depth, DeviceEstimate::FLASH.depth);
+}
+
+/// What is far away takes as long as an arm, and both wait for each read.
+#[test]
+fn what_serves_elements_together_twice_in_a_row_is_no_arm() {
+    let volume = device(false);
+    for _ in 0..2 {
+        lone_wait(&volume, 5_000_000, 1);
+    }
+    assert!(volume.may_be_far() && volume.estimate().has_one_arm());
+    let seen = DeviceEstimate {
+        access_ns: 5_000_000,
+        ..DeviceEstimate::FLASH
+    };
+    for found in [Some(seen), None, Some(seen)] {
+        volume.on_together(found);
+        assert!(volume.may_be_far(), "once is chance");
+    }
+    volume.on_together(Some(seen));
+    assert!(!volume.may_be_far());
+    assert_eq!(volume.estimate().depth, DeviceEstimate::FLASH.depth);
+    assert_eq!(volume.estimate().access_ns, 5_000_000);
+}
+
+#[test]
+fn elements_are_asked_for_at_once_less_and_less_often_while_it_shows_nothing() {
+    let volume = device(false);
+    let asked = |elements: u32| (0..elements).filter(|_| volume.on_left_alone().is_some());
+    assert_eq!(asked(15).count(), 0);
+    assert_eq!(asked(1).count(), 1);
+    assert_eq!(asked(63).count(), 0);
+    assert_eq!(asked(1).count(), 1);
+    assert_eq!(asked(256 + 1024).count(), 2);
+    let disk = arm();
+    assert!(
+        (0..100).all(|_| disk.on_left_alone().is_none()),
+        "it says what it is"
+    );
+}
+
 /// Generated seed 9021 on the network volume: 837 us, and windows of 1 MiB for what 125 MB/s brought.
 #[test]
 fn a_slower_first_access_is_no_reason_to_have_more_under_way() {

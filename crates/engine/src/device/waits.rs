@@ -1,6 +1,6 @@
 //! What a wait for a read says of an access.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::stock::first_read;
@@ -23,6 +23,47 @@ pub(super) fn seeks(device: &DeviceEstimate) -> bool {
 /// is slowest.
 pub(super) fn access_in(waited_ns: u64, pages: u64) -> u64 {
     waited_ns.saturating_sub(first_read(pages).saturating_mul(SLOW_PAGE_NS))
+}
+
+/// So many waits in a row that were all longer than an access is believed to take, behind nothing, were of an access that takes as long as the
+/// shortest of them.
+const LONGER_WAITS: u32 = 4;
+
+/// Waits in a row that were longer than an access is believed to take. All zero: none was.
+#[derive(Debug, Default)]
+pub(super) struct Longer {
+    shortest_ns: AtomicU64,
+    waits: AtomicU32,
+}
+
+impl Longer {
+    pub(super) const fn new() -> Self {
+        Self {
+            shortest_ns: AtomicU64::new(0),
+            waits: AtomicU32::new(0),
+        }
+    }
+
+    /// A read waited `waited_ns` behind nothing, of which `known_ns` are believed to be an access. What that takes, if enough say that it is more.
+    pub(super) fn on_wait(&self, waited_ns: u64, known_ns: u64) -> Option<u64> {
+        if waited_ns <= known_ns + known_ns / 4 {
+            self.waits.store(0, Relaxed);
+            return None;
+        }
+        let waits = self.waits.fetch_add(1, Relaxed) + 1;
+        let before = if waits == 1 {
+            u64::MAX
+        } else {
+            self.shortest_ns.load(Relaxed)
+        };
+        let shortest_ns = before.min(waited_ns);
+        self.shortest_ns.store(shortest_ns, Relaxed);
+        if waits < LONGER_WAITS {
+            return None;
+        }
+        self.waits.store(0, Relaxed);
+        Some(shortest_ns)
+    }
 }
 
 /// Where reads were that nothing had asked for, for an arm that passes by what is read next. All zero: there was none.
@@ -64,5 +105,17 @@ mod tests {
         assert!(read(4, 100), "three pages in 43 us");
         assert!(!read(38, 100), "33 pages in 474 us");
         assert!(!read(30, 100), "behind");
+    }
+
+    #[test]
+    fn some_waits_in_a_row_are_of_an_access_that_takes_as_long_as_the_shortest() {
+        let longer = Longer::default();
+        let take = |waits: &[u64]| {
+            let found = waits.iter().map(|waited| longer.on_wait(*waited, 1000));
+            found.collect::<Vec<_>>()
+        };
+        assert_eq!(take(&[3000, 2500, 2700, 1250]), [None; 4], "one is as long");
+        assert_eq!(take(&[3000, 2500, 2700]), [None; 3]);
+        assert_eq!(take(&[2600, 3000]), [Some(2500), None], "and anew");
     }
 }

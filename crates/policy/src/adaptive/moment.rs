@@ -46,6 +46,8 @@ pub struct Moment {
     /// Reading ahead did not pay here, or it is being measured whether it does: a run asks for no more
     /// than a sixteenth of what it has read in front of it, and nothing else asks.
     pub is_left_alone: bool,
+    /// The same of the strides of this file alone.
+    pub strides_are_left_alone: bool,
 }
 
 /// A range of a [list](crate::range_list) that is followed: it ends where it did the last time. Empty: none is read.

@@ -291,6 +291,7 @@ mod tests {
             listed: ListedRange::default(),
             is_sequential: false,
             is_left_alone: false,
+            strides_are_left_alone: false,
         }
     }
 

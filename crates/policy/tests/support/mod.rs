@@ -77,6 +77,7 @@ impl Reader {
                 listed: ListedRange::default(),
                 is_sequential: false,
                 is_left_alone: false,
+                strides_are_left_alone: false,
             },
             now: Timestamp::new(0),
             policy: FileStreams::default(),

@@ -19,7 +19,7 @@ pub(crate) fn on_disks(most: [u64; 5]) -> Vec<(&'static str, u64)> {
 }
 
 /// Memory where none is named, in MiB.
-const MEMORY_MIB: u64 = 1024;
+pub(crate) const MEMORY_MIB: u64 = 1024;
 
 /// One program that reads `(offset, bytes)` of one file.
 pub(crate) fn job_of(reads: &[(u64, u64)]) -> Job {
@@ -43,8 +43,13 @@ pub(crate) fn job_of_threads(reads: &[(u64, u64)], threads: u32) -> Job {
 /// What comes of `job` under `policy`, with so much memory.
 pub(crate) fn report(disk: &str, memory_mib: u64, policy: &str, job: &Job) -> WorldReport {
     let disk = DiskModel::preset(disk).expect("a disk");
+    report_on(&disk, memory_mib, policy, job)
+}
+
+/// The same with a disk that has no name.
+pub(crate) fn report_on(disk: &DiskModel, memory_mib: u64, policy: &str, job: &Job) -> WorldReport {
     let machine = Machine::modern(disk.clone(), PageCount::new(memory_mib << 8));
-    let policy = Policy::for_disk(policy, &disk).expect("a policy");
+    let policy = Policy::for_disk(policy, disk).expect("a policy");
     simulate(&machine, &policy, job).expect("it ends")
 }
 

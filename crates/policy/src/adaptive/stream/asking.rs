@@ -114,7 +114,8 @@ impl Stream {
         let row = self.row_part(&need, moment, learned);
         // An arm that goes down each column passes by as often as there are columns.
         let is_wide = row.is_some_and(|row| row.wider > 0);
-        if !is_wide && self.goes_with_arm(now, moment) {
+        let is_left_alone = self.shape == Shape::Strided && moment.strides_are_left_alone;
+        if !is_wide && (is_left_alone || self.goes_with_arm(now, moment)) {
             return Asked::nothing(Reason::DoesNotPay);
         }
         let most = if moment.is_left_alone {
