@@ -16,6 +16,7 @@ use ahead_units::{PageCount, PageRange, Timestamp};
 mod ask;
 mod busy;
 mod far;
+mod shared;
 mod together;
 mod waits;
 
@@ -23,16 +24,16 @@ pub use ask::Ask;
 
 use crate::contest::Contest;
 use crate::device_facts::DeviceFacts;
-use crate::estimates::{Estimates, SharedEstimate};
+use crate::estimates::SharedEstimate;
 use crate::lateness::Lateness;
 use crate::scans::{By, Scans};
 use crate::starved::Starved;
 use crate::throughput::{Measured, Throughput};
 use crate::trial::{SLOW_TO_ANSWER, Trial};
 use crate::waiting::WaitedOnce;
-use busy::{Busy, REFUTING_WAITS};
+use busy::Busy;
 use together::Together;
-use waits::{Longer, Passing, SLOW_PAGE_NS, access_in, seeks};
+use waits::{FIRST_WAIT_FACTOR, Longer, Passing, SLOW_PAGE_NS, access_in, of_first_wait, seeks};
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
 /// counts for one in 128: most long waits were spent behind other requests there, and windows
@@ -55,9 +56,6 @@ const ACCESS_NS_MAX: u64 = 50_000_000;
 
 /// A read of more pages waits for more than an access: 64 KiB.
 const ACCESS_PAGES_MAX: u64 = 16;
-
-/// The first wait is believed up to so many times what was guessed: it may be one behind others.
-const FIRST_WAIT_FACTOR: u64 = 8;
 
 /// Where a figure comes from.
 const GUESSED: u32 = 0;
@@ -185,31 +183,23 @@ impl Device {
         }
     }
 
+    /// The first wait for one access replaces the guess.
+    fn take_first_wait(&self, waited_ns: u64) {
+        if self.access_is.load(Relaxed) != GUESSED {
+            return;
+        }
+        let is_guess = self.bandwidth_is.load(Relaxed) == GUESSED;
+        if let Some(estimate) = of_first_wait(self.estimate(), waited_ns, is_guess) {
+            self.access_is.store(MEASURED, Relaxed);
+            self.believe(estimate);
+        }
+    }
+
     fn believe(&self, estimate: DeviceEstimate) {
         self.access_ns.store(estimate.access_ns, Relaxed);
         self.bytes_per_second
             .store(estimate.bytes_per_second, Relaxed);
         self.depth.store(estimate.depth, Relaxed);
-    }
-
-    /// Takes over what other processes have learned, or what was kept of an earlier run.
-    pub fn hear(&self, all: Estimates<'_>, now: Timestamp) {
-        if let Some(heard) = self.shared.hear(all, now) {
-            self.believe(heard.estimate);
-            if let Some(are_left) = heard.scans_are_left {
-                self.scans.hear(are_left);
-            }
-            self.bandwidth_is.store(MEASURED, Relaxed);
-            let waits = if heard.was_kept { REFUTING_WAITS } else { 0 };
-            self.waits_to_refute.store(waits, Relaxed);
-        }
-    }
-
-    /// Tells other processes what was learned. True if that is worth keeping.
-    #[must_use]
-    pub fn tell(&self, all: Estimates<'_>, now: Timestamp) -> bool {
-        self.shared
-            .tell(all, self.estimate(), self.scans.verdict(), now)
     }
 
     /// What was kept is confirmed by the first wait that is about as long, and refuted by some in a row
@@ -517,6 +507,18 @@ impl Device {
         self.waits_to_refute.store(0, Relaxed);
         self.trial.end();
         self.scans.hear(false);
+    }
+
+    /// Believes that an access takes longer if some waits in a row say so, each of `waited_ns` for a small read behind nothing. Whether they did.
+    fn try_longer(&self, waited_ns: u64) -> bool {
+        let may_be = self.depth.load(Relaxed) > 1 && !self.says_arm();
+        let known = self.access_ns.load(Relaxed);
+        let longer = may_be.then(|| self.longer.on_wait(waited_ns, known));
+        let Some(access_ns) = longer.flatten() else {
+            return false;
+        };
+        self.access_ns.store(access_ns.min(ACCESS_NS_MAX), Relaxed);
+        true
     }
 
     /// It is of another kind than was guessed. What was configured stays, and so does what is no guess by

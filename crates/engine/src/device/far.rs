@@ -1,37 +1,12 @@
-//! Devices that take as long as an arm, or longer than is guessed, and are far away.
+//! Devices that take as long as an arm and may be far away.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use ahead_policy::device::DeviceEstimate;
 
-use super::waits::seeks;
-use super::{ACCESS_NS_MAX, CONFIGURED, Device, FIRST_WAIT_FACTOR, GUESSED, MEASURED};
+use super::{CONFIGURED, Device, MEASURED};
 
 impl Device {
-    /// The first wait for one access replaces the guess: a guess is of a kind of device, a wait of this
-    /// one. It may not be that of an arm, of which one access says little.
-    pub(super) fn take_first_wait(&self, waited_ns: u64) {
-        let guess = self.estimate();
-        let seen = DeviceEstimate {
-            access_ns: waited_ns,
-            ..guess
-        };
-        let is_guess = self.access_is.load(Relaxed) == GUESSED;
-        if is_guess && !seeks(&guess) && !seeks(&seen) {
-            let (least, most) = (guess.access_ns / 4, guess.access_ns * FIRST_WAIT_FACTOR);
-            let access_ns = waited_ns.clamp(least, most);
-            self.access_is.store(MEASURED, Relaxed);
-            self.access_ns.store(access_ns, Relaxed);
-            // What is slower to answer is farther away, and what lies between is no faster: what is under
-            // way at once stays what it was guessed to be.
-            if self.bandwidth_is.load(Relaxed) == GUESSED && access_ns > guess.access_ns {
-                let rate = u128::from(guess.bytes_per_second) * u128::from(guess.access_ns);
-                let rate = u64::try_from(rate / u128::from(access_ns)).unwrap_or(u64::MAX);
-                self.bytes_per_second.store(rate, Relaxed);
-            }
-        }
-    }
-
     /// Whether it is believed to be an arm by what it takes, and says that it has none: it may be far away.
     pub(crate) fn may_be_far(&self) -> bool {
         let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
@@ -70,17 +45,5 @@ impl Device {
             bytes_per_second: known.bytes_per_second.max(seen.bytes_per_second),
             depth: known.depth.max(seen.depth),
         });
-    }
-
-    /// Believes that an access takes longer if some waits in a row say so, each of `waited_ns` for a small read behind nothing. Whether they did.
-    pub(super) fn try_longer(&self, waited_ns: u64) -> bool {
-        if self.depth.load(Relaxed) <= 1 || self.says_arm() {
-            return false;
-        }
-        let longer = self.longer.on_wait(waited_ns, self.access_ns.load(Relaxed));
-        if let Some(access_ns) = longer {
-            self.access_ns.store(access_ns.min(ACCESS_NS_MAX), Relaxed);
-        }
-        longer.is_some()
     }
 }

@@ -66,6 +66,38 @@ impl Longer {
     }
 }
 
+/// The first wait is believed up to so many times what was guessed: it may be one behind others.
+pub(super) const FIRST_WAIT_FACTOR: u64 = 8;
+
+/// The estimate after a first wait of `waited_ns`, which replaces the `guess`: that is of a kind of device, a wait of this one. `None`: it may be that
+/// of an arm, of which one access says little. What is slower to answer is farther away, and what lies between is no faster: what is under
+/// way at once stays what it was guessed to be, if the rate `is_guess`.
+pub(super) fn of_first_wait(
+    guess: DeviceEstimate,
+    waited_ns: u64,
+    is_guess: bool,
+) -> Option<DeviceEstimate> {
+    let seen = DeviceEstimate {
+        access_ns: waited_ns,
+        ..guess
+    };
+    if seeks(&guess) || seeks(&seen) {
+        return None;
+    }
+    let (least, most) = (guess.access_ns / 4, guess.access_ns * FIRST_WAIT_FACTOR);
+    let access_ns = waited_ns.clamp(least, most);
+    let mut bytes_per_second = guess.bytes_per_second;
+    if is_guess && access_ns > guess.access_ns {
+        let rate = u128::from(guess.bytes_per_second) * u128::from(guess.access_ns);
+        bytes_per_second = u64::try_from(rate / u128::from(access_ns)).unwrap_or(u64::MAX);
+    }
+    Some(DeviceEstimate {
+        access_ns,
+        bytes_per_second,
+        ..guess
+    })
+}
+
 /// Where reads were that nothing had asked for, for an arm that passes by what is read next. All zero: there was none.
 #[derive(Debug, Default)]
 pub(super) struct Passing {
