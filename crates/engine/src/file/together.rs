@@ -95,7 +95,8 @@ impl Together {
         around.device.on_left_alone()
     }
 
-    /// This came of a read of `access`, which was to find out if `is_trial`.
+    /// This came of a read of `access`, which was to find out if `is_trial`. Not on the stack while it is decided what to ask for.
+    #[inline(never)]
     pub(super) fn on_outcome(
         &mut self,
         access: PageRange,
