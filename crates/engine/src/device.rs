@@ -52,7 +52,7 @@ const SLOWER_FACTOR: u64 = 4;
 const NO_ARM_BITS: u32 = 12;
 
 /// No access of a device that is not broken takes longer: 50 ms.
-const ACCESS_NS_MAX: u64 = 50_000_000;
+pub(crate) const ACCESS_NS_MAX: u64 = 50_000_000;
 
 /// A read of more pages waits for more than an access: 64 KiB.
 const ACCESS_PAGES_MAX: u64 = 16;
@@ -451,15 +451,12 @@ impl Device {
     ) {
         self.passing.on_read(access, waited_ns);
         let is_fixed = self.access_is.load(Relaxed) == CONFIGURED;
-        if !is_shared && self.was_idle(waited_ns, now) {
-            self.together.on_alone(waited_ns);
-        }
         let is_alone = !is_shared && !self.is_contested();
         if !is_fixed && is_alone && self.is_believable(waited_ns, now) {
             self.try_kept(waited_ns);
             let is_arm = self.believes_in_an_arm(waited_ns, access.len().get(), now);
             if !is_arm && access.len().get() <= ACCESS_PAGES_MAX {
-                self.try_longer(access_in(waited_ns, access.len().get()));
+                self.try_longer(waited_ns, access.len().get(), now);
             }
         }
     }
@@ -509,15 +506,20 @@ impl Device {
         self.scans.hear(false);
     }
 
-    /// Believes that an access takes longer if some waits in a row say so, each of `waited_ns` for a small read behind nothing. Whether they did.
-    fn try_longer(&self, waited_ns: u64) -> bool {
+    /// Believes that an access takes longer if some waits in a row say so, one after another, of which this is one for a read of so many `pages`, until
+    /// `now`. What takes as long as an arm is known by other waits. Whether they did.
+    fn try_longer(&self, waited_ns: u64, pages: u64, now: Timestamp) -> bool {
         let may_be = self.depth.load(Relaxed) > 1 && !self.says_arm();
-        let known = self.access_ns.load(Relaxed);
-        let longer = may_be.then(|| self.longer.on_wait(waited_ns, known));
-        let Some(access_ns) = longer.flatten() else {
+        if !may_be || self.longer.is_among_others(waited_ns, now) {
+            return false;
+        }
+        let known = self.estimate();
+        let longer = (self.longer).on_wait(access_in(waited_ns, pages), known.access_ns);
+        let longer = longer.map(|access_ns| DeviceEstimate { access_ns, ..known });
+        let Some(longer) = longer.filter(|longer| !longer.is_slow_to_access()) else {
             return false;
         };
-        self.access_ns.store(access_ns.min(ACCESS_NS_MAX), Relaxed);
+        self.access_ns.store(longer.access_ns, Relaxed);
         true
     }
 
@@ -541,9 +543,6 @@ impl Device {
         let pages = access.len().get();
         let is_passed_by = self.passing.on_read(access, waited_ns);
         self.contest.on_lone_wait();
-        if !is_shared && self.was_idle(waited_ns, now) {
-            self.together.on_alone(waited_ns);
-        }
         if self.access_is.load(Relaxed) == CONFIGURED {
             return;
         }
@@ -576,7 +575,7 @@ impl Device {
         if is_passed_by && is_arm && waited_ns < known {
             return;
         }
-        if self.try_longer(access_in(waited_ns, pages)) {
+        if self.try_longer(waited_ns, pages, now) {
             return;
         }
         let seen = waited_ns.clamp(known / 4, known * 2);

@@ -95,6 +95,9 @@ pub type Many<'a> = Option<&'a mut [Stream]>;
 impl FileState {
     /// The file was opened, or looked at again.
     pub fn on_open(&mut self, facts: &FileFacts, now: Timestamp) {
+        if self.device != facts.device {
+            self.together = Together::default();
+        }
         self.file_pages = facts.file_pages;
         self.device = facts.device;
         self.knobs = facts.knobs;
@@ -238,8 +241,7 @@ impl FileState {
             let run = self.streams.newest_run(table);
             self.on_range(access, run, &mut outcome, around, moment);
         }
-        self.together
-            .on_outcome(access, &outcome, trial.is_some(), around);
+        (self.together).on_outcome(access, &outcome, trial.is_some(), around);
         self.on_outcome(many, access, &mut outcome, around, asker);
         outcome
     }
@@ -516,7 +518,7 @@ impl FileState {
         self.waiting
             .on_wait(waited_ns, now, device.estimate().access_ns);
         self.tally.waits += 1;
-        self.together.on_wait(waited_ns, now);
+        self.together.on_wait(waited_ns, covered, around);
         let is_filled_in = filled_read.is_some_and(|filled_read| filled_read.is_filled_in());
         if let Some(filled_read) = filled_read {
             let is_alone = self.waiting.is_alone(now);

@@ -13,6 +13,9 @@ impl Device {
     pub fn hear(&self, all: Estimates<'_>, now: Timestamp) {
         if let Some(heard) = self.shared.hear(all, now) {
             self.believe(heard.estimate);
+            if heard.estimate.depth > 1 {
+                self.has_been_arm.store(false, Relaxed);
+            }
             if let Some(are_left) = heard.scans_are_left {
                 self.scans.hear(are_left);
             }

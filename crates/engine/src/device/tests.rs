@@ -395,7 +395,7 @@ fn what_serves_elements_together_twice_in_a_row_is_no_arm() {
 #[test]
 fn elements_are_asked_for_at_once_less_and_less_often_while_it_shows_nothing() {
     let volume = device(false);
-    let asked = |elements: u32| (0..elements).filter(|_| volume.on_left_alone().is_some());
+    let asked = |elements: u32| (0..elements).filter(|_| volume.on_left_alone(0).is_some());
     assert_eq!(asked(15).count(), 0);
     assert_eq!(asked(1).count(), 1);
     assert_eq!(asked(63).count(), 0);
@@ -403,7 +403,7 @@ fn elements_are_asked_for_at_once_less_and_less_often_while_it_shows_nothing() {
     assert_eq!(asked(256 + 1024).count(), 2);
     let disk = arm();
     assert!(
-        (0..100).all(|_| disk.on_left_alone().is_none()),
+        (0..100).all(|_| disk.on_left_alone(0).is_none()),
         "it says what it is"
     );
 }

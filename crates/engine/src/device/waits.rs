@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use ahead_policy::device::DeviceEstimate;
 use ahead_policy::stock::first_read;
-use ahead_units::{PAGE_BYTES, PageRange};
+use ahead_units::{PAGE_BYTES, PageRange, Timestamp};
 
 /// Transfer of a page at 80 MB/s, the rate of old arms and of small network volumes: a wait of that
 /// kind says nothing about an access.
@@ -34,6 +34,8 @@ const LONGER_WAITS: u32 = 4;
 pub(super) struct Longer {
     shortest_ns: AtomicU64,
     waits: AtomicU32,
+    /// When the newest wait of any length ended.
+    until_ns: AtomicU64,
 }
 
 impl Longer {
@@ -41,7 +43,18 @@ impl Longer {
         Self {
             shortest_ns: AtomicU64::new(0),
             waits: AtomicU32::new(0),
+            until_ns: AtomicU64::new(0),
         }
+    }
+
+    /// Whether one that waited `waited_ns`, until `now`, did so while another did, or behind it: that is a queue.
+    pub(super) fn is_among_others(&self, waited_ns: u64, now: Timestamp) -> bool {
+        let before = self.until_ns.swap(now.get(), Relaxed);
+        let is_queue = now.get().saturating_sub(waited_ns) < before;
+        if is_queue {
+            self.waits.store(0, Relaxed);
+        }
+        is_queue
     }
 
     /// A read waited `waited_ns` behind nothing, of which `known_ns` are believed to be an access. What that takes, if enough say that it is more.

@@ -46,7 +46,7 @@ pub struct Moment {
     /// Reading ahead did not pay here, or it is being measured whether it does: a run asks for no more
     /// than a sixteenth of what it has read in front of it, and nothing else asks.
     pub is_left_alone: bool,
-    /// The same of the strides of this file alone.
+    /// Strides of this file ask for nothing, as their elements come no sooner for it, or it is being found out whether they do.
     pub strides_are_left_alone: bool,
 }
 
