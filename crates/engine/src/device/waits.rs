@@ -163,4 +163,20 @@ mod tests {
         assert_eq!(take(&[3000, 2500, 2700]), [None; 3]);
         assert_eq!(take(&[2600, 3000]), [Some(2500), None], "and anew");
     }
+
+    #[test]
+    fn waits_that_overlap_are_a_queue_and_begin_anew() {
+        let longer = Longer::default();
+        let wait = |waited_ns: u64, until_ns: u64| {
+            let is_queue = longer.is_among_others(waited_ns, Timestamp::new(until_ns));
+            (is_queue, longer.on_wait(waited_ns, 1000))
+        };
+        assert_eq!(wait(3000, 10_000), (false, None));
+        assert_eq!(wait(3000, 13_000), (false, None));
+        assert_eq!(wait(3000, 15_000), (true, None), "began at 12 000");
+        for until_ns in [18_000, 21_000] {
+            assert_eq!(wait(3000, until_ns), (false, None));
+        }
+        assert_eq!(wait(3000, 24_000), (false, Some(3000)));
+    }
 }
