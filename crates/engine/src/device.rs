@@ -21,6 +21,7 @@ mod together;
 mod waits;
 
 pub use ask::Ask;
+pub(crate) use waits::FASTEST_ARM_MB;
 
 use crate::contest::Contest;
 use crate::device_facts::DeviceFacts;
@@ -33,7 +34,9 @@ use crate::trial::{SLOW_TO_ANSWER, Trial};
 use crate::waiting::WaitedOnce;
 use busy::Busy;
 use together::Together;
-use waits::{FIRST_WAIT_FACTOR, Longer, Passing, SLOW_PAGE_NS, access_in, of_first_wait, seeks};
+use waits::{
+    FIRST_WAIT_FACTOR, Longer, Passing, SLOW_PAGE_NS, access_in, is_in_queue, of_first_wait, seeks,
+};
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
 /// counts for one in 128: most long waits were spent behind other requests there, and windows
@@ -454,9 +457,10 @@ impl Device {
         let is_alone = !is_shared && !self.is_contested();
         if !is_fixed && is_alone && self.is_believable(waited_ns, now) {
             self.try_kept(waited_ns);
-            let is_arm = self.believes_in_an_arm(waited_ns, access.len().get(), now);
-            if !is_arm && access.len().get() <= ACCESS_PAGES_MAX {
-                self.try_longer(waited_ns, access.len().get(), now);
+            let pages = access.len().get();
+            let is_arm = self.believes_in_an_arm(waited_ns, pages, now);
+            if !is_arm && pages <= ACCESS_PAGES_MAX {
+                self.try_longer(waited_ns, pages, now);
             }
         }
     }
@@ -469,9 +473,7 @@ impl Device {
             // What was kept may lie between.
             known = known.min(self.guess().access_ns);
         }
-        // Waits at the same time are a queue.
-        let waited_until = self.waited_until.swap(now.get(), Relaxed);
-        let is_alone = now.get().saturating_sub(waited_ns) >= waited_until;
+        let is_alone = !is_in_queue(&self.waited_until, waited_ns, now);
         let access_ns = access_in(waited_ns, pages);
         let is_slower = is_alone && access_ns > known.saturating_mul(SLOWER_FACTOR);
         let slower_ns = if is_slower { access_ns } else { 0 };

@@ -5,7 +5,7 @@ mod support;
 
 use ahead_workload::{Form, Workload};
 
-use support::{DISKS, report};
+use support::{DISKS, disk_called};
 
 const MEMORY_MIB: u64 = 256;
 
@@ -20,9 +20,7 @@ fn of_kernel(disk: &str, (read_bytes, period, backward): (u64, u64, bool)) -> u6
         group: 1,
         backward,
     };
-    let job = fields.job(1);
-    let took = |policy| report(disk, MEMORY_MIB, policy, &job).elapsed_ns;
-    took("adaptive") * 100 / took("linux-6.18")
+    support::of_kernel(&disk_called(disk), MEMORY_MIB, "adaptive", &fields.job(1))
 }
 
 /// 4000 of 20 000 took 6.5 times the kernel's time on an SSD, 8.8 on an NVMe disk, 5.3 on a volume and 2.2 on a stripe.

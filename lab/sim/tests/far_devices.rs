@@ -5,13 +5,11 @@ mod support;
 use ahead_disk_model::{DiskModel, VolumeModel};
 use ahead_workload::odd;
 
-use support::{MEMORY_MIB, report_on};
+use support::{MEMORY_MIB, disk_called, of_kernel};
 
 /// The odd reads of `seed` take at most so many hundredths of the kernel's time under `policy`.
 fn assert_hundredths(seed: u64, disk: &DiskModel, policy: &str, most: u64) {
-    let job = odd(seed).job(seed);
-    let took = |policy| report_on(disk, MEMORY_MIB, policy, &job).elapsed_ns;
-    let hundredths = took(policy) * 100 / took("linux-6.18");
+    let hundredths = of_kernel(disk, MEMORY_MIB, policy, &odd(seed).job(seed));
     assert!(hundredths <= most, "{seed} on {disk:?}: {hundredths} %");
 }
 
@@ -56,7 +54,7 @@ fn accesses_of_one_to_two_milliseconds_are_learned_from_some_in_a_row() {
 /// An arm is as soon at each of them, and what is asked for at once to find out what it is has to be as rare as it shows nothing.
 #[test]
 fn strides_under_an_arm_that_says_it_has_none_are_left_alone() {
-    let disk = DiskModel::preset("hdd").expect("a disk");
+    let disk = disk_called("hdd");
     for seed in [3003, 3073, 3084] {
         assert_hundredths(seed, &disk, "adaptive:misled=1", 102);
     }

@@ -10,9 +10,11 @@ use ahead_units::{PAGE_BYTES, PageRange, Timestamp};
 /// kind says nothing about an access.
 pub(super) const SLOW_PAGE_NS: u64 = 50_000;
 
-/// Transfer of a page by the fastest disks with one arm, 285 MB/s at their outer zone: an arm that goes the way of its reads is as soon at the
-/// next one as that passes by.
-const FAST_PAGE_NS: u64 = PAGE_BYTES * 1000 / 285;
+/// Megabytes a second of the fastest disks with one arm, at their outer zone.
+pub(crate) const FASTEST_ARM_MB: u64 = 285;
+
+/// Transfer of a page by those: an arm that goes the way of its reads is as soon at the next one as that passes by.
+const FAST_PAGE_NS: u64 = PAGE_BYTES * 1000 / FASTEST_ARM_MB;
 
 /// Whether a device moves an arm, or may as well.
 pub(super) fn seeks(device: &DeviceEstimate) -> bool {
@@ -23,6 +25,13 @@ pub(super) fn seeks(device: &DeviceEstimate) -> bool {
 /// is slowest.
 pub(super) fn access_in(waited_ns: u64, pages: u64) -> u64 {
     waited_ns.saturating_sub(first_read(pages).saturating_mul(SLOW_PAGE_NS))
+}
+
+/// Whether a read that waited `waited_ns`, until `now`, did so while another did, or behind it, the newest of which waited until `newest_ns`: that
+/// is a queue. It is the newest now.
+pub(super) fn is_in_queue(newest_ns: &AtomicU64, waited_ns: u64, now: Timestamp) -> bool {
+    let before = newest_ns.swap(now.get(), Relaxed);
+    now.get().saturating_sub(waited_ns) < before
 }
 
 /// So many waits in a row that were all longer than an access is believed to take, behind nothing, were of an access that takes as long as the
@@ -47,10 +56,9 @@ impl Longer {
         }
     }
 
-    /// Whether one that waited `waited_ns`, until `now`, did so while another did, or behind it: that is a queue.
+    /// Whether one that waited `waited_ns`, until `now`, is [in a queue](is_in_queue): then it begins anew.
     pub(super) fn is_among_others(&self, waited_ns: u64, now: Timestamp) -> bool {
-        let before = self.until_ns.swap(now.get(), Relaxed);
-        let is_queue = now.get().saturating_sub(waited_ns) < before;
+        let is_queue = is_in_queue(&self.until_ns, waited_ns, now);
         if is_queue {
             self.waits.store(0, Relaxed);
         }

@@ -11,7 +11,7 @@ use ahead_policy::reason::{Pattern, Reason};
 use ahead_units::{PageCount, PageRange, Timestamp};
 
 use super::around::Around;
-use crate::device::ACCESS_NS_MAX;
+use crate::device::{ACCESS_NS_MAX, FASTEST_ARM_MB};
 
 /// Fewest and most elements that are looked at. Fewer, and one that an arm finds on its way decides.
 const ELEMENTS: (u32, u32) = (3, 16);
@@ -25,9 +25,6 @@ const SOONER_PARTS: u64 = 8;
 
 /// A stride by itself: so many reads of the file in a row were its elements. What is read in between moves an arm as well.
 const IN_A_ROW: u8 = 8;
-
-/// Megabytes a second of the fastest disks with one arm, at their outer zone.
-const FASTEST_ARM_MB: u64 = 285;
 
 /// The newest wait counts for one part in so many of the mean.
 const MEAN_PARTS: u64 = 4;

@@ -42,27 +42,31 @@ pub(crate) fn job_of_threads(reads: &[(u64, u64)], threads: u32) -> Job {
 
 /// What comes of `job` under `policy`, with so much memory.
 pub(crate) fn report(disk: &str, memory_mib: u64, policy: &str, job: &Job) -> WorldReport {
-    let disk = DiskModel::preset(disk).expect("a disk");
-    report_on(&disk, memory_mib, policy, job)
+    report_on(&disk_called(disk), memory_mib, policy, job)
 }
 
-/// The same with a disk that has no name.
-pub(crate) fn report_on(disk: &DiskModel, memory_mib: u64, policy: &str, job: &Job) -> WorldReport {
+/// The disk with this name.
+pub(crate) fn disk_called(name: &str) -> DiskModel {
+    DiskModel::preset(name).expect("a disk")
+}
+
+/// What comes of `job` on a `disk` that may have no name.
+fn report_on(disk: &DiskModel, memory_mib: u64, policy: &str, job: &Job) -> WorldReport {
     let machine = Machine::modern(disk.clone(), PageCount::new(memory_mib << 8));
     let policy = Policy::for_disk(policy, disk).expect("a policy");
     simulate(&machine, &policy, job).expect("it ends")
 }
 
-/// Hundredths of the time of Linux 6.18 that `job` takes under `ahead`.
-fn of_kernel(disk: &str, job: &Job) -> u64 {
-    let took = |policy| report(disk, MEMORY_MIB, policy, job).elapsed_ns;
-    took("adaptive") * 100 / took("linux-6.18")
+/// Hundredths of the time of Linux 6.18 that `job` takes under `policy`.
+pub(crate) fn of_kernel(disk: &DiskModel, memory_mib: u64, policy: &str, job: &Job) -> u64 {
+    let took = |policy| report_on(disk, memory_mib, policy, job).elapsed_ns;
+    took(policy) * 100 / took("linux-6.18")
 }
 
 /// Each `(disk, most)`: there `job` takes no more than so many hundredths.
 pub(crate) fn assert_at_most(what: &str, job: &Job, bounds: &[(&str, u64)]) {
     for (disk, most) in bounds {
-        let took = of_kernel(disk, job);
+        let took = of_kernel(&disk_called(disk), MEMORY_MIB, "adaptive", job);
         assert!(took <= *most, "{what} on {disk}: {took} %");
     }
 }
