@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use ahead_disk_model::DiskModel;
 use ahead_study::output as results_as;
-use ahead_study::plan::{GUEST_KERNEL, KERNEL};
+use ahead_study::plan::{GUEST_KERNEL, KERNEL, Plan};
 use ahead_study::results;
 use ahead_study::sweep::{self, CellOutcome};
 use ahead_study::typed::{self, Words};
@@ -60,16 +61,13 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
     let in_lab = arguments.place == "lab";
     let mut words = words(arguments)?;
     words.policies.extend(sizes(&arguments.sizes, in_lab)?);
-    words.workloads.extend(by_seed(
-        "--generated",
-        arguments.generated.as_deref(),
-        typed::generated,
-    )?);
-    words.workloads.extend(by_seed(
-        "--odd-reads",
-        arguments.odd_reads.as_deref(),
-        typed::odd_reads,
-    )?);
+    let generated = seeds("--generated", arguments.generated.as_deref())?;
+    let odd_reads = seeds("--odd-reads", arguments.odd_reads.as_deref())?;
+    let generated = generated.map(|seed| (seed, typed::generated(seed)));
+    let odd_reads = odd_reads.map(|seed| (seed, typed::odd_reads(seed)));
+    let by_seed: Vec<(u64, String)> = generated.chain(odd_reads).collect();
+    let workloads_by_seed = by_seed.iter().map(|(_, workload)| workload.clone());
+    words.workloads.extend(workloads_by_seed);
     if arguments.plans.is_empty() && words.workloads.is_empty() {
         let reason = "nothing to compare: name a PLAN, or --workloads; \
                       `ahead simulate --list` names what there is";
@@ -87,7 +85,10 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
     if in_lab && words.policies.is_empty() {
         words.policies = LAB_POLICIES.map(str::to_owned).to_vec();
     }
-    let plans = studies::plans(&arguments.plans, &words, &usual, in_lab)?;
+    let plans = match arguments.disks_by_chance {
+        Some(disks) => on_disks_by_chance(&by_seed, disks, &words, &usual, in_lab)?,
+        None => studies::plans(&arguments.plans, &words, &usual, in_lab)?,
+    };
     let files = [&arguments.parquet, &arguments.svg, &arguments.png];
     studies::prepare(files.into_iter().flatten())?;
     let stop = studies::stop_flag()?;
@@ -124,24 +125,46 @@ const fn is_by_seed(arguments: &Compare) -> bool {
     arguments.generated.is_some() || arguments.odd_reads.is_some()
 }
 
-/// The workloads of a range of seeds, as they are typed.
-fn by_seed(
-    option: &str,
-    text: Option<&str>,
-    typed: fn(u64) -> String,
-) -> Result<Vec<String>, StudyError> {
+/// Each workload of a seed on so many disks that are made for it alone: what loses on one disk is not found again on
+/// all others.
+fn on_disks_by_chance(
+    by_seed: &[(u64, String)],
+    disks: u64,
+    words: &Words,
+    usual: &Words,
+    in_lab: bool,
+) -> Result<Vec<Plan>, StudyError> {
+    let mut plans = Vec::new();
+    for (seed, workload) in by_seed {
+        let first = seed.wrapping_mul(disks);
+        let disks = (0..disks).map(|disk| DiskModel::typed_by_chance(first.wrapping_add(disk)));
+        let words = Words {
+            workloads: vec![workload.clone()],
+            disks: disks.collect(),
+            ..words.clone()
+        };
+        let plan = studies::plans(&[], &words, usual, in_lab)?;
+        plans.extend(plan.into_iter().map(|plan| Plan {
+            name: workload.clone(),
+            ..plan
+        }));
+    }
+    Ok(plans)
+}
+
+/// A range of seeds; empty without a `text`.
+fn seeds(option: &str, text: Option<&str>) -> Result<Range<u64>, StudyError> {
     let Some(text) = text else {
-        return Ok(Vec::new());
+        return Ok(0..0);
     };
     let range = text.split_once("..").and_then(|(from, to)| {
         let range: Range<u64> = from.parse().ok()?..to.parse().ok()?;
         (!range.is_empty()).then_some(range)
     });
-    let range = range.ok_or_else(|| {
+    range.ok_or_else(|| {
         let reason = format!("{option}: '{text}' is no range of seeds, such as 0..100");
         StudyError::Usage(reason)
-    })?;
-    Ok(range.map(typed).collect())
+    })
 }
 
 /// A policy for each window: the running kernel's algorithm, or that of guests.
@@ -176,11 +199,7 @@ fn words(arguments: &Compare) -> Result<Words, StudyError> {
     })
 }
 
-fn show(
-    arguments: &Compare,
-    plans: &[ahead_study::plan::Plan],
-    outcomes: &[CellOutcome],
-) -> Result<(), StudyError> {
+fn show(arguments: &Compare, plans: &[Plan], outcomes: &[CellOutcome]) -> Result<(), StudyError> {
     let groups = results::groups(outcomes);
     if let Some(path) = &arguments.parquet {
         let bytes = results_as::parquet::parquet(&groups);

@@ -160,13 +160,13 @@ pub fn is_file(text: &str) -> bool {
         .is_some_and(|ending| ending == "toml")
 }
 
-/// A model by its name, or from a file that ends in `.toml`.
+/// A model as it is typed, or from a file that ends in `.toml`.
 ///
 /// # Errors
 /// No such name; a file that cannot be read or is none.
 pub fn model(text: &str) -> Result<DiskModel, DiskCommandError> {
     if !is_file(text) {
-        return Ok(DiskModel::preset(text)?);
+        return Ok(DiskModel::typed(text)?);
     }
     let path = Path::new(text);
     let content = std::fs::read_to_string(path).map_err(|source| DiskCommandError::ModelRead {

@@ -2,6 +2,7 @@
 //! running kernel and the ceiling.
 
 use ahead_disk_model::DiskModel;
+use ahead_disk_model::typed::TYPED as TYPED_DISKS;
 use ahead_sim::algorithm::policies;
 use ahead_sim::report::WorldReport;
 use ahead_study::output::picture;
@@ -188,8 +189,12 @@ fn list() -> String {
     }
     let mut disks = table::with_titles(&["disks"], 0..0);
     disks.add_row([DiskModel::PRESETS.join(" ")]);
+    let mut typed_disks = table::with_titles(&["disks with figures", ""], 0..0);
+    for (typed, meaning) in TYPED_DISKS {
+        typed_disks.add_row([typed, meaning]);
+    }
     format!(
-        "{listed}\n\n{workloads}\n\n{presets}\n\n{disks}\n\
+        "{listed}\n\n{workloads}\n\n{presets}\n\n{disks}\n\n{typed_disks}\n\
          A disk may also be a model file ending in .toml.\n\
          Plans can hold more workloads: several together, or with pauses; see plans/.\n"
     )

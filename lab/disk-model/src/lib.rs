@@ -4,8 +4,8 @@
 //! in virtual time (a simulator) and in real time (the emulated disk, crate `disk`), and every
 //! figure is whole nanoseconds, so that two runs with the same requests are equal to the last digit.
 //!
-//! * [`model`]: what a disk is made of, the TOML form; [`presets`]: disks by name;
-//!   [`estimate`]: two numbers for each
+//! * [`model`]: what a disk is made of, the TOML form; [`presets`]: disks by name; `chance`: those that nobody chose;
+//!   [`typed`]: all of them in one line; [`estimate`]: two numbers for each
 //! * [`disk`]: the event machine; a request goes in, a completion comes out at the modelled time
 //! * `mechanism`: what every kind takes and gives; `limits`: what its figures must keep to; `order`:
 //!   in which order requests that wait are served
@@ -20,6 +20,7 @@
 
 pub mod arm;
 pub mod array;
+mod chance;
 pub mod disk;
 pub mod drive;
 pub mod estimate;
@@ -34,6 +35,7 @@ pub mod presets;
 pub mod ramp;
 mod serial;
 pub mod time_scale;
+pub mod typed;
 pub mod volume;
 
 pub use arm::ArmModel;

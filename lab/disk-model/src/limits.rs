@@ -8,7 +8,8 @@ use crate::names;
 pub enum ModelError {
     /// No preset has this name.
     #[error(
-        "no disk model is called {0:?}: use the path of a .toml file, or one of {presets}",
+        "no disk model is called {0:?}: use the path of a .toml file, one of {presets}, \
+         or arm, flash or volume with figures, such as volume:latency-us=3000",
         presets = names::NAMES.join(", ")
     )]
     UnknownPreset(String),

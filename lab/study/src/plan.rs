@@ -400,7 +400,7 @@ impl Plan {
 
     fn load_disk(&self, name: &str) -> Result<DiskModel, String> {
         let Some(path) = self.disk_file(name) else {
-            return DiskModel::preset(name).map_err(|error| error.to_string());
+            return DiskModel::typed(name).map_err(|error| error.to_string());
         };
         let text = fs::read_to_string(&path)
             .map_err(|error| format!("cannot read '{}': {error}", path.display()))?;

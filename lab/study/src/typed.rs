@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use ahead_workload::{KINDS, Workload, presets};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::limits;
 use crate::plan::{COMMAND_LINE, Plan, TraceSource};
@@ -123,11 +123,10 @@ fn by_seed(kind: &str) -> Option<fn(u64) -> Workload> {
     }
 }
 
-/// A workload in one line, as a plan would hold it.
+/// A workload, or a disk, in one line, as a file would hold it.
 #[must_use]
-pub fn described(workload: &Workload) -> String {
-    toml::Value::try_from(workload)
-        .map_or_else(|error| error.to_string(), |value| value.to_string())
+pub fn described(it: &impl Serialize) -> String {
+    toml::Value::try_from(it).map_or_else(|error| error.to_string(), |value| value.to_string())
 }
 
 /// A preset has its values, and in a simulator has to have an end.

@@ -125,6 +125,10 @@ pub struct Compare {
     /// Disk models (default: the plan's, or hdd and ssd)
     #[arg(long, value_name = "LIST")]
     pub disks: Option<String>,
+    /// For each workload by seed so many disks of its own that chance makes, instead of --disks
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000),
+        conflicts_with_all = ["plans", "workloads", "disks"])]
+    pub disks_by_chance: Option<u64>,
     /// Memory sizes (default: the plan's, or 256M)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub memory: Vec<String>,

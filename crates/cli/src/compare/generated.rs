@@ -1,5 +1,6 @@
 //! What `ahead compare --generated` prints: distributions, and the places where most is lost.
 
+use ahead_disk_model::DiskModel;
 use ahead_study::distribution::{Distribution, Yardstick};
 use ahead_study::plan::{CEILING, FLOOR};
 use ahead_study::results::{CellGroup, is_contender};
@@ -39,18 +40,16 @@ fn distributions(groups: &[CellGroup<'_>]) -> Table {
         let name = yardstick.name(groups).to_owned();
         rows.add_row(row(name, &Distribution::of(groups, yardstick)));
     }
-    let mut disks: Vec<(&str, u64)> = Vec::new();
+    let mut disks: Vec<(String, u64, Vec<CellGroup<'_>>)> = Vec::new();
     for group in groups {
-        let place = (group.cell().disk.as_str(), group.cell().memory_mib);
-        if !disks.contains(&place) {
-            disks.push(place);
+        let (disk, memory_mib) = (disk_or_kind(&group.cell().disk), group.cell().memory_mib);
+        let is_it = |known: &&mut (String, u64, _)| known.0 == disk && known.1 == memory_mib;
+        match disks.iter_mut().find(is_it) {
+            Some((.., here)) => here.push(*group),
+            None => disks.push((disk, memory_mib, vec![*group])),
         }
     }
-    for (disk, memory_mib) in disks {
-        let is_here = |group: &&CellGroup<'_>| {
-            group.cell().disk == disk && group.cell().memory_mib == memory_mib
-        };
-        let here: Vec<_> = groups.iter().filter(is_here).copied().collect();
+    for (disk, memory_mib, here) in disks {
         let name = format!(
             "{}, {disk}, {memory_mib} MiB",
             Yardstick::Kernel.name(groups)
@@ -58,6 +57,14 @@ fn distributions(groups: &[CellGroup<'_>]) -> Table {
         rows.add_row(row(name, &Distribution::of(&here, Yardstick::Kernel)));
     }
     rows
+}
+
+/// A row for each of those that chance made would be a row for each place.
+fn disk_or_kind(disk: &str) -> String {
+    match DiskModel::typed(disk) {
+        Ok(model) if DiskModel::is_typed_by_chance(disk) => model.kind().to_owned(),
+        _ => disk.to_owned(),
+    }
 }
 
 /// What anybody else's choice does in the same places, relative to the kernel as it comes: how much of a
@@ -105,17 +112,22 @@ fn worst(groups: &[CellGroup<'_>]) -> String {
         .take(WORST)
     {
         let cell = &held.run.cell;
-        let described = match typed::workload(&cell.workload) {
-            Ok(Some(workload)) => typed::described(&workload),
-            _ => String::new(),
-        };
         text += &format!(
-            "{} {} {} MiB {}\n    {described}\n",
+            "{} {} {} MiB {}\n",
             ratio(Some(held.permille)),
             cell.disk,
             cell.memory_mib,
             cell.workload
         );
+        let is_by_chance = DiskModel::is_typed_by_chance(&cell.disk);
+        if let (true, Ok(disk)) = (is_by_chance, DiskModel::typed(&cell.disk)) {
+            text += &format!("    {}\n", typed::described(&disk));
+        }
+        let described = match typed::workload(&cell.workload) {
+            Ok(Some(workload)) => typed::described(&workload),
+            _ => String::new(),
+        };
+        text += &format!("    {described}\n");
     }
     text
 }
