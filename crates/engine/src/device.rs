@@ -16,6 +16,7 @@ use ahead_units::{PageCount, PageRange, Timestamp};
 mod ask;
 mod busy;
 mod far;
+mod in_turn;
 mod shared;
 mod together;
 mod waits;
@@ -33,6 +34,7 @@ use crate::throughput::{Measured, Throughput};
 use crate::trial::{SLOW_TO_ANSWER, Trial};
 use crate::waiting::WaitedOnce;
 use busy::Busy;
+use in_turn::InTurn;
 use together::Together;
 use waits::{
     FIRST_WAIT_FACTOR, Longer, Passing, SLOW_PAGE_NS, access_in, is_in_queue, of_first_wait, seeks,
@@ -64,6 +66,8 @@ const ACCESS_PAGES_MAX: u64 = 16;
 const GUESSED: u32 = 0;
 const MEASURED: u32 = 1;
 const CONFIGURED: u32 = 2;
+/// Measured of little, and only seen to be slow.
+const SEEN_SLOW: u32 = 3;
 
 /// One device, shared by all threads of a host. All zero is a free place.
 #[derive(Debug, Default)]
@@ -86,6 +90,7 @@ pub struct Device {
     /// What reads waited that nothing had asked for.
     waited: WaitedOnce,
     throughput: Throughput,
+    in_turn: InTurn,
     trial: Trial,
     scans: Scans,
     lateness: Lateness,
@@ -129,6 +134,7 @@ impl Device {
             busy: Busy::new(),
             waited: WaitedOnce::new(),
             throughput: Throughput::new(),
+            in_turn: InTurn::new(),
             trial: Trial::new(),
             scans: Scans::new(),
             lateness: Lateness::new(),
@@ -304,16 +310,6 @@ impl Device {
         self.starved.is_on(now)
     }
 
-    /// A stream asks for pages.
-    pub fn on_ask(&self, ask: &Ask) {
-        self.contest.on_ask(ask.asker, ask.is_first);
-        self.trial.on_ask();
-        if !self.scans.opening().is_settling(ask.now) {
-            self.measure(ask);
-        }
-        self.expect(ask.pages, ask.now);
-    }
-
     /// Learns the bandwidth. An arm delivers less than it can where it seeks, which larger requests
     /// mend and smaller ones make worse: there less is never believed.
     fn measure(&self, ask: &Ask) {
@@ -406,6 +402,7 @@ impl Device {
     /// A reader waited `waited_ns` inside its window, until `now`.
     pub fn on_late(&self, waited_ns: u64, now: Timestamp) {
         self.throughput.on_wait(waited_ns, now);
+        self.in_turn.on_wait(waited_ns, now);
     }
 
     /// `pages` are asked for to [fill a file in](crate::filling), which is no stream's.
@@ -545,6 +542,7 @@ impl Device {
         let pages = access.len().get();
         let is_passed_by = self.passing.on_read(access, waited_ns);
         self.contest.on_lone_wait();
+        self.in_turn.on_other();
         if self.access_is.load(Relaxed) == CONFIGURED {
             return;
         }

@@ -285,6 +285,7 @@ impl FileState {
                 asker: asker << 8 | u64::from(stream),
                 is_first: outcome.decision.reason == Reason::StreamBegan,
                 pages,
+                place: outcome.decision.prefetch.in_turn(),
                 unread: group.budget.unread(),
                 is_shared,
                 now,

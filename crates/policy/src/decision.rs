@@ -42,6 +42,16 @@ impl Prefetch {
         Self::range(first.before(limit))
     }
 
+    /// The range, if it is one; empty if it is several or none.
+    #[must_use]
+    pub fn in_turn(&self) -> PageRange {
+        if self.count == 1 {
+            self.first.pages()
+        } else {
+            PageRange::default()
+        }
+    }
+
     /// Pages in all ranges together.
     #[must_use]
     pub fn pages(&self) -> PageCount {

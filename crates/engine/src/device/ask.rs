@@ -1,6 +1,8 @@
 //! What a device is told of a request.
 
-use ahead_units::{PageCount, Timestamp};
+use ahead_units::{PageCount, PageRange, Timestamp};
+
+use super::Device;
 
 /// A request of a stream, as its device sees it.
 #[derive(Clone, Copy, Debug)]
@@ -11,10 +13,25 @@ pub struct Ask {
     pub is_first: bool,
     /// How much.
     pub pages: PageCount,
+    /// Where: a range in turn with others of the same asker, or an empty one where it is several.
+    pub place: PageRange,
     /// What all streams have asked for and not read yet.
     pub unread: PageCount,
     /// Other processes use the device too.
     pub is_shared: bool,
     /// When.
     pub now: Timestamp,
+}
+
+impl Device {
+    /// A stream asks for pages.
+    pub fn on_ask(&self, ask: &Ask) {
+        self.contest.on_ask(ask.asker, ask.is_first);
+        self.trial.on_ask();
+        if !self.scans.opening().is_settling(ask.now) {
+            self.measure(ask);
+            self.measure_in_turn(ask);
+        }
+        self.expect(ask.pages, ask.now);
+    }
 }

@@ -39,6 +39,7 @@ fn ask(asker: u64) -> Ask {
         asker,
         is_first: false,
         pages: PageCount::new(32),
+        place: PageRange::default(),
         unread: PageCount::new(0),
         is_shared: false,
         now: Timestamp::new(0),
@@ -504,4 +505,64 @@ fn a_wait_that_began_behind_a_request_was_none_of_an_idle_device() {
     let later = Timestamp::new(asked.get() + 2_000_000_000);
     assert!(!arm.was_idle(waited_ns, soon));
     assert!(arm.was_idle(waited_ns, later));
+}
+
+/// From page `from` on a stream reads on by windows of so many pages, and each is waited for until the one before it has come. What is believed
+/// of the device then, in MB a second.
+fn after_windows(device: &Device, from: u64, windows: &[(u64, u64)]) -> u64 {
+    let (mut end, mut now_ns, mut before) = (from, from * 1_000_000, 0);
+    for (pages, waited_us) in windows {
+        now_ns += waited_us * 1000;
+        let now = Timestamp::new(now_ns);
+        device.on_late(waited_us * 1000, now);
+        device.on_ask(&Ask {
+            pages: PageCount::new(*pages),
+            place: PageRange::new(end, end + pages),
+            unread: PageCount::new(before),
+            now,
+            ..ask(1)
+        });
+        end += pages;
+        before = *pages;
+    }
+    device.estimate().bytes_per_second / 1_000_000
+}
+
+/// Windows of 512 pages at 25 MB/s. By a guess what lies between reads costs next to nothing, and a reader of every other 120 KB of a file took
+/// 1.86 times as long as the kernel, to its end.
+#[test]
+fn a_stream_that_waits_long_for_each_window_says_that_the_device_is_slow() {
+    let windows = [(512, 0), (512, 84_000), (512, 84_000), (512, 84_000)];
+    for device in [device(false), arm()] {
+        assert_eq!(after_windows(&device, 512, &windows), 24);
+    }
+}
+
+/// 128 KiB in 8 ms, and twice as much in as long: it is far away.
+#[test]
+fn windows_that_are_waited_for_as_long_as_an_access_say_nothing_of_the_transfer() {
+    let far = device(false);
+    let windows = [
+        (32, 0),
+        (64, 8_000),
+        (128, 8_000),
+        (256, 8_000),
+        (512, 8_000),
+    ];
+    let guess = DeviceEstimate::FLASH.bytes_per_second / 1_000_000;
+    assert_eq!(after_windows(&far, 512, &windows), guess);
+}
+
+/// 25 MB/s are what the other one leaves of it.
+#[test]
+fn a_read_elsewhere_between_two_windows_leaves_open_whether_a_device_is_slow() {
+    let device = device(false);
+    let guess = device.estimate().bytes_per_second / 1_000_000;
+    for turn in 1..8 {
+        assert_eq!(
+            after_windows(&device, turn * 1024, &[(512, 0), (512, 84_000)]),
+            guess
+        );
+        lone_wait(&device, 120_000, 1);
+    }
 }
