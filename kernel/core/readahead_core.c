@@ -1997,16 +1997,23 @@ static bool take_row_step(struct arrival *a, unsigned int place, bool followed,
 	return first;
 }
 
-/* What memory has space for in one request. */
-static u64 space_for(const struct need *need, const struct ra_moment *moment,
-		     u32 thrash_pages)
+/* What memory has space for where a reader is ahead by so many @requests. */
+static u64 space_in(u32 requests, const struct need *need,
+		    const struct ra_moment *moment, u32 thrash_pages)
 {
 	u64 threshold = moment->threshold;
 
 	if (thrash_pages)
 		threshold = min_of(threshold, thrash_pages);
-	return min_of(div64_u64(times(threshold, moment->ratio), 100) / 2,
+	return min_of(div64_u64(times(threshold, moment->ratio), 100 * requests),
 		      minus(moment->available, need->length));
+}
+
+/* What memory has space for in one request: while it is read the next comes. */
+static u64 space_for(const struct need *need, const struct ra_moment *moment,
+		     u32 thrash_pages)
+{
+	return space_in(2, need, moment, thrash_pages);
 }
 
 /* Pages that cost half a request of their own, at most. */
@@ -2044,7 +2051,12 @@ static bool row_part_of(const struct ra_history *file,
 	if (!is_followed(file, stream, place) || !rows_known(file))
 		return true;
 	shift = shift_of(file, stream->step);
-	space = space_for(need, moment, file->thrash_pages);
+	/*
+	 * Columns come one behind the other, and an arm comes to each of their
+	 * elements anew: one request for them is all that there is.
+	 */
+	space = space_in(is_slow_to_access(&moment->device) ? 1 : 2, need,
+			 moment, file->thrash_pages);
 	rest = columns_rest(file);
 	up_to = plus(file->row_come,
 		     div64_u64(minus(stream->frontier, stream->next),

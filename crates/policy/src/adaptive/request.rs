@@ -162,8 +162,13 @@ fn in_whole_pieces(pages: u64, most: u64) -> u64 {
     whole.max(pages.min(piece))
 }
 
-/// What memory has space for in one request.
+/// What memory has space for in one request: while it is read the next one comes.
 pub(super) fn space(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
+    space_in(2, need, moment, thrash_pages)
+}
+
+/// The same where a reader is ahead by so many `requests`.
+pub(super) fn space_in(requests: u64, need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
     let mut threshold = moment.threshold.get();
     if thrash_pages > 0 {
         threshold = threshold.min(u64::from(thrash_pages));
@@ -174,7 +179,7 @@ pub(super) fn space(need: &Need, moment: &Moment, thrash_pages: u32) -> u64 {
         .get()
         .saturating_sub(u64::from(need.length));
     let lead = threshold.saturating_mul(u64::from(moment.knobs.readahead_ratio)) / 100;
-    left.min(lead / 2)
+    left.min(lead / requests)
 }
 
 /// Whether the kernel asks by itself for more than a scan gets at most, `limit`, or for as much where that is what one alone needs, or

@@ -373,7 +373,13 @@ impl Stream {
     fn row_part(&self, need: &Need, moment: &Moment, learned: &Learned<'_>) -> Option<RowPart> {
         learned.rows.map_or(Some(RowPart::ENDLESS), |rows| {
             let grid = self.grid();
-            let space = request::space(need, moment, learned.thrash_pages);
+            // Columns come one behind the other, and an arm comes to each of their elements anew: one request for them is all that there is.
+            let requests = if moment.device.is_slow_to_access() {
+                1
+            } else {
+                2
+            };
+            let space = request::space_in(requests, need, moment, learned.thrash_pages);
             let ahead = strided::elements_ahead(&self.window, &grid);
             rows.part(ahead, &grid, space, sparse::worth_reading(moment))
         })
