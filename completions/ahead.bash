@@ -497,7 +497,7 @@ _ahead() {
             return 0
             ;;
         ahead__subcmd__compare)
-            opts="-h --policies --sizes --workloads --generated --odd-reads --in --disks --memory --seed --cpus --timing --from --columns --objects --action --journal --summary --json --csv --parquet --svg --png --help"
+            opts="-h --policies --sizes --workloads --generated --odd-reads --in --disks --disks-by-chance --memory --seed --cpus --timing --from --columns --objects --action --journal --summary --json --csv --parquet --svg --png --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -528,6 +528,10 @@ _ahead() {
                     return 0
                     ;;
                 --disks)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disks-by-chance)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -264,7 +264,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and not __fish_seen_sub
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from build" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from build" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l disk -d 'hdd, ssd, nvme, cloud, array, another disk as `ahead simulate --list` names it, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l memory -d 'Memory of the guest' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l fs -d 'File system: ext4, xfs or btrfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
@@ -279,7 +279,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l disk -d 'hdd, ssd, nvme, cloud, array, another disk as `ahead simulate --list` names it, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l memory -d 'Memory of the guest' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l fs -d 'File system: ext4, xfs or btrfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
@@ -294,7 +294,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -l json -d 'Print JSON'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from compare" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l disk -d 'Disks, comma separated: names of models, or model files ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l disk -d 'Disks, comma separated: as `ahead simulate --list` names them, or model files ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l seconds -d 'End each run after so many virtual seconds' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l bytes -d 'End each run after so many bytes' -r
@@ -309,7 +309,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -l svg -d 'Write a picture of each disk as SVG to this folder' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from bench" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l disk -d 'Disks, comma separated: names of models, or model files ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l disk -d 'Disks, comma separated: as `ahead simulate --list` names them, or model files ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l pattern -d 'Patterns, comma separated; `ahead bench list` names them' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l seconds -d 'End each run after so many virtual seconds' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l bytes -d 'End each run after so many bytes' -r
@@ -331,7 +331,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -l svg -d 'Write a picture as SVG' -r -F
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from predict" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l disk -d 'Disks, comma separated: names of models, or model files ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l disk -d 'Disks, comma separated: as `ahead simulate --list` names them, or model files ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l fs -d 'File system: ext4, xfs or btrfs (needs its mkfs)' -r -f -a "ext4\t''
 xfs\t''
 btrfs\t''"
@@ -348,7 +348,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -l check -d 'End with 1 when a program is slower than 0.98 of plain or produces something else'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from programs" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l kernel -d 'Kernel of the guest: 6.12, 6.1, or 6.12-patched: with the adaptive read-ahead of kernel/patches. Only for `lab build`, and for `make kernel-test`: 6.12-patched-smp, 6.12-x86 and 6.12-patched-x86' -r
-complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l disk -d 'hdd, ssd, nvme, cloud, array, another model\'s name, or a model file ending in .toml' -r
+complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l disk -d 'hdd, ssd, nvme, cloud, array, another disk as `ahead simulate --list` names it, or a model file ending in .toml' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l size -d 'Size of the disk' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l memory -d 'Memory of the guest' -r
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -l fs -d 'File system: ext4, xfs or btrfs (needs its mkfs), or nfs: ext4, served by the guest and mounted by it' -r -f -a "ext4\t''
@@ -361,7 +361,7 @@ complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcomm
 complete -c ahead -n "__fish_ahead_using_subcommand lab; and __fish_seen_subcommand_from shell" -s h -l help -d 'Print help'
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l policy -d 'Who decides what is read ahead' -r
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l workload -d 'What is read: a workload, a trace, or the name of one in the plan' -r
-complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l disk -d 'A disk model, or a model file ending in .toml (default: PLAN\'s, or hdd)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l disk -d 'A disk as --list names it, or a model file ending in .toml (default: PLAN\'s, or hdd)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l memory -d 'Memory for the page cache (default: PLAN\'s, or 256M)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l seed -d 'Random seed: the same seed reads the same places' -r
 complete -c ahead -n "__fish_ahead_using_subcommand simulate" -l cpus -d 'Processors of the machine' -r
@@ -391,7 +391,8 @@ complete -c ahead -n "__fish_ahead_using_subcommand compare" -l generated -d 'Ge
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l odd-reads -d 'The same for reads at odd places of one file: steps that drift, tiles, cursors, records of any length' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l in -d 'Where: simulator, or lab: guests over the real kernel, which have linux-6.12 with sizes, adaptive and patched: the kernel of `lab build --kernel 6.12-patched`' -r -f -a "simulator\t''
 lab\t''"
-complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks -d 'Disk models (default: the plan\'s, or hdd and ssd)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks -d 'Disks as `ahead simulate --list` names them, or model files ending in .toml (default: the plan\'s, or hdd and ssd)' -r
+complete -c ahead -n "__fish_ahead_using_subcommand compare" -l disks-by-chance -d 'For each workload by seed so many disks of its own that chance makes, instead of --disks' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l memory -d 'Memory sizes (default: the plan\'s, or 256M)' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l seed -d 'Random seed: the same seed reads the same places' -r
 complete -c ahead -n "__fish_ahead_using_subcommand compare" -l cpus -d 'Processors of the machine' -r

@@ -31,7 +31,7 @@ pub use lab::{
 };
 pub use measure::{DeviceMeasure, DeviceRecommend};
 pub use programs::{BenchPrograms, ProgramChoice};
-pub use simulator::{Choice, Compare, Reproduce, Simulate};
+pub use simulator::{Choice, Compare, DISKS_MAX, Reproduce, Simulate};
 pub use traces::{Convert, Record, Replay, Stat, TraceOptions};
 
 /// Makes the file reads of programs faster, by predicting and prefetching them.

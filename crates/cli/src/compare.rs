@@ -9,7 +9,7 @@ use ahead_study::results;
 use ahead_study::sweep::{self, CellOutcome};
 use ahead_study::typed::{self, Words};
 
-use crate::arguments::Compare;
+use crate::arguments::{Compare, DISKS_MAX};
 use crate::lab;
 use crate::output;
 use crate::progress::{self, Shows};
@@ -68,6 +68,10 @@ pub fn compare(arguments: &Compare) -> Result<(), StudyError> {
     let by_seed: Vec<(u64, String)> = generated.chain(odd_reads).collect();
     let workloads_by_seed = by_seed.iter().map(|(_, workload)| workload.clone());
     words.workloads.extend(workloads_by_seed);
+    if arguments.disks_by_chance.is_some() && by_seed.is_empty() {
+        let reason = "--disks-by-chance: there is no workload to make disks for; name some by --generated or --odd-reads";
+        return Err(StudyError::Usage(reason.to_owned()));
+    }
     if arguments.plans.is_empty() && words.workloads.is_empty() {
         let reason = "nothing to compare: name a PLAN, or --workloads; \
                       `ahead simulate --list` names what there is";
@@ -136,7 +140,7 @@ fn on_disks_by_chance(
 ) -> Result<Vec<Plan>, StudyError> {
     let mut plans = Vec::new();
     for (seed, workload) in by_seed {
-        let first = seed.wrapping_mul(disks);
+        let first = seed.wrapping_mul(DISKS_MAX);
         let disks = (0..disks).map(|disk| DiskModel::typed_by_chance(first.wrapping_add(disk)));
         let words = Words {
             workloads: vec![workload.clone()],

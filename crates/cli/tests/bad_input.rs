@@ -295,6 +295,20 @@ fn nothing_to_do_is_wrong_usage() {
         ("lab run --read-ahead 3K -- true", "--read-ahead"),
         ("compare --generated 0..2 --workloads tail", "--workloads"),
         ("compare --odd-reads 0..2 --workloads tail", "--workloads"),
+        ("compare --disks-by-chance 3", "--odd-reads"),
+        (
+            "compare --odd-reads 0..2 --disks-by-chance 0",
+            "--disks-by-chance",
+        ),
+        (
+            "compare --odd-reads 0..2 --disks-by-chance 3 --disks hdd",
+            "--disks",
+        ),
+        ("compare --odd-reads 0..2 --disks volume:speed=1", "speed=1"),
+        (
+            "compare --odd-reads 0..2 --disks hdd,volume:latency-us=x",
+            "latency-us=x",
+        ),
     ] {
         let words: Vec<_> = words.split(' ').collect();
         assert_refused(&place.output(&words), 2, &[option]);

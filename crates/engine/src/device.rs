@@ -298,6 +298,7 @@ impl Device {
 
     /// A page fault that no stream explains waited `waited_ns`, until `now`.
     pub fn on_lone_fault(&self, waited_ns: u64, now: Timestamp) {
+        self.in_turn.on_other();
         let is_behind = !self.was_idle(waited_ns, now);
         let access_ns = self.access_ns.load(Relaxed);
         self.starved
@@ -407,6 +408,7 @@ impl Device {
 
     /// `pages` are asked for to [fill a file in](crate::filling), which is no stream's.
     pub(crate) fn on_filled_in(&self, pages: PageCount, now: Timestamp) {
+        self.in_turn.on_other();
         self.expect(pages, now);
     }
 

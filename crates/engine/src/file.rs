@@ -278,14 +278,13 @@ impl FileState {
         }
         let asks = outcome.decision.prefetch.count > 0 && !fills_in;
         if asks {
-            let pages = outcome.decision.prefetch.pages();
             self.active = now;
-            let stream = outcome.stream.map_or(0, |stream| stream.place);
             device.on_ask(&Ask {
-                asker: asker << 8 | u64::from(stream),
+                asker: asker << 8 | outcome.stream.map_or(0, |stream| stream.place.into()),
                 is_first: outcome.decision.reason == Reason::StreamBegan,
-                pages,
+                pages: outcome.decision.prefetch.pages(),
                 place: outcome.decision.prefetch.in_turn(),
+                at: access.start,
                 unread: group.budget.unread(),
                 is_shared,
                 now,

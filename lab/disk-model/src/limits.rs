@@ -9,7 +9,7 @@ pub enum ModelError {
     /// No preset has this name.
     #[error(
         "no disk model is called {0:?}: use the path of a .toml file, one of {presets}, \
-         or arm, flash or volume with figures, such as volume:latency-us=3000",
+         arm, flash or volume with figures, such as volume:latency-us=3000, or by-chance:seed=7",
         presets = names::NAMES.join(", ")
     )]
     UnknownPreset(String),

@@ -50,7 +50,7 @@ pub struct LabMachine {
     /// Which kernel.
     #[command(flatten)]
     pub kernel: LabKernel,
-    /// hdd, ssd, nvme, cloud, array, another model's name, or a model file ending in .toml
+    /// hdd, ssd, nvme, cloud, array, another disk as `ahead simulate --list` names it, or a model file ending in .toml
     #[arg(long, value_name = "MODEL", default_value = "hdd")]
     pub disk: String,
     /// Size of the disk
@@ -137,7 +137,7 @@ pub struct LabPatterns {
     /// Which kernel.
     #[command(flatten)]
     pub kernel: LabKernel,
-    /// Disks, comma separated: names of models, or model files ending in .toml
+    /// Disks, comma separated: as `ahead simulate --list` names them, or model files ending in .toml
     #[arg(long, value_name = "LIST", default_value = "hdd,ssd,cloud")]
     pub disk: String,
     /// Patterns, comma separated; `ahead bench list` names them
@@ -245,7 +245,7 @@ pub struct LabPrograms {
     /// Which kernel.
     #[command(flatten)]
     pub kernel: LabKernel,
-    /// Disks, comma separated: names of models, or model files ending in .toml
+    /// Disks, comma separated: as `ahead simulate --list` names them, or model files ending in .toml
     #[arg(long, value_name = "LIST", default_value = "hdd")]
     pub disk: String,
     /// File system: ext4, xfs or btrfs (needs its mkfs)

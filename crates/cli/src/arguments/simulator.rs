@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+/// Disks that chance makes for one workload, at most.
+pub const DISKS_MAX: u64 = 1000;
+
 use super::traces::TraceOptions;
 
 /// `ahead reproduce`.
@@ -64,7 +67,7 @@ pub struct Simulate {
     /// What is read: a workload, a trace, or the name of one in the plan
     #[arg(long, value_name = "WORKLOAD")]
     pub workload: Option<String>,
-    /// A disk model, or a model file ending in .toml (default: PLAN's, or hdd)
+    /// A disk as --list names it, or a model file ending in .toml (default: PLAN's, or hdd)
     #[arg(long, value_name = "DISK")]
     pub disk: Option<String>,
     /// Memory for the page cache (default: PLAN's, or 256M)
@@ -122,11 +125,11 @@ pub struct Compare {
     /// kernel of `lab build --kernel 6.12-patched`
     #[arg(long = "in", value_name = "WHERE", default_value = "simulator", value_parser = ["simulator", "lab"])]
     pub place: String,
-    /// Disk models (default: the plan's, or hdd and ssd)
+    /// Disks as `ahead simulate --list` names them, or model files ending in .toml (default: the plan's, or hdd and ssd)
     #[arg(long, value_name = "LIST")]
     pub disks: Option<String>,
     /// For each workload by seed so many disks of its own that chance makes, instead of --disks
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000),
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=DISKS_MAX),
         conflicts_with_all = ["plans", "workloads", "disks"])]
     pub disks_by_chance: Option<u64>,
     /// Memory sizes (default: the plan's, or 256M)

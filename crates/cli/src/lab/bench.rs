@@ -22,7 +22,7 @@ pub(super) fn bench(arguments: &LabBench) -> Result<(String, Exit), LabError> {
     }
     let image = sweep.image()?;
     let mut text = String::new();
-    for disk in sweep.disks() {
+    for disk in &sweep.disks() {
         let results = sweep.on_disk(disk, scale, &image)?;
         let name = disk_name(disk);
         if let Some(folder) = &arguments.json {

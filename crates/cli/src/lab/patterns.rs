@@ -17,6 +17,7 @@ use ahead_guest::{Console, FileSystem, Guest, Task};
 use ahead_harness::Results;
 use ahead_harness::arm::Arm;
 use ahead_harness::calendar::utc_minutes;
+use ahead_study::typed;
 use ahead_workload::scenario::{self, Scenario};
 
 use super::error::LabError;
@@ -74,8 +75,8 @@ impl<'a> Sweep<'a> {
     }
 
     /// The disks that were named.
-    pub(super) fn disks(&self) -> impl Iterator<Item = &'a str> {
-        self.patterns.disk.split(',').map(str::trim)
+    pub(super) fn disks(&self) -> Vec<String> {
+        typed::list(&self.patterns.disk)
     }
 }
 

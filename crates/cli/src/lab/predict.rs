@@ -48,7 +48,7 @@ pub(super) fn predict(arguments: &LabPredict) -> Result<(String, Exit), LabError
         return rule_by_rule(arguments, &sweep);
     }
     let mut predictions = None;
-    for name in sweep.disks() {
+    for name in &sweep.disks() {
         let model = disk::model(name)?;
         let results = measured(arguments, &sweep, name)?;
         let so_far = predictions.take();
@@ -88,7 +88,7 @@ fn rule_by_rule(arguments: &LabPredict, sweep: &Sweep<'_>) -> Result<(String, Ex
         rules: arguments.reclaim.iter().filter_map(named).collect(),
         cells: Vec::new(),
     };
-    for name in sweep.disks() {
+    for name in &sweep.disks() {
         let model = disk::model(name)?;
         let results = measured(arguments, sweep, name)?;
         let compared = compare_reclaim(&model, IMAGE_BYTES, &results, &mut predictions);

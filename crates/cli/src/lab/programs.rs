@@ -28,6 +28,7 @@ use crate::bench::programs::{draw, list, path, to_json};
 use crate::exit::Exit;
 use crate::progress;
 use crate::signals::stop_flag;
+use ahead_study::typed;
 
 /// Of the image: the data of our list, and the tables of a file system.
 const IMAGE_BYTES: u64 = 6 << 30;
@@ -60,7 +61,7 @@ pub(super) fn programs(arguments: &LabPrograms) -> Result<(String, Exit), LabErr
     };
     let image = image.find(&stop)?;
     let (mut text, mut exit) = (String::new(), Exit::Fine);
-    for disk in arguments.disk.split(',').map(str::trim) {
+    for disk in &typed::list(&arguments.disk) {
         let results = on_disk(arguments, &list, disk, &image, memory_bytes, &stop)?;
         let name = disk_name(disk);
         if let Some(folder) = &arguments.json {

@@ -12,6 +12,7 @@ use ahead_guest::{Console, FileSystem, GuestDisk, Task};
 use ahead_harness::predict::trees::{TreeCell, predict_tree, render_trees};
 use ahead_harness::tree_files::TREE_ARGUMENT;
 use ahead_sim::trees::TreeProgram;
+use ahead_study::typed;
 use ahead_workload::tree::Tree;
 
 use super::error::LabError;
@@ -30,10 +31,10 @@ const FOLDERS: [&str; 2] = ["tree", "copy"];
 pub(super) fn predict(arguments: &LabPredict, tree: Tree) -> Result<(String, Exit), LabError> {
     let stop = stop_flag()?;
     let memory_bytes = memory_of(&arguments.patterns.memory)?;
-    let disks: Vec<&str> = arguments.patterns.disk.split(',').map(str::trim).collect();
+    let disks = typed::list(&arguments.patterns.disk);
     let each = disks.iter().flat_map(|disk| {
         let programs = TreeProgram::ALL.into_iter();
-        programs.flat_map(move |program| [(*disk, program, false), (*disk, program, true)])
+        programs.flat_map(move |program| [(disk, program, false), (disk, program, true)])
     });
     let each: Vec<_> = each.collect();
     let bar = progress::bar(

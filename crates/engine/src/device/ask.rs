@@ -1,6 +1,6 @@
 //! What a device is told of a request.
 
-use ahead_units::{PageCount, PageRange, Timestamp};
+use ahead_units::{PageCount, PageIndex, PageRange, Timestamp};
 
 use super::Device;
 
@@ -15,6 +15,8 @@ pub struct Ask {
     pub pages: PageCount,
     /// Where: a range in turn with others of the same asker, or an empty one where it is several.
     pub place: PageRange,
+    /// Where its reader is.
+    pub at: PageIndex,
     /// What all streams have asked for and not read yet.
     pub unread: PageCount,
     /// Other processes use the device too.

@@ -32,6 +32,11 @@ impl Busy {
         self.until.store(from.saturating_add(taken_ns), Relaxed);
     }
 
+    /// Until when it is expected to be at work, in nanoseconds.
+    pub(super) fn until_ns(&self) -> u64 {
+        self.until.load(Relaxed)
+    }
+
     /// A read waited, until `now`. Some in a row that were too short (`is_short`) were behind nothing: what was asked for has arrived sooner than
     /// expected, as by a guess it often has.
     pub(super) fn on_wait(&self, is_short: bool, now: Timestamp) {

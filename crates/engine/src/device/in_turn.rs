@@ -10,10 +10,11 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use ahead_units::{PAGE_BYTES, Timestamp};
+use ahead_policy::device::DeviceEstimate;
+use ahead_units::{PAGE_BYTES, PageCount, Timestamp};
 
 use super::waits::SLOW_PAGE_NS;
-use super::{Ask, Device, GUESSED, SEEN_SLOW};
+use super::{Ask, CONFIGURED, Device, GUESSED, SEEN_SLOW};
 use crate::throughput::Measured;
 use crate::waiting::WaitedOnce;
 
@@ -27,25 +28,37 @@ const LONG_NS: u64 = 16_000_000;
 /// Access times for which what was asked for has to keep the device busy.
 const ACCESSES_BUSY: u64 = 4;
 
+/// Pages that a reader comes on between two requests, at least: fewer may have come with those before.
+const PAGES_MIN: u64 = 32;
+
 /// One stream that reads on. All zero: none does.
 #[derive(Debug, Default)]
 pub(super) struct InTurn {
     asker: AtomicU64,
     /// The page behind what it has asked for.
     end: AtomicU64,
-    /// Pages that it has asked for since it reads on, and that lay in front of its reader then.
-    asked: AtomicU64,
-    /// When it asked last, in nanoseconds, and how many of these pages its reader had come to.
+    /// When it asked last, in nanoseconds, and where its reader was.
     asked_ns: AtomicU64,
-    reached: AtomicU64,
-    /// How long its reader has waited since then.
+    at: AtomicU64,
+    /// Until when the device was expected to be at work for others when it began.
+    others_ns: AtomicU64,
+    /// How long its reader has waited since it asked last.
     waited_ns: AtomicU64,
     waited: WaitedOnce,
-    /// Pages that its reader came on between the two requests before, and how long that took; 0: not long, or not by waiting.
+    /// The step between the two requests before.
     before_pages: AtomicU64,
     before_ns: AtomicU64,
+    before_was_long: AtomicBool,
     /// The device had something else to do.
     is_over: AtomicBool,
+}
+
+/// How fast a reader came on between three requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pace {
+    bytes_per_second: u64,
+    /// Both steps took long, and nearly all of that was waiting.
+    is_long: bool,
 }
 
 impl InTurn {
@@ -54,13 +67,14 @@ impl InTurn {
         Self {
             asker: AtomicU64::new(0),
             end: AtomicU64::new(0),
-            asked: AtomicU64::new(0),
             asked_ns: AtomicU64::new(0),
-            reached: AtomicU64::new(0),
+            at: AtomicU64::new(0),
+            others_ns: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
             waited: WaitedOnce::new(),
             before_pages: AtomicU64::new(0),
             before_ns: AtomicU64::new(0),
+            before_was_long: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         }
     }
@@ -86,52 +100,73 @@ impl InTurn {
         is_same && is_alone && is_next && !ask.place.is_empty()
     }
 
-    /// A stream asks. How fast its reader came on while it waited, if that took long twice in a row.
-    fn on_ask(&self, ask: &Ask) -> Option<Measured> {
+    /// A stream asks, and the device was expected to be at work until `busy_ns` before. The pace of its reader over the newest two steps.
+    fn on_ask(&self, ask: &Ask, busy_ns: u64) -> Option<Pace> {
         let goes_on = self.goes_on(ask);
-        let now_ns = ask.now.get();
+        let (now_ns, at) = (ask.now.get(), ask.at.get());
         let asked_ns = self.asked_ns.swap(now_ns, Relaxed);
+        let at_before = self.at.swap(at, Relaxed);
         let waited_ns = self.waited_ns.swap(0, Relaxed);
         if !goes_on {
-            // What lies in front of its reader from before belongs to it as well.
-            self.asked.store((ask.unread + ask.pages).get(), Relaxed);
-            self.reached.store(0, Relaxed);
-            self.before_ns.store(0, Relaxed);
+            self.others_ns.store(busy_ns, Relaxed);
+            self.before_pages.store(0, Relaxed);
             return None;
         }
-        let asked = self.asked.fetch_add(ask.pages.get(), Relaxed);
-        let reached = asked.saturating_sub(ask.unread.get());
-        let read = reached.saturating_sub(self.reached.swap(reached, Relaxed));
-        let elapsed_ns = now_ns.saturating_sub(asked_ns);
-        let has_waited = waited_ns >= elapsed_ns - elapsed_ns / 8;
-        let is_long = has_waited && elapsed_ns >= LONG_NS;
-        let before_pages = self.before_pages.swap(read, Relaxed);
-        let before_ns = self
-            .before_ns
-            .swap(if is_long { elapsed_ns } else { 0 }, Relaxed);
-        if !is_long || before_ns == 0 {
+        let step_ns = now_ns.saturating_sub(asked_ns);
+        let is_own = asked_ns >= self.others_ns.load(Relaxed);
+        let pages = if is_own {
+            at.saturating_sub(at_before)
+        } else {
+            0
+        };
+        let is_long = step_ns >= LONG_NS && waited_ns >= step_ns - step_ns / 8;
+        let before_pages = self.before_pages.swap(pages, Relaxed);
+        let before_ns = self.before_ns.swap(step_ns, Relaxed);
+        let before_was_long = self.before_was_long.swap(is_long, Relaxed);
+        if pages.min(before_pages) < PAGES_MIN {
             return None;
         }
-        Measured::of(ask.pages, read + before_pages, elapsed_ns + before_ns)
+        let measured = Measured::of(ask.pages, pages + before_pages, step_ns + before_ns)?;
+        Some(Pace {
+            bytes_per_second: measured.bytes_per_second,
+            is_long: is_long && before_was_long,
+        })
     }
 }
 
 impl Device {
-    /// Learns that it is slow before a measurement has ended.
+    /// Learns that it is slow before a measurement has ended, and that it is not, whoever has found that.
     pub(super) fn measure_in_turn(&self, ask: &Ask) {
-        let Some(seen) = self.in_turn.on_ask(ask) else {
+        let Some(pace) = self.in_turn.on_ask(ask, self.busy.until_ns()) else {
             return;
         };
         let known = self.estimate();
-        let is_news = match self.bandwidth_is.load(Relaxed) {
-            GUESSED => seen.bytes_per_second < known.bytes_per_second,
+        let bandwidth_is = self.bandwidth_is.load(Relaxed);
+        if bandwidth_is != GUESSED
+            && bandwidth_is != CONFIGURED
+            && known.bytes_per_second < SLOW
+            && pace.bytes_per_second >= SLOW
+        {
+            self.bytes_per_second
+                .store(self.guess().bytes_per_second, Relaxed);
+            self.bandwidth_is.store(GUESSED, Relaxed);
+            return;
+        }
+        let is_news = match bandwidth_is {
+            GUESSED => pace.bytes_per_second < known.bytes_per_second,
             how => how == SEEN_SLOW,
         };
-        // What took longer than was believed may have been an access.
-        let access_ns = known.access_ns.max(self.slower_ns.load(Relaxed));
-        let is_transfer = seen.time_ns(ask.unread) >= access_ns.saturating_mul(ACCESSES_BUSY);
-        if is_news && is_transfer && seen.bytes_per_second < SLOW {
-            self.bytes_per_second.store(seen.bytes_per_second, Relaxed);
+        // What is requested late leaves the device without work, and what took longer than was believed may have been an access.
+        let access_ns = (self.lateness.seen(known).access_ns).max(self.slower_ns.load(Relaxed));
+        let seen = DeviceEstimate {
+            bytes_per_second: pace.bytes_per_second,
+            ..known
+        };
+        let in_front = ask.place.start.get().saturating_sub(ask.at.get());
+        let transfer_ns = seen.transfer_ns(PageCount::new(in_front));
+        let is_transfer = pace.is_long && transfer_ns >= access_ns.saturating_mul(ACCESSES_BUSY);
+        if is_news && is_transfer && pace.bytes_per_second < SLOW {
+            self.bytes_per_second.store(pace.bytes_per_second, Relaxed);
             self.bandwidth_is.store(SEEN_SLOW, Relaxed);
         }
     }

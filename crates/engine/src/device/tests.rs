@@ -2,6 +2,7 @@
 
 use super::waits::SLOW_PAGE_NS;
 use super::*;
+use ahead_units::PageIndex;
 
 fn device(rotational: bool) -> Device {
     device_of(rotational, 1)
@@ -40,6 +41,7 @@ fn ask(asker: u64) -> Ask {
         is_first: false,
         pages: PageCount::new(32),
         place: PageRange::default(),
+        at: PageIndex::default(),
         unread: PageCount::new(0),
         is_shared: false,
         now: Timestamp::new(0),
@@ -518,7 +520,7 @@ fn after_windows(device: &Device, from: u64, windows: &[(u64, u64)]) -> u64 {
         device.on_ask(&Ask {
             pages: PageCount::new(*pages),
             place: PageRange::new(end, end + pages),
-            unread: PageCount::new(before),
+            at: PageIndex::new(end - before),
             now,
             ..ask(1)
         });
@@ -536,6 +538,37 @@ fn a_stream_that_waits_long_for_each_window_says_that_the_device_is_slow() {
     for device in [device(false), arm()] {
         assert_eq!(after_windows(&device, 512, &windows), 24);
     }
+}
+
+/// Windows double, as they do for a new stream. Its reader is at the begin of each when the one before has come, from an arm of 150 MB/s.
+#[test]
+fn an_arm_that_delivers_what_is_expected_is_not_slow() {
+    let pages = |turn: u32| 256 << turn;
+    let waited_us = |turn: u32| {
+        turn.checked_sub(2)
+            .map_or(0, |before| pages(before) * 4096 / 150)
+    };
+    let windows: Vec<_> = (0..7).map(|turn| (pages(turn), waited_us(turn))).collect();
+    assert_eq!(after_windows(&arm(), 512, &windows), 120);
+}
+
+/// It was written to, or others had read from it.
+#[test]
+fn a_device_that_was_slow_is_not_any_more_when_a_reader_comes_on_faster() {
+    let device = device(false);
+    let guess = device.estimate().bytes_per_second / 1_000_000;
+    assert_eq!(
+        after_windows(
+            &device,
+            512,
+            &[(512, 0), (512, 84_000), (512, 84_000), (512, 84_000)]
+        ),
+        24
+    );
+    assert_eq!(
+        after_windows(&device, 8192, &[(64, 0), (64, 170), (64, 170), (64, 170)]),
+        guess
+    );
 }
 
 /// 128 KiB in 8 ms, and twice as much in as long: it is far away.
