@@ -14,6 +14,7 @@ use ahead_policy::stock::{first_read, scan_window};
 use ahead_units::{PageCount, PageRange, Timestamp};
 
 mod ask;
+mod asked;
 mod busy;
 mod far;
 mod in_turn;
@@ -30,15 +31,13 @@ use crate::estimates::SharedEstimate;
 use crate::lateness::Lateness;
 use crate::scans::{By, Scans};
 use crate::starved::Starved;
-use crate::throughput::{Measured, Throughput};
-use crate::trial::{SLOW_TO_ANSWER, Trial};
+use crate::throughput::Throughput;
+use crate::trial::Trial;
 use crate::waiting::WaitedOnce;
 use busy::Busy;
 use in_turn::InTurn;
 use together::Together;
-use waits::{
-    FIRST_WAIT_FACTOR, Longer, Passing, SLOW_PAGE_NS, access_in, is_in_queue, of_first_wait, seeks,
-};
+use waits::{Longer, Passing, SLOW_PAGE_NS, access_in, is_in_queue, of_first_wait, seeks};
 
 /// A wait counts for one part in eight of the access time. On flash a longer one than believed
 /// counts for one in 128: most long waits were spent behind other requests there, and windows
@@ -311,34 +310,6 @@ impl Device {
         self.starved.is_on(now)
     }
 
-    /// Learns the bandwidth. An arm delivers less than it can where it seeks, which larger requests
-    /// mend and smaller ones make worse: there less is never believed.
-    fn measure(&self, ask: &Ask) {
-        let believed = self.estimate();
-        // What is requested late leaves the device without work: that is not its transfer.
-        let seen = self.lateness.seen(believed);
-        let found = self
-            .throughput
-            .on_ask(ask.pages, ask.unread, ask.now, &seen);
-        let Some(found) = found else {
-            return;
-        };
-        let (measured, is_transfer) = (found.measured, found.is_transfer);
-        let rate = measured.bytes_per_second;
-        // What others leave of it is not all of it either.
-        let may_be_less = !seeks(&believed) && !ask.is_shared;
-        let is_configured = self.bandwidth_is.load(Relaxed) == CONFIGURED;
-        let is_all = may_be_less || rate > believed.bytes_per_second;
-        if !is_configured && is_transfer && is_all {
-            self.bytes_per_second.store(rate, Relaxed);
-            self.bandwidth_is.store(MEASURED, Relaxed);
-        }
-        match self.fastest_arm(is_transfer) {
-            Some(most) if may_be_less && !is_configured => self.try_larger(measured, most),
-            _ => self.trial.end(),
-        }
-    }
-
     /// What answers reads in a row more quickly than by chance has no arm, if only the device itself says that it has one. An
     /// arm is as likely in each part of its way and its turn: within an eighth of its access time one time in eight. One answer
     /// may be of the disk's own memory; and two reads in a row that took as long as one of an arm, behind nothing, were one's. One that lies
@@ -371,32 +342,6 @@ impl Device {
             let access_ns = waited_ns.max(DeviceEstimate::FLASH.access_ns);
             self.access_ns.store(access_ns, Relaxed);
             self.is_no(self.guess(), DeviceEstimate::FLASH);
-        }
-    }
-
-    /// Bytes a second of the fastest arm that it may be; `None` once a read that waited behind nothing has said that it has none. One
-    /// that took longer than a first wait is believed says that it is slow, not how slow: it may be a fast arm, unless it is busy
-    /// transferring (a volume with 64 readers took 1.03 times as long by trials).
-    fn fastest_arm(&self, is_transfer: bool) -> Option<u64> {
-        let believed_ns = DeviceEstimate::FLASH.access_ns * FIRST_WAIT_FACTOR;
-        let access_is = self.access_is.load(Relaxed);
-        let is_slow = access_is == MEASURED && self.access_ns.load(Relaxed) >= believed_ns;
-        let may_be = is_slow || access_is == GUESSED || self.has_been_slow.load(Relaxed);
-        match is_transfer {
-            true if may_be => Some(DeviceEstimate::ARM.bytes_per_second),
-            false if is_slow => Some(SLOW_TO_ANSWER),
-            _ => None,
-        }
-    }
-
-    /// Learns that it is an arm, of `fastest` bytes a second at most, whatever it says of itself, from larger requests that pay.
-    fn try_larger(&self, measured: Measured, fastest: u64) {
-        let found = self.trial.on_measured(measured, fastest);
-        let access_ns = self.access_ns.load(Relaxed);
-        if let Some(arm) = found.filter(|arm| arm.access_ns >= access_ns - access_ns / 4) {
-            self.believe(arm);
-            self.access_is.store(MEASURED, Relaxed);
-            self.has_seen_arm();
         }
     }
 

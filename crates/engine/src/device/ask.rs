@@ -2,8 +2,6 @@
 
 use ahead_units::{PageCount, PageIndex, PageRange, Timestamp};
 
-use super::Device;
-
 /// A request of a stream, as its device sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
@@ -23,17 +21,4 @@ pub struct Ask {
     pub is_shared: bool,
     /// When.
     pub now: Timestamp,
-}
-
-impl Device {
-    /// A stream asks for pages.
-    pub fn on_ask(&self, ask: &Ask) {
-        self.contest.on_ask(ask.asker, ask.is_first);
-        self.trial.on_ask();
-        if !self.scans.opening().is_settling(ask.now) {
-            self.measure(ask);
-            self.measure_in_turn(ask);
-        }
-        self.expect(ask.pages, ask.now);
-    }
 }

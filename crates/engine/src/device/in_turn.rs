@@ -10,23 +10,15 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use ahead_policy::device::DeviceEstimate;
-use ahead_units::{PAGE_BYTES, PageCount, Timestamp};
+use ahead_units::Timestamp;
 
-use super::waits::SLOW_PAGE_NS;
-use super::{Ask, CONFIGURED, Device, GUESSED, SEEN_SLOW};
+use super::ask::Ask;
 use crate::throughput::Measured;
 use crate::waiting::WaitedOnce;
-
-/// Bytes a second of what is slow: no guess is so low.
-const SLOW: u64 = PAGE_BYTES * 1_000_000_000 / SLOW_PAGE_NS;
 
 /// From one request to the next: twice as long as volumes far away take to answer. Shorter, and the first windows of a stream there, each of
 /// which is waited for until it has come all the way, are a slow transfer.
 const LONG_NS: u64 = 16_000_000;
-
-/// Access times for which what was asked for has to keep the device busy.
-const ACCESSES_BUSY: u64 = 4;
 
 /// Pages that a reader comes on between two requests, at least: fewer may have come with those before.
 const PAGES_MIN: u64 = 32;
@@ -55,10 +47,10 @@ pub(super) struct InTurn {
 
 /// How fast a reader came on between three requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pace {
-    bytes_per_second: u64,
+pub(super) struct Pace {
+    pub(super) bytes_per_second: u64,
     /// Both steps took long, and nearly all of that was waiting.
-    is_long: bool,
+    pub(super) is_long: bool,
 }
 
 impl InTurn {
@@ -101,7 +93,7 @@ impl InTurn {
     }
 
     /// A stream asks, and the device was expected to be at work until `busy_ns` before. The pace of its reader over the newest two steps.
-    fn on_ask(&self, ask: &Ask, busy_ns: u64) -> Option<Pace> {
+    pub(super) fn on_ask(&self, ask: &Ask, busy_ns: u64) -> Option<Pace> {
         let goes_on = self.goes_on(ask);
         let (now_ns, at) = (ask.now.get(), ask.at.get());
         let asked_ns = self.asked_ns.swap(now_ns, Relaxed);
@@ -131,43 +123,5 @@ impl InTurn {
             bytes_per_second: measured.bytes_per_second,
             is_long: is_long && before_was_long,
         })
-    }
-}
-
-impl Device {
-    /// Learns that it is slow before a measurement has ended, and that it is not, whoever has found that.
-    pub(super) fn measure_in_turn(&self, ask: &Ask) {
-        let Some(pace) = self.in_turn.on_ask(ask, self.busy.until_ns()) else {
-            return;
-        };
-        let known = self.estimate();
-        let bandwidth_is = self.bandwidth_is.load(Relaxed);
-        if bandwidth_is != GUESSED
-            && bandwidth_is != CONFIGURED
-            && known.bytes_per_second < SLOW
-            && pace.bytes_per_second >= SLOW
-        {
-            self.bytes_per_second
-                .store(self.guess().bytes_per_second, Relaxed);
-            self.bandwidth_is.store(GUESSED, Relaxed);
-            return;
-        }
-        let is_news = match bandwidth_is {
-            GUESSED => pace.bytes_per_second < known.bytes_per_second,
-            how => how == SEEN_SLOW,
-        };
-        // What is requested late leaves the device without work, and what took longer than was believed may have been an access.
-        let access_ns = (self.lateness.seen(known).access_ns).max(self.slower_ns.load(Relaxed));
-        let seen = DeviceEstimate {
-            bytes_per_second: pace.bytes_per_second,
-            ..known
-        };
-        let in_front = ask.place.start.get().saturating_sub(ask.at.get());
-        let transfer_ns = seen.transfer_ns(PageCount::new(in_front));
-        let is_transfer = pace.is_long && transfer_ns >= access_ns.saturating_mul(ACCESSES_BUSY);
-        if is_news && is_transfer && pace.bytes_per_second < SLOW {
-            self.bytes_per_second.store(pace.bytes_per_second, Relaxed);
-            self.bandwidth_is.store(SEEN_SLOW, Relaxed);
-        }
     }
 }
